@@ -1,0 +1,215 @@
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/provider_core.hpp"
+
+namespace leasehold::core {
+namespace {
+
+constexpr std::chrono::seconds kIndexTimeout{10};
+constexpr int kIndexTries = 5;
+
+bool owned_by(const LockDocument& document, Owner owner) {
+  return document.lock_id.starts_with(to_hex(owner) + '.');
+}
+
+/// The holder of a refused lock as people know it: the part of the lockId after the beat, if any.
+std::string holder_of(const LockDocument& document) {
+  if (!document.oddity.empty()) return "corrupt lock document: " + document.oddity;
+  std::size_t dot = 0;
+  for (int parts = 0; parts < 3; ++parts) {
+    dot = document.lock_id.find('.', dot);
+    if (dot == std::string::npos) return "held by " + document.lock_id;
+    ++dot;
+  }
+  return "held by " + document.lock_id.substr(dot);
+}
+
+Error failure(const Reply& reply, bool unknown) {
+  return {unknown ? ErrorKind::unknown_outcome : ErrorKind::unavailable, reply.code, reply.message};
+}
+
+}  // namespace
+
+void ProviderCore::start_attempt(SessionId id, Session& session, Step step) {
+  LEASEHOLD_CHECK(session.command == 0);
+  session.phase = Session::Phase::attempting;
+  ++session.attempts;
+  Flight flight{.kind = Flight::Kind::attempt,
+                .sessions = {id},
+                .beat = ++last_beat_,
+                .observed = sights_.matured(session.name, step.now, session.options.max_drift)};
+  AcquireCommand command{session.name,     session.owner,
+                         lock_id(session, flight.beat), flight.observed,
+                         session.options.expiry,        session.options.clock_margin};
+  session.command = send(std::move(flight), session.options.effective_operation_timeout(),
+                         std::move(command), step);
+}
+
+void ProviderCore::answer_attempt(const Flight& flight, const Reply& reply, Step step) {
+  if (reply.outcome == Outcome::done) ensure_index(step);
+  const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
+  const LockDocument* document =
+      executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
+  // The call that sent this attempt may have given up; then a removal waits for the answer.
+  const auto found = flight.sessions.empty() ? sessions_.end()
+                                             : sessions_.find(flight.sessions.front());
+  const Owner owner = found != sessions_.end() ? found->second.owner
+                                               : removals_.at(flight.removal).owner;
+  // Another's lockId means refused, whatever the write concern says: the attempt wrote nothing.
+  const bool refused = reply.outcome == Outcome::duplicate_key ||
+                       (document != nullptr && !owned_by(*document, owner));
+  if (found == sessions_.end()) {
+    return attempt_ended(flight.removal, executed && !refused, reply.outcome, step);
+  }
+  const SessionId id = found->first;
+  Session& session = found->second;
+  LEASEHOLD_CHECK(session.phase == Session::Phase::attempting);
+  session.command = 0;
+  if (refused) return refuse(id, flight, reply, step);
+  if (reply.outcome == Outcome::configuration) {
+    return end_acquire(id, {ErrorKind::configuration, reply.code, reply.message}, step);
+  }
+  if (reply.outcome == Outcome::failed_before) return fail(id, reply, false, step);
+  const bool ours_now = reply.outcome == Outcome::done && document != nullptr && !reply.retried &&
+                        document->lock_id == lock_id(session, flight.beat);
+  if (!ours_now && reply.hopeless) {
+    ++session.unanswered;
+    return end_acquire(id, {ErrorKind::configuration, reply.code, reply.message}, step);
+  }
+  if (!ours_now) return fail(id, reply, true, step);
+  win(id, flight, reply, step);
+}
+
+void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, Step step) {
+  Session& session = sessions_.at(id);
+  const LockDocument& document = reply.documents.front();
+  if (reply.operation_time.value() <= document.fencing_token) {
+    ++session.unanswered;  // so that ending deletes the owner, and with it the number
+    return end_acquire(id, {ErrorKind::configuration, 0,
+                            "the fencing token " + reply.operation_time.to_string() + " of lock '" +
+                                session.name + "' is not above the stored " +
+                                std::to_string(document.fencing_token)}, step);
+  }
+  const auto deadline =
+      lease_deadline(flight.sent, session.options.expiry, session.options.max_drift);
+  if (step.now >= deadline) {  // too late to be a lease: give it back and go on
+    replace_owner(session, step);
+    return wait(id, step.now, step);
+  }
+  session.phase = Session::Phase::held;
+  session.token = reply.operation_time;
+  session.acquired_at = document.acquired_at;
+  session.deadline = deadline;
+  session.extend_at = flight.sent + session.options.effective_cadence();
+  step.out.push_back(Granted{id, session.token, session.owner, flight.sent, deadline});
+  step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, deadline});
+  arm_extension_round(session.extend_at, step);
+}
+
+void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply, Step step) {
+  Session& session = sessions_.at(id);
+  session.last_failure = {ErrorKind::refused, reply.code, "held by another"};
+  bool look_again_now = false;
+  if (!reply.documents.empty()) {
+    const LockDocument& document = reply.documents.front();
+    session.last_failure.message = holder_of(document);
+    sights_.see(session.name, document.lock_id, step.now);
+    const auto dead = sights_.matured(session.name, step.now, session.options.max_drift);
+    look_again_now = dead && dead != flight.observed;  // it matured while the attempt was out
+    if (!document.oddity.empty() && !session.oddity_reported) {
+      session.oddity_reported = true;
+      step.out.push_back(Warned{"lock '" + session.name + "': " + session.last_failure.message +
+                                "; it counts as held until it is deleted by hand"});
+    }
+  }
+  if (session.single_attempt) return end_acquire(id, session.last_failure, step);
+  wait(id, look_again_now ? step.now : next_attempt_at(session, true, step), step);
+}
+
+void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step step) {
+  Session& session = sessions_.at(id);
+  const bool first_unknown = unknown && session.unanswered == 0;
+  if (unknown) ++session.unanswered;
+  session.last_failure = failure(reply, unknown);
+  if (session.single_attempt) return end_acquire(id, session.last_failure, step);
+  // The first retry after a lost reply is immediate: it recognises its own win.
+  wait(id, first_unknown ? step.now : next_attempt_at(session, false, step), step);
+}
+
+LocalInstant ProviderCore::next_attempt_at(const Session& session, bool refused, Step step) const {
+  const auto pause =
+      session.options.waiting->pause({session.attempts, refused}, step.entropy.draw());
+  const auto at = step.now + pause;
+  const auto matures = sights_.matures_at(session.name, session.options.max_drift);
+  return matures && *matures > step.now ? std::min(at, *matures) : at;
+}
+
+void ProviderCore::wait(SessionId id, LocalInstant at, Step step) {
+  Session& session = sessions_.at(id);
+  session.phase = Session::Phase::waiting;
+  session.attempt_at = at;
+  if (at <= step.now) return start_attempt(id, session, step);
+  step.out.push_back(SetTimer{{Timer::Kind::attempt, id}, at});
+}
+
+void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why, Step step) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  const bool acquiring = session.phase == Session::Phase::waiting ||
+                         session.phase == Session::Phase::attempting;
+  if (!acquiring) return;
+  std::string message = "lock '" + session.name + "': " + why;
+  if (!session.last_failure.message.empty()) {
+    message += "; last attempt: " + session.last_failure.message;
+  }
+  end_acquire(id, {kind, session.last_failure.code, std::move(message)}, step);
+}
+
+void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
+  const auto found = sessions_.find(id);
+  const Session& session = found->second;
+  step.out.push_back(Ended{id, std::move(error)});
+  if (session.command != 0) {
+    Removal removal = make_removal(session, step);
+    removal.awaits_attempt = true;
+    removal.doubtful = session.unanswered > 0;
+    removal.command = session.command;
+    Flight& flight = flights_.at(session.command);
+    flight.sessions.clear();
+    flight.removal = ++last_removal_;
+    removals_.emplace(flight.removal, std::move(removal));
+  } else if (session.unanswered > 0) {
+    Removal removal = make_removal(session, step);
+    removal.repeat = true;
+    start_removal(std::move(removal), step);
+  }
+  sessions_.erase(found);
+}
+
+void ProviderCore::replace_owner(Session& session, Step step) {
+  Removal removal = make_removal(session, step);
+  removal.repeat = true;
+  start_removal(std::move(removal), step);
+  session.owner = fresh_owner(step);
+  session.unanswered = 0;
+}
+
+void ProviderCore::ensure_index(Step step) {
+  if (index_ != Index::wanted) return;
+  index_ = Index::asked;
+  ++index_tries_;
+  send({.kind = Flight::Kind::index}, kIndexTimeout, EnsureIndexCommand{}, step);
+}
+
+void ProviderCore::answer_index(const Reply& reply, Step step) {
+  const bool try_again = (reply.outcome == Outcome::unknown ||
+                          reply.outcome == Outcome::failed_before) && index_tries_ < kIndexTries;
+  index_ = try_again ? Index::wanted : Index::settled;
+  if (!try_again && !reply.message.empty()) {
+    step.out.push_back(Warned{"TTL index: " + reply.message});
+  }
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,170 @@
+#include <gtest/gtest.h>
+
+#include "core/core_world.hpp"
+
+namespace leasehold::core {
+namespace {
+
+using std::chrono::milliseconds;
+using World = CoreWorld;
+
+Reply extended(std::int64_t matched) { return World::with(Outcome::done, matched); }
+
+void hold_many(World& w, int count, LockOptions options = World::options()) {
+  for (int i = 1; i <= count; ++i) {
+    w.hold(static_cast<SessionId>(i), "lock" + std::to_string(i), options);
+  }
+}
+
+TEST(Extension, IsSentAtTheCadenceAndMovesTheDeadlineFromItsSending) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(999));
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+  w.advance(milliseconds(1));
+  const auto sent = w.now;
+  const auto commands = w.sent_as<ExtendCommand>();
+  ASSERT_EQ(commands.size(), 1u);
+  const auto& statement = std::get<ExtendCommand>(commands[0].body).statements.at(0);
+  EXPECT_EQ(statement.acquired_at, ServerInstant{77});
+  EXPECT_EQ(statement.token, FencingToken(1'000));
+  w.now += milliseconds(100);
+  w.reply(extended(1));
+  ASSERT_TRUE(w.has<Extended>());
+  EXPECT_EQ(w.find<Extended>()->deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
+}
+
+TEST(Extension, LocksThatAreDueTogetherTravelTogetherAtMost500Each) {
+  World w;
+  hold_many(w, 1'100);
+  w.advance(milliseconds(1'000));
+  const auto commands = w.sent_as<ExtendCommand>();
+  ASSERT_EQ(commands.size(), 3u);
+  EXPECT_EQ(std::get<ExtendCommand>(commands[0].body).statements.size(), 500u);
+  EXPECT_EQ(std::get<ExtendCommand>(commands[2].body).statements.size(), 100u);
+}
+
+TEST(Extension, LocksTakenAtDifferentTimesFallIntoStep) {
+  World w;
+  for (int i = 1; i <= 4; ++i) {
+    w.hold(static_cast<SessionId>(i), "lock" + std::to_string(i));
+    w.advance(milliseconds(100));
+  }
+  w.advance(milliseconds(600));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  w.reply(extended(4));
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
+}
+
+TEST(Extension, ShortLeasesTravelAlone) {
+  World w;
+  auto brief = World::options();
+  brief.expiry = milliseconds(1'500);
+  hold_many(w, 3, brief);
+  w.advance(milliseconds(500));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 3u);
+}
+
+TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  w.reply(extended(0));
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::not_owner);
+  w.advance(milliseconds(5'000));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  EXPECT_EQ(w.count<Lost>(), 1);
+}
+
+TEST(Extension, ALookTellsWhichOfABatchIsLost) {
+  World w;
+  hold_many(w, 4);
+  w.advance(milliseconds(1'000));
+  const auto batch = std::get<ExtendCommand>(w.last_command().body).statements;
+  w.reply(extended(2));
+  ASSERT_EQ(w.sent_as<LookCommand>().size(), 1u);
+  EXPECT_FALSE(w.has<Lost>());
+  Reply look = World::with(Outcome::done);
+  look.documents = {
+      {"lock1", batch[0].lock_id, ServerInstant{77}, 0, ""},
+      {"lock2", to_hex(batch[1].owner) + ".3000.1", ServerInstant{77}, 0, ""},  // an older beat
+      {"lock3", to_hex({99, 99}) + ".3000.4", ServerInstant{78}, 0, ""}};
+  w.reply(look);
+  EXPECT_EQ(w.count<Extended>(), 1);
+  EXPECT_EQ(w.find<Extended>()->session, 1u);
+  EXPECT_EQ(w.count<Lost>(), 2) << "lock3 is another's, lock4 is gone";
+  w.advance(milliseconds(200));
+  const auto again = w.sent_as<ExtendCommand>();
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(std::get<ExtendCommand>(again[1].body).statements.at(0).name, "lock2");
+}
+
+TEST(Extension, OneBadStatementCostsTheOthersNothing) {
+  World w;
+  hold_many(w, 3);
+  w.advance(milliseconds(1'000));
+  Reply reply = extended(2);
+  reply.failed = {1};
+  w.reply(reply);
+  EXPECT_EQ(w.count<Extended>(), 2);
+  EXPECT_EQ(w.count<Lost>(), 0);
+  w.advance(milliseconds(150));
+  EXPECT_EQ(std::get<ExtendCommand>(w.last_command().body).statements.at(0).name, "lock2");
+}
+
+TEST(Extension, IsRetriedUntilTheDeadlineThenTheHandleIsLost) {
+  World w;
+  w.hold(1);
+  const auto deadline = lease_deadline(w.now, milliseconds(3'000), 0.005);
+  w.advance(milliseconds(1'000));
+  for (int i = 0; i < 5; ++i) {
+    w.reply(World::with(Outcome::unknown));
+    w.advance(milliseconds(150));
+  }
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 6u);
+  EXPECT_EQ(w.count<Lost>(), 0);
+  w.advance(std::chrono::ceil<milliseconds>(deadline - w.now));
+  EXPECT_EQ(w.count<Lost>(), 1);
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
+}
+
+TEST(Extension, AHungOneIsLostByTheDeadlineWithNoReplyAtAll) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(2'985));
+  EXPECT_EQ(w.count<Lost>(), 1);
+}
+
+TEST(Extension, LostIsFinalForALateReply) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  const auto extension = w.last_command();
+  w.now += milliseconds(2'500);  // paused: no timer ran
+  w.give(ReplyArrived{extension.id, extended(1)});
+  EXPECT_FALSE(w.has<Extended>());
+  ASSERT_TRUE(w.has<Lost>());
+}
+
+TEST(Extension, AnObservedDeadlineIsFinal) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  w.give(DeadlineSeen{1});
+  EXPECT_TRUE(w.has<Lost>());
+  w.reply(extended(1));
+  EXPECT_FALSE(w.has<Extended>());
+}
+
+TEST(Extension, AReleasedLockIsNotExtended) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.advance(milliseconds(2'000));
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
+}  // namespace
+}  // namespace leasehold::core

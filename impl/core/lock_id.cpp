@@ -1,0 +1,63 @@
+#include "core/lock_id.hpp"
+
+#include <charconv>
+#include <cstdio>
+
+#include "core/limits.hpp"
+
+namespace leasehold::core {
+namespace {
+
+constexpr std::size_t kOwnerDigits = 32;
+
+template <typename T>
+bool parse_number(std::string_view text, T& out, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+bool lower_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// Cuts the part before the next dot off `rest`.
+std::string_view next_part(std::string_view& rest) {
+  const auto dot = rest.find('.');
+  const auto part = rest.substr(0, dot);
+  rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+  return part;
+}
+
+}  // namespace
+
+std::string to_hex(Owner owner) {
+  char digits[kOwnerDigits + 1];
+  std::snprintf(digits, sizeof digits, "%016llx%016llx",
+                static_cast<unsigned long long>(owner.high),
+                static_cast<unsigned long long>(owner.low));
+  return digits;
+}
+
+std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
+  std::string id = to_hex(parts.owner) + '.' + std::to_string(parts.lease_ms) + '.' +
+                   std::to_string(parts.beat);
+  if (!holder.empty()) (id += '.') += holder;
+  return id;
+}
+
+std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
+  const auto owner = next_part(lock_id);
+  const auto lease = next_part(lock_id);
+  const auto beat = next_part(lock_id);
+  LockIdParts parts;
+  if (owner.size() != kOwnerDigits || !lower_hex(owner)) return std::nullopt;
+  if (!parse_number(owner.substr(0, 16), parts.owner.high, 16)) return std::nullopt;
+  if (!parse_number(owner.substr(16), parts.owner.low, 16)) return std::nullopt;
+  if (!parse_number(lease, parts.lease_ms) || !parse_number(beat, parts.beat)) return std::nullopt;
+  if (parts.lease_ms < kMinExpiry.count() || parts.lease_ms > kMaxExpiry.count()) {
+    return std::nullopt;
+  }
+  return parts;
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace leasehold::core {
+
+/// Who holds a lock: one acquire call of one process. Fresh entropy for each.
+struct Owner {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  auto operator<=>(const Owner&) const = default;
+};
+
+/// 32 lower-case hex digits.
+[[nodiscard]] std::string to_hex(Owner owner);
+
+/// The parts of a lockId of ours: `<owner>.<lease ms>.<beat>[.<holder>]`. The beat makes each
+/// value name one execution of one command; the holder is for people only.
+struct LockIdParts {
+  Owner owner;
+  std::int64_t lease_ms = 0;
+  std::uint64_t beat = 0;
+  bool operator==(const LockIdParts&) const = default;
+};
+
+[[nodiscard]] std::string format_lock_id(const LockIdParts& parts, std::string_view holder);
+
+/// The parts, or nothing for any other form (the .NET package's is 32 hex digits alone) and for a
+/// lease outside 100 ms .. 24 h, which no provider writes.
+[[nodiscard]] std::optional<LockIdParts> parse_lock_id(std::string_view lock_id);
+
+}  // namespace leasehold::core

@@ -1,0 +1,65 @@
+#include <leasehold/lock_options.hpp>
+
+#include <gtest/gtest.h>
+
+namespace leasehold {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string broken_rule(const LockOptions& options) {
+  const auto error = check(options);
+  return error ? error->message : "";
+}
+
+TEST(LockOptions, DefaultsAreTheDocuments) {
+  const LockOptions o;
+  EXPECT_EQ(o.expiry, milliseconds(30'000));
+  EXPECT_EQ(o.effective_cadence(), milliseconds(10'000));
+  EXPECT_EQ(o.effective_operation_timeout(), milliseconds(10'000));
+  EXPECT_EQ(o.waiting->pause({1, true}, 0), milliseconds(10));
+  EXPECT_EQ(o.waiting->longest_pause(), milliseconds(800));
+  EXPECT_FALSE(check(o));
+}
+
+TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
+  LockOptions o;
+  o.expiry = milliseconds(0);
+  EXPECT_EQ(broken_rule(o), "expiry is 0 ms: it must be 100 ms to 24 h");
+  o.expiry = milliseconds(99);
+  EXPECT_NE(broken_rule(o), "");
+  o = {};
+  o.extension_cadence = o.expiry;
+  EXPECT_EQ(broken_rule(o),
+            "extension_cadence is 30000 ms: it must be positive and below expiry (30000 ms)");
+  o = {};
+  o.operation_timeout = milliseconds(15'000);
+  EXPECT_EQ(broken_rule(o),
+            "operation_timeout is 15000 ms: it must be positive and below half of expiry (30000 "
+            "ms)");
+  o = {};
+  o.clock_margin = milliseconds(-1);
+  EXPECT_EQ(broken_rule(o), "clock_margin is -1 ms: it must be 0 to 24 h");
+  o = {};
+  o.max_drift = 0.2;
+  EXPECT_NE(broken_rule(o).find("max_drift"), std::string::npos);
+  o = {};
+  o.waiting = nullptr;
+  EXPECT_NE(broken_rule(o).find("waiting"), std::string::npos);
+}
+
+TEST(LockName, HasOneTo1024BytesOfUtf8WithoutNul) {
+  EXPECT_FALSE(check_name("a"));
+  EXPECT_FALSE(check_name(std::string(1024, 'x')));
+  EXPECT_FALSE(check_name("r\xC3\xA9sum\xC3\xA9 \xF0\x9F\x94\x92"));
+  EXPECT_TRUE(check_name(""));
+  EXPECT_TRUE(check_name(std::string(1025, 'x')));
+  EXPECT_TRUE(check_name(std::string("a\0b", 3)));
+  for (const char* bad : {"\xFF", "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80",
+                          "\xE0\x80\x80", "\x80", "\xF4\x90\x80\x80"}) {
+    EXPECT_TRUE(check_name(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold

@@ -1,0 +1,37 @@
+#include <leasehold/lock_handle.hpp>
+#include <leasehold/result.hpp>
+
+namespace leasehold {
+
+const char* to_string(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::invalid_option: return "invalid_option";
+    case ErrorKind::refused: return "refused";
+    case ErrorKind::timed_out: return "timed_out";
+    case ErrorKind::cancelled: return "cancelled";
+    case ErrorKind::unavailable: return "unavailable";
+    case ErrorKind::unknown_outcome: return "unknown_outcome";
+    case ErrorKind::configuration: return "configuration";
+    case ErrorKind::shut_down: return "shut_down";
+  }
+  return "?";
+}
+
+const char* to_string(ReleaseResult result) {
+  switch (result) {
+    case ReleaseResult::released: return "released";
+    case ReleaseResult::not_owner: return "not_owner";
+    case ReleaseResult::unknown: return "unknown";
+  }
+  return "?";
+}
+
+const char* to_string(LostReason reason) {
+  switch (reason) {
+    case LostReason::deadline: return "deadline";
+    case LostReason::not_owner: return "not_owner";
+  }
+  return "?";
+}
+
+}  // namespace leasehold

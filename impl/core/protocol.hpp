@@ -1,0 +1,189 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <leasehold/fencing_token.hpp>
+#include <leasehold/lock_handle.hpp>
+#include <leasehold/lock_options.hpp>
+#include <leasehold/result.hpp>
+
+#include "core/lock_id.hpp"
+#include "core/time.hpp"
+
+/// The whole I/O surface of the core: what it asks of a server (Command), what it may hear (Reply),
+/// what happens to it (Event), and what it wants done (Effect). Values only.
+namespace leasehold::core {
+
+using SessionId = std::uint64_t;  ///< one acquire call and what became of it; chosen by the caller
+using CommandId = std::uint64_t;  ///< one command sent; chosen by the core
+
+/// Take the lock if it is missing, ours, exactly `observed`, or expired on the server's clock.
+struct AcquireCommand {
+  std::string name;
+  Owner owner;
+  std::string lock_id;
+  std::optional<std::string> observed;
+  std::chrono::milliseconds lease;
+  std::chrono::milliseconds margin;
+  bool operator==(const AcquireCommand&) const = default;
+};
+
+/// Renew one lock, if it is still this owner's of that grant.
+struct ExtendStatement {
+  std::string name;
+  Owner owner;
+  ServerInstant acquired_at;
+  std::string lock_id;
+  std::chrono::milliseconds lease;
+  std::chrono::milliseconds margin;
+  FencingToken token;
+  bool operator==(const ExtendStatement&) const = default;
+};
+struct ExtendCommand {
+  std::vector<ExtendStatement> statements;
+  bool operator==(const ExtendCommand&) const = default;
+};
+
+/// Read who holds these locks: after an extension that matched fewer than it sent.
+struct LookCommand {
+  std::vector<std::string> names;
+  bool operator==(const LookCommand&) const = default;
+};
+
+/// Delete the lock if it is this owner's: a release or the clean-up of what may have been won.
+struct DeleteCommand {
+  std::string name;
+  Owner owner;
+  bool operator==(const DeleteCommand&) const = default;
+};
+
+/// Have the TTL index on `expiresAt`.
+struct EnsureIndexCommand {
+  bool operator==(const EnsureIndexCommand&) const = default;
+};
+
+struct Command {
+  CommandId id = 0;
+  std::chrono::milliseconds timeout{};  ///< our own timer; server-side ones stay below it
+  std::variant<AcquireCommand, ExtendCommand, LookCommand, DeleteCommand, EnsureIndexCommand> body;
+  bool operator==(const Command&) const = default;
+};
+
+/// What became of a command, as far as its reply tells.
+enum class Outcome {
+  done,           ///< executed, and acknowledged by a majority
+  unknown,        ///< may have been executed, may still be, may be rolled back
+  failed_before,  ///< certainly not executed; another try may succeed
+  duplicate_key,  ///< somebody else inserted the name first
+  configuration,  ///< certainly not executed; another try cannot succeed
+};
+
+/// A lock document as somebody left it. `oddity` says what is wrong with it, or is empty; an odd
+/// document counts as held.
+struct LockDocument {
+  std::string name;
+  std::string lock_id;
+  ServerInstant acquired_at;
+  std::int64_t fencing_token = 0;
+  std::string oddity;
+  bool operator==(const LockDocument&) const = default;
+};
+
+struct Reply {
+  Outcome outcome = Outcome::unknown;
+  int code = 0;                        ///< the server's error code, or 0
+  std::string message;                 ///< for people
+  bool hopeless = false;               ///< unknown, and another try cannot succeed
+  FencingToken operation_time;         ///< when the outcome is done
+  bool retried = false;                ///< the driver retried: operation_time is not the write's
+  std::int64_t matched = 0;            ///< extend: statements that matched; delete: documents gone
+  std::vector<std::size_t> failed;     ///< extend: indices of statements with an error of their own
+  std::vector<LockDocument> documents; ///< acquire: the document after; look: those found
+  bool operator==(const Reply&) const = default;
+};
+
+struct Timer {
+  enum class Kind { attempt, give_up, lease_end, command_timeout, extension_round, removal, report };
+  Kind kind;
+  std::uint64_t id;  ///< session, command or removal; 0 for the extension round
+  auto operator<=>(const Timer&) const = default;
+};
+
+/// Events. One for an unknown session, a command already answered or a timer not due is a no-op.
+struct AcquireAsked {
+  SessionId session;
+  std::string name;
+  LockOptions options;                   ///< checked
+  std::optional<LocalInstant> give_up_at;  ///< none: never
+  bool single_attempt = false;
+};
+struct CancelAsked {
+  SessionId session;
+};
+struct ReleaseAsked {
+  SessionId session;
+};
+/// Somebody asked `held()` at or after the deadline and was told no: that answer is final.
+struct DeadlineSeen {
+  SessionId session;
+};
+struct ReplyArrived {
+  CommandId command;
+  Reply reply;
+};
+struct TimerFired {
+  Timer timer;
+};
+struct CloseAsked {};  ///< no acquire waits or starts from here on
+using Event = std::variant<AcquireAsked, CancelAsked, ReleaseAsked, DeadlineSeen, ReplyArrived,
+                           TimerFired, CloseAsked>;
+
+/// Effects, to be carried out in order.
+struct Send {
+  Command command;
+};
+/// Stop waiting for this command: cut the connection it hangs on. Its reply is no longer wanted.
+struct Abandon {
+  CommandId command;
+};
+/// At most one timer of a kind and id is wanted at a time, but firing early or twice does no harm.
+struct SetTimer {
+  Timer timer;
+  LocalInstant at;
+};
+struct Granted {
+  SessionId session;
+  FencingToken token;
+  Owner owner;
+  LocalInstant sent;
+  LocalInstant deadline;
+};
+struct Extended {
+  SessionId session;
+  LocalInstant sent;
+  LocalInstant deadline;
+};
+struct Lost {
+  SessionId session;
+  LostReason reason;
+};
+struct Ended {
+  SessionId session;
+  Error error;
+};
+struct Released {
+  SessionId session;
+  ReleaseResult result;
+};
+struct Warned {
+  std::string message;
+};
+using Effect =
+    std::variant<Send, Abandon, SetTimer, Granted, Extended, Lost, Ended, Released, Warned>;
+using Effects = std::vector<Effect>;
+
+}  // namespace leasehold::core

@@ -1,0 +1,137 @@
+#include "core/provider_core.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+
+namespace leasehold::core {
+
+void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
+  std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
+}
+
+void ProviderCore::on(const AcquireAsked& event, Step step) {
+  LEASEHOLD_CHECK(!sessions_.contains(event.session));
+  if (closed_) {
+    step.out.push_back(Ended{event.session, {ErrorKind::shut_down, 0, "the provider is closed"}});
+    return;
+  }
+  Session& session = sessions_[event.session];
+  session.name = event.name;
+  session.options = event.options;
+  session.give_up_at = event.give_up_at;
+  session.single_attempt = event.single_attempt;
+  session.owner = fresh_owner(step);
+  if (event.give_up_at) {
+    step.out.push_back(SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
+  }
+  start_attempt(event.session, session, step);
+}
+
+void ProviderCore::on(const CancelAsked& event, Step step) {
+  give_up(event.session, ErrorKind::cancelled, "cancelled", step);
+}
+
+void ProviderCore::on(const ReleaseAsked& event, Step step) {
+  const auto found = sessions_.find(event.session);
+  if (found == sessions_.end()) return;
+  const Session& session = found->second;
+  if (session.phase != Session::Phase::held && session.phase != Session::Phase::lost) return;
+  Removal removal = make_removal(session, step);
+  removal.repeat = session.unanswered > 0;
+  removal.reporting = event.session;
+  sessions_.erase(found);
+  start_removal(std::move(removal), step);
+}
+
+void ProviderCore::on(const DeadlineSeen& event, Step step) {
+  lose(event.session, LostReason::deadline, step);
+}
+
+void ProviderCore::on(const CloseAsked&, Step step) {
+  closed_ = true;
+  std::vector<SessionId> waiting;
+  for (const auto& [id, session] : sessions_) waiting.push_back(id);
+  for (const auto id : waiting) {
+    give_up(id, ErrorKind::shut_down, "the provider was destroyed", step);
+  }
+}
+
+void ProviderCore::on(const ReplyArrived& event, Step step) {
+  const auto found = flights_.find(event.command);
+  if (found == flights_.end()) return;
+  const Flight flight = std::move(found->second);
+  flights_.erase(found);
+  switch (flight.kind) {
+    case Flight::Kind::attempt: return answer_attempt(flight, event.reply, step);
+    case Flight::Kind::extension: return answer_extension(flight, event.reply, step);
+    case Flight::Kind::look: return answer_look(flight, event.reply, step);
+    case Flight::Kind::removal: return answer_delete(flight, event.reply, step);
+    case Flight::Kind::index: return answer_index(event.reply, step);
+  }
+}
+
+void ProviderCore::on(const TimerFired& event, Step step) {
+  const auto id = event.timer.id;
+  const auto session = sessions_.find(id);
+  switch (event.timer.kind) {
+    case Timer::Kind::attempt:
+      if (session != sessions_.end() && session->second.phase == Session::Phase::waiting &&
+          step.now >= session->second.attempt_at) {
+        start_attempt(id, session->second, step);
+      }
+      return;
+    case Timer::Kind::give_up:
+      if (session != sessions_.end() && session->second.give_up_at &&
+          step.now >= *session->second.give_up_at) {
+        give_up(id, ErrorKind::timed_out, "timed out", step);
+      }
+      return;
+    case Timer::Kind::lease_end:
+      if (session == sessions_.end() || session->second.phase != Session::Phase::held) return;
+      if (step.now >= session->second.deadline) return lose(id, LostReason::deadline, step);
+      step.out.push_back(SetTimer{event.timer, session->second.deadline});
+      return;
+    case Timer::Kind::command_timeout:
+      if (!flights_.contains(id)) return;
+      step.out.push_back(Abandon{id});
+      return on(ReplyArrived{id, {.message = "no reply within the operation timeout"}}, step);
+    case Timer::Kind::extension_round:
+      if (round_at_ && step.now >= *round_at_) run_extension_round(step);
+      return;
+    case Timer::Kind::removal: {
+      const auto removal = removals_.find(id);
+      if (removal == removals_.end() || removal->second.command != 0) return;
+      if (step.now >= removal->second.next_at) send_delete(id, removal->second, step);
+      return;
+    }
+    case Timer::Kind::report: {
+      const auto removal = removals_.find(id);
+      if (removal != removals_.end()) report(removal->second, ReleaseResult::unknown, step);
+      return;
+    }
+  }
+}
+
+CommandId ProviderCore::send(Flight flight, std::chrono::milliseconds timeout,
+                             decltype(Command::body) body, Step step) {
+  const CommandId id = ++last_command_;
+  flight.sent = step.now;
+  flights_.emplace(id, std::move(flight));
+  step.out.push_back(Send{{id, timeout, std::move(body)}});
+  step.out.push_back(SetTimer{{Timer::Kind::command_timeout, id}, step.now + timeout});
+  return id;
+}
+
+Owner ProviderCore::fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
+
+std::string ProviderCore::lock_id(const Session& session, std::uint64_t beat) const {
+  return format_lock_id({session.owner, session.options.expiry.count(), beat}, holder_);
+}
+
+std::size_t ProviderCore::removals_left() const {
+  return static_cast<std::size_t>(std::count_if(
+      removals_.begin(), removals_.end(), [](const auto& r) { return !r.second.acknowledged; }));
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/entropy.hpp"
+#include "core/protocol.hpp"
+#include "core/sights.hpp"
+
+namespace leasehold::core {
+
+/// Every decision of one provider: attempts, observations, extension in batches, loss, release and
+/// clean-up, across all its locks. A value: events in, effects out, no thread, no clock, no I/O.
+///
+/// Time: `now` never runs backwards between calls. Copyable and comparable, so that it can be
+/// simulated and explored. Not thread-safe: its driver serialises the calls.
+///
+///     core.next(AcquireAsked{7, "report", options, now + 5s}, now, entropy, effects);
+///     // effects: Send{acquire}, SetTimer{command_timeout}, SetTimer{give_up}
+///     core.next(ReplyArrived{1, reply}, now, entropy, effects);  // -> Granted{7, token, ...}
+///
+/// How a session lives: waiting <-> attempting -> held -> lost; a release or an end takes it out,
+/// and whatever it may have left in the database becomes a Removal.
+class ProviderCore {
+ public:
+  /// `holder` goes into lock ids for people to read; empty for none.
+  explicit ProviderCore(std::string holder) : holder_(std::move(holder)) {}
+
+  /// Appends what is to be done because of `event` to `out`.
+  void next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out);
+
+  /// Deletes that no majority has acknowledged yet.
+  [[nodiscard]] std::size_t removals_left() const;
+
+  bool operator==(const ProviderCore&) const = default;
+
+ private:
+  using RemovalId = std::uint64_t;
+
+  /// One acquire call, and the lock that it won.
+  struct Session {
+    enum class Phase { waiting, attempting, held, lost };
+    std::string name;
+    LockOptions options;
+    std::optional<LocalInstant> give_up_at;
+    bool single_attempt = false;
+    Phase phase = Phase::waiting;
+    Owner owner;              ///< dead, hence replaced, from the moment a delete of it is sent
+    CommandId command = 0;    ///< the attempt or extension under way, or 0
+    LocalInstant attempt_at;  ///< waiting: when the next attempt is due
+    int attempts = 0;
+    int unanswered = 0;       ///< attempts of this owner whose outcome is unknown
+    bool oddity_reported = false;
+    Error last_failure;
+    FencingToken token;       ///< held: the rest
+    ServerInstant acquired_at;
+    LocalInstant deadline;
+    LocalInstant extend_at;
+    bool operator==(const Session&) const = default;
+  };
+
+  /// An owner whose document, if there is one, has to go.
+  struct Removal {
+    std::string name;
+    Owner owner;
+    std::chrono::milliseconds timeout;
+    LocalInstant stop_at;               ///< the document frees itself like a crashed holder's
+    LocalInstant next_at;               ///< when the next delete is due, with none under way
+    CommandId command = 0;              ///< the delete, or the attempt to wait for, or 0
+    bool awaits_attempt = false;        ///< an attempt is under way; no delete was sent yet
+    bool doubtful = false;              ///< an earlier attempt or delete was never answered
+    bool repeat = false;                ///< one more delete, after a pause, against late requests
+    bool acknowledged = false;
+    std::optional<SessionId> reporting; ///< who waits for the result
+    bool operator==(const Removal&) const = default;
+  };
+
+  /// A command under way.
+  struct Flight {
+    enum class Kind { attempt, extension, look, removal, index };
+    Kind kind;
+    LocalInstant sent;
+    std::vector<SessionId> sessions;      ///< attempt: one or none; extension and look: all
+    RemovalId removal = 0;
+    std::uint64_t beat = 0;               ///< attempt, extension; a look judges that extension's
+    std::optional<std::string> observed;  ///< attempt: the lockId that counted as dead
+    bool operator==(const Flight&) const = default;
+  };
+
+  struct Step {
+    LocalInstant now;
+    Entropy& entropy;
+    Effects& out;
+  };
+
+  using Sessions = std::map<SessionId, Session>;
+
+  void on(const AcquireAsked& event, Step step);
+  void on(const CancelAsked& event, Step step);
+  void on(const ReleaseAsked& event, Step step);
+  void on(const DeadlineSeen& event, Step step);
+  void on(const ReplyArrived& event, Step step);
+  void on(const TimerFired& event, Step step);
+  void on(const CloseAsked& event, Step step);
+
+  // acquire.cpp
+  void start_attempt(SessionId id, Session& session, Step step);
+  void answer_attempt(const Flight& flight, const Reply& reply, Step step);
+  void win(SessionId id, const Flight& flight, const Reply& reply, Step step);
+  void refuse(SessionId id, const Flight& flight, const Reply& reply, Step step);
+  void fail(SessionId id, const Reply& reply, bool unknown, Step step);
+  void wait(SessionId id, LocalInstant at, Step step);
+  void end_acquire(SessionId id, Error error, Step step);
+  void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
+  LocalInstant next_attempt_at(const Session& session, bool refused, Step step) const;
+  void replace_owner(Session& session, Step step);
+  void ensure_index(Step step);
+  void answer_index(const Reply& reply, Step step);
+
+  // extension.cpp
+  void run_extension_round(Step step);
+  void arm_extension_round(LocalInstant at, Step step);
+  void arm_earliest_extension(Step step);
+  void send_extension(const std::vector<SessionId>& ids, Step step);
+  void answer_extension(const Flight& flight, const Reply& reply, Step step);
+  void answer_look(const Flight& flight, const Reply& reply, Step step);
+  void extended(SessionId id, LocalInstant sent, Step step);
+  void retry_extension(SessionId id, Step step);
+  void lose(SessionId id, LostReason reason, Step step);
+  Session* extending(SessionId id);
+
+  // removal.cpp
+  Removal make_removal(const Session& session, Step step) const;
+  void start_removal(Removal removal, Step step);
+  void send_delete(RemovalId id, Removal& removal, Step step);
+  void answer_delete(const Flight& flight, const Reply& reply, Step step);
+  void attempt_ended(RemovalId id, bool may_have_won, Outcome outcome, Step step);
+  void report(Removal& removal, ReleaseResult result, Step step);
+  void pause_removal(RemovalId id, Removal& removal, Duration pause, Step step);
+
+  CommandId send(Flight flight, std::chrono::milliseconds timeout, decltype(Command::body) body,
+                 Step step);
+  Owner fresh_owner(Step step);
+  std::string lock_id(const Session& session, std::uint64_t beat) const;
+
+  std::string holder_;
+  Sessions sessions_;
+  std::map<RemovalId, Removal> removals_;
+  std::map<CommandId, Flight> flights_;
+  Sights sights_;
+  CommandId last_command_ = 0;
+  RemovalId last_removal_ = 0;
+  std::uint64_t last_beat_ = 0;
+  std::optional<LocalInstant> round_at_;  ///< the earliest extension round a timer is set for
+  enum class Index { wanted, asked, settled } index_ = Index::wanted;
+  int index_tries_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace leasehold::core

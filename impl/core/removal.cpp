@@ -1,0 +1,92 @@
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/provider_core.hpp"
+
+namespace leasehold::core {
+
+ProviderCore::Removal ProviderCore::make_removal(const Session& session, Step step) const {
+  Removal removal;
+  removal.name = session.name;
+  removal.owner = session.owner;
+  removal.timeout = session.options.effective_operation_timeout();
+  removal.stop_at = step.now + 2 * session.options.expiry;
+  return removal;
+}
+
+void ProviderCore::start_removal(Removal removal, Step step) {
+  const RemovalId id = ++last_removal_;
+  Removal& kept = removals_.emplace(id, std::move(removal)).first->second;
+  if (kept.reporting) {
+    step.out.push_back(SetTimer{{Timer::Kind::report, id}, step.now + kept.timeout});
+  }
+  send_delete(id, kept, step);
+}
+
+void ProviderCore::send_delete(RemovalId id, Removal& removal, Step step) {
+  LEASEHOLD_CHECK(removal.command == 0);
+  removal.command = send({.kind = Flight::Kind::removal, .removal = id}, removal.timeout,
+                         DeleteCommand{removal.name, removal.owner}, step);
+}
+
+/// The attempt that a given-up call had under way was answered, or never will be.
+void ProviderCore::attempt_ended(RemovalId id, bool may_have_won, Outcome outcome,
+                                 Step step) {
+  Removal& removal = removals_.at(id);
+  LEASEHOLD_CHECK(removal.awaits_attempt);
+  if (!may_have_won && !removal.doubtful) {
+    removals_.erase(id);
+    return;
+  }
+  removal.awaits_attempt = false;
+  removal.repeat = removal.doubtful || outcome != Outcome::done;
+  removal.doubtful = false;
+  removal.command = 0;
+  send_delete(id, removal, step);
+}
+
+void ProviderCore::answer_delete(const Flight& flight, const Reply& reply, Step step) {
+  const RemovalId id = flight.removal;
+  Removal& removal = removals_.at(id);
+  removal.command = 0;
+  if (reply.outcome == Outcome::configuration) {
+    report(removal, ReleaseResult::unknown, step);
+    step.out.push_back(Warned{"lock '" + removal.name + "' cannot be deleted: " + reply.message});
+    removals_.erase(id);
+    return;
+  }
+  if (reply.outcome != Outcome::done) {
+    removal.doubtful |= reply.outcome == Outcome::unknown;
+    if (step.now >= removal.stop_at) {
+      report(removal, ReleaseResult::unknown, step);
+      removals_.erase(id);
+      return;
+    }
+    const auto pause = std::clamp<Duration>(removal.timeout / 4, std::chrono::milliseconds(10),
+                                            std::chrono::seconds(1));
+    return pause_removal(id, removal, pause, step);
+  }
+  // Nothing matched after a delete without an answer: that one may have been it.
+  const auto nothing = removal.doubtful ? ReleaseResult::unknown : ReleaseResult::not_owner;
+  report(removal, reply.matched > 0 ? ReleaseResult::released : nothing, step);
+  removal.acknowledged = true;
+  if (!removal.repeat) {
+    removals_.erase(id);
+    return;
+  }
+  removal.repeat = false;
+  pause_removal(id, removal, removal.timeout, step);
+}
+
+void ProviderCore::pause_removal(RemovalId id, Removal& removal, Duration pause, Step step) {
+  removal.next_at = step.now + pause;
+  step.out.push_back(SetTimer{{Timer::Kind::removal, id}, removal.next_at});
+}
+
+void ProviderCore::report(Removal& removal, ReleaseResult result, Step step) {
+  if (!removal.reporting) return;
+  step.out.push_back(Released{*removal.reporting, result});
+  removal.reporting.reset();
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include "core/core_world.hpp"
+
+namespace leasehold::core {
+namespace {
+
+using std::chrono::milliseconds;
+using World = CoreWorld;
+
+TEST(Release, IsOneDeleteOfTheOwnerAndSaysWhatItFound) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.reply(World::with(Outcome::done, 1));
+  ASSERT_TRUE(w.has<Released>());
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+  w.advance(milliseconds(10'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+}
+
+TEST(Release, OfALostHandleIsSentToo) {
+  World w;
+  w.hold(1);
+  w.give(DeadlineSeen{1});
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
+}
+
+TEST(Release, ASecondAskIsANoOp) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(w.effects.empty());
+}
+
+TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.advance(milliseconds(1'000));
+  ASSERT_TRUE(w.has<Released>());
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+  EXPECT_EQ(w.core.removals_left(), 1u);
+  w.advance(milliseconds(250));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.core.removals_left(), 0u);
+}
+
+TEST(Release, NothingMatchedAfterAnUnansweredDeleteIsUnknown) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::unknown));
+  w.advance(milliseconds(250));
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+}
+
+TEST(Release, OfACallWithAnUnansweredAttemptIsSentOnceMore) {
+  World w;
+  w.acquire(1);
+  w.advance(milliseconds(1'000));
+  w.reply(w.won(w.last_command()));
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::done, 1));
+  w.advance(milliseconds(999));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.advance(milliseconds(1));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.count<Released>(), 1);
+}
+
+TEST(CleanUp, WaitsForTheAttemptUnderWayAndForgetsARefusal) {
+  World w;
+  w.acquire(1, "lock", World::options(), milliseconds(100));
+  const auto attempt = w.last_command();
+  w.advance(milliseconds(100));
+  ASSERT_TRUE(w.has<Ended>()) << "the acquire returns on time";
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
+  w.give(ReplyArrived{attempt.id, World::refused(to_hex({9, 9}) + ".3000.1")});
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
+  EXPECT_EQ(w.core.removals_left(), 0u);
+}
+
+TEST(CleanUp, DeletesAWinThatNobodyWaitsForAnyMore) {
+  World w;
+  w.acquire(1);
+  const auto attempt = w.last_command();
+  w.give(CancelAsked{1});
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::cancelled);
+  w.give(ReplyArrived{attempt.id, w.won(attempt)});
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_FALSE(w.has<Granted>());
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.core.removals_left(), 0u);
+}
+
+TEST(CleanUp, AfterALostReplyRepeatsUntilAcknowledgedAndOnceMore) {
+  World w;
+  w.acquire(1, "lock", World::options(), std::nullopt, true);
+  w.reply(World::with(Outcome::unknown));
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unknown_outcome);
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.reply(World::with(Outcome::failed_before));
+  w.advance(milliseconds(250));
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.core.removals_left(), 0u) << "acknowledged once";
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u) << "against a request still on its way";
+  w.reply(World::with(Outcome::done, 0));
+  w.advance(milliseconds(20'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u);
+}
+
+TEST(CleanUp, EndsAfterTwoExpiries) {
+  World w;
+  w.acquire(1, "lock", World::options(), std::nullopt, true);
+  w.reply(World::with(Outcome::unknown));
+  for (int i = 0; i < 40; ++i) {
+    w.advance(milliseconds(1'250));  // time-out and pause
+  }
+  EXPECT_EQ(w.core.removals_left(), 0u);
+  EXPECT_LE(w.sent_as<DeleteCommand>().size(), 6u);
+}
+
+}  // namespace
+}  // namespace leasehold::core

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace leasehold::core {
+
+/// This machine's clock that runs during suspend. Comes in as an argument; nothing in the core
+/// reads it.
+struct LocalClock {
+  using rep = std::int64_t;
+  using period = std::nano;
+  using duration = std::chrono::nanoseconds;
+  using time_point = std::chrono::time_point<LocalClock>;
+  static constexpr bool is_steady = true;
+};
+using LocalInstant = LocalClock::time_point;
+using Duration = std::chrono::nanoseconds;
+
+/// A date that a server wrote, in ms since 1970. Only servers compare these: there is no
+/// conversion to LocalInstant, and no ordering.
+struct ServerInstant {
+  std::int64_t since_1970_ms = 0;
+  bool operator==(const ServerInstant&) const = default;
+};
+
+/// The share of `span` that a clock off by `max_drift` may be wrong by, rounded up.
+inline Duration drift_of(Duration span, double max_drift) {
+  return Duration(static_cast<std::int64_t>(static_cast<double>(span.count()) * max_drift) + 1);
+}
+
+/// Until when a holder may believe: the lease counts from the sending of the command, because the
+/// server may have executed it at once, and ends early by what our clock may lag.
+inline LocalInstant lease_deadline(LocalInstant sent, Duration expiry, double max_drift) {
+  return sent + expiry - drift_of(expiry, max_drift);
+}
+
+/// When a lockId first seen at `first_seen` proves its holder dead: a full lease after the receipt
+/// of the reply that showed it, and later by what our clock may run ahead.
+inline LocalInstant sight_matures(LocalInstant first_seen, Duration lease, double max_drift) {
+  return first_seen + lease + drift_of(lease, max_drift);
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,9 @@
+#pragma once
+
+/// All of the public API.
+#include <leasehold/fencing_token.hpp>
+#include <leasehold/lock_handle.hpp>
+#include <leasehold/lock_options.hpp>
+#include <leasehold/lock_provider.hpp>
+#include <leasehold/result.hpp>
+#include <leasehold/waiting.hpp>

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <stop_token>
+
+#include <leasehold/fencing_token.hpp>
+
+namespace leasehold {
+
+namespace runtime {
+class Holding;
+}
+
+/// What a release found. None of them leaves the lock ours.
+enum class ReleaseResult {
+  released,   ///< the document was ours and is gone, acknowledged by a majority
+  not_owner,  ///< the lock was no longer ours; nobody's lock was touched
+  unknown,    ///< no reply in time; the delete is repeated in the background
+};
+
+/// Why a handle was lost.
+enum class LostReason {
+  deadline,   ///< the lease ran out before an extension was confirmed
+  not_owner,  ///< the server says the lock is gone or another's
+};
+
+[[nodiscard]] const char* to_string(ReleaseResult result);
+[[nodiscard]] const char* to_string(LostReason reason);
+
+/// Proof that this process holds a lock; extended in the background until it is released or lost.
+///
+/// Time: the lease counts from the sending of the command that granted or last extended it, on
+/// CLOCK_BOOTTIME, shortened by `max_drift`. Lost is final.
+/// Failure: `held()` turns false at the deadline by itself, whatever the server does. A holder
+/// that was paused between asking `held()` and acting is not protected by it: give
+/// `fencing_token()` to the resource.
+/// Thread safety: all const calls and `release` from any thread; moving is for one thread.
+/// Destruction: releases; returns within `operation_timeout`, answered or not.
+///
+///     auto handle = lock.try_acquire(5s);
+///     if (handle) write_report(handle->fencing_token());
+class LockHandle {
+ public:
+  /// An empty handle: holds nothing, token 0.
+  LockHandle() = default;
+  explicit LockHandle(std::shared_ptr<runtime::Holding> holding);
+  LockHandle(LockHandle&&) noexcept = default;
+  LockHandle& operator=(LockHandle&& other) noexcept;
+  LockHandle(const LockHandle&) = delete;
+  LockHandle& operator=(const LockHandle&) = delete;
+  ~LockHandle();
+
+  /// Whether the lease certainly still runs. Compares the clock at each call.
+  [[nodiscard]] bool held() const;
+
+  /// How long `held()` will stay true without a further extension; zero when it is false.
+  [[nodiscard]] std::chrono::nanoseconds remaining() const;
+
+  /// Stops when the handle is lost, within a scheduling delay of the deadline; never by a release.
+  /// Callbacks run one after the other on a thread of the provider: be brief.
+  [[nodiscard]] std::stop_token lost() const;
+
+  /// The same for the whole life of the handle; 0 for an empty one.
+  [[nodiscard]] FencingToken fencing_token() const;
+
+  /// Frees the lock and says what was found; waits at most `operation_timeout`. `held()` is false
+  /// before the first byte is sent. Calling again gives the first answer again.
+  ReleaseResult release();
+
+ private:
+  std::shared_ptr<runtime::Holding> holding_;
+};
+
+}  // namespace leasehold

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <leasehold/result.hpp>
+#include <leasehold/waiting.hpp>
+
+namespace leasehold {
+
+/// The options of one lock. The first three are those of DistributedLock.MongoDB, with its
+/// defaults; `check` says which rule a set of options breaks.
+struct LockOptions {
+  /// How long the lock stays ours without an extension. 100 ms .. 24 h.
+  std::chrono::milliseconds expiry{30'000};
+
+  /// How often a held lock is renewed to the full expiry. Default expiry / 3; below expiry.
+  std::optional<std::chrono::milliseconds> extension_cadence;
+
+  /// How long to pause between attempts on a held lock.
+  std::shared_ptr<const WaitingStrategy> waiting = uniform_waiting();
+
+  /// How far any two readings of server clocks may be apart during one lease (NTP keeps it far
+  /// below the default). The document stays in force this much longer than the holder believes.
+  /// Zero gives the behaviour of DistributedLock.MongoDB: a successor whose clock is ahead gives a
+  /// held lock away.
+  std::chrono::milliseconds clock_margin{30'000};
+
+  /// How much faster or slower than real time this machine's clock may run. 0 .. 0.1.
+  double max_drift = 0.005;
+
+  /// How long to wait for the reply to one command. Default min(10 s, expiry / 3); below
+  /// expiry / 2.
+  std::optional<std::chrono::milliseconds> operation_timeout;
+
+  [[nodiscard]] std::chrono::milliseconds effective_cadence() const;
+  [[nodiscard]] std::chrono::milliseconds effective_operation_timeout() const;
+
+  bool operator==(const LockOptions&) const = default;
+};
+
+/// The first rule that the options break, as an Error that names option, value and rule.
+[[nodiscard]] std::optional<Error> check(const LockOptions& options);
+
+/// The rule that a lock name breaks: 1..1024 bytes of UTF-8 without NUL.
+[[nodiscard]] std::optional<Error> check_name(const std::string& name);
+
+}  // namespace leasehold

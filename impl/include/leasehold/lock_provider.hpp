@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include <leasehold/lock_handle.hpp>
+#include <leasehold/lock_options.hpp>
+#include <leasehold/result.hpp>
+
+namespace leasehold {
+
+namespace runtime {
+class Driver;
+}
+
+/// A name bound to a provider and its options. Holding it means nothing; acquire gives the proof.
+/// Not reentrant: two acquires of one name exclude each other, whoever asks.
+/// Thread safety: all calls from any thread.
+class Lock {
+ public:
+  Lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const LockOptions& options() const { return options_; }
+
+  /// Tries until the lock is ours, at most for `timeout`. Zero means one attempt, which ends within
+  /// `operation_timeout`. A one-shot process that only ever tries once gets a dead holder's lock
+  /// after `expiry + clock_margin` by the server's clock; one that waits gets it at `expiry`.
+  Result<LockHandle> try_acquire(std::chrono::milliseconds timeout = {},
+                                 std::stop_token stop = {}) const;
+
+  /// The same without a limit: ends by the lock, by `stop`, or by an error that retrying cannot
+  /// mend.
+  Result<LockHandle> acquire(std::stop_token stop = {}) const;
+
+  /// `try_acquire` without a waiting thread. `done` is called exactly once, on a thread of the
+  /// provider, and must be brief.
+  void acquire_async(std::chrono::milliseconds timeout,
+                     std::function<void(Result<LockHandle>)> done) const;
+
+ private:
+  std::shared_ptr<runtime::Driver> driver_;
+  std::string name_;
+  LockOptions options_;
+};
+
+/// What all locks of a provider share.
+struct ProviderOptions {
+  /// Empty: the database of the URI, or "leasehold" if it names none.
+  std::string database;
+  /// The collection of the lock documents; the default is the published document's.
+  std::string collection = "distributed.locks";
+  /// Stored in lock documents for people to read ("host:pid:application"); empty: not stored.
+  std::string holder = default_holder();
+  /// How many commands may be under way at once. 1..64. A command that hangs does not count.
+  int workers = 4;
+  /// How long one command may look for a server that takes writes.
+  std::chrono::milliseconds server_selection_timeout{5'000};
+  /// Told in one sentence of what an administrator should know: a missing TTL index, a corrupt
+  /// lock document. Called on a thread of the provider; empty: standard error.
+  std::function<void(const std::string&)> on_warning;
+
+  static std::string default_holder();
+};
+
+/// Locks of one collection of one replica set.
+///
+/// Commands run on at most `workers` threads; a waiting acquire occupies none. No driver session,
+/// read preference or write concern of the caller is used: writes are majority, reads primary.
+/// MongoDB 5.1 or newer, a replica set; a standalone or a mongos is refused with the first acquire.
+/// Failure: values, see Result. Construction contacts no server.
+/// Thread safety: all calls from any thread. Not usable in a child after fork.
+/// Destruction: waiting acquires end with `shut_down`; waits at most the longest
+/// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
+/// provider.
+///
+///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
+///     auto lock = provider->create_lock("nightly-report");
+///     if (auto handle = lock->try_acquire(5s)) run_report(handle->fencing_token());
+class LockProvider {
+ public:
+  /// Checks the URI and the options; contacts nobody.
+  static Result<LockProvider> connect(const std::string& uri, ProviderOptions options = {});
+
+  explicit LockProvider(std::shared_ptr<runtime::Driver> driver);
+  LockProvider(LockProvider&&) noexcept = default;
+  LockProvider& operator=(LockProvider&&) = delete;
+  LockProvider(const LockProvider&) = delete;
+  LockProvider& operator=(const LockProvider&) = delete;
+  ~LockProvider();
+
+  /// Checks name and options.
+  [[nodiscard]] Result<Lock> create_lock(const std::string& name, LockOptions options = {}) const;
+
+ private:
+  std::shared_ptr<runtime::Driver> driver_;
+};
+
+}  // namespace leasehold

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace leasehold {
+
+/// Why a call gave no lock, or could not be made.
+enum class ErrorKind {
+  invalid_option,   ///< an option or a name breaks a rule; nothing was sent
+  refused,          ///< a single attempt found the lock held by another
+  timed_out,        ///< the wait ended at the time it was given
+  cancelled,        ///< the stop token asked
+  unavailable,      ///< no server could be reached, or none that takes writes
+  unknown_outcome,  ///< a single attempt whose reply was lost; what it may have won is being deleted
+  configuration,    ///< retrying cannot help: authentication, permission, wrong kind of server
+  shut_down,        ///< the provider was destroyed while the call waited
+};
+
+/// The name of a kind, as in messages and JSON.
+[[nodiscard]] const char* to_string(ErrorKind kind);
+
+/// What went wrong, in a sentence that names the thing, the value and the rule.
+/// `code` is the server's error code, or 0.
+struct Error {
+  ErrorKind kind = ErrorKind::unavailable;
+  int code = 0;
+  std::string message;
+
+  bool operator==(const Error&) const = default;
+};
+
+/// A value or an Error. `value()` throws std::logic_error when there is none, so that a forgotten
+/// check is loud; nothing else here throws.
+/// Thread safety: like the value it holds.
+///
+///     auto handle = lock.try_acquire(5s);
+///     if (!handle) return complain(handle.error().message);
+///     use(handle->fencing_token());
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+
+  [[nodiscard]] bool has_value() const { return content_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+
+  T& value() & { return checked(); }
+  T&& value() && { return std::move(checked()); }
+  T* operator->() { return &checked(); }
+  T& operator*() & { return checked(); }
+
+  /// REQUIRES: no value.
+  [[nodiscard]] const Error& error() const { return std::get<1>(content_); }
+
+ private:
+  T& checked() {
+    if (!has_value()) throw std::logic_error("Result has no value: " + error().message);
+    return std::get<0>(content_);
+  }
+
+  std::variant<T, Error> content_;
+};
+
+}  // namespace leasehold

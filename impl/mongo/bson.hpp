@@ -1,0 +1,94 @@
+#pragma once
+
+#include <bson/bson.h>
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace leasehold::mongo {
+
+/// A BSON document that is being written; nested parts are written by a callable that gets them.
+/// Owns its bytes. Not thread-safe.
+///
+///     Bson d;
+///     d.doc("query", [&](Bson& q) { q.text("_id", name); }).flag("upsert", true);
+class Bson {
+ public:
+  Bson() : bytes_(bson_new()) {}
+  Bson(Bson&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
+  Bson& operator=(Bson&&) = delete;
+  ~Bson() { bson_destroy(bytes_); }
+
+  Bson& text(std::string_view key, std::string_view value) {
+    bson_append_utf8(raw(), key.data(), size(key), value.data(), size(value));
+    return *this;
+  }
+  Bson& int32(std::string_view key, std::int64_t value) {
+    bson_append_int32(raw(), key.data(), size(key), static_cast<std::int32_t>(value));
+    return *this;
+  }
+  Bson& int64(std::string_view key, std::int64_t value) {
+    bson_append_int64(raw(), key.data(), size(key), value);
+    return *this;
+  }
+  Bson& flag(std::string_view key, bool value) {
+    bson_append_bool(raw(), key.data(), size(key), value);
+    return *this;
+  }
+  Bson& date(std::string_view key, std::int64_t since_1970_ms) {
+    bson_append_date_time(raw(), key.data(), size(key), since_1970_ms);
+    return *this;
+  }
+  Bson& regex(std::string_view key, const char* pattern) {
+    bson_append_regex(raw(), key.data(), size(key), pattern, "");
+    return *this;
+  }
+  Bson& copy(std::string_view key, const Bson& value) {
+    bson_append_document(raw(), key.data(), size(key), value.get());
+    return *this;
+  }
+  template <typename Write>
+  Bson& doc(std::string_view key, Write write) {
+    Bson nested;
+    write(nested);
+    return copy(key, nested);
+  }
+  /// The callable appends elements with the keys "0", "1", ...
+  template <typename Write>
+  Bson& array(std::string_view key, Write write) {
+    Bson nested;
+    write(nested);
+    bson_append_array(raw(), key.data(), size(key), nested.get());
+    return *this;
+  }
+
+  [[nodiscard]] const bson_t* get() const { return bytes_; }
+
+ private:
+  static int size(std::string_view text) { return static_cast<int>(text.size()); }
+  bson_t* raw() { return bytes_; }
+
+  bson_t* bytes_;
+};
+
+/// A reply that a driver call fills in.
+class ReplyBson {
+ public:
+  ReplyBson() { bson_init(&bytes_); }
+  ReplyBson(const ReplyBson&) = delete;
+  ReplyBson& operator=(const ReplyBson&) = delete;
+  ~ReplyBson() { bson_destroy(&bytes_); }
+
+  /// For a driver call, which initialises it anew.
+  bson_t* out() {
+    bson_destroy(&bytes_);
+    return &bytes_;
+  }
+  [[nodiscard]] const bson_t* get() const { return &bytes_; }
+
+ private:
+  bson_t bytes_;
+};
+
+}  // namespace leasehold::mongo

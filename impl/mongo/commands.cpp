@@ -1,0 +1,273 @@
+#include "mongo/commands.hpp"
+
+#include <algorithm>
+
+namespace leasehold::mongo {
+namespace {
+
+using core::AcquireCommand;
+using core::DeleteCommand;
+using core::EnsureIndexCommand;
+using core::ExtendCommand;
+using core::ExtendStatement;
+using core::LookCommand;
+using std::chrono::milliseconds;
+
+/// The server answers first: wtimeout < maxTimeMS < our own timer.
+void append_limits(Bson& d, milliseconds timeout) {
+  const auto max_time = std::max<std::int64_t>(timeout.count() * 9 / 10, 1);
+  const auto wtimeout = std::max<std::int64_t>(timeout.count() * 8 / 10, 1);
+  d.doc("writeConcern", [&](Bson& w) { w.text("w", "majority").int32("wtimeout", wtimeout); });
+  d.int32("maxTimeMS", max_time);
+}
+
+/// {<op>: [a, b]}: most expressions have this form.
+template <typename A, typename B>
+Bson expression(std::string_view op, A first, B second) {
+  Bson e;
+  e.array(op, [&](Bson& args) {
+    first(args, "0");
+    second(args, "1");
+  });
+  return e;
+}
+
+auto text(std::string_view value) {
+  return [value](Bson& d, std::string_view key) { d.text(key, value); };
+}
+auto number(std::int64_t value) {
+  return [value](Bson& d, std::string_view key) { d.int64(key, value); };
+}
+auto nested(const Bson& value) {
+  return [&value](Bson& d, std::string_view key) { d.copy(key, value); };
+}
+
+/// Text from outside is never an expression.
+Bson literal(std::string_view value) {
+  Bson e;
+  e.text("$literal", value);
+  return e;
+}
+
+Bson one_argument(std::string_view op, std::string_view argument) {
+  Bson e;
+  e.text(op, argument);
+  return e;
+}
+
+/// Whether the document's lockId is this owner's. Not $substrBytes, which fails inside a multi-byte
+/// character of a foreign value.
+Bson mine(core::Owner owner) {
+  const Bson prefix = literal(to_hex(owner) + '.');
+  const Bson index = expression("$indexOfBytes", text("$lockId"), nested(prefix));
+  return expression("$eq", nested(index), number(0));
+}
+
+Bson type_is(std::string_view comparison, std::string_view field, std::string_view type) {
+  const Bson type_of = one_argument("$type", field);
+  return expression(comparison, nested(type_of), text(type));
+}
+
+void append_case(Bson& branches, std::string_view key, const Bson& condition, bool then) {
+  branches.doc(key, [&](Bson& b) { b.copy("case", condition).flag("then", then); });
+}
+
+/// Whether the lock may be taken.
+Bson free_for(const AcquireCommand& command) {
+  Bson seed;
+  seed.text("_id", "$_id");
+  const Bson missing = expression("$eq", text("$$ROOT"), nested(seed));
+  const Bson odd_id = type_is("$ne", "$lockId", "string");
+  const Bson odd_expiry = type_is("$ne", "$expiresAt", "date");
+  const Bson corrupt = expression("$or", nested(odd_id), nested(odd_expiry));
+  const Bson expired = expression("$lte", text("$expiresAt"), text("$$NOW"));
+  Bson e;
+  e.doc("$switch", [&](Bson& s) {
+    s.array("branches", [&](Bson& branches) {
+      append_case(branches, "0", missing, true);
+      append_case(branches, "1", corrupt, false);
+      append_case(branches, "2", mine(command.owner), true);
+      if (command.observed) {
+        const Bson seen = literal(*command.observed);
+        append_case(branches, "3", expression("$eq", text("$lockId"), nested(seen)), true);
+      }
+    });
+    s.copy("default", expired);
+  });
+  return e;
+}
+
+/// When the server may give the lock to another: the margin is for clocks of other members.
+Bson until(milliseconds lease, milliseconds margin) {
+  return expression("$add", text("$$NOW"), number((lease + margin).count()));
+}
+
+/// A token below the one that this write will have, and above the stored one; always a change.
+Bson lower_bound() {
+  constexpr std::int64_t kWord = 4'294'967'296;
+  const Bson seconds = one_argument("$tsSecond", "$$CLUSTER_TIME");
+  const Bson since = expression("$subtract", nested(seconds), number(FencingToken::kEpochSeconds));
+  const Bson high = expression("$multiply", nested(since), number(kWord));
+  const Bson low = one_argument("$tsIncrement", "$$CLUSTER_TIME");
+  const Bson packed = expression("$add", nested(high), nested(low));
+  Bson stored;  // an odd fencingToken is healed: it counts as 0
+  stored.doc("$let", [](Bson& let) {
+    let.doc("vars", [](Bson& vars) {
+      vars.doc("t", [](Bson& t) {
+        t.doc("$convert", [](Bson& c) {
+          c.text("input", "$fencingToken").text("to", "long");
+          c.int64("onError", 0).int64("onNull", 0);
+        });
+      });
+    });
+    const Bson positive = expression("$gte", text("$$t"), number(0));
+    const Bson below_max =
+        expression("$lt", text("$$t"), number(std::numeric_limits<std::int64_t>::max()));
+    const Bson in_range = expression("$and", nested(positive), nested(below_max));
+    let.doc("in", [&](Bson& in) {
+      in.array("$cond", [&](Bson& c) { c.copy("0", in_range).text("1", "$$t").int64("2", 0); });
+    });
+  });
+  const Bson next = expression("$add", nested(stored), number(1));
+  return expression("$max", nested(next), nested(packed));
+}
+
+/// The document as this acquire would leave it. A retry of the same owner keeps `acquiredAt` and
+/// never lowers `expiresAt`: $$NOW is read when a command starts, not when it executes.
+Bson taken_document(const AcquireCommand& command) {
+  const Bson is_text = type_is("$eq", "$lockId", "string");
+  const Bson is_mine = mine(command.owner);
+  const Bson ours = expression("$and", nested(is_text), nested(is_mine));
+  const Bson expiry = until(command.lease, command.margin);
+  const Bson not_lower = expression("$max", text("$expiresAt"), nested(expiry));
+  Bson d;
+  d.text("_id", "$_id").copy("lockId", literal(command.lock_id));
+  d.doc("acquiredAt", [&](Bson& a) {
+    a.array("$cond", [&](Bson& c) {
+      c.copy("0", ours).text("1", "$acquiredAt").text("2", "$$NOW");
+    });
+  });
+  d.doc("expiresAt", [&](Bson& a) {
+    a.array("$cond", [&](Bson& c) { c.copy("0", ours).copy("1", not_lower).copy("2", expiry); });
+  });
+  d.copy("fencingToken", lower_bound());
+  return d;
+}
+
+Bson build_body(const AcquireCommand& command, const std::string& collection,
+                milliseconds timeout) {
+  const Bson condition = free_for(command);
+  const Bson taken = taken_document(command);
+  Bson d;
+  d.text("findAndModify", collection);
+  d.doc("query", [&](Bson& q) { q.text("_id", command.name); });
+  d.array("update", [&](Bson& pipeline) {
+    pipeline.doc("0", [&](Bson& stage) {
+      stage.doc("$replaceWith", [&](Bson& r) {
+        r.array("$cond", [&](Bson& c) {
+          c.copy("0", condition).copy("1", taken).text("2", "$$ROOT");
+        });
+      });
+    });
+  });
+  d.flag("upsert", true).flag("new", true);
+  append_limits(d, timeout);
+  return d;
+}
+
+void append_owner(Bson& query, core::Owner owner) {
+  query.regex("lockId", ("^" + to_hex(owner) + "\\.").c_str());
+}
+
+void append_extension(Bson& updates, std::string_view key, const ExtendStatement& s) {
+  const Bson expiry = until(s.lease, s.margin);
+  updates.doc(key, [&](Bson& update) {
+    update.doc("q", [&](Bson& q) {
+      q.text("_id", s.name);
+      append_owner(q, s.owner);
+      q.date("acquiredAt", s.acquired_at.since_1970_ms);
+    });
+    update.array("u", [&](Bson& pipeline) {
+      pipeline.doc("0", [&](Bson& stage) {
+        stage.doc("$set", [&](Bson& set) {
+          set.copy("lockId", literal(s.lock_id));
+          set.copy("expiresAt", expression("$max", text("$expiresAt"), nested(expiry)));
+          set.copy("fencingToken",
+                   expression("$max", text("$fencingToken"), number(s.token.value())));
+        });
+      });
+    });
+  });
+}
+
+Bson build_body(const ExtendCommand& command, const std::string& collection,
+                milliseconds timeout) {
+  Bson d;
+  d.text("update", collection);
+  d.array("updates", [&](Bson& updates) {
+    for (std::size_t i = 0; i < command.statements.size(); ++i) {
+      append_extension(updates, std::to_string(i), command.statements[i]);
+    }
+  });
+  d.flag("ordered", false);
+  append_limits(d, timeout);
+  return d;
+}
+
+Bson build_body(const LookCommand& command, const std::string& collection, milliseconds timeout) {
+  Bson d;
+  d.text("find", collection);
+  d.doc("filter", [&](Bson& filter) {
+    filter.doc("_id", [&](Bson& id) {
+      id.array("$in", [&](Bson& names) {
+        for (std::size_t i = 0; i < command.names.size(); ++i) {
+          names.text(std::to_string(i), command.names[i]);
+        }
+      });
+    });
+  });
+  d.doc("projection", [](Bson& p) { p.int32("lockId", 1).int32("acquiredAt", 1); });
+  d.int32("batchSize", 100'000).flag("singleBatch", true);
+  d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() * 9 / 10, 1));
+  return d;
+}
+
+Bson build_body(const DeleteCommand& command, const std::string& collection,
+                milliseconds timeout) {
+  Bson d;
+  d.text("delete", collection);
+  d.array("deletes", [&](Bson& deletes) {
+    deletes.doc("0", [&](Bson& one) {
+      one.doc("q", [&](Bson& q) {
+        q.text("_id", command.name);
+        append_owner(q, command.owner);
+      });
+      one.int32("limit", 1);
+    });
+  });
+  append_limits(d, timeout);
+  return d;
+}
+
+Bson build_body(const EnsureIndexCommand&, const std::string& collection, milliseconds timeout) {
+  Bson d;
+  d.text("createIndexes", collection);
+  d.array("indexes", [](Bson& indexes) {
+    indexes.doc("0", [](Bson& index) {
+      index.doc("key", [](Bson& key) { key.int32("expiresAt", 1); });
+      index.text("name", "expiresAt_ttl").int32("expireAfterSeconds", 0);
+    });
+  });
+  append_limits(d, timeout);
+  return d;
+}
+
+}  // namespace
+
+Bson build(const core::Command& command, const std::string& collection) {
+  return std::visit(
+      [&](const auto& body) { return build_body(body, collection, command.timeout); },
+      command.body);
+}
+
+}  // namespace leasehold::mongo

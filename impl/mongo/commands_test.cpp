@@ -1,0 +1,105 @@
+#include "mongo/commands.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Command;
+using std::chrono::milliseconds;
+
+const core::Owner kOwner{0xA, 0xB};
+const std::string kHex = "000000000000000a000000000000000b";
+
+std::string json(const Bson& bson) {
+  char* text = bson_as_relaxed_extended_json(bson.get(), nullptr);
+  std::string out(text);
+  bson_free(text);
+  return out;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Command acquire(std::optional<std::string> observed = std::nullopt) {
+  return {1, milliseconds(1'000),
+          core::AcquireCommand{"job", kOwner, kHex + ".3000.1", std::move(observed),
+                               milliseconds(3'000), milliseconds(500)}};
+}
+
+// The golden shape of the one command that decides who holds a lock.
+TEST(Commands, AcquireIsOneUpsertByPipeline) {
+  const std::string mine = R"({ "$eq" : [ { "$indexOfBytes" : [ "$lockId", { "$literal" : ")" +
+                           kHex + R"(." } ] }, 0 ] })";
+  const std::string until = R"({ "$add" : [ "$$NOW", 3500 ] })";
+  const std::string free_when =
+      R"({ "$switch" : { "branches" : [ )"
+      R"({ "case" : { "$eq" : [ "$$ROOT", { "_id" : "$_id" } ] }, "then" : true }, )"
+      R"({ "case" : { "$or" : [ { "$ne" : [ { "$type" : "$lockId" }, "string" ] }, )"
+      R"({ "$ne" : [ { "$type" : "$expiresAt" }, "date" ] } ] }, "then" : false }, )"
+      R"({ "case" : )" + mine + R"(, "then" : true } ], )"
+      R"("default" : { "$lte" : [ "$expiresAt", "$$NOW" ] } } })";
+  const std::string ours = R"({ "$and" : [ { "$eq" : [ { "$type" : "$lockId" }, "string" ] }, )" +
+                           mine + R"( ] })";
+  const auto text = json(build(acquire(), "locks"));
+  EXPECT_TRUE(text.starts_with(
+      R"({ "findAndModify" : "locks", "query" : { "_id" : "job" }, "update" : [ )"
+      R"({ "$replaceWith" : { "$cond" : [ )" + free_when +
+      R"(, { "_id" : "$_id", "lockId" : { "$literal" : ")" + kHex + R"(.3000.1" }, )"
+      R"("acquiredAt" : { "$cond" : [ )" + ours + R"(, "$acquiredAt", "$$NOW" ] }, )"
+      R"("expiresAt" : { "$cond" : [ )" + ours + R"(, { "$max" : [ "$expiresAt", )" + until +
+      R"( ] }, )" + until + R"( ] }, "fencingToken" : { "$max" : [ )")) << text;
+  EXPECT_TRUE(text.ends_with(
+      R"(, "$$ROOT" ] } } ], "upsert" : true, "new" : true, )"
+      R"("writeConcern" : { "w" : "majority", "wtimeout" : 800 }, "maxTimeMS" : 900 })")) << text;
+}
+
+TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
+  const auto text = json(build(acquire("$lockId"), "locks"));
+  EXPECT_TRUE(contains(text, R"({ "case" : { "$eq" : [ "$lockId", { "$literal" : "$lockId" } ] }, )"
+                             R"("then" : true })")) << text;
+}
+
+TEST(Commands, ExtendMatchesOwnerAndGrantAndNeverLowersTheExpiry) {
+  const Command extend{
+      2, milliseconds(1'000),
+      core::ExtendCommand{{{"job", kOwner, {5'000}, kHex + ".3000.2", milliseconds(3'000),
+                            milliseconds(500), FencingToken(99)}}}};
+  EXPECT_EQ(json(build(extend, "locks")),
+            R"({ "update" : "locks", "updates" : [ { "q" : { "_id" : "job", "lockId" : )"
+            R"({ "$regularExpression" : { "pattern" : "^)" + kHex + R"(\\.", "options" : "" } }, )"
+            R"("acquiredAt" : { "$date" : "1970-01-01T00:00:05Z" } }, "u" : [ { "$set" : { )"
+            R"("lockId" : { "$literal" : ")" + kHex + R"(.3000.2" }, )"
+            R"("expiresAt" : { "$max" : [ "$expiresAt", { "$add" : [ "$$NOW", 3500 ] } ] }, )"
+            R"("fencingToken" : { "$max" : [ "$fencingToken", 99 ] } } } ] } ], )"
+            R"("ordered" : false, "writeConcern" : { "w" : "majority", "wtimeout" : 800 }, )"
+            R"("maxTimeMS" : 900 })");
+}
+
+TEST(Commands, DeleteMatchesTheOwner) {
+  const Command remove{3, milliseconds(100), core::DeleteCommand{"job", kOwner}};
+  EXPECT_EQ(json(build(remove, "locks")),
+            R"({ "delete" : "locks", "deletes" : [ { "q" : { "_id" : "job", "lockId" : )"
+            R"({ "$regularExpression" : { "pattern" : "^)" + kHex + R"(\\.", "options" : "" } } }, )"
+            R"("limit" : 1 } ], "writeConcern" : { "w" : "majority", "wtimeout" : 80 }, )"
+            R"("maxTimeMS" : 90 })");
+}
+
+TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
+  const Command look{4, milliseconds(100), core::LookCommand{{"a", "b"}}};
+  EXPECT_EQ(json(build(look, "locks")),
+            R"({ "find" : "locks", "filter" : { "_id" : { "$in" : [ "a", "b" ] } }, )"
+            R"("projection" : { "lockId" : 1, "acquiredAt" : 1 }, "batchSize" : 100000, )"
+            R"("singleBatch" : true, "maxTimeMS" : 90 })");
+}
+
+TEST(Commands, TheIndexIsThePackages) {
+  const Command index{5, milliseconds(100), core::EnsureIndexCommand{}};
+  EXPECT_TRUE(json(build(index, "locks")).starts_with(
+      R"({ "createIndexes" : "locks", "indexes" : [ { "key" : { "expiresAt" : 1 }, )"
+      R"("name" : "expiresAt_ttl", "expireAfterSeconds" : 0 } ])"));
+}
+
+}  // namespace
+}  // namespace leasehold::mongo

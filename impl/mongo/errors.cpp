@@ -1,0 +1,51 @@
+#include "mongo/errors.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Outcome;
+
+struct Row {
+  int code;
+  Outcome outcome;
+};
+
+/// Codes of `ok: 0`. The same numbers inside a writeConcernError always mean unknown.
+constexpr std::array kErrors{
+    Row{2, Outcome::configuration},      // BadValue
+    Row{9, Outcome::configuration},      // FailedToParse
+    Row{13, Outcome::configuration},     // Unauthorized
+    Row{14, Outcome::configuration},     // TypeMismatch
+    Row{16, Outcome::configuration},     // InvalidLength
+    Row{18, Outcome::configuration},     // AuthenticationFailed
+    Row{24, Outcome::failed_before},     // LockTimeout
+    Row{112, Outcome::failed_before},    // WriteConflict
+    Row{121, Outcome::configuration},    // DocumentValidationFailure
+    Row{10107, Outcome::failed_before},  // NotWritablePrimary
+    Row{10334, Outcome::configuration},  // BSONObjectTooLarge
+    Row{13435, Outcome::failed_before},  // NotPrimaryNoSecondaryOk
+    Row{13436, Outcome::failed_before},  // NotPrimaryOrSecondary
+    Row{16554, Outcome::configuration},  // $add of something that is no number or date
+    Row{51144, Outcome::configuration},  // $$CLUSTER_TIME is not available: a standalone
+};
+
+}  // namespace
+
+Outcome outcome_of_error(int code) {
+  const auto row = std::find_if(kErrors.begin(), kErrors.end(),
+                                [code](const Row& r) { return r.code == code; });
+  return row == kErrors.end() ? Outcome::unknown : row->outcome;
+}
+
+bool spoils_whole_batch(int code) {
+  constexpr std::array kCodes{6,   7,     50,    89,    91,    189,   262,  9001,
+                              10107, 11600, 11601, 11602, 13435, 13436};
+  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+}
+
+bool write_concern_is_hopeless(int code) { return code == 100 || code == 79; }
+
+}  // namespace leasehold::mongo

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/protocol.hpp"
+
+namespace leasehold::mongo {
+
+/// What a server error code says about the command: the one table of errors. A code that nobody
+/// listed is unknown: a wrong "unknown" costs one delete, a wrong "failed" an orphan.
+[[nodiscard]] core::Outcome outcome_of_error(int code);
+
+/// Whether one statement's error says that the member lost its office or its time, so that nothing
+/// in the reply is reliable for any other statement either.
+[[nodiscard]] bool spoils_whole_batch(int code);
+
+/// Whether a write-concern error can never go away by itself (an unsatisfiable or unknown `w`).
+[[nodiscard]] bool write_concern_is_hopeless(int code);
+
+}  // namespace leasehold::mongo

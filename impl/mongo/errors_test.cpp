@@ -1,0 +1,36 @@
+#include "mongo/errors.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Outcome;
+
+TEST(ErrorTable, OnlyWhatCertainlyDidNotHappenFailedBefore) {
+  for (const int code : {24, 112, 10107, 13435, 13436}) {
+    EXPECT_EQ(outcome_of_error(code), Outcome::failed_before) << code;
+  }
+}
+
+TEST(ErrorTable, WhatRetryingCannotMendIsConfiguration) {
+  for (const int code : {2, 9, 13, 14, 16, 18, 121, 10334, 16554, 51144}) {
+    EXPECT_EQ(outcome_of_error(code), Outcome::configuration) << code;
+  }
+}
+
+TEST(ErrorTable, EverythingElseIsUnknown) {
+  for (const int code : {0, 6, 7, 50, 64, 79, 89, 91, 100, 189, 262, 9001, 11600, 11601, 11602,
+                         424'242}) {
+    EXPECT_EQ(outcome_of_error(code), Outcome::unknown) << code;
+  }
+}
+
+TEST(ErrorTable, UnsatisfiableWriteConcernsAreHopeless) {
+  EXPECT_TRUE(write_concern_is_hopeless(100));
+  EXPECT_TRUE(write_concern_is_hopeless(79));
+  EXPECT_FALSE(write_concern_is_hopeless(64));
+}
+
+}  // namespace
+}  // namespace leasehold::mongo

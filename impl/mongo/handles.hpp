@@ -1,0 +1,23 @@
+#pragma once
+
+#include <mongoc/mongoc.h>
+
+#include <memory>
+
+/// Owners of the C driver's objects.
+namespace leasehold::mongo {
+
+template <auto Function>
+struct Call {
+  template <typename T>
+  void operator()(T* object) const {
+    Function(object);
+  }
+};
+
+using UriHandle = std::unique_ptr<mongoc_uri_t, Call<mongoc_uri_destroy>>;
+using PoolHandle = std::unique_ptr<mongoc_client_pool_t, Call<mongoc_client_pool_destroy>>;
+using DescriptionHandle =
+    std::unique_ptr<mongoc_server_description_t, Call<mongoc_server_description_destroy>>;
+
+}  // namespace leasehold::mongo

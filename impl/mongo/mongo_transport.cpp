@@ -1,0 +1,191 @@
+#include "mongo/mongo_transport.hpp"
+
+#include <mutex>
+
+#include "mongo/commands.hpp"
+#include "mongo/handles.hpp"
+#include "mongo/replies.hpp"
+#include "mongo/sockets.hpp"
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Command;
+using core::Outcome;
+using core::Reply;
+
+/// The last resort against a socket that hangs where nobody can cut it.
+constexpr int kSocketTimeoutMs = 60'000;
+constexpr int kMaxClients = 256;
+
+/// Turns what the driver says when there is no reply into an outcome.
+Reply driver_failure(const bson_error_t& error) {
+  Reply reply;
+  reply.code = static_cast<int>(error.code);
+  reply.message = error.message;
+  if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
+    reply.outcome = Outcome::failed_before;
+  } else if (error.domain == MONGOC_ERROR_STREAM) {
+    const bool connecting = error.code == MONGOC_ERROR_STREAM_CONNECT ||
+                            error.code == MONGOC_ERROR_STREAM_NAME_RESOLUTION;
+    reply.outcome = connecting ? Outcome::failed_before : Outcome::unknown;
+  } else if ((error.domain == MONGOC_ERROR_CLIENT &&
+              error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+             error.domain == MONGOC_ERROR_SASL || error.domain == MONGOC_ERROR_SCRAM) {
+    reply.outcome = Outcome::configuration;
+    reply.message = "authentication failed: " + reply.message;
+  } else if (error.domain == MONGOC_ERROR_BSON ||
+             (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_TOO_BIG)) {
+    reply.outcome = Outcome::configuration;
+  }
+  return reply;
+}
+
+struct Shared {
+  PoolHandle pool;
+  std::string database;
+  std::string collection;
+  std::function<void(const std::string&)> on_wire;
+};
+
+class MongoConnection final : public core::Connection {
+ public:
+  explicit MongoConnection(std::shared_ptr<Shared> shared)
+      : shared_(std::move(shared)), client_(mongoc_client_pool_pop(shared_->pool.get())) {
+    sockets_.watch(client_);
+  }
+  ~MongoConnection() override {
+    mongoc_client_set_stream_initiator(client_, nullptr, nullptr);
+    mongoc_client_pool_push(shared_->pool.get(), client_);
+  }
+
+  Reply execute(const Command& command) override {
+    if (auto refused = refusal()) return std::move(*refused);
+    Reply reply = run(command, build(command, shared_->collection));
+    if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
+      return judge_index(std::move(reply));
+    }
+    return reply;
+  }
+
+  void interrupt() noexcept override { sockets_.cut(); }
+
+ private:
+  Reply run(const Command& command, const Bson& bytes) {
+    ReplyBson reply;
+    bson_error_t error;
+    mongoc_client_command_with_opts(client_, shared_->database.c_str(), bytes.get(), nullptr,
+                                    nullptr, reply.out(), &error);
+    if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
+    sockets_.forget();
+    return driver_failure(error);
+  }
+
+  /// What the servers are is asked once; a wrong kind stays wrong.
+  std::optional<Reply> refusal() {
+    if (server_is_right_) return std::nullopt;
+    bson_error_t error;
+    const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
+    if (!server) return driver_failure(error);
+    if (auto reason = refusal_of_hello(*mongoc_server_description_hello_response(server.get()))) {
+      Reply reply;
+      reply.outcome = Outcome::configuration;
+      reply.message = std::move(*reason);
+      return reply;
+    }
+    server_is_right_ = true;
+    return std::nullopt;
+  }
+
+  /// An index of other options, or a missing permission, is tolerated, and said in the message of a
+  /// reply that is otherwise done.
+  Reply judge_index(Reply reply) {
+    constexpr int kUnauthorized = 13, kOptionsConflict = 85, kKeySpecsConflict = 86;
+    if (reply.code == kUnauthorized) {
+      reply.outcome = Outcome::done;
+      reply.message = "no permission to create it; documents of crashed holders stay unless "
+                      "somebody else does";
+    } else if (reply.code == kOptionsConflict || reply.code == kKeySpecsConflict) {
+      Bson list;
+      list.text("listIndexes", shared_->collection);
+      ReplyBson indexes;
+      bson_error_t error;
+      const bool listed =
+          mongoc_client_command_with_opts(client_, shared_->database.c_str(), list.get(), nullptr,
+                                          nullptr, indexes.out(), &error);
+      reply.outcome = Outcome::done;
+      reply.message = listed ? judge_indexes(*indexes.get()) : error.message;
+    } else if (reply.outcome == Outcome::done) {
+      reply.message.clear();
+    }
+    return reply;
+  }
+
+  std::shared_ptr<Shared> shared_;
+  mongoc_client_t* client_;
+  Sockets sockets_;
+  bool server_is_right_ = false;
+};
+
+class MongoTransport final : public core::Transport {
+ public:
+  explicit MongoTransport(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  std::unique_ptr<core::Connection> connect() override {
+    return std::make_unique<MongoConnection>(shared_);
+  }
+
+ private:
+  std::shared_ptr<Shared> shared_;
+};
+
+Error bad_uri(const std::string& why) { return {ErrorKind::invalid_option, 0, "uri: " + why}; }
+
+void started(const mongoc_apm_command_started_t* event) {
+  const auto* shared = static_cast<Shared*>(mongoc_apm_command_started_get_context(event));
+  shared->on_wire(mongoc_apm_command_started_get_command_name(event));
+}
+
+void observe_wire(Shared& shared) {
+  mongoc_apm_callbacks_t* callbacks = mongoc_apm_callbacks_new();
+  mongoc_apm_set_command_started_cb(callbacks, started);
+  mongoc_client_pool_set_apm_callbacks(shared.pool.get(), callbacks, &shared);
+  mongoc_apm_callbacks_destroy(callbacks);
+}
+
+/// What the caller's URI may not decide, and what it decides unless it says otherwise.
+void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
+  mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
+  mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, kMaxClients);
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, kSocketTimeoutMs);
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+                                 static_cast<int>(options.server_selection_timeout.count()));
+  // The driver would take a single seed for the whole set and never learn of another primary.
+  if (!mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION) &&
+      mongoc_uri_get_replica_set(uri) == nullptr) {
+    mongoc_uri_set_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION, false);
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
+  static std::once_flag once;
+  std::call_once(once, mongoc_init);
+  bson_error_t error;
+  const UriHandle uri(mongoc_uri_new_with_error(options.uri.c_str(), &error));
+  if (!uri) return bad_uri(error.message);
+  set_options(uri.get(), options);
+  auto shared = std::make_shared<Shared>();
+  shared->pool.reset(mongoc_client_pool_new_with_error(uri.get(), &error));
+  if (!shared->pool) return bad_uri(error.message);
+  mongoc_client_pool_set_error_api(shared->pool.get(), MONGOC_ERROR_API_VERSION_2);
+  const char* named = mongoc_uri_get_database(uri.get());
+  shared->database = !options.database.empty() ? options.database : named ? named : "leasehold";
+  shared->collection = options.collection;
+  shared->on_wire = std::move(options.on_wire);
+  if (shared->on_wire) observe_wire(*shared);
+  return std::shared_ptr<core::Transport>(std::make_shared<MongoTransport>(std::move(shared)));
+}
+
+}  // namespace leasehold::mongo

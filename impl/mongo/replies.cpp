@@ -1,0 +1,206 @@
+#include "mongo/replies.hpp"
+
+#include "mongo/errors.hpp"
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Outcome;
+using core::Reply;
+
+/// A field of a document, or of one inside it ("lastErrorObject.n").
+class Field {
+ public:
+  Field(const bson_t& document, const char* path) {
+    bson_iter_t start;
+    found_ = bson_iter_init(&start, &document) && bson_iter_find_descendant(&start, path, &at_);
+  }
+  explicit operator bool() const { return found_; }
+  [[nodiscard]] bson_type_t type() const { return found_ ? bson_iter_type(&at_) : BSON_TYPE_EOD; }
+  [[nodiscard]] std::int64_t number() const { return found_ ? bson_iter_as_int64(&at_) : 0; }
+  [[nodiscard]] bool truth() const { return found_ && bson_iter_as_bool(&at_); }
+  [[nodiscard]] std::string text() const {
+    std::uint32_t length = 0;
+    if (type() != BSON_TYPE_UTF8) return {};
+    const char* bytes = bson_iter_utf8(&at_, &length);
+    return {bytes, length};
+  }
+  [[nodiscard]] std::int64_t date() const { return bson_iter_date_time(&at_); }
+  [[nodiscard]] FencingToken timestamp() const {
+    std::uint32_t seconds = 0, increment = 0;
+    if (type() == BSON_TYPE_TIMESTAMP) bson_iter_timestamp(&at_, &seconds, &increment);
+    return FencingToken::from_timestamp(seconds, increment);
+  }
+  /// Calls `use` with each document of an array.
+  template <typename Use>
+  void each_document(Use use) const {
+    bson_iter_t child;
+    if (type() != BSON_TYPE_ARRAY || !bson_iter_recurse(&at_, &child)) return;
+    while (bson_iter_next(&child)) read_document(&child, use);
+  }
+  template <typename Use>
+  void as_document(Use use) const {
+    if (found_) read_document(&at_, use);
+  }
+
+ private:
+  template <typename Use>
+  static void read_document(const bson_iter_t* at, Use use) {
+    if (!BSON_ITER_HOLDS_DOCUMENT(at)) return;
+    const std::uint8_t* bytes = nullptr;
+    std::uint32_t length = 0;
+    bson_t document;
+    bson_iter_document(at, &length, &bytes);
+    if (bson_init_static(&document, bytes, length)) use(document);
+  }
+
+  bson_iter_t at_{};
+  bool found_ = false;
+};
+
+const char* type_name(bson_type_t type) {
+  switch (type) {
+    case BSON_TYPE_EOD: return "missing";
+    case BSON_TYPE_NULL: return "null";
+    case BSON_TYPE_DOUBLE: return "a double";
+    case BSON_TYPE_UTF8: return "a string";
+    case BSON_TYPE_DOCUMENT: return "a document";
+    case BSON_TYPE_ARRAY: return "an array";
+    case BSON_TYPE_BINARY: return "binary";
+    case BSON_TYPE_OID: return "an ObjectId";
+    case BSON_TYPE_BOOL: return "a bool";
+    case BSON_TYPE_DATE_TIME: return "a date";
+    case BSON_TYPE_INT32:
+    case BSON_TYPE_INT64: return "an integer";
+    case BSON_TYPE_TIMESTAMP: return "a timestamp";
+    default: return "of another type";
+  }
+}
+
+core::LockDocument read_document(const bson_t& document) {
+  const Field id(document, "_id"), lock_id(document, "lockId"), acquired(document, "acquiredAt"),
+      expires(document, "expiresAt"), token(document, "fencingToken");
+  core::LockDocument out;
+  out.name = id.text();
+  out.lock_id = lock_id.text();
+  if (acquired.type() == BSON_TYPE_DATE_TIME) out.acquired_at.since_1970_ms = acquired.date();
+  if (token.type() == BSON_TYPE_INT64 || token.type() == BSON_TYPE_INT32) {
+    out.fencing_token = token.number();
+  }
+  if (lock_id.type() != BSON_TYPE_UTF8) {
+    out.oddity = std::string("lockId is ") + type_name(lock_id.type());
+  } else if (expires.type() != BSON_TYPE_DATE_TIME) {
+    out.oddity = std::string("expiresAt is ") + type_name(expires.type());
+  }
+  return out;
+}
+
+/// A duplicate key is a lost race only on `_id`. Under any other unique index waiting would last for
+/// ever.
+Outcome duplicate_key(const bson_t& reply) {
+  Outcome outcome = Outcome::configuration;
+  Field(reply, "keyPattern").as_document([&](const bson_t& keys) {
+    if (bson_has_field(&keys, "_id") && bson_count_keys(&keys) == 1) {
+      outcome = Outcome::duplicate_key;
+    }
+  });
+  return outcome;
+}
+
+void read_command_error(Reply& out, const bson_t& reply) {
+  out.code = static_cast<int>(Field(reply, "code").number());
+  out.message = Field(reply, "errmsg").text();
+  out.outcome = out.code == 11000 ? duplicate_key(reply) : outcome_of_error(out.code);
+}
+
+void read_write_errors(Reply& out, const bson_t& reply) {
+  Field(reply, "writeErrors").each_document([&](const bson_t& error) {
+    const int code = static_cast<int>(Field(error, "code").number());
+    out.failed.push_back(static_cast<std::size_t>(Field(error, "index").number()));
+    if (out.code == 0) {
+      out.code = code;
+      out.message = Field(error, "errmsg").text();
+    }
+    if (spoils_whole_batch(code)) out.outcome = Outcome::unknown;
+  });
+}
+
+void read_write_concern_error(Reply& out, const bson_t& reply) {
+  Field(reply, "writeConcernError").as_document([&](const bson_t& error) {
+    out.outcome = Outcome::unknown;
+    out.code = static_cast<int>(Field(error, "code").number());
+    out.message = "write concern: " + Field(error, "errmsg").text();
+    out.hopeless = write_concern_is_hopeless(out.code);
+  });
+}
+
+}  // namespace
+
+Reply read_reply(const core::Command& command, const bson_t& reply) {
+  Reply out;
+  if (!Field(reply, "ok").truth()) {
+    out.message = "empty reply";
+    if (Field(reply, "code")) read_command_error(out, reply);
+    return out;
+  }
+  out.outcome = Outcome::done;
+  read_write_errors(out, reply);
+  read_write_concern_error(out, reply);
+  out.retried = static_cast<bool>(Field(reply, "retriedStmtId"));
+  out.matched = Field(reply, "n").number();
+  out.operation_time = Field(reply, "operationTime").timestamp();
+  if (std::holds_alternative<core::AcquireCommand>(command.body)) {
+    Field(reply, "value").as_document(
+        [&](const bson_t& value) { out.documents.push_back(read_document(value)); });
+  } else if (std::holds_alternative<core::LookCommand>(command.body)) {
+    Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
+      out.documents.push_back(read_document(found));
+    });
+  } else if (std::holds_alternative<core::DeleteCommand>(command.body) && !out.failed.empty()) {
+    out.outcome = outcome_of_error(out.code);  // its only statement
+  }
+  return out;
+}
+
+std::optional<std::string> refusal_of_hello(const bson_t& hello) {
+  constexpr std::int64_t kWireVersion51 = 14;  // the first with $tsSecond
+  if (Field(hello, "msg").text() == "isdbgrid") {
+    return "the server is a mongos: connect to the replica set that holds the locks";
+  }
+  if (Field(hello, "setName").text().empty()) {
+    return "the server is a standalone: locks need a replica set (majority writes and cluster "
+           "time); one member is enough";
+  }
+  const auto wire_version = Field(hello, "maxWireVersion").number();
+  if (wire_version < kWireVersion51) {
+    return "the server is too old (wire version " + std::to_string(wire_version) +
+           "): MongoDB 5.1 or newer is needed (wire version 14)";
+  }
+  return std::nullopt;
+}
+
+std::string judge_indexes(const bson_t& list_indexes_reply) {
+  std::string verdict = "none on expiresAt: documents of crashed holders stay for ever";
+  Field(list_indexes_reply, "cursor.firstBatch").each_document([&](const bson_t& index) {
+    bool on_expiry = false;
+    Field(index, "key").as_document([&](const bson_t& key) {
+      on_expiry = bson_count_keys(&key) == 1 && bson_has_field(&key, "expiresAt");
+    });
+    if (!on_expiry) return;
+    const Field seconds(index, "expireAfterSeconds");
+    if (!seconds) {
+      verdict = "the index on expiresAt has no expireAfterSeconds: documents of crashed holders "
+                "stay for ever";
+    } else if (bson_has_field(&index, "partialFilterExpression")) {
+      verdict = "the index on expiresAt is partial: it may pass over lock documents";
+    } else if (seconds.number() > 0) {
+      verdict = "the index waits " + std::to_string(seconds.number()) +
+                " s after expiresAt: documents of crashed holders stay that much longer";
+    } else {
+      verdict.clear();
+    }
+  });
+  return verdict;
+}
+
+}  // namespace leasehold::mongo

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <bson/bson.h>
+
+#include <optional>
+
+#include "core/protocol.hpp"
+
+/// What a reply says, read in the one safe order: errors before counts, the lockId before the write
+/// concern. Pure.
+namespace leasehold::mongo {
+
+/// The reply to `command`, as a server sent it.
+[[nodiscard]] core::Reply read_reply(const core::Command& command, const bson_t& reply);
+
+/// Why the member that sent this `hello` reply cannot hold locks, or nothing if it can.
+[[nodiscard]] std::optional<std::string> refusal_of_hello(const bson_t& hello);
+
+/// What a `listIndexes` reply says of the TTL index: empty if it is as it should be, otherwise what
+/// is wrong and what follows from it.
+[[nodiscard]] std::string judge_indexes(const bson_t& list_indexes_reply);
+
+}  // namespace leasehold::mongo

@@ -1,0 +1,135 @@
+#include "mongo/replies.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Command;
+using core::Outcome;
+
+/// BSON from extended JSON.
+class Json {
+ public:
+  explicit Json(const char* text) {
+    bson_error_t error;
+    EXPECT_TRUE(bson_init_from_json(&bytes_, text, -1, &error)) << error.message;
+  }
+  ~Json() { bson_destroy(&bytes_); }
+  operator const bson_t&() const { return bytes_; }  // NOLINT
+
+ private:
+  bson_t bytes_;
+};
+
+const Command kAcquire{1, {}, core::AcquireCommand{}};
+const Command kExtend{2, {}, core::ExtendCommand{}};
+const Command kDelete{3, {}, core::DeleteCommand{}};
+const Command kLook{4, {}, core::LookCommand{}};
+
+TEST(ReadReply, AnAcquireGivesTheDocumentAndTheOperationTimeAsToken) {
+  const auto r = read_reply(kAcquire, Json(R"({"ok": 1,
+      "operationTime": {"$timestamp": {"t": 1577836801, "i": 7}},
+      "value": {"_id": "n", "lockId": "x.1", "acquiredAt": {"$date": {"$numberLong": "5"}},
+                "expiresAt": {"$date": {"$numberLong": "9"}},
+                "fencingToken": {"$numberLong": "9007199254740993"}}})"));
+  EXPECT_EQ(r.outcome, Outcome::done);
+  EXPECT_EQ(r.operation_time, FencingToken(4'294'967'296 + 7));
+  ASSERT_EQ(r.documents.size(), 1u);
+  EXPECT_EQ(r.documents[0],
+            (core::LockDocument{"n", "x.1", {5}, 9'007'199'254'740'993, ""}));
+}
+
+TEST(ReadReply, AWriteConcernErrorIsUnknownAndKeepsTheDocument) {
+  const auto r = read_reply(kAcquire, Json(R"({"ok": 1, "value": {"_id": "n", "lockId": "x"},
+      "writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"}})"));
+  EXPECT_EQ(r.outcome, Outcome::unknown);
+  EXPECT_EQ(r.code, 64);
+  EXPECT_FALSE(r.hopeless);
+  EXPECT_EQ(r.documents.size(), 1u);
+  const auto w = read_reply(kAcquire, Json(R"({"ok": 1, "writeConcernError": {"code": 100}})"));
+  EXPECT_TRUE(w.hopeless);
+}
+
+TEST(ReadReply, OddDocumentsSayWhatIsOdd) {
+  const auto oddity = [](const char* value) {
+    const std::string text = std::string(R"({"ok": 1, "value": )") + value + "}";
+    return read_reply(kAcquire, Json(text.c_str())).documents.at(0).oddity;
+  };
+  EXPECT_EQ(oddity(R"({"_id": "n"})"), "lockId is missing");
+  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": 7})"), "lockId is an integer");
+  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": "x", "expiresAt": "tomorrow"})"),
+            "expiresAt is a string");
+  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": "x", "expiresAt": [1]})"), "expiresAt is an array");
+  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": "x", "expiresAt": null})"), "expiresAt is null");
+}
+
+TEST(ReadReply, AStepDownInsideWriteErrorsIsNotAMatchOfNothing) {
+  const char* reply = R"({"ok": 1, "n": 0, "writeErrors": [{"index": 0, "code": 189}],
+                          "writeConcernError": {"code": 189}})";
+  EXPECT_EQ(read_reply(kDelete, Json(reply)).outcome, Outcome::unknown);
+  EXPECT_EQ(read_reply(kExtend, Json(reply)).outcome, Outcome::unknown);
+}
+
+TEST(ReadReply, AStatementsOwnErrorLeavesTheRestOfTheBatch) {
+  const auto r = read_reply(kExtend, Json(R"({"ok": 1, "n": 2,
+      "writeErrors": [{"index": 1, "code": 16554, "errmsg": "odd"}]})"));
+  EXPECT_EQ(r.outcome, Outcome::done);
+  EXPECT_EQ(r.matched, 2);
+  EXPECT_EQ(r.failed, std::vector<std::size_t>{1});
+}
+
+TEST(ReadReply, ADuplicateKeyIsALostRaceOnlyOnTheName) {
+  EXPECT_EQ(read_reply(kAcquire, Json(R"({"ok": 0, "code": 11000, "keyPattern": {"_id": 1}})"))
+                .outcome, Outcome::duplicate_key);
+  EXPECT_EQ(read_reply(kAcquire, Json(R"({"ok": 0, "code": 11000, "keyPattern": {"x": 1}})"))
+                .outcome, Outcome::configuration);
+}
+
+TEST(ReadReply, AnErrorBesideAWriteConcernErrorIsReadFirst) {
+  const auto r = read_reply(kAcquire, Json(R"({"ok": 0, "code": 10107, "errmsg": "not primary",
+                                              "writeConcernError": {"code": 11602}})"));
+  EXPECT_EQ(r.outcome, Outcome::failed_before);
+}
+
+TEST(ReadReply, ARetriedReplyIsMarked) {
+  EXPECT_TRUE(read_reply(kAcquire, Json(R"({"ok": 1, "retriedStmtId": 0})")).retried);
+}
+
+TEST(ReadReply, ALookListsTheDocumentsFound) {
+  const auto r = read_reply(kLook, Json(R"({"ok": 1, "cursor": {"firstBatch": [
+      {"_id": "a", "lockId": "x"}, {"_id": "b", "lockId": "y"}]}})"));
+  ASSERT_EQ(r.documents.size(), 2u);
+  EXPECT_EQ(r.documents[1].lock_id, "y");
+}
+
+TEST(ReadReply, GarbageIsUnknown) {
+  EXPECT_EQ(read_reply(kAcquire, Json("{}")).outcome, Outcome::unknown);
+  EXPECT_EQ(read_reply(kAcquire, Json(R"({"ok": "yes?", "value": 3})")).documents.size(), 0u);
+}
+
+TEST(Hello, OnlyAReplicaSetOf51OrNewerMayHoldLocks) {
+  EXPECT_FALSE(refusal_of_hello(Json(R"({"setName": "rs", "maxWireVersion": 17})")));
+  EXPECT_NE(refusal_of_hello(Json(R"({"maxWireVersion": 17})"))->find("standalone"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_hello(Json(R"({"msg": "isdbgrid", "maxWireVersion": 17})"))->find("mongos"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_hello(Json(R"({"setName": "rs", "maxWireVersion": 13})"))->find("too old"),
+            std::string::npos);
+}
+
+TEST(Indexes, AreJudgedByWhatTheyDoForDeadHolders) {
+  const auto judge = [](const char* index) {
+    const std::string text =
+        std::string(R"({"ok": 1, "cursor": {"firstBatch": [{"key": {"_id": 1}}, )") + index + "]}}";
+    return judge_indexes(Json(text.c_str()));
+  };
+  EXPECT_EQ(judge(R"({"key": {"expiresAt": 1}, "expireAfterSeconds": 0})"), "");
+  EXPECT_NE(judge(R"({"key": {"expiresAt": 1}})").find("no expireAfterSeconds"), std::string::npos);
+  EXPECT_NE(judge(R"({"key": {"expiresAt": 1}, "expireAfterSeconds": 60})").find("60 s"),
+            std::string::npos);
+  EXPECT_NE(judge(R"({"key": {"x": 1}})").find("none on expiresAt"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leasehold::mongo

@@ -1,0 +1,73 @@
+#include "mongo/sockets.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+// Exported by every libmongoc 1.x, but in no public header. Weak: without it commands cannot be cut
+// off, and a hung one ends by the socket time-out.
+extern "C" mongoc_stream_t* mongoc_client_default_stream_initiator(
+    const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* client, bson_error_t* error)
+    __attribute__((weak));
+
+namespace leasehold::mongo {
+namespace {
+
+/// The descriptor of a driver socket: its first member, believed only if the kernel confirms that
+/// this descriptor has the local address that the driver reports. -1 otherwise.
+int descriptor_of(mongoc_socket_t* socket) {
+  int candidate = -1;
+  std::memcpy(&candidate, socket, sizeof candidate);
+  sockaddr_storage theirs{}, kernels{};
+  socklen_t their_size = sizeof theirs, kernel_size = sizeof kernels;
+  auto* address = reinterpret_cast<sockaddr*>(&theirs);
+  if (mongoc_socket_getsockname(socket, address, &their_size) != 0) return -1;
+  if (getsockname(candidate, reinterpret_cast<sockaddr*>(&kernels), &kernel_size) != 0) return -1;
+  const bool same = their_size == kernel_size && std::memcmp(&theirs, &kernels, kernel_size) == 0;
+  return same ? candidate : -1;
+}
+
+}  // namespace
+
+void Sockets::watch(mongoc_client_t* client) {
+  if (mongoc_client_default_stream_initiator == nullptr) return;
+  client_ = client;
+  mongoc_client_set_stream_initiator(client, &Sockets::open, this);
+}
+
+mongoc_stream_t* Sockets::open(const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* self,
+                               bson_error_t* error) {
+  auto* sockets = static_cast<Sockets*>(self);
+  auto* stream =
+      mongoc_client_default_stream_initiator(uri, host, sockets->client_, error);
+  if (stream != nullptr) sockets->keep(stream);
+  return stream;
+}
+
+void Sockets::keep(mongoc_stream_t* stream) {
+  constexpr int kSocketStream = 1;  // MONGOC_STREAM_SOCKET
+  while (stream != nullptr && stream->type != kSocketStream) {
+    stream = mongoc_stream_get_base_stream(stream);
+  }
+  if (stream == nullptr) return;
+  auto* socket = mongoc_stream_socket_get_socket(reinterpret_cast<mongoc_stream_socket_t*>(stream));
+  const int descriptor = socket == nullptr ? -1 : descriptor_of(socket);
+  const int duplicate = descriptor < 0 ? -1 : dup(descriptor);
+  if (duplicate < 0) return;
+  const std::lock_guard lock(mutex_);
+  duplicates_.push_back(duplicate);
+}
+
+void Sockets::cut() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const int duplicate : duplicates_) shutdown(duplicate, SHUT_RDWR);
+}
+
+void Sockets::forget() {
+  const std::lock_guard lock(mutex_);
+  for (const int duplicate : duplicates_) close(duplicate);
+  duplicates_.clear();
+}
+
+}  // namespace leasehold::mongo

@@ -1,0 +1,163 @@
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+
+#include <leasehold/lock_provider.hpp>
+
+#include "mongo/mongo_transport.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/os_entropy.hpp"
+
+namespace leasehold {
+namespace {
+
+/// Where a blocking acquire waits for its result.
+class Mailbox {
+ public:
+  void put(Result<std::shared_ptr<runtime::Holding>> result) {
+    const std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    filled_.notify_all();
+  }
+  Result<LockHandle> take() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return result_.has_value(); });
+    if (!*result_) return result_->error();
+    return LockHandle(std::move(*result_).value());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::optional<Result<std::shared_ptr<runtime::Holding>>> result_;
+};
+
+Result<LockHandle> acquire_blocking(runtime::Driver& driver, const Lock& lock,
+                                    std::optional<std::chrono::milliseconds> timeout,
+                                    const std::stop_token& stop) {
+  if (stop.stop_requested()) {
+    return Error{ErrorKind::cancelled, 0, "lock '" + lock.name() + "': cancelled"};
+  }
+  // Shared: the driver may still be inside `put` when the waiter has what it wants.
+  const auto mailbox = std::make_shared<Mailbox>();
+  const auto session = driver.acquire(lock.name(), lock.options(), timeout,
+                                      [mailbox](auto result) { mailbox->put(std::move(result)); });
+  const std::stop_callback cancel(stop, [&driver, session] { driver.cancel(session); });
+  return mailbox->take();
+}
+
+Error bad_option(const std::string& text) { return {ErrorKind::invalid_option, 0, text}; }
+
+std::optional<Error> check(const ProviderOptions& options) {
+  if (options.workers < 1 || options.workers > 64) {
+    return bad_option("workers is " + std::to_string(options.workers) + ": it must be 1 to 64");
+  }
+  if (options.collection.empty()) return bad_option("collection is empty: it must have a name");
+  if (options.server_selection_timeout <= std::chrono::milliseconds(0)) {
+    return bad_option("server_selection_timeout is " +
+                      std::to_string(options.server_selection_timeout.count()) +
+                      " ms: it must be positive");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+LockHandle::LockHandle(std::shared_ptr<runtime::Holding> holding) : holding_(std::move(holding)) {}
+
+LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
+  if (this != &other) {
+    release();
+    holding_ = std::move(other.holding_);
+  }
+  return *this;
+}
+
+LockHandle::~LockHandle() { release(); }
+
+bool LockHandle::held() const { return holding_ && holding_->held(); }
+
+std::chrono::nanoseconds LockHandle::remaining() const {
+  return holding_ ? holding_->remaining() : std::chrono::nanoseconds(0);
+}
+
+std::stop_token LockHandle::lost() const { return holding_ ? holding_->lost() : std::stop_token(); }
+
+FencingToken LockHandle::fencing_token() const {
+  return holding_ ? holding_->token() : FencingToken();
+}
+
+ReleaseResult LockHandle::release() {
+  return holding_ ? holding_->release() : ReleaseResult::not_owner;
+}
+
+Lock::Lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options)
+    : driver_(std::move(driver)), name_(std::move(name)), options_(std::move(options)) {}
+
+Result<LockHandle> Lock::try_acquire(std::chrono::milliseconds timeout,
+                                     std::stop_token stop) const {
+  return acquire_blocking(*driver_, *this, timeout, stop);
+}
+
+Result<LockHandle> Lock::acquire(std::stop_token stop) const {
+  return acquire_blocking(*driver_, *this, std::nullopt, stop);
+}
+
+void Lock::acquire_async(std::chrono::milliseconds timeout,
+                         std::function<void(Result<LockHandle>)> done) const {
+  runtime::Notifier& notifier = driver_->notifier();
+  driver_->acquire(name_, options_, timeout, [&notifier, done = std::move(done)](auto result) {
+    auto kept = std::make_shared<decltype(result)>(std::move(result));
+    notifier.post([kept, done] {
+      if (!*kept) return done(kept->error());
+      done(LockHandle(std::move(**kept)));
+    });
+  });
+}
+
+std::string ProviderOptions::default_holder() {
+  char host[256] = "?";
+  gethostname(host, sizeof host - 1);
+  std::string program;
+  std::getline(std::ifstream("/proc/self/comm"), program);
+  return std::string(host) + ':' + std::to_string(getpid()) + ':' + program;
+}
+
+Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
+  if (auto error = check(options)) return std::move(*error);
+  auto transport = mongo::make_transport({.uri = uri,
+                                          .database = options.database,
+                                          .collection = options.collection,
+                                          .server_selection_timeout =
+                                              options.server_selection_timeout});
+  if (!transport) return transport.error();
+  if (!options.on_warning) {
+    options.on_warning = [](const std::string& message) {
+      std::fprintf(stderr, "leasehold: %s\n", message.c_str());
+    };
+  }
+  return LockProvider(std::make_shared<runtime::Driver>(
+      runtime::DriverParts{.transport = std::move(*transport),
+                           .clock = runtime::boottime_clock(),
+                           .entropy = runtime::os_entropy(),
+                           .holder = options.holder,
+                           .workers = options.workers,
+                           .on_warning = std::move(options.on_warning)}));
+}
+
+LockProvider::LockProvider(std::shared_ptr<runtime::Driver> driver) : driver_(std::move(driver)) {}
+
+LockProvider::~LockProvider() {
+  if (driver_) driver_->close();
+}
+
+Result<Lock> LockProvider::create_lock(const std::string& name, LockOptions options) const {
+  if (auto error = check_name(name)) return std::move(*error);
+  if (auto error = check(options)) return std::move(*error);
+  return Lock(driver_, name, std::move(options));
+}
+
+}  // namespace leasehold

@@ -1,0 +1,21 @@
+#include "runtime/clock.hpp"
+
+#include <time.h>
+
+namespace leasehold::runtime {
+namespace {
+
+class BoottimeClock final : public Clock {
+ public:
+  core::LocalInstant now() const override {
+    timespec t{};
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return core::LocalInstant(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Clock> boottime_clock() { return std::make_shared<BoottimeClock>(); }
+
+}  // namespace leasehold::runtime

@@ -1,0 +1,221 @@
+#include "runtime/driver.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include <leasehold/lock_provider.hpp>
+
+#include "runtime/os_entropy.hpp"
+
+namespace leasehold::runtime {
+namespace {
+
+using core::Command;
+using core::Outcome;
+using core::Reply;
+using std::chrono::milliseconds;
+
+/// A server of one lock that always answers at once, or hangs until it is cut.
+class FakeServer final : public core::Transport {
+ public:
+  enum class Mode { serve, refuse, hang };
+
+  std::unique_ptr<core::Connection> connect() override {
+    ++connections;
+    return std::make_unique<Link>(*this);
+  }
+
+  std::atomic<Mode> mode = Mode::serve;
+  std::atomic<int> connections = 0;
+  std::atomic<int> hanging = 0;
+  std::atomic<int> deletes = 0;
+
+ private:
+  class Link final : public core::Connection {
+   public:
+    explicit Link(FakeServer& server) : server_(server) {}
+
+    Reply execute(const Command& command) override {
+      if (server_.mode == Mode::hang) return hang();
+      Reply reply;
+      reply.outcome = Outcome::done;
+      reply.matched = 1;
+      if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+        reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
+        reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
+        if (server_.mode == Mode::refuse) reply.documents[0].lock_id = "somebody";
+      }
+      if (std::holds_alternative<core::DeleteCommand>(command.body)) ++server_.deletes;
+      return reply;
+    }
+
+    void interrupt() noexcept override {
+      const std::lock_guard lock(mutex_);
+      cut_ = true;
+      changed_.notify_all();
+    }
+
+   private:
+    Reply hang() {
+      ++server_.hanging;
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return cut_; });
+      cut_ = false;
+      --server_.hanging;
+      return {};
+    }
+
+    FakeServer& server_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool cut_ = false;
+  };
+};
+
+struct Fixture {
+  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
+  std::optional<LockProvider> provider = LockProvider(std::make_shared<Driver>(
+      DriverParts{.transport = server,
+                  .clock = boottime_clock(),
+                  .entropy = os_entropy(),
+                  .workers = 2,
+                  .on_warning = [](const std::string&) {}}));
+
+  [[nodiscard]] Lock lock(milliseconds expiry = milliseconds(30'000)) const {
+    LockOptions options;
+    options.expiry = expiry;
+    return std::move(provider->create_lock("lock", options)).value();
+  }
+};
+
+TEST(Driver, AcquiresAndReleases) {
+  Fixture f;
+  auto handle = f.lock().try_acquire();
+  ASSERT_TRUE(handle);
+  EXPECT_TRUE(handle->held());
+  EXPECT_GT(handle->remaining(), milliseconds(20'000));
+  EXPECT_GT(handle->fencing_token(), FencingToken(1'000));
+  EXPECT_EQ(handle->release(), ReleaseResult::released);
+  EXPECT_EQ(handle->release(), ReleaseResult::released) << "the first answer again";
+  EXPECT_FALSE(handle->held());
+  EXPECT_FALSE(handle->lost().stop_requested()) << "a release is not a loss";
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
+TEST(Driver, AHandleReleasesWhenItGoesOutOfScope) {
+  Fixture f;
+  { auto handle = f.lock().try_acquire(); }
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
+TEST(Driver, AMovedHandleHoldsAndTheEmptyOneDoesNot) {
+  Fixture f;
+  auto handle = std::move(f.lock().try_acquire()).value();
+  LockHandle other(std::move(handle));
+  EXPECT_TRUE(other.held());
+  EXPECT_FALSE(handle.held());  // NOLINT(bugprone-use-after-move): the empty state is the contract
+  EXPECT_EQ(handle.fencing_token(), FencingToken());
+  LockHandle empty;
+  empty = std::move(other);
+  EXPECT_TRUE(empty.held());
+  EXPECT_EQ(f.server->deletes, 0);
+}
+
+TEST(Driver, AHandleOutlivesItsProvider) {
+  Fixture f;
+  auto handle = f.lock().try_acquire();
+  f.provider.reset();
+  EXPECT_TRUE(handle->held());
+  EXPECT_EQ(handle->release(), ReleaseResult::released);
+}
+
+TEST(Driver, AStopTokenEndsAWaitingAcquire) {
+  Fixture f;
+  f.server->mode = FakeServer::Mode::refuse;
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async,
+                            [&] { return f.lock().acquire(stop.get_token()).error().kind; });
+  stop.request_stop();
+  EXPECT_EQ(waiting.get(), ErrorKind::cancelled);
+  EXPECT_EQ(f.lock().acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
+}
+
+TEST(Driver, DestroyingTheProviderEndsAWaitingAcquire) {
+  Fixture f;
+  f.server->mode = FakeServer::Mode::refuse;
+  const auto lock = f.lock();
+  std::promise<ErrorKind> ended;
+  lock.acquire_async(milliseconds(60'000),
+                     [&](Result<LockHandle> result) { ended.set_value(result.error().kind); });
+  f.provider.reset();
+  EXPECT_EQ(ended.get_future().get(), ErrorKind::shut_down);
+}
+
+TEST(Driver, ACallbackMayOwnTheLastHandle) {
+  Fixture f;
+  std::promise<void> called;
+  f.lock().acquire_async(milliseconds(1'000), [&](Result<LockHandle> handle) {
+    f.provider.reset();
+    handle->release();
+    called.set_value();
+  });
+  called.get_future().get();
+}
+
+TEST(Driver, AThousandWaitingAcquiresOccupyNoThread) {
+  Fixture f;
+  f.server->mode = FakeServer::Mode::refuse;
+  const auto lock = f.lock();
+  std::atomic<int> ended = 0;
+  std::promise<void> all;
+  for (int i = 0; i < 1'000; ++i) {
+    lock.acquire_async(milliseconds(60'000), [&](const Result<LockHandle>&) {
+      if (++ended == 1'000) all.set_value();
+    });
+  }
+  EXPECT_LE(f.server->connections, 2);
+  f.provider.reset();
+  all.get_future().get();
+}
+
+TEST(Driver, AHungCommandNeitherDelaysTheCallNorTakesTheOthersWorker) {
+  Fixture f;
+  f.server->mode = FakeServer::Mode::hang;
+  const auto quick = f.lock(milliseconds(200));  // operation timeout 66 ms
+  for (int i = 0; i < 5; ++i) {
+    const auto result = quick.try_acquire();
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().kind, ErrorKind::unknown_outcome);
+  }
+  f.server->mode = FakeServer::Mode::serve;
+  EXPECT_TRUE(quick.try_acquire(milliseconds(5'000)));
+}
+
+TEST(Driver, TheHandleIsLostByItsDeadlineWhileTheExtensionHangs) {
+  Fixture f;
+  auto handle = f.lock(milliseconds(300)).try_acquire();
+  ASSERT_TRUE(handle);
+  f.server->mode = FakeServer::Mode::hang;
+  std::promise<bool> lost;
+  const std::stop_callback on_lost(handle->lost(), [&] { lost.set_value(handle->held()); });
+  EXPECT_FALSE(lost.get_future().get()) << "held() is false when lost() fires";
+  EXPECT_EQ(handle->remaining(), milliseconds(0));
+  EXPECT_EQ(handle->release(), ReleaseResult::unknown);
+}
+
+TEST(Driver, ErrorsOfTheCallerAreValues) {
+  EXPECT_EQ(LockProvider::connect("nonsense").error().kind, ErrorKind::invalid_option);
+  EXPECT_EQ(LockProvider::connect("mongodb://x", {.workers = 0}).error().message,
+            "workers is 0: it must be 1 to 64");
+  Fixture f;
+  EXPECT_EQ(f.provider->create_lock("").error().kind, ErrorKind::invalid_option);
+  LockOptions zero;
+  zero.expiry = milliseconds(0);
+  EXPECT_EQ(f.provider->create_lock("x", zero).error().kind, ErrorKind::invalid_option);
+  EXPECT_THROW((void)f.provider->create_lock("").value(), std::logic_error);
+}
+
+}  // namespace
+}  // namespace leasehold::runtime

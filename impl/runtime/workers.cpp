@@ -1,0 +1,128 @@
+#include "runtime/workers.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace leasehold::runtime {
+
+struct Workers::Worker {
+  std::unique_ptr<core::Connection> connection;
+  core::CommandId command = 0;  ///< the one under way, or 0
+  bool abandoned = false;       ///< its command was given up; it does not count until it is back
+};
+
+/// Shared with the threads, which may outlive the object when a command hangs to the end.
+struct Workers::State {
+  std::shared_ptr<core::Transport> transport;
+  std::function<void(core::CommandId, core::Reply)> on_reply;
+  int limit = 1;
+
+  std::mutex mutex;  // protects the rest
+  std::condition_variable wanted;
+  std::condition_variable ended;
+  std::deque<core::Command> queue;
+  std::vector<Worker*> workers;
+  int idle = 0;
+  int replying = 0;  ///< workers inside on_reply
+  bool stopped = false;
+
+  /// Hung threads are bounded too: beyond this, commands wait and time out.
+  [[nodiscard]] bool may_start() const {
+    const auto gone = std::count_if(workers.begin(), workers.end(),
+                                    [](const Worker* w) { return w->abandoned; });
+    const auto all = static_cast<int>(workers.size());
+    return all - static_cast<int>(gone) < limit && all < 4 * limit;
+  }
+};
+
+Workers::Workers(std::shared_ptr<core::Transport> transport, int limit,
+                 std::function<void(core::CommandId, core::Reply)> on_reply)
+    : state_(std::make_shared<State>()) {
+  state_->transport = std::move(transport);
+  state_->limit = limit;
+  state_->on_reply = std::move(on_reply);
+}
+
+Workers::~Workers() {
+  std::unique_lock lock(state_->mutex);
+  state_->stopped = true;
+  state_->queue.clear();
+  state_->wanted.notify_all();
+  for (Worker* worker : state_->workers) {
+    if (worker->command != 0) worker->connection->interrupt();
+  }
+  state_->ended.wait_for(lock, kStopWait, [this] { return state_->workers.empty(); });
+  state_->ended.wait(lock, [this] { return state_->replying == 0; });
+}
+
+void Workers::submit(core::Command command) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->stopped) return;
+  state_->queue.push_back(std::move(command));
+  if (state_->idle > 0) {
+    state_->wanted.notify_one();
+  } else if (state_->may_start()) {
+    start_one(state_);
+  }
+}
+
+void Workers::start_one(const std::shared_ptr<State>& state) {
+  auto* worker = new Worker;  // owned by its thread; listed at once, so that the limit holds
+  state->workers.push_back(worker);
+  std::thread([state, worker] {
+    worker->connection = state->transport->connect();
+    const std::unique_ptr<Worker> owned(worker);
+    run(state, *owned);
+  }).detach();
+}
+
+void Workers::abandon(core::CommandId command) {
+  const std::lock_guard lock(state_->mutex);
+  const auto queued = std::find_if(state_->queue.begin(), state_->queue.end(),
+                                   [&](const auto& c) { return c.id == command; });
+  if (queued != state_->queue.end()) {
+    state_->queue.erase(queued);
+    return;
+  }
+  for (Worker* worker : state_->workers) {
+    if (worker->command != command) continue;
+    worker->abandoned = true;
+    worker->connection->interrupt();
+    if (!state_->queue.empty() && state_->may_start()) start_one(state_);
+  }
+}
+
+void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
+  std::unique_lock lock(state->mutex);
+  for (;;) {
+    ++state->idle;
+    state->wanted.wait(lock, [&] { return state->stopped || !state->queue.empty(); });
+    --state->idle;
+    if (state->stopped) break;
+    const core::Command command = std::move(state->queue.front());
+    state->queue.pop_front();
+    self.command = command.id;
+    lock.unlock();
+    core::Reply reply = self.connection->execute(command);
+    lock.lock();
+    self.command = 0;
+    const bool wanted = !self.abandoned && !state->stopped;
+    self.abandoned = false;
+    if (wanted) {
+      ++state->replying;
+      lock.unlock();
+      state->on_reply(command.id, std::move(reply));
+      lock.lock();
+      --state->replying;
+      state->ended.notify_all();
+    }
+  }
+  std::erase(state->workers, &self);
+  state->ended.notify_all();
+}
+
+}  // namespace leasehold::runtime

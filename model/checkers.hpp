@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/digest.hpp"
+
+/// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
+/// the harness's clock; what cannot be bounded is not counted as checked.
+namespace leasehold::model {
+
+enum class Verdict { holds, violated, unknown };
+[[nodiscard]] const char* to_string(Verdict verdict);
+
+/// What one checker found.
+struct Finding {
+  std::string guarantee;             ///< "G1" .. "G9", or "form" for the history itself
+  std::string statement;             ///< the guarantee in a sentence
+  Verdict verdict = Verdict::holds;
+  std::int64_t checked = 0;          ///< how often the guarantee was put to the test
+  std::int64_t floor = 0;            ///< below it the verdict is unknown
+  std::string why;                   ///< of the first violation, or why unknown
+  std::vector<Index> events;         ///< of the first violation
+  std::int64_t violations = 0;
+  std::map<std::string, std::int64_t> counts;  ///< what else is worth telling
+};
+
+/// How late a process that runs may be, on a busy machine, before it counts as a fault of the lock.
+inline constexpr std::int64_t kSchedulingAllowance = 400 * kMs;
+
+/// Is the history whole: every event where its neighbours say it must be, no more and no fewer?
+/// Anything else makes its verdict unknown, for then nobody can judge.
+[[nodiscard]] Finding check_form(const Digest& d);
+
+/// G1: a lease is never given to another before it ran out or was released.
+[[nodiscard]] Finding check_leases(const Digest& d);
+/// G2: two processes never believe at the same time that they hold one lock.
+[[nodiscard]] Finding check_exclusion(const Digest& d);
+/// G3: the fenced resource takes writes in the order of the holders, and never refuses the current
+/// one.
+[[nodiscard]] Finding check_fence(const Digest& d);
+/// G4: tokens of one name strictly rise in commit order, each that of its grant's own write.
+[[nodiscard]] Finding check_token_order(const Digest& d);
+/// G5: a holder whose lease ended unreleased is told so by its deadline.
+[[nodiscard]] Finding check_loss_told(const Digest& d);
+/// G6: release, extend and clean-up never touch another's lock.
+[[nodiscard]] Finding check_ownership(const Digest& d);
+/// G7: waiters acquire, or end when they said; a dead holder's lock passes on in bounded time.
+[[nodiscard]] Finding check_liveness(const Digest& d);
+/// G8: a dead holder's document disappears in bounded time.
+[[nodiscard]] Finding check_cleanup(const Digest& d);
+/// G9: one command per uncontended acquire, one per release; none that the core did not ask for.
+[[nodiscard]] Finding check_cost(const Digest& d);
+
+/// The least number of checks per guarantee that makes "holds" mean something.
+using Floors = std::map<std::string, std::int64_t>;
+
+/// All of them, the form first. A finding below its floor, and every "holds" of a history that is
+/// not whole, becomes unknown.
+[[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
+
+/// The verdict of them all: violated before unknown before holds.
+[[nodiscard]] Verdict overall(const std::vector<Finding>& findings);
+
+}  // namespace leasehold::model

@@ -1,0 +1,131 @@
+#include "model/digest.hpp"
+
+#include <algorithm>
+
+namespace leasehold::model {
+namespace {
+
+/// How long after a fault the servers may still be busy with it.
+constexpr std::int64_t kFaultEcho = 3'000 * kMs;
+
+using CommandKey = std::pair<std::string, std::int64_t>;
+
+class Builder {
+ public:
+  explicit Builder(const History& history) { out_.history = &history; }
+
+  void add(Index i, const Event& e) {
+    switch (e.kind) {
+      case Kind::start: process(e).start = i; break;
+      case Kind::crash: process(e).crash = i; break;
+      case Kind::pause: paused_[e.process] = e.at_ns; break;
+      case Kind::resume: end_pause(e); break;
+      case Kind::stall: process(e).away.push_back({e.sent_ns, e.at_ns}); break;
+      case Kind::wire: process(e).wire[e.detail] += e.matched; break;
+      case Kind::fault: out_.faulty.push_back({e.at_ns, e.at_ns + kFaultEcho}); break;
+      case Kind::heal: out_.healed_ns = e.at_ns; break;
+      case Kind::finish: out_.finished_ns = e.at_ns; break;
+      case Kind::ask: session(e).ask = i; break;
+      case Kind::send: add_send(i, e); break;
+      case Kind::reply: add_reply(i, e); break;
+      case Kind::granted:
+        session(e).granted = i;
+        session(e).deadline_ns = e.until_ns;
+        break;
+      case Kind::extended:
+        session(e).extended.push_back(i);
+        session(e).deadline_ns = std::max(session(e).deadline_ns, e.until_ns);
+        break;
+      case Kind::lost: session(e).lost = i; break;
+      case Kind::release: session(e).release = i; break;
+      case Kind::released: session(e).released = i; break;
+      case Kind::ended: session(e).ended = i; break;
+      case Kind::write: out_.writes.push_back(i); break;
+      case Kind::put: out_.truth[e.name].push_back({i, false}); break;
+      case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
+      case Kind::stored: out_.stored.push_back(i); break;
+      case Kind::run: break;
+    }
+  }
+
+  Digest finish() {
+    for (const auto& [name, from] : paused_) out_.processes[name].away.push_back({from, kNever});
+    const auto by_order = [this](Index a, Index b) { return out_.at(a).order < out_.at(b).order; };
+    std::stable_sort(out_.stored.begin(), out_.stored.end(), by_order);
+    for (auto& [name, changes] : out_.truth) {
+      std::stable_sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
+        return by_order(a.event, b.event);
+      });
+    }
+    for (auto& [key, session] : out_.sessions) set_belief(key.first, session);
+    for (auto& [lock_id, send] : out_.writers) send.reply = reply_to(send.send);
+    for (auto& [owner, sends] : out_.deletes) {
+      for (auto& send : sends) send.reply = reply_to(send.send);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  ProcessDigest& process(const Event& e) { return out_.processes[e.process]; }
+  SessionDigest& session(const Event& e) { return out_.sessions[{e.process, e.session}]; }
+
+  void end_pause(const Event& e) {
+    const auto began = paused_.find(e.process);
+    if (began == paused_.end()) return;
+    process(e).away.push_back({began->second, e.at_ns});
+    paused_.erase(began);
+  }
+
+  void add_send(Index i, const Event& e) {
+    if (last_counted_ != CommandKey{e.process, e.command}) {
+      ++process(e).sent[e.detail];
+      last_counted_ = {e.process, e.command};
+    }
+    if (e.detail == "acquire") ++session(e).acquires_sent;
+    if (e.detail == "acquire" || e.detail == "extend") out_.writers[e.lock_id].send = i;
+    if (e.detail == "delete") out_.deletes[e.owner].push_back({i, kNone});
+  }
+
+  void add_reply(Index i, const Event& e) {
+    replies_[{e.process, e.command}] = i;
+    if (e.detail == "delete" && e.matched > 0 && e.outcome == "done") out_.claims[e.order] = i;
+  }
+
+  Index reply_to(Index send) const {
+    if (send == kNone) return kNone;
+    const auto found = replies_.find({out_.at(send).process, out_.at(send).command});
+    return found == replies_.end() ? kNone : found->second;
+  }
+
+  void set_belief(const std::string& name, SessionDigest& s) {
+    if (s.granted == kNone) return;
+    Span belief{out_.at(s.granted).at_ns, s.deadline_ns};
+    for (const Index end : {s.lost, s.release, out_.processes[name].crash}) {
+      if (end != kNone) belief.to = std::min(belief.to, out_.at(end).at_ns);
+    }
+    s.belief = belief;
+  }
+
+  Digest out_;
+  std::map<std::string, std::int64_t> paused_;
+  std::map<CommandKey, Index> replies_;
+  CommandKey last_counted_;
+};
+
+}  // namespace
+
+bool Digest::ran_throughout(const std::string& process, Span span) const {
+  const auto found = processes.find(process);
+  if (found == processes.end()) return false;
+  const ProcessDigest& p = found->second;
+  if (p.crash != kNone && at(p.crash).at_ns < span.to) return false;
+  return std::none_of(p.away.begin(), p.away.end(), [&](const Span& a) { return a.meets(span); });
+}
+
+Digest digest(const History& history) {
+  Builder builder(history);
+  for (Index i = 0; i < history.size(); ++i) builder.add(i, history[i]);
+  return builder.finish();
+}
+
+}  // namespace leasehold::model

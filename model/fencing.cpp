@@ -1,0 +1,93 @@
+#include <algorithm>
+
+#include "model/finding.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// The place of each owner among the holders of its lock, in the server's order.
+std::unordered_map<std::string, std::size_t> ranks(const Digest& d) {
+  std::unordered_map<std::string, std::size_t> rank;
+  for (const auto& [name, changes] : d.truth) {
+    for (const Change& c : changes) {
+      if (!c.gone) rank.emplace(owner_of(d.at(c.event).lock_id), rank.size());
+    }
+  }
+  return rank;
+}
+
+}  // namespace
+
+Finding check_fence(const Digest& d) {
+  Finding f = finding("G3", "the fenced resource takes writes in the order of the holders, and "
+                            "never refuses the current one");
+  const auto rank = ranks(d);
+  std::map<std::string, Index> latest;  // by name: the accepted write of the latest holder
+  for (const Index i : d.stored) {
+    const Event& stored = d.at(i);
+    const auto here = rank.find(stored.owner);
+    if (here == rank.end()) continue;
+    const auto before = latest.find(stored.name);
+    if (before != latest.end() && rank.at(d.at(before->second).owner) > here->second) {
+      violate(f, "resource '" + stored.name + "' accepted a write of an earlier holder after one "
+                 "of a later holder", {before->second, i});
+    } else {
+      latest[stored.name] = i;
+    }
+  }
+  for (const Index i : d.writes) {
+    const Event& write = d.at(i);
+    const auto session = d.sessions.find({write.process, write.session});
+    if (session == d.sessions.end() || !session->second.belief) continue;
+    const Span belief = *session->second.belief;
+    ++f.checked;
+    if (write.sent_ns >= belief.to) {
+      ++f.counts["stale_writes"];
+      if (write.outcome == "refused") ++f.counts["stale_writes_refused"];
+    }
+    const bool current = write.sent_ns >= belief.from && write.at_ns <= belief.to;
+    if (write.outcome == "refused" && current) {
+      violate(f, "resource '" + write.name + "' refused its current holder " + write.process,
+              {session->second.granted, i});
+    }
+  }
+  return f;
+}
+
+Finding check_token_order(const Digest& d) {
+  Finding f = finding("G4", "tokens of one name strictly rise in commit order, each that of its "
+                            "grant's own write");
+  std::unordered_map<std::string, Index> granted;  // by lockId of the command that won
+  for (const auto& [key, s] : d.sessions) {
+    if (s.granted != kNone) granted.emplace(d.at(s.granted).lock_id, s.granted);
+  }
+  for (const auto& [name, changes] : d.truth) {
+    Index last = kNone;
+    for (const Change& c : changes) {
+      if (c.gone) continue;
+      const auto grant = granted.find(d.at(c.event).lock_id);
+      if (grant == granted.end()) continue;
+      const Event& g = d.at(grant->second);
+      ++f.checked;
+      if (g.token != d.at(c.event).order) {
+        violate(f, "lock '" + name + "': the token " + std::to_string(g.token) +
+                       " is not the time of the write that granted it, " +
+                       std::to_string(d.at(c.event).order), {grant->second, c.event});
+      }
+      if (last != kNone && g.token <= d.at(last).token) {
+        violate(f, "lock '" + name + "': token " + std::to_string(g.token) + " after " +
+                       std::to_string(d.at(last).token), {last, grant->second});
+      }
+      last = grant->second;
+      granted.erase(grant);
+    }
+  }
+  if (d.finished_ns == kNever) return f;
+  for (const auto& [lock_id, g] : granted) {
+    violate(f, "lock '" + d.at(g).name + "': the grant to " + d.at(g).process +
+                   " is not among the server's writes: it was rolled back, or never made", {g});
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

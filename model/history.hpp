@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+/// What happened in a run, whichever world it ran in: one event a line, as JSON (JSON Lines).
+///
+/// Time: `at_ns` is the harness's one monotonic clock. Events of processes carry their own reading
+/// of it; dates of servers are never compared with it. Order: by `at_ns`; the server's truth, which
+/// has no such time, by `order` and in the place where the harness read it.
+/// Numbers beyond 2^53 (tokens, orders) are decimal strings in JSON.
+namespace leasehold::model {
+
+enum class Kind {
+  run,       ///< the first line: `detail` names lock and world, `lock_id` the seed
+  start,     ///< a process began. Its name is used once: a restarted process has another
+  crash,     ///< it was killed: its beliefs end here
+  pause,     ///< it was stopped ...
+  resume,    ///< ... and goes on
+  stall,     ///< it did not run between `sent_ns` and `at_ns`, by its own watchdog
+  fault,     ///< the harness did something to servers or links; `detail` says what
+  heal,      ///< no fault begins after this
+  finish,    ///< no process acts after this
+  ask,       ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options
+  send,      ///< a command: `detail` = acquire, extend, look, delete or index; one event per lock
+  reply,     ///< what came back: `outcome`, `matched`, `order`; one event per command
+  granted,   ///< `token`, `lock_id` of the command that won, `sent_ns`, `until_ns` the deadline
+  extended,  ///< `sent_ns`, `until_ns` the new deadline
+  lost,      ///< `outcome` = deadline or not_owner
+  release,   ///< the handle was asked to release: the belief ended just before
+  released,  ///< `outcome` = released, not_owner or unknown
+  ended,     ///< the acquire call ended without the lock: `outcome` is the error's kind
+  write,     ///< to the fenced resource, from `sent_ns` to `at_ns`: `outcome` = accepted, refused
+             ///< or unknown
+  wire,      ///< commands the driver sent in this process's life: `detail` the name, `matched` how
+             ///< many
+  put,       ///< server's truth: the lock document after a write, `order` its oplog time
+  gone,      ///< server's truth: the lock document was deleted
+  stored,    ///< server's truth: an accepted write to the fenced resource, by `owner`
+};
+
+[[nodiscard]] const char* to_string(Kind kind);
+
+/// One event. Which fields mean something is said at its kind; the rest are at their default, and
+/// not in the JSON.
+struct Event {
+  std::int64_t at_ns = 0;
+  Kind kind = Kind::run;
+  std::string process;
+  std::int64_t session = 0;
+  std::int64_t command = 0;
+  std::string name;
+  std::string owner;
+  std::string lock_id;
+  std::int64_t token = 0;
+  std::int64_t order = 0;
+  std::int64_t sent_ns = 0;
+  std::int64_t until_ns = 0;
+  std::string outcome;
+  std::int64_t matched = 0;
+  std::int64_t expiry_ms = 0;
+  std::int64_t margin_ms = 0;
+  std::int64_t poll_ms = 0;     ///< the longest pause between two attempts
+  std::int64_t timeout_ms = 0;  ///< the longest that one command takes
+  std::int64_t drift_ppm = 0;
+  std::string detail;
+
+  bool operator==(const Event&) const = default;
+};
+
+using History = std::vector<Event>;
+
+/// One line, without its end.
+[[nodiscard]] std::string to_json(const Event& event);
+
+/// Throws std::runtime_error that says what is wrong with the line.
+[[nodiscard]] Event event_from_json(const std::string& line);
+
+void write(std::ostream& out, const History& history);
+
+/// Throws std::runtime_error that names the line.
+[[nodiscard]] History read(std::istream& in);
+
+/// Sorts by time; events of one instant keep their order.
+void sort_by_time(History& history);
+
+/// The owner in a lockId of ours: what stands before the first dot.
+[[nodiscard]] std::string owner_of(const std::string& lock_id);
+
+}  // namespace leasehold::model

@@ -1,0 +1,44 @@
+#include "model/history.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <sstream>
+
+namespace leasehold::model {
+namespace {
+
+RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten,
+              (std::int64_t token, std::int64_t sent)) {
+  Event e;
+  e.at_ns = 123;
+  e.kind = *rc::gen::element(Kind::granted, Kind::ask, Kind::put, Kind::write, Kind::stored);
+  e.process = "p1.2";
+  e.token = token;
+  e.sent_ns = sent;
+  e.detail = *rc::gen::container<std::string>(rc::gen::inRange<char>(0, 127));
+  RC_ASSERT(event_from_json(to_json(e)) == e);
+}
+
+TEST(History, TokensAreDecimalStrings) {
+  Event e;
+  e.token = 9'007'199'254'740'993;
+  EXPECT_EQ(to_json(e), R"({"at_ns":0,"kind":"run","token":"9007199254740993"})");
+}
+
+TEST(History, ErrorsNameTheLine) {
+  for (const char* bad : {"{\"at_ns\":1,\"kind\":\"ask\"}\n{nonsense", "\n\n",
+                          "{\"at_ns\":1,\"kind\":\"dance\"}", "{\"kind\":\"ask\"}",
+                          "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}"}) {
+    std::istringstream in(bad);
+    try {
+      (void)read(in);
+      ADD_FAILURE() << bad;
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find("line "), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::model

@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "model/checkers.hpp"
+
+namespace leasehold::model {
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds: return "holds";
+    case Verdict::violated: return "violated";
+    case Verdict::unknown: return "unknown";
+  }
+  return "?";
+}
+
+std::vector<Finding> judge(const History& history, const Floors& floors) {
+  const Digest d = digest(history);
+  std::vector<Finding> findings{
+      check_form(d),      check_leases(d),    check_exclusion(d), check_fence(d),
+      check_token_order(d), check_loss_told(d), check_ownership(d), check_liveness(d),
+      check_cleanup(d),   check_cost(d)};
+  const bool whole = findings.front().verdict == Verdict::holds;
+  for (Finding& f : findings) {
+    const auto floor = floors.find(f.guarantee);
+    if (floor != floors.end()) f.floor = floor->second;
+    if (f.verdict != Verdict::holds) continue;
+    if (!whole) {
+      f.verdict = Verdict::unknown;
+      f.why = "the history is not whole";
+    } else if (f.checked < f.floor) {
+      f.verdict = Verdict::unknown;
+      f.why = "checked " + std::to_string(f.checked) + " times, fewer than " +
+              std::to_string(f.floor);
+    }
+  }
+  return findings;
+}
+
+Verdict overall(const std::vector<Finding>& findings) {
+  const auto any = [&](Verdict v) {
+    return std::any_of(findings.begin(), findings.end(),
+                       [v](const Finding& f) { return f.verdict == v; });
+  };
+  return any(Verdict::violated)  ? Verdict::violated
+         : any(Verdict::unknown) ? Verdict::unknown
+                                 : Verdict::holds;
+}
+
+}  // namespace leasehold::model

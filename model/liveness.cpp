@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "model/finding.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// The harness reads the server's truth this much late, and a TTL pass is this long.
+constexpr std::int64_t kTruthLag = 1'000 * kMs;
+constexpr std::int64_t kTtlPass = 2'000 * kMs;
+
+/// From when until when an acquire call waited, if it can be known.
+Span waiting(const Digest& d, const SessionDigest& s) {
+  Span span{d.at(s.ask).at_ns, d.finished_ns};
+  for (const Index end : {s.granted, s.ended}) {
+    if (end != kNone) span.to = std::min(span.to, d.at(end).at_ns);
+  }
+  return span;
+}
+
+void check_on_time(const Digest& d, Finding& f, const std::string& process,
+                   const SessionDigest& s) {
+  const Event& ask = d.at(s.ask);
+  if (ask.until_ns < 0) return;
+  const auto said = ask.until_ns > 0 ? ask.until_ns : ask.at_ns + ask.timeout_ms * kMs;
+  const auto latest = said + kSchedulingAllowance;
+  if (latest >= d.finished_ns || !d.ran_throughout(process, {ask.at_ns, latest})) return;
+  ++f.checked;
+  const Index end = s.granted != kNone ? s.granted : s.ended;
+  if (end == kNone || d.at(end).at_ns > latest) {
+    violate(f, "lock '" + ask.name + "': an acquire of " + process + " ended " +
+                   (end == kNone ? "never" : ms(d.at(end).at_ns - said) + " late"),
+            {s.ask, end});
+  }
+}
+
+void check_served_when_healed(const Digest& d, Finding& f, const std::string& process,
+                              const SessionDigest& s) {
+  const Event& ask = d.at(s.ask);
+  if (ask.detail != "healed") return;
+  ++f.counts["healed_acquires"];
+  if (s.ended == kNone) return;
+  violate(f, "lock '" + ask.name + "': a waiter of " + process + " got nothing although all "
+             "faults had stopped: " + d.at(s.ended).outcome, {s.ask, s.ended});
+}
+
+/// When the last write under this tenure had executed at the latest.
+std::int64_t executed_by(const Digest& d, const Writer& holder) {
+  if (holder.command.reply != kNone) return d.at(holder.command.reply).at_ns;
+  return d.at(holder.command.send).at_ns + holder.ask->timeout_ms * kMs;
+}
+
+using Waiters = std::map<std::string, std::vector<std::pair<std::string, const SessionDigest*>>>;
+
+void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
+                     const Waiters& waiters) {
+  const Event& dead = *holder.ask;
+  const auto last = executed_by(d, holder);
+  const auto lease = dead.expiry_ms * kMs;
+  const auto drift = dead.drift_ppm * dead.expiry_ms * 2 + lease / 1'000;  // (1+d)/(1-d), rounded up
+  const auto found = waiters.find(dead.name);
+  if (found == waiters.end()) return;
+  for (const auto& [process, s] : found->second) {
+    const Event& ask = d.at(s->ask);
+    if (ask.until_ns == 0 || s == holder.session) continue;
+    const auto bound =
+        lease + drift + (ask.poll_ms + 2 * ask.timeout_ms) * kMs + kSchedulingAllowance;
+    const Span waited = waiting(d, *s);
+    const Span window{std::max(last, waited.from), std::max(last, waited.from) + bound};
+    if (waited.to < window.to || !d.ran_throughout(process, window)) continue;
+    const Span undisturbed{d.at(holder.command.send).at_ns, window.to};
+    if (std::any_of(d.faulty.begin(), d.faulty.end(),
+                    [&](const Span& s2) { return s2.meets(undisturbed); })) {
+      continue;
+    }
+    ++f.counts["bounded_takeovers"];
+    // Executed no earlier than it was sent.
+    const auto next = t.next_put == kNone ? std::nullopt : writer_of(d, t.next_put);
+    const bool late = t.next == kNone || (!t.next_gone && next &&
+                                          d.at(next->command.send).at_ns > window.to);
+    if (late) {
+      violate(f, "lock '" + dead.name + "': " + process + " waited " + ms(bound) +
+                     " and more for a dead holder's lock", {t.last_put, s->ask, t.next});
+    }
+    return;
+  }
+  // Whoever took it in time was a waiter whose wait ended by it.
+  if (t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
+}
+
+bool died(const Digest& d, const Tenure& t) { return !d.deletes.contains(t.owner); }
+
+}  // namespace
+
+Finding check_liveness(const Digest& d) {
+  Finding f = finding("G7", "waiters acquire, or end when they said; a dead holder's lock passes "
+                            "on in bounded time");
+  Waiters waiters;
+  for (const auto& [key, s] : d.sessions) {
+    if (s.ask == kNone) continue;
+    check_on_time(d, f, key.first, s);
+    check_served_when_healed(d, f, key.first, s);
+    waiters[d.at(s.ask).name].emplace_back(key.first, &s);
+  }
+  for (const auto& [name, changes] : d.truth) {
+    for (const Tenure& t : tenures(d, changes)) {
+      const auto holder = writer_of(d, t.last_put);
+      if (holder && died(d, t)) check_passes_on(d, f, t, *holder, waiters);
+    }
+  }
+  return f;
+}
+
+Finding check_cleanup(const Digest& d) {
+  Finding f = finding("G8", "a dead holder's document disappears within expiry + 2 clock_margin "
+                            "and a TTL pass");
+  for (const auto& [name, changes] : d.truth) {
+    for (const Tenure& t : tenures(d, changes)) {
+      const auto holder = writer_of(d, t.last_put);
+      if (!holder || !died(d, t) || (t.next != kNone && !t.next_gone)) continue;
+      const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + kTtlPass +
+                         kTruthLag;
+      const auto latest = executed_by(d, *holder) + bound;
+      if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
+      ++f.checked;
+      if (t.next == kNone || d.at(t.next).at_ns > latest) {
+        violate(f, "lock '" + name + "': a dead holder's document was still there after " +
+                       ms(bound), {t.last_put, t.next});
+      }
+    }
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "model/finding.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// The first moment at or after `instant` at which the process runs and goes on running for the
+/// allowance.
+std::int64_t when_running(const ProcessDigest& process, std::int64_t instant) {
+  auto spans = process.away;
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.from < b.from; });
+  for (const Span& away : spans) {
+    if (away.from <= instant + kSchedulingAllowance && away.to > instant) instant = away.to;
+  }
+  return instant;
+}
+
+}  // namespace
+
+Finding check_loss_told(const Digest& d) {
+  Finding f =
+      finding("G5", "a holder whose lease ended unreleased is told so by its deadline");
+  for (const auto& [key, s] : d.sessions) {
+    if (s.granted == kNone) continue;
+    const ProcessDigest& process = d.processes.at(key.first);
+    auto deadline = d.at(s.granted).until_ns;
+    for (const Index e : s.extended) {
+      if (d.at(e).at_ns >= deadline) {
+        violate(f, key.first + ": an extension revived a lease that was over", {s.granted, e});
+      }
+      deadline = std::max(deadline, d.at(e).until_ns);
+    }
+    const auto due = when_running(process, deadline);
+    if (due == kNever) continue;
+    const auto latest = due + kSchedulingAllowance;
+    const auto over_before = [&](Index end) { return end != kNone && d.at(end).at_ns <= latest; };
+    if (over_before(process.crash) || over_before(s.release) || d.finished_ns <= latest) continue;
+    ++f.checked;
+    if (s.lost == kNone || d.at(s.lost).at_ns > latest) {
+      const std::string when = s.lost == kNone ? "never" : ms(d.at(s.lost).at_ns - deadline) +
+                                                               " after its deadline";
+      violate(f, "lock '" + d.at(s.granted).name + "': " + key.first + " was told of its loss " +
+                     when, {s.granted, s.lost});
+    }
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

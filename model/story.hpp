@@ -1,0 +1,191 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "model/history.hpp"
+
+namespace leasehold::model {
+
+/// Writes histories by hand, for tests of the checkers: times in ms, one call a step, each step
+/// with all the events that a real one leaves behind. Leases are 1,000 ms, margin 500 ms, drift 0.
+class Story {
+ public:
+  Story() {
+    Event e = event(0, Kind::run, "");
+    e.detail = "test";
+    add(e);
+  }
+
+  Story& start(int at, const std::string& process) { return add(event(at, Kind::start, process)); }
+  Story& crash(int at, const std::string& process) { return add(event(at, Kind::crash, process)); }
+  Story& pause(int at, const std::string& process) { return add(event(at, Kind::pause, process)); }
+  Story& resume(int at, const std::string& process) {
+    return add(event(at, Kind::resume, process));
+  }
+  Story& fault(int at, const std::string& what) {
+    Event e = event(at, Kind::fault, "");
+    e.detail = what;
+    return add(e);
+  }
+
+  Story& ask(int at, const std::string& process, int session, int until = -1,
+             const std::string& detail = "") {
+    Event e = event(at, Kind::ask, process, session);
+    e.until_ns = until < 0 ? -1 : until * kMillion;
+    e.expiry_ms = 1'000;
+    e.margin_ms = 500;
+    e.poll_ms = 50;
+    e.timeout_ms = 300;
+    e.detail = detail;
+    return add(e);
+  }
+
+  /// An attempt from `at` to `back`, which wins with the write at `order`.
+  Story& win(int at, int back, const std::string& process, int session, std::int64_t order) {
+    const auto id = send(at, process, session, "acquire");
+    put(at, id, order);
+    reply(back, process, order, 1);
+    Event e = event(back, Kind::granted, process, session);
+    e.owner = owner_of(id);
+    e.lock_id = id;
+    e.token = order;
+    e.sent_ns = at * kMillion;
+    e.until_ns = (at + 1'000) * kMillion;
+    return add(e);
+  }
+
+  Story& refused(int at, int back, const std::string& process, int session) {
+    send(at, process, session, "acquire");
+    return reply(back, process, 0, 0);
+  }
+
+  Story& extend(int at, int back, const std::string& process, int session, std::int64_t order) {
+    const auto id = send(at, process, session, "extend");
+    put(at, id, order);
+    reply(back, process, order, 1);
+    Event e = event(back, Kind::extended, process, session);
+    e.lock_id = id;
+    e.sent_ns = at * kMillion;
+    e.until_ns = (at + 1'000) * kMillion;
+    return add(e);
+  }
+
+  Story& lose(int at, const std::string& process, int session) {
+    Event e = event(at, Kind::lost, process, session);
+    e.outcome = "deadline";
+    return add(e);
+  }
+
+  /// A release from `at` to `back`; its delete takes the document at `order`, or nothing if 0.
+  Story& release(int at, int back, const std::string& process, int session, std::int64_t order) {
+    add(event(at, Kind::release, process, session));
+    Event s = event(at, Kind::send, process);
+    s.command = ++command_;
+    s.detail = "delete";
+    s.owner = owner(process, session);
+    add(s);
+    if (order != 0) gone(at, order);
+    Event r = event(back, Kind::reply, process);
+    r.command = command_;
+    r.detail = "delete";
+    r.owner = s.owner;
+    r.outcome = "done";
+    r.matched = order != 0 ? 1 : 0;
+    r.order = order;
+    add(r);
+    Event e = event(back, Kind::released, process, session);
+    e.outcome = order != 0 ? "released" : "not_owner";
+    return add(e);
+  }
+
+  Story& gone(int at, std::int64_t order) {
+    Event e = event(at, Kind::gone, "");
+    e.order = order;
+    return add(e);
+  }
+
+  Story& ended(int at, const std::string& process, int session, const std::string& why) {
+    Event e = event(at, Kind::ended, process, session);
+    e.outcome = why;
+    return add(e);
+  }
+
+  Story& write(int at, int back, const std::string& process, int session,
+               const std::string& outcome, std::int64_t order = 0) {
+    Event e = event(back, Kind::write, process, session);
+    e.command = ++write_;
+    e.sent_ns = at * kMillion;
+    e.outcome = outcome;
+    add(e);
+    if (outcome != "accepted") return *this;
+    Event s = event(back, Kind::stored, process);
+    s.command = write_;
+    s.owner = owner(process, session);
+    s.order = order;
+    return add(s);
+  }
+
+  /// The finished history; no event may follow `at`.
+  History end(int at) {
+    add(event(at - 1, Kind::heal, ""));
+    add(event(at, Kind::finish, ""));
+    sort_by_time(history_);
+    return history_;
+  }
+
+  static std::string owner(const std::string& process, int session) {
+    return "owner-" + process + "-" + std::to_string(session);
+  }
+
+ private:
+  static constexpr std::int64_t kMillion = 1'000'000;
+
+  static Event event(int at, Kind kind, const std::string& process, int session = 0) {
+    Event e;
+    e.at_ns = at * kMillion;
+    e.kind = kind;
+    e.process = process;
+    e.session = session;
+    e.name = process.empty() && kind != Kind::gone ? "" : "lock";
+    return e;
+  }
+
+  Story& add(const Event& e) {
+    history_.push_back(e);
+    return *this;
+  }
+
+  std::string send(int at, const std::string& process, int session, const std::string& what) {
+    Event e = event(at, Kind::send, process, session);
+    e.command = ++command_;
+    e.detail = what;
+    e.owner = owner(process, session);
+    e.lock_id = e.owner + ".1000." + std::to_string(command_);
+    add(e);
+    return e.lock_id;
+  }
+
+  void put(int at, const std::string& lock_id, std::int64_t order) {
+    Event e = event(at, Kind::put, "");
+    e.name = "lock";
+    e.lock_id = lock_id;
+    e.order = order;
+    add(e);
+  }
+
+  Story& reply(int at, const std::string& process, std::int64_t order, std::int64_t matched) {
+    Event e = event(at, Kind::reply, process);
+    e.command = command_;
+    e.outcome = "done";
+    e.order = order;
+    e.matched = matched;
+    return add(e);
+  }
+
+  History history_;
+  std::int64_t command_ = 0;
+  std::int64_t write_ = 0;
+};
+
+}  // namespace leasehold::model
