@@ -41,7 +41,7 @@ class FormChecker {
     ++counts_[e.kind];
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.at(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
-    if (!e.process.empty()) visit_process(i, e);
+    if (!e.process.empty() && e.kind != Kind::stored) visit_process(i, e);
     if (e.kind == Kind::send) {
       Command& c = commands_[{e.process, e.command}];
       if (c.send != kNone && (e.detail != "extend" || d_.at(c.send).at_ns != e.at_ns)) {

@@ -36,9 +36,12 @@ Finding check_loss_told(const Digest& d) {
     if (due == kNever) continue;
     const auto latest = due + kSchedulingAllowance;
     const auto over_before = [&](Index end) { return end != kNone && d.at(end).at_ns <= latest; };
-    if (over_before(process.crash) || over_before(s.release) || d.finished_ns <= latest) continue;
+    const bool told = over_before(s.lost);
+    if (!told && (over_before(process.crash) || over_before(s.release) || d.finished_ns <= latest)) {
+      continue;
+    }
     ++f.checked;
-    if (s.lost == kNone || d.at(s.lost).at_ns > latest) {
+    if (!told) {
       const std::string when = s.lost == kNone ? "never" : ms(d.at(s.lost).at_ns - deadline) +
                                                                " after its deadline";
       violate(f, "lock '" + d.at(s.granted).name + "': " + key.first + " was told of its loss " +

@@ -39,9 +39,13 @@ void ProviderCore::start_attempt(SessionId id, Session& session, Step step) {
                 .sessions = {id},
                 .beat = ++last_beat_,
                 .observed = sights_.matured(session.name, step.now, session.options.max_drift)};
-  AcquireCommand command{session.name,     session.owner,
-                         lock_id(session, flight.beat), flight.observed,
-                         session.options.expiry,        session.options.clock_margin};
+  AcquireCommand command{id,
+                         session.name,
+                         session.owner,
+                         lock_id(session, flight.beat),
+                         flight.observed,
+                         session.options.expiry,
+                         session.options.clock_margin};
   session.command = send(std::move(flight), session.options.effective_operation_timeout(),
                          std::move(command), step);
 }

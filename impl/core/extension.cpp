@@ -68,7 +68,7 @@ void ProviderCore::send_extension(const std::vector<SessionId>& ids, Step step) 
   for (const auto id : ids) {
     const Session& session = sessions_.at(id);
     timeout = std::min(timeout, session.options.effective_operation_timeout());
-    command.statements.push_back({session.name, session.owner, session.acquired_at,
+    command.statements.push_back({id, session.name, session.owner, session.acquired_at,
                                   lock_id(session, beat), session.options.expiry,
                                   session.options.clock_margin, session.token});
   }

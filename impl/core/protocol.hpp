@@ -23,6 +23,7 @@ using CommandId = std::uint64_t;  ///< one command sent; chosen by the core
 
 /// Take the lock if it is missing, ours, exactly `observed`, or expired on the server's clock.
 struct AcquireCommand {
+  SessionId session;  ///< on whose behalf; not sent
   std::string name;
   Owner owner;
   std::string lock_id;
@@ -34,6 +35,7 @@ struct AcquireCommand {
 
 /// Renew one lock, if it is still this owner's of that grant.
 struct ExtendStatement {
+  SessionId session;  ///< on whose behalf; not sent
   std::string name;
   Owner owner;
   ServerInstant acquired_at;

@@ -24,7 +24,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 Command acquire(std::optional<std::string> observed = std::nullopt) {
   return {1, milliseconds(1'000),
-          core::AcquireCommand{"job", kOwner, kHex + ".3000.1", std::move(observed),
+          core::AcquireCommand{1, "job", kOwner, kHex + ".3000.1", std::move(observed),
                                milliseconds(3'000), milliseconds(500)}};
 }
 
@@ -64,7 +64,7 @@ TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
 TEST(Commands, ExtendMatchesOwnerAndGrantAndNeverLowersTheExpiry) {
   const Command extend{
       2, milliseconds(1'000),
-      core::ExtendCommand{{{"job", kOwner, {5'000}, kHex + ".3000.2", milliseconds(3'000),
+      core::ExtendCommand{{{1, "job", kOwner, {5'000}, kHex + ".3000.2", milliseconds(3'000),
                             milliseconds(500), FencingToken(99)}}}};
   EXPECT_EQ(json(build(extend, "locks")),
             R"({ "update" : "locks", "updates" : [ { "q" : { "_id" : "job", "lockId" : )"

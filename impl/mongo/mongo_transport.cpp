@@ -42,10 +42,10 @@ Reply driver_failure(const bson_error_t& error) {
 }
 
 struct Shared {
-  PoolHandle pool;
   std::string database;
   std::string collection;
   std::function<void(const std::string&)> on_wire;
+  PoolHandle pool;  ///< last: it still sends endSessions, and reports it, when it is destroyed
 };
 
 class MongoConnection final : public core::Connection {

@@ -29,6 +29,7 @@ struct Workers::State {
   int idle = 0;
   int replying = 0;  ///< workers inside on_reply
   bool stopped = false;
+  bool transport_gone = false;
 
   /// Hung threads are bounded too: beyond this, commands wait and time out.
   [[nodiscard]] bool may_start() const {
@@ -55,8 +56,18 @@ Workers::~Workers() {
   for (Worker* worker : state_->workers) {
     if (worker->command != 0) worker->connection->interrupt();
   }
-  state_->ended.wait_for(lock, kStopWait, [this] { return state_->workers.empty(); });
+  const auto limit = std::chrono::steady_clock::now() + kStopWait;
+  state_->ended.wait_until(lock, limit, [this] { return state_->workers.empty(); });
   state_->ended.wait(lock, [this] { return state_->replying == 0; });
+  state_->on_reply = nullptr;
+  // A transport says good-bye to its servers, which may hang: not on the caller's time.
+  std::thread([state = state_, transport = std::move(state_->transport)]() mutable {
+    transport.reset();
+    const std::lock_guard done(state->mutex);
+    state->transport_gone = true;
+    state->ended.notify_all();
+  }).detach();
+  state_->ended.wait_until(lock, limit, [this] { return state_->transport_gone; });
 }
 
 void Workers::submit(core::Command command) {
@@ -73,8 +84,9 @@ void Workers::submit(core::Command command) {
 void Workers::start_one(const std::shared_ptr<State>& state) {
   auto* worker = new Worker;  // owned by its thread; listed at once, so that the limit holds
   state->workers.push_back(worker);
-  std::thread([state, worker] {
-    worker->connection = state->transport->connect();
+  std::thread([state, worker, transport = state->transport]() mutable {
+    worker->connection = transport->connect();
+    transport.reset();
     const std::unique_ptr<Worker> owned(worker);
     run(state, *owned);
   }).detach();

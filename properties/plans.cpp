@@ -1,0 +1,77 @@
+#include "properties/plans.hpp"
+
+#include <algorithm>
+
+namespace leasehold::properties {
+namespace {
+
+using sim::FaultPlan;
+using sim::Plan;
+using sim::ProcessPlan;
+
+// RapidCheck scales ranges with its size; a live run is too dear to be small.
+constexpr int kFullSize = 100;
+
+template <typename T>
+T between(T low, T high) {
+  return *rc::gen::resize(kFullSize, rc::gen::inRange<T>(low, static_cast<T>(high + 1)));
+}
+
+ProcessPlan draw_process() {
+  ProcessPlan p;
+  // Mostly short leases: a run sees more of them end.
+  p.expiry_ms = between(1, 4) == 1 ? between<std::int64_t>(1'500, 3'000)
+                                   : between<std::int64_t>(300, 1'500);
+  p.wait_min_ms = between<std::int64_t>(1, 10);
+  p.wait_max_ms = *rc::gen::element<std::int64_t>(30, 60, 100, 200);
+  p.hold_ms = between<std::int64_t>(1, 20);
+  p.long_hold_percent = between(2, 6);
+  p.single_attempt_percent = between(0, 20);
+  p.cancel_percent = between(0, 10);
+  p.patience_ms = between<std::int64_t>(300, 4'000);
+  return p;
+}
+
+/// Faults of one kind, about one in `every_ms`.
+void draw_faults(Plan& plan, FaultPlan::Kind kind, std::int64_t every_ms) {
+  const auto count = std::max<std::int64_t>(plan.faulty_ms / every_ms, 1);
+  for (std::int64_t i = 0; i < count; ++i) {
+    FaultPlan f;
+    f.kind = kind;
+    f.at_ms = between<std::int64_t>(500, std::max<std::int64_t>(plan.faulty_ms - 500, 501));
+    f.pick = between<std::int64_t>(0, 1'000'000);
+    if (kind == FaultPlan::Kind::pause) f.for_ms = between<std::int64_t>(800, 4'000);
+    plan.faults.push_back(f);
+  }
+}
+
+}  // namespace
+
+rc::Gen<Plan> plans(PlanLimits limits) {
+  return rc::gen::exec([limits] {
+    Plan plan;
+    plan.seed = *rc::gen::arbitrary<std::uint32_t>();
+    plan.lock = limits.lock;
+    plan.faulty_ms = limits.faulty_ms;
+    plan.locks = limits.locks.value_or(between(1, 8));
+    plan.clock_margin_ms = between(1, 5) == 1 ? between<std::int64_t>(2'000, 10'000)
+                                              : between<std::int64_t>(500, 2'000);
+    const int processes = limits.processes.value_or(between(4, 32));
+    for (int i = 0; i < processes; ++i) plan.processes.push_back(draw_process());
+    // Each costs its lock about a lease; a lock is to be at work most of the time.
+    draw_faults(plan, FaultPlan::Kind::crash, between<std::int64_t>(4'500, 7'000) / plan.locks);
+    draw_faults(plan, FaultPlan::Kind::pause, between<std::int64_t>(4'500, 7'000) / plan.locks);
+    if (limits.step_ups) {
+      draw_faults(plan, FaultPlan::Kind::step_up, between<std::int64_t>(4'000, 7'000));
+    }
+    std::stable_sort(plan.faults.begin(), plan.faults.end(),
+                     [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
+    return plan;
+  });
+}
+
+Plan draw_plan(std::uint64_t seed, const PlanLimits& limits) {
+  return plans(limits)(rc::Random(seed), kFullSize).value();
+}
+
+}  // namespace leasehold::properties

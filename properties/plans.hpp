@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <rapidcheck.h>
+
+#include "sim/plan.hpp"
+
+namespace leasehold::properties {
+
+/// What a drawn plan is told; the rest is drawn.
+struct PlanLimits {
+  std::optional<int> processes;
+  std::optional<int> locks;
+  std::string lock = "leasehold";
+  std::int64_t faulty_ms = 8'000;
+  bool step_ups = true;  ///< needs servers that we may command
+};
+
+/// Plans of live runs: options within the lock's rules, processes of different manners, crashes,
+/// pauses longer than the lease of whom they hit, step-ups of another member.
+[[nodiscard]] rc::Gen<sim::Plan> plans(PlanLimits limits);
+
+/// The plan that this seed draws. The same seed and limits give the same plan.
+[[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);
+
+}  // namespace leasehold::properties

@@ -1,0 +1,232 @@
+#include "properties/verify.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "properties/plans.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+namespace fs = std::filesystem;
+using model::Finding;
+using model::Kind;
+using model::Verdict;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int kCaseSeconds = 20;
+constexpr double kHealingSeconds = 4.5;
+
+/// What a minute has to show before "holds" means something.
+model::Floors floors_for(const VerifyOptions& options) {
+  const model::Floors per_minute{{"G1", 300}, {"G2", 500}, {"G3", 200}, {"G4", 500}, {"G5", 5},
+                                 {"G6", 500}, {"G7", 300}, {"G8", 1},   {"G9", 100}};
+  model::Floors floors;
+  for (const auto& [guarantee, count] : per_minute) {
+    floors[guarantee] =
+        std::max<std::int64_t>(count * options.seconds * options.floor_percent / 6'000, 1);
+  }
+  return floors;
+}
+
+/// The least of what makes a run interesting, per minute.
+std::map<std::string, std::int64_t> interesting(const VerifyOptions& options, bool step_ups) {
+  std::map<std::string, std::int64_t> floors{{"takeovers", 15}, {"extensions", 20},
+                                             {"stale_writes", 1}, {"bounded_takeovers", 1}};
+  if (step_ups) floors["step_up"] = 2;
+  for (auto& [key, count] : floors) {
+    count = std::max<std::int64_t>(count * options.seconds * options.floor_percent / 6'000, 1);
+  }
+  return floors;
+}
+
+void add(std::map<std::string, std::int64_t>& to, const std::map<std::string, std::int64_t>& from) {
+  for (const auto& [key, count] : from) to[key] += count;
+}
+
+void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
+  if (all.empty()) {
+    all = one;
+    return;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Finding& a = all[i];
+    const Finding& b = one[i];
+    a.checked += b.checked;
+    a.violations += b.violations;
+    add(a.counts, b.counts);
+    const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
+                       (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
+    if (!worse) continue;
+    a.verdict = b.verdict;
+    a.why = b.why;
+    a.events = b.events;
+  }
+}
+
+class Run {
+ public:
+  Run(const VerifyOptions& options,
+      const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+      const std::function<bool()>& stop)
+      : options_(options), on_progress_(on_progress), stop_(stop) {
+    report_.options = options;
+    if (options.uri.empty()) servers_ = std::make_unique<sim::live::ReplicaSet>();
+  }
+
+  VerifyReport go() {
+    const int cases = options_.only_case ? 1 : std::max(1, options_.seconds / kCaseSeconds);
+    const double seconds = static_cast<double>(options_.seconds) / cases;
+    const double faulty = std::max(seconds - kHealingSeconds, seconds / 2);
+    for (int i = 0; i < cases && !stop_(); ++i) {
+      one_case(options_.only_case.value_or(i), static_cast<std::int64_t>(faulty * 1'000));
+    }
+    report_.interrupted = stop_();
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  void one_case(int number, std::int64_t faulty_ms) {
+    PlanLimits limits;
+    limits.processes = options_.processes;
+    limits.locks = options_.locks;
+    limits.lock = options_.lock;
+    limits.faulty_ms = faulty_ms;
+    limits.step_ups = servers_ != nullptr;
+    const auto plan = draw_plan(options_.seed + static_cast<std::uint64_t>(number), limits);
+    sim::live::LiveRun run;
+    run.uri = servers_ ? servers_->uri() : options_.uri;
+    run.servers = servers_.get();
+    run.worker_program = options_.worker_program;
+    run.database = "leasehold_verify_" + std::to_string(options_.seed) + "_" +
+                   std::to_string(number);
+    run.janitor = &janitor_;
+    run.folder = janitor_.folder() + "/case-" + std::to_string(number);
+    fs::create_directories(run.folder);
+    sim::live::Progress last;
+    run.on_progress = [&](const sim::live::Progress& progress) {
+      last = progress;
+      if (on_progress_) on_progress_(report_, progress);
+    };
+    run.stop = stop_;
+    const auto history = sim::live::run_live(plan, run);
+    const auto findings = model::judge(history, {});
+    ++report_.cases;
+    report_.processes = std::max(report_.processes, static_cast<int>(plan.processes.size()));
+    report_.locks = std::max(report_.locks, plan.locks);
+    add(report_.totals, totals_of(history, findings));
+    add(report_.faults, last.faults);
+    merge(report_.findings, findings);
+    const bool failed = model::overall(findings) != Verdict::holds && !stop_();
+    if (failed || options_.keep_all) keep(number, plan, history, findings, failed);
+    fs::remove_all(run.folder);
+  }
+
+  void keep(int number, const sim::Plan& plan, const model::History& history,
+            const std::vector<Finding>& findings, bool failed) {
+    const fs::path folder = fs::path(options_.keep_folder) /
+                            (std::to_string(options_.seed) + "-" + std::to_string(number));
+    fs::create_directories(folder);
+    std::ofstream(folder / "plan.json") << to_json(plan) << '\n';
+    std::ofstream history_file(folder / "history.jsonl");
+    model::write(history_file, history);
+    std::ofstream verdict(folder / "verdict.txt");
+    for (const auto& f : findings) {
+      verdict << f.guarantee << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
+    }
+    if (servers_) {
+      for (const auto& log : servers_->log_files()) {
+        fs::copy_file(log, folder / fs::path(log).filename(), fs::copy_options::overwrite_existing);
+      }
+    }
+    report_.kept.push_back(folder);
+    if (failed && report_.repeat.empty()) report_.repeat = repeat_command(number);
+  }
+
+  std::string repeat_command(int number) const {
+    std::string command = "leasehold-lab verify --seed " + std::to_string(options_.seed) +
+                          " --case " + std::to_string(number) + " --seconds " +
+                          std::to_string(options_.seconds / std::max(1, options_.seconds /
+                                                                            kCaseSeconds));
+    if (options_.processes) command += " --processes " + std::to_string(*options_.processes);
+    if (options_.locks) command += " --locks " + std::to_string(*options_.locks);
+    if (options_.lock != "leasehold") command += " --lock " + options_.lock;
+    return command;
+  }
+
+  void finish() {
+    report_.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began_).count();
+    const auto floors = floors_for(options_);
+    for (Finding& f : report_.findings) {
+      const auto floor = floors.find(f.guarantee);
+      if (floor != floors.end()) f.floor = floor->second;
+      if (f.verdict == Verdict::holds && f.checked < f.floor) {
+        f.verdict = Verdict::unknown;
+        f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
+                std::to_string(f.floor);
+      }
+    }
+    auto seen = report_.totals;
+    add(seen, report_.faults);
+    for (const auto& [what, floor] : interesting(options_, servers_ != nullptr)) {
+      if (seen[what] >= floor || report_.findings.empty()) continue;
+      Finding& form = report_.findings.front();
+      if (form.verdict == Verdict::violated) continue;
+      form.verdict = Verdict::unknown;
+      form.why = what + " happened " + std::to_string(seen[what]) + " times, the floor is " +
+                 std::to_string(floor);
+    }
+  }
+
+  const VerifyOptions& options_;
+  const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
+  const std::function<bool()>& stop_;
+  const SteadyClock::time_point began_ = SteadyClock::now();
+  std::unique_ptr<sim::live::ReplicaSet> servers_;
+  sim::live::Janitor janitor_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+Verdict VerifyReport::verdict() const {
+  const auto found = model::overall(findings);
+  return found == Verdict::holds && (interrupted || findings.empty()) ? Verdict::unknown : found;
+}
+
+std::map<std::string, std::int64_t> totals_of(const model::History& history,
+                                              const std::vector<Finding>& findings) {
+  std::map<std::string, std::int64_t> totals{{"acquisitions", 0}, {"extensions", 0},
+                                             {"releases", 0}, {"fenced_writes", 0},
+                                             {"takeovers", 0}, {"stale_writes", 0}};
+  for (const auto& e : history) {
+    if (e.kind == Kind::granted) ++totals["acquisitions"];
+    if (e.kind == Kind::extended) ++totals["extensions"];
+    if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
+    if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
+    if (e.kind == Kind::lost) ++totals["losses"];
+    if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
+  }
+  for (const auto& f : findings) {
+    if (f.guarantee == "G1" && f.counts.contains("takeovers")) {
+      totals["takeovers"] += f.counts.at("takeovers");
+    }
+    for (const char* key : {"stale_writes", "stale_writes_refused", "bounded_takeovers"}) {
+      if (f.counts.contains(key)) totals[key] += f.counts.at(key);
+    }
+  }
+  return totals;
+}
+
+VerifyReport verify(
+    const VerifyOptions& options,
+    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+    const std::function<bool()>& stop) {
+  return Run(options, on_progress, stop).go();
+}
+
+}  // namespace leasehold::properties

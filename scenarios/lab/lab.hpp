@@ -1,0 +1,37 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <string>
+#include <vector>
+
+/// The command `leasehold-lab`: one file a subcommand.
+namespace leasehold::lab {
+
+namespace po = boost::program_options;
+
+/// Exit codes, the same everywhere.
+enum Exit { kHolds = 0, kViolated = 1, kUnknown = 2, kUsage = 64, kNoMongod = 69 };
+
+/// Bad input: one sentence that names the thing, the value and the rule. Exit code 64.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Asked for the help of a subcommand; exit code 0.
+struct HelpAsked {
+  std::string text;
+};
+
+/// Parses the words after the subcommand. Throws UsageError or HelpAsked.
+po::variables_map parse(const std::string& usage, po::options_description options,
+                        const std::vector<std::string>& words,
+                        const po::positional_options_description& positional = {});
+
+/// Fails early, before a long run, if the file cannot be written. Empty is fine.
+void require_writable(const std::string& option, const std::string& file);
+
+int verify(const std::vector<std::string>& words);
+int check(const std::vector<std::string>& words);
+int worker(const std::vector<std::string>& words);
+
+}  // namespace leasehold::lab

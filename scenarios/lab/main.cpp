@@ -1,0 +1,93 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "scenarios/lab/lab.hpp"
+#include "sim/live/replica_set.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+struct Subcommand {
+  const char* name;
+  int (*run)(const std::vector<std::string>&);
+  const char* what;
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
+    {"check", check, "judge a recorded history again"},
+    {"worker", worker, nullptr},  // a simulated process; started by the harness only
+};
+
+std::string help() {
+  std::string text = "usage: leasehold-lab SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
+  for (const auto& s : kSubcommands) {
+    if (s.what != nullptr) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
+  }
+  return text + "\nEach has --help. Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, "
+                "69 no mongod to be had.\n";
+}
+
+int dispatch(const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("no subcommand; leasehold-lab --help lists them");
+  if (words[0] == "--help" || words[0] == "-h") throw HelpAsked{help()};
+  for (const auto& s : kSubcommands) {
+    if (words[0] == s.name) return s.run({words.begin() + 1, words.end()});
+  }
+  throw UsageError("unknown subcommand '" + words[0] + "'; leasehold-lab --help lists them");
+}
+
+}  // namespace
+
+po::variables_map parse(const std::string& usage, po::options_description options,
+                        const std::vector<std::string>& words,
+                        const po::positional_options_description& positional) {
+  options.add_options()("help,h", "this text");
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(words).options(options).positional(positional).run(), values);
+    if (values.contains("help")) {
+      std::ostringstream text;
+      text << "usage: leasehold-lab " << usage << "\n\n" << options;
+      throw HelpAsked{text.str()};
+    }
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw UsageError(error.what());
+  }
+  return values;
+}
+
+void require_writable(const std::string& option, const std::string& file) {
+  if (file.empty()) return;
+  if (!std::ofstream(file, std::ios::app)) {
+    throw UsageError("--" + option + " is '" + file + "': it must be a file that can be written");
+  }
+}
+
+}  // namespace leasehold::lab
+
+int main(int argc, char** argv) {
+  using namespace leasehold::lab;
+  signal(SIGPIPE, SIG_IGN);
+  try {
+    return dispatch({argv + 1, argv + argc});
+  } catch (const HelpAsked& asked) {
+    std::fputs(asked.text.c_str(), stdout);
+    return kHolds;
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
+    return kUsage;
+  } catch (const leasehold::sim::live::NoMongod& error) {
+    std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
+    return kNoMongod;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
+    return kUnknown;
+  }
+}

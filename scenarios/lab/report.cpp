@@ -1,0 +1,109 @@
+#include "scenarios/lab/report.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "scenarios/lab/lab.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using model::Finding;
+using model::Verdict;
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
+  nlohmann::ordered_json json;
+  for (const Finding& f : findings) {
+    auto& one = json[f.guarantee];
+    one["verdict"] = to_string(f.verdict);
+    one["checked"] = f.checked;
+    one["floor"] = f.floor;
+    if (f.violations > 0) one["violations"] = f.violations;
+    if (!f.why.empty()) one["why"] = f.why;
+    for (const auto& [key, count] : f.counts) one[key] = count;
+  }
+  return json;
+}
+
+std::string table(const std::vector<Finding>& findings) {
+  std::string out = fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor",
+                                "guarantee");
+  for (const Finding& f : findings) {
+    out += fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", f.guarantee, to_string(f.verdict),
+                       f.checked, f.floor, f.statement);
+    if (f.verdict != Verdict::holds) out += fmt::format("{:>33}  {}\n", "!", f.why);
+  }
+  return out;
+}
+
+std::string story(const std::vector<Finding>& findings, const model::History& history) {
+  std::string out;
+  for (const Finding& f : findings) {
+    if (f.verdict != Verdict::violated) continue;
+    out += fmt::format("{} violated: {}\n", f.guarantee, f.why);
+    for (const auto i : f.events) {
+      if (i < history.size()) out += "  line " + std::to_string(i + 1) + ": " +
+                                     to_json(history[i]) + '\n';
+    }
+  }
+  return out;
+}
+
+void write_json(const std::string& file, const nlohmann::ordered_json& json) {
+  if (file.empty()) return;
+  std::ofstream out(file);
+  out << json.dump(2) << '\n';
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+void write_junit(const std::string& file, const std::string& suite, double seconds,
+                 const std::vector<Finding>& findings) {
+  if (file.empty()) return;
+  int failures = 0;
+  std::string cases;
+  for (const Finding& f : findings) {
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}: {}\"", suite, f.guarantee,
+                         escaped(f.statement));
+    if (f.verdict == Verdict::holds) {
+      cases += "/>\n";
+      continue;
+    }
+    ++failures;
+    cases += fmt::format(">\n      <failure message=\"{}: {}\"/>\n    </testcase>\n",
+                         to_string(f.verdict), escaped(f.why));
+  }
+  std::ofstream out(file);
+  out << fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
+      "tests=\"{}\" failures=\"{}\" time=\"{:.3f}\">\n{}  </testsuite>\n</testsuites>\n",
+      suite, findings.size(), failures, seconds, cases);
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+int exit_code(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds: return kHolds;
+    case Verdict::violated: return kViolated;
+    case Verdict::unknown: return kUnknown;
+  }
+  return kUnknown;
+}
+
+}  // namespace leasehold::lab

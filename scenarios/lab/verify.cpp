@@ -1,0 +1,164 @@
+#include "properties/verify.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using properties::VerifyOptions;
+using properties::VerifyReport;
+
+std::atomic<bool> interrupted = false;
+
+template <typename T>
+void require_range(const char* option, T value, T low, T high) {
+  if (value >= low && value <= high) return;
+  throw UsageError(fmt::format("--{} is {}: it must be {} to {}", option, value, low, high));
+}
+
+/// A line that overwrites itself on a terminal, and comes every ten seconds in a log.
+class ProgressLine {
+ public:
+  void show(const VerifyReport& report, const sim::live::Progress& now, int seconds) {
+    const double elapsed = before_s_ + now.elapsed_s;
+    if (now.elapsed_s < last_s_) before_s_ += last_s_;
+    last_s_ = now.elapsed_s;
+    if (!terminal_ && elapsed < next_s_) return;
+    next_s_ = elapsed + 10;
+    const auto total = [&](const char* key) {
+      const auto found = report.totals.find(key);
+      return found == report.totals.end() ? 0 : found->second;
+    };
+    std::string faults;
+    auto sum = report.faults;
+    for (const auto& [kind, count] : now.faults) sum[kind] += count;
+    for (const auto& [kind, count] : sum) faults += fmt::format(" {} {}", count, kind);
+    std::int64_t violations = 0;
+    for (const auto& f : report.findings) violations += f.violations;
+    const auto line = fmt::format(
+        "{:>4.0f}/{} s  case {}  {:<11} {} acquisitions, {} takeovers, faults:{}, {} violations",
+        elapsed, seconds, report.cases + 1, now.phase, total("acquisitions") + now.acquisitions,
+        total("takeovers"), faults.empty() ? " none" : faults, violations);
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+  void end() {
+    if (terminal_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  double before_s_ = 0;
+  double last_s_ = 0;
+  double next_s_ = 0;
+};
+
+nlohmann::ordered_json to_json(const VerifyReport& report) {
+  nlohmann::ordered_json json;
+  json["seed"] = std::to_string(report.options.seed);
+  json["lock"] = report.options.lock;
+  json["seconds"] = report.options.seconds;
+  json["elapsed_s"] = report.elapsed_s;
+  json["cases"] = report.cases;
+  json["processes"] = report.processes;
+  json["locks"] = report.locks;
+  for (const auto& [key, count] : report.totals) json[key] = count;
+  json["faults"] = nlohmann::ordered_json::object();
+  for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
+  json["guarantees"] = guarantees_json(report.findings);
+  json["kept"] = report.kept;
+  if (!report.repeat.empty()) json["repeat"] = report.repeat;
+  json["verdict"] = to_string(report.verdict());
+  return json;
+}
+
+void print_summary(const VerifyReport& report) {
+  fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n",
+             report.options.seed, report.cases, report.elapsed_s, report.processes, report.locks);
+  for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
+  for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
+  fmt::print("\n{}", table(report.findings));
+  for (const auto& folder : report.kept) {
+    std::ifstream in(folder + "/history.jsonl");
+    const auto history = model::read(in);
+    fmt::print("{}kept: {}\n", story(model::judge(history, {}), history), folder);
+  }
+  if (!report.repeat.empty()) fmt::print("to repeat: {}\n", report.repeat);
+  fmt::print("verdict: {}\n", to_string(report.verdict()));
+}
+
+}  // namespace
+
+int verify(const std::vector<std::string>& words) {
+  VerifyOptions v;
+  int processes = 0, locks = 0, only_case = 0;
+  std::string json_file, junit_file;
+  v.seed = std::random_device()();
+  po::options_description options(
+      "Draws plans, runs each on a real replica set with faults, judges what happened. Options");
+  options.add_options()
+      ("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")
+      ("processes", po::value(&processes), "simulated processes in each plan; default drawn")
+      ("locks", po::value(&locks), "names that they fight over; default drawn")
+      ("lock", po::value(&v.lock)->default_value(v.lock),
+       "leasehold, or canary: a lock with a planted error")
+      ("seed", po::value(&v.seed), "repeat a run; default fresh, and printed")
+      ("case", po::value(&only_case), "run only this case of the seed")
+      ("uri", po::value(&v.uri), "a replica set of yours instead of a fresh one; its members are "
+                                 "left alone")
+      ("floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
+       "percent of the usual floors, for slow machines and sanitizers")
+      ("runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
+       "where failing runs are kept")
+      ("keep-all", po::bool_switch(&v.keep_all), "keep good runs too")
+      ("json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")
+      ("junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
+  const auto given = parse("verify [OPTIONS]", options, words);
+  require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
+  require_range("floors", v.floor_percent, 1, 100);
+  if (given.contains("processes")) {
+    require_range("processes", processes, 1, 256);
+    v.processes = processes;
+  }
+  if (given.contains("locks")) {
+    require_range("locks", locks, 1, 1'000);
+    v.locks = locks;
+  }
+  if (given.contains("case")) v.only_case = only_case;
+  if (v.lock != "leasehold" && v.lock != "canary") {
+    throw UsageError("--lock is '" + v.lock + "': it must be leasehold or canary");
+  }
+  if (!v.uri.empty() && v.uri.find('?') == std::string::npos) {
+    const auto host = v.uri.find("://");
+    const bool path = host != std::string::npos && v.uri.find('/', host + 3) != std::string::npos;
+    v.uri += path ? "?" : "/?";
+  }
+  require_writable("json", json_file);
+  require_writable("junit", junit_file);
+  v.worker_program = std::filesystem::read_symlink("/proc/self/exe");
+  signal(SIGINT, [](int) { interrupted = true; });
+  signal(SIGTERM, [](int) { interrupted = true; });
+
+  fmt::print(stderr, "seed {}\n", v.seed);
+  ProgressLine line;
+  const auto report = properties::verify(
+      v, [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now, v.seconds); },
+      [] { return interrupted.load(); });
+  line.end();
+  print_summary(report);
+  write_json(json_file, to_json(report));
+  write_junit(junit_file, "verify", report.elapsed_s, report.findings);
+  return exit_code(report.verdict());
+}
+
+}  // namespace leasehold::lab

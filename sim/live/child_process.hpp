@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::sim::live {
+
+/// A child of this process: started, killed, stopped, waited for. Ends with its owner.
+/// Not thread-safe.
+class ChildProcess {
+ public:
+  /// What the child's standard input and output are: ours, nothing, or a pipe to us.
+  enum class Io { nothing, pipes };
+
+  ChildProcess() = default;
+  /// Throws std::runtime_error if it cannot be started.
+  ChildProcess(const std::vector<std::string>& command, Io io, bool own_session = false);
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ~ChildProcess();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] int out() const { return out_; }  ///< to read from, non-blocking
+  void say(const std::string& text) const;        ///< to its standard input
+  void close_input();
+  void send_signal(int signal) const;
+  [[nodiscard]] bool running();
+  /// Whether it ended within this many milliseconds.
+  bool wait_ms(int limit_ms);
+  /// SIGKILL, and waits until it is gone.
+  void kill();
+  [[nodiscard]] int exit_status() const { return status_; }
+
+ private:
+  void close_pipes();
+
+  pid_t pid_ = -1;
+  int in_ = -1;
+  int out_ = -1;
+  bool ended_ = false;
+  int status_ = 0;
+};
+
+/// Kills processes and removes a folder when this process ends in whatever way, SIGKILL included:
+/// a shell that waits for the end of a pipe. Its own folder is where the run may keep its data.
+class Janitor {
+ public:
+  Janitor();
+  ~Janitor();
+  Janitor(const Janitor&) = delete;
+  Janitor& operator=(const Janitor&) = delete;
+
+  /// A process to be killed, stopped or not. REQUIRES: its command line contains `folder()`, so
+  /// that nobody else's process is ever hit.
+  void watch(pid_t pid);
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+  ChildProcess shell_;
+};
+
+}  // namespace leasehold::sim::live

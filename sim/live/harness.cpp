@@ -1,0 +1,333 @@
+#include "sim/live/harness.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "runtime/clock.hpp"
+#include "sim/live/oplog.hpp"
+#include "sim/live/resource.hpp"
+#include "sim/live/worker.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+using model::Event;
+using model::Kind;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kHealLimit = 90'000 * kMs;
+constexpr std::int64_t kTtlSlack = 3'500 * kMs;  ///< a pass, and the reading of the truth
+constexpr int kGraves = 2;
+
+/// A simulated process as the harness sees it.
+struct Actor {
+  std::string name;
+  ChildProcess child;
+  std::string rest;                 ///< an unfinished line
+  std::set<std::int64_t> holding;   ///< sessions granted and not over
+  std::int64_t resume_at = 0;       ///< while it is stopped
+  bool done = false;                ///< its output ended
+};
+
+class Harness {
+ public:
+  Harness(const Plan& plan, const LiveRun& run)
+      : plan_(plan),
+        run_(run),
+        clock_(runtime::boottime_clock()),
+        oplog_(run.uri, run.database, kLockCollection, kResourceCollection, [this] { return now(); }),
+        began_(now()) {}
+
+  model::History go() {
+    Event header = event(Kind::run);
+    header.detail = plan_.lock + " live";
+    header.lock_id = std::to_string(plan_.seed);
+    keep(header);
+    prepare();
+    phase_ = "faults";
+    inject_until(began_ + plan_.faulty_ms * kMs);
+    heal();
+    wait_for_graves();
+    oplog_.catch_up();
+    take_truth();
+    keep(event(Kind::finish));
+    model::sort_by_time(history_);
+    put_ends_last();
+    return std::move(history_);
+  }
+
+ private:
+  std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
+
+  Event event(Kind kind, const std::string& process = "") const {
+    Event e;
+    e.at_ns = now();
+    e.kind = kind;
+    e.process = process;
+    return e;
+  }
+
+  void keep(Event e) { history_.push_back(std::move(e)); }
+
+  void prepare() {
+    std::vector<std::string> names;
+    for (int i = 0; i < plan_.locks; ++i) names.push_back(lock_name(i));
+    for (int i = 0; i < kGraves; ++i) names.push_back("unused-" + std::to_string(i));
+    FencedResource(run_.uri, run_.database).create(names);
+    actors_.resize(plan_.processes.size());
+    for (std::size_t i = 0; i < actors_.size(); ++i) start(i);
+    for (int i = 0; i < kGraves; ++i) start_grave(i);
+  }
+
+  ChildProcess spawn(const WorkerOrder& order) {
+    const std::string file = run_.folder + "/" + order.name + ".order";
+    std::ofstream(file) << to_json(order);
+    ChildProcess child({run_.worker_program, "worker", file}, ChildProcess::Io::pipes);
+    run_.janitor->watch(child.pid());
+    return child;
+  }
+
+  WorkerOrder order_for(const std::string& name, const ProcessPlan& plan) {
+    WorkerOrder order;
+    order.name = name;
+    order.uri = run_.uri;
+    order.database = run_.database;
+    order.lock = plan_.lock;
+    order.locks = plan_.locks;
+    order.clock_margin_ms = plan_.clock_margin_ms;
+    order.seed = plan_.seed * 1'000'003 + ++seeds_;
+    order.plan = plan;
+    return order;
+  }
+
+  void start(std::size_t i) {
+    const auto name = "p" + std::to_string(i) + "." + std::to_string(++lives_[i]);
+    Actor actor;
+    actor.name = name;
+    actor.child = spawn(order_for(name, plan_.processes[i]));
+    actors_[i] = std::move(actor);
+  }
+
+  /// A process that takes a lock which nobody else wants, and dies with it: its document is for the
+  /// TTL monitor.
+  void start_grave(int i) {
+    auto order = order_for("grave" + std::to_string(i), plan_.processes[0]);
+    order.grave = true;
+    Actor actor;
+    actor.name = order.name;
+    actor.child = spawn(order);
+    graves_.push_back(std::move(actor));
+  }
+
+  void inject_until(std::int64_t end) {
+    std::size_t next = 0;
+    while (now() < end && !stopping()) {
+      const auto elapsed = (now() - began_) / kMs;
+      while (next < plan_.faults.size() && plan_.faults[next].at_ms <= elapsed) {
+        inject(plan_.faults[next++]);
+      }
+      turn();
+    }
+  }
+
+  bool stopping() const { return run_.stop && run_.stop(); }
+
+  /// Reads what the processes say, wakes who slept enough, reports progress.
+  void turn() {
+    std::vector<pollfd> waits;
+    std::vector<Actor*> speakers;
+    for (auto* group : {&actors_, &graves_}) {
+      for (Actor& actor : *group) {
+        if (actor.done || actor.child.out() < 0) continue;
+        waits.push_back({actor.child.out(), POLLIN, 0});
+        speakers.push_back(&actor);
+      }
+    }
+    poll(waits.data(), waits.size(), 10);
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      if (waits[i].revents != 0) listen(*speakers[i]);
+    }
+    for (Actor& actor : actors_) {
+      if (actor.resume_at != 0 && now() >= actor.resume_at) resume(actor);
+    }
+    for (Actor& grave : graves_) {
+      if (!grave.holding.empty()) crash(grave);
+    }
+    take_truth();
+    report();
+  }
+
+  void listen(Actor& actor) {
+    char buffer[1 << 16];
+    for (;;) {
+      const auto n = read(actor.child.out(), buffer, sizeof buffer);
+      if (n == 0) actor.done = true;
+      if (n <= 0) return;
+      actor.rest.append(buffer, static_cast<std::size_t>(n));
+      std::size_t from = 0;
+      for (auto end = actor.rest.find('\n'); end != std::string::npos;
+           end = actor.rest.find('\n', from)) {
+        hear(actor, model::event_from_json(actor.rest.substr(from, end - from)));
+        from = end + 1;
+      }
+      actor.rest.erase(0, from);
+    }
+  }
+
+  void hear(Actor& actor, Event e) {
+    switch (e.kind) {
+      case Kind::granted:
+        actor.holding.insert(e.session);
+        ++progress_.acquisitions;
+        break;
+      case Kind::lost: ++progress_.losses; [[fallthrough]];
+      case Kind::release: actor.holding.erase(e.session); break;
+      default: break;
+    }
+    keep(std::move(e));
+  }
+
+  void report() {
+    if (!run_.on_progress || now() - reported_ < 200 * kMs) return;
+    reported_ = now();
+    progress_.elapsed_s = static_cast<double>(now() - began_) / 1e9;
+    progress_.phase = phase_;
+    run_.on_progress(progress_);
+  }
+
+  void take_truth() {
+    auto truth = oplog_.take();
+    history_.insert(history_.end(), std::make_move_iterator(truth.begin()),
+                    std::make_move_iterator(truth.end()));
+  }
+
+  /// Whom a fault befalls: one that holds a lock if there is any, else any that runs.
+  Actor* victim(std::int64_t pick) {
+    std::vector<Actor*> holders, running;
+    for (Actor& actor : actors_) {
+      if (actor.done || actor.resume_at != 0) continue;
+      running.push_back(&actor);
+      if (!actor.holding.empty()) holders.push_back(&actor);
+    }
+    auto& candidates = holders.empty() ? running : holders;
+    return candidates.empty() ? nullptr
+                              : candidates[static_cast<std::size_t>(pick) % candidates.size()];
+  }
+
+  void inject(const FaultPlan& fault) {
+    if (fault.kind == FaultPlan::Kind::step_up) return step_up(fault);
+    Actor* actor = victim(fault.pick);
+    if (actor == nullptr) return;
+    if (fault.kind == FaultPlan::Kind::pause) {
+      keep(event(Kind::pause, actor->name));
+      actor->child.send_signal(SIGSTOP);
+      actor->resume_at = now() + fault.for_ms * kMs;
+    } else {
+      crash(*actor);
+      start(static_cast<std::size_t>(actor - actors_.data()));
+    }
+    ++progress_.faults[to_string(fault.kind)];
+  }
+
+  void step_up(const FaultPlan& fault) {
+    if (run_.servers == nullptr) return;
+    Event e = event(Kind::fault);
+    e.detail = "step_up";
+    const int primary = run_.servers->primary();
+    const int size = run_.servers->size();
+    const auto next = (primary + 1 + static_cast<int>(fault.pick % (size - 1))) % size;
+    if (run_.servers->step_up(next)) ++progress_.faults["step_up"];
+    keep(e);
+  }
+
+  /// Kills the process; it is dead for certain when the event is written.
+  void crash(Actor& actor) {
+    actor.child.kill();
+    listen(actor);
+    keep(event(Kind::crash, actor.name));
+    actor.done = true;
+    actor.holding.clear();
+    if (&actor < actors_.data() || &actor >= actors_.data() + actors_.size()) {
+      ++progress_.faults["grave"];
+    }
+  }
+
+  void resume(Actor& actor) {
+    actor.child.send_signal(SIGCONT);
+    keep(event(Kind::resume, actor.name));
+    actor.resume_at = 0;
+  }
+
+  void heal() {
+    phase_ = "healing";
+    for (Actor& actor : actors_) {
+      if (actor.resume_at != 0) resume(actor);
+    }
+    keep(event(Kind::heal));
+    for (Actor& actor : actors_) actor.child.say("heal\n");
+    const auto limit = now() + kHealLimit;
+    const auto all_done = [this] {
+      return std::all_of(actors_.begin(), actors_.end(), [](const Actor& a) { return a.done; });
+    };
+    while (!all_done() && now() < limit) turn();
+  }
+
+  /// The last dead documents have to disappear in their time, and are given it.
+  void wait_for_graves() {
+    phase_ = "cleaning up";
+    const auto longest = std::max_element(
+        plan_.processes.begin(), plan_.processes.end(),
+        [](const ProcessPlan& a, const ProcessPlan& b) { return a.expiry_ms < b.expiry_ms; });
+    const auto bound = (longest->expiry_ms + 2 * plan_.clock_margin_ms) * kMs + kTtlSlack;
+    const auto limit = now() + bound;
+    constexpr int kTurnsPerLook = 20;
+    while (now() < limit && documents_left() && !stopping()) {
+      for (int i = 0; i < kTurnsPerLook; ++i) turn();
+    }
+  }
+
+  bool documents_left() {
+    std::map<std::string, std::int64_t> last;  // by name: the order of the last change
+    std::map<std::string, bool> there;
+    for (const Event& e : history_) {
+      if (e.kind != Kind::put && e.kind != Kind::gone) continue;
+      if (e.order < last[e.name]) continue;
+      last[e.name] = e.order;
+      there[e.name] = e.kind == Kind::put;
+    }
+    return std::any_of(there.begin(), there.end(), [](const auto& t) { return t.second; });
+  }
+
+  /// Nothing of a process may stand after the end, whenever its line was read.
+  void put_ends_last() {
+    const auto is_finish = [](const Event& e) { return e.kind == Kind::finish; };
+    const auto end = std::find_if(history_.begin(), history_.end(), is_finish);
+    std::rotate(end, end + 1, history_.end());
+    history_.back().at_ns = std::max(history_.back().at_ns, history_[history_.size() - 2].at_ns);
+  }
+
+  const Plan& plan_;
+  const LiveRun& run_;
+  std::shared_ptr<const runtime::Clock> clock_;
+  OplogReader oplog_;
+  const std::int64_t began_;
+  std::vector<Actor> actors_;
+  std::vector<Actor> graves_;
+  std::map<std::size_t, int> lives_;
+  std::uint64_t seeds_ = 0;
+  model::History history_;
+  Progress progress_;
+  std::string phase_;
+  std::int64_t reported_ = 0;
+};
+
+}  // namespace
+
+model::History run_live(const Plan& plan, const LiveRun& run) { return Harness(plan, run).go(); }
+
+}  // namespace leasehold::sim::live

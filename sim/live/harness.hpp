@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "model/history.hpp"
+#include "sim/live/replica_set.hpp"
+#include "sim/plan.hpp"
+
+namespace leasehold::sim::live {
+
+/// How a run goes, while it goes.
+struct Progress {
+  double elapsed_s = 0;
+  std::int64_t acquisitions = 0;
+  std::int64_t losses = 0;
+  std::map<std::string, std::int64_t> faults;  ///< that bit, by kind
+  std::string phase;                           ///< "faults", "healing", "cleaning up"
+};
+
+struct LiveRun {
+  std::string uri;
+  ReplicaSet* servers = nullptr;  ///< none: a set of somebody else's, whose members are left alone
+  std::string worker_program;     ///< is called as `PROGRAM worker FILE`
+  std::string database;           ///< a fresh one for each run
+  std::string folder;             ///< for the orders of the processes; has to exist
+  Janitor* janitor = nullptr;     ///< kills the processes if we end first
+  std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
+  std::function<bool()> stop;     ///< asked often; true ends the run early; may be empty
+};
+
+/// Runs a plan against a real replica set, in real time: starts the processes, injects the faults,
+/// heals, waits until what is bounded is over, and gives back what happened, the server's truth
+/// included.
+[[nodiscard]] model::History run_live(const Plan& plan, const LiveRun& run);
+
+}  // namespace leasehold::sim::live

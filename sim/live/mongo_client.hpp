@@ -1,0 +1,46 @@
+#pragma once
+
+#include <mongoc/mongoc.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace leasehold::sim::live {
+
+using Json = nlohmann::ordered_json;  // the name of a command must stay its first key
+
+/// The harness's own connection, apart from every lock's: commands and replies as (extended) JSON.
+/// For one thread.
+///
+///     client.run("admin", {{"ping", 1}});
+class MongoClient {
+ public:
+  /// Throws std::runtime_error for a bad URI.
+  explicit MongoClient(const std::string& uri);
+
+  /// The reply, also of a command that failed; throws std::runtime_error if there is none.
+  Json run(const std::string& database, const Json& command);
+
+  /// The same, and throws unless the reply says ok.
+  Json must(const std::string& database, const Json& command);
+
+  [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
+  };
+  std::unique_ptr<mongoc_client_t, Destroy> client_;
+};
+
+/// mongoc_init, once, and silence: the driver would talk on standard error at each time-out.
+void init_driver();
+
+/// An integer in extended JSON, in any of its forms.
+[[nodiscard]] std::int64_t integer(const Json& value);
+
+/// A BSON timestamp in extended JSON, packed as a fencing token.
+[[nodiscard]] std::int64_t packed_timestamp(const Json& value);
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,157 @@
+#include "sim/live/oplog.hpp"
+
+#include <chrono>
+
+namespace leasehold::sim::live {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};
+constexpr int kBatch = 2'000;
+
+/// The document after an update entry: a replacement, or a flat diff of format 2.
+Json updated(Json document, const Json& change) {
+  if (!change.contains("diff")) return change;
+  const Json& diff = change["diff"];
+  for (const char* part : {"u", "i"}) {
+    if (!diff.contains(part)) continue;
+    for (const auto& [key, value] : diff[part].items()) document[key] = value;
+  }
+  if (diff.contains("d")) {
+    for (const auto& [key, value] : diff["d"].items()) document.erase(key);
+  }
+  return document;
+}
+
+std::string text(const Json& document, const char* key) {
+  return document.contains(key) && document[key].is_string() ? document[key].get<std::string>()
+                                                             : "";
+}
+
+/// The document that an entry leaves in `documents`, or null if it deletes it.
+const Json* apply(std::map<std::string, Json>& documents, const Json& entry,
+                  const std::string& name) {
+  const auto op = text(entry, "op");
+  if (op == "d") {
+    documents.erase(name);
+    return nullptr;
+  }
+  Json& document = documents[name];
+  document = op == "i" ? entry["o"] : updated(document, entry["o"]);
+  return &document;
+}
+
+std::string name_of(const Json& entry) {
+  return text(entry.contains("o2") ? entry["o2"] : entry["o"], "_id");
+}
+
+}  // namespace
+
+OplogReader::OplogReader(const std::string& uri, std::string database, std::string lock_collection,
+                         std::string resource_collection, std::function<std::int64_t()> now_ns)
+    : database_(std::move(database)),
+      lock_namespace_(database_ + "." + lock_collection),
+      resource_namespace_(database_ + "." + resource_collection),
+      now_ns_(std::move(now_ns)),
+      client_(uri + (uri.find('?') == std::string::npos ? "?" : "&") +
+              "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader") {
+  last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
+  thread_ = std::thread([this] { follow(); });
+}
+
+OplogReader::~OplogReader() {
+  stopped_ = true;
+  thread_.join();
+}
+
+model::History OplogReader::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(events_, {});
+}
+
+void OplogReader::catch_up() {
+  // The round under way may have begun before; the next but one has certainly begun after.
+  const auto target = rounds_ + 2;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (rounds_ < target && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void OplogReader::follow() {
+  while (!stopped_) {
+    try {
+      while (read_batch()) {
+      }
+      ++rounds_;
+    } catch (const std::exception&) {
+      // No primary for the moment; what was not read is still there.
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// Whether there may be more.
+bool OplogReader::read_batch() {
+  const Json reply = client_.must(
+      "local", {{"find", "oplog.rs"},
+                {"filter",
+                 {{"ts", {{"$gt", last_}}},
+                  {"$or",
+                   Json::array({{{"ns", {{"$in", {lock_namespace_, resource_namespace_}}}}},
+                                {{"op", "c"}, {"o.applyOps.ns", lock_namespace_}}})}}},
+                {"limit", kBatch},
+                {"batchSize", kBatch},
+                {"singleBatch", true},
+                {"readConcern", {{"level", "majority"}}}});
+  const Json& batch = reply["cursor"]["firstBatch"];
+  for (const Json& entry : batch) {
+    const Json& timestamp = entry["ts"];
+    if (text(entry, "op") == "c") {
+      for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, timestamp);
+    } else {
+      read_entry(entry, timestamp);
+    }
+    last_ = timestamp;
+  }
+  return static_cast<int>(batch.size()) == kBatch;
+}
+
+void OplogReader::read_entry(const Json& entry, const Json& timestamp) {
+  const auto op = text(entry, "op");
+  if (op != "i" && op != "u" && op != "d") return;
+  const auto order = packed_timestamp(timestamp);
+  if (text(entry, "ns") == lock_namespace_) read_lock(entry, order);
+  if (text(entry, "ns") == resource_namespace_) read_resource(entry, order);
+}
+
+void OplogReader::read_lock(const Json& entry, std::int64_t order) {
+  model::Event event;
+  event.name = name_of(entry);
+  event.order = order;
+  const Json* document = apply(locks_, entry, event.name);
+  event.kind = document == nullptr ? model::Kind::gone : model::Kind::put;
+  if (document != nullptr) event.lock_id = text(*document, "lockId");
+  emit(std::move(event));
+}
+
+void OplogReader::read_resource(const Json& entry, std::int64_t order) {
+  model::Event event;
+  event.kind = model::Kind::stored;
+  event.name = name_of(entry);
+  event.order = order;
+  const Json* document = apply(resources_, entry, event.name);
+  if (document == nullptr || text(*document, "owner").empty()) return;
+  event.owner = text(*document, "owner");
+  event.process = text(*document, "process");
+  event.command = integer((*document)["write"]);
+  event.token = std::stoll(text(*document, "token"));
+  emit(std::move(event));
+}
+
+void OplogReader::emit(model::Event event) {
+  event.at_ns = now_ns_();
+  const std::lock_guard lock(mutex_);
+  events_.push_back(std::move(event));
+}
+
+}  // namespace leasehold::sim::live

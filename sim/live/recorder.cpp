@@ -1,0 +1,192 @@
+#include "sim/live/recorder.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+using model::Event;
+using model::Kind;
+
+std::int64_t ns(core::LocalInstant instant) { return instant.time_since_epoch().count(); }
+
+const char* name_of(core::Outcome outcome) {
+  switch (outcome) {
+    case core::Outcome::done: return "done";
+    case core::Outcome::unknown: return "unknown";
+    case core::Outcome::failed_before: return "failed_before";
+    case core::Outcome::duplicate_key: return "duplicate_key";
+    case core::Outcome::configuration: return "configuration";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Event Recorder::at(core::LocalInstant now, Kind kind) const {
+  Event e;
+  e.at_ns = ns(now);
+  e.kind = kind;
+  e.process = process_;
+  return e;
+}
+
+void Recorder::step(const core::Event& event, const core::Effects& effects,
+                    core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  if (const auto* asked = std::get_if<core::AcquireAsked>(&event)) on(*asked, now);
+  if (const auto* release = std::get_if<core::ReleaseAsked>(&event)) on(*release, now);
+  if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) on(*reply, now);
+  for (const auto& effect : effects) on_effect(effect, now);
+}
+
+void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
+  const LockOptions& o = event.options;
+  Event e = at(now, Kind::ask);
+  e.session = static_cast<std::int64_t>(event.session);
+  e.name = event.name;
+  e.until_ns = event.single_attempt ? 0 : event.give_up_at ? ns(*event.give_up_at) : -1;
+  e.expiry_ms = o.expiry.count();
+  e.margin_ms = o.clock_margin.count();
+  e.poll_ms = std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
+  e.timeout_ms = o.effective_operation_timeout().count();
+  e.drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
+  e.detail = phase_;
+  names_[event.session] = event.name;
+  emit_(e);
+}
+
+void Recorder::on(const core::ReleaseAsked& event, core::LocalInstant now) {
+  Event e = at(now, Kind::release);
+  e.session = static_cast<std::int64_t>(event.session);
+  e.name = names_[event.session];
+  emit_(e);
+}
+
+void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
+  const auto sent = under_way_.find(event.command);
+  if (sent == under_way_.end()) return;
+  const core::Reply& r = event.reply;
+  Event e = at(now, Kind::reply);
+  e.command = static_cast<std::int64_t>(event.command);
+  e.detail = sent->second.kind;
+  e.owner = sent->second.owner;
+  e.outcome = name_of(r.outcome);
+  e.order = r.operation_time.value();
+  e.matched = r.matched;
+  if (e.detail == "acquire") {
+    winning_[sent->second.session] = sent->second.lock_id;
+    e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
+  }
+  under_way_.erase(sent);
+  emit_(e);
+}
+
+void Recorder::send(Event e, const std::string& name, const std::string& owner,
+                    const std::string& lock_id) {
+  e.name = name;
+  e.owner = owner;
+  e.lock_id = lock_id;
+  emit_(e);
+}
+
+void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
+  Event e = at(now, Kind::send);
+  e.command = static_cast<std::int64_t>(command.id);
+  Sent& sent = under_way_[command.id];
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+    const auto owner = core::to_hex(acquire->owner);
+    e.detail = "acquire";
+    sent = {e.detail, owner, acquire->lock_id, acquire->session};
+    e.session = static_cast<std::int64_t>(acquire->session);
+    send(e, acquire->name, owner, acquire->lock_id);
+  } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
+    e.detail = "extend";
+    sent = {e.detail, "", "", 0};
+    for (const auto& s : extend->statements) {
+      e.session = static_cast<std::int64_t>(s.session);
+      extending_[s.session] = s.lock_id;
+      send(e, s.name, core::to_hex(s.owner), s.lock_id);
+    }
+  } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
+    e.detail = "delete";
+    sent = {e.detail, core::to_hex(remove->owner), "", 0};
+    send(e, remove->name, sent.owner, "");
+  } else {
+    e.detail = std::holds_alternative<core::LookCommand>(command.body) ? "look" : "index";
+    sent = {e.detail, "", "", 0};
+    emit_(e);
+  }
+}
+
+void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
+  if (const auto* send_effect = std::get_if<core::Send>(&effect)) {
+    on_send(send_effect->command, now);
+  } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
+    on(core::ReplyArrived{abandon->command, {}}, now);
+  } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
+    Event e = at(now, Kind::granted);
+    e.session = static_cast<std::int64_t>(granted->session);
+    e.name = names_[granted->session];
+    e.owner = core::to_hex(granted->owner);
+    e.lock_id = winning_[granted->session];
+    e.token = granted->token.value();
+    e.sent_ns = ns(granted->sent);
+    e.until_ns = ns(granted->deadline);
+    grants_[e.token] = {e.session, e.owner};
+    emit_(e);
+  } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
+    Event e = at(now, Kind::extended);
+    e.session = static_cast<std::int64_t>(extended->session);
+    e.name = names_[extended->session];
+    e.lock_id = extending_[extended->session];
+    e.sent_ns = ns(extended->sent);
+    e.until_ns = ns(extended->deadline);
+    emit_(e);
+  } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
+    Event e = at(now, Kind::lost);
+    e.session = static_cast<std::int64_t>(lost->session);
+    e.name = names_[lost->session];
+    e.outcome = to_string(lost->reason);
+    emit_(e);
+  } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
+    Event e = at(now, Kind::ended);
+    e.session = static_cast<std::int64_t>(ended->session);
+    e.name = names_[ended->session];
+    e.outcome = to_string(ended->error.kind);
+    e.detail = ended->error.message;
+    emit_(e);
+  } else if (const auto* released = std::get_if<core::Released>(&effect)) {
+    Event e = at(now, Kind::released);
+    e.session = static_cast<std::int64_t>(released->session);
+    e.name = names_[released->session];
+    e.outcome = to_string(released->result);
+    emit_(e);
+  }
+}
+
+void Recorder::wire(const std::string& command) {
+  const std::lock_guard lock(mutex_);
+  ++wire_[command];
+}
+
+void Recorder::set_phase(const std::string& phase) {
+  const std::lock_guard lock(mutex_);
+  phase_ = phase;
+}
+
+Recorder::Grant Recorder::grant_of(FencingToken token) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = grants_.find(token.value());
+  return found == grants_.end() ? Grant{} : found->second;
+}
+
+void Recorder::emit_wire_counts(core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [command, count] : wire_) {
+    Event e = at(now, Kind::wire);
+    e.detail = command;
+    e.matched = count;
+    emit_(e);
+  }
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "model/history.hpp"
+#include "runtime/driver.hpp"
+
+namespace leasehold::sim::live {
+
+/// Writes down every step of a provider's core as events of a history.
+/// Thread safety: all calls from any thread.
+class Recorder final : public runtime::Observer {
+ public:
+  using Emit = std::function<void(const model::Event&)>;
+
+  Recorder(std::string process, Emit emit) : process_(std::move(process)), emit_(std::move(emit)) {}
+
+  void step(const core::Event& event, const core::Effects& effects,
+            core::LocalInstant now) override;
+
+  /// Counts a command that the driver put on the wire.
+  void wire(const std::string& command);
+
+  /// Acquire calls asked for from now on carry this word: "healed", once faults are over.
+  void set_phase(const std::string& phase);
+
+  /// The session and owner of the grant with this token, for events of its holder.
+  struct Grant {
+    std::int64_t session = 0;
+    std::string owner;
+  };
+  [[nodiscard]] Grant grant_of(FencingToken token) const;
+
+  /// How many commands the driver sent, as `wire` events.
+  void emit_wire_counts(core::LocalInstant now);
+
+ private:
+  struct Sent {
+    std::string kind;
+    std::string owner;
+    std::string lock_id;  ///< of an acquire, like the session
+    core::SessionId session = 0;
+  };
+
+  model::Event at(core::LocalInstant now, model::Kind kind) const;
+  void on(const core::AcquireAsked& event, core::LocalInstant now);
+  void on(const core::ReleaseAsked& event, core::LocalInstant now);
+  void on(const core::ReplyArrived& event, core::LocalInstant now);
+  void on_send(const core::Command& command, core::LocalInstant now);
+  void on_effect(const core::Effect& effect, core::LocalInstant now);
+  void send(model::Event event, const std::string& name, const std::string& owner,
+            const std::string& lock_id);
+
+  const std::string process_;
+  const Emit emit_;
+
+  mutable std::mutex mutex_;  // protects the rest
+  std::string phase_;
+  std::map<core::CommandId, Sent> under_way_;
+  std::map<core::SessionId, std::string> names_;
+  std::map<core::SessionId, std::string> winning_;    ///< lockId of the last attempt answered
+  std::map<core::SessionId, std::string> extending_;  ///< lockId of the last extension
+  std::map<std::int64_t, Grant> grants_;
+  std::map<std::string, std::int64_t> wire_;
+};
+
+}  // namespace leasehold::sim::live

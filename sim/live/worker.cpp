@@ -1,0 +1,249 @@
+#include "sim/live/worker.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include <leasehold/leasehold.hpp>
+
+#include "mongo/mongo_transport.hpp"
+#include "runtime/os_entropy.hpp"
+#include "sim/live/canary.hpp"
+#include "sim/live/recorder.hpp"
+#include "sim/live/resource.hpp"
+#include "sim/plan_json.hpp"
+
+namespace leasehold::sim::live {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerOrder, name, uri, database, lock, locks, clock_margin_ms,
+                                   seed, grave, plan)
+
+namespace {
+
+using model::Event;
+using model::Kind;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kWatchdogPeriod{50};
+constexpr milliseconds kStallFrom{150};
+constexpr milliseconds kHealedPatience{60'000};
+constexpr int kHealedAcquires = 2;
+
+/// One line, one write: a killed process loses at most the line it was writing.
+void emit(const Event& event) {
+  const std::string line = model::to_json(event) + '\n';
+  std::size_t done = 0;
+  while (done < line.size()) {
+    const auto n = write(STDOUT_FILENO, line.data() + done, line.size() - done);
+    if (n <= 0) _exit(1);  // the harness is gone
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+class Worker {
+ public:
+  explicit Worker(const WorkerOrder& order)
+      : order_(order),
+        random_(order.seed),
+        clock_(runtime::boottime_clock()),
+        recorder_(std::make_shared<Recorder>(order.name, emit)),
+        resource_(order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000",
+                  order.database) {
+    options_.expiry = milliseconds(order.plan.expiry_ms);
+    options_.clock_margin = milliseconds(order.clock_margin_ms);
+    options_.waiting = uniform_waiting(milliseconds(order.plan.wait_min_ms),
+                                       milliseconds(order.plan.wait_max_ms));
+  }
+
+  int run() {
+    emit(event(Kind::start));
+    std::jthread listener([this](const std::stop_token& stop) { listen(stop); });
+    std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
+    {
+      LockProvider provider(start_driver());
+      if (order_.grave) {
+        lie_in_grave(provider);
+      } else {
+        while (!healed_) cycle(provider);
+        recorder_->set_phase("healed");
+        for (int i = 0; i < kHealedAcquires; ++i) {
+          hold_once(provider, lock_name(draw(0, order_.locks - 1)), kHealedPatience, false);
+        }
+      }
+    }
+    recorder_->emit_wire_counts(clock_->now());
+    return 0;
+  }
+
+ private:
+  std::int64_t draw(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random_);
+  }
+  bool chance(int percent) { return draw(1, 100) <= percent; }
+
+  Event event(Kind kind) const {
+    Event e;
+    e.at_ns = clock_->now().time_since_epoch().count();
+    e.kind = kind;
+    e.process = order_.name;
+    return e;
+  }
+
+  std::shared_ptr<runtime::Driver> start_driver() {
+    auto made = mongo::make_transport(
+        {.uri = order_.uri + "&appName=" + order_.name,
+         .database = order_.database,
+         .collection = kLockCollection,
+         .server_selection_timeout = milliseconds(2'000),
+         .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
+    auto transport = std::move(made).value();
+    if (order_.lock == "canary") {
+      transport = canary_transport(transport, order_.uri, order_.database, kLockCollection);
+    }
+    return std::make_shared<runtime::Driver>(
+        runtime::DriverParts{.transport = std::move(transport),
+                             .clock = clock_,
+                             .entropy = runtime::os_entropy(),
+                             .holder = order_.name,
+                             .workers = 3,
+                             .on_warning = [](const std::string&) {},
+                             .observer = recorder_});
+  }
+
+  void cycle(const LockProvider& provider) {
+    const auto name = lock_name(draw(0, order_.locks - 1));
+    if (chance(order_.plan.single_attempt_percent)) {
+      hold_once(provider, name, milliseconds(0), false);
+      rest(draw(1, order_.plan.wait_max_ms));
+    } else {
+      const auto patience = milliseconds(draw(50, order_.plan.patience_ms));
+      hold_once(provider, name, patience, chance(order_.plan.cancel_percent));
+      rest(draw(0, order_.plan.hold_ms));
+    }
+  }
+
+  void hold_once(const LockProvider& provider, const std::string& name, milliseconds patience,
+                 bool cancel) {
+    auto lock = provider.create_lock(name, options_);
+    std::stop_source stop;
+    std::jthread canceller;
+    if (cancel) {
+      const auto after = milliseconds(draw(1, order_.plan.wait_max_ms));
+      canceller = std::jthread([stop, after](const std::stop_token& quit) mutable {
+        std::mutex mutex;
+        std::condition_variable_any wake;
+        std::unique_lock guard(mutex);
+        if (!wake.wait_for(guard, quit, after, [&] { return quit.stop_requested(); })) {
+          stop.request_stop();
+        }
+      });
+    }
+    auto handle = lock->try_acquire(patience, stop.get_token());
+    if (!handle) return;
+    work(name, *handle);
+    handle->release();
+  }
+
+  /// Writes at the start and at the end of a holding, without asking whether it still holds: a
+  /// process that was paused in between writes late, and the fence has to refuse it.
+  void work(const std::string& name, const LockHandle& handle) {
+    write_fenced(name, handle.fencing_token());
+    if (chance(order_.plan.long_hold_percent) && !healed_) {
+      const auto cadence = options_.effective_cadence().count();
+      rest(draw(cadence, 3 * cadence));
+    } else {
+      rest(draw(0, order_.plan.hold_ms));
+    }
+    write_fenced(name, handle.fencing_token());
+  }
+
+  void write_fenced(const std::string& name, FencingToken token) {
+    const auto grant = recorder_->grant_of(token);
+    const auto sent = clock_->now().time_since_epoch().count();
+    const auto number = ++writes_;
+    const auto outcome = resource_.write({name, order_.name, number, grant.owner, token});
+    Event e = event(Kind::write);
+    e.session = grant.session;
+    e.command = number;
+    e.name = name;
+    e.token = token.value();
+    e.sent_ns = sent;
+    e.outcome = outcome;
+    emit(e);
+  }
+
+  void lie_in_grave(const LockProvider& provider) {
+    auto lock = provider.create_lock("grave-" + order_.name, options_);
+    auto handle = lock->try_acquire(milliseconds(10'000));
+    while (handle && !healed_) rest(1'000);
+    if (handle) handle->release();
+  }
+
+  void rest(std::int64_t ms) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, milliseconds(ms), [this] { return healed_.load(); });
+  }
+
+  void listen(const std::stop_token& stop) {
+    char buffer[64];
+    while (!stop.stop_requested()) {
+      pollfd input{STDIN_FILENO, POLLIN, 0};
+      if (poll(&input, 1, static_cast<int>(kWatchdogPeriod.count())) <= 0) continue;
+      const auto n = read(STDIN_FILENO, buffer, sizeof buffer);
+      if (n <= 0) _exit(1);
+      const std::lock_guard lock(mutex_);
+      healed_ = true;
+      wake_.notify_all();
+    }
+  }
+
+  /// Says when this process did not run: on a busy machine that is no fault of the lock.
+  void watch(const std::stop_token& stop) {
+    auto last = clock_->now();
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(kWatchdogPeriod);
+      const auto now = clock_->now();
+      if (now - last > kStallFrom) {
+        Event e = event(Kind::stall);
+        e.sent_ns = last.time_since_epoch().count();
+        emit(e);
+      }
+      last = now;
+    }
+  }
+
+  const WorkerOrder order_;
+  std::mt19937_64 random_;
+  const std::shared_ptr<const runtime::Clock> clock_;
+  const std::shared_ptr<Recorder> recorder_;
+  FencedResource resource_;
+  LockOptions options_;
+  std::int64_t writes_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<bool> healed_ = false;
+};
+
+}  // namespace
+
+std::string to_json(const WorkerOrder& order) { return nlohmann::json(order).dump(); }
+
+WorkerOrder order_from_json(const std::string& text) {
+  return nlohmann::json::parse(text).get<WorkerOrder>();
+}
+
+std::string lock_name(std::int64_t index) { return "lock-" + std::to_string(index); }
+
+int run_worker(const WorkerOrder& order) {
+  init_driver();
+  return Worker(order).run();
+}
+
+}  // namespace leasehold::sim::live

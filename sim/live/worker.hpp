@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "sim/plan.hpp"
+
+namespace leasehold::sim::live {
+
+inline constexpr const char* kLockCollection = "distributed.locks";
+
+/// What a simulated process is told when it starts.
+struct WorkerOrder {
+  std::string name;       ///< of the process, used once in a run
+  std::string uri;
+  std::string database;
+  std::string lock;       ///< "leasehold" or "canary"
+  int locks = 1;
+  std::int64_t clock_margin_ms = 0;
+  std::uint64_t seed = 0;
+  bool grave = false;     ///< take a lock that nobody else wants, hold it, and wait to be killed
+  ProcessPlan plan;
+};
+
+[[nodiscard]] std::string to_json(const WorkerOrder& order);
+[[nodiscard]] WorkerOrder order_from_json(const std::string& text);
+
+/// The lock names of a run.
+[[nodiscard]] std::string lock_name(std::int64_t index);
+
+/// The body of a simulated process: an OS process of its own, which can be killed and stopped. It
+/// writes its events to standard output, a line each, at once. On "heal" from standard input it
+/// acquires and releases twice more, with patience, and ends; when standard input closes it ends at
+/// once. Returns the exit status.
+int run_worker(const WorkerOrder& order);
+
+}  // namespace leasehold::sim::live

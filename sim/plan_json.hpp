@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "sim/plan.hpp"
+
+namespace leasehold::sim {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessPlan, expiry_ms, wait_min_ms, wait_max_ms, hold_ms,
+                                   long_hold_percent, single_attempt_percent, cancel_percent,
+                                   patience_ms)
+
+}  // namespace leasehold::sim
