@@ -23,8 +23,8 @@ ProcessPlan draw_process() {
   p.expiry_ms = between(1, 4) == 1 ? between<std::int64_t>(1'500, 3'000)
                                    : between<std::int64_t>(300, 1'500);
   p.wait_min_ms = between<std::int64_t>(1, 10);
-  p.wait_max_ms = *rc::gen::element<std::int64_t>(30, 60, 100, 200);
-  p.hold_ms = between<std::int64_t>(1, 20);
+  p.wait_max_ms = *rc::gen::element<std::int64_t>(20, 30, 60, 120);
+  p.hold_ms = between<std::int64_t>(1, 12);
   p.long_hold_percent = between(2, 6);
   p.single_attempt_percent = between(0, 20);
   p.cancel_percent = between(0, 10);
@@ -59,8 +59,8 @@ rc::Gen<Plan> plans(PlanLimits limits) {
     const int processes = limits.processes.value_or(between(4, 32));
     for (int i = 0; i < processes; ++i) plan.processes.push_back(draw_process());
     // Each costs its lock about a lease; a lock is to be at work most of the time.
-    draw_faults(plan, FaultPlan::Kind::crash, between<std::int64_t>(4'500, 7'000) / plan.locks);
-    draw_faults(plan, FaultPlan::Kind::pause, between<std::int64_t>(4'500, 7'000) / plan.locks);
+    draw_faults(plan, FaultPlan::Kind::crash, between<std::int64_t>(5'000, 8'000) / plan.locks);
+    draw_faults(plan, FaultPlan::Kind::pause, between<std::int64_t>(5'000, 8'000) / plan.locks);
     if (limits.step_ups) {
       draw_faults(plan, FaultPlan::Kind::step_up, between<std::int64_t>(4'000, 7'000));
     }

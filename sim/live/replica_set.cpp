@@ -56,6 +56,19 @@ void until_true(const std::string& what, const std::function<bool()>& attempt) {
   throw std::runtime_error(what + " failed: " + complaint);
 }
 
+/// Whether somebody listens. Asked before the driver is: it leaves a server that refused alone for
+/// five seconds.
+bool listens(int port) {
+  const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool connected = connect(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(s);
+  return connected;
+}
+
 std::string address_of(int port) { return "127.0.0.1:" + std::to_string(port); }
 
 }  // namespace
@@ -94,9 +107,9 @@ ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(options) {
   for (auto& m : members_) {
     until_true("starting " + mongod, [&] {
       if (!m.process.running()) {
-        throw NoMongod(mongod + " ended at once; its log: " + folder());
+        throw NoMongod(mongod + " ended at once: it could not start, or its port was taken");
       }
-      return integer(m.client->run("admin", {{"ping", 1}})["ok"]) == 1;
+      return listens(m.port) && integer(m.client->run("admin", {{"ping", 1}})["ok"]) == 1;
     });
   }
   uri_ = "mongodb://";
@@ -212,7 +225,11 @@ void ReplicaSet::fail_point(int index, const std::string& name, const Json& mode
                             const Json& data) {
   Json command{{"configureFailPoint", name}, {"mode", mode}};
   if (!data.is_null()) command["data"] = data;
-  member(index).must("admin", command);
+  // A member that changed its office has closed our connection: the first try only notices.
+  until_true("fail point " + name, [&] {
+    member(index).must("admin", command);
+    return true;
+  });
 }
 
 }  // namespace leasehold::sim::live

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include <leasehold/leasehold.hpp>
+
+#include "mongo/mongo_transport.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/os_entropy.hpp"
+#include "sim/live/replica_set.hpp"
+#include "sim/live/worker.hpp"
+
+namespace leasehold::sim::live {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// The replica set that all tests of a program share; started with the first use.
+inline ReplicaSet& shared_set() {
+  static ReplicaSet set;
+  return set;
+}
+
+/// A database that no other test uses.
+inline std::string fresh_database() {
+  static std::atomic<int> last = 0;
+  return "live_test_" + std::to_string(++last);
+}
+
+/// A provider whose commands on the wire are counted, and whose warnings are kept.
+class CountedProvider {
+ public:
+  explicit CountedProvider(const std::string& database, const std::string& application = "test",
+                           const std::string& uri = shared_set().uri())
+      : provider(start(database, application, uri)) {}
+
+  [[nodiscard]] Lock lock(const std::string& name, milliseconds expiry,
+                          milliseconds margin = milliseconds(500)) const {
+    LockOptions options;
+    options.expiry = expiry;
+    options.clock_margin = margin;
+    options.waiting = uniform_waiting(milliseconds(5), milliseconds(40));
+    return std::move(provider.create_lock(name, options)).value();
+  }
+
+  [[nodiscard]] int sent(const std::string& command) const {
+    const std::lock_guard lock(counts_->mutex);
+    const auto found = counts_->wire.find(command);
+    return found == counts_->wire.end() ? 0 : found->second;
+  }
+  [[nodiscard]] std::string warnings() const {
+    const std::lock_guard lock(counts_->mutex);
+    return counts_->warnings;
+  }
+
+ private:
+  struct Counts {
+    std::mutex mutex;
+    std::map<std::string, int> wire;
+    std::string warnings;
+  };
+
+  LockProvider start(const std::string& database, const std::string& application,
+                     const std::string& uri) {
+    auto transport = mongo::make_transport(
+        {.uri = uri + (uri.find('?') == std::string::npos ? "?" : "&") + "appName=" + application,
+         .database = database,
+         .collection = kLockCollection,
+         .server_selection_timeout = milliseconds(2'000),
+         .on_wire = [counts = counts_](const std::string& name) {
+           const std::lock_guard lock(counts->mutex);
+           ++counts->wire[name];
+         }});
+    return LockProvider(std::make_shared<runtime::Driver>(runtime::DriverParts{
+        .transport = std::move(transport).value(),
+        .clock = runtime::boottime_clock(),
+        .entropy = runtime::os_entropy(),
+        .holder = "test",
+        .on_warning = [counts = counts_](const std::string& warning) {
+          const std::lock_guard lock(counts->mutex);
+          counts->warnings += warning + '\n';
+        }}));
+  }
+
+  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+
+ public:
+  LockProvider provider;
+};
+
+/// Waits, with a limit, for what another process or thread brings about.
+template <typename Condition>
+bool eventually(Condition condition, milliseconds limit = milliseconds(10'000)) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (std::chrono::steady_clock::now() < until) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return condition();
+}
+
+class Stopwatch {
+ public:
+  [[nodiscard]] milliseconds elapsed() const {
+    return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace leasehold::sim::live
