@@ -15,6 +15,8 @@ class Builder {
   explicit Builder(const History& history) { out_.history = &history; }
 
   void add(Index i, const Event& e) {
+    const bool own = !e.process.empty() && e.kind != Kind::stored && e.kind != Kind::crash;
+    if (own) process(e).last_ns = std::max(process(e).last_ns, e.at_ns);
     switch (e.kind) {
       case Kind::start: process(e).start = i; break;
       case Kind::crash: process(e).crash = i; break;
@@ -25,7 +27,10 @@ class Builder {
       case Kind::fault: out_.faulty.push_back({e.at_ns, e.at_ns + kFaultEcho}); break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
       case Kind::finish: out_.finished_ns = e.at_ns; break;
-      case Kind::ask: session(e).ask = i; break;
+      case Kind::ask:
+        session(e).ask = i;
+        process(e).timeout_ms = std::max(process(e).timeout_ms, e.timeout_ms);
+        break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
       case Kind::granted:

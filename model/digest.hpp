@@ -39,6 +39,8 @@ struct SessionDigest {
 
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
+  std::int64_t last_ns = 0;            ///< its last own event
+  std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
   std::vector<Span> away;              ///< paused or stalled
   std::map<std::string, std::int64_t> sent;  ///< commands by kind, as the core sent them
   std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <set>
 
 #include "model/finding.hpp"
 
 namespace leasehold::model {
 namespace {
+
+constexpr std::int64_t kSlackMs = 500;             ///< scheduling, on a busy machine
+constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< the making of the TTL index takes at most
 
 /// Walks the history once, then asks what is missing.
 class FormChecker {
@@ -57,6 +61,7 @@ class FormChecker {
       if (c.send == kNone) broken("a reply without a command", {i});
       if (c.reply != kNone) broken("a second reply to a command", {c.reply, i});
       c.reply = i;
+      if (c.send != kNone) lives_[{e.process, d_.at(c.send).session}].attempting = false;
     } else if (e.kind == Kind::put || e.kind == Kind::gone || e.kind == Kind::stored) {
       if (!orders_.insert(e.order).second) broken("two writes of one time", {i});
     } else if (e.kind == Kind::write) {
@@ -101,6 +106,8 @@ class FormChecker {
       case Kind::send:
         require(e.detail == "acquire" ? !s.granted && !s.ended : s.granted && !s.released,
                 "a command that its session could not send");
+        require(!s.attempting, "an attempt before the one before was answered");
+        s.attempting = e.detail == "acquire";
         break;
       case Kind::granted:
         require(!s.granted && !s.ended && won(e), "a grant that nothing won");
@@ -119,6 +126,7 @@ class FormChecker {
         break;
       case Kind::released:
         require(s.release && !s.released, "a release answered but not asked for");
+        require(e.outcome == "unknown" || deleted(e), "a release answered by nobody");
         s.released = true;
         break;
       case Kind::ended:
@@ -140,14 +148,28 @@ class FormChecker {
 
   bool sent_extension(const Event& extended) const {
     const auto sent = d_.writers.find(extended.lock_id);
-    return sent != d_.writers.end() && d_.at(sent->second.send).at_ns == extended.sent_ns;
+    return sent != d_.writers.end() && sent->second.reply != kNone &&
+           d_.at(sent->second.send).at_ns == extended.sent_ns;
+  }
+
+  /// Whether a delete for this session's owner was acknowledged.
+  bool deleted(const Event& released) const {
+    const auto session = d_.sessions.find({released.process, released.session});
+    if (session == d_.sessions.end() || session->second.granted == kNone) return false;
+    const auto sent = d_.deletes.find(d_.at(session->second.granted).owner);
+    return sent != d_.deletes.end() &&
+           std::any_of(sent->second.begin(), sent->second.end(), [&](const SendDigest& s) {
+             return s.reply != kNone && d_.at(s.reply).outcome == "done";
+           });
   }
 
   /// Whether the process lived and ran for `span` ns and more after the event, so that what must
   /// follow it must have followed.
   bool goes_on(const Event& e, std::int64_t span) const {
     const Span rest{e.at_ns, e.at_ns + span};
-    return rest.to < d_.finished_ns && d_.ran_throughout(e.process, rest);
+    const auto process = d_.processes.find(e.process);
+    return process != d_.processes.end() && rest.to < process->second.last_ns &&
+           d_.ran_throughout(e.process, rest);
   }
 
   void check_sessions() {
@@ -157,12 +179,12 @@ class FormChecker {
       const auto patience =
           ask.until_ns < 0 ? kNever
                            : std::max<std::int64_t>(ask.until_ns - ask.at_ns, 0) +
-                                 (ask.timeout_ms + 1'000) * kMs;
+                                 (ask.timeout_ms + kSlackMs) * kMs;
       if (s.granted == kNone && s.ended == kNone && patience != kNever && goes_on(ask, patience)) {
         broken("an acquire call that never ended", {s.ask});
       }
       if (s.release != kNone && s.released == kNone &&
-          goes_on(d_.at(s.release), (ask.timeout_ms + 1'000) * kMs)) {
+          goes_on(d_.at(s.release), (ask.timeout_ms + kSlackMs) * kMs)) {
         broken("a release that was never answered", {s.release});
       }
     }
@@ -179,7 +201,11 @@ class FormChecker {
       if (c.send == kNone) continue;
       const Event& send = d_.at(c.send);
       if (c.reply == kNone) {
-        if (goes_on(send, 20'000 * kMs)) broken("a command without a reply", {c.send});
+        const auto timeout = send.detail == "index" ? kIndexTimeoutMs
+                                                    : d_.processes.at(send.process).timeout_ms;
+        if (goes_on(send, (timeout + kSlackMs) * kMs)) {
+          broken("a command without a reply", {c.send});
+        }
         continue;
       }
       const Event& reply = d_.at(c.reply);
@@ -256,7 +282,7 @@ class FormChecker {
   }
 
   struct Life {
-    bool asked = false, granted = false, lost = false, release = false, released = false,
+    bool asked = false, attempting = false, granted = false, lost = false, release = false, released = false,
          ended = false;
   };
   struct ProcessLife {

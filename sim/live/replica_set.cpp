@@ -48,6 +48,8 @@ void until_true(const std::string& what, const std::function<bool()>& attempt) {
   while (SteadyClock::now() < limit) {
     try {
       if (attempt()) return;
+    } catch (const NoMongod&) {
+      throw;
     } catch (const std::exception& error) {
       complaint = error.what();
     }

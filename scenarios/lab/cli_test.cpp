@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "scenarios/lab/run_program.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+Ran lab(std::vector<std::string> words) {
+  words.insert(words.begin(), LEASEHOLD_LAB_PROGRAM);
+  return run_program(words);
+}
+
+void expect_usage_error(const std::vector<std::string>& words, const std::string& sentence) {
+  const auto ran = lab(words);
+  EXPECT_EQ(ran.exit_code, 64) << ran.out;
+  EXPECT_NE(ran.out.find(sentence), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, BadInputIsOneSentenceThatNamesThingValueAndRule) {
+  expect_usage_error({"verify", "--processes", "0"}, "--processes is 0: it must be 1 to 256");
+  expect_usage_error({"verify", "--locks", "-1"}, "--locks is -1: it must be 1 to 1000");
+  expect_usage_error({"verify", "--seconds", "0"}, "--seconds is 0: it must be 4 to 604800");
+  expect_usage_error({"verify", "--seconds", "soon"}, "soon");
+  expect_usage_error({"verify", "--dance"}, "--dance");
+  expect_usage_error({"verify", "--lock", "padlock"}, "--lock is 'padlock'");
+  expect_usage_error({"verify", "--json", "/nowhere/out.json"},
+                     "--json is '/nowhere/out.json': it must be a file that can be written");
+  expect_usage_error({"verify", "--junit", "/nowhere/out.xml"}, "--junit is '/nowhere/out.xml'");
+  expect_usage_error({"check", "/nowhere/history"}, "history is '/nowhere/history'");
+  expect_usage_error({"check"}, "history");
+  expect_usage_error({"dance"}, "unknown subcommand 'dance'");
+  expect_usage_error({}, "no subcommand");
+}
+
+TEST(LabCommand, HelpIsThereForAll) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"verify", "--help"}, {"check", "--help"}}) {
+    const auto ran = lab(words);
+    EXPECT_EQ(ran.exit_code, 0);
+    EXPECT_NE(ran.out.find("usage: leasehold-lab"), std::string::npos);
+  }
+}
+
+TEST(LabCommand, WithoutAMongodItSaysHowToGetOne) {
+  const auto ran = run_program({"env", "LEASEHOLD_MONGOD=/nowhere/mongod", LEASEHOLD_LAB_PROGRAM,
+                                "verify", "--seconds", "4"});
+  EXPECT_EQ(ran.exit_code, 69) << ran.out;
+  EXPECT_NE(ran.out.find("LEASEHOLD_MONGOD is /nowhere/mongod"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, CheckNamesTheBadLineOfAHistory) {
+  const std::string file = testing::TempDir() + "bad-history.jsonl";
+  std::ofstream(file) << "{\"at_ns\":1,\"kind\":\"run\"}\n{\"at_ns\":2,\"kind\":\"dance\"}\n";
+  expect_usage_error({"check", file}, "line 2: unknown kind 'dance'");
+}
+
+TEST(LabCommand, CheckJudgesAHistoryThatIsNotWholeUnknown) {
+  const std::string file = testing::TempDir() + "short-history.jsonl";
+  const std::string json = testing::TempDir() + "short-history.json";
+  std::ofstream(file) << "{\"at_ns\":1,\"kind\":\"run\"}\n";
+  const auto ran = lab({"check", file, "--json", json});
+  EXPECT_EQ(ran.exit_code, 2) << ran.out;
+  std::ifstream in(json);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(text.find("\"verdict\": \"unknown\""), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace leasehold::lab
