@@ -15,13 +15,13 @@ enum class Verdict { holds, violated, unknown };
 
 /// What one checker found.
 struct Finding {
-  std::string guarantee;             ///< "G1" .. "G9", or "form" for the history itself
-  std::string statement;             ///< the guarantee in a sentence
+  std::string guarantee;  ///< "G1" .. "G9", or "form" for the history itself
+  std::string statement;  ///< the guarantee in a sentence
   Verdict verdict = Verdict::holds;
-  std::int64_t checked = 0;          ///< how often the guarantee was put to the test
-  std::int64_t floor = 0;            ///< below it the verdict is unknown
-  std::string why;                   ///< of the first violation, or why unknown
-  std::vector<Index> events;         ///< of the first violation
+  std::int64_t checked = 0;   ///< how often the guarantee was put to the test
+  std::int64_t floor = 0;     ///< below it the verdict is unknown
+  std::string why;            ///< of the first violation, or why unknown
+  std::vector<Index> events;  ///< of the first violation
   std::int64_t violations = 0;
   std::map<std::string, std::int64_t> counts;  ///< what else is worth telling
 };

@@ -11,8 +11,9 @@ std::int64_t count(const std::map<std::string, std::int64_t>& counts, const char
 }  // namespace
 
 Finding check_cost(const Digest& d) {
-  Finding f = finding("G9", "one command per uncontended acquire, one per release; none that the "
-                            "core did not ask for");
+  Finding f = finding("G9",
+                      "one command per uncontended acquire, one per release; none that the "
+                      "core did not ask for");
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone) continue;
     if (s.acquires_sent == 1) ++f.checked;
@@ -36,8 +37,10 @@ Finding check_cost(const Digest& d) {
   for (const auto& [name, p] : d.processes) {
     for (const auto& [ours, wires] : kNames) {
       if (count(p.wire, wires) <= count(p.sent, ours)) continue;
-      violate(f, name + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
-                     " for " + std::to_string(count(p.sent, ours)) + " asked", {p.start});
+      violate(f,
+              name + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
+                  " for " + std::to_string(count(p.sent, ours)) + " asked",
+              {p.start});
     }
   }
   return f;

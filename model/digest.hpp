@@ -32,16 +32,16 @@ struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
         ended = kNone;
   std::vector<Index> extended;
-  std::int64_t deadline_ns = 0;        ///< after the last extension
-  std::optional<Span> belief;          ///< when `held()` can have said true
+  std::int64_t deadline_ns = 0;  ///< after the last extension
+  std::optional<Span> belief;    ///< when `held()` can have said true
   int acquires_sent = 0;
 };
 
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
-  std::int64_t last_ns = 0;            ///< its last own event
-  std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
-  std::vector<Span> away;              ///< paused or stalled
+  std::int64_t last_ns = 0;     ///< its last own event
+  std::int64_t timeout_ms = 0;  ///< the longest of its acquire calls' operation timeouts
+  std::vector<Span> away;       ///< paused or stalled
   std::map<std::string, std::int64_t> sent;  ///< commands by kind, as the core sent them
   std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them
 };
@@ -61,13 +61,13 @@ struct Digest {
   const History* history = nullptr;
   std::map<std::pair<std::string, std::int64_t>, SessionDigest> sessions;  ///< process, session
   std::map<std::string, ProcessDigest> processes;
-  std::map<std::string, std::vector<Change>> truth;      ///< by lock name
-  std::vector<Index> stored;                             ///< accepted writes, in the server's order
-  std::vector<Index> writes;                             ///< as their processes saw them
-  std::unordered_map<std::string, SendDigest> writers;   ///< by lockId: who sent that write
+  std::map<std::string, std::vector<Change>> truth;     ///< by lock name
+  std::vector<Index> stored;                            ///< accepted writes, in the server's order
+  std::vector<Index> writes;                            ///< as their processes saw them
+  std::unordered_map<std::string, SendDigest> writers;  ///< by lockId: who sent that write
   std::unordered_map<std::string, std::vector<SendDigest>> deletes;  ///< by owner
-  std::unordered_map<std::int64_t, Index> claims;        ///< order -> delete reply that claims it
-  std::vector<Span> faulty;                              ///< when servers or links were disturbed
+  std::unordered_map<std::int64_t, Index> claims;  ///< order -> delete reply that claims it
+  std::vector<Span> faulty;                        ///< when servers or links were disturbed
   std::int64_t healed_ns = kNever;
   std::int64_t finished_ns = kNever;
 

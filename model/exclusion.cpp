@@ -17,12 +17,12 @@ Finding check_leases(const Digest& d) {
       const auto successor = writer_of(d, t.next_put);
       if (!successor || successor->command.reply == kNone) continue;
       // The lease ran from the execution, which was not before the sending.
-      const auto lease_end =
-          d.at(holder->command.send).at_ns + shortest_lease(*holder->ask);
+      const auto lease_end = d.at(holder->command.send).at_ns + shortest_lease(*holder->ask);
       const auto given = d.at(successor->command.reply).at_ns;
       if (given >= lease_end) continue;
-      violate(f, "lock '" + name + "' was given to another at least " + ms(lease_end - given) +
-                     " before the lease of " + d.at(holder->command.send).process + " ran out",
+      violate(f,
+              "lock '" + name + "' was given to another at least " + ms(lease_end - given) +
+                  " before the lease of " + d.at(holder->command.send).process + " ran out",
               {holder->command.send, t.last_put, t.next, t.next_put, successor->command.reply});
     }
   }
@@ -49,8 +49,9 @@ Finding check_exclusion(const Digest& d) {
       ++f.checked;
       if (longest != nullptr && longest->span.meets(belief.span)) {
         const auto overlap = std::min(longest->span.to, belief.span.to) - belief.span.from;
-        violate(f, "lock '" + name + "': " + d.at(longest->granted).process + " and " +
-                       d.at(belief.granted).process + " both believed for " + ms(overlap),
+        violate(f,
+                "lock '" + name + "': " + d.at(longest->granted).process + " and " +
+                    d.at(belief.granted).process + " both believed for " + ms(overlap),
                 {longest->granted, belief.granted});
       }
       if (longest == nullptr || belief.span.to > longest->span.to) longest = &belief;

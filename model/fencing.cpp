@@ -19,8 +19,9 @@ std::unordered_map<std::string, std::size_t> ranks(const Digest& d) {
 }  // namespace
 
 Finding check_fence(const Digest& d) {
-  Finding f = finding("G3", "the fenced resource takes writes in the order of the holders, and "
-                            "never refuses the current one");
+  Finding f = finding("G3",
+                      "the fenced resource takes writes in the order of the holders, and "
+                      "never refuses the current one");
   const auto rank = ranks(d);
   std::map<std::string, Index> latest;  // by name: the accepted write of the latest holder
   for (const Index i : d.stored) {
@@ -29,8 +30,11 @@ Finding check_fence(const Digest& d) {
     if (here == rank.end()) continue;
     const auto before = latest.find(stored.name);
     if (before != latest.end() && rank.at(d.at(before->second).owner) > here->second) {
-      violate(f, "resource '" + stored.name + "' accepted a write of an earlier holder after one "
-                 "of a later holder", {before->second, i});
+      violate(f,
+              "resource '" + stored.name +
+                  "' accepted a write of an earlier holder after one "
+                  "of a later holder",
+              {before->second, i});
     } else {
       latest[stored.name] = i;
     }
@@ -55,8 +59,9 @@ Finding check_fence(const Digest& d) {
 }
 
 Finding check_token_order(const Digest& d) {
-  Finding f = finding("G4", "tokens of one name strictly rise in commit order, each that of its "
-                            "grant's own write");
+  Finding f = finding("G4",
+                      "tokens of one name strictly rise in commit order, each that of its "
+                      "grant's own write");
   std::unordered_map<std::string, Index> granted;  // by lockId of the command that won
   for (const auto& [key, s] : d.sessions) {
     if (s.granted != kNone) granted.emplace(d.at(s.granted).lock_id, s.granted);
@@ -70,13 +75,17 @@ Finding check_token_order(const Digest& d) {
       const Event& g = d.at(grant->second);
       ++f.checked;
       if (g.token != d.at(c.event).order) {
-        violate(f, "lock '" + name + "': the token " + std::to_string(g.token) +
-                       " is not the time of the write that granted it, " +
-                       std::to_string(d.at(c.event).order), {grant->second, c.event});
+        violate(f,
+                "lock '" + name + "': the token " + std::to_string(g.token) +
+                    " is not the time of the write that granted it, " +
+                    std::to_string(d.at(c.event).order),
+                {grant->second, c.event});
       }
       if (last != kNone && g.token <= d.at(last).token) {
-        violate(f, "lock '" + name + "': token " + std::to_string(g.token) + " after " +
-                       std::to_string(d.at(last).token), {last, grant->second});
+        violate(f,
+                "lock '" + name + "': token " + std::to_string(g.token) + " after " +
+                    std::to_string(d.at(last).token),
+                {last, grant->second});
       }
       last = grant->second;
       granted.erase(grant);
@@ -84,8 +93,10 @@ Finding check_token_order(const Digest& d) {
   }
   if (d.finished_ns == kNever) return f;
   for (const auto& [lock_id, g] : granted) {
-    violate(f, "lock '" + d.at(g).name + "': the grant to " + d.at(g).process +
-                   " is not among the server's writes: it was rolled back, or never made", {g});
+    violate(f,
+            "lock '" + d.at(g).name + "': the grant to " + d.at(g).process +
+                " is not among the server's writes: it was rolled back, or never made",
+            {g});
   }
   return f;
 }

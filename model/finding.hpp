@@ -50,9 +50,9 @@ inline std::int64_t shortest_lease(const Event& ask) {
 struct Tenure {
   std::string owner;
   Index last_put = kNone;
-  Index next = kNone;       ///< the next change: another's put or the deletion; kNone: none
+  Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
   bool next_gone = false;
-  Index next_put = kNone;   ///< the next put of another, deletion or not
+  Index next_put = kNone;  ///< the next put of another, deletion or not
 };
 
 /// The tenures of one name in the server's order. A put of the same owner after a deletion (an

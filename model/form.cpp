@@ -6,7 +6,7 @@
 namespace leasehold::model {
 namespace {
 
-constexpr std::int64_t kSlackMs = 500;             ///< scheduling, on a busy machine
+constexpr std::int64_t kSlackMs = 500;            ///< scheduling, on a busy machine
 constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< the making of the TTL index takes at most
 
 /// Walks the history once, then asks what is missing.
@@ -90,11 +90,10 @@ class FormChecker {
   }
 
   void visit_session(Index i, const Event& e) {
-    const bool of_session = e.kind == Kind::ask || e.kind == Kind::granted ||
-                            e.kind == Kind::extended || e.kind == Kind::lost ||
-                            e.kind == Kind::release || e.kind == Kind::released ||
-                            e.kind == Kind::ended || e.kind == Kind::write ||
-                            (e.kind == Kind::send && e.session != 0);
+    const bool of_session =
+        e.kind == Kind::ask || e.kind == Kind::granted || e.kind == Kind::extended ||
+        e.kind == Kind::lost || e.kind == Kind::release || e.kind == Kind::released ||
+        e.kind == Kind::ended || e.kind == Kind::write || (e.kind == Kind::send && e.session != 0);
     if (!of_session) return;
     const auto require = [&](bool rule, const char* what) {
       if (!rule) broken(what, {i});
@@ -176,10 +175,9 @@ class FormChecker {
     for (const auto& [key, s] : d_.sessions) {
       if (s.ask == kNone) continue;  // said already
       const Event& ask = d_.at(s.ask);
-      const auto patience =
-          ask.until_ns < 0 ? kNever
-                           : std::max<std::int64_t>(ask.until_ns - ask.at_ns, 0) +
-                                 (ask.timeout_ms + kSlackMs) * kMs;
+      const auto patience = ask.until_ns < 0 ? kNever
+                                             : std::max<std::int64_t>(ask.until_ns - ask.at_ns, 0) +
+                                                   (ask.timeout_ms + kSlackMs) * kMs;
       if (s.granted == kNone && s.ended == kNone && patience != kNever && goes_on(ask, patience)) {
         broken("an acquire call that never ended", {s.ask});
       }
@@ -201,8 +199,8 @@ class FormChecker {
       if (c.send == kNone) continue;
       const Event& send = d_.at(c.send);
       if (c.reply == kNone) {
-        const auto timeout = send.detail == "index" ? kIndexTimeoutMs
-                                                    : d_.processes.at(send.process).timeout_ms;
+        const auto timeout =
+            send.detail == "index" ? kIndexTimeoutMs : d_.processes.at(send.process).timeout_ms;
         if (goes_on(send, (timeout + kSlackMs) * kMs)) {
           broken("a command without a reply", {c.send});
         }
@@ -282,8 +280,8 @@ class FormChecker {
   }
 
   struct Life {
-    bool asked = false, attempting = false, granted = false, lost = false, release = false, released = false,
-         ended = false;
+    bool asked = false, attempting = false, granted = false, lost = false, release = false,
+         released = false, ended = false;
   };
   struct ProcessLife {
     bool started = false, crashed = false, paused = false;

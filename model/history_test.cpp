@@ -8,8 +8,7 @@
 namespace leasehold::model {
 namespace {
 
-RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten,
-              (std::int64_t token, std::int64_t sent)) {
+RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten, (std::int64_t token, std::int64_t sent)) {
   Event e;
   e.at_ns = 123;
   e.kind = *rc::gen::element(Kind::granted, Kind::ask, Kind::put, Kind::write, Kind::stored);
@@ -27,9 +26,9 @@ TEST(History, TokensAreDecimalStrings) {
 }
 
 TEST(History, ErrorsNameTheLine) {
-  for (const char* bad : {"{\"at_ns\":1,\"kind\":\"ask\"}\n{nonsense", "\n\n",
-                          "{\"at_ns\":1,\"kind\":\"dance\"}", "{\"kind\":\"ask\"}",
-                          "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}"}) {
+  for (const char* bad :
+       {"{\"at_ns\":1,\"kind\":\"ask\"}\n{nonsense", "\n\n", "{\"at_ns\":1,\"kind\":\"dance\"}",
+        "{\"kind\":\"ask\"}", "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}"}) {
     std::istringstream in(bad);
     try {
       (void)read(in);

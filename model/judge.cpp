@@ -15,10 +15,10 @@ const char* to_string(Verdict verdict) {
 
 std::vector<Finding> judge(const History& history, const Floors& floors) {
   const Digest d = digest(history);
-  std::vector<Finding> findings{
-      check_form(d),      check_leases(d),    check_exclusion(d), check_fence(d),
-      check_token_order(d), check_loss_told(d), check_ownership(d), check_liveness(d),
-      check_cleanup(d),   check_cost(d)};
+  std::vector<Finding> findings{check_form(d),      check_leases(d),      check_exclusion(d),
+                                check_fence(d),     check_token_order(d), check_loss_told(d),
+                                check_ownership(d), check_liveness(d),    check_cleanup(d),
+                                check_cost(d)};
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
     const auto floor = floors.find(f.guarantee);
@@ -29,8 +29,8 @@ std::vector<Finding> judge(const History& history, const Floors& floors) {
       f.why = "the history is not whole";
     } else if (f.checked < f.floor) {
       f.verdict = Verdict::unknown;
-      f.why = "checked " + std::to_string(f.checked) + " times, fewer than " +
-              std::to_string(f.floor);
+      f.why =
+          "checked " + std::to_string(f.checked) + " times, fewer than " + std::to_string(f.floor);
     }
   }
   return findings;

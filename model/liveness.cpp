@@ -28,8 +28,9 @@ void check_on_time(const Digest& d, Finding& f, const std::string& process,
   ++f.checked;
   const Index end = s.granted != kNone ? s.granted : s.ended;
   if (end == kNone || d.at(end).at_ns > latest) {
-    violate(f, "lock '" + ask.name + "': an acquire of " + process + " ended " +
-                   (end == kNone ? "never" : ms(d.at(end).at_ns - said) + " late"),
+    violate(f,
+            "lock '" + ask.name + "': an acquire of " + process + " ended " +
+                (end == kNone ? "never" : ms(d.at(end).at_ns - said) + " late"),
             {s.ask, end});
   }
 }
@@ -40,8 +41,12 @@ void check_served_when_healed(const Digest& d, Finding& f, const std::string& pr
   if (ask.detail != "healed") return;
   ++f.counts["healed_acquires"];
   if (s.ended == kNone) return;
-  violate(f, "lock '" + ask.name + "': a waiter of " + process + " got nothing although all "
-             "faults had stopped: " + d.at(s.ended).outcome, {s.ask, s.ended});
+  violate(f,
+          "lock '" + ask.name + "': a waiter of " + process +
+              " got nothing although all "
+              "faults had stopped: " +
+              d.at(s.ended).outcome,
+          {s.ask, s.ended});
 }
 
 /// When the last write under this tenure had executed at the latest.
@@ -57,7 +62,8 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
   const Event& dead = *holder.ask;
   const auto last = executed_by(d, holder);
   const auto lease = dead.expiry_ms * kMs;
-  const auto drift = dead.drift_ppm * dead.expiry_ms * 2 + lease / 1'000;  // (1+d)/(1-d), rounded up
+  const auto drift =
+      dead.drift_ppm * dead.expiry_ms * 2 + lease / 1'000;  // (1+d)/(1-d), rounded up
   const auto found = waiters.find(dead.name);
   if (found == waiters.end()) return;
   for (const auto& [process, s] : found->second) {
@@ -76,11 +82,13 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     ++f.counts["bounded_takeovers"];
     // Executed no earlier than it was sent.
     const auto next = t.next_put == kNone ? std::nullopt : writer_of(d, t.next_put);
-    const bool late = t.next == kNone || (!t.next_gone && next &&
-                                          d.at(next->command.send).at_ns > window.to);
+    const bool late =
+        t.next == kNone || (!t.next_gone && next && d.at(next->command.send).at_ns > window.to);
     if (late) {
-      violate(f, "lock '" + dead.name + "': " + process + " waited " + ms(bound) +
-                     " and more for a dead holder's lock", {t.last_put, s->ask, t.next});
+      violate(f,
+              "lock '" + dead.name + "': " + process + " waited " + ms(bound) +
+                  " and more for a dead holder's lock",
+              {t.last_put, s->ask, t.next});
     }
     return;
   }
@@ -93,8 +101,9 @@ bool died(const Digest& d, const Tenure& t) { return !d.deletes.contains(t.owner
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
-  Finding f = finding("G7", "waiters acquire, or end when they said; a dead holder's lock passes "
-                            "on in bounded time");
+  Finding f = finding("G7",
+                      "waiters acquire, or end when they said; a dead holder's lock passes "
+                      "on in bounded time");
   Waiters waiters;
   for (const auto& [key, s] : d.sessions) {
     if (s.ask == kNone) continue;
@@ -112,20 +121,22 @@ Finding check_liveness(const Digest& d) {
 }
 
 Finding check_cleanup(const Digest& d) {
-  Finding f = finding("G8", "a dead holder's document disappears within expiry + 2 clock_margin "
-                            "and a TTL pass");
+  Finding f = finding("G8",
+                      "a dead holder's document disappears within expiry + 2 clock_margin "
+                      "and a TTL pass");
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder || !died(d, t) || (t.next != kNone && !t.next_gone)) continue;
-      const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + kTtlPass +
-                         kTruthLag;
+      const auto bound =
+          (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + kTtlPass + kTruthLag;
       const auto latest = executed_by(d, *holder) + bound;
       if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
       ++f.checked;
       if (t.next == kNone || d.at(t.next).at_ns > latest) {
-        violate(f, "lock '" + name + "': a dead holder's document was still there after " +
-                       ms(bound), {t.last_put, t.next});
+        violate(f,
+                "lock '" + name + "': a dead holder's document was still there after " + ms(bound),
+                {t.last_put, t.next});
       }
     }
   }

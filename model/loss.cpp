@@ -20,8 +20,7 @@ std::int64_t when_running(const ProcessDigest& process, std::int64_t instant) {
 }  // namespace
 
 Finding check_loss_told(const Digest& d) {
-  Finding f =
-      finding("G5", "a holder whose lease ended unreleased is told so by its deadline");
+  Finding f = finding("G5", "a holder whose lease ended unreleased is told so by its deadline");
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone) continue;
     const ProcessDigest& process = d.processes.at(key.first);
@@ -37,15 +36,17 @@ Finding check_loss_told(const Digest& d) {
     const auto latest = due + kSchedulingAllowance;
     const auto over_before = [&](Index end) { return end != kNone && d.at(end).at_ns <= latest; };
     const bool told = over_before(s.lost);
-    if (!told && (over_before(process.crash) || over_before(s.release) || d.finished_ns <= latest)) {
+    if (!told &&
+        (over_before(process.crash) || over_before(s.release) || d.finished_ns <= latest)) {
       continue;
     }
     ++f.checked;
     if (!told) {
-      const std::string when = s.lost == kNone ? "never" : ms(d.at(s.lost).at_ns - deadline) +
-                                                               " after its deadline";
-      violate(f, "lock '" + d.at(s.granted).name + "': " + key.first + " was told of its loss " +
-                     when, {s.granted, s.lost});
+      const std::string when =
+          s.lost == kNone ? "never" : ms(d.at(s.lost).at_ns - deadline) + " after its deadline";
+      violate(f,
+              "lock '" + d.at(s.granted).name + "': " + key.first + " was told of its loss " + when,
+              {s.granted, s.lost});
     }
   }
   return f;

@@ -11,8 +11,10 @@ void check_deletion(const Digest& d, Finding& f, const std::string& name, Index 
   ++f.checked;
   const std::string holder = last_put == kNone ? "" : owner_of(d.at(last_put).lock_id);
   if (d.at(claim->second).owner == holder) return;
-  violate(f, "lock '" + name + "': a release or clean-up of " + d.at(claim->second).process +
-                 " deleted the lock of another", {last_put, claim->second, gone});
+  violate(f,
+          "lock '" + name + "': a release or clean-up of " + d.at(claim->second).process +
+              " deleted the lock of another",
+          {last_put, claim->second, gone});
 }
 
 /// An extension writes only where its own owner stands.
@@ -24,8 +26,9 @@ void check_extension(const Digest& d, Finding& f, const std::string& name, Index
   ++f.counts["extensions"];
   const std::string holder = last_put == kNone ? "" : owner_of(d.at(last_put).lock_id);
   if (holder == owner_of(d.at(put).lock_id)) return;
-  violate(f, "lock '" + name + "': an extension of " + d.at(sent->second.send).process +
-                 (holder.empty() ? " inserted a lock that was gone" : " wrote over another's lock"),
+  violate(f,
+          "lock '" + name + "': an extension of " + d.at(sent->second.send).process +
+              (holder.empty() ? " inserted a lock that was gone" : " wrote over another's lock"),
           {last_put, sent->second.send, put});
 }
 

@@ -20,8 +20,8 @@ T between(T low, T high) {
 ProcessPlan draw_process() {
   ProcessPlan p;
   // Mostly short leases: a run sees more of them end.
-  p.expiry_ms = between(1, 4) == 1 ? between<std::int64_t>(1'500, 3'000)
-                                   : between<std::int64_t>(300, 1'500);
+  p.expiry_ms =
+      between(1, 4) == 1 ? between<std::int64_t>(1'500, 3'000) : between<std::int64_t>(300, 1'500);
   p.wait_min_ms = between<std::int64_t>(1, 10);
   p.wait_max_ms = *rc::gen::element<std::int64_t>(20, 30, 60, 120);
   p.hold_ms = between<std::int64_t>(1, 12);
@@ -53,7 +53,7 @@ rc::Gen<Plan> plans(PlanLimits limits) {
     plan.seed = *rc::gen::arbitrary<std::uint32_t>();
     plan.lock = limits.lock;
     plan.faulty_ms = limits.faulty_ms;
-    plan.locks = limits.locks.value_or(between(1, 8));
+    plan.locks = limits.locks.value_or(between(2, 8));
     plan.clock_margin_ms = between(1, 5) == 1 ? between<std::int64_t>(2'000, 10'000)
                                               : between<std::int64_t>(500, 2'000);
     const int processes = limits.processes.value_or(between(4, 32));

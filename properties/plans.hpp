@@ -1,7 +1,8 @@
 #pragma once
 
-#include <optional>
 #include <rapidcheck.h>
+
+#include <optional>
 
 #include "sim/plan.hpp"
 

@@ -22,8 +22,8 @@ constexpr double kHealingSeconds = 4.5;
 
 /// What a minute has to show before "holds" means something.
 model::Floors floors_for(const VerifyOptions& options) {
-  const model::Floors per_minute{{"G1", 300}, {"G2", 500}, {"G3", 200}, {"G4", 500}, {"G5", 5},
-                                 {"G6", 500}, {"G7", 300}, {"G8", 1},   {"G9", 100}};
+  const model::Floors per_minute{{"G1", 200}, {"G2", 200}, {"G3", 100}, {"G4", 200}, {"G5", 3},
+                                 {"G6", 200}, {"G7", 200}, {"G8", 2},   {"G9", 50}};
   model::Floors floors;
   for (const auto& [guarantee, count] : per_minute) {
     floors[guarantee] =
@@ -34,8 +34,8 @@ model::Floors floors_for(const VerifyOptions& options) {
 
 /// The least of what makes a run interesting, per minute.
 std::map<std::string, std::int64_t> interesting(const VerifyOptions& options, bool step_ups) {
-  std::map<std::string, std::int64_t> floors{{"takeovers", 15}, {"extensions", 20},
-                                             {"stale_writes", 1}, {"bounded_takeovers", 1}};
+  std::map<std::string, std::int64_t> floors{
+      {"takeovers", 8}, {"extensions", 12}, {"stale_writes", 1}, {"bounded_takeovers", 1}};
   if (step_ups) floors["step_up"] = 2;
   for (auto& [key, count] : floors) {
     count = std::max<std::int64_t>(count * options.seconds * options.floor_percent / 6'000, 1);
@@ -102,8 +102,8 @@ class Run {
     run.uri = servers_ ? servers_->uri() : options_.uri;
     run.servers = servers_.get();
     run.worker_program = options_.worker_program;
-    run.database = "leasehold_verify_" + std::to_string(options_.seed) + "_" +
-                   std::to_string(number);
+    run.database =
+        "leasehold_verify_" + std::to_string(options_.seed) + "_" + std::to_string(number);
     run.janitor = &janitor_;
     run.folder = janitor_.folder() + "/case-" + std::to_string(number);
     fs::create_directories(run.folder);
@@ -148,10 +148,10 @@ class Run {
   }
 
   std::string repeat_command(int number) const {
-    std::string command = "leasehold-lab verify --seed " + std::to_string(options_.seed) +
-                          " --case " + std::to_string(number) + " --seconds " +
-                          std::to_string(options_.seconds / std::max(1, options_.seconds /
-                                                                            kCaseSeconds));
+    std::string command =
+        "leasehold-lab verify --seed " + std::to_string(options_.seed) + " --case " +
+        std::to_string(number) + " --seconds " +
+        std::to_string(options_.seconds / std::max(1, options_.seconds / kCaseSeconds));
     if (options_.processes) command += " --processes " + std::to_string(*options_.processes);
     if (options_.locks) command += " --locks " + std::to_string(*options_.locks);
     if (options_.lock != "leasehold") command += " --lock " + options_.lock;
@@ -201,8 +201,8 @@ Verdict VerifyReport::verdict() const {
 std::map<std::string, std::int64_t> totals_of(const model::History& history,
                                               const std::vector<Finding>& findings) {
   std::map<std::string, std::int64_t> totals{{"acquisitions", 0}, {"extensions", 0},
-                                             {"releases", 0}, {"fenced_writes", 0},
-                                             {"takeovers", 0}, {"stale_writes", 0}};
+                                             {"releases", 0},     {"fenced_writes", 0},
+                                             {"takeovers", 0},    {"stale_writes", 0}};
   for (const auto& e : history) {
     if (e.kind == Kind::granted) ++totals["acquisitions"];
     if (e.kind == Kind::extended) ++totals["extensions"];

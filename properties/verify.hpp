@@ -18,9 +18,9 @@ struct VerifyOptions {
   std::optional<int> processes;
   std::optional<int> locks;
   std::string lock = "leasehold";
-  std::optional<int> only_case;      ///< repeat just this one
-  std::string uri;                   ///< empty: a replica set of our own
-  int floor_percent = 100;           ///< of the floors that the seconds ask for
+  std::optional<int> only_case;                ///< repeat just this one
+  std::string uri;                             ///< empty: a replica set of our own
+  int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
   bool keep_all = false;
   std::string worker_program;
@@ -36,9 +36,9 @@ struct VerifyReport {
   int locks = 0;
   std::map<std::string, std::int64_t> totals;  ///< acquisitions, takeovers, extensions, ...
   std::map<std::string, std::int64_t> faults;
-  std::vector<model::Finding> findings;        ///< one a guarantee, over all cases
-  std::vector<std::string> kept;               ///< folders of the cases that failed
-  std::string repeat;                          ///< the command that repeats the first of them
+  std::vector<model::Finding> findings;  ///< one a guarantee, over all cases
+  std::vector<std::string> kept;         ///< folders of the cases that failed
+  std::string repeat;                    ///< the command that repeats the first of them
   [[nodiscard]] model::Verdict verdict() const;
 };
 

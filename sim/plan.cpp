@@ -1,7 +1,7 @@
-#include "sim/plan_json.hpp"
-
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "sim/plan_json.hpp"
 
 namespace leasehold::sim {
 

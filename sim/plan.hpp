@@ -12,13 +12,13 @@ namespace leasehold::sim {
 /// write, release.
 struct ProcessPlan {
   std::int64_t expiry_ms = 1'000;
-  std::int64_t wait_min_ms = 10;    ///< pause between attempts, uniform
+  std::int64_t wait_min_ms = 10;  ///< pause between attempts, uniform
   std::int64_t wait_max_ms = 800;
-  std::int64_t hold_ms = 10;        ///< a usual holding lasts up to this
-  int long_hold_percent = 5;        ///< holdings of 1 to 3 extension cadences
-  int single_attempt_percent = 10;  ///< acquires that try once
-  int cancel_percent = 5;           ///< acquires cancelled while they wait
-  std::int64_t patience_ms = 2'000; ///< time-outs of the rest are drawn up to this
+  std::int64_t hold_ms = 10;         ///< a usual holding lasts up to this
+  int long_hold_percent = 5;         ///< holdings of 1 to 3 extension cadences
+  int single_attempt_percent = 10;   ///< acquires that try once
+  int cancel_percent = 5;            ///< acquires cancelled while they wait
+  std::int64_t patience_ms = 2'000;  ///< time-outs of the rest are drawn up to this
 
   bool operator==(const ProcessPlan&) const = default;
 };
@@ -41,13 +41,13 @@ struct FaultPlan {
 [[nodiscard]] const char* to_string(FaultPlan::Kind kind);
 
 struct Plan {
-  std::uint64_t seed = 0;               ///< of everything the processes draw while they run
-  std::string lock = "leasehold";       ///< or a variant with a planted error
-  int locks = 2;                        ///< names that are fought over
+  std::uint64_t seed = 0;          ///< of everything the processes draw while they run
+  std::string lock = "leasehold";  ///< or a variant with a planted error
+  int locks = 2;                   ///< names that are fought over
   std::int64_t clock_margin_ms = 1'000;
-  std::int64_t faulty_ms = 8'000;       ///< how long faults are on; then all is healed
+  std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
-  std::vector<FaultPlan> faults;        ///< by time
+  std::vector<FaultPlan> faults;  ///< by time
 
   bool operator==(const Plan&) const = default;
 };

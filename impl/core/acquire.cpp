@@ -56,10 +56,10 @@ void ProviderCore::answer_attempt(const Flight& flight, const Reply& reply, Step
   const LockDocument* document =
       executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
   // The call that sent this attempt may have given up; then a removal waits for the answer.
-  const auto found = flight.sessions.empty() ? sessions_.end()
-                                             : sessions_.find(flight.sessions.front());
-  const Owner owner = found != sessions_.end() ? found->second.owner
-                                               : removals_.at(flight.removal).owner;
+  const auto found =
+      flight.sessions.empty() ? sessions_.end() : sessions_.find(flight.sessions.front());
+  const Owner owner =
+      found != sessions_.end() ? found->second.owner : removals_.at(flight.removal).owner;
   // Another's lockId means refused, whatever the write concern says: the attempt wrote nothing.
   const bool refused = reply.outcome == Outcome::duplicate_key ||
                        (document != nullptr && !owned_by(*document, owner));
@@ -90,10 +90,12 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   const LockDocument& document = reply.documents.front();
   if (reply.operation_time.value() <= document.fencing_token) {
     ++session.unanswered;  // so that ending deletes the owner, and with it the number
-    return end_acquire(id, {ErrorKind::configuration, 0,
-                            "the fencing token " + reply.operation_time.to_string() + " of lock '" +
-                                session.name + "' is not above the stored " +
-                                std::to_string(document.fencing_token)}, step);
+    return end_acquire(
+        id,
+        {ErrorKind::configuration, 0,
+         "the fencing token " + reply.operation_time.to_string() + " of lock '" + session.name +
+             "' is not above the stored " + std::to_string(document.fencing_token)},
+        step);
   }
   const auto deadline =
       lease_deadline(flight.sent, session.options.expiry, session.options.max_drift);
@@ -161,8 +163,8 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = found->second;
-  const bool acquiring = session.phase == Session::Phase::waiting ||
-                         session.phase == Session::Phase::attempting;
+  const bool acquiring =
+      session.phase == Session::Phase::waiting || session.phase == Session::Phase::attempting;
   if (!acquiring) return;
   std::string message = "lock '" + session.name + "': " + why;
   if (!session.last_failure.message.empty()) {
@@ -208,8 +210,9 @@ void ProviderCore::ensure_index(Step step) {
 }
 
 void ProviderCore::answer_index(const Reply& reply, Step step) {
-  const bool try_again = (reply.outcome == Outcome::unknown ||
-                          reply.outcome == Outcome::failed_before) && index_tries_ < kIndexTries;
+  const bool try_again =
+      (reply.outcome == Outcome::unknown || reply.outcome == Outcome::failed_before) &&
+      index_tries_ < kIndexTries;
   index_ = try_again ? Index::wanted : Index::settled;
   if (!try_again && !reply.message.empty()) {
     step.out.push_back(Warned{"TTL index: " + reply.message});

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 /// Aborts on a contradiction of our own; stays on in release builds. Never for what a server says.
-#define LEASEHOLD_CHECK(condition)                                                      \
-  ((condition) ? void()                                                                 \
-               : (std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, \
-                               #condition),                                             \
-                  std::abort()))
+#define LEASEHOLD_CHECK(condition)                                                           \
+  ((condition)                                                                               \
+       ? void()                                                                              \
+       : (std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition), \
+          std::abort()))

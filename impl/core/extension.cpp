@@ -55,7 +55,8 @@ void ProviderCore::run_extension_round(Step step) {
   for (std::size_t i = 0; i < together.size(); i += kMaxBatch) {
     const auto end = std::min(together.size(), i + kMaxBatch);
     send_extension({together.begin() + static_cast<std::ptrdiff_t>(i),
-                    together.begin() + static_cast<std::ptrdiff_t>(end)}, step);
+                    together.begin() + static_cast<std::ptrdiff_t>(end)},
+                   step);
   }
   arm_earliest_extension(step);
 }
@@ -88,8 +89,9 @@ ProviderCore::Session* ProviderCore::extending(SessionId id) {
 void ProviderCore::answer_extension(const Flight& flight, const Reply& reply, Step step) {
   std::vector<SessionId> judged;
   for (std::size_t i = 0; i < flight.sessions.size(); ++i) {
-    const bool failed = reply.outcome != Outcome::done ||
-                        std::find(reply.failed.begin(), reply.failed.end(), i) != reply.failed.end();
+    const bool failed =
+        reply.outcome != Outcome::done ||
+        std::find(reply.failed.begin(), reply.failed.end(), i) != reply.failed.end();
     if (failed) {
       retry_extension(flight.sessions[i], step);
     } else {
@@ -118,8 +120,9 @@ void ProviderCore::answer_extension(const Flight& flight, const Reply& reply, St
     }
     if (!asked.empty()) {
       // The flight keeps the extension's sending and beat: they are what the look confirms.
-      const auto command = send({.kind = Flight::Kind::look, .sessions = asked,
-                                 .beat = flight.beat}, timeout, std::move(look), step);
+      const auto command =
+          send({.kind = Flight::Kind::look, .sessions = asked, .beat = flight.beat}, timeout,
+               std::move(look), step);
       flights_.at(command).sent = flight.sent;
       for (const auto id : asked) sessions_.at(id).command = command;
     }
@@ -138,8 +141,8 @@ void ProviderCore::answer_look(const Flight& flight, const Reply& reply, Step st
     const Session* session = extending(id);
     if (session == nullptr) continue;
     const auto document = found.find(session->name);
-    const auto parts = document == found.end() ? std::nullopt
-                                               : parse_lock_id(document->second->lock_id);
+    const auto parts =
+        document == found.end() ? std::nullopt : parse_lock_id(document->second->lock_id);
     const bool ours = parts && parts->owner == session->owner &&
                       document->second->acquired_at == session->acquired_at;
     if (!ours) {
@@ -157,8 +160,7 @@ void ProviderCore::extended(SessionId id, LocalInstant sent, Step step) {
   Session* session = extending(id);
   if (session == nullptr) return;
   if (step.now >= session->deadline) return lose(id, LostReason::deadline, step);
-  const auto deadline =
-      lease_deadline(sent, session->options.expiry, session->options.max_drift);
+  const auto deadline = lease_deadline(sent, session->options.expiry, session->options.max_drift);
   session->deadline = std::max(session->deadline, deadline);
   session->extend_at = std::max(session->extend_at, sent + session->options.effective_cadence());
   step.out.push_back(Extended{id, sent, session->deadline});

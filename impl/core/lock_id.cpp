@@ -39,8 +39,8 @@ std::string to_hex(Owner owner) {
 }
 
 std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
-  std::string id = to_hex(parts.owner) + '.' + std::to_string(parts.lease_ms) + '.' +
-                   std::to_string(parts.beat);
+  std::string id =
+      to_hex(parts.owner) + '.' + std::to_string(parts.lease_ms) + '.' + std::to_string(parts.beat);
   if (!holder.empty()) (id += '.') += holder;
   return id;
 }

@@ -6,8 +6,8 @@
 namespace leasehold::core {
 namespace {
 
-RC_GTEST_PROP(LockId, WhatIsWrittenIsReadBack, (std::uint64_t high, std::uint64_t low,
-                                               std::uint64_t beat, bool with_holder)) {
+RC_GTEST_PROP(LockId, WhatIsWrittenIsReadBack,
+              (std::uint64_t high, std::uint64_t low, std::uint64_t beat, bool with_holder)) {
   const LockIdParts parts{{high, low}, *rc::gen::inRange<std::int64_t>(100, 86'400'001), beat};
   const auto text = format_lock_id(parts, with_holder ? "host.name:1:app" : "");
   RC_ASSERT(parse_lock_id(text) == std::optional(parts));

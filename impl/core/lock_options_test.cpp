@@ -1,6 +1,6 @@
-#include <leasehold/lock_options.hpp>
-
 #include <gtest/gtest.h>
+
+#include <leasehold/lock_options.hpp>
 
 namespace leasehold {
 namespace {

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <variant>
-#include <vector>
-
 #include <leasehold/fencing_token.hpp>
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "core/lock_id.hpp"
 #include "core/time.hpp"
@@ -97,19 +96,27 @@ struct LockDocument {
 
 struct Reply {
   Outcome outcome = Outcome::unknown;
-  int code = 0;                        ///< the server's error code, or 0
-  std::string message;                 ///< for people
-  bool hopeless = false;               ///< unknown, and another try cannot succeed
-  FencingToken operation_time;         ///< when the outcome is done
-  bool retried = false;                ///< the driver retried: operation_time is not the write's
-  std::int64_t matched = 0;            ///< extend: statements that matched; delete: documents gone
-  std::vector<std::size_t> failed;     ///< extend: indices of statements with an error of their own
-  std::vector<LockDocument> documents; ///< acquire: the document after; look: those found
+  int code = 0;                     ///< the server's error code, or 0
+  std::string message;              ///< for people
+  bool hopeless = false;            ///< unknown, and another try cannot succeed
+  FencingToken operation_time;      ///< when the outcome is done
+  bool retried = false;             ///< the driver retried: operation_time is not the write's
+  std::int64_t matched = 0;         ///< extend: statements that matched; delete: documents gone
+  std::vector<std::size_t> failed;  ///< extend: indices of statements with an error of their own
+  std::vector<LockDocument> documents;  ///< acquire: the document after; look: those found
   bool operator==(const Reply&) const = default;
 };
 
 struct Timer {
-  enum class Kind { attempt, give_up, lease_end, command_timeout, extension_round, removal, report };
+  enum class Kind {
+    attempt,
+    give_up,
+    lease_end,
+    command_timeout,
+    extension_round,
+    removal,
+    report
+  };
   Kind kind;
   std::uint64_t id;  ///< session, command or removal; 0 for the extension round
   auto operator<=>(const Timer&) const = default;
@@ -119,7 +126,7 @@ struct Timer {
 struct AcquireAsked {
   SessionId session;
   std::string name;
-  LockOptions options;                   ///< checked
+  LockOptions options;                     ///< checked
   std::optional<LocalInstant> give_up_at;  ///< none: never
   bool single_attempt = false;
 };

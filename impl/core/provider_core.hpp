@@ -52,10 +52,10 @@ class ProviderCore {
     CommandId command = 0;    ///< the attempt or extension under way, or 0
     LocalInstant attempt_at;  ///< waiting: when the next attempt is due
     int attempts = 0;
-    int unanswered = 0;       ///< attempts of this owner whose outcome is unknown
+    int unanswered = 0;  ///< attempts of this owner whose outcome is unknown
     bool oddity_reported = false;
     Error last_failure;
-    FencingToken token;       ///< held: the rest
+    FencingToken token;  ///< held: the rest
     ServerInstant acquired_at;
     LocalInstant deadline;
     LocalInstant extend_at;
@@ -67,14 +67,14 @@ class ProviderCore {
     std::string name;
     Owner owner;
     std::chrono::milliseconds timeout;
-    LocalInstant stop_at;               ///< the document frees itself like a crashed holder's
-    LocalInstant next_at;               ///< when the next delete is due, with none under way
-    CommandId command = 0;              ///< the delete, or the attempt to wait for, or 0
-    bool awaits_attempt = false;        ///< an attempt is under way; no delete was sent yet
-    bool doubtful = false;              ///< an earlier attempt or delete was never answered
-    bool repeat = false;                ///< one more delete, after a pause, against late requests
+    LocalInstant stop_at;         ///< the document frees itself like a crashed holder's
+    LocalInstant next_at;         ///< when the next delete is due, with none under way
+    CommandId command = 0;        ///< the delete, or the attempt to wait for, or 0
+    bool awaits_attempt = false;  ///< an attempt is under way; no delete was sent yet
+    bool doubtful = false;        ///< an earlier attempt or delete was never answered
+    bool repeat = false;          ///< one more delete, after a pause, against late requests
     bool acknowledged = false;
-    std::optional<SessionId> reporting; ///< who waits for the result
+    std::optional<SessionId> reporting;  ///< who waits for the result
     bool operator==(const Removal&) const = default;
   };
 
@@ -83,7 +83,7 @@ class ProviderCore {
     enum class Kind { attempt, extension, look, removal, index };
     Kind kind;
     LocalInstant sent;
-    std::vector<SessionId> sessions;      ///< attempt: one or none; extension and look: all
+    std::vector<SessionId> sessions;  ///< attempt: one or none; extension and look: all
     RemovalId removal = 0;
     std::uint64_t beat = 0;               ///< attempt, extension; a look judges that extension's
     std::optional<std::string> observed;  ///< attempt: the lockId that counted as dead

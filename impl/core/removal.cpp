@@ -30,8 +30,7 @@ void ProviderCore::send_delete(RemovalId id, Removal& removal, Step step) {
 }
 
 /// The attempt that a given-up call had under way was answered, or never will be.
-void ProviderCore::attempt_ended(RemovalId id, bool may_have_won, Outcome outcome,
-                                 Step step) {
+void ProviderCore::attempt_ended(RemovalId id, bool may_have_won, Outcome outcome, Step step) {
   Removal& removal = removals_.at(id);
   LEASEHOLD_CHECK(removal.awaits_attempt);
   if (!may_have_won && !removal.doubtful) {

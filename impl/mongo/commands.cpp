@@ -143,9 +143,8 @@ Bson taken_document(const AcquireCommand& command) {
   Bson d;
   d.text("_id", "$_id").copy("lockId", literal(command.lock_id));
   d.doc("acquiredAt", [&](Bson& a) {
-    a.array("$cond", [&](Bson& c) {
-      c.copy("0", ours).text("1", "$acquiredAt").text("2", "$$NOW");
-    });
+    a.array("$cond",
+            [&](Bson& c) { c.copy("0", ours).text("1", "$acquiredAt").text("2", "$$NOW"); });
   });
   d.doc("expiresAt", [&](Bson& a) {
     a.array("$cond", [&](Bson& c) { c.copy("0", ours).copy("1", not_lower).copy("2", expiry); });
@@ -164,9 +163,8 @@ Bson build_body(const AcquireCommand& command, const std::string& collection,
   d.array("update", [&](Bson& pipeline) {
     pipeline.doc("0", [&](Bson& stage) {
       stage.doc("$replaceWith", [&](Bson& r) {
-        r.array("$cond", [&](Bson& c) {
-          c.copy("0", condition).copy("1", taken).text("2", "$$ROOT");
-        });
+        r.array("$cond",
+                [&](Bson& c) { c.copy("0", condition).copy("1", taken).text("2", "$$ROOT"); });
       });
     });
   });
@@ -200,8 +198,7 @@ void append_extension(Bson& updates, std::string_view key, const ExtendStatement
   });
 }
 
-Bson build_body(const ExtendCommand& command, const std::string& collection,
-                milliseconds timeout) {
+Bson build_body(const ExtendCommand& command, const std::string& collection, milliseconds timeout) {
   Bson d;
   d.text("update", collection);
   d.array("updates", [&](Bson& updates) {
@@ -232,8 +229,7 @@ Bson build_body(const LookCommand& command, const std::string& collection, milli
   return d;
 }
 
-Bson build_body(const DeleteCommand& command, const std::string& collection,
-                milliseconds timeout) {
+Bson build_body(const DeleteCommand& command, const std::string& collection, milliseconds timeout) {
   Bson d;
   d.text("delete", collection);
   d.array("deletes", [&](Bson& deletes) {
@@ -265,9 +261,8 @@ Bson build_body(const EnsureIndexCommand&, const std::string& collection, millis
 }  // namespace
 
 Bson build(const core::Command& command, const std::string& collection) {
-  return std::visit(
-      [&](const auto& body) { return build_body(body, collection, command.timeout); },
-      command.body);
+  return std::visit([&](const auto& body) { return build_body(body, collection, command.timeout); },
+                    command.body);
 }
 
 }  // namespace leasehold::mongo

@@ -38,52 +38,72 @@ TEST(Commands, AcquireIsOneUpsertByPipeline) {
       R"({ "case" : { "$eq" : [ "$$ROOT", { "_id" : "$_id" } ] }, "then" : true }, )"
       R"({ "case" : { "$or" : [ { "$ne" : [ { "$type" : "$lockId" }, "string" ] }, )"
       R"({ "$ne" : [ { "$type" : "$expiresAt" }, "date" ] } ] }, "then" : false }, )"
-      R"({ "case" : )" + mine + R"(, "then" : true } ], )"
+      R"({ "case" : )" +
+      mine +
+      R"(, "then" : true } ], )"
       R"("default" : { "$lte" : [ "$expiresAt", "$$NOW" ] } } })";
-  const std::string ours = R"({ "$and" : [ { "$eq" : [ { "$type" : "$lockId" }, "string" ] }, )" +
-                           mine + R"( ] })";
+  const std::string ours =
+      R"({ "$and" : [ { "$eq" : [ { "$type" : "$lockId" }, "string" ] }, )" + mine + R"( ] })";
   const auto text = json(build(acquire(), "locks"));
-  EXPECT_TRUE(text.starts_with(
-      R"({ "findAndModify" : "locks", "query" : { "_id" : "job" }, "update" : [ )"
-      R"({ "$replaceWith" : { "$cond" : [ )" + free_when +
-      R"(, { "_id" : "$_id", "lockId" : { "$literal" : ")" + kHex + R"(.3000.1" }, )"
-      R"("acquiredAt" : { "$cond" : [ )" + ours + R"(, "$acquiredAt", "$$NOW" ] }, )"
-      R"("expiresAt" : { "$cond" : [ )" + ours + R"(, { "$max" : [ "$expiresAt", )" + until +
-      R"( ] }, )" + until + R"( ] }, "fencingToken" : { "$max" : [ )")) << text;
+  EXPECT_TRUE(
+      text.starts_with(R"({ "findAndModify" : "locks", "query" : { "_id" : "job" }, "update" : [ )"
+                       R"({ "$replaceWith" : { "$cond" : [ )" +
+                       free_when + R"(, { "_id" : "$_id", "lockId" : { "$literal" : ")" + kHex +
+                       R"(.3000.1" }, )"
+                       R"("acquiredAt" : { "$cond" : [ )" +
+                       ours +
+                       R"(, "$acquiredAt", "$$NOW" ] }, )"
+                       R"("expiresAt" : { "$cond" : [ )" +
+                       ours + R"(, { "$max" : [ "$expiresAt", )" + until + R"( ] }, )" + until +
+                       R"( ] }, "fencingToken" : { "$max" : [ )"))
+      << text;
   EXPECT_TRUE(text.ends_with(
       R"(, "$$ROOT" ] } } ], "upsert" : true, "new" : true, )"
-      R"("writeConcern" : { "w" : "majority", "wtimeout" : 800 }, "maxTimeMS" : 900 })")) << text;
+      R"("writeConcern" : { "w" : "majority", "wtimeout" : 800 }, "maxTimeMS" : 900 })"))
+      << text;
 }
 
 TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
   const auto text = json(build(acquire("$lockId"), "locks"));
   EXPECT_TRUE(contains(text, R"({ "case" : { "$eq" : [ "$lockId", { "$literal" : "$lockId" } ] }, )"
-                             R"("then" : true })")) << text;
+                             R"("then" : true })"))
+      << text;
 }
 
 TEST(Commands, ExtendMatchesOwnerAndGrantAndNeverLowersTheExpiry) {
-  const Command extend{
-      2, milliseconds(1'000),
-      core::ExtendCommand{{{1, "job", kOwner, {5'000}, kHex + ".3000.2", milliseconds(3'000),
-                            milliseconds(500), FencingToken(99)}}}};
+  const Command extend{2, milliseconds(1'000),
+                       core::ExtendCommand{{{1,
+                                             "job",
+                                             kOwner,
+                                             {5'000},
+                                             kHex + ".3000.2",
+                                             milliseconds(3'000),
+                                             milliseconds(500),
+                                             FencingToken(99)}}}};
   EXPECT_EQ(json(build(extend, "locks")),
             R"({ "update" : "locks", "updates" : [ { "q" : { "_id" : "job", "lockId" : )"
-            R"({ "$regularExpression" : { "pattern" : "^)" + kHex + R"(\\.", "options" : "" } }, )"
-            R"("acquiredAt" : { "$date" : "1970-01-01T00:00:05Z" } }, "u" : [ { "$set" : { )"
-            R"("lockId" : { "$literal" : ")" + kHex + R"(.3000.2" }, )"
-            R"("expiresAt" : { "$max" : [ "$expiresAt", { "$add" : [ "$$NOW", 3500 ] } ] }, )"
-            R"("fencingToken" : { "$max" : [ "$fencingToken", 99 ] } } } ] } ], )"
-            R"("ordered" : false, "writeConcern" : { "w" : "majority", "wtimeout" : 800 }, )"
-            R"("maxTimeMS" : 900 })");
+            R"({ "$regularExpression" : { "pattern" : "^)" +
+                kHex +
+                R"(\\.", "options" : "" } }, )"
+                R"("acquiredAt" : { "$date" : "1970-01-01T00:00:05Z" } }, "u" : [ { "$set" : { )"
+                R"("lockId" : { "$literal" : ")" +
+                kHex +
+                R"(.3000.2" }, )"
+                R"("expiresAt" : { "$max" : [ "$expiresAt", { "$add" : [ "$$NOW", 3500 ] } ] }, )"
+                R"("fencingToken" : { "$max" : [ "$fencingToken", 99 ] } } } ] } ], )"
+                R"("ordered" : false, "writeConcern" : { "w" : "majority", "wtimeout" : 800 }, )"
+                R"("maxTimeMS" : 900 })");
 }
 
 TEST(Commands, DeleteMatchesTheOwner) {
   const Command remove{3, milliseconds(100), core::DeleteCommand{"job", kOwner}};
   EXPECT_EQ(json(build(remove, "locks")),
             R"({ "delete" : "locks", "deletes" : [ { "q" : { "_id" : "job", "lockId" : )"
-            R"({ "$regularExpression" : { "pattern" : "^)" + kHex + R"(\\.", "options" : "" } } }, )"
-            R"("limit" : 1 } ], "writeConcern" : { "w" : "majority", "wtimeout" : 80 }, )"
-            R"("maxTimeMS" : 90 })");
+            R"({ "$regularExpression" : { "pattern" : "^)" +
+                kHex +
+                R"(\\.", "options" : "" } } }, )"
+                R"("limit" : 1 } ], "writeConcern" : { "w" : "majority", "wtimeout" : 80 }, )"
+                R"("maxTimeMS" : 90 })");
 }
 
 TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
@@ -96,9 +116,11 @@ TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
 
 TEST(Commands, TheIndexIsThePackages) {
   const Command index{5, milliseconds(100), core::EnsureIndexCommand{}};
-  EXPECT_TRUE(json(build(index, "locks")).starts_with(
-      R"({ "createIndexes" : "locks", "indexes" : [ { "key" : { "expiresAt" : 1 }, )"
-      R"("name" : "expiresAt_ttl", "expireAfterSeconds" : 0 } ])"));
+  EXPECT_TRUE(
+      json(build(index, "locks"))
+          .starts_with(
+              R"({ "createIndexes" : "locks", "indexes" : [ { "key" : { "expiresAt" : 1 }, )"
+              R"("name" : "expiresAt_ttl", "expireAfterSeconds" : 0 } ])"));
 }
 
 }  // namespace

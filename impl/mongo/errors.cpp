@@ -35,14 +35,14 @@ constexpr std::array kErrors{
 }  // namespace
 
 Outcome outcome_of_error(int code) {
-  const auto row = std::find_if(kErrors.begin(), kErrors.end(),
-                                [code](const Row& r) { return r.code == code; });
+  const auto row =
+      std::find_if(kErrors.begin(), kErrors.end(), [code](const Row& r) { return r.code == code; });
   return row == kErrors.end() ? Outcome::unknown : row->outcome;
 }
 
 bool spoils_whole_batch(int code) {
-  constexpr std::array kCodes{6,   7,     50,    89,    91,    189,   262,  9001,
-                              10107, 11600, 11601, 11602, 13435, 13436};
+  constexpr std::array kCodes{6,    7,     50,    89,    91,    189,   262,
+                              9001, 10107, 11600, 11601, 11602, 13435, 13436};
   return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
 }
 

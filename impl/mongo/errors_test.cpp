@@ -20,8 +20,8 @@ TEST(ErrorTable, WhatRetryingCannotMendIsConfiguration) {
 }
 
 TEST(ErrorTable, EverythingElseIsUnknown) {
-  for (const int code : {0, 6, 7, 50, 64, 79, 89, 91, 100, 189, 262, 9001, 11600, 11601, 11602,
-                         424'242}) {
+  for (const int code :
+       {0, 6, 7, 50, 64, 79, 89, 91, 100, 189, 262, 9001, 11600, 11601, 11602, 424'242}) {
     EXPECT_EQ(outcome_of_error(code), Outcome::unknown) << code;
   }
 }

@@ -103,16 +103,16 @@ class MongoConnection final : public core::Connection {
     constexpr int kUnauthorized = 13, kOptionsConflict = 85, kKeySpecsConflict = 86;
     if (reply.code == kUnauthorized) {
       reply.outcome = Outcome::done;
-      reply.message = "no permission to create it; documents of crashed holders stay unless "
-                      "somebody else does";
+      reply.message =
+          "no permission to create it; documents of crashed holders stay unless "
+          "somebody else does";
     } else if (reply.code == kOptionsConflict || reply.code == kKeySpecsConflict) {
       Bson list;
       list.text("listIndexes", shared_->collection);
       ReplyBson indexes;
       bson_error_t error;
-      const bool listed =
-          mongoc_client_command_with_opts(client_, shared_->database.c_str(), list.get(), nullptr,
-                                          nullptr, indexes.out(), &error);
+      const bool listed = mongoc_client_command_with_opts(
+          client_, shared_->database.c_str(), list.get(), nullptr, nullptr, indexes.out(), &error);
       reply.outcome = Outcome::done;
       reply.message = listed ? judge_indexes(*indexes.get()) : error.message;
     } else if (reply.outcome == Outcome::done) {

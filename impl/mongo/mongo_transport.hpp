@@ -2,10 +2,9 @@
 
 #include <chrono>
 #include <functional>
+#include <leasehold/result.hpp>
 #include <memory>
 #include <string>
-
-#include <leasehold/result.hpp>
 
 #include "core/transport.hpp"
 
@@ -13,7 +12,7 @@ namespace leasehold::mongo {
 
 struct TransportOptions {
   std::string uri;
-  std::string database;    ///< empty: the URI's, or "leasehold"
+  std::string database;  ///< empty: the URI's, or "leasehold"
   std::string collection;
   std::chrono::milliseconds server_selection_timeout;
   /// Told the name of each command that the driver sends, handshakes left out; empty: nobody.

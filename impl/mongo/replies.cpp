@@ -95,8 +95,8 @@ core::LockDocument read_document(const bson_t& document) {
   return out;
 }
 
-/// A duplicate key is a lost race only on `_id`. Under any other unique index waiting would last for
-/// ever.
+/// A duplicate key is a lost race only on `_id`. Under any other unique index waiting would last
+/// for ever.
 Outcome duplicate_key(const bson_t& reply) {
   Outcome outcome = Outcome::configuration;
   Field(reply, "keyPattern").as_document([&](const bson_t& keys) {
@@ -150,8 +150,9 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   out.matched = Field(reply, "n").number();
   out.operation_time = Field(reply, "operationTime").timestamp();
   if (std::holds_alternative<core::AcquireCommand>(command.body)) {
-    Field(reply, "value").as_document(
-        [&](const bson_t& value) { out.documents.push_back(read_document(value)); });
+    Field(reply, "value").as_document([&](const bson_t& value) {
+      out.documents.push_back(read_document(value));
+    });
   } else if (std::holds_alternative<core::LookCommand>(command.body)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_document(found));
@@ -189,8 +190,9 @@ std::string judge_indexes(const bson_t& list_indexes_reply) {
     if (!on_expiry) return;
     const Field seconds(index, "expireAfterSeconds");
     if (!seconds) {
-      verdict = "the index on expiresAt has no expireAfterSeconds: documents of crashed holders "
-                "stay for ever";
+      verdict =
+          "the index on expiresAt has no expireAfterSeconds: documents of crashed holders "
+          "stay for ever";
     } else if (bson_has_field(&index, "partialFilterExpression")) {
       verdict = "the index on expiresAt is partial: it may pass over lock documents";
     } else if (seconds.number() > 0) {

@@ -36,8 +36,7 @@ TEST(ReadReply, AnAcquireGivesTheDocumentAndTheOperationTimeAsToken) {
   EXPECT_EQ(r.outcome, Outcome::done);
   EXPECT_EQ(r.operation_time, FencingToken(4'294'967'296 + 7));
   ASSERT_EQ(r.documents.size(), 1u);
-  EXPECT_EQ(r.documents[0],
-            (core::LockDocument{"n", "x.1", {5}, 9'007'199'254'740'993, ""}));
+  EXPECT_EQ(r.documents[0], (core::LockDocument{"n", "x.1", {5}, 9'007'199'254'740'993, ""}));
 }
 
 TEST(ReadReply, AWriteConcernErrorIsUnknownAndKeepsTheDocument) {
@@ -80,10 +79,12 @@ TEST(ReadReply, AStatementsOwnErrorLeavesTheRestOfTheBatch) {
 }
 
 TEST(ReadReply, ADuplicateKeyIsALostRaceOnlyOnTheName) {
-  EXPECT_EQ(read_reply(kAcquire, Json(R"({"ok": 0, "code": 11000, "keyPattern": {"_id": 1}})"))
-                .outcome, Outcome::duplicate_key);
-  EXPECT_EQ(read_reply(kAcquire, Json(R"({"ok": 0, "code": 11000, "keyPattern": {"x": 1}})"))
-                .outcome, Outcome::configuration);
+  EXPECT_EQ(
+      read_reply(kAcquire, Json(R"({"ok": 0, "code": 11000, "keyPattern": {"_id": 1}})")).outcome,
+      Outcome::duplicate_key);
+  EXPECT_EQ(
+      read_reply(kAcquire, Json(R"({"ok": 0, "code": 11000, "keyPattern": {"x": 1}})")).outcome,
+      Outcome::configuration);
 }
 
 TEST(ReadReply, AnErrorBesideAWriteConcernErrorIsReadFirst) {

@@ -7,8 +7,10 @@
 
 // Exported by every libmongoc 1.x, but in no public header. Weak: without it commands cannot be cut
 // off, and a hung one ends by the socket time-out.
-extern "C" mongoc_stream_t* mongoc_client_default_stream_initiator(
-    const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* client, bson_error_t* error)
+extern "C" mongoc_stream_t* mongoc_client_default_stream_initiator(const mongoc_uri_t* uri,
+                                                                   const mongoc_host_list_t* host,
+                                                                   void* client,
+                                                                   bson_error_t* error)
     __attribute__((weak));
 
 namespace leasehold::mongo {
@@ -39,8 +41,7 @@ void Sockets::watch(mongoc_client_t* client) {
 mongoc_stream_t* Sockets::open(const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* self,
                                bson_error_t* error) {
   auto* sockets = static_cast<Sockets*>(self);
-  auto* stream =
-      mongoc_client_default_stream_initiator(uri, host, sockets->client_, error);
+  auto* stream = mongoc_client_default_stream_initiator(uri, host, sockets->client_, error);
   if (stream != nullptr) sockets->keep(stream);
   return stream;
 }

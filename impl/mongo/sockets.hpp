@@ -22,8 +22,8 @@ class Sockets {
   ~Sockets() { forget(); }
 
  private:
-  static mongoc_stream_t* open(const mongoc_uri_t* uri, const mongoc_host_list_t* host,
-                               void* self, bson_error_t* error);
+  static mongoc_stream_t* open(const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* self,
+                               bson_error_t* error);
   void keep(mongoc_stream_t* stream);
 
   mongoc_client_t* client_ = nullptr;

@@ -3,9 +3,8 @@
 #include <condition_variable>
 #include <cstdio>
 #include <fstream>
-#include <mutex>
-
 #include <leasehold/lock_provider.hpp>
+#include <mutex>
 
 #include "mongo/mongo_transport.hpp"
 #include "runtime/driver.hpp"
@@ -128,11 +127,11 @@ std::string ProviderOptions::default_holder() {
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
   if (auto error = check(options)) return std::move(*error);
-  auto transport = mongo::make_transport({.uri = uri,
-                                          .database = options.database,
-                                          .collection = options.collection,
-                                          .server_selection_timeout =
-                                              options.server_selection_timeout});
+  auto transport =
+      mongo::make_transport({.uri = uri,
+                             .database = options.database,
+                             .collection = options.collection,
+                             .server_selection_timeout = options.server_selection_timeout});
   if (!transport) return transport.error();
   if (!options.on_warning) {
     options.on_warning = [](const std::string& message) {

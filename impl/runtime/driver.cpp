@@ -67,8 +67,8 @@ void Driver::apply(const core::Abandon& effect) { workers_.abandon(effect.comman
 void Driver::apply(const core::SetTimer& effect) { alarm_.set(effect.timer, effect.at); }
 
 void Driver::apply(const core::Granted& effect) {
-  auto holding = std::make_shared<Holding>(shared_from_this(), effect.session, effect.token,
-                                           effect.deadline);
+  auto holding =
+      std::make_shared<Holding>(shared_from_this(), effect.session, effect.token, effect.deadline);
   holding_[effect.session] = holding;
   auto waiting = acquiring_.extract(effect.session);
   waiting.mapped()(std::move(holding));

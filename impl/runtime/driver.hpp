@@ -2,14 +2,13 @@
 
 #include <condition_variable>
 #include <functional>
+#include <leasehold/lock_options.hpp>
+#include <leasehold/result.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-
-#include <leasehold/lock_options.hpp>
-#include <leasehold/result.hpp>
 
 #include "core/provider_core.hpp"
 #include "core/transport.hpp"

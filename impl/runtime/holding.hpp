@@ -2,13 +2,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <leasehold/fencing_token.hpp>
+#include <leasehold/lock_handle.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
-
-#include <leasehold/fencing_token.hpp>
-#include <leasehold/lock_handle.hpp>
 
 #include "core/protocol.hpp"
 
@@ -51,8 +50,8 @@ class Holding {
 
   std::mutex mutex_;
   std::condition_variable answered_;
-  bool release_asked_ = false;               ///< protected by mutex_
-  std::optional<ReleaseResult> result_;      ///< protected by mutex_
+  bool release_asked_ = false;           ///< protected by mutex_
+  std::optional<ReleaseResult> result_;  ///< protected by mutex_
 };
 
 }  // namespace leasehold::runtime

@@ -33,8 +33,8 @@ struct Workers::State {
 
   /// Hung threads are bounded too: beyond this, commands wait and time out.
   [[nodiscard]] bool may_start() const {
-    const auto gone = std::count_if(workers.begin(), workers.end(),
-                                    [](const Worker* w) { return w->abandoned; });
+    const auto gone =
+        std::count_if(workers.begin(), workers.end(), [](const Worker* w) { return w->abandoned; });
     const auto all = static_cast<int>(workers.size());
     return all - static_cast<int>(gone) < limit && all < 4 * limit;
   }

@@ -11,10 +11,10 @@ namespace leasehold::lab {
 int check(const std::vector<std::string>& words) {
   std::string file, json_file, junit_file;
   po::options_description options("Judges a recorded history (JSON Lines) again. Options");
-  options.add_options()
-      ("history", po::value(&file)->required(), "the history, or the folder of a kept run")
-      ("json", po::value(&json_file)->value_name("FILE"), "write the findings as JSON")
-      ("junit", po::value(&junit_file)->value_name("FILE"), "write the findings as JUnit XML");
+  options.add_options()("history", po::value(&file)->required(),
+                        "the history, or the folder of a kept run")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the findings as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the findings as JUnit XML");
   parse("check HISTORY [OPTIONS]", options, words,
         po::positional_options_description().add("history", 1));
   require_writable("json", json_file);

@@ -29,8 +29,9 @@ std::string help() {
   for (const auto& s : kSubcommands) {
     if (s.what != nullptr) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
   }
-  return text + "\nEach has --help. Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, "
-                "69 no mongod to be had.\n";
+  return text +
+         "\nEach has --help. Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, "
+         "69 no mongod to be had.\n";
 }
 
 int dispatch(const std::vector<std::string>& words) {

@@ -43,8 +43,8 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
 }
 
 std::string table(const std::vector<Finding>& findings) {
-  std::string out = fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor",
-                                "guarantee");
+  std::string out =
+      fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
   for (const Finding& f : findings) {
     out += fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", f.guarantee, to_string(f.verdict),
                        f.checked, f.floor, f.statement);
@@ -59,8 +59,8 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
     if (f.verdict != Verdict::violated) continue;
     out += fmt::format("{} violated: {}\n", f.guarantee, f.why);
     for (const auto i : f.events) {
-      if (i < history.size()) out += "  line " + std::to_string(i + 1) + ": " +
-                                     to_json(history[i]) + '\n';
+      if (i < history.size())
+        out += "  line " + std::to_string(i + 1) + ": " + to_json(history[i]) + '\n';
     }
   }
   return out;

@@ -83,8 +83,8 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
 }
 
 void print_summary(const VerifyReport& report) {
-  fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n",
-             report.options.seed, report.cases, report.elapsed_s, report.processes, report.locks);
+  fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n", report.options.seed,
+             report.cases, report.elapsed_s, report.processes, report.locks);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
   fmt::print("\n{}", table(report.findings));
@@ -106,23 +106,22 @@ int verify(const std::vector<std::string>& words) {
   v.seed = std::random_device()();
   po::options_description options(
       "Draws plans, runs each on a real replica set with faults, judges what happened. Options");
-  options.add_options()
-      ("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")
-      ("processes", po::value(&processes), "simulated processes in each plan; default drawn")
-      ("locks", po::value(&locks), "names that they fight over; default drawn")
-      ("lock", po::value(&v.lock)->default_value(v.lock),
-       "leasehold, or canary: a lock with a planted error")
-      ("seed", po::value(&v.seed), "repeat a run; default fresh, and printed")
-      ("case", po::value(&only_case), "run only this case of the seed")
-      ("uri", po::value(&v.uri), "a replica set of yours instead of a fresh one; its members are "
-                                 "left alone")
-      ("floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
-       "percent of the usual floors, for slow machines and sanitizers")
-      ("runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
-       "where failing runs are kept")
-      ("keep-all", po::bool_switch(&v.keep_all), "keep good runs too")
-      ("json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")
-      ("junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
+  options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")(
+      "processes", po::value(&processes), "simulated processes in each plan; default drawn")(
+      "locks", po::value(&locks), "names that they fight over; default drawn")(
+      "lock", po::value(&v.lock)->default_value(v.lock),
+      "leasehold, or canary: a lock with a planted error")(
+      "seed", po::value(&v.seed), "repeat a run; default fresh, and printed")(
+      "case", po::value(&only_case), "run only this case of the seed")(
+      "uri", po::value(&v.uri),
+      "a replica set of yours instead of a fresh one; its members are "
+      "left alone")("floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
+                    "percent of the usual floors, for slow machines and sanitizers")(
+      "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
+      "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
+                                     "keep good runs too")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
   const auto given = parse("verify [OPTIONS]", options, words);
   require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
   require_range("floors", v.floor_percent, 1, 100);
@@ -152,7 +151,8 @@ int verify(const std::vector<std::string>& words) {
   fmt::print(stderr, "seed {}\n", v.seed);
   ProgressLine line;
   const auto report = properties::verify(
-      v, [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now, v.seconds); },
+      v,
+      [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now, v.seconds); },
       [] { return interrupted.load(); });
   line.end();
   print_summary(report);

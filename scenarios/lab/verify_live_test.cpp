@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 #include <signal.h>
 
 #include <chrono>
@@ -6,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <rapidcheck/gtest.h>
 #include <thread>
 
 #include "model/checkers.hpp"
@@ -56,8 +56,8 @@ const History& recorded() {
 RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {
   const auto plan = *properties::plans({.faulty_ms = 5'000});
   const auto findings = model::judge(run_plan(plan), {});
-  const auto takeovers = findings.at(1).counts.contains("takeovers")
-                             ? findings.at(1).counts.at("takeovers") : 0;
+  const auto takeovers =
+      findings.at(1).counts.contains("takeovers") ? findings.at(1).counts.at("takeovers") : 0;
   RC_CLASSIFY(takeovers > 0, "takeovers");
   RC_LOG() << to_json(plan) << '\n' << explain(findings);
   RC_ASSERT(model::overall(findings) == Verdict::holds);

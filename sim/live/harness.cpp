@@ -28,10 +28,10 @@ constexpr int kGraves = 2;
 struct Actor {
   std::string name;
   ChildProcess child;
-  std::string rest;                 ///< an unfinished line
-  std::set<std::int64_t> holding;   ///< sessions granted and not over
-  std::int64_t resume_at = 0;       ///< while it is stopped
-  bool done = false;                ///< its output ended
+  std::string rest;                ///< an unfinished line
+  std::set<std::int64_t> holding;  ///< sessions granted and not over
+  std::int64_t resume_at = 0;      ///< while it is stopped
+  bool done = false;               ///< its output ended
 };
 
 class Harness {
@@ -40,7 +40,8 @@ class Harness {
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(run.uri, run.database, kLockCollection, kResourceCollection, [this] { return now(); }),
+        oplog_(run.uri, run.database, kLockCollection, kResourceCollection,
+               [this] { return now(); }),
         began_(now()) {}
 
   model::History go() {

@@ -27,7 +27,7 @@ struct LiveRun {
   std::string folder;             ///< for the orders of the processes; has to exist
   Janitor* janitor = nullptr;     ///< kills the processes if we end first
   std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
-  std::function<bool()> stop;     ///< asked often; true ends the run early; may be empty
+  std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
 };
 
 /// Runs a plan against a real replica set, in real time: starts the processes, injects the faults,

@@ -4,10 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <leasehold/leasehold.hpp>
 #include <memory>
 #include <thread>
-
-#include <leasehold/leasehold.hpp>
 
 #include "mongo/mongo_transport.hpp"
 #include "runtime/driver.hpp"
@@ -76,15 +75,15 @@ class CountedProvider {
            const std::lock_guard lock(counts->mutex);
            ++counts->wire[name];
          }});
-    return LockProvider(std::make_shared<runtime::Driver>(runtime::DriverParts{
-        .transport = std::move(transport).value(),
-        .clock = runtime::boottime_clock(),
-        .entropy = runtime::os_entropy(),
-        .holder = "test",
-        .on_warning = [counts = counts_](const std::string& warning) {
-          const std::lock_guard lock(counts->mutex);
-          counts->warnings += warning + '\n';
-        }}));
+    return LockProvider(std::make_shared<runtime::Driver>(
+        runtime::DriverParts{.transport = std::move(transport).value(),
+                             .clock = runtime::boottime_clock(),
+                             .entropy = runtime::os_entropy(),
+                             .holder = "test",
+                             .on_warning = [counts = counts_](const std::string& warning) {
+                               const std::lock_guard lock(counts->mutex);
+                               counts->warnings += warning + '\n';
+                             }}));
   }
 
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();

@@ -1,6 +1,6 @@
-#include "sim/live/live_test.hpp"
-
 #include <future>
+
+#include "sim/live/live_test.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -12,10 +12,10 @@ class Truth {
       : database_(std::move(database)), client_(shared_set().uri()) {}
 
   Json find(const Json& filter) {
-    return client_.must(database_, {{"find", kLockCollection},
-                                    {"filter", filter},
-                                    {"readConcern", {{"level", "majority"}}}})["cursor"]
-                                                                              ["firstBatch"];
+    return client_.must(database_,
+                        {{"find", kLockCollection},
+                         {"filter", filter},
+                         {"readConcern", {{"level", "majority"}}}})["cursor"]["firstBatch"];
   }
   Json document(const std::string& name) {
     const Json found = find({{"_id", name}});
@@ -130,7 +130,8 @@ TEST(LivePause, AHandleIsLostByItsDeadlineWhileTheExtensionHangs) {
   auto& set = shared_set();
   const int primary = set.primary();
   auto p = std::make_unique<CountedProvider>(fresh_database());
-  std::optional<LockHandle> handle = std::move(p->lock("n", milliseconds(1'500)).try_acquire()).value();
+  std::optional<LockHandle> handle =
+      std::move(p->lock("n", milliseconds(1'500)).try_acquire()).value();
   std::promise<bool> lost;
   auto told = lost.get_future();
   const std::stop_callback on_lost(handle->lost(), [&] { lost.set_value(handle->held()); });
@@ -204,9 +205,8 @@ TEST(LiveReplyLost, ARetryAfterACutSocketIsExactlyOneHolder) {
   Truth truth(database);
   {
     FailPoint hang("hangBeforeWaitingForWriteConcern", "alwaysOn");
-    waiting = std::async(std::launch::async, [&] {
-      return p.lock("n", milliseconds(3'000)).try_acquire(seconds(15));
-    });
+    waiting = std::async(std::launch::async,
+                         [&] { return p.lock("n", milliseconds(3'000)).try_acquire(seconds(15)); });
     ASSERT_TRUE(eventually([&] { return truth.writes("i") == 2; }));
     std::this_thread::sleep_for(milliseconds(1'200));  // past the operation timeout
   }
@@ -319,9 +319,8 @@ TEST(LiveBadInput, ACorruptDocumentIsHeldReportedAndLeftAlone) {
       ASSERT_FALSE(result) << i;
       EXPECT_EQ(result.error().kind, ErrorKind::timed_out);
       EXPECT_NE(result.error().message.find("corrupt lock document: "), std::string::npos);
-      EXPECT_TRUE(eventually([&] {
-        return p.warnings().find("lock '" + name + "': corrupt") != std::string::npos;
-      }));
+      EXPECT_TRUE(eventually(
+          [&] { return p.warnings().find("lock '" + name + "': corrupt") != std::string::npos; }));
     }
   }
   EXPECT_EQ(truth.writes(), before);
@@ -332,8 +331,8 @@ TEST(LiveBadInput, AnOddFencingTokenIsHealedByTheNextHolder) {
   const auto database = fresh_database();
   Truth truth(database);
   const Json past{{"$date", {{"$numberLong", "0"}}}};
-  const Json odd[] = {"text", 7.9, Json::array({1}), nullptr, -5,
-                      {{"$numberLong", "9223372036854775807"}}};
+  const Json odd[] = {"text",  7.9, Json::array({1}),
+                      nullptr, -5,  {{"$numberLong", "9223372036854775807"}}};
   int i = 0;
   for (const auto& token : odd) {
     truth.insert({{"_id", std::to_string(i++)},
@@ -353,10 +352,10 @@ TEST(LiveBadInput, AnOddFencingTokenIsHealedByTheNextHolder) {
 TEST(LiveBadInput, AUniqueIndexOnAFieldOfAnotherSchemaIsAConfigurationError) {
   const auto database = fresh_database();
   MongoClient client(shared_set().uri());
-  client.must(database, {{"createIndexes", kLockCollection},
-                         {"indexes", Json::array({{{"key", {{"resourceId", 1}}},
-                                                   {"name", "r"},
-                                                   {"unique", true}}})}});
+  client.must(database,
+              {{"createIndexes", kLockCollection},
+               {"indexes",
+                Json::array({{{"key", {{"resourceId", 1}}}, {"name", "r"}, {"unique", true}}})}});
   const CountedProvider p(database);
   auto first = p.lock("a", milliseconds(3'000)).try_acquire();
   ASSERT_TRUE(first);
@@ -367,14 +366,13 @@ TEST(LiveBadInput, AUniqueIndexOnAFieldOfAnotherSchemaIsAConfigurationError) {
 TEST(LiveIndex, AnotherIndexInItsPlaceIsToleratedAndReportedOnce) {
   const auto database = fresh_database();
   MongoClient client(shared_set().uri());
-  client.must(database, {{"createIndexes", kLockCollection},
-                         {"indexes", Json::array({{{"key", {{"expiresAt", 1}}},
-                                                   {"name", "plain"}}})}});
+  client.must(database,
+              {{"createIndexes", kLockCollection},
+               {"indexes", Json::array({{{"key", {{"expiresAt", 1}}}, {"name", "plain"}}})}});
   const CountedProvider p(database);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(p.lock("n", milliseconds(3'000)).try_acquire());
-  EXPECT_TRUE(eventually([&] {
-    return p.warnings().find("no expireAfterSeconds") != std::string::npos;
-  }));
+  EXPECT_TRUE(
+      eventually([&] { return p.warnings().find("no expireAfterSeconds") != std::string::npos; }));
   EXPECT_EQ(p.sent("createIndexes"), 1);
 }
 

@@ -64,7 +64,8 @@ std::int64_t integer(const Json& value) {
 
 std::int64_t packed_timestamp(const Json& value) {
   const auto& t = value.at("$timestamp");
-  return FencingToken::from_timestamp(t.at("t").get<std::uint32_t>(), t.at("i").get<std::uint32_t>())
+  return FencingToken::from_timestamp(t.at("t").get<std::uint32_t>(),
+                                      t.at("i").get<std::uint32_t>())
       .value();
 }
 

@@ -129,25 +129,38 @@ ReplicaSet::~ReplicaSet() {
 void ReplicaSet::start_member(int port, const std::string& mongod) {
   const std::string data = folder() + "/" + std::to_string(port);
   fs::create_directory(data);
-  std::vector<std::string> command{
-      mongod, "--port", std::to_string(port), "--bind_ip", "127.0.0.1", "--dbpath", data,
-      "--logpath", data + ".log", "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25",
-      "--wiredTigerEngineConfigString", "log=(file_max=1MB,prealloc=false)",
-      "--setParameter", "enableTestCommands=1",
-      "--setParameter", "diagnosticDataCollectionEnabled=false",
-      "--setParameter", "ttlMonitorSleepSecs=1"};
+  std::vector<std::string> command{mongod,
+                                   "--port",
+                                   std::to_string(port),
+                                   "--bind_ip",
+                                   "127.0.0.1",
+                                   "--dbpath",
+                                   data,
+                                   "--logpath",
+                                   data + ".log",
+                                   "--nounixsocket",
+                                   "--wiredTigerCacheSizeGB",
+                                   "0.25",
+                                   "--wiredTigerEngineConfigString",
+                                   "log=(file_max=1MB,prealloc=false)",
+                                   "--setParameter",
+                                   "enableTestCommands=1",
+                                   "--setParameter",
+                                   "diagnosticDataCollectionEnabled=false",
+                                   "--setParameter",
+                                   "ttlMonitorSleepSecs=1"};
   if (!options_.standalone) {
     // Without these a paused or restarted member holds up majority writes for many seconds.
-    for (const char* word :
-         {"--replSet", "rs", "--oplogSize", "64",
-          "--setParameter", "oplogNetworkTimeoutBufferSeconds=1",
-          "--setParameter", "oplogFetcherSteadyStateMaxFetcherRestarts=0",
-          "--setParameter", "oplogRetriedFindMaxSeconds=1",
-          "--setParameter", "oplogInitialFindMaxSeconds=2",
-          "--setParameter", "failpoint.forceBgSyncSyncSourceRetryWaitMS="
-                            "{mode:\"alwaysOn\",data:{sleepMS:50}}",
-          "--setParameter", "failpoint.forceSyncSourceRetryWaitForInitialSync="
-                            "{mode:\"alwaysOn\",data:{retryMS:50}}"}) {
+    for (const char* word : {"--replSet", "rs", "--oplogSize", "64", "--setParameter",
+                             "oplogNetworkTimeoutBufferSeconds=1", "--setParameter",
+                             "oplogFetcherSteadyStateMaxFetcherRestarts=0", "--setParameter",
+                             "oplogRetriedFindMaxSeconds=1", "--setParameter",
+                             "oplogInitialFindMaxSeconds=2", "--setParameter",
+                             "failpoint.forceBgSyncSyncSourceRetryWaitMS="
+                             "{mode:\"alwaysOn\",data:{sleepMS:50}}",
+                             "--setParameter",
+                             "failpoint.forceSyncSourceRetryWaitForInitialSync="
+                             "{mode:\"alwaysOn\",data:{retryMS:50}}"}) {
       command.emplace_back(word);
     }
   }
@@ -175,10 +188,10 @@ void ReplicaSet::initiate() {
   member(0).must("admin", {{"replSetInitiate", config}});
   step_up(0);
   until_true("the first majority write", [&] {
-    const auto reply = member(0).run(
-        "leasehold_start", {{"insert", "start"},
-                            {"documents", {{{"x", 1}}}},
-                            {"writeConcern", {{"w", size()}, {"wtimeout", 1'000}}}});
+    const auto reply =
+        member(0).run("leasehold_start", {{"insert", "start"},
+                                          {"documents", {{{"x", 1}}}},
+                                          {"writeConcern", {{"w", size()}, {"wtimeout", 1'000}}}});
     return integer(reply["ok"]) == 1 && !reply.contains("writeConcernError");
   });
 }

@@ -12,9 +12,9 @@ Json majority() { return {{"w", "majority"}, {"wtimeout", 2'000}}; }
 void FencedResource::create(const std::vector<std::string>& names) {
   Json documents = Json::array();
   for (const auto& name : names) documents.push_back({{"_id", name}, {"fence", long_number(0)}});
-  client_.must(database_, {{"insert", kResourceCollection},
-                           {"documents", documents},
-                           {"writeConcern", majority()}});
+  client_.must(
+      database_,
+      {{"insert", kResourceCollection}, {"documents", documents}, {"writeConcern", majority()}});
 }
 
 std::string FencedResource::write(const Write& w) {

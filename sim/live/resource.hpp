@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include <leasehold/fencing_token.hpp>
+#include <string>
 
 #include "sim/live/mongo_client.hpp"
 

@@ -6,11 +6,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <leasehold/leasehold.hpp>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
-
-#include <leasehold/leasehold.hpp>
 
 #include "mongo/mongo_transport.hpp"
 #include "runtime/os_entropy.hpp"
@@ -57,8 +56,8 @@ class Worker {
                   order.database) {
     options_.expiry = milliseconds(order.plan.expiry_ms);
     options_.clock_margin = milliseconds(order.clock_margin_ms);
-    options_.waiting = uniform_waiting(milliseconds(order.plan.wait_min_ms),
-                                       milliseconds(order.plan.wait_max_ms));
+    options_.waiting =
+        uniform_waiting(milliseconds(order.plan.wait_min_ms), milliseconds(order.plan.wait_max_ms));
   }
 
   int run() {

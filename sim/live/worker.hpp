@@ -10,14 +10,14 @@ inline constexpr const char* kLockCollection = "distributed.locks";
 
 /// What a simulated process is told when it starts.
 struct WorkerOrder {
-  std::string name;       ///< of the process, used once in a run
+  std::string name;  ///< of the process, used once in a run
   std::string uri;
   std::string database;
-  std::string lock;       ///< "leasehold" or "canary"
+  std::string lock;  ///< "leasehold" or "canary"
   int locks = 1;
   std::int64_t clock_margin_ms = 0;
   std::uint64_t seed = 0;
-  bool grave = false;     ///< take a lock that nobody else wants, hold it, and wait to be killed
+  bool grave = false;  ///< take a lock that nobody else wants, hold it, and wait to be killed
   ProcessPlan plan;
 };
 

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <leasehold/fencing_token.hpp>
 #include <memory>
 #include <stop_token>
-
-#include <leasehold/fencing_token.hpp>
 
 namespace leasehold {
 

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <leasehold/result.hpp>
+#include <leasehold/waiting.hpp>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <leasehold/result.hpp>
-#include <leasehold/waiting.hpp>
 
 namespace leasehold {
 

@@ -2,13 +2,12 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
-#include <stop_token>
-#include <string>
-
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
+#include <memory>
+#include <stop_token>
+#include <string>
 
 namespace leasehold {
 

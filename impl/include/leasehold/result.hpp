@@ -14,7 +14,8 @@ enum class ErrorKind {
   timed_out,        ///< the wait ended at the time it was given
   cancelled,        ///< the stop token asked
   unavailable,      ///< no server could be reached, or none that takes writes
-  unknown_outcome,  ///< a single attempt whose reply was lost; what it may have won is being deleted
+  unknown_outcome,  ///< a single attempt whose reply was lost; what it may have won is being
+                    ///< deleted
   configuration,    ///< retrying cannot help: authentication, permission, wrong kind of server
   shut_down,        ///< the provider was destroyed while the call waited
 };
