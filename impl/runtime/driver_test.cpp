@@ -145,22 +145,23 @@ TEST(Driver, DestroyingTheProviderEndsAWaitingAcquire) {
   Fixture f;
   f.server->mode = FakeServer::Mode::refuse;
   const auto lock = f.lock();
-  std::promise<ErrorKind> ended;
-  lock.acquire_async(milliseconds(60'000),
-                     [&](Result<LockHandle> result) { ended.set_value(result.error().kind); });
+  const auto ended = std::make_shared<std::promise<ErrorKind>>();
+  lock.acquire_async(milliseconds(60'000), [ended](const Result<LockHandle>& result) {
+    ended->set_value(result.error().kind);
+  });
   f.provider.reset();
-  EXPECT_EQ(ended.get_future().get(), ErrorKind::shut_down);
+  EXPECT_EQ(ended->get_future().get(), ErrorKind::shut_down);
 }
 
 TEST(Driver, ACallbackMayOwnTheLastHandle) {
   Fixture f;
-  std::promise<void> called;
-  f.lock().acquire_async(milliseconds(1'000), [&](Result<LockHandle> handle) {
+  const auto called = std::make_shared<std::promise<void>>();
+  f.lock().acquire_async(milliseconds(1'000), [&, called](Result<LockHandle> handle) {
     f.provider.reset();
     handle->release();
-    called.set_value();
+    called->set_value();
   });
-  called.get_future().get();
+  called->get_future().get();
 }
 
 TEST(Driver, AThousandWaitingAcquiresOccupyNoThread) {
@@ -168,15 +169,15 @@ TEST(Driver, AThousandWaitingAcquiresOccupyNoThread) {
   f.server->mode = FakeServer::Mode::refuse;
   const auto lock = f.lock();
   std::atomic<int> ended = 0;
-  std::promise<void> all;
+  const auto all = std::make_shared<std::promise<void>>();
   for (int i = 0; i < 1'000; ++i) {
-    lock.acquire_async(milliseconds(60'000), [&](const Result<LockHandle>&) {
-      if (++ended == 1'000) all.set_value();
+    lock.acquire_async(milliseconds(60'000), [&, all](const Result<LockHandle>&) {
+      if (++ended == 1'000) all->set_value();
     });
   }
   EXPECT_LE(f.server->connections, 2);
   f.provider.reset();
-  all.get_future().get();
+  all->get_future().get();
 }
 
 TEST(Driver, AHungCommandNeitherDelaysTheCallNorTakesTheOthersWorker) {
@@ -197,9 +198,9 @@ TEST(Driver, TheHandleIsLostByItsDeadlineWhileTheExtensionHangs) {
   auto handle = f.lock(milliseconds(300)).try_acquire();
   ASSERT_TRUE(handle);
   f.server->mode = FakeServer::Mode::hang;
-  std::promise<bool> lost;
-  const std::stop_callback on_lost(handle->lost(), [&] { lost.set_value(handle->held()); });
-  EXPECT_FALSE(lost.get_future().get()) << "held() is false when lost() fires";
+  const auto lost = std::make_shared<std::promise<bool>>();
+  const std::stop_callback on_lost(handle->lost(), [&, lost] { lost->set_value(handle->held()); });
+  EXPECT_FALSE(lost->get_future().get()) << "held() is false when lost() fires";
   EXPECT_EQ(handle->remaining(), milliseconds(0));
   EXPECT_EQ(handle->release(), ReleaseResult::unknown);
 }

@@ -100,12 +100,12 @@ void Workers::abandon(core::CommandId command) {
     state_->queue.erase(queued);
     return;
   }
-  for (Worker* worker : state_->workers) {
-    if (worker->command != command) continue;
-    worker->abandoned = true;
-    worker->connection->interrupt();
-    if (!state_->queue.empty() && state_->may_start()) start_one(state_);
-  }
+  const auto busy = std::find_if(state_->workers.begin(), state_->workers.end(),
+                                 [&](const Worker* w) { return w->command == command; });
+  if (busy == state_->workers.end()) return;
+  (*busy)->abandoned = true;
+  (*busy)->connection->interrupt();
+  if (!state_->queue.empty() && state_->may_start()) start_one(state_);
 }
 
 void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
