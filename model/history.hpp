@@ -25,7 +25,8 @@ enum class Kind {
   finish,    ///< no process acts after this
   ask,       ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options
   send,      ///< a command: `detail` = acquire, extend, look, delete or index; one event per lock
-  reply,     ///< what came back: `outcome`, `matched`, `order`; one event per command
+  reply,     ///< what came back: `outcome`, `matched`, `order`; one event per command. To an
+             ///< acquire: `lock_id` is the holder seen, `matched` 1 if it is the one sent
   granted,   ///< `token`, `lock_id` of the command that won, `sent_ns`, `until_ns` the deadline
   extended,  ///< `sent_ns`, `until_ns` the new deadline
   lost,      ///< `outcome` = deadline or not_owner

@@ -114,7 +114,8 @@ class Run {
     };
     run.stop = stop_;
     const auto history = sim::live::run_live(plan, run);
-    const auto findings = model::judge(history, {});
+    const auto [findings, arrows] = judge(history);
+    sim::add(report_.arrows, arrows);
     ++report_.cases;
     report_.processes = std::max(report_.processes, static_cast<int>(plan.processes.size()));
     report_.locks = std::max(report_.locks, plan.locks);
@@ -192,6 +193,19 @@ class Run {
 };
 
 }  // namespace
+
+Judged judge(const model::History& history) {
+  Judged judged{model::judge(history, {}), {}};
+  auto [taken, finding] = sim::conform(history);
+  const bool whole = judged.findings.front().verdict == Verdict::holds;
+  if (!whole) {
+    finding.verdict = Verdict::unknown;
+    finding.why = "the history is not whole";
+  }
+  judged.findings.push_back(std::move(finding));
+  judged.arrows = std::move(taken);
+  return judged;
+}
 
 Verdict VerifyReport::verdict() const {
   const auto found = model::overall(findings);

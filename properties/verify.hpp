@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/checkers.hpp"
+#include "sim/conformance/conformance.hpp"
 #include "sim/live/harness.hpp"
 
 namespace leasehold::properties {
@@ -37,10 +38,19 @@ struct VerifyReport {
   std::map<std::string, std::int64_t> totals;  ///< acquisitions, takeovers, extensions, ...
   std::map<std::string, std::int64_t> faults;
   std::vector<model::Finding> findings;  ///< one a guarantee, over all cases
+  sim::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
   std::vector<std::string> kept;         ///< folders of the cases that failed
   std::string repeat;                    ///< the command that repeats the first of them
   [[nodiscard]] model::Verdict verdict() const;
 };
+
+/// All that is judged of one run: the guarantees, and whether every step is an arrow of the
+/// diagrams.
+struct Judged {
+  std::vector<model::Finding> findings;
+  sim::ArrowCounts arrows;
+};
+[[nodiscard]] Judged judge(const model::History& history);
 
 /// `on_progress` is told the totals so far with the case's own added; `stop` ends the run early.
 [[nodiscard]] VerifyReport verify(

@@ -29,7 +29,7 @@ int check(const std::vector<std::string>& words) {
   } catch (const std::exception& error) {
     throw UsageError("history '" + file + "': " + error.what());
   }
-  const auto findings = model::judge(history, {});
+  const auto [findings, arrows] = properties::judge(history);
   const auto verdict = model::overall(findings);
   fmt::print("{} events\n{}{}verdict: {}\n", history.size(), table(findings),
              story(findings, history), to_string(verdict));
@@ -38,6 +38,7 @@ int check(const std::vector<std::string>& words) {
   json["events"] = history.size();
   for (const auto& [key, count] : properties::totals_of(history, findings)) json[key] = count;
   json["guarantees"] = guarantees_json(findings);
+  json["arrows"] = arrows_json(arrows);
   json["verdict"] = to_string(verdict);
   write_json(json_file, json);
   write_junit(junit_file, "check", 0, findings);

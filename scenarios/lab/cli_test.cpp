@@ -35,8 +35,10 @@ TEST(LabCommand, BadInputIsOneSentenceThatNamesThingValueAndRule) {
 }
 
 TEST(LabCommand, HelpIsThereForAll) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"--help"}, {"verify", "--help"}, {"check", "--help"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--help"},
+                                                {"verify", "--help"},
+                                                {"check", "--help"},
+                                                {"diagram", "--help"}}) {
     const auto ran = lab(words);
     EXPECT_EQ(ran.exit_code, 0);
     EXPECT_NE(ran.out.find("usage: leasehold-lab"), std::string::npos);

@@ -42,6 +42,34 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   return json;
 }
 
+nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken) {
+  nlohmann::ordered_json json;
+  for (const auto* table : model::all_tables()) {
+    const auto counts = taken.find(std::string(table->name()));
+    for (std::size_t i = 0; counts != taken.end() && i < table->arrows().size(); ++i) {
+      json[counts->first][table->arrows()[i].name()] = counts->second.at(i);
+    }
+  }
+  return json;
+}
+
+std::string arrows_table(const sim::ArrowCounts& taken) {
+  std::string out;
+  for (const auto* table : model::all_tables()) {
+    const auto counts = taken.find(std::string(table->name()));
+    if (counts == taken.end()) continue;
+    std::int64_t steps = 0, arrows = 0;
+    for (const auto count : counts->second) {
+      steps += count;
+      arrows += count > 0 ? 1 : 0;
+    }
+    out += fmt::format("{}: {} steps over {} of {} arrows\n", table->name(), steps, arrows,
+                       table->arrows().size());
+  }
+  for (const auto& name : sim::never_taken(taken)) out += "  never taken: " + name + '\n';
+  return out;
+}
+
 std::string table(const std::vector<Finding>& findings) {
   std::string out =
       fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");

@@ -5,11 +5,18 @@
 #include <vector>
 
 #include "model/checkers.hpp"
+#include "sim/conformance/conformance.hpp"
 
 namespace leasehold::lab {
 
 /// {"G1": {"verdict": "holds", "checked": 12, "floor": 10, ...}, ...}
 [[nodiscard]] nlohmann::ordered_json guarantees_json(const std::vector<model::Finding>& findings);
+
+/// {"lifecycle": {"Waiting --Give Up--> [*]": 12, ...}, ...}
+[[nodiscard]] nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken);
+
+/// Which arrows of the documents were taken how often, and which never.
+[[nodiscard]] std::string arrows_table(const sim::ArrowCounts& taken);
 
 /// The table of guarantees, for a terminal.
 [[nodiscard]] std::string table(const std::vector<model::Finding>& findings);

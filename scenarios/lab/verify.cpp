@@ -76,6 +76,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
   json["guarantees"] = guarantees_json(report.findings);
+  json["arrows"] = arrows_json(report.arrows);
   json["kept"] = report.kept;
   if (!report.repeat.empty()) json["repeat"] = report.repeat;
   json["verdict"] = to_string(report.verdict());
@@ -87,7 +88,7 @@ void print_summary(const VerifyReport& report) {
              report.cases, report.elapsed_s, report.processes, report.locks);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
-  fmt::print("\n{}", table(report.findings));
+  fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
   for (const auto& folder : report.kept) {
     std::ifstream in(folder + "/history.jsonl");
     const auto history = model::read(in);

@@ -73,6 +73,7 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.order = r.operation_time.value();
   e.matched = r.matched;
   if (e.detail == "acquire") {
+    if (!r.documents.empty()) e.lock_id = r.documents[0].lock_id;
     winning_[sent->second.session] = sent->second.lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
   }

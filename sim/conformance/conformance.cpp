@@ -1,0 +1,325 @@
+#include "sim/conformance/conformance.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "model/finding.hpp"
+
+namespace leasehold::sim {
+namespace {
+
+using model::Change;
+using model::Digest;
+using model::Event;
+using model::Index;
+using model::Kind;
+using model::kNone;
+using model::TransitionTable;
+
+/// One thing that moves through a table.
+class Walk {
+ public:
+  Walk(const TransitionTable& table, std::vector<std::int64_t>& taken, std::string_view state)
+      : table_(&table), taken_(&taken), state_(state) {}
+
+  [[nodiscard]] std::string_view state() const { return state_; }
+
+  /// Takes the arrow; false if there is none.
+  bool step(std::string_view input) {
+    const auto arrow = table_->find(state_, input);
+    if (!arrow) return false;
+    ++(*taken_)[*arrow];
+    state_ = table_->arrows()[*arrow].to;
+    return true;
+  }
+  /// Takes it, and comes back: the arrow ends where others still begin.
+  bool touch(std::string_view input) {
+    const auto here = state_;
+    const bool there = step(input);
+    state_ = here;
+    return there;
+  }
+
+ private:
+  const TransitionTable* table_;
+  std::vector<std::int64_t>* taken_;
+  std::string_view state_;
+};
+
+class Conformer {
+ public:
+  Conformer(const model::History& history, const Tables& tables)
+      : d_(model::digest(history)), tables_(tables) {
+    for (const auto* table : {&tables.lifecycle, &tables.document, &tables.flowchart}) {
+      out_.taken[std::string(table->name())].resize(table->arrows().size());
+    }
+    out_.finding = model::finding("arrows", "every step is an arrow of the diagrams");
+  }
+
+  Conformance run() {
+    for (Index i = 0; i < d_.history->size(); ++i) visit(i, d_.at(i));
+    for (const auto& [name, changes] : d_.truth) walk_document(changes);
+    return std::move(out_);
+  }
+
+ private:
+  using Key = std::pair<std::string, std::int64_t>;
+
+  struct Session {
+    Walk life;
+    Walk chart;
+    bool won = false;  ///< an attempt won, and nothing was made of it yet
+  };
+
+  std::vector<std::int64_t>& taken(const TransitionTable& table) {
+    return out_.taken.at(std::string(table.name()));
+  }
+
+  void take(const TransitionTable& table, Walk& walk, std::string_view input, Index event) {
+    ++out_.finding.checked;
+    const auto from = walk.state();
+    if (walk.step(input)) return;
+    violate(out_.finding,
+            std::string(table.name()) + ": no arrow " + std::string(from) + " --" +
+                std::string(input) + "-->",
+            {event});
+  }
+  void live(Session& s, std::string_view input, Index i) {
+    take(tables_.lifecycle, s.life, input, i);
+  }
+  void chart(Session& s, std::initializer_list<std::string_view> inputs, Index i) {
+    for (const auto input : inputs) take(tables_.flowchart, s.chart, input, i);
+  }
+
+  Session& session(const Event& e) {
+    const auto [at, fresh] = sessions_.try_emplace(
+        {e.process, e.session},
+        Session{Walk(tables_.lifecycle, taken(tables_.lifecycle), model::kOutside),
+                Walk(tables_.flowchart, taken(tables_.flowchart), "A")});
+    return at->second;
+  }
+
+  void visit(Index i, const Event& e) {
+    switch (e.kind) {
+      case Kind::ask: return live(session(e), "Create Lock", i);
+      case Kind::send: return sent(i, e);
+      case Kind::reply: return replied(i, e);
+      case Kind::granted:
+        live(session(e), "Successfully Acquired Lock", i);
+        chart(session(e), {"then", "then"}, i);  // N, R, S
+        session(e).won = false;
+        return;
+      case Kind::extended: return live(session(e), "Extension Successful", i);
+      case Kind::lost: return lost(i, e);
+      case Kind::release: return live(session(e), "Dispose Handle", i);
+      case Kind::released:
+        live(session(e), "Lock Document Deleted", i);
+        live(session(e), "Lock Released", i);
+        return;
+      case Kind::ended:
+        live(session(e), "Give Up", i);
+        chart(session(e), {"Give Up"}, i);
+        return;
+      default: return;
+    }
+  }
+
+  void sent(Index i, const Event& e) {
+    if (e.detail == "acquire") {
+      Session& s = session(e);
+      attempts_[{e.process, e.command}] = i;
+      if (s.won) {
+        live(s, "Won Too Late", i);
+        chart(s, {"Won Too Late"}, i);
+        s.won = false;
+      }
+      live(s, "Call AcquireAsync()", i);
+      if (s.chart.state() == "P") chart(s, {"then"}, i);
+      chart(s, {"then"}, i);  // A or Q, B
+    } else if (e.detail == "extend") {
+      Session& s = session(e);
+      // The one before failed, or was answered with another's beat.
+      if (s.life.state() == "Extending") live(s, "Outcome Unknown", i);
+      live(s, "Background Extension Task", i);
+    }
+  }
+
+  void replied(Index i, const Event& e) {
+    const auto sent = attempts_.find({e.process, e.command});
+    if (sent == attempts_.end()) return;
+    const Event& attempt = d_.at(sent->second);
+    Session& s = session(attempt);
+    if (s.chart.state() != "B") return;  // the call has ended; the answer is for the clean-up
+    if (e.outcome == "done" && e.matched == 1) {
+      s.won = true;
+      return chart_win(s, attempt, i);
+    }
+    if (e.outcome == "done" || e.outcome == "duplicate_key") {
+      live(s, "Lock Held by Others", i);
+      if (lost_race(attempt, e)) {
+        // It was free when we set out.
+        chart(s, {"then", "No", "then", "then", "then", "then", "then", "then", "No", "then"}, i);
+      } else {
+        chart(s, {"then", "Yes", "No", "then"}, i);
+      }
+      return;
+    }
+    live(s, "Outcome Unknown", i);
+    chart(s, {"No Reply"}, i);
+  }
+
+  /// Whether the holder that refused us was granted while our attempt was out.
+  bool lost_race(const Event& attempt, const Event& reply) const {
+    const auto winner = d_.writers.find(reply.lock_id);
+    if (winner == d_.writers.end() || winner->second.send == kNone) return false;
+    const Event& send = d_.at(winner->second.send);
+    return send.detail == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
+  }
+
+  /// Which way a win went through the chart is told by the document before it.
+  void chart_win(Session& s, const Event& attempt, Index i) {
+    const std::string owner = model::owner_of(attempt.lock_id);
+    std::string before;
+    for (const Change& change : d_.truth[attempt.name]) {
+      if (!change.gone && d_.at(change.event).lock_id == attempt.lock_id) break;
+      before = change.gone ? "" : model::owner_of(d_.at(change.event).lock_id);
+    }
+    if (before.empty()) {
+      chart(s, {"then", "No"}, i);
+    } else {
+      chart(s, {"then", "Yes", before == owner ? "Ours" : "Yes"}, i);
+    }
+    chart(s, {"then", "then", "then", "then", "then", "then", "Yes"}, i);  // H to M, N
+  }
+
+  void lost(Index i, const Event& e) {
+    Session& s = session(e);
+    live(s, s.life.state() == "Extending" ? "Extension Failed" : "Lease Ran Out", i);
+    // The signal ends what the diagram shows; a release may still follow.
+    ++out_.finding.checked;
+    if (!s.life.touch("HandleLostToken Signaled")) {
+      violate(out_.finding, "lifecycle: no arrow Lost --HandleLostToken Signaled-->", {i});
+    }
+  }
+
+  void walk_document(const std::vector<Change>& changes) {
+    Walk walk(tables_.document, taken(tables_.document), "NonExistent");
+    const auto go = [&](std::string_view input, Index i) {
+      take(tables_.document, walk, input, i);
+    };
+    std::string owner;
+    for (const Change& change : changes) {
+      const Event& e = d_.at(change.event);
+      if (change.gone) {
+        end_tenure(walk, owner, change.event,
+                   d_.deletes.contains(owner) ? "Release" : "TTL Cleanup");
+        owner.clear();
+        continue;
+      }
+      const auto writer = d_.writers.find(e.lock_id);
+      const bool extension = writer != d_.writers.end() && writer->second.send != kNone &&
+                             d_.at(writer->second.send).detail == "extend";
+      const auto next = model::owner_of(e.lock_id);
+      if (extension) {
+        go("Background Task", change.event);
+        go("Success", change.event);
+      } else if (owner.empty()) {
+        go("Acquire Attempt", change.event);
+      } else if (next == owner) {
+        go("Own Retry", change.event);
+      } else {
+        end_tenure(walk, owner, change.event, "Other Process Acquires");
+      }
+      owner = next;
+    }
+  }
+
+  /// How a holder's time at the document ended: what expired first, if anything.
+  void end_tenure(Walk& walk, const std::string& owner, Index i, std::string_view how) {
+    const auto go = [&](std::string_view input) { take(tables_.document, walk, input, i); };
+    const bool released_in_time = how == "Release" && !lost_owners().contains(owner);
+    if (!released_in_time) {
+      if (unexecuted_extensions().contains(owner)) {
+        go("Background Task");
+        go("Failure");
+      } else {
+        go("Lease Ran Out");
+      }
+    }
+    go(how);
+    if (how == "TTL Cleanup") {
+      // No client sees it: the arrow that the lifecycle diagram draws for it.
+      Walk unseen(tables_.lifecycle, taken(tables_.lifecycle), "Waiting");
+      take(tables_.lifecycle, unseen, "TTL Cleanup", i);
+      take(tables_.lifecycle, unseen, "Stale Lock Cleaned Up", i);
+    }
+  }
+
+  /// Owners whose handle was lost before it was released.
+  const std::set<std::string>& lost_owners() {
+    if (!lost_owners_) {
+      lost_owners_.emplace();
+      for (const auto& [key, s] : d_.sessions) {
+        if (s.lost != kNone && s.granted != kNone) lost_owners_->insert(d_.at(s.granted).owner);
+      }
+    }
+    return *lost_owners_;
+  }
+
+  /// Owners with an extension that was sent and never executed.
+  const std::set<std::string>& unexecuted_extensions() {
+    if (!unexecuted_) {
+      unexecuted_.emplace();
+      std::set<std::string> executed;
+      for (const auto& [name, changes] : d_.truth) {
+        for (const Change& c : changes) executed.insert(d_.at(c.event).lock_id);
+      }
+      for (const auto& [lock_id, sent] : d_.writers) {
+        const bool extension = sent.send != kNone && d_.at(sent.send).detail == "extend";
+        if (extension && !executed.contains(lock_id)) {
+          unexecuted_->insert(model::owner_of(lock_id));
+        }
+      }
+    }
+    return *unexecuted_;
+  }
+
+  Digest d_;
+  const Tables& tables_;
+  Conformance out_;
+  std::map<Key, Session> sessions_;
+  std::map<Key, Index> attempts_;
+  std::optional<std::set<std::string>> lost_owners_;
+  std::optional<std::set<std::string>> unexecuted_;
+};
+
+}  // namespace
+
+Conformance conform(const model::History& history, const Tables& tables) {
+  return Conformer(history, tables).run();
+}
+
+void add(ArrowCounts& to, const ArrowCounts& from) {
+  for (const auto& [table, counts] : from) {
+    auto& sums = to[table];
+    sums.resize(std::max(sums.size(), counts.size()));
+    for (std::size_t i = 0; i < counts.size(); ++i) sums[i] += counts[i];
+  }
+}
+
+std::vector<std::string> never_taken(const ArrowCounts& taken) {
+  std::vector<std::string> names;
+  for (const auto* table : model::all_tables()) {
+    const auto counts = taken.find(std::string(table->name()));
+    for (std::size_t i = 0; i < table->arrows().size(); ++i) {
+      const auto& arrow = table->arrows()[i];
+      const bool never = counts == taken.end() || counts->second.at(i) == 0;
+      if (never && arrow.source == model::Source::document) {
+        names.push_back(std::string(table->name()) + ": " + arrow.name());
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace leasehold::sim

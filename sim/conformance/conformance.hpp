@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/checkers.hpp"
+#include "model/transition_table.hpp"
+
+/// Is every run of the lock a path of the diagrams? The one place where what the core and the
+/// server did is mapped to the arrows of the tables.
+namespace leasehold::sim {
+
+struct Tables {
+  const model::TransitionTable& lifecycle = model::lifecycle();
+  const model::TransitionTable& document = model::document_states();
+  const model::TransitionTable& flowchart = model::flowchart();
+};
+
+/// How often each arrow was taken: for each table, one count an arrow, in the table's order.
+using ArrowCounts = std::map<std::string, std::vector<std::int64_t>>;
+
+struct Conformance {
+  ArrowCounts taken;
+  model::Finding finding;  ///< violated where a step was no arrow; names state and input
+};
+
+/// REQUIRES: the history is whole (check_form); the steps of one that is not fit nowhere.
+[[nodiscard]] Conformance conform(const model::History& history, const Tables& tables = {});
+
+/// Adds the counts of `from`.
+void add(ArrowCounts& to, const ArrowCounts& from);
+
+/// The arrows of the documents that were never taken, as "lifecycle: Waiting --Give Up--> [*]".
+[[nodiscard]] std::vector<std::string> never_taken(const ArrowCounts& taken);
+
+}  // namespace leasehold::sim
