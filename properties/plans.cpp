@@ -40,7 +40,7 @@ void draw_faults(Plan& plan, FaultPlan::Kind kind, std::int64_t every_ms) {
     f.kind = kind;
     f.at_ms = between<std::int64_t>(500, std::max<std::int64_t>(plan.faulty_ms - 500, 501));
     f.pick = between<std::int64_t>(0, 1'000'000);
-    if (kind == FaultPlan::Kind::pause) f.for_ms = between<std::int64_t>(800, 4'000);
+    if (kind == FaultPlan::Kind::pause) f.for_ms = between<std::int64_t>(1'200, 4'500);
     plan.faults.push_back(f);
   }
 }

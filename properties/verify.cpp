@@ -26,8 +26,7 @@ model::Floors floors_for(const VerifyOptions& options) {
                                  {"G6", 200}, {"G7", 200}, {"G8", 2},   {"G9", 50}};
   model::Floors floors;
   for (const auto& [guarantee, count] : per_minute) {
-    floors[guarantee] =
-        std::max<std::int64_t>(count * options.seconds * options.floor_percent / 6'000, 1);
+    floors[guarantee] = count * options.seconds * options.floor_percent / 6'000;
   }
   return floors;
 }
@@ -38,7 +37,7 @@ std::map<std::string, std::int64_t> interesting(const VerifyOptions& options, bo
       {"takeovers", 8}, {"extensions", 12}, {"stale_writes", 1}, {"bounded_takeovers", 1}};
   if (step_ups) floors["step_up"] = 2;
   for (auto& [key, count] : floors) {
-    count = std::max<std::int64_t>(count * options.seconds * options.floor_percent / 6'000, 1);
+    count = count * options.seconds * options.floor_percent / 6'000;
   }
   return floors;
 }

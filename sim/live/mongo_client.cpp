@@ -9,8 +9,8 @@ namespace leasehold::sim::live {
 void init_driver() {
   static std::once_flag once;
   std::call_once(once, [] {
-    mongoc_init();
     mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
+    mongoc_init();
   });
 }
 

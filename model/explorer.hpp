@@ -1,0 +1,218 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/checkers.hpp"
+
+/// Visits every state of a small system, breadth-first, so that a counterexample is a shortest one.
+///
+/// A model is a type with
+///
+///     using State = PackedState<W>;          // all of it in W words: equal states, equal words
+///     using Action = small trivially copyable type;
+///     void initial(Emit emit) const;                     // emit(state)
+///     void successors(const State&, Emit emit) const;    // emit(next, action); self-loops count
+///     const char* broken(const State&) const;            // the `always` that fails here, or null
+///     std::uint64_t reached(const State&) const;         // the `sometimes` true here, as bits
+///     std::string tell(const State& from, Action, const State& to) const;
+///
+/// Exact: whole states are compared, never hashes alone. Not thread-safe.
+namespace leasehold::model {
+
+template <std::size_t Words>
+using PackedState = std::array<std::uint64_t, Words>;
+
+/// How far an exploration has come, and what it found.
+struct Exploration {
+  Verdict verdict = Verdict::unknown;
+  std::string why = "not finished";  ///< of violated: the property; of unknown: the reason
+  std::uint64_t states = 0;
+  std::uint64_t transitions = 0;
+  std::uint64_t depth = 0;         ///< levels, the initial one included
+  std::uint64_t reached = 0;       ///< `sometimes` bits of all states
+  std::uint64_t bytes = 0;         ///< held for states, parents and table
+  std::vector<std::string> story;  ///< of violated: a shortest counterexample
+};
+
+struct ExploreOptions {
+  std::uint64_t max_states = 200'000'000;
+  std::function<bool()> stop;                        ///< asked every 2^16 states; may be empty
+  std::function<void(const Exploration&)> progress;  ///< told likewise; may be empty
+};
+
+/// Memory that grows by whole chunks: no copying, no peak while it grows.
+template <typename T>
+class Chunked {
+ public:
+  void push_back(const T& value) {
+    if ((size_ & kMask) == 0) chunks_.push_back(std::make_unique_for_overwrite<T[]>(kMask + 1));
+    chunks_.back()[size_ & kMask] = value;
+    ++size_;
+  }
+  const T& operator[](std::uint64_t i) const { return chunks_[i >> kShift][i & kMask]; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t bytes() const { return chunks_.size() * (kMask + 1) * sizeof(T); }
+
+ private:
+  static constexpr int kShift = 16;
+  static constexpr std::uint64_t kMask = (1u << kShift) - 1;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::uint64_t size_ = 0;
+};
+
+template <typename Model>
+class Explorer {
+ public:
+  using State = typename Model::State;
+  using Action = typename Model::Action;
+
+  explicit Explorer(const Model& model, ExploreOptions options = {})
+      : model_(model), options_(std::move(options)), table_(kFirstTable, kEmpty) {}
+
+  Exploration run() {
+    model_.initial([this](const State& state) { insert(state, kEmpty); });
+    std::uint64_t level_end = states_.size();
+    out_.depth = 1;
+    for (std::uint64_t i = 0; i < states_.size() && !broken_; ++i) {
+      if (i == level_end) {
+        level_end = states_.size();
+        ++out_.depth;
+      }
+      if ((i & kPulse) == 0 && !go_on()) return finish();
+      expand(static_cast<Index>(i));
+    }
+    if (!broken_) {
+      out_.verdict = Verdict::holds;
+      out_.why.clear();
+    }
+    return finish();
+  }
+
+ private:
+  using Index = std::uint32_t;
+  static constexpr Index kEmpty = std::numeric_limits<Index>::max();
+  static constexpr std::size_t kFirstTable = 1u << 16;
+  static constexpr std::uint64_t kPulse = (1u << 16) - 1;
+
+  struct Candidate {
+    State state;
+    std::uint64_t hash;
+  };
+
+  static std::uint64_t hash(const State& state) {
+    std::uint64_t h = 0x9E3779B97F4A7C15u;
+    for (const std::uint64_t word : state) {
+      h ^= word;
+      h *= 0xFF51AFD7ED558CCDu;
+      h ^= h >> 32;
+    }
+    return h * 0xC4CEB9FE1A85EC53u;
+  }
+
+  /// The successors are gathered first and their slots fetched, so that memory is waited for once.
+  void expand(Index from) {
+    candidates_.clear();
+    const State state = states_[from];
+    model_.successors(state, [this](const State& next, Action) {
+      const auto h = hash(next);
+      __builtin_prefetch(&table_[slot(h)]);
+      candidates_.push_back({next, h});
+    });
+    out_.transitions += candidates_.size();
+    for (const auto& candidate : candidates_) {
+      if (broken_) return;
+      insert(candidate.state, from, candidate.hash);
+    }
+  }
+
+  [[nodiscard]] std::size_t slot(std::uint64_t h) const {
+    return static_cast<std::size_t>(h >> (64 - std::countr_zero(table_.size())));
+  }
+
+  void insert(const State& state, Index parent) { insert(state, parent, hash(state)); }
+
+  void insert(const State& state, Index parent, std::uint64_t h) {
+    std::size_t at = slot(h);
+    while (table_[at] != kEmpty) {
+      if (states_[table_[at]] == state) return;
+      at = (at + 1) & (table_.size() - 1);
+    }
+    const auto index = static_cast<Index>(states_.size());
+    table_[at] = index;
+    states_.push_back(state);
+    parents_.push_back(parent);
+    out_.reached |= model_.reached(state);
+    if (const char* property = model_.broken(state)) {
+      broken_ = true;
+      out_.verdict = Verdict::violated;
+      out_.why = property;
+      out_.story = story_to(index);
+    }
+    if (states_.size() * 2 > table_.size()) grow();
+  }
+
+  void grow() {
+    const std::size_t size = table_.size() * 2;
+    table_.clear();
+    table_.shrink_to_fit();
+    table_.assign(size, kEmpty);
+    for (std::uint64_t i = 0; i < states_.size(); ++i) {
+      std::size_t at = slot(hash(states_[i]));
+      while (table_[at] != kEmpty) at = (at + 1) & (table_.size() - 1);
+      table_[at] = static_cast<Index>(i);
+    }
+  }
+
+  std::vector<std::string> story_to(Index last) const {
+    std::vector<Index> path;
+    for (Index i = last; i != kEmpty; i = parents_[i]) path.push_back(i);
+    std::vector<std::string> story;
+    for (std::size_t k = path.size(); k-- > 1;) {
+      const State from = states_[path[k]], to = states_[path[k - 1]];
+      std::string line;
+      model_.successors(from, [&](const State& next, Action action) {
+        if (line.empty() && next == to) line = model_.tell(from, action, to);
+      });
+      story.push_back(line);
+    }
+    return story;
+  }
+
+  bool go_on() {
+    out_.states = states_.size();
+    if (options_.progress) options_.progress(out_);
+    if (options_.stop && options_.stop()) {
+      out_.why = "interrupted";
+      return false;
+    }
+    if (states_.size() > options_.max_states) {
+      out_.why = "more than " + std::to_string(options_.max_states) + " states";
+      return false;
+    }
+    return true;
+  }
+
+  Exploration finish() {
+    out_.states = states_.size();
+    out_.bytes = states_.bytes() + parents_.bytes() + table_.size() * sizeof(Index);
+    return std::move(out_);
+  }
+
+  const Model& model_;
+  const ExploreOptions options_;
+  std::vector<Index> table_;  ///< open addressing, at most half full
+  Chunked<State> states_;
+  Chunked<Index> parents_;
+  std::vector<Candidate> candidates_;
+  bool broken_ = false;
+  Exploration out_;
+};
+
+}  // namespace leasehold::model
