@@ -9,8 +9,9 @@ namespace leasehold::sim::live {
 void init_driver() {
   static std::once_flag once;
   std::call_once(once, [] {
-    mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
+    setenv("MONGOC_DISABLE_SHM", "1", 0);  // or it warns on a machine with little shared memory
     mongoc_init();
+    mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
   });
 }
 
