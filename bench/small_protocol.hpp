@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/explorer.hpp"
 
@@ -92,7 +93,17 @@ struct SmallProtocol {
   }
 
   static std::uint64_t reached(const State&) { return 0; }
-  static std::string tell(const State&, Action action, const State&) { return action; }
+  [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const {
+    std::vector<std::string> lines;
+    for (std::size_t i = 1; i < path.size(); ++i) {
+      std::string line;
+      successors(path[i - 1], [&](const State& next, Action action) {
+        if (line.empty() && next == path[i]) line = action;
+      });
+      lines.push_back(line);
+    }
+    return lines;
+  }
 
  private:
   void accept(Open& n, int token) const {

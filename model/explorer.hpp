@@ -21,7 +21,8 @@
 ///     void successors(const State&, Emit emit) const;    // emit(next, action); self-loops count
 ///     const char* broken(const State&) const;            // the `always` that fails here, or null
 ///     std::uint64_t reached(const State&) const;         // the `sometimes` true here, as bits
-///     std::string tell(const State& from, Action, const State& to) const;
+///     std::vector<std::string> story(path) const;        // states from an initial one, a line a
+///     step
 ///
 /// Exact: whole states are compared, never hashes alone. Not thread-safe.
 namespace leasehold::model {
@@ -61,7 +62,7 @@ class Chunked {
   [[nodiscard]] std::uint64_t bytes() const { return chunks_.size() * (kMask + 1) * sizeof(T); }
 
  private:
-  static constexpr int kShift = 16;
+  static constexpr int kShift = 18;
   static constexpr std::uint64_t kMask = (1u << kShift) - 1;
   std::vector<std::unique_ptr<T[]>> chunks_;
   std::uint64_t size_ = 0;
@@ -116,7 +117,8 @@ class Explorer {
     return h * 0xC4CEB9FE1A85EC53u;
   }
 
-  /// The successors are gathered first and their slots fetched, so that memory is waited for once.
+  /// The successors are gathered first, then their slots and the states there are fetched, so that
+  /// memory is waited for once and not once for each.
   void expand(Index from) {
     candidates_.clear();
     const State state = states_[from];
@@ -125,6 +127,10 @@ class Explorer {
       __builtin_prefetch(&table_[slot(h)]);
       candidates_.push_back({next, h});
     });
+    for (const auto& candidate : candidates_) {
+      const Index there = table_[slot(candidate.hash)];
+      if (there != kEmpty) __builtin_prefetch(&states_[there]);
+    }
     out_.transitions += candidates_.size();
     for (const auto& candidate : candidates_) {
       if (broken_) return;
@@ -173,16 +179,9 @@ class Explorer {
   std::vector<std::string> story_to(Index last) const {
     std::vector<Index> path;
     for (Index i = last; i != kEmpty; i = parents_[i]) path.push_back(i);
-    std::vector<std::string> story;
-    for (std::size_t k = path.size(); k-- > 1;) {
-      const State from = states_[path[k]], to = states_[path[k - 1]];
-      std::string line;
-      model_.successors(from, [&](const State& next, Action action) {
-        if (line.empty() && next == to) line = model_.tell(from, action, to);
-      });
-      story.push_back(line);
-    }
-    return story;
+    std::vector<State> states;
+    for (std::size_t k = path.size(); k-- > 0;) states.push_back(states_[path[k]]);
+    return model_.story(states);
   }
 
   bool go_on() {

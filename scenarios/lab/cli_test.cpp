@@ -38,7 +38,8 @@ TEST(LabCommand, HelpIsThereForAll) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--help"},
                                                 {"verify", "--help"},
                                                 {"check", "--help"},
-                                                {"diagram", "--help"}}) {
+                                                {"diagram", "--help"},
+                                                {"explore", "--help"}}) {
     const auto ran = lab(words);
     EXPECT_EQ(ran.exit_code, 0);
     EXPECT_NE(ran.out.find("usage: leasehold-lab"), std::string::npos);

@@ -32,6 +32,7 @@ void require_writable(const std::string& option, const std::string& file);
 
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
+int explore(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
 int worker(const std::vector<std::string>& words);
 
