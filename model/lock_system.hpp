@@ -199,16 +199,19 @@ class LockSystem {
  private:
   using Out = std::vector<std::pair<World, Action>>;
 
-  [[nodiscard]] std::string tell(const World& from, Action action, const World& to) const;
+  [[nodiscard]] std::string tell(int time, const World& from, Action action, const World& to) const;
   static State pack(const World& world);
   static World unpack(const State& state);
-  [[nodiscard]] World canonical(const World& world) const;
+  [[nodiscard]] World canonical(const World& world) const { return sort_clients(tidied(world)); }
+  [[nodiscard]] World tidied(World world) const;
   static void forget_the_past(World& w);
   void drop_what_nobody_needs(World& w) const;
   void number_generations(World& w) const;
   void rank_orders(World& w) const;
   void number_beats(World& w) const;
   [[nodiscard]] World sort_clients(const World& world) const;
+  [[nodiscard]] World arranged(const World& world, const int* order) const;
+  [[nodiscard]] bool is_the_same(const World& world, const State& state) const;
 
   [[nodiscard]] bool is(Variant variant) const { return scope_.variant == variant; }
   [[nodiscard]] int server_now(const World& w) const {

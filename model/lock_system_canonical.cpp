@@ -9,14 +9,13 @@ namespace leasehold::model {
 
 using Byte = LockSystem::Byte;
 
-LockSystem::World LockSystem::canonical(const World& world) const {
-  World w = world;
+LockSystem::World LockSystem::tidied(World w) const {
   forget_the_past(w);
   drop_what_nobody_needs(w);
   number_generations(w);
   rank_orders(w);
   number_beats(w);
-  return sort_clients(w);
+  return w;
 }
 
 /// Moves the present to kNow. What is older than any rule looks back is alike.
@@ -199,6 +198,20 @@ LockSystem::World LockSystem::sort_clients(const World& world) const {
   };
   std::stable_sort(order, order + scope_.clients, before);
   if (std::is_sorted(order, order + scope_.clients)) return world;
+  return arranged(world, order);
+}
+
+/// Whether the world is this state, whatever its clients are called. Sorting leaves ties.
+bool LockSystem::is_the_same(const World& world, const State& state) const {
+  int order[kMaxClients] = {0, 1, 2};
+  do {
+    if (pack(canonical(arranged(world, order))) == state) return true;
+  } while (std::next_permutation(order, order + scope_.clients));
+  return false;
+}
+
+/// The world with client order[i] in place i.
+LockSystem::World LockSystem::arranged(const World& world, const int* order) const {
   int place[kMaxClients] = {0, 1, 2};
   for (int i = 0; i < scope_.clients; ++i) place[order[i]] = i;
   World w = world;

@@ -91,26 +91,28 @@ std::vector<std::string> LockSystem::story(const std::vector<State>& path) const
   std::vector<std::string> lines;
   World here;
   Out steps;
+  int time = 0;
   for (std::size_t i = 1; i < path.size(); ++i) {
     steps.clear();
     collect(here, steps);
     for (const auto& [world, action] : steps) {
-      if (pack(canonical(world)) != path[i]) continue;
-      lines.push_back(tell(here, action, world));
-      here = world;
+      if (!is_the_same(world, path[i])) continue;
+      lines.push_back(tell(time, here, action, world));
+      time += action.act == Act::tick ? 1 : 0;
+      here = tidied(world);
       break;
     }
   }
   return lines;
 }
 
-std::string LockSystem::tell(const World& w, Action action, const World& next) const {
+std::string LockSystem::tell(int time, const World& w, Action action, const World& next) const {
   const std::string who(1, static_cast<char>('A' + action.client));
   const Message& m = w.client[action.client].message[action.slot];
   static constexpr const char* kSlots[] = {
       "",        "acquire",     "extension",    "delete",
       "\"won\"", "\"refused\"", "\"extended\"", "\"no match\""};
-  const std::string at = "[" + std::to_string(w.now - kNow) + "] ";
+  const std::string at = "[" + std::to_string(time) + "] ";
   switch (action.act) {
     case Act::tick: return at + "time passes";
     case Act::commit: return at + "a majority has the last write";
