@@ -23,9 +23,9 @@ ProcessPlan draw_process() {
   p.expiry_ms =
       between(1, 4) == 1 ? between<std::int64_t>(1'500, 3'000) : between<std::int64_t>(300, 1'500);
   p.wait_min_ms = between<std::int64_t>(1, 10);
-  p.wait_max_ms = *rc::gen::element<std::int64_t>(20, 30, 60, 120);
-  p.hold_ms = between<std::int64_t>(1, 12);
-  p.long_hold_percent = between(2, 6);
+  p.wait_max_ms = *rc::gen::element<std::int64_t>(60, 120, 200, 400);
+  p.hold_ms = between<std::int64_t>(1, 6);
+  p.long_hold_percent = between(2, 3);
   p.single_attempt_percent = between(0, 20);
   p.cancel_percent = between(0, 10);
   p.patience_ms = between<std::int64_t>(300, 4'000);
