@@ -25,7 +25,7 @@ ProcessPlan draw_process() {
   p.wait_min_ms = between<std::int64_t>(1, 10);
   p.wait_max_ms = *rc::gen::element<std::int64_t>(60, 120, 200, 400);
   p.hold_ms = between<std::int64_t>(1, 6);
-  p.long_hold_percent = between(2, 3);
+  p.long_hold_percent = between(3, 4);
   p.single_attempt_percent = between(0, 20);
   p.cancel_percent = between(0, 10);
   p.patience_ms = between<std::int64_t>(300, 4'000);

@@ -18,7 +18,7 @@ using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kCaseSeconds = 20;
-constexpr double kHealingSeconds = 4.5;
+constexpr double kHealingSeconds = 2.8;
 
 /// What a minute has to show before "holds" means something.
 model::Floors floors_for(const VerifyOptions& options) {
