@@ -99,6 +99,20 @@ TEST(CheckFence, AnEarlierHoldersWriteAfterALaterOnesIsViolated) {
   EXPECT_EQ(judged(s, "G3").verdict, Verdict::violated);
 }
 
+TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
+  auto history = good().end(9'000);
+  // c's owner had won before b, unheard: its first put stands earlier in the server's order.
+  Event unheard;
+  unheard.kind = Kind::put;
+  unheard.at_ns = 425 * kMs;
+  unheard.name = "lock";
+  unheard.order = 125;
+  unheard.lock_id = Story::owner("c", 1) + ".1000.99";
+  history.push_back(unheard);
+  sort_by_time(history);
+  EXPECT_EQ(find(judge(history, {}), "G3").verdict == Verdict::violated, false);
+}
+
 TEST(CheckFence, ARefusedStaleWriteIsRight) {
   Story s = good();
   s.write(2'540, 2'550, "a", 1, "refused");

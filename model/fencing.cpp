@@ -5,12 +5,18 @@
 namespace leasehold::model {
 namespace {
 
-/// The place of each owner among the holders of its lock, in the server's order.
-std::unordered_map<std::string, std::size_t> ranks(const Digest& d) {
-  std::unordered_map<std::string, std::size_t> rank;
+/// When each owner was granted its lock, in the server's order: the write that it was told of, for
+/// an earlier attempt of the same owner may have won unheard, and run out.
+std::unordered_map<std::string, std::int64_t> ranks(const Digest& d) {
+  std::unordered_map<std::string, std::string> granted;  // lockId -> owner
+  for (const auto& [key, s] : d.sessions) {
+    if (s.granted != kNone) granted[d.at(s.granted).lock_id] = d.at(s.granted).owner;
+  }
+  std::unordered_map<std::string, std::int64_t> rank;
   for (const auto& [name, changes] : d.truth) {
     for (const Change& c : changes) {
-      if (!c.gone) rank.emplace(owner_of(d.at(c.event).lock_id), rank.size());
+      const auto owner = c.gone ? granted.end() : granted.find(d.at(c.event).lock_id);
+      if (owner != granted.end()) rank[owner->second] = d.at(c.event).order;
     }
   }
   return rank;
