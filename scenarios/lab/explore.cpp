@@ -16,11 +16,6 @@ std::atomic<bool> interrupted = false;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-void require_range(const char* option, std::int64_t value, std::int64_t low, std::int64_t high) {
-  if (value >= low && value <= high) return;
-  throw UsageError(fmt::format("--{} is {}: it must be {} to {}", option, value, low, high));
-}
-
 }  // namespace
 
 int explore(const std::vector<std::string>& words) {

@@ -30,6 +30,10 @@ po::variables_map parse(const std::string& usage, po::options_description option
 /// Fails early, before a long run, if the file cannot be written. Empty is fine.
 void require_writable(const std::string& option, const std::string& file);
 
+/// Throws UsageError unless low <= value <= high.
+void require_range(const std::string& option, std::int64_t value, std::int64_t low,
+                   std::int64_t high);
+
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);

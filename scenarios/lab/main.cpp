@@ -66,6 +66,13 @@ po::variables_map parse(const std::string& usage, po::options_description option
   return values;
 }
 
+void require_range(const std::string& option, std::int64_t value, std::int64_t low,
+                   std::int64_t high) {
+  if (value >= low && value <= high) return;
+  throw UsageError("--" + option + " is " + std::to_string(value) + ": it must be " +
+                   std::to_string(low) + " to " + std::to_string(high));
+}
+
 void require_writable(const std::string& option, const std::string& file) {
   if (file.empty()) return;
   if (!std::ofstream(file, std::ios::app)) {

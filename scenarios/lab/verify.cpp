@@ -20,12 +20,6 @@ using properties::VerifyReport;
 
 std::atomic<bool> interrupted = false;
 
-template <typename T>
-void require_range(const char* option, T value, T low, T high) {
-  if (value >= low && value <= high) return;
-  throw UsageError(fmt::format("--{} is {}: it must be {} to {}", option, value, low, high));
-}
-
 /// A line that overwrites itself on a terminal, and comes every ten seconds in a log.
 class ProgressLine {
  public:

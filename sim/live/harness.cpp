@@ -78,7 +78,6 @@ class Harness {
   void prepare() {
     std::vector<std::string> names;
     for (int i = 0; i < plan_.locks; ++i) names.push_back(lock_name(i));
-    for (int i = 0; i < kGraves; ++i) names.push_back("unused-" + std::to_string(i));
     FencedResource(run_.uri, run_.database).create(names);
     actors_.resize(plan_.processes.size());
     for (std::size_t i = 0; i < actors_.size(); ++i) start(i);

@@ -29,6 +29,13 @@ Event Recorder::at(core::LocalInstant now, Kind kind) const {
   return e;
 }
 
+Event Recorder::of_session(core::SessionId session, core::LocalInstant now, Kind kind) const {
+  Event e = at(now, kind);
+  e.session = static_cast<std::int64_t>(session);
+  e.name = names_.at(session);
+  return e;
+}
+
 void Recorder::step(const core::Event& event, const core::Effects& effects,
                     core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
@@ -55,10 +62,7 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
 }
 
 void Recorder::on(const core::ReleaseAsked& event, core::LocalInstant now) {
-  Event e = at(now, Kind::release);
-  e.session = static_cast<std::int64_t>(event.session);
-  e.name = names_[event.session];
-  emit_(e);
+  emit_(of_session(event.session, now, Kind::release));
 }
 
 void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
@@ -124,9 +128,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
   } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
     on(core::ReplyArrived{abandon->command, {}}, now);
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
-    Event e = at(now, Kind::granted);
-    e.session = static_cast<std::int64_t>(granted->session);
-    e.name = names_[granted->session];
+    Event e = of_session(granted->session, now, Kind::granted);
     e.owner = core::to_hex(granted->owner);
     e.lock_id = winning_[granted->session];
     e.token = granted->token.value();
@@ -135,30 +137,22 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     grants_[e.token] = {e.session, e.owner};
     emit_(e);
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
-    Event e = at(now, Kind::extended);
-    e.session = static_cast<std::int64_t>(extended->session);
-    e.name = names_[extended->session];
+    Event e = of_session(extended->session, now, Kind::extended);
     e.lock_id = extending_[extended->session];
     e.sent_ns = ns(extended->sent);
     e.until_ns = ns(extended->deadline);
     emit_(e);
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
-    Event e = at(now, Kind::lost);
-    e.session = static_cast<std::int64_t>(lost->session);
-    e.name = names_[lost->session];
+    Event e = of_session(lost->session, now, Kind::lost);
     e.outcome = to_string(lost->reason);
     emit_(e);
   } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
-    Event e = at(now, Kind::ended);
-    e.session = static_cast<std::int64_t>(ended->session);
-    e.name = names_[ended->session];
+    Event e = of_session(ended->session, now, Kind::ended);
     e.outcome = to_string(ended->error.kind);
     e.detail = ended->error.message;
     emit_(e);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
-    Event e = at(now, Kind::released);
-    e.session = static_cast<std::int64_t>(released->session);
-    e.name = names_[released->session];
+    Event e = of_session(released->session, now, Kind::released);
     e.outcome = to_string(released->result);
     emit_(e);
   }

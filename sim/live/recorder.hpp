@@ -46,6 +46,7 @@ class Recorder final : public runtime::Observer {
   };
 
   model::Event at(core::LocalInstant now, model::Kind kind) const;
+  model::Event of_session(core::SessionId session, core::LocalInstant now, model::Kind kind) const;
   void on(const core::AcquireAsked& event, core::LocalInstant now);
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);
