@@ -102,6 +102,13 @@ class Explorer {
   static constexpr std::size_t kFirstTable = 1u << 16;
   static constexpr std::uint64_t kPulse = (1u << 16) - 1;
 
+  /// Without a call, which costs more than the comparison.
+  static bool same(const State& a, const State& b) {
+    std::uint64_t differs = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) differs |= a[i] ^ b[i];
+    return differs == 0;
+  }
+
   struct Candidate {
     State state;
     std::uint64_t hash;
@@ -147,7 +154,7 @@ class Explorer {
   void insert(const State& state, Index parent, std::uint64_t h) {
     std::size_t at = slot(h);
     while (table_[at] != kEmpty) {
-      if (states_[table_[at]] == state) return;
+      if (same(states_[table_[at]], state)) return;
       at = (at + 1) & (table_.size() - 1);
     }
     const auto index = static_cast<Index>(states_.size());

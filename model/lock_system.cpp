@@ -1,460 +1,595 @@
 #include "model/lock_system.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <stdexcept>
+
+#include "model/lock_arrows.hpp"
 
 namespace leasehold::model {
-namespace {
 
-using Byte = LockSystem::Byte;
-using World = LockSystem::World;
-using Client = LockSystem::Client;
-using Message = LockSystem::Message;
+using namespace lock_world;
+
+namespace {
 
 enum Violation : Byte {
   kNoViolation,
   kGivenAway,
+  kForeignTaken,
   kFenceOrder,
   kFenceRefused,
   kToken,
+  kRevived,
   kOwnership,
-  kRevived
+  kUnrecognised
 };
-constexpr const char* kViolations[] = {
-    "",
-    "G1: a lease was given to another before it ran out",
-    "G3: the resource took a write of an earlier holder after one of a later",
-    "G3: the resource refused its current holder",
-    "G4: a token did not rise",
-    "G6: another's lock was touched",
-    "G5: a lost handle believed again"};
+struct Broken {
+  int guarantee;
+  const char* text;
+};
+constexpr Broken kBroken[] = {
+    {0, ""},
+    {1, "G1: a lease was given to another before it ran out"},
+    {1, "G1: a lock of the .NET package was taken before its expiresAt"},
+    {3, "G3: the resource takes a write of an earlier holder after one of a later"},
+    {3, "G3: the resource refuses its current holder"},
+    {4, "G4: a token did not rise"},
+    {5, "G5: a lost handle believed again"},
+    {6, "G6: another's lock was touched"},
+    {7, "G7: a retry did not recognise its own win"}};
 
-void violate(World& w, Violation violation) {
-  if (w.violation == kNoViolation) w.violation = violation;
+/// Whether an extension of this owner is on its way.
+bool is_extending(const World& w, Byte owner) {
+  const Client& c = w.client[client_of(owner)];
+  return std::any_of(std::begin(c.message), std::end(c.message),
+                     [owner](const Message& m) { return m.slot == kExtend && m.owner == owner; });
 }
 
-/// Whether a delete of this owner was sent: its lease is given back.
-bool given_back(const World& w, Byte owner) {
-  return (w.client[LockSystem::client_of(owner)].deleted >> LockSystem::generation_of(owner) & 1) !=
-         0;
-}
-
-}  // namespace
-
-LockSystem::State LockSystem::pack(const World& world) {
-  State state{};
-  std::memcpy(state.data(), &world, sizeof world);
-  return state;
-}
-
-LockSystem::World LockSystem::unpack(const State& state) {
-  World world;
-  std::memcpy(static_cast<void*>(&world), state.data(), sizeof world);
-  return world;
-}
-
-LockSystem::Byte LockSystem::owner_of(int client, const Client& c) const {
-  const int generation = is(Variant::owner_per_process) ? 0 : int{c.generation};
-  return byte(client * kGenerations + generation + 1);
-}
-
-bool LockSystem::believes(const World& w, const Client& c) const {
-  if (c.phase == kReleasing)
-    return is(Variant::belief_until_the_release_is_answered) && w.now < c.belief_end;
-  return c.phase == kHeld && w.now < c.belief_end;
-}
-
-int LockSystem::free_slot(const Client& c) const {
-  for (int k = 0; k < scope_.messages; ++k) {
-    if (c.message[k].slot == kEmpty) return k;
+int free_slot(const Client& c, const Scope& scope) {
+  for (int k = 0; k < scope.messages; ++k) {
+    if (c.message[k].slot == kEmpty && c.awaited != k + 1) return k;
   }
   return -1;
 }
 
-void LockSystem::collect(const World& w, Out& out) const {
-  const auto go = [&](Act act, auto change) {
-    World next = w;
-    change(next);
-    out.emplace_back(next, Action{act, 0, 0});
-  };
-  go(Act::tick, [](World& n) { ++n.now; });
-  if (w.dirty != 0) {
-    go(Act::commit, [](World& n) {
-      n.dirty = 0;
-      n.committed = n.document;
-      n.committed_lease_owner = n.lease_owner;
-      n.committed_lease_end = n.lease_end;
-      for (Client& c : n.client) {
-        for (Message& m : c.message) m.committed = m.slot >= kWon ? 1 : m.committed;
-      }
-    });
+}  // namespace
+
+LockSystem::LockSystem(const Scope& scope) : scope_(scope) {
+  if (scope.clients * scope.messages > 4 || (scope.clients > 2 && scope.stale_primary)) {
+    throw std::invalid_argument(
+        "a scope has at most 4 messages, and 2 clients beside a stale primary");
   }
-  if (w.failed_over < scope_.failovers) {
-    go(Act::failover, [this](World& n) {
-      ++n.failed_over;
-      if (n.dirty != 0) {  // what no majority had is rolled back, and was never given
-        n.document = n.committed;
-        n.lease_owner = n.committed_lease_owner;
-        n.lease_end = n.committed_lease_end;
-      }
-      n.dirty = 0;
-      for (Client& c : n.client) {
-        for (Message& m : c.message) {
-          const bool unanswered = m.slot >= kWon && m.committed == 0;
-          if (unanswered && !is(Variant::majority_not_awaited)) m = {};
-          m.started = 0;  // commands inside the old primary end with it, and arrive anew
-        }
-      }
-    });
+}
+
+void LockSystem::violate(World& w, int violation) const {
+  if (looks_at(kBroken[violation].guarantee) && w.violation == kNoViolation)
+    w.violation = byte(violation);
+}
+
+bool LockSystem::believes(const World& w, int i) const {
+  const Client& c = w.client[i];
+  const Rules& rules = rules_for(scope_, i);
+  if (c.phase != kHeld && c.phase != kReleasing) return false;
+  if (c.phase == kReleasing && !rules.believes_until_release_answered) return false;
+  return !rules.has_deadline || c.lease > 0;
+}
+
+/// It believes within its lease, or will when it is told what a majority has or may still get.
+bool LockSystem::counts_on_a_lease(const World& w, int i) const {
+  const Client& c = w.client[i];
+  if (c.phase == kHeld && c.lease > 0) return true;
+  if (c.awaited == 0) return false;
+  const Message& m = c.message[c.awaited - 1];
+  if (m.slot == kExtended && c.phase == kHeld) return c.lease > 0;
+  return m.slot == kWon && m.age < kLease;
+}
+
+int LockSystem::margin(const Rules& rules, bool extension) const {
+  if (rules.margin == Rules::Margin::in_document) return scope_.clock_margin;
+  return rules.margin == Rules::Margin::not_in_extensions && !extension ? scope_.clock_margin : 0;
+}
+
+int LockSystem::waiter_margin(const Rules& rules) const {
+  return rules.margin == Rules::Margin::by_waiter ? scope_.clock_margin : 0;
+}
+
+Byte LockSystem::token_of(const Client& c) const {
+  return tokens_are_orders(scope_) ? c.order : c.token;
+}
+
+/// The lowest token that a primary which counts by this clock may give next.
+Byte LockSystem::next_token(World& w, Byte World::*clock) const {
+  const auto spread = [](Byte& token) { token = byte(2 * token); };
+  for (Byte* token : {&w.top_token, &w.clock, &w.committed_clock, &w.stale_clock}) spread(*token);
+  for (Client& c : w.client) {
+    spread(c.token);
+    for (Message& m : c.message) spread(m.token);
   }
-  if (w.ttl_passes < scope_.ttl_passes && w.document.owner != 0 &&
-      w.document.expires <= server_now(w)) {
-    go(Act::ttl_pass, [this](World& n) {
-      ++n.ttl_passes;
-      n.document = {};
-      wrote(n);
-    });
+  return ++(w.*clock);
+}
+
+Byte LockSystem::next_order(const World& w) const {
+  Byte greatest = w.top_order;
+  for (int i = 0; i < scope_.clients; ++i) {
+    const Client& c = w.client[i];
+    greatest = std::max(greatest, c.order);
+    for (int k = 0; k < scope_.messages; ++k) {
+      greatest = std::max({greatest, c.message[k].order});
+      if (scope_.rules.token == Rules::Token::cluster_time) {
+        greatest = std::max(greatest, c.message[k].token);
+      }
+    }
   }
+  return byte(greatest + 1);
+}
+
+void LockSystem::steps(const World& w, Out& out) const {
+  world_steps(w, out);
   for (int i = 0; i < scope_.clients; ++i) {
     client_steps(w, i, out);
     for (int k = 0; k < scope_.messages; ++k) message_steps(w, i, k, out);
   }
 }
 
+void LockSystem::world_steps(const World& w, Out& out) const {
+  const auto go = [&](Act act, auto change) {
+    World next = w;
+    change(next);
+    out.emplace_back(next, Action{act, 0, 0, 0});
+  };
+  go(Act::tick, [this](World& n) {
+    run_out(n);
+    age(n, scope_);
+  });
+  if (w.dirty != 0) {
+    go(Act::commit, [](World& n) {
+      n.dirty = 0;
+      for (Client& c : n.client) {
+        for (Message& m : c.message) m.committed |= byte(is_reply(m.slot) ? 1 : 0);
+      }
+    });
+  }
+  if (scope_.failovers) go(Act::failover, [this](World& n) { fail_over(n); });
+  if (w.stale_runs != 0) go(Act::step_down, [](World& n) { n.stale_runs = 0; });
+  if (scope_.ttl_passes && w.document.owner != 0 && w.document.until <= kDue) {
+    go(Act::ttl_pass, [this](World& n) {
+      took(arrow::ttl());
+      const Document before = n.document;
+      if (n.dirty == 0) n.committed_clock = n.clock;
+      n.document = {};
+      wrote(n, before);
+    });
+  }
+}
+
+/// What ends with the next tick.
+void LockSystem::run_out(const World& w) const {
+  for (const Client& c : w.client) {
+    if (c.phase == kHeld && c.lease == 1) {
+      took(c.awaited == 0 ? arrow::lease_ran_out() : arrow::extension_failed());
+    }
+  }
+  if (w.document.owner != 0 && w.document.until == kDue + 1) {
+    took(is_extending(w, w.document.owner) ? arrow::document_ran_out_extending()
+                                           : arrow::document_ran_out());
+  }
+}
+
+void LockSystem::fail_over(World& w) const {
+  w.second ^= 1;
+  w.since_failover = 0;
+  if (scope_.stale_primary) {
+    w.stale_runs = 1;
+    w.stale = w.document;
+  }
+  w.stale_clock = w.clock;
+  if (w.dirty != 0) {  // what no majority had is rolled back
+    w.document = w.committed;
+    w.clock = w.committed_clock;
+  }
+  w.dirty = 0;
+  if (w.document.owner != 0) {
+    const int until = w.document.until + (w.second != 0 ? -scope_.skew : scope_.skew);
+    w.document.until = byte(std::max(until, 0));
+  }
+  for (int i = 0; i < scope_.clients; ++i) {
+    for (Message& m : w.client[i].message) {
+      if (is_reply(m.slot) && m.committed == 0 && rules_for(scope_, i).majority) m = {};
+    }
+  }
+}
+
 void LockSystem::client_steps(const World& w, int i, Out& out) const {
   const Client& c = w.client[i];
+  const Rules& rules = rules_for(scope_, i);
   const auto go = [&](Act act, auto change) {
     World next = w;
     change(next, next.client[i]);
-    out.emplace_back(next, Action{act, byte(i), 0});
+    out.emplace_back(next, Action{act, byte(i), 0, 0});
   };
-  if (c.phase == kCrashed) return;
-  if (c.paused != 0) {
-    go(Act::resume, [](World&, Client& n) { n.paused = 0; });
-    return;
-  }
-  const bool active = c.phase == kHeld || c.phase == kAttempting;
-  if (w.crashes < scope_.crashes && active) {
-    go(Act::crash, [](World& n, Client& nc) {
-      ++n.crashes;
+  if (scope_.crashes && (c.phase == kHeld || c.phase == kAttempting)) {
+    go(Act::crash, [](World&, Client& nc) {
       Client gone;
-      gone.phase = kCrashed;
-      gone.deleted = nc.deleted;
       std::copy(std::begin(nc.message), std::end(nc.message), gone.message);
       nc = gone;
     });
   }
-  if (w.pauses < scope_.pauses && active) {
-    go(Act::pause, [](World& n, Client& nc) {
-      ++n.pauses;
-      nc.paused = 1;
-    });
-  }
-  const int k = free_slot(c);
-  const bool may_send = k >= 0;
-  if (c.to_delete != 0 && may_send) {
-    go(Act::clean_up, [&](World& n, Client& nc) {
-      Message m;
-      m.slot = kDelete;
-      m.owner = nc.to_delete;
+  const int k = free_slot(c, scope_);
+  if (c.to_delete != 0 && k >= 0) {
+    go(Act::clean_up, [&](World&, Client& nc) {
+      nc.message[k] = {.slot = kDelete, .owner = nc.to_delete};
       nc.to_delete = 0;
-      send(n, i, k, m);
     });
   }
-  if (c.phase == kIdle && c.acquired < scope_.acquisitions && c.newest < kGenerations - 1) {
-    go(Act::ask, [](World&, Client& n) {
-      ++n.acquired;
-      n.generation = n.newest++;
-      n.phase = kWaiting;
-      n.attempt_beat = 0;
-      n.doubtful = 0;
-    });
-  }
-  if (c.phase == kWaiting && may_send) {
+  if ((c.phase == kIdle || c.phase == kWaiting) && k >= 0 && fresh_owner(w, i) != 0) {
     go(Act::attempt, [&](World& n, Client&) { attempt(n, i, k); });
   }
   if (c.phase == kAttempting || (c.phase == kHeld && c.awaited != 0)) {
-    go(Act::time_out, [this](World& n, Client& nc) {
+    go(Act::time_out, [&](World&, Client& nc) {
       if (nc.phase == kAttempting) {
+        took(arrow::acquire_unknown());
         nc.phase = kWaiting;
-        nc.doubtful = 1;
-      } else if (is(Variant::deadline_moved_by_an_unknown_extension)) {
-        nc.belief_end = byte(n.now + kLease);
+        nc.doubtful = nc.owner;
+      } else {
+        took(nc.lease > 0 ? arrow::extension_unknown() : arrow::extension_failed());
+        if (rules.unknown_extension_moves_deadline) nc.lease = kLease;
       }
       nc.awaited = 0;
     });
   }
-  if ((c.phase == kWaiting && c.doubtful != 0) || c.phase == kAttempting) {
-    go(Act::give_up, [&](World&, Client& n) {
-      n.phase = kIdle;
-      n.awaited = 0;
-      n.to_delete = owner_of(i, n);
+  // Between two attempts of which each was answered there is nothing to clean up.
+  if (c.phase == kAttempting || c.phase == kWaiting) {
+    const bool unsure = c.phase == kAttempting || c.doubtful != 0;
+    if (unsure && rules.cleans_up && c.to_delete != 0) return;
+    go(Act::give_up, [&](World&, Client& nc) {
+      took(nc.phase == kWaiting ? arrow::give_up_waiting() : arrow::give_up_attempting());
+      if (unsure && rules.cleans_up) nc.to_delete = nc.owner;
+      nc.phase = kIdle;
+      nc.awaited = nc.owner = nc.doubtful = nc.attempt_beat = 0;
     });
   }
-  if (c.phase != kHeld) return;
-  if (c.awaited == 0 && may_send && w.now < c.belief_end) {
-    go(Act::extend, [&](World& n, Client& nc) {
-      Message m;
-      m.slot = kExtend;
-      m.owner = owner_of(i, nc);
-      m.token = nc.token;
-      nc.awaited = byte(k + 1);
-      send(n, i, k, m);
-    });
-  }
-  if (may_send) {
-    go(Act::release, [&](World& n, Client& nc) {
-      Message m;
-      m.slot = kDelete;
-      m.owner = owner_of(i, nc);
-      nc.phase = is(Variant::belief_until_the_release_is_answered) ? kReleasing : kIdle;
-      nc.awaited = 0;
-      nc.token = nc.order = 0;
-      if (nc.phase == kIdle) nc.belief_end = 0;
-      send(n, i, k, m);
-    });
-  }
-  go(Act::write, [&](World& n, Client& nc) {
-    if (nc.token >= n.fence) {
-      n.fence = nc.token;
-      if (nc.order < n.fence_order) violate(n, kFenceOrder);
-      n.fence_order = std::max(n.fence_order, nc.order);
-    } else if (believes(n, nc)) {
-      violate(n, kFenceRefused);
-    }
-  });
+  if (c.phase == kHeld) holder_steps(w, i, k, out);
 }
 
-void LockSystem::send(World& w, int i, int k, Message m) const {
-  Client& c = w.client[i];
-  if (m.slot != kAcquire || !is(Variant::beat_not_raised_by_a_retry) || c.attempt_beat == 0) {
-    ++c.beat;
-    if (is(Variant::beat_not_raised_by_a_retry) && m.slot == kAcquire) c.attempt_beat = c.beat;
+void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
+  const Client& c = w.client[i];
+  const Rules& rules = rules_for(scope_, i);
+  const auto go = [&](Act act, auto change) {
+    World next = w;
+    change(next.client[i]);
+    out.emplace_back(next, Action{act, byte(i), byte(k), 0});
+  };
+  if (k < 0) return;
+  if (rules.extends && c.awaited == 0 && believes(w, i)) {
+    go(Act::extend, [&](Client& n) {
+      took(arrow::extension_sent());
+      n.message[k] = {.slot = kExtend, .owner = n.owner};
+      n.awaited = byte(k + 1);
+    });
   }
-  m.beat = m.slot == kAcquire && c.attempt_beat != 0 ? c.attempt_beat : c.beat;
-  if (m.slot == kDelete) m.beat = 0;
-  m.sent = w.now;
-  if (m.slot == kDelete) c.deleted |= byte(1 << generation_of(m.owner));
-  c.message[k] = m;
+  go(Act::release, [&](Client& n) {
+    took(believes(w, i) ? (c.awaited == 0 ? arrow::release() : arrow::release_while_extending())
+                        : arrow::release_lost());
+    n.message[k] = {.slot = kDelete, .owner = n.owner};
+    n.awaited = 0;
+    if (rules.believes_until_release_answered) {
+      n.phase = kReleasing;
+      n.awaited = byte(k + 1);
+      return;
+    }
+    n.phase = kIdle;
+    n.owner = n.lease = n.token = n.order = n.doubtful = n.attempt_beat = 0;
+  });
 }
 
 void LockSystem::attempt(World& w, int i, int k) const {
   Client& c = w.client[i];
-  Message m;
-  m.slot = kAcquire;
-  m.owner = owner_of(i, c);
-  // A lease and the margin against drift have passed on a clock that runs one tick ahead.
-  const int patience = kLease + (is(Variant::no_drift_margin_of_the_observer) ? 0 : 1) - 1;
-  if (c.sight_owner != 0 && w.now >= c.sight_at + patience) {
+  const Rules& rules = rules_for(scope_, i);
+  const bool asks = c.phase == kIdle;
+  if (asks) {
+    took(arrow::create_lock());
+    c.attempt_beat = 0;
+  }
+  took(arrow::attempt());
+  took(asks ? arrow::first_attempt() : arrow::next_attempt());
+  const bool fresh = (asks && rules.owner != Rules::Owner::per_process) ||
+                     rules.owner == Rules::Owner::per_attempt || c.owner == 0;
+  if (rules.owner == Rules::Owner::per_process) {
+    c.owner = byte(i * kGenerations + 1);
+  } else if (fresh) {
+    c.owner = fresh_owner(w, i);
+  }
+  Message m{.slot = kAcquire, .owner = c.owner};
+  if (rules.beat == Rules::Beat::kept_by_retries) {
+    if (c.attempt_beat == 0) c.attempt_beat = 7;
+    m.beat = c.attempt_beat;
+  }
+  // A lease and the margin against drift, on a clock that runs one tick ahead.
+  const int patience = kLease - (rules.observer_keeps_drift_margin ? 0 : 1);
+  if (rules.observes && c.sight_owner != 0 && c.sight_age >= patience) {
     m.seen_owner = c.sight_owner;
     m.seen_beat = c.sight_beat;
   }
   c.phase = kAttempting;
   c.awaited = byte(k + 1);
-  send(w, i, k, m);
+  c.message[k] = m;
 }
 
 void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
-  const Message& m = w.client[i].message[k];
-  const auto go = [&](Act act, auto change) {
-    World next = w;
-    change(next, next.client[i].message[k]);
-    out.emplace_back(next, Action{act, byte(i), byte(k)});
-  };
-  if (m.slot == kEmpty) return;
-  if (m.slot < kWon) {
-    if (scope_.late_starts && m.started == 0 && m.slot != kDelete) {
-      go(Act::start, [this](World& n, Message& nm) {
-        nm.started = byte(server_now(n) + 1);
-        nm.clock = n.order;
-      });
-    }
-    go(Act::execute, [&](World& n, Message&) { execute(n, i, k); });
-  }
-  // A loss counts only while somebody waits for the answer; the rest just lies there.
-  if (w.losses < scope_.losses) {
-    go(Act::lose, [](World& n, Message& nm) {
-      ++n.losses;
-      nm = {};
-    });
-  }
-  const bool answered = m.slot >= kWon && (m.committed != 0 || is(Variant::majority_not_awaited));
   const Client& c = w.client[i];
-  if (answered && (c.paused == 0 || c.phase == kCrashed)) {
-    go(Act::deliver, [&](World& n, Message&) { deliver(n, i, k); });
+  const Message& m = c.message[k];
+  if (m.slot == kEmpty) return;
+  const Rules& rules = rules_for(scope_, i);
+  const auto go = [&](Act act, int waited, auto change) {
+    World next = w;
+    change(next);
+    out.emplace_back(next, Action{act, byte(i), byte(k), byte(waited)});
+  };
+  if (!is_reply(m.slot)) {
+    const bool reads_clock = m.slot != kDelete;
+    const int longest = std::min(m.age, w.since_failover);
+    for (int waited = 0; waited <= (scope_.late_starts && reads_clock ? longest : 0); ++waited) {
+      go(Act::execute, waited, [&](World& n) { execute(n, i, k, false, waited, false); });
+    }
+    if (rules.lock != Lock::leasehold && rules.lock != Lock::distributed_lock &&
+        m.slot == kAcquire) {
+      go(Act::execute, 0, [&](World& n) { execute(n, i, k, false, 0, true); });
+    }
+    if (w.stale_runs != 0) {
+      go(Act::execute_stale, 0, [&](World& n) { execute(n, i, k, true, 0, false); });
+    }
+    if (rules.token == Rules::Token::cluster_time && m.slot == kAcquire && m.token == 0) {
+      go(Act::start, 0, [&](World& n) { n.client[i].message[k].token = next_order(n); });
+    }
+  }
+  if (scope_.losses) go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
+  if (is_reply(m.slot) && (m.committed != 0 || !rules.majority)) {
+    go(Act::deliver, 0, [&](World& n) { deliver(n, i, k); });
   }
 }
 
-void LockSystem::execute(World& w, int i, int k) const {
+void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool clock_off) const {
   Message& m = w.client[i].message[k];
-  const int server_time = m.started != 0 ? m.started - 1 : server_now(w);
-  if (m.started == 0) m.clock = w.order;
+  Document& d = stale ? w.stale : w.document;
+  const Document before = d;
+  if (w.dirty == 0) w.committed_clock = w.clock;
   switch (m.slot) {
-    case kAcquire: execute_acquire(w, m, server_time); break;
-    case kExtend: execute_extend(w, m, server_time); break;
-    default: execute_delete(w, m); break;
+    case kAcquire: execute_acquire(w, i, m, d, waited, clock_off); break;
+    case kExtend: execute_extend(w, i, m, d, waited); break;
+    default: execute_delete(w, i, m, d); break;
   }
-  if (m.slot != kEmpty) {
-    // A reply, of a refusal too, waits until a majority has the newest write.
-    m.committed = w.dirty == 0 ? 1 : 0;
-    m.started = 0;
-    m.clock = 0;
-    m.beat = 0;
-  }
-}
-
-void LockSystem::wrote(World& w) const {
-  ++w.order;
-  if (w.failed_over < scope_.failovers) {
-    w.dirty = 1;
-  } else {
-    w.committed = w.document;  // nothing can be rolled back any more
-  }
-}
-
-/// The truth about leases: one is over when its holder has to stop believing, or gave it back.
-void LockSystem::give_lease(World& w, Byte owner, int end) const {
-  const bool another = w.lease_owner != 0 && w.lease_owner != owner;
-  if (another && w.now < w.lease_end && !given_back(w, w.lease_owner)) violate(w, kGivenAway);
-  if (w.lease_owner == owner) end = std::max(end, int{w.lease_end});
-  w.lease_owner = owner;
-  w.lease_end = byte(end);
-}
-
-void LockSystem::execute_acquire(World& w, Message& m, int server_time) const {
-  Document& d = w.document;
-  const bool ours = d.owner == m.owner;
-  const bool beat_matches = d.beat == m.seen_beat || is(Variant::observed_beat_not_compared);
-  const bool dead = m.seen_owner != 0 && ((d.owner == m.seen_owner && beat_matches) ||
-                                          is(Variant::observed_string_not_compared));
-  const int waiter_margin = is(Variant::margin_kept_by_the_waiter) ? scope_.clock_margin : 0;
-  const bool expired = d.expires + waiter_margin <= server_time || is(Variant::expiry_ignored);
-  if (d.owner != 0 && !ours && !dead && !expired) {
-    m.seen_owner = d.owner;
-    m.seen_beat = d.beat;
-    m.slot = is(Variant::no_check_of_the_winner) ? kWon : kRefused;
-    if (m.slot == kWon) m.token = m.order = w.order;
+  const bool changed = d.owner != before.owner || d.beat != before.beat ||
+                       d.until != before.until || m.slot == kWon || m.slot == kExtended;
+  m.beat = 0;
+  if (stale) {  // no majority will ever have it: nobody is answered who waits for one
+    if (rules_for(scope_, i).majority) m = {};
     return;
   }
-  const int margin = is(Variant::margin_kept_by_the_waiter) ? 0 : scope_.clock_margin;
-  int expires = server_time + kLease + margin;
-  if (ours && !is(Variant::older_own_write_lowers_expires_at)) {
-    expires = std::max(expires, int{d.expires});
+  if (changed && m.slot != kRefused && m.slot != kNoMatch) wrote(w, before);
+  // A reply, of a refusal too, waits until a majority has the newest write.
+  m.committed = w.dirty == 0 ? 1 : 0;
+}
+
+/// The document changed from `before`: until a majority has it, a successor may not.
+void LockSystem::wrote(World& w, const Document& before) const {
+  if (!scope_.failovers) return;
+  if (w.dirty == 0) w.committed = before;
+  w.dirty = 1;
+}
+
+/// Our lease was given to client i: did somebody else still count on it?
+void LockSystem::check_grant(World& w, int i, const Document& before) const {
+  for (int j = 0; j < scope_.clients; ++j) {
+    if (j == i) continue;
+    if (is_package(scope_, j)) {
+      const bool held = before.owner != 0 && client_of(before.owner) == j;
+      if (held && before.until > kDue) violate(w, kForeignTaken);
+    } else if (counts_on_a_lease(w, j)) {
+      violate(w, kGivenAway);
+    }
   }
-  const int counter = d.owner == 0 ? 1 : d.counter + (ours ? 0 : 1);
-  d = {m.owner, m.beat, byte(expires), byte(counter)};
-  wrote(w);
-  give_lease(w, m.owner, m.sent + kLease);
+}
+
+void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int waited,
+                                 bool clock_off) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool stale = &d == &w.stale;
+  const bool there = d.owner != 0;
+  const bool ours = there && d.owner == m.owner;
+  const bool foreign = there && is_package(scope_, client_of(d.owner));
+  const bool owner_seen = d.owner == m.seen_owner || !rules.compares_seen_owner;
+  const bool beat_seen = d.beat == m.seen_beat || !rules.compares_seen_beat;
+  const bool dead = m.seen_owner != 0 && there && owner_seen && beat_seen;
+  const int left = d.until - kDue + waiter_margin(rules);
+  // A client's wall clock that is ahead finds things expired; one that is behind writes early
+  // dates.
+  const bool expired =
+      rules.ignores_expiry || (rules.expiry == Rules::Expiry::server_clock && left <= -waited) ||
+      (rules.expiry == Rules::Expiry::client_clock && left <= (clock_off ? scope_.skew : 0));
+  if (there && !ours && !dead && !expired) {
+    took(arrow::held());
+    const Client& holder = w.client[client_of(d.owner)];
+    const Message* answer = holder.awaited == 0 ? nullptr : &holder.message[holder.awaited - 1];
+    if (answer != nullptr && answer->slot == kWon && answer->age < m.age) took(arrow::raced());
+    const Client& c = w.client[i];
+    const bool awaited = c.awaited != 0 && &c.message[c.awaited - 1] == &m;
+    if (awaited && d.owner == c.doubtful && !is_package(scope_, i)) violate(w, kUnrecognised);
+    const Byte owner = d.owner, beat = d.beat;
+    m.slot = rules.checks_the_winner ? kRefused : kWon;
+    m.seen_owner = rules.checks_the_winner && rules.observes && (!foreign || rules.observes_foreign)
+                       ? owner
+                       : Byte{0};
+    m.seen_beat = m.seen_owner != 0 ? beat : Byte{0};
+    if (m.slot == kWon) m.token = m.order = next_order(w);
+    return;
+  }
+  if (!stale && !ours) check_grant(w, i, d);
+  const bool wall = rules.lock == Lock::insert_unique || rules.lock == Lock::set_on_insert;
+  int until = kDue - waited + kLease + margin(rules, false) - (wall && clock_off ? scope_.skew : 0);
+  if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
+  const int counter = !there ? 1 : std::min(d.counter + (ours ? 0 : 1), 7);
+  const bool counts = scope_.rules.token == Rules::Token::counter;
+  const int kept = rules.beat == Rules::Beat::counted_in_document       ? (ours ? d.beat + 1 : 1)
+                   : rules.beat == Rules::Beat::restarted_by_extensions ? 1
+                   : rules.beat == Rules::Beat::kept_by_retries         ? int{m.beat}
+                                                                        : 7;
+  took(arrow::written());
+  took(!there                     ? (w.top_order != 0 ? arrow::inserted_again() : arrow::inserted())
+       : !ours                    ? arrow::taken_over()
+       : is_extending(w, d.owner) ? arrow::own_retry_while_extending()
+                                  : arrow::own_retry());
+  d = {m.owner, byte(std::min(kept, 7)), byte(std::max(until, 0)), byte(counts ? counter : 0)};
+  const Byte read = m.token;  // of the cluster time, where the command has done so
   m.slot = kWon;
-  m.order = w.order;
-  m.token = is(Variant::token_from_cluster_time)         ? m.clock
-            : is(Variant::token_counter_in_the_document) ? d.counter
-                                                         : w.order;
+  m.order = next_order(w);
+  m.token = 0;
+  if (rules.token == Rules::Token::counter) m.token = d.counter;
+  if (rules.token == Rules::Token::cluster_time) m.token = read != 0 ? read : m.order;
+  if (rules.token == Rules::Token::operation_time && scope_.stale_primary) {
+    m.token = next_token(w, stale ? &World::stale_clock : &World::clock);
+  }
   m.seen_owner = m.seen_beat = 0;
 }
 
-void LockSystem::execute_extend(World& w, Message& m, int server_time) const {
-  Document& d = w.document;
-  const bool inserts = d.owner == 0 && is(Variant::extension_inserts_when_missing);
-  const bool matches =
-      d.owner == m.owner || (d.owner != 0 && is(Variant::no_owner_check_on_extension));
+void LockSystem::execute_extend(World& w, int i, Message& m, Document& d, int waited) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool there = d.owner != 0;
+  const bool inserts = !there && rules.extension_inserts;
+  const bool matches = d.owner == m.owner || (there && !rules.extension_checks_owner);
   m.slot = matches || inserts ? kExtended : kNoMatch;
-  m.token = m.order = 0;
   if (!matches && !inserts) return;
+  took(d.until > kDue ? arrow::extension_in_time() : arrow::extension_late());
   if (d.owner != m.owner) violate(w, kOwnership);
-  const int margin =
-      is(Variant::margin_kept_by_the_waiter) || is(Variant::margin_forgotten_by_an_extension)
-          ? 0
-          : scope_.clock_margin;
-  int expires = server_time + kLease + margin;
-  const bool may_lower = is(Variant::older_own_write_lowers_expires_at) ||
-                         is(Variant::margin_forgotten_by_an_extension);
-  if (!may_lower) expires = std::max(expires, int{d.expires});
-  const Byte beat = is(Variant::beat_kept_by_an_extension)        ? d.beat
-                    : is(Variant::beat_restarted_by_an_extension) ? byte(1)
-                                                                  : m.beat;
-  d = {m.owner, beat, byte(expires), d.counter};
-  wrote(w);
-  give_lease(w, m.owner, m.sent + kLease);
+  int until = kDue - waited + kLease + margin(rules, true);
+  if (rules.never_lowers_expiry && rules.margin != Rules::Margin::not_in_extensions) {
+    until = std::max(until, int{d.until});
+  }
+  using Beat = Rules::Beat;
+  const int beat = rules.lock != Lock::leasehold                 ? d.beat
+                   : rules.beat == Beat::kept_by_extensions      ? d.beat
+                   : rules.beat == Beat::restarted_by_extensions ? 1
+                   : rules.beat == Beat::counted_in_document     ? std::min(d.beat + 1, 7)
+                                                                 : 7;
+  d = {m.owner, byte(beat), byte(std::max(until, 0)), d.counter};
 }
 
-void LockSystem::execute_delete(World& w, Message& m) const {
-  Document& d = w.document;
-  const Byte owner = m.owner;
-  const bool by_name = is(Variant::no_owner_check_on_release);
-  m = {};
-  if (d.owner == 0 || (d.owner != owner && !by_name)) return;
-  if (d.owner != owner) violate(w, kOwnership);
-  d = {};
-  wrote(w);
+void LockSystem::execute_delete(World& w, int i, Message& m, Document& d) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool matches = d.owner != 0 && (d.owner == m.owner || !rules.release_checks_owner);
+  if (matches) {
+    if (d.owner != m.owner) violate(w, kOwnership);
+    took(d.until <= kDue            ? arrow::deleted_expired()
+         : is_extending(w, d.owner) ? arrow::deleted_while_extending()
+                                    : arrow::deleted());
+    d = {};
+  }
+  if (rules.believes_until_release_answered) {
+    m.slot = kGone;
+  } else {
+    m = {};
+  }
 }
 
 void LockSystem::deliver(World& w, int i, int k) const {
   Client& c = w.client[i];
+  const Rules& rules = rules_for(scope_, i);
   const Message m = c.message[k];
   c.message[k] = {};
-  if (c.awaited != k + 1) return;  // nobody waits for it any more
   c.awaited = 0;
   switch (m.slot) {
     case kWon: return won(w, i, m);
     case kRefused:
+      took(arrow::refused());
       c.phase = kWaiting;
-      if (c.sight_owner != m.seen_owner || c.sight_beat != m.seen_beat) {
+      if (m.seen_owner != 0 && (c.sight_owner != m.seen_owner || c.sight_beat != m.seen_beat)) {
         c.sight_owner = m.seen_owner;
         c.sight_beat = m.seen_beat;
-        c.sight_at = is(Variant::observation_from_the_sending) ? m.sent : w.now;
+        c.sight_age = rules.sight_counts_from_sending ? m.age : Byte{0};
       }
       return;
-    case kExtended:
-      if (w.now < c.belief_end) {
-        const int from = is(Variant::deadline_from_the_reply) ? w.now : m.sent;
-        c.belief_end = std::max(c.belief_end, byte(from + kLease));
-      } else if (is(Variant::late_extension_revives_a_lost_handle)) {
-        c.belief_end = byte(m.sent + kLease);
-        if (w.now < c.belief_end) violate(w, kRevived);
+    case kExtended: {
+      const int left = kLease - (rules.deadline_from_reply ? 0 : int{m.age});
+      if (c.lease > 0 || !rules.has_deadline) {
+        took(arrow::extended());
+        c.lease = std::max(c.lease, byte(std::max(left, 0)));
+      } else if (rules.late_extension_revives && left > 0) {
+        c.lease = byte(left);
+        violate(w, kRevived);
+      } else {
+        took(arrow::extension_failed());
       }
       return;
-    case kNoMatch: c.belief_end = 0; return;
-    default: return;
+    }
+    case kNoMatch:
+      took(arrow::extension_failed());
+      c.lease = 0;
+      if (!rules.has_deadline) {  // told so, and stops
+        c.phase = kIdle;
+        c.owner = c.token = c.order = 0;
+      }
+      return;
+    default:  // the answer to a release
+      c.phase = kIdle;
+      c.owner = c.lease = c.token = c.order = c.doubtful = c.attempt_beat = 0;
+      return;
   }
 }
 
 void LockSystem::won(World& w, int i, const Message& m) const {
   Client& c = w.client[i];
-  const int from = is(Variant::deadline_from_the_reply) ? w.now : m.sent;
-  const int end = from + kLease + (is(Variant::no_drift_margin_of_the_holder) ? 1 : 0);
-  if (w.now >= end) {  // too late: given back, a fresh owner goes on
+  const Rules& rules = rules_for(scope_, i);
+  const int left = kLease + (rules.holder_keeps_drift_margin ? 0 : 1) -
+                   (rules.deadline_from_reply ? 0 : int{m.age});
+  if (left <= 0 && rules.has_deadline) {  // too late: given back, a fresh owner goes on
+    took(arrow::won_too_late());
     c.phase = kWaiting;
-    c.to_delete = m.owner;
-    c.attempt_beat = 0;
-    c.doubtful = 0;
-    if (is(Variant::owner_used_on_after_its_delete)) return;
-    if (c.newest >= kGenerations - 1) {
-      c.phase = kIdle;
-    } else {
-      c.generation = c.newest++;
-    }
+    if (c.to_delete == 0) c.to_delete = m.owner;
+    c.doubtful = c.attempt_beat = 0;
+    if (rules.fresh_owner_after_delete && rules.owner != Rules::Owner::per_process) c.owner = 0;
     return;
   }
+  took(arrow::won());
   c.phase = kHeld;
-  c.belief_end = byte(end);
+  c.lease = byte(std::clamp(left, 0, 3));
   c.token = m.token;
   c.order = m.order;
-  const bool falls = (m.order > w.top_order && m.token <= w.top_token) ||
-                     (m.order < w.top_order && m.token >= w.top_token);
-  if (w.top_order != 0 && falls) violate(w, kToken);
+  c.doubtful = 0;
+  if (is_package(scope_, i)) {
+    c.token = c.order = 0;  // comparable only among our own clients
+    return;
+  }
+  const Byte token = token_of(c);
+  const bool falls = (m.order > w.top_order && token <= w.top_token) ||
+                     (m.order < w.top_order && token >= w.top_token);
+  const bool counted = rules.token != Rules::Token::none && !tokens_are_orders(scope_);
+  if (counted && w.top_order != 0 && falls) violate(w, kToken);
   if (m.order > w.top_order) {
     w.top_order = m.order;
-    w.top_token = m.token;
+    w.top_token = counted ? token : Byte{0};
   }
 }
 
-const char* LockSystem::broken(const State& state) const {
-  const World w = unpack(state);
-  if (w.violation != kNoViolation) return kViolations[w.violation];
+bool LockSystem::resource_takes(const World& w, int client) const {
+  const Client& c = w.client[client];
+  return tokens_are_orders(scope_) ? c.order >= w.top_order : c.token >= w.top_token;
+}
+
+const char* LockSystem::broken_in(const World& w) const {
+  if (w.violation != kNoViolation) return kBroken[w.violation].text;
   int believers = 0;
-  for (int i = 0; i < scope_.clients; ++i) believers += believes(w, w.client[i]) ? 1 : 0;
-  return believers > 1 ? "G2: two believed at the same time" : nullptr;
+  const int ours = scope_.clients - (scope_.dotnet ? 1 : 0);
+  for (int i = 0; i < ours; ++i) {
+    const Client& c = w.client[i];
+    const bool believing = believes(w, i);
+    believers += believing ? 1 : 0;
+    if (c.phase != kHeld || c.order >= w.top_order || !looks_at(3)) continue;
+    if (resource_takes(w, i)) return kBroken[kFenceOrder].text;
+    if (believing && c.lease > 0 && looks_at(1)) return kBroken[kFenceRefused].text;
+  }
+  return believers > 1 && looks_at(2) ? "G2: two believed at the same time" : nullptr;
+}
+
+const char* LockSystem::broken(const State& state) const {
+  return broken_in(unpack(state, scope_));
 }
 
 }  // namespace leasehold::model

@@ -1,10 +1,16 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <ctime>
+#include <mutex>
+#include <set>
+#include <thread>
 
+#include "model/lock_scopes.hpp"
 #include "model/lock_system.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
@@ -14,85 +20,279 @@ namespace {
 
 std::atomic<bool> interrupted = false;
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double thread_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// One exploration: a scope with its rules, and what came of it.
+struct Job {
+  std::string name;
+  model::Scope scope;
+  std::string expected;  ///< the known fault that it is to show; empty: none
+  model::Exploration found = {};
+  double cpu_seconds = 0;
+  std::vector<std::string> arrows = {};
+  std::atomic<std::uint64_t> states = 0;
+
+  Job(std::string name_, const model::Scope& scope_, std::string expected_ = "")
+      : name(std::move(name_)), scope(scope_), expected(std::move(expected_)) {}
+};
+using Jobs = std::vector<std::unique_ptr<Job>>;
+
+void run(Job& job, std::uint64_t max_states) {
+  const double began = thread_seconds();
+  model::ExploreOptions how;
+  how.max_states = max_states;
+  how.stop = [] { return interrupted.load(); };
+  how.progress = [&](const model::Exploration& now) { job.states = now.states; };
+  const model::LockSystem system(job.scope);
+  job.found = model::Explorer<model::LockSystem>(system, how).run();
+  job.states = job.found.states;
+  job.arrows = system.arrows_taken();
+  job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
+}
+
+void print(const Job& job) {
+  fmt::print("{}: {}\n", job.name, describe(job.scope));
+  if (!job.expected.empty()) fmt::print("  known fault: {}\n", job.expected);
+  for (const auto& line : job.found.story) fmt::print("    {}\n", line);
+  fmt::print("  {} states, {} transitions, depth {}, {:.1f} CPU s, {} MB: {}{}{}\n",
+             job.found.states, job.found.transitions, job.found.depth, job.cpu_seconds,
+             job.found.bytes / 1'000'000, to_string(job.found.verdict),
+             job.found.why.empty() ? "" : ": ", job.found.why);
+  std::fflush(stdout);
+}
+
+/// Runs them on all cores, each to its end, and prints each as it ends.
+void run_all(Jobs& jobs, std::uint64_t max_states) {
+  std::atomic<std::size_t> next = 0, ended = 0;
+  std::mutex printing;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      run(*jobs[i], max_states);
+      const std::scoped_lock lock(printing);
+      if (terminal) fmt::print(stderr, "\r\x1b[K");
+      print(*jobs[i]);
+      ++ended;
+    }
+  };
+  std::vector<std::jthread> workers;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+    workers.emplace_back(work);
+  }
+  const timespec pause{0, 200'000'000};
+  while (ended < jobs.size()) {
+    nanosleep(&pause, nullptr);
+    if (!terminal) continue;
+    std::uint64_t states = 0;
+    for (const auto& job : jobs) states += job->states;
+    const std::scoped_lock lock(printing);
+    fmt::print(stderr, "\r\x1b[K{} of {} explorations ended, {:.1f} million states", ended.load(),
+               jobs.size(), static_cast<double>(states) / 1e6);
+  }
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+}
+
+/// "loss,crash,ttl,failover,late,stale" or "none".
+void choose_faults(model::Scope& scope, const std::string& words) {
+  scope.losses = scope.crashes = scope.ttl_passes = scope.failovers = scope.late_starts =
+      scope.stale_primary = false;
+  if (words == "none") return;
+  const std::map<std::string, bool model::Scope::*> kinds{
+      {"loss", &model::Scope::losses},      {"crash", &model::Scope::crashes},
+      {"ttl", &model::Scope::ttl_passes},   {"failover", &model::Scope::failovers},
+      {"late", &model::Scope::late_starts}, {"stale", &model::Scope::stale_primary}};
+  std::stringstream list(words);
+  for (std::string word; std::getline(list, word, ',');) {
+    const auto kind = kinds.find(word);
+    if (kind == kinds.end()) {
+      throw UsageError("--faults has '" + word +
+                       "': it must be none, or a list of loss, crash, ttl, failover, late, stale");
+    }
+    scope.*kind->second = true;
+  }
+}
+
+/// A document's lock is explored guarantee by guarantee, so that each known fault is shown.
+void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
+  const bool tokens = scope.rules.token != model::Rules::Token::none;
+  for (unsigned g = 1; g <= 7; ++g) {
+    if (g == 5 || (g == 4 && !tokens)) continue;  // not promised
+    std::string known;
+    const std::string guarantee = "G" + std::to_string(g);
+    for (const auto& fault : model::known_faults()) {
+      if (fault.lock == lock && fault.guarantee == guarantee) known = fault.fault;
+    }
+    jobs.push_back(std::make_unique<Job>(guarantee, scope, known));
+    jobs.back()->scope.guarantees = 1u << g;
+  }
+}
+
+model::Verdict overall(const Jobs& jobs) {
+  const auto any = [&](model::Verdict v) {
+    return std::any_of(jobs.begin(), jobs.end(),
+                       [v](const auto& job) { return job->found.verdict == v; });
+  };
+  return any(model::Verdict::violated)  ? model::Verdict::violated
+         : any(model::Verdict::unknown) ? model::Verdict::unknown
+                                        : model::Verdict::holds;
+}
+
+void print_arrows(const Jobs& jobs) {
+  std::set<std::string> taken;
+  for (const auto& job : jobs) taken.insert(job->arrows.begin(), job->arrows.end());
+  std::vector<std::string> missing;
+  std::size_t all = 0;
+  for (const auto* table : model::all_tables()) {
+    for (const auto& arrow : table->arrows()) {
+      ++all;
+      const std::string name = std::string(table->name()) + ": " + arrow.name();
+      if (!taken.contains(name)) missing.push_back(name);
+    }
+  }
+  fmt::print("arrows of the diagrams taken: {} of {}{}{}\n", all - missing.size(), all,
+             missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
+}
+
+nlohmann::ordered_json to_json(const Job& job) {
+  const auto& found = job.found;
+  return {{"name", job.name},
+          {"scope", describe(job.scope)},
+          {"states", found.states},
+          {"transitions", found.transitions},
+          {"depth", found.depth},
+          {"states_per_cpu_second", static_cast<double>(found.states) / job.cpu_seconds},
+          {"bytes_per_state", found.bytes / std::max<std::uint64_t>(found.states, 1)},
+          {"verdict", to_string(found.verdict)},
+          {"why", found.why},
+          {"known_fault", job.expected},
+          {"story", found.story}};
+}
+
+void list() {
+  fmt::print("locks:\n");
+  for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
+  fmt::print("scopes:\n");
+  for (const auto& s : model::standard_scopes()) {
+    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+  }
+  fmt::print("variants, and the guarantees of which one must break:\n");
+  for (const auto& v : model::variants()) fmt::print("  {:<42} {}\n", v.name, v.breaks);
+}
 
 }  // namespace
 
 int explore(const std::vector<std::string>& words) {
-  model::Scope scope;
-  std::string variant = "none", json_file, junit_file;
-  std::uint64_t max_states = 8'000'000;
+  std::string lock_name = "leasehold", variant = "none", scope_name, guarantees, faults, json_file,
+              junit_file;
+  model::Scope asked;
+  std::uint64_t max_states = 100'000'000;
   po::options_description options(
-      "Explores the lock in small scope, breadth-first, all faults on by default. Options");
-  options.add_options()("variant", po::value(&variant)->default_value(variant),
-                        "an error of the protocol, or none; --list names them")(
-      "list", "the errors and the guarantees that they must break")(
-      "clients", po::value(&scope.clients), "2 or 3")("messages", po::value(&scope.messages),
-                                                      "in flight for each client, 1 or 2")(
-      "margin", po::value(&scope.clock_margin), "clock margin in ticks; a lease has 3")(
-      "skew", po::value(&scope.skew), "how far the successor's clock is ahead, in ticks")(
-      "max-states", po::value(&max_states)->default_value(max_states),
-      "then the verdict is unknown")("json", po::value(&json_file)->value_name("FILE"),
-                                     "write the result as JSON")(
+      "Explores a lock in small scope, breadth-first, all faults on by default. Options");
+  options.add_options()("lock", po::value(&lock_name)->default_value(lock_name),
+                        "--list names them")(
+      "variant", po::value(&variant)->default_value(variant),
+      "an error of the production lock, or none; --list names them")(
+      "list", "locks, scopes, and variants with the guarantees that they must break")(
+      "scope", po::value(&scope_name), "one of the standard scopes; default all of them")(
+      "clients", po::value(&asked.clients),
+      "2 or 3; makes a scope of its own, as the next five do")(
+      "messages", po::value(&asked.messages), "in flight for each client, 1 or 2")(
+      "margin", po::value(&asked.clock_margin), "clock margin in ticks; a lease has 2")(
+      "skew", po::value(&asked.skew), "how far every second primary's clock is ahead, in ticks")(
+      "faults", po::value(&faults)->value_name("LIST"),
+      "none, or of loss, crash, ttl, failover, late, stale; default all but stale")(
+      "guarantees", po::value(&guarantees)->value_name("LIST"),
+      "look at these only, e.g. \"G3 G4\"")("max-states",
+                                            po::value(&max_states)->default_value(max_states),
+                                            "of one scope; then the verdict is unknown")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the result as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
   const auto given = parse("explore [OPTIONS]", options, words);
   if (given.contains("list")) {
-    for (const auto& v : model::variants()) fmt::print("{:<42} {}\n", v.name, v.breaks);
+    list();
     return kHolds;
   }
-  const auto named = model::variant_named(variant);
-  if (!named) throw UsageError("--variant is '" + variant + "': explore --list names them");
-  const auto asked = scope;
-  scope = model::scope_for(*named);
-  if (given.contains("clients")) scope.clients = asked.clients;
-  if (given.contains("messages")) scope.messages = asked.messages;
-  if (given.contains("margin")) scope.clock_margin = asked.clock_margin;
-  if (given.contains("skew")) scope.skew = asked.skew;
-  require_range("clients", scope.clients, 2, model::LockSystem::kMaxClients);
-  require_range("messages", scope.messages, 1, model::LockSystem::kMaxMessages);
-  require_range("margin", scope.clock_margin, 0, 3);
-  require_range("skew", scope.skew, 0, 3);
+  const auto lock = model::lock_named(lock_name);
+  if (!lock) throw UsageError("--lock is '" + lock_name + "': explore --list names them");
+  const auto* wrong = model::variant_named(variant);
+  if (variant != "none" && wrong == nullptr) {
+    throw UsageError("--variant is '" + variant + "': explore --list names them");
+  }
+  if (wrong != nullptr && *lock != model::Lock::leasehold) {
+    throw UsageError("--variant is '" + variant + "': only leasehold has variants");
+  }
+  if (!scope_name.empty() && model::scope_named(scope_name) == nullptr) {
+    throw UsageError("--scope is '" + scope_name + "': explore --list names them");
+  }
+  if (!guarantees.empty() && model::guarantees_named(guarantees) == 0) {
+    throw UsageError("--guarantees is '" + guarantees + "': it must be a list of G1 to G7");
+  }
+  require_range("clients", asked.clients, 2, model::lock_world::kMaxClients);
+  require_range("messages", asked.messages, 1, model::lock_world::kMaxMessages);
+  require_range("margin", asked.clock_margin, 0, 2);
+  require_range("skew", asked.skew, 0, 2);
   require_range("max-states", static_cast<std::int64_t>(max_states), 1, 1'000'000'000);
   require_writable("json", json_file);
   require_writable("junit", junit_file);
-  signal(SIGINT, [](int) { interrupted = true; });
 
-  fmt::print("scope: {}\n", describe(scope));
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  const double began = cpu_seconds();
-  model::ExploreOptions how;
-  how.max_states = max_states;
-  how.stop = [] { return interrupted.load(); };
-  how.progress = [&](const model::Exploration& now) {
-    if (terminal) fmt::print(stderr, "\r\x1b[K{} states, depth {}", now.states, now.depth);
-  };
-  const model::LockSystem system(scope);
-  const auto found = model::Explorer<model::LockSystem>(system, how).run();
-  const double seconds = std::max(cpu_seconds() - began, 1e-9);
-  if (terminal) fmt::print(stderr, "\r\x1b[K");
-  for (const auto& line : found.story) fmt::print("  {}\n", line);
-  fmt::print("{} states, {} transitions, depth {}, {:.1f} s, {} MB\nverdict: {}{}{}\n",
-             found.states, found.transitions, found.depth, seconds, found.bytes / 1'000'000,
-             to_string(found.verdict), found.why.empty() ? "" : ": ", found.why);
+  std::vector<model::NamedScope> scopes;
+  const bool own = given.contains("clients") || given.contains("messages") ||
+                   given.contains("margin") || given.contains("skew") || given.contains("faults");
+  if (own) {
+    if (!faults.empty()) choose_faults(asked, faults);
+    scopes.push_back({"own scope", asked, 0});
+  } else if (!scope_name.empty()) {
+    scopes.push_back(*model::scope_named(scope_name));
+  } else if (*lock != model::Lock::leasehold) {
+    scopes.push_back(*model::scope_named("two-clients"));
+  } else {
+    scopes = model::standard_scopes();
+  }
+  Jobs jobs;
+  for (auto& [name, scope, states] : scopes) {
+    scope.rules = model::rules_of(*lock);
+    if (wrong != nullptr) wrong->change(scope.rules);
+    if (!guarantees.empty()) scope.guarantees = model::guarantees_named(guarantees);
+    if (scope.clients * scope.messages > 4) {
+      throw UsageError(fmt::format("--clients {} with --messages {}: at most 4 messages in all",
+                                   scope.clients, scope.messages));
+    }
+    if (scope.clients > 2 && scope.stale_primary) {
+      throw UsageError("--faults stale with --clients 3: a stale primary needs 2 clients");
+    }
+    if (*lock != model::Lock::leasehold && guarantees.empty()) {
+      add_document_lock(jobs, *lock, scope);
+    } else {
+      jobs.push_back(std::make_unique<Job>(std::string(name), scope));
+    }
+  }
+  signal(SIGINT, [](int) { interrupted = true; });
+  run_all(jobs, max_states);
+
+  print_arrows(jobs);
+  const auto verdict = overall(jobs);
+  fmt::print("verdict: {}\n", to_string(verdict));
   nlohmann::ordered_json json{
-      {"scope", describe(scope)},
-      {"variant", variant},
-      {"states", found.states},
-      {"transitions", found.transitions},
-      {"depth", found.depth},
-      {"states_per_cpu_second", static_cast<double>(found.states) / seconds},
-      {"bytes_per_state", found.bytes / std::max<std::uint64_t>(found.states, 1)},
-      {"verdict", to_string(found.verdict)},
-      {"why", found.why},
-      {"story", found.story}};
+      {"lock", lock_name}, {"variant", variant}, {"verdict", to_string(verdict)}};
+  std::vector<model::Finding> findings;
+  double seconds = 0;
+  for (const auto& job : jobs) {
+    json["explorations"].push_back(to_json(*job));
+    model::Finding finding;
+    finding.guarantee = job->name;
+    finding.statement = describe(job->scope);
+    finding.verdict = job->found.verdict;
+    finding.why = job->found.why;
+    findings.push_back(finding);
+    seconds += job->cpu_seconds;
+  }
   write_json(json_file, json);
-  model::Finding finding;
-  finding.guarantee = "explore";
-  finding.statement = describe(scope);
-  finding.verdict = found.verdict;
-  finding.why = found.why;
-  write_junit(junit_file, "explore", seconds, {finding});
-  return exit_code(found.verdict);
+  write_junit(junit_file, "explore", seconds, findings);
+  return exit_code(verdict);
 }
 
 }  // namespace leasehold::lab

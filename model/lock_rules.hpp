@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+/// What a lock's commands do and what its clients believe, as far as safety depends on it: one
+/// value per rule, so that an error of a protocol is one changed value. Written from the design and
+/// the documents, not from any lock's code.
+namespace leasehold::model {
+
+enum class Lock : std::uint8_t {
+  leasehold,
+  distributed_lock,
+  document_level,
+  insert_unique,
+  set_on_insert
+};
+
+struct Rules {
+  Lock lock = Lock::leasehold;
+
+  // Taking
+  enum class Expiry : std::uint8_t { server_clock, client_clock, ttl_monitor };
+  Expiry expiry = Expiry::server_clock;  ///< by what a held document is found expired
+  bool ignores_expiry = false;           ///< takes what is held
+  bool observes = true;                  ///< takes what was seen unchanged for a lease
+  bool observes_foreign = false;         ///< also ids of the .NET package, which never change
+  bool compares_seen_owner = true;       ///< in the command that takes
+  bool compares_seen_beat = true;
+  bool sight_counts_from_sending = false;
+  bool observer_keeps_drift_margin = true;
+  bool keeps_first_sight = true;  ///< also when the document vanished in between
+  bool checks_the_winner = true;
+  enum class Owner : std::uint8_t { per_call, per_attempt, per_process };
+  Owner owner = Owner::per_call;
+  bool fresh_owner_after_delete = true;
+
+  // The document
+  bool never_lowers_expiry = true;  ///< a write of an owner that is already there
+  enum class Margin : std::uint8_t { in_document, by_waiter, not_in_extensions, none };
+  Margin margin = Margin::in_document;
+  enum class Beat : std::uint8_t {
+    every_command,
+    kept_by_retries,
+    kept_by_extensions,
+    restarted_by_extensions,
+    counted_in_document
+  };
+  Beat beat = Beat::every_command;
+  enum class Token : std::uint8_t { operation_time, cluster_time, counter, none };
+  Token token = Token::operation_time;
+  bool majority = true;
+
+  // Extending
+  bool extends = true;
+  bool extension_checks_owner = true;
+  bool extension_inserts = false;
+
+  // Believing
+  bool has_deadline = true;  ///< stops by its own clock; else when it is told
+  bool deadline_from_reply = false;
+  bool holder_keeps_drift_margin = true;
+  bool unknown_extension_moves_deadline = false;
+  bool late_extension_revives = false;
+  bool believes_until_release_answered = false;
+
+  // Releasing
+  bool release_checks_owner = true;
+  bool cleans_up = true;  ///< after a call that gave up, and after a win that came too late
+};
+
+[[nodiscard]] std::string_view name_of(Lock lock);
+[[nodiscard]] std::optional<Lock> lock_named(std::string_view name);
+[[nodiscard]] const std::vector<Lock>& all_locks();
+
+/// The lock as it is meant, or as its text describes it.
+[[nodiscard]] Rules rules_of(Lock lock);
+
+/// A one-line error of the production lock.
+struct Variant {
+  std::string_view name;    ///< after the error, e.g. "deadline-from-the-reply"
+  std::string_view breaks;  ///< guarantees of which one must break, e.g. "G1 G2"; said beforehand
+  void (*change)(Rules&);
+};
+[[nodiscard]] const std::vector<Variant>& variants();
+/// Null for a name that no variant has.
+[[nodiscard]] const Variant* variant_named(std::string_view name);
+
+/// What a document's lock is known to get wrong, as far as a model can show it.
+struct KnownFault {
+  Lock lock;
+  std::string_view guarantee;  ///< that it breaks
+  std::string_view fault;
+};
+[[nodiscard]] const std::vector<KnownFault>& known_faults();
+
+}  // namespace leasehold::model

@@ -1,0 +1,139 @@
+#include <stdexcept>
+
+#include "model/lock_arrows.hpp"
+#include "model/lock_system.hpp"
+
+/// The abstract system in words.
+namespace leasehold::model {
+
+using namespace lock_world;
+
+namespace arrow {
+
+Set set_of(std::initializer_list<Name> names) {
+  Set set;
+  for (const Name& name : names) {
+    std::size_t before = 0;
+    for (const auto* table : all_tables()) {
+      if (table == &name.table) break;
+      before += table->arrows().size();
+    }
+    const auto found = name.table.find(name.from, name.input);
+    if (!found) {
+      throw std::logic_error("no arrow '" + std::string(name.from) + " --" +
+                             std::string(name.input) + "-->' in " + std::string(name.table.name()));
+    }
+    set.set(before + *found);
+  }
+  return set;
+}
+
+}  // namespace arrow
+
+std::string describe(const Scope& s) {
+  const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
+  return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
+         " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
+         " each in flight, without end: acquisitions, pauses" + if_on(s.losses, "losses") +
+         if_on(s.crashes, "crashes") + if_on(s.ttl_passes, "TTL passes") +
+         if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
+                                " apart of margin " + std::to_string(s.clock_margin)) +
+         if_on(s.late_starts, "commands that wait in the server") +
+         if_on(s.stale_primary, "a stale primary");
+}
+
+const std::vector<std::string_view>& LockSystem::sometimes() {
+  static const std::vector<std::string_view> names{
+      "somebody holds", "a holder is past its lease",
+      "a later holder was told before an earlier ended", "a write may be rolled back",
+      "somebody observed a dead holder"};
+  return names;
+}
+
+std::uint64_t LockSystem::reached(const State& state) const {
+  const World w = unpack(state, scope_);
+  std::uint64_t bits = w.dirty != 0 ? 8u : 0u;
+  for (int i = 0; i < scope_.clients; ++i) {
+    const Client& c = w.client[i];
+    if (c.phase == kHeld) bits |= c.lease > 0 ? 1u : 2u;
+    if (c.phase == kHeld && c.order < w.top_order) bits |= 4;
+    for (const Message& m : c.message) bits |= m.slot == kAcquire && m.seen_owner != 0 ? 16u : 0u;
+  }
+  return bits;
+}
+
+std::vector<std::string> LockSystem::arrows_taken() const {
+  std::vector<std::string> names;
+  std::size_t bit = 0;
+  for (const auto* table : all_tables()) {
+    for (const auto& arrow : table->arrows()) {
+      if (arrows_[bit++]) names.push_back(std::string(table->name()) + ": " + arrow.name());
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> LockSystem::story(const std::vector<State>& path) const {
+  std::vector<std::string> lines;
+  World here;
+  Out next;
+  int time = 0;
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    next.clear();
+    steps(here, next);
+    for (const auto& [world, action] : next) {
+      if (!is_the_same(world, path[i], scope_)) continue;
+      lines.push_back("[" + std::to_string(time) + "] " + tell(here, action, world));
+      time += action.act == Act::tick ? 1 : 0;
+      here = tidied(world, scope_);
+      break;
+    }
+  }
+  return lines;
+}
+
+std::string LockSystem::tell(const World& w, Action action, const World& next) const {
+  const bool package = is_package(scope_, action.client);
+  const std::string who =
+      package ? "the .NET client" : std::string(1, static_cast<char>('A' + action.client));
+  const Message& m = w.client[action.client].message[action.slot];
+  const Message& after = next.client[action.client].message[action.slot];
+  static constexpr const char* kSlots[] = {"",        "acquire",     "extension",    "delete",
+                                           "\"won\"", "\"refused\"", "\"extended\"", "\"no match\"",
+                                           "\"gone\""};
+  const std::string message = who + "'s " + kSlots[m.slot];
+  switch (action.act) {
+    case Act::tick: return "time passes";
+    case Act::commit: return "a majority has the last write";
+    case Act::failover:
+      return "another member becomes primary, its clock " + std::to_string(scope_.skew) +
+             (next.second != 0 ? " ahead" : " behind") +
+             (w.dirty != 0 ? "; the last write is rolled back" : "") +
+             (next.stale_runs != 0 ? "; the old primary does not know it" : "");
+    case Act::step_down: return "the old primary steps down";
+    case Act::ttl_pass: return "the TTL monitor deletes the document";
+    case Act::start: return message + " starts inside the server, and reads the cluster time";
+    case Act::execute: {
+      const std::string waited =
+          action.waited == 0 ? "" : ", which started " + std::to_string(action.waited) + " before,";
+      const std::string outcome =
+          after.slot == kEmpty ? "" : std::string(": ") + kSlots[after.slot];
+      return message + waited + " is executed" + outcome;
+    }
+    case Act::execute_stale: return message + " is executed by the old primary";
+    case Act::lose: return message + " is lost";
+    case Act::deliver: return who + " is told " + kSlots[m.slot];
+    case Act::attempt:
+      return who + (w.client[action.client].phase == kIdle ? " asks, and" : "") +
+             " sends an acquire";
+    case Act::time_out: return who + " waits no longer for a reply";
+    case Act::give_up: return who + " gives up";
+    case Act::extend: return who + " sends an extension";
+    case Act::release: return who + " releases: sends a delete";
+    case Act::clean_up: return who + " cleans up: sends a delete";
+    case Act::crash: return who + " crashes, and starts anew";
+  }
+  return "";
+}
+
+}  // namespace leasehold::model

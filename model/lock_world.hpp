@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "model/explorer.hpp"
+#include "model/lock_rules.hpp"
+
+/// One state of the lock in small scope, and what makes it small.
+///
+/// Time runs in ticks, without end: only distances from now are kept, and what is long past is
+/// alike. Of tokens only their order matters, of owners and beats only which are the same, of
+/// clients nothing but what they did.
+namespace leasehold::model {
+
+/// How much of everything there is. Acquisitions, crashes (the process starts anew), losses and
+/// passes of the TTL monitor have no bound where they are on at all.
+struct Scope {
+  int clients = 2;
+  int messages = 1;  ///< in flight, for each client; clients * messages is at most 4
+  int clock_margin = 1;
+  int skew = 1;  ///< by how much every second primary's clock, or a client's wall clock, is off
+  bool failovers = true;  ///< from one primary to the other and back, without end
+  bool crashes = true;
+  bool ttl_passes = true;
+  bool losses = true;          ///< of requests and replies
+  bool late_starts = true;     ///< commands may wait in the server with the time of their start
+  bool stale_primary = false;  ///< the old primary goes on for a while after a failover
+  bool dotnet = false;         ///< the last client is one of the .NET package
+  Rules rules;
+  /// Guarantees that are looked at, bit n for Gn. Without G1, the half of G3 that rests on it is
+  /// left out too.
+  unsigned guarantees = 0x1FE;
+};
+
+[[nodiscard]] std::string describe(const Scope& scope);
+
+namespace lock_world {
+
+using Byte = std::uint8_t;
+
+inline constexpr int kLease = 2;  ///< ticks
+inline constexpr int kMaxClients = 3;
+inline constexpr int kMaxMessages = 2;
+inline constexpr int kGenerations = 8;  ///< owners of one client that anything may name
+inline constexpr int kOldest = 2;       ///< an age in ticks that makes no more difference
+inline constexpr Byte kDue = 4;         ///< `until` of a document that expires now
+
+constexpr Byte byte(int value) { return static_cast<Byte>(value); }
+
+/// Owners are client * kGenerations + generation + 1; 0 is none.
+constexpr int client_of(Byte owner) { return (owner - 1) / kGenerations; }
+constexpr int generation_of(Byte owner) { return (owner - 1) % kGenerations; }
+
+/// Who holds it (0: there is none), by which beat, until when by the primary's clock.
+struct Document {
+  Byte owner = 0, beat = 0, until = 0, counter = 0;
+};
+
+enum Slot : Byte { kEmpty, kAcquire, kExtend, kDelete, kWon, kRefused, kExtended, kNoMatch, kGone };
+constexpr bool is_reply(Byte slot) { return slot >= kWon; }
+
+/// A request on its way or inside the server, or the reply to it.
+struct Message {
+  Byte slot = kEmpty, owner = 0;
+  Byte beat = 0;                       ///< where the rules make it a count or keep it
+  Byte seen_owner = 0, seen_beat = 0;  ///< request: observed dead; refusal: who holds
+  Byte token = 0, order = 0;           ///< of the write; the order is the truth
+  Byte age = 0;                        ///< since it was sent; the oldest if nobody awaits it
+  Byte committed = 0;                  ///< a majority has what the reply says
+};
+
+enum Phase : Byte { kIdle, kWaiting, kAttempting, kHeld, kReleasing };
+
+struct Client {
+  Byte phase = kIdle, owner = 0;
+  Byte awaited = 0;           ///< 1 + the message slot whose reply is awaited; 0: none
+  Byte lease = 0;             ///< ticks that it still counts on
+  Byte token = 0, order = 0;  ///< while it holds
+  Byte sight_owner = 0, sight_beat = 0, sight_age = 0;
+  Byte doubtful = 0;   ///< the owner of an attempt of this call that was never answered
+  Byte to_delete = 0;  ///< the owner that is to be cleaned up
+  Byte attempt_beat = 0;
+  Message message[kMaxMessages];
+};
+
+struct World {
+  Byte second = 0;                ///< the primary is the one whose clock is ahead
+  Byte since_failover = kOldest;  ///< the oldest if there was none
+  Byte dirty = 0;                 ///< the last write is not yet a majority's
+  Byte stale_runs = 0;
+  Byte top_token = 0, top_order = 0;  ///< the latest grant that was heard of: what the resource saw
+  /// Beside a stale primary: the last grant's time by each primary's own count. What a successor
+  /// has not seen, it numbers anew.
+  Byte clock = 0, committed_clock = 0, stale_clock = 0;
+  Byte violation = 0;
+  Document document, committed, stale;
+  Client client[kMaxClients];
+};
+
+using State = PackedState<4>;
+
+[[nodiscard]] State pack(const World& world, const Scope& scope);
+[[nodiscard]] World unpack(const State& state, const Scope& scope);
+
+/// States that differ in nothing that matters are made one, the clients' names kept.
+[[nodiscard]] World tidied(World world, const Scope& scope);
+/// And the clients put in order.
+[[nodiscard]] World canonical(const World& world, const Scope& scope);
+/// Whether the world is this state, whatever its clients are called. Sorting leaves ties.
+[[nodiscard]] bool is_the_same(const World& world, const State& state, const Scope& scope);
+
+/// Each grant's token is its place among the writes, so that one number says both. Beside a stale
+/// primary it is the count of the primary that wrote it.
+[[nodiscard]] bool tokens_are_orders(const Scope& scope);
+
+/// One tick later.
+void age(World& world, const Scope& scope);
+
+/// The generation that nothing of this client's uses; 0 when all are in use.
+[[nodiscard]] Byte fresh_owner(const World& world, int client);
+
+/// Whether this client is the .NET package's.
+[[nodiscard]] inline bool is_package(const Scope& scope, int client) {
+  return scope.dotnet && client == scope.clients - 1;
+}
+
+/// The rules of one client: the .NET package's for the last one, where the scope has it.
+[[nodiscard]] const Rules& rules_for(const Scope& scope, int client);
+
+}  // namespace lock_world
+}  // namespace leasehold::model
