@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/spin.hpp"
+
 namespace leasehold::bench {
 namespace {
 
@@ -24,6 +26,11 @@ TEST(SmallProtocol, HasExactlyTheKnownStatesAndTransitions) {
   EXPECT_EQ(four.states, 5'580'648u);
   EXPECT_EQ(four.transitions, 44'591'999u);
   EXPECT_EQ(four.depth, 28u);
+}
+
+TEST(SmallProtocol, SpinCountsTheSameStates) {
+  EXPECT_EQ(run_spin(LEASEHOLD_SPIN_THREE).states, 8'577'910u);
+  EXPECT_EQ(run_spin(LEASEHOLD_SPIN_FOUR).states, 5'580'648u);
 }
 
 TEST(SmallProtocol, PlantedErrorsGiveShortestCounterexamples) {

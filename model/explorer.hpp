@@ -1,12 +1,18 @@
 #pragma once
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "model/checkers.hpp"
@@ -48,12 +54,37 @@ struct ExploreOptions {
   std::function<void(const Exploration&)> progress;  ///< told likewise; may be empty
 };
 
+/// An array in huge pages where the system has them: it is read at random, and most of that time is
+/// spent on finding pages.
+template <typename T>
+class HugeArray {
+ public:
+  explicit HugeArray(std::size_t size)
+      : memory_(static_cast<T*>(std::aligned_alloc(kPage, bytes_for(size)))) {
+    if (memory_ == nullptr) throw std::bad_alloc();
+    madvise(memory_.get(), bytes_for(size), MADV_HUGEPAGE);
+  }
+  T& operator[](std::size_t i) { return memory_.get()[i]; }
+  const T& operator[](std::size_t i) const { return memory_.get()[i]; }
+
+ private:
+  static_assert(std::is_trivially_copyable_v<T>);
+  static constexpr std::size_t kPage = std::size_t{1} << 21;
+  static std::size_t bytes_for(std::size_t size) {
+    return (size * sizeof(T) + kPage - 1) / kPage * kPage;
+  }
+  struct Free {
+    void operator()(T* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<T, Free> memory_;
+};
+
 /// Memory that grows by whole chunks: no copying, no peak while it grows.
 template <typename T>
 class Chunked {
  public:
   void push_back(const T& value) {
-    if ((size_ & kMask) == 0) chunks_.push_back(std::make_unique_for_overwrite<T[]>(kMask + 1));
+    if ((size_ & kMask) == 0) chunks_.emplace_back(kMask + 1);
     chunks_.back()[size_ & kMask] = value;
     ++size_;
   }
@@ -62,9 +93,9 @@ class Chunked {
   [[nodiscard]] std::uint64_t bytes() const { return chunks_.size() * (kMask + 1) * sizeof(T); }
 
  private:
-  static constexpr int kShift = 18;
+  static constexpr int kShift = 19;
   static constexpr std::uint64_t kMask = (1u << kShift) - 1;
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::vector<HugeArray<T>> chunks_;
   std::uint64_t size_ = 0;
 };
 
@@ -75,7 +106,9 @@ class Explorer {
   using Action = typename Model::Action;
 
   explicit Explorer(const Model& model, ExploreOptions options = {})
-      : model_(model), options_(std::move(options)), table_(kFirstTable, kEmpty) {}
+      : model_(model), options_(std::move(options)), table_(kFirstTable) {
+    empty_table();
+  }
 
   Exploration run() {
     model_.initial([this](const State& state) { insert(state, kEmpty); });
@@ -146,7 +179,7 @@ class Explorer {
   }
 
   [[nodiscard]] std::size_t slot(std::uint64_t h) const {
-    return static_cast<std::size_t>(h >> (64 - std::countr_zero(table_.size())));
+    return static_cast<std::size_t>(h >> (64 - std::countr_zero(table_size_)));
   }
 
   void insert(const State& state, Index parent) { insert(state, parent, hash(state)); }
@@ -155,7 +188,7 @@ class Explorer {
     std::size_t at = slot(h);
     while (table_[at] != kEmpty) {
       if (same(states_[table_[at]], state)) return;
-      at = (at + 1) & (table_.size() - 1);
+      at = (at + 1) & (table_size_ - 1);
     }
     const auto index = static_cast<Index>(states_.size());
     table_[at] = index;
@@ -168,17 +201,21 @@ class Explorer {
       out_.why = property;
       out_.story = story_to(index);
     }
-    if (states_.size() * 2 > table_.size()) grow();
+    if (states_.size() * 2 > table_size_) grow();
   }
 
+  void empty_table() { std::fill_n(&table_[0], table_size_, kEmpty); }
+
+  /// Slots are fetched some states ahead of their use.
   void grow() {
-    const std::size_t size = table_.size() * 2;
-    table_.clear();
-    table_.shrink_to_fit();
-    table_.assign(size, kEmpty);
+    table_size_ *= 2;
+    table_ = HugeArray<Index>(table_size_);
+    empty_table();
+    constexpr std::uint64_t kAhead = 32;
     for (std::uint64_t i = 0; i < states_.size(); ++i) {
+      if (i + kAhead < states_.size()) __builtin_prefetch(&table_[slot(hash(states_[i + kAhead]))]);
       std::size_t at = slot(hash(states_[i]));
-      while (table_[at] != kEmpty) at = (at + 1) & (table_.size() - 1);
+      while (table_[at] != kEmpty) at = (at + 1) & (table_size_ - 1);
       table_[at] = static_cast<Index>(i);
     }
   }
@@ -207,13 +244,14 @@ class Explorer {
 
   Exploration finish() {
     out_.states = states_.size();
-    out_.bytes = states_.bytes() + parents_.bytes() + table_.size() * sizeof(Index);
+    out_.bytes = states_.bytes() + parents_.bytes() + table_size_ * sizeof(Index);
     return std::move(out_);
   }
 
   const Model& model_;
   const ExploreOptions options_;
-  std::vector<Index> table_;  ///< open addressing, at most half full
+  std::size_t table_size_ = kFirstTable;
+  HugeArray<Index> table_;  ///< open addressing, at most half full
   Chunked<State> states_;
   Chunked<Index> parents_;
   std::vector<Candidate> candidates_;
