@@ -114,13 +114,19 @@ class Explorer {
     model_.initial([this](const State& state) { insert(state, kEmpty); });
     std::uint64_t level_end = states_.size();
     out_.depth = 1;
-    for (std::uint64_t i = 0; i < states_.size() && !broken_; ++i) {
+    std::uint64_t next_pulse = 0;
+    for (std::uint64_t i = 0; i < states_.size() && !broken_;) {
       if (i == level_end) {
         level_end = states_.size();
         ++out_.depth;
       }
-      if ((i & kPulse) == 0 && !go_on()) return finish();
-      expand(static_cast<Index>(i));
+      if (i >= next_pulse) {
+        next_pulse = i + kPulse;
+        if (!go_on()) return finish();
+      }
+      const std::uint64_t to = std::min(i + kBatch, level_end);
+      expand(i, to);
+      i = to;
     }
     if (!broken_) {
       out_.verdict = Verdict::holds;
@@ -133,7 +139,8 @@ class Explorer {
   using Index = std::uint32_t;
   static constexpr Index kEmpty = std::numeric_limits<Index>::max();
   static constexpr std::size_t kFirstTable = 1u << 16;
-  static constexpr std::uint64_t kPulse = (1u << 16) - 1;
+  static constexpr std::uint64_t kPulse = 1u << 16;
+  static constexpr std::uint64_t kBatch = 16;
 
   /// Without a call, which costs more than the comparison.
   static bool same(const State& a, const State& b) {
@@ -145,6 +152,7 @@ class Explorer {
   struct Candidate {
     State state;
     std::uint64_t hash;
+    Index parent;
   };
 
   static std::uint64_t hash(const State& state) {
@@ -157,16 +165,18 @@ class Explorer {
     return h * 0xC4CEB9FE1A85EC53u;
   }
 
-  /// The successors are gathered first, then their slots and the states there are fetched, so that
-  /// memory is waited for once and not once for each.
-  void expand(Index from) {
+  /// The successors of some states are gathered first, then their slots and the states there are
+  /// fetched, so that memory is waited for once and not once for each.
+  void expand(std::uint64_t from, std::uint64_t to) {
     candidates_.clear();
-    const State state = states_[from];
-    model_.successors(state, [this](const State& next, Action) {
-      const auto h = hash(next);
-      __builtin_prefetch(&table_[slot(h)]);
-      candidates_.push_back({next, h});
-    });
+    for (std::uint64_t i = from; i < to; ++i) {
+      const State state = states_[i];
+      model_.successors(state, [&](const State& next, Action) {
+        const auto h = hash(next);
+        __builtin_prefetch(&table_[slot(h)]);
+        candidates_.push_back({next, h, static_cast<Index>(i)});
+      });
+    }
     for (const auto& candidate : candidates_) {
       const Index there = table_[slot(candidate.hash)];
       if (there != kEmpty) __builtin_prefetch(&states_[there]);
@@ -174,7 +184,7 @@ class Explorer {
     out_.transitions += candidates_.size();
     for (const auto& candidate : candidates_) {
       if (broken_) return;
-      insert(candidate.state, from, candidate.hash);
+      insert(candidate.state, candidate.parent, candidate.hash);
     }
   }
 
