@@ -46,6 +46,34 @@ TEST(LabCommand, HelpIsThereForAll) {
   }
 }
 
+TEST(LabCommand, ExploreSaysWhatIsWrongWithAScope) {
+  expect_usage_error({"explore", "--lock", "etcd"}, "--lock is 'etcd'");
+  expect_usage_error({"explore", "--variant", "none-such"}, "--variant is 'none-such'");
+  expect_usage_error({"explore", "--lock", "insert-unique", "--variant", "no-margin"},
+                     "only leasehold has variants");
+  expect_usage_error({"explore", "--scope", "huge"}, "--scope is 'huge'");
+  expect_usage_error({"explore", "--faults", "loss,fire"}, "--faults has 'fire'");
+  expect_usage_error({"explore", "--guarantees", "G9"}, "--guarantees is 'G9'");
+  expect_usage_error({"explore", "--clients", "3", "--messages", "2"}, "at most 4 messages");
+  expect_usage_error({"explore", "--clients", "3", "--faults", "stale"}, "needs 2 clients");
+}
+
+TEST(LabCommand, ExploreShowsEachKnownFaultOfADocumentsLock) {
+  const auto ran = lab({"explore", "--lock", "document-level"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  for (const char* text : {"known fault: expiry by the clock of the client that asks",
+                           "known fault: a holder past its lease does not know it",
+                           "B's acquire is executed: \"won\"", "verdict: violated"}) {
+    EXPECT_NE(ran.out.find(text), std::string::npos) << text << " in " << ran.out;
+  }
+}
+
+TEST(LabCommand, ExploreGivesUpAtMaxStatesWithUnknown) {
+  const auto ran = lab({"explore", "--scope", "two-clients", "--max-states", "70000"});
+  EXPECT_EQ(ran.exit_code, 2) << ran.out;
+  EXPECT_NE(ran.out.find("unknown: more than 70000 states"), std::string::npos) << ran.out;
+}
+
 TEST(LabCommand, WithoutAMongodItSaysHowToGetOne) {
   const auto ran = run_program({"env", "LEASEHOLD_MONGOD=/nowhere/mongod", LEASEHOLD_LAB_PROGRAM,
                                 "verify", "--seconds", "4"});
