@@ -16,6 +16,8 @@ Finding check_leases(const Digest& d) {
       ++f.counts["takeovers"];
       const auto successor = writer_of(d, t.next_put);
       if (!successor || successor->command.reply == kNone) continue;
+      // What was never answered may have executed at any time after.
+      if (d.at(successor->command.reply).outcome != "done") continue;
       // The lease ran from the execution, which was not before the sending.
       const auto lease_end = d.at(holder->command.send).at_ns + shortest_lease(*holder->ask);
       const auto given = d.at(successor->command.reply).at_ns;

@@ -131,7 +131,7 @@ class Run {
     const fs::path folder = fs::path(options_.keep_folder) /
                             (std::to_string(options_.seed) + "-" + std::to_string(number));
     fs::create_directories(folder);
-    std::ofstream(folder / "plan.json") << to_json(plan) << '\n';
+    std::ofstream(folder / "plan.scn") << to_scn(plan);
     std::ofstream history_file(folder / "history.jsonl");
     model::write(history_file, history);
     std::ofstream verdict(folder / "verdict.txt");

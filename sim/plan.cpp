@@ -1,34 +1,158 @@
-#include <nlohmann/json.hpp>
+#include "sim/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <sstream>
 #include <stdexcept>
 
-#include "sim/plan_json.hpp"
-
 namespace leasehold::sim {
+namespace {
 
-NLOHMANN_JSON_SERIALIZE_ENUM(FaultPlan::Kind, {{FaultPlan::Kind::crash, "crash"},
-                                               {FaultPlan::Kind::pause, "pause"},
-                                               {FaultPlan::Kind::step_up, "step_up"}})
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FaultPlan, kind, at_ms, for_ms, pick)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, seed, lock, locks, clock_margin_ms, faulty_ms, processes,
-                                   faults)
+constexpr std::array<const char*, kFaultKinds> kNames{
+    "crash",         "pause",    "step-up",       "step-down",    "kill-member",   "stop-member",
+    "split-members", "cut-link", "slow-link",     "lost-replies", "late-requests", "waiting-inside",
+    "clock-jump",    "ttl-off",  "slow-majority", "errors"};
 
-const char* to_string(FaultPlan::Kind kind) {
-  switch (kind) {
-    case FaultPlan::Kind::crash: return "crash";
-    case FaultPlan::Kind::pause: return "pause";
-    case FaultPlan::Kind::step_up: return "step_up";
+/// A line's fields, key=value each. Every one has to be used, and be a whole number.
+class Fields {
+ public:
+  explicit Fields(std::istream& line) {
+    for (std::string word; line >> word;) {
+      const auto equals = word.find('=');
+      if (equals == std::string::npos) throw std::runtime_error("'" + word + "' is not key=value");
+      values_[word.substr(0, equals)] = word.substr(equals + 1);
+    }
   }
-  return "?";
+  template <typename T>
+  void take(const std::string& key, T& value) {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return;
+    value = static_cast<T>(number(key, found->second));
+    values_.erase(found);
+  }
+  void done() const {
+    if (!values_.empty()) throw std::runtime_error("unknown key '" + values_.begin()->first + "'");
+  }
+  static std::int64_t number(const std::string& key, const std::string& text) {
+    std::size_t read = 0;
+    std::int64_t value = 0;
+    try {
+      value = std::stoll(text, &read);
+    } catch (const std::exception&) {
+      read = 0;
+    }
+    if (read == 0 || read != text.size()) {
+      throw std::runtime_error(key + " is '" + text + "': it must be a whole number");
+    }
+    return value;
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+ProcessPlan read_process(std::istream& line) {
+  ProcessPlan p;
+  Fields fields(line);
+  fields.take("expiry", p.expiry_ms);
+  fields.take("wait-min", p.wait_min_ms);
+  fields.take("wait-max", p.wait_max_ms);
+  fields.take("hold", p.hold_ms);
+  fields.take("long", p.long_hold_percent);
+  fields.take("single", p.single_attempt_percent);
+  fields.take("cancel", p.cancel_percent);
+  fields.take("patience", p.patience_ms);
+  fields.take("drift", p.drift_ppm);
+  fields.done();
+  return p;
 }
 
-std::string to_json(const Plan& plan) { return nlohmann::json(plan).dump(1); }
+FaultPlan read_fault(std::istream& line) {
+  FaultPlan f;
+  std::string name;
+  line >> name;
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) throw std::runtime_error("unknown fault '" + name + "'");
+  f.kind = static_cast<FaultPlan::Kind>(found - kNames.begin());
+  Fields fields(line);
+  fields.take("at", f.at_ms);
+  fields.take("for", f.for_ms);
+  fields.take("pick", f.pick);
+  fields.take("amount", f.amount);
+  fields.done();
+  return f;
+}
 
-Plan plan_from_json(const std::string& text) {
-  try {
-    return nlohmann::json::parse(text).get<Plan>();
-  } catch (const std::exception& error) {
-    throw std::runtime_error(std::string("plan: ") + error.what());
+void read_line(Plan& plan, const std::string& text) {
+  std::istringstream line(text);
+  std::string key, value;
+  line >> key;
+  if (key == "process") {
+    plan.processes.push_back(read_process(line));
+  } else if (key == "fault") {
+    plan.faults.push_back(read_fault(line));
+  } else {
+    line >> value;
+    if (key == "lock") {
+      plan.lock = value;
+    } else if (key == "seed") {
+      plan.seed = std::stoull(value);
+    } else if (key == "locks") {
+      plan.locks = static_cast<int>(Fields::number(key, value));
+    } else if (key == "clock-margin") {
+      plan.clock_margin_ms = Fields::number(key, value);
+    } else if (key == "faulty") {
+      plan.faulty_ms = Fields::number(key, value);
+    } else {
+      throw std::runtime_error("unknown word '" + key + "'");
+    }
+    if (line >> value) throw std::runtime_error("'" + value + "' is too much");
   }
+}
+
+}  // namespace
+
+const char* to_string(FaultPlan::Kind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::string to_scn(const Plan& plan) {
+  std::ostringstream out;
+  out << "# A run of the lock: workload and faults. Times in ms, drift in ppm.\n"
+      << "lock " << plan.lock << "\nseed " << plan.seed << "\nlocks " << plan.locks
+      << "\nclock-margin " << plan.clock_margin_ms << "\nfaulty " << plan.faulty_ms << '\n';
+  for (const auto& p : plan.processes) {
+    out << "process expiry=" << p.expiry_ms << " wait-min=" << p.wait_min_ms
+        << " wait-max=" << p.wait_max_ms << " hold=" << p.hold_ms << " long=" << p.long_hold_percent
+        << " single=" << p.single_attempt_percent << " cancel=" << p.cancel_percent
+        << " patience=" << p.patience_ms;
+    if (p.drift_ppm != 0) out << " drift=" << p.drift_ppm;
+    out << '\n';
+  }
+  for (const auto& f : plan.faults) {
+    out << "fault " << to_string(f.kind) << " at=" << f.at_ms;
+    if (f.for_ms != 0) out << " for=" << f.for_ms;
+    if (f.pick != 0) out << " pick=" << f.pick;
+    if (f.amount != 0) out << " amount=" << f.amount;
+    out << '\n';
+  }
+  return out.str();
+}
+
+Plan plan_from_scn(const std::string& text) {
+  Plan plan;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line.resize(std::min(line.find('#'), line.size()));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      read_line(plan, line);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("line " + std::to_string(number) + ": " + error.what());
+    }
+  }
+  return plan;
 }
 
 }  // namespace leasehold::sim

@@ -19,6 +19,7 @@ struct ProcessPlan {
   int single_attempt_percent = 10;   ///< acquires that try once
   int cancel_percent = 5;            ///< acquires cancelled while they wait
   std::int64_t patience_ms = 2'000;  ///< time-outs of the rest are drawn up to this
+  std::int64_t drift_ppm = 0;        ///< how much its clock runs fast; virtual world only
 
   bool operator==(const ProcessPlan&) const = default;
 };
@@ -29,14 +30,36 @@ struct FaultPlan {
     crash,    ///< SIGKILL of a process, of one that holds a lock if there is any; it starts again
     pause,    ///< SIGSTOP for `for_ms`, likewise
     step_up,  ///< another member becomes primary
+    // From here on: in the virtual world only, so far.
+    step_down,       ///< the primary leaves its office, with no successor ready
+    kill_member,     ///< SIGKILL of the primary (pick even) or a secondary, for `for_ms`
+    stop_member,     ///< SIGSTOP, likewise
+    split_members,   ///< a member reaches no other for `for_ms`
+    cut_link,        ///< a process reaches one member no more for `for_ms`
+    slow_link,       ///< its messages take `amount` ms longer for `for_ms`
+    lost_replies,    ///< its requests are executed, and nothing comes back, for `for_ms`
+    late_requests,   ///< each request arrives once its sender has waited `amount` ms, for `for_ms`
+    waiting_inside,  ///< commands wait `amount` ms in the server with the time of their start
+    clock_jump,      ///< a member's clock moves by `amount` ms, at most half the margin from true
+    ttl_off,         ///< no member runs the TTL monitor for `for_ms`
+    slow_majority,   ///< replication takes `amount` ms longer for `for_ms`
+    errors,          ///< the next `amount` commands get a transient error; pick odd: once executed
   };
   Kind kind = Kind::crash;
   std::int64_t at_ms = 0;
   std::int64_t for_ms = 0;
   std::int64_t pick = 0;  ///< which one, modulo how many there are
+  std::int64_t amount = 0;
 
   bool operator==(const FaultPlan&) const = default;
 };
+
+inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::errors) + 1;
+
+/// Whether the live world has this fault.
+[[nodiscard]] constexpr bool is_live(FaultPlan::Kind kind) {
+  return kind <= FaultPlan::Kind::step_up;
+}
 
 [[nodiscard]] const char* to_string(FaultPlan::Kind kind);
 
@@ -52,9 +75,10 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-[[nodiscard]] std::string to_json(const Plan& plan);
+/// As a `.scn` file: one line for each thing, `#` begins a comment. Reads back to the same plan.
+[[nodiscard]] std::string to_scn(const Plan& plan);
 
-/// Throws std::runtime_error that says what is wrong.
-[[nodiscard]] Plan plan_from_json(const std::string& text);
+/// Throws std::runtime_error that names the line and what is wrong with it.
+[[nodiscard]] Plan plan_from_scn(const std::string& text);
 
 }  // namespace leasehold::sim

@@ -60,7 +60,7 @@ RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {
       findings.at(1).counts.contains("takeovers") ? findings.at(1).counts.at("takeovers") : 0;
   RC_CLASSIFY(takeovers > 0, "takeovers");
   if (model::overall(findings) != Verdict::holds) std::printf("%s", explain(findings).c_str());
-  RC_LOG() << to_json(plan);
+  RC_LOG() << to_scn(plan);
   RC_ASSERT(model::overall(findings) == Verdict::holds);
 }
 
@@ -187,7 +187,7 @@ TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   EXPECT_TRUE(json["seed"].is_string());
   ASSERT_EQ(json["kept"].size(), 1u);
   const std::string kept = json["kept"][0];
-  for (const char* file : {"/plan.json", "/history.jsonl", "/verdict.txt"}) {
+  for (const char* file : {"/plan.scn", "/history.jsonl", "/verdict.txt"}) {
     EXPECT_TRUE(fs::exists(kept + file)) << file;
   }
   const auto again = run_program({LEASEHOLD_LAB_PROGRAM, "check", kept});

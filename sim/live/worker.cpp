@@ -14,7 +14,7 @@
 #include "mongo/mongo_transport.hpp"
 #include "runtime/os_entropy.hpp"
 #include "sim/live/canary.hpp"
-#include "sim/live/recorder.hpp"
+#include "sim/recorder.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/plan_json.hpp"
 

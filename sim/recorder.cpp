@@ -1,6 +1,6 @@
-#include "sim/live/recorder.hpp"
+#include "sim/recorder.hpp"
 
-namespace leasehold::sim::live {
+namespace leasehold::sim {
 namespace {
 
 using model::Event;
@@ -184,4 +184,4 @@ void Recorder::emit_wire_counts(core::LocalInstant now) {
   }
 }
 
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::sim

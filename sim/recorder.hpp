@@ -8,7 +8,7 @@
 #include "model/history.hpp"
 #include "runtime/driver.hpp"
 
-namespace leasehold::sim::live {
+namespace leasehold::sim {
 
 /// Writes down every step of a provider's core as events of a history.
 /// Thread safety: all calls from any thread.
@@ -68,4 +68,4 @@ class Recorder final : public runtime::Observer {
   std::map<std::string, std::int64_t> wire_;
 };
 
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::sim

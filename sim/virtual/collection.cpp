@@ -1,0 +1,280 @@
+#include "sim/virtual/collection.hpp"
+
+#include <algorithm>
+
+#include "sim/virtual/expression.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+/// A command's fields, each of which has to be known.
+class Fields {
+ public:
+  Fields(const Object& object, std::initializer_list<std::string_view> known) : object_(object) {
+    for (const auto& [key, value] : object.fields) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        throw Unsupported("field " + key);
+      }
+    }
+  }
+  [[nodiscard]] const Value& need(std::string_view key) const {
+    const Value* value = object_.find(key);
+    if (value == nullptr) throw Unsupported("a command without " + std::string(key));
+    return *value;
+  }
+  template <typename T>
+  [[nodiscard]] const T& need_as(std::string_view key) const {
+    const T* value = need(key).as<T>();
+    if (value == nullptr) throw Unsupported("another type of " + std::string(key));
+    return *value;
+  }
+  [[nodiscard]] bool truth(std::string_view key) const {
+    const Value* value = object_.find(key);
+    return value != nullptr && value->truth();
+  }
+
+ private:
+  const Object& object_;
+};
+
+/// ^literal\. and no other pattern: the beginning of a string.
+bool begins(const std::string& text, const std::string& pattern) {
+  if (pattern.empty() || pattern[0] != '^') throw Unsupported("regex " + pattern);
+  std::string prefix;
+  for (std::size_t i = 1; i < pattern.size(); ++i) {
+    const bool escaped = pattern[i] == '\\' && i + 1 < pattern.size();
+    if (escaped) ++i;
+    if (!escaped && std::string_view(".*+?()[]{}|$").find(pattern[i]) != std::string_view::npos) {
+      throw Unsupported("regex " + pattern);
+    }
+    prefix += pattern[i];
+  }
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+bool matches(const Object& query, const Object& document) {
+  for (const auto& [key, wanted] : query.fields) {
+    const Value* found = document.find(key);
+    if (const auto* regex = wanted.as<Regex>()) {
+      const auto* text = found == nullptr ? nullptr : found->as<std::string>();
+      if (text == nullptr || !begins(*text, regex->pattern)) return false;
+    } else if (wanted.is<Object>()) {
+      throw Unsupported("query operator for " + key);
+    } else if (found == nullptr || compare(*found, wanted) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The update pipeline: one stage, $replaceWith or $set.
+Object updated(const Array& pipeline, const Object& document, const Start& start) {
+  Object result = document;
+  for (const Value& stage : pipeline.items) {
+    const Object& fields = *stage.as<Object>();
+    const auto& [name, argument] = fields.fields.at(0);
+    const Object before = result;
+    const Scope scope{before, start.now, start.cluster_time};
+    if (name == "$replaceWith") {
+      const Value value = evaluate(argument, scope);
+      const auto* replaced = value.as<Object>();
+      if (replaced == nullptr) throw ServerError(40228, "$replaceWith: not a document");
+      result = *replaced;
+    } else if (name == "$set") {
+      for (const auto& [key, expression] : argument.as<Object>()->fields) {
+        Value value = evaluate(expression, scope);
+        if (!value.is<Missing>()) result.set(key, std::move(value));
+      }
+    } else {
+      throw Unsupported("stage " + name);
+    }
+  }
+  const Value* id = result.find("_id");
+  if (id == nullptr || *id != *document.find("_id")) {
+    throw ServerError(66, "the immutable field '_id' was changed");
+  }
+  return result;
+}
+
+void read_write_concern(Executed& out, const Fields& command) {
+  const Fields concern(command.need_as<Object>("writeConcern"), {"w", "wtimeout"});
+  if (concern.need("w") != Value(std::string("majority"))) throw Unsupported("w");
+  out.is_write = true;
+  out.wtimeout_ms = concern.need("wtimeout").integer();
+}
+
+Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
+  const Fields fields(
+      command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
+  if (!fields.truth("upsert") || !fields.truth("new")) throw Unsupported("no upsert, or not new");
+  const Fields query(fields.need_as<Object>("query"), {"_id"});
+  const auto& id = query.need_as<std::string>("_id");
+  Executed out;
+  read_write_concern(out, fields);
+  const Document before = collection.find(id);
+  Object seed;
+  seed.set("_id", id);
+  auto after = std::make_shared<const Object>(
+      updated(fields.need_as<Array>("update"), before ? *before : seed, start));
+  Object last;
+  last.set("n", std::int32_t{1});
+  last.set("updatedExisting", before != nullptr);
+  if (!before) last.set("upserted", id);
+  out.reply.set("lastErrorObject", last);
+  out.reply.set("value", *after);
+  out.reply.set("ok", 1.0);
+  if (!before || !(*before == *after)) out.changes.push_back({id, std::move(after)});
+  return out;
+}
+
+/// A failed statement in the reply's writeErrors.
+void add_write_error(Array& errors, std::size_t index, int code, const std::string& message) {
+  Object error;
+  error.set("index", static_cast<std::int32_t>(index));
+  error.set("code", std::int32_t{code});
+  error.set("errmsg", message);
+  errors.items.emplace_back(error);
+}
+
+/// The statement's document, if there is one that it matches.
+Document matched(const Object& query, const Collection& collection) {
+  const Value* id = query.find("_id");
+  if (id == nullptr || !id->is<std::string>()) throw Unsupported("a query without _id");
+  Document found = collection.find(*id->as<std::string>());
+  return found && matches(query, *found) ? found : nullptr;
+}
+
+Executed update(const Object& command, const Collection& collection, const Start& start) {
+  const Fields fields(command, {"update", "updates", "ordered", "writeConcern", "maxTimeMS"});
+  if (fields.truth("ordered")) throw Unsupported("ordered updates");
+  Executed out;
+  read_write_concern(out, fields);
+  Collection now;  // what this command has changed so far
+  std::int32_t n = 0, modified = 0;
+  Array errors;
+  const auto& statements = fields.need_as<Array>("updates").items;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const Fields statement(*statements[i].as<Object>(), {"q", "u"});
+    const auto& query = statement.need_as<Object>("q");
+    const bool changed_before = now.find(*query.find("_id")->as<std::string>()) != nullptr;
+    const Document before = matched(query, changed_before ? now : collection);
+    if (!before) continue;
+    try {
+      auto after =
+          std::make_shared<const Object>(updated(statement.need_as<Array>("u"), *before, start));
+      ++n;
+      if (*before == *after) continue;
+      ++modified;
+      out.changes.push_back({*query.find("_id")->as<std::string>(), after});
+      now.apply(out.changes.back());
+    } catch (const ServerError& error) {
+      add_write_error(errors, i, error.code, error.what());
+    }
+  }
+  out.reply.set("n", n);
+  out.reply.set("nModified", modified);
+  if (!errors.items.empty()) out.reply.set("writeErrors", errors);
+  out.reply.set("ok", 1.0);
+  return out;
+}
+
+Executed remove(const Object& command, const Collection& collection) {
+  const Fields fields(command, {"delete", "deletes", "writeConcern", "maxTimeMS"});
+  Executed out;
+  read_write_concern(out, fields);
+  const auto& statements = fields.need_as<Array>("deletes").items;
+  if (statements.size() != 1) throw Unsupported("several deletes");
+  const Fields statement(*statements[0].as<Object>(), {"q", "limit"});
+  const auto& query = statement.need_as<Object>("q");
+  const bool found = matched(query, collection) != nullptr;
+  if (found) out.changes.push_back({*query.find("_id")->as<std::string>(), nullptr});
+  out.reply.set("n", std::int32_t{found ? 1 : 0});
+  out.reply.set("ok", 1.0);
+  return out;
+}
+
+Executed find(const Object& command, const Collection& collection) {
+  const Fields fields(command,
+                      {"find", "filter", "projection", "batchSize", "singleBatch", "maxTimeMS"});
+  const Fields filter(fields.need_as<Object>("filter"), {"_id"});
+  const Fields in(filter.need_as<Object>("_id"), {"$in"});
+  std::vector<std::string> ids;
+  for (const Value& id : in.need_as<Array>("$in").items) ids.push_back(*id.as<std::string>());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  Array batch;
+  for (const auto& id : ids) {
+    const Document document = collection.find(id);
+    if (!document) continue;
+    Object shown;
+    for (const auto& [key, value] : document->fields) {
+      if (key == "_id" || fields.need_as<Object>("projection").find(key) != nullptr) {
+        shown.fields.emplace_back(key, value);
+      }
+    }
+    batch.items.emplace_back(shown);
+  }
+  Object cursor;
+  cursor.set("firstBatch", batch);
+  cursor.set("id", std::int64_t{0});
+  Executed out;
+  out.reply.set("cursor", cursor);
+  out.reply.set("ok", 1.0);
+  return out;
+}
+
+}  // namespace
+
+Document Collection::find(const std::string& id) const {
+  const auto found = documents_.find(id);
+  return found == documents_.end() ? nullptr : found->second;
+}
+
+void Collection::apply(const Change& change) {
+  if (change.after) {
+    documents_[change.id] = change.after;
+  } else {
+    documents_.erase(change.id);
+  }
+}
+
+Object error_reply(int code, const std::string& message) {
+  Object reply;
+  reply.set("ok", 0.0);
+  reply.set("errmsg", message);
+  reply.set("code", std::int32_t{code});
+  return reply;
+}
+
+Executed execute(const Object& command, const Collection& collection, const Start& start) {
+  const std::string& name = command.fields.at(0).first;
+  try {
+    if (name == "findAndModify") return find_and_modify(command, collection, start);
+    if (name == "update") return update(command, collection, start);
+    if (name == "delete") return remove(command, collection);
+    if (name == "find") return find(command, collection);
+    if (name == "createIndexes") {
+      Executed out;
+      out.ensures_index = true;
+      out.reply.set("ok", 1.0);
+      return out;
+    }
+  } catch (const ServerError& error) {
+    Executed out;
+    out.reply = error_reply(error.code, error.what());
+    return out;
+  }
+  throw Unsupported("command " + name);
+}
+
+std::vector<std::string> expired(const Collection& collection, Date now) {
+  std::vector<std::string> ids;
+  for (const auto& [id, document] : collection.documents()) {
+    const Value* value = document->find("expiresAt");
+    const Date* expires = value == nullptr ? nullptr : value->as<Date>();
+    if (expires != nullptr && expires->ms <= now.ms) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace leasehold::sim::virt

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/virtual/value.hpp"
+
+/// One collection of one member, and the commands of the lock on it: the very BSON that the adapter
+/// sends, executed as mongod does. Pure: a command yields a reply and changes; applying them is the
+/// member's.
+namespace leasehold::sim::virt {
+
+using Document = std::shared_ptr<const Object>;  ///< null: there is none
+
+struct Change {
+  std::string id;
+  Document after;
+};
+
+class Collection {
+ public:
+  [[nodiscard]] Document find(const std::string& id) const;
+  void apply(const Change& change);
+  [[nodiscard]] const std::map<std::string, Document>& documents() const { return documents_; }
+
+ private:
+  std::map<std::string, Document> documents_;
+};
+
+/// What the member knows when the command starts.
+struct Start {
+  Date now;
+  Timestamp cluster_time;
+};
+
+struct Executed {
+  Object reply;  ///< without the times, and without what the write concern adds
+  std::vector<Change> changes;
+  bool is_write = false;         ///< it has a write concern: its reply waits for a majority
+  std::int64_t wtimeout_ms = 0;  ///< 0: for ever
+  bool ensures_index = false;
+};
+
+/// Throws Unsupported for a command, field or operator that is not known. What the server would
+/// answer with an error is a reply with ok: 0, or a write error.
+[[nodiscard]] Executed execute(const Object& command, const Collection& collection,
+                               const Start& start);
+
+/// {ok: 0, code, errmsg}.
+[[nodiscard]] Object error_reply(int code, const std::string& message);
+
+/// The documents that the TTL index on expiresAt gives free.
+[[nodiscard]] std::vector<std::string> expired(const Collection& collection, Date now);
+
+}  // namespace leasehold::sim::virt

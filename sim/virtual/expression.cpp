@@ -1,0 +1,292 @@
+#include "sim/virtual/expression.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+namespace leasehold::sim::virt {
+namespace {
+
+using Arguments = std::vector<Value>;
+
+constexpr int kTypeMismatch = 14;
+
+/// One argument, in an array of one or without it.
+const Value& only(const Value& argument) {
+  const auto* array = argument.as<Array>();
+  if (array == nullptr) return argument;
+  if (array->items.size() != 1) throw Unsupported("an operator of one argument with several");
+  return array->items[0];
+}
+
+Arguments each(const Value& argument, const Scope& scope) {
+  Arguments values;
+  if (const auto* array = argument.as<Array>()) {
+    values.reserve(array->items.size());
+    for (const Value& item : array->items) values.push_back(evaluate(item, scope));
+  } else {
+    values.push_back(evaluate(argument, scope));
+  }
+  return values;
+}
+
+Arguments two(const Value& argument, const Scope& scope) {
+  auto values = each(argument, scope);
+  if (values.size() != 2) throw Unsupported("an operator of two arguments with other than two");
+  return values;
+}
+
+bool is_nothing(const Value& v) { return v.is<Missing>() || v.is<Null>(); }
+
+Value of_long(std::int64_t result, bool small) {
+  const bool fits = result >= std::numeric_limits<std::int32_t>::min() &&
+                    result <= std::numeric_limits<std::int32_t>::max();
+  if (small && fits) return static_cast<std::int32_t>(result);
+  return result;
+}
+
+/// Sums, differences and products of whole numbers, and dates moved by ms. An overflow becomes a
+/// double, as in the server.
+Value add(const Arguments& values) {
+  bool small = true, is_date = false;
+  std::int64_t sum = 0;
+  double real = 0;
+  bool overflow = false;
+  for (const Value& v : values) {
+    if (is_nothing(v)) return Null{};
+    std::int64_t part = 0;
+    if (const auto* date = v.as<Date>()) {
+      if (is_date) throw ServerError(16612, "only one date allowed in an $add expression");
+      is_date = true;
+      part = date->ms;
+    } else if (v.is<std::int32_t>() || v.is<std::int64_t>()) {
+      small = small && v.is<std::int32_t>();
+      part = v.integer();
+    } else if (v.is<double>()) {
+      throw Unsupported("$add of doubles");
+    } else {
+      throw ServerError(kTypeMismatch, "$add only supports numeric or date types");
+    }
+    overflow |= __builtin_add_overflow(sum, part, &sum);
+    real += static_cast<double>(part);
+  }
+  if (is_date) {
+    if (overflow) throw ServerError(15, "date overflow in $add");
+    return Date{sum};
+  }
+  if (overflow) return real;
+  return of_long(sum, small);
+}
+
+Value subtract(const Arguments& v) {
+  if (is_nothing(v[0]) || is_nothing(v[1])) return Null{};
+  if (!v[0].is_number() || !v[1].is_number() || v[0].is<double>() || v[1].is<double>()) {
+    throw Unsupported("$subtract of other than whole numbers");
+  }
+  std::int64_t result = 0;
+  if (__builtin_sub_overflow(v[0].integer(), v[1].integer(), &result)) {
+    throw Unsupported("overflow in $subtract");
+  }
+  return of_long(result, v[0].is<std::int32_t>() && v[1].is<std::int32_t>());
+}
+
+Value multiply(const Arguments& v) {
+  if (is_nothing(v[0]) || is_nothing(v[1])) return Null{};
+  if (!v[0].is_number() || !v[1].is_number() || v[0].is<double>() || v[1].is<double>()) {
+    throw Unsupported("$multiply of other than whole numbers");
+  }
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(v[0].integer(), v[1].integer(), &result)) {
+    throw Unsupported("overflow in $multiply");
+  }
+  return of_long(result, v[0].is<std::int32_t>() && v[1].is<std::int32_t>());
+}
+
+Value greatest(const Arguments& values) {
+  const Value* best = nullptr;
+  for (const Value& v : values) {
+    if (is_nothing(v)) continue;
+    if (best == nullptr || compare(v, *best) > 0) best = &v;
+  }
+  return best == nullptr ? Value(Null{}) : *best;
+}
+
+Value index_of_bytes(const Arguments& v) {
+  if (is_nothing(v[0])) return Null{};
+  if (!v[0].is<std::string>()) {
+    throw ServerError(40091, "$indexOfBytes requires a string as the first argument");
+  }
+  if (!v[1].is<std::string>()) {
+    throw ServerError(40092, "$indexOfBytes requires a string as the second argument");
+  }
+  const auto at = v[0].as<std::string>()->find(*v[1].as<std::string>());
+  return at == std::string::npos ? std::int32_t{-1} : static_cast<std::int32_t>(at);
+}
+
+const Value& field_of(const Value& argument, std::string_view key) {
+  const auto* object = argument.as<Object>();
+  const Value* found = object == nullptr ? nullptr : object->find(key);
+  if (found == nullptr) throw Unsupported("an operator without its field " + std::string(key));
+  return *found;
+}
+
+Value convert_to_long(const Value& argument, const Scope& scope) {
+  if (field_of(argument, "to") != Value(std::string("long"))) {
+    throw Unsupported("$convert to other than long");
+  }
+  const Value input = evaluate(field_of(argument, "input"), scope);
+  if (is_nothing(input)) return evaluate(field_of(argument, "onNull"), scope);
+  if (input.is<std::int32_t>() || input.is<std::int64_t>()) return input.integer();
+  if (const auto* flag = input.as<bool>()) return std::int64_t{*flag ? 1 : 0};
+  if (const auto* date = input.as<Date>()) return date->ms;
+  if (const auto* real = input.as<double>()) {
+    constexpr double kLimit = 9223372036854775808.0;
+    if (*real >= -kLimit && *real < kLimit) return static_cast<std::int64_t>(*real);
+  } else if (const auto* text = input.as<std::string>()) {
+    std::int64_t number = 0;
+    const char* begin = text->data() + (text->size() > 1 && (*text)[0] == '+' ? 1 : 0);
+    const char* end = text->data() + text->size();
+    const auto parsed = std::from_chars(begin, end, number);
+    if (parsed.ec == std::errc() && parsed.ptr == end && begin != end) return number;
+  }
+  return evaluate(field_of(argument, "onError"), scope);
+}
+
+Value let(const Value& argument, const Scope& scope) {
+  Scope inner = scope;
+  for (const auto& [name, value] : field_of(argument, "vars").as<Object>()->fields) {
+    inner.variables[name] = evaluate(value, scope);
+  }
+  return evaluate(field_of(argument, "in"), inner);
+}
+
+Value choose(const Value& argument, const Scope& scope) {
+  for (const Value& branch : field_of(argument, "branches").as<Array>()->items) {
+    if (evaluate(field_of(branch, "case"), scope).truth()) {
+      return evaluate(field_of(branch, "then"), scope);
+    }
+  }
+  return evaluate(field_of(argument, "default"), scope);
+}
+
+Value cond(const Value& argument, const Scope& scope) {
+  const auto* array = argument.as<Array>();
+  if (array == nullptr || array->items.size() != 3) throw Unsupported("$cond of another form");
+  const bool yes = evaluate(array->items[0], scope).truth();
+  return evaluate(array->items[yes ? 1 : 2], scope);
+}
+
+Timestamp timestamp(const Value& argument, const Scope& scope) {
+  const Value v = evaluate(only(argument), scope);
+  const auto* time = v.as<Timestamp>();
+  if (time == nullptr) throw ServerError(5687301, "argument must be a timestamp");
+  return *time;
+}
+
+template <typename Test>
+Value comparison(const Value& argument, const Scope& scope, Test test) {
+  const auto v = two(argument, scope);
+  return test(compare(v[0], v[1]));
+}
+
+using Operator = Value (*)(const Value&, const Scope&);
+
+const std::unordered_map<std::string, Operator>& operators() {
+  using V = const Value&;
+  using S = const Scope&;
+  static const std::unordered_map<std::string, Operator> all{
+      {"$literal", [](V v, S) { return v; }},
+      {"$eq", [](V v, S s) { return comparison(v, s, [](int c) { return c == 0; }); }},
+      {"$ne", [](V v, S s) { return comparison(v, s, [](int c) { return c != 0; }); }},
+      {"$gt", [](V v, S s) { return comparison(v, s, [](int c) { return c > 0; }); }},
+      {"$gte", [](V v, S s) { return comparison(v, s, [](int c) { return c >= 0; }); }},
+      {"$lt", [](V v, S s) { return comparison(v, s, [](int c) { return c < 0; }); }},
+      {"$lte", [](V v, S s) { return comparison(v, s, [](int c) { return c <= 0; }); }},
+      {"$and",
+       [](V v, S s) -> Value {
+         for (const Value& item : v.as<Array>()->items) {
+           if (!evaluate(item, s).truth()) return false;
+         }
+         return true;
+       }},
+      {"$or",
+       [](V v, S s) -> Value {
+         for (const Value& item : v.as<Array>()->items) {
+           if (evaluate(item, s).truth()) return true;
+         }
+         return false;
+       }},
+      {"$cond", cond},
+      {"$switch", choose},
+      {"$let", let},
+      {"$convert", convert_to_long},
+      {"$type", [](V v, S s) -> Value { return std::string(evaluate(only(v), s).type_name()); }},
+      {"$add", [](V v, S s) { return add(each(v, s)); }},
+      {"$subtract", [](V v, S s) { return subtract(two(v, s)); }},
+      {"$multiply", [](V v, S s) { return multiply(two(v, s)); }},
+      {"$max", [](V v, S s) { return greatest(each(v, s)); }},
+      {"$indexOfBytes", [](V v, S s) { return index_of_bytes(two(v, s)); }},
+      {"$tsSecond", [](V v, S s) -> Value { return std::int64_t{timestamp(v, s).seconds}; }},
+      {"$tsIncrement", [](V v, S s) -> Value { return std::int64_t{timestamp(v, s).increment}; }},
+  };
+  return all;
+}
+
+Value path(std::string_view text, const Scope& scope) {
+  if (text == "$$ROOT") return scope.root;
+  if (text == "$$NOW") return scope.now;
+  if (text == "$$CLUSTER_TIME") return scope.cluster_time;
+  if (text.substr(0, 2) == "$$") {
+    const auto found = scope.variables.find(text.substr(2));
+    if (found == scope.variables.end()) throw Unsupported("variable " + std::string(text));
+    return found->second;
+  }
+  if (text.find('.') != std::string_view::npos) throw Unsupported("a path inside a document");
+  const Value* field = scope.root.find(text.substr(1));
+  return field == nullptr ? Value(Missing{}) : *field;
+}
+
+}  // namespace
+
+Value evaluate(const Value& expression, const Scope& scope) {
+  if (const auto* text = expression.as<std::string>()) {
+    if (text->size() > 1 && (*text)[0] == '$') return path(*text, scope);
+    return expression;
+  }
+  if (const auto* array = expression.as<Array>()) {
+    Array out;
+    for (const Value& item : array->items) {
+      Value v = evaluate(item, scope);
+      out.items.push_back(v.is<Missing>() ? Value(Null{}) : std::move(v));
+    }
+    return out;
+  }
+  const auto* object = expression.as<Object>();
+  if (object == nullptr) return expression;
+  if (!object->fields.empty() && object->fields[0].first[0] == '$') {
+    const auto& [name, argument] = object->fields[0];
+    const auto known = operators().find(name);
+    if (known == operators().end()) throw Unsupported("operator " + name);
+    return known->second(argument, scope);
+  }
+  Object out;
+  for (const auto& [key, value] : object->fields) {
+    Value v = evaluate(value, scope);
+    if (!v.is<Missing>()) out.fields.emplace_back(key, std::move(v));
+  }
+  return out;
+}
+
+const std::vector<std::string>& known_operators() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& [name, run] : operators()) all.push_back(name);
+    std::sort(all.begin(), all.end());
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace leasehold::sim::virt

@@ -1,0 +1,332 @@
+#include "sim/virtual/process.hpp"
+
+#include "mongo/commands.hpp"
+#include "mongo/replies.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kCollection = "distributed.locks";
+constexpr std::int64_t kSelection = 2'000 * kMs;  ///< server selection gives up after this
+constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that often
+constexpr std::int64_t kHealedPatience_ms = 60'000;
+constexpr int kHealedAcquires = 2;
+constexpr std::int64_t kWriteTimeout = 3'000 * kMs;
+
+/// A planted error, made where the adapter's bytes pass: the owner check is taken out.
+Object spoilt(Object command, Spoil spoil) {
+  const auto without_owner = [&](const char* list) {
+    Array statements = *command.find(list)->as<Array>();
+    for (Value& item : statements.items) {
+      Object statement = *item.as<Object>();
+      Object query;
+      query.set("_id", *statement.find("q")->as<Object>()->find("_id"));
+      statement.set("q", query);
+      item = statement;
+    }
+    command.set(list, statements);
+  };
+  const std::string& name = command.fields[0].first;
+  if (spoil == Spoil::deletes_without_owner && name == "delete") without_owner("deletes");
+  if (spoil == Spoil::extends_without_owner && name == "update") without_owner("updates");
+  return command;
+}
+
+}  // namespace
+
+Process::Process(World world, std::string name, const ProcessPlan& plan, bool grave)
+    : world_(std::move(world)),
+      name_(std::move(name)),
+      plan_(plan),
+      grave_(grave),
+      random_(world_.random.draw()),
+      recorder_(name_,
+                [this](const model::Event& event) {
+                  model::Event e = event;  // the harness's clock, not the process's own
+                  e.at_ns = world_.queue.now();
+                  if (e.sent_ns > 0) e.sent_ns = true_time(e.sent_ns);
+                  if (e.until_ns > 0) e.until_ns = true_time(e.until_ns);
+                  world_.emit(e);
+                }),
+      core_(name_) {
+  options_.expiry = milliseconds(plan_.expiry_ms);
+  options_.clock_margin = milliseconds(world_.plan.clock_margin_ms);
+  options_.waiting =
+      uniform_waiting(milliseconds(plan_.wait_min_ms), milliseconds(plan_.wait_max_ms));
+}
+
+std::int64_t Process::local_time(std::int64_t true_ns) const {
+  return true_ns + true_ns / kGrain * plan_.drift_ppm / (1'000'000 / kGrain);
+}
+
+core::LocalInstant Process::local_now() const {
+  return core::LocalInstant(core::Duration(local_time(world_.queue.now())));
+}
+
+/// The latest time that this clock does not show later. All that happens, happens on the grain, so
+/// it finds the very time back that a reading was made at.
+std::int64_t Process::true_time(std::int64_t local_ns) const {
+  const auto estimate = static_cast<std::int64_t>(static_cast<__int128>(local_ns) * 1'000'000 /
+                                                  (1'000'000 + plan_.drift_ppm));
+  std::int64_t time = (estimate / kGrain + 2) * kGrain;
+  while (local_time(time) > local_ns) time -= kGrain;
+  return time;
+}
+
+void Process::later(std::int64_t span_ns, std::function<void()> run) {
+  world_.queue.after(span_ns, [this, run = std::move(run)] { when_running(run); });
+}
+
+void Process::when_running(std::function<void()> run) {
+  if (crashed_) return;
+  if (paused_) {
+    held_back_.push_back(std::move(run));
+  } else {
+    run();
+  }
+}
+
+void Process::start() {
+  model::Event e;
+  e.at_ns = world_.queue.now();
+  e.kind = model::Kind::start;
+  e.process = name_;
+  world_.emit(e);
+  rest(20);
+}
+
+void Process::crash() { crashed_ = true; }
+void Process::pause() { paused_ = true; }
+
+void Process::resume() {
+  paused_ = false;
+  auto held_back = std::move(held_back_);
+  held_back_.clear();
+  for (const auto& run : held_back) when_running(run);
+}
+
+void Process::heal() {
+  healed_ = true;
+  link = {};
+  recorder_.set_phase("healed");
+  if (grave_ && holding_) release();
+}
+
+void Process::give(const core::Event& event) {
+  core::Effects effects;
+  core_.next(event, local_now(), random_, effects);
+  recorder_.step(event, effects, local_now());
+  for (const auto& effect : effects) carry_out(effect);
+}
+
+void Process::carry_out(const core::Effect& effect) {
+  if (const auto* sending = std::get_if<core::Send>(&effect)) {
+    under_way_[sending->command.id] = true;
+    send(sending->command, 0);
+  } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
+    under_way_.erase(abandon->command);
+    known_primary_ = -1;  // the connection is cut; whoever is there now is asked for
+  } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
+    const auto at = true_time(timer->at.time_since_epoch().count()) + kGrain;
+    world_.queue.at(at, [this, fired = timer->timer] {
+      when_running([this, fired] { give(core::TimerFired{fired}); });
+    });
+  } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
+    holding_ = Holding{granted->session, asked_name_, core::to_hex(granted->owner), granted->token};
+    later(kGrain, [this, session = granted->session] { work(session); });
+  } else if (std::get_if<core::Ended>(&effect) != nullptr ||
+             std::get_if<core::Released>(&effect) != nullptr) {
+    go_on();
+  }
+}
+
+std::array<bool, ReplicaSet::kMembers> Process::reachable() const {
+  std::array<bool, ReplicaSet::kMembers> members{};
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = !link.cut[i];
+  return members;
+}
+
+std::int64_t Process::latency() {
+  if (link.slower_ms > 0) ++world_.bitten["slow-link"];
+  return random_.between(50, 400) * kGrain + link.slower_ms * kMs;
+}
+
+/// As the driver does it: to the primary that it knows of, else it looks for one for a while.
+void Process::send(const core::Command& command, int tries) {
+  if (!under_way_.contains(command.id)) return;
+  if (known_primary_ < 0) {
+    known_primary_ = world_.servers.primary_for(reachable());
+    if (known_primary_ < 0) {
+      if (tries * kLookAgain >= kSelection)
+        return answered(command, ReplicaSet::Answer::refused, {});
+      return later(kLookAgain, [this, command, tries] { send(command, tries + 1); });
+    }
+  }
+  deliver(command, known_primary_);
+}
+
+void Process::deliver(const core::Command& command, int member) {
+  const auto bytes = mongo::build(command, kCollection);
+  const Object object = spoilt(to_object(*bytes.get()), world_.spoil);
+  recorder_.wire(object.fields[0].first);
+  if (link.cut[static_cast<std::size_t>(member)]) {
+    ++world_.bitten["cut-link"];
+    return;  // nobody hears it; the core's own timer ends the wait
+  }
+  std::int64_t way = latency();
+  if (link.late_ms > 0) {
+    ++world_.bitten["late-requests"];
+    way += link.late_ms * kMs;
+  }
+  std::int64_t inside = 0;
+  if (link.inside_ms > 0) {
+    ++world_.bitten["waiting-inside"];
+    inside = link.inside_ms * kMs;
+  }
+  world_.queue.after(way + inside, [this, command, object, member, inside] {
+    world_.servers.command(
+        member, object, inside,
+        [this, command, member](ReplicaSet::Answer answer, const Object& reply) {
+          if (link.replies_lost || link.cut[static_cast<std::size_t>(member)]) {
+            ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
+            return;
+          }
+          later(latency(), [this, command, answer, reply] { answered(command, answer, reply); });
+        });
+  });
+}
+
+/// Reads the reply with the adapter's own code.
+void Process::answered(const core::Command& command, ReplicaSet::Answer answer,
+                       const Object& reply) {
+  if (under_way_.erase(command.id) == 0) return;  // abandoned
+  core::Reply read;
+  if (answer == ReplicaSet::Answer::reply) {
+    constexpr int kNotWritablePrimary = 10107;
+    const Value* code = reply.find("code");
+    if (code != nullptr && code->integer() == kNotWritablePrimary) known_primary_ = -1;
+    if (reply.find("writeConcernError") != nullptr) known_primary_ = -1;
+    read = mongo::read_reply(command, *Bytes(reply).get());
+  } else {
+    known_primary_ = -1;
+    read.outcome = answer == ReplicaSet::Answer::refused ? core::Outcome::failed_before
+                                                         : core::Outcome::unknown;
+    read.message = "no connection";
+  }
+  give(core::ReplyArrived{command.id, std::move(read)});
+}
+
+/// A pause of the workload, which ends early when all is healed.
+void Process::rest(std::int64_t up_to_ms) {
+  const auto number = ++rests_;
+  later(random_.between(0, up_to_ms * 1'000) * 1'000, [this, number] {
+    if (number == rests_) cycle();
+  });
+}
+
+void Process::cycle() {
+  if (holding_ || done_) return;
+  if (grave_) {
+    if (!healed_) ask("grave-" + name_, 10'000, false);
+    if (healed_) finish();
+    return;
+  }
+  const auto name = "lock-" + std::to_string(random_.between(0, world_.plan.locks - 1));
+  if (healed_) {
+    if (healed_acquires_++ == kHealedAcquires) return finish();
+    ask(name, kHealedPatience_ms, false);
+  } else if (random_.chance(plan_.single_attempt_percent)) {
+    ask(name, std::nullopt, false);
+  } else {
+    ask(name, random_.between(50, plan_.patience_ms), random_.chance(plan_.cancel_percent));
+  }
+}
+
+void Process::ask(const std::string& lock, std::optional<std::int64_t> patience_ms, bool cancel) {
+  core::AcquireAsked asked{++last_session_, lock, options_, std::nullopt, !patience_ms.has_value()};
+  if (patience_ms) asked.give_up_at = local_now() + milliseconds(*patience_ms);
+  asked_name_ = lock;
+  give(asked);
+  if (!cancel) return;
+  later(random_.between(1, plan_.wait_max_ms) * kMs, [this, session = asked.session] {
+    if (!holding_ && session == last_session_) give(core::CancelAsked{session});
+  });
+}
+
+/// Writes at the start and at the end of a holding, without asking whether it still holds.
+void Process::work(core::SessionId session) {
+  if (!holding_ || holding_->session != session) return;
+  write_fenced();
+  if (grave_ && !healed_) return;  // holds until it is killed
+  std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
+  if (random_.chance(plan_.long_hold_percent) && !healed_) {
+    const auto cadence = options_.effective_cadence().count();
+    hold_us = random_.between(cadence, 3 * cadence) * 1'000;
+  }
+  later(hold_us * 1'000, [this, session] {
+    if (!holding_ || holding_->session != session) return;
+    write_fenced();
+    later(kMs, [this, session] {
+      if (holding_ && holding_->session == session) release();
+    });
+  });
+}
+
+void Process::release() {
+  const auto session = holding_->session;
+  holding_.reset();
+  give(core::ReleaseAsked{session});
+}
+
+void Process::go_on() {
+  if (healed_) return rest(5);
+  rest(std::max<std::int64_t>(plan_.hold_ms, 1));
+}
+
+void Process::write_fenced() {
+  const FencedWrite write{holding_->name, name_, holding_->owner, ++writes_,
+                          holding_->token.value()};
+  model::Event e;
+  e.kind = model::Kind::write;
+  e.process = name_;
+  e.session = static_cast<std::int64_t>(holding_->session);
+  e.command = write.number;
+  e.name = write.name;
+  e.token = write.token;
+  e.sent_ns = world_.queue.now();
+  const auto told = std::make_shared<bool>(false);
+  const auto tell = [this, e, told](const char* outcome) {
+    if (*told) return;
+    *told = true;
+    model::Event done = e;
+    done.at_ns = world_.queue.now();
+    done.outcome = outcome;
+    world_.emit(done);
+  };
+  later(kWriteTimeout, [tell] { tell("unknown"); });
+  const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
+  if (member < 0 || link.cut[static_cast<std::size_t>(member)]) return;
+  world_.queue.after(latency(), [this, write, member, tell] {
+    world_.servers.fenced_write(
+        member, write, [this, tell, member](ReplicaSet::Answer answer, const Object& reply) {
+          if (link.replies_lost || link.cut[static_cast<std::size_t>(member)]) return;
+          const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
+                             reply.find("writeConcernError") == nullptr;
+          const char* outcome = !clear                            ? "unknown"
+                                : reply.find("n")->integer() == 1 ? "accepted"
+                                                                  : "refused";
+          later(latency(), [tell, outcome] { tell(outcome); });
+        });
+  });
+}
+
+void Process::finish() {
+  // What it still has to clean up, it cleans up first, as a provider's destructor would.
+  done_ = core_.removals_left() == 0;
+  if (!done_) return later(10 * kMs, [this] { finish(); });
+  recorder_.emit_wire_counts(local_now());
+}
+
+}  // namespace leasehold::sim::virt

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/provider_core.hpp"
+#include "sim/plan.hpp"
+#include "sim/recorder.hpp"
+#include "sim/virtual/replica_set.hpp"
+
+namespace leasehold::sim::virt {
+
+/// What disturbs the way between one process and the members.
+struct LinkFaults {
+  std::array<bool, ReplicaSet::kMembers> cut{};
+  std::int64_t slower_ms = 0;
+  std::int64_t late_ms = 0;    ///< requests arrive that late
+  std::int64_t inside_ms = 0;  ///< commands wait inside the server that long
+  bool replies_lost = false;
+};
+
+/// How often a fault was felt: it counts only then.
+using Bitten = std::map<std::string, std::int64_t>;
+
+/// How a protocol is spoilt on purpose between core and server, so that a run can fail.
+enum class Spoil { none, deletes_without_owner, extends_without_owner, no_majority_wait };
+
+/// A simulated process: the production core, a workload, a clock that may drift, and the driver's
+/// part, which finds the primary and carries commands and replies as bytes.
+class Process {
+ public:
+  struct World {
+    EventQueue& queue;
+    ReplicaSet& servers;
+    Random& random;
+    std::function<void(const model::Event&)> emit;
+    Bitten& bitten;
+    const Plan& plan;
+    Spoil spoil;
+  };
+
+  Process(World world, std::string name, const ProcessPlan& plan, bool grave);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void start();
+  void crash();
+  void pause();
+  void resume();
+  /// Faults are over: two more acquires, and then it is done.
+  void heal();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
+  [[nodiscard]] bool done() const { return done_ || crashed_; }
+  [[nodiscard]] bool crashed() const { return crashed_; }
+  [[nodiscard]] bool paused() const { return paused_; }
+  [[nodiscard]] bool holds() const { return holding_.has_value(); }
+  [[nodiscard]] bool is_grave() const { return grave_; }
+
+  LinkFaults link;
+
+ private:
+  struct Holding {
+    core::SessionId session;
+    std::string name, owner;
+    FencingToken token;
+  };
+
+  [[nodiscard]] std::int64_t local_time(std::int64_t true_ns) const;
+  [[nodiscard]] core::LocalInstant local_now() const;
+  [[nodiscard]] std::int64_t true_time(std::int64_t local_ns) const;
+  void later(std::int64_t span_ns, std::function<void()> run);
+  void when_running(std::function<void()> run);
+  void give(const core::Event& event);
+  void carry_out(const core::Effect& effect);
+  void send(const core::Command& command, int tries);
+  void deliver(const core::Command& command, int member);
+  void answered(const core::Command& command, ReplicaSet::Answer answer, const Object& reply);
+  [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
+  [[nodiscard]] std::int64_t latency();
+
+  void rest(std::int64_t up_to_ms);
+  void cycle();
+  void ask(const std::string& lock, std::optional<std::int64_t> patience_ms, bool cancel);
+  void work(core::SessionId session);
+  void release();
+  void go_on();
+  void write_fenced();
+  void finish();
+
+  World world_;
+  const std::string name_;
+  const ProcessPlan plan_;
+  const bool grave_;
+  Random random_;
+  Recorder recorder_;
+  core::ProviderCore core_;
+  core::Effects effects_;
+  std::map<core::CommandId, bool> under_way_;  ///< true: its reply is wanted
+  int known_primary_ = 0;
+  core::SessionId last_session_ = 0;
+  std::string asked_name_;
+  std::optional<Holding> holding_;
+  LockOptions options_;
+  std::int64_t writes_ = 0;
+  std::uint64_t rests_ = 0;
+  int healed_acquires_ = 0;
+  bool healed_ = false, crashed_ = false, paused_ = false, done_ = false;
+  std::vector<std::function<void()>> held_back_;  ///< while it is paused
+};
+
+}  // namespace leasehold::sim::virt

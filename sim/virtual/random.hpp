@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/entropy.hpp"
+
+namespace leasehold::sim::virt {
+
+/// SplitMix64: all randomness of a virtual run comes from one of these. The same numbers on every
+/// machine, which the distributions of the standard library do not promise.
+class Random final : public core::Entropy {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t draw() override {
+    std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+  }
+
+  /// Both ends included.
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    if (high <= low) return low;
+    const auto span = static_cast<std::uint64_t>(high - low) + 1;
+    return low + static_cast<std::int64_t>(draw() % span);
+  }
+  bool chance(std::int64_t percent) { return between(1, 100) <= percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace leasehold::sim::virt

@@ -1,0 +1,201 @@
+#include "sim/virtual/value.hpp"
+
+#include <algorithm>
+#include <compare>
+
+namespace leasehold::sim::virt {
+namespace {
+
+/// Types as BSON orders them. Numbers are one.
+int rank(const Value& v) {
+  if (v.is<Missing>()) return 0;
+  if (v.is<Null>()) return 1;
+  if (v.is_number()) return 2;
+  if (v.is<std::string>()) return 3;
+  if (v.is<Object>()) return 4;
+  if (v.is<Array>()) return 5;
+  if (v.is<bool>()) return 6;
+  if (v.is<Date>()) return 7;
+  if (v.is<Timestamp>()) return 8;
+  return 9;
+}
+
+template <typename T>
+int order(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+double number(const Value& v) {
+  const auto* real = v.as<double>();
+  return real != nullptr ? *real : static_cast<double>(v.integer());
+}
+
+int compare_objects(const Object& a, const Object& b) {
+  const std::size_t common = std::min(a.fields.size(), b.fields.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    const auto& [key_a, value_a] = a.fields[i];
+    const auto& [key_b, value_b] = b.fields[i];
+    if (const int by_type = order(rank(value_a), rank(value_b)); by_type != 0) return by_type;
+    if (const int by_key = key_a.compare(key_b); by_key != 0) return by_key;
+    if (const int by_value = compare(value_a, value_b); by_value != 0) return by_value;
+  }
+  return order(a.fields.size(), b.fields.size());
+}
+
+Value read(const bson_iter_t& at) {
+  switch (bson_iter_type(&at)) {
+    case BSON_TYPE_NULL: return Null{};
+    case BSON_TYPE_BOOL: return bson_iter_bool(&at);
+    case BSON_TYPE_INT32: return bson_iter_int32(&at);
+    case BSON_TYPE_INT64: return bson_iter_int64(&at);
+    case BSON_TYPE_DOUBLE: return bson_iter_double(&at);
+    case BSON_TYPE_DATE_TIME: return Date{bson_iter_date_time(&at)};
+    case BSON_TYPE_REGEX: {
+      const char* options = nullptr;
+      std::string pattern = bson_iter_regex(&at, &options);
+      if (options != nullptr && *options != '\0') throw Unsupported("options of a regex");
+      return Regex{std::move(pattern)};
+    }
+    case BSON_TYPE_TIMESTAMP: {
+      Timestamp t;
+      bson_iter_timestamp(&at, &t.seconds, &t.increment);
+      return t;
+    }
+    case BSON_TYPE_UTF8: {
+      std::uint32_t length = 0;
+      const char* text = bson_iter_utf8(&at, &length);
+      return std::string(text, length);
+    }
+    case BSON_TYPE_DOCUMENT:
+    case BSON_TYPE_ARRAY: {
+      bson_iter_t child;
+      bson_iter_recurse(&at, &child);
+      Object object;
+      Array array;
+      const bool is_array = bson_iter_type(&at) == BSON_TYPE_ARRAY;
+      while (bson_iter_next(&child)) {
+        if (is_array) {
+          array.items.push_back(read(child));
+        } else {
+          object.fields.emplace_back(bson_iter_key(&child), read(child));
+        }
+      }
+      if (is_array) return array;
+      return object;
+    }
+    default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
+  }
+}
+
+}  // namespace
+
+const Value* Object::find(std::string_view key) const {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const auto& field) { return field.first == key; });
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+void Object::set(std::string_view key, Value value) {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const auto& field) { return field.first == key; });
+  if (found != fields.end()) {
+    found->second = std::move(value);
+  } else {
+    fields.emplace_back(key, std::move(value));
+  }
+}
+
+bool Object::operator==(const Object& other) const { return fields == other.fields; }
+bool Array::operator==(const Array& other) const { return items == other.items; }
+
+bool Value::is_number() const { return is<std::int32_t>() || is<std::int64_t>() || is<double>(); }
+
+std::int64_t Value::integer() const {
+  const auto* small = as<std::int32_t>();
+  return small != nullptr ? *small : std::get<std::int64_t>(any_);
+}
+
+bool Value::truth() const {
+  if (is<Missing>() || is<Null>()) return false;
+  if (const auto* flag = as<bool>()) return *flag;
+  return !is_number() || number(*this) != 0;
+}
+
+const char* Value::type_name() const {
+  constexpr const char* kNames[] = {"missing", "null", "bool",      "int",   "long",   "double",
+                                    "string",  "date", "timestamp", "regex", "object", "array"};
+  return kNames[any_.index()];
+}
+
+int compare(const Value& a, const Value& b) {
+  if (const int by_type = order(rank(a), rank(b)); by_type != 0) return by_type;
+  if (a.is_number()) {
+    if (a.is<double>() || b.is<double>()) return order(number(a), number(b));
+    return order(a.integer(), b.integer());
+  }
+  if (const auto* text = a.as<std::string>()) return order(*text, *b.as<std::string>());
+  if (const auto* flag = a.as<bool>()) return order(*flag, *b.as<bool>());
+  if (const auto* date = a.as<Date>()) return order(date->ms, b.as<Date>()->ms);
+  if (const auto* time = a.as<Timestamp>()) return order(*time, *b.as<Timestamp>());
+  if (const auto* object = a.as<Object>()) return compare_objects(*object, *b.as<Object>());
+  if (const auto* array = a.as<Array>()) {
+    const auto& x = array->items;
+    const auto& y = b.as<Array>()->items;
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      if (const int by_item = compare(x[i], y[i]); by_item != 0) return by_item;
+    }
+    return order(x.size(), y.size());
+  }
+  if (a.is<Regex>()) return order(a.as<Regex>()->pattern, b.as<Regex>()->pattern);
+  return 0;
+}
+
+Object to_object(const bson_t& bytes) {
+  Object object;
+  bson_iter_t at;
+  if (!bson_iter_init(&at, &bytes)) throw Unsupported("broken BSON");
+  while (bson_iter_next(&at)) object.fields.emplace_back(bson_iter_key(&at), read(at));
+  return object;
+}
+
+void append(bson_t& to, std::string_view key, const Value& value) {
+  const char* k = key.data();
+  const int n = static_cast<int>(key.size());
+  if (value.is<Null>()) {
+    bson_append_null(&to, k, n);
+  } else if (const auto* flag = value.as<bool>()) {
+    bson_append_bool(&to, k, n, *flag);
+  } else if (const auto* small = value.as<std::int32_t>()) {
+    bson_append_int32(&to, k, n, *small);
+  } else if (const auto* large = value.as<std::int64_t>()) {
+    bson_append_int64(&to, k, n, *large);
+  } else if (const auto* real = value.as<double>()) {
+    bson_append_double(&to, k, n, *real);
+  } else if (const auto* text = value.as<std::string>()) {
+    bson_append_utf8(&to, k, n, text->data(), static_cast<int>(text->size()));
+  } else if (const auto* date = value.as<Date>()) {
+    bson_append_date_time(&to, k, n, date->ms);
+  } else if (const auto* time = value.as<Timestamp>()) {
+    bson_append_timestamp(&to, k, n, time->seconds, time->increment);
+  } else if (const auto* regex = value.as<Regex>()) {
+    bson_append_regex(&to, k, n, regex->pattern.c_str(), "");
+  } else if (const auto* object = value.as<Object>()) {
+    bson_t child;
+    bson_append_document_begin(&to, k, n, &child);
+    for (const auto& [name, field] : object->fields) append(child, name, field);
+    bson_append_document_end(&to, &child);
+  } else if (const auto* array = value.as<Array>()) {
+    bson_t child;
+    bson_append_array_begin(&to, k, n, &child);
+    for (std::size_t i = 0; i < array->items.size(); ++i) {
+      append(child, std::to_string(i), array->items[i]);
+    }
+    bson_append_array_end(&to, &child);
+  }
+}
+
+Bytes::Bytes(const Object& object) : bytes_(bson_new()) {
+  for (const auto& [key, value] : object.fields) append(*bytes_, key, value);
+}
+
+}  // namespace leasehold::sim::virt
