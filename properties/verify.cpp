@@ -13,7 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using model::Finding;
-using model::Kind;
 using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -40,30 +39,6 @@ std::map<std::string, std::int64_t> interesting(const VerifyOptions& options, bo
     count = count * options.seconds * options.floor_percent / 6'000;
   }
   return floors;
-}
-
-void add(std::map<std::string, std::int64_t>& to, const std::map<std::string, std::int64_t>& from) {
-  for (const auto& [key, count] : from) to[key] += count;
-}
-
-void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
-  if (all.empty()) {
-    all = one;
-    return;
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Finding& a = all[i];
-    const Finding& b = one[i];
-    a.checked += b.checked;
-    a.violations += b.violations;
-    add(a.counts, b.counts);
-    const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
-                       (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
-    if (!worse) continue;
-    a.verdict = b.verdict;
-    a.why = b.why;
-    a.events = b.events;
-  }
 }
 
 class Run {
@@ -193,46 +168,9 @@ class Run {
 
 }  // namespace
 
-Judged judge(const model::History& history) {
-  Judged judged{model::judge(history, {}), {}};
-  auto [taken, finding] = sim::conform(history);
-  const bool whole = judged.findings.front().verdict == Verdict::holds;
-  if (!whole) {
-    finding.verdict = Verdict::unknown;
-    finding.why = "the history is not whole";
-  }
-  judged.findings.push_back(std::move(finding));
-  judged.arrows = std::move(taken);
-  return judged;
-}
-
 Verdict VerifyReport::verdict() const {
   const auto found = model::overall(findings);
   return found == Verdict::holds && (interrupted || findings.empty()) ? Verdict::unknown : found;
-}
-
-std::map<std::string, std::int64_t> totals_of(const model::History& history,
-                                              const std::vector<Finding>& findings) {
-  std::map<std::string, std::int64_t> totals{{"acquisitions", 0}, {"extensions", 0},
-                                             {"releases", 0},     {"fenced_writes", 0},
-                                             {"takeovers", 0},    {"stale_writes", 0}};
-  for (const auto& e : history) {
-    if (e.kind == Kind::granted) ++totals["acquisitions"];
-    if (e.kind == Kind::extended) ++totals["extensions"];
-    if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
-    if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
-    if (e.kind == Kind::lost) ++totals["losses"];
-    if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
-  }
-  for (const auto& f : findings) {
-    if (f.guarantee == "G1" && f.counts.contains("takeovers")) {
-      totals["takeovers"] += f.counts.at("takeovers");
-    }
-    for (const char* key : {"stale_writes", "stale_writes_refused", "bounded_takeovers"}) {
-      if (f.counts.contains(key)) totals[key] += f.counts.at(key);
-    }
-  }
-  return totals;
 }
 
 VerifyReport verify(

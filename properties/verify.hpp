@@ -5,8 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "model/checkers.hpp"
-#include "sim/conformance/conformance.hpp"
+#include "properties/judged.hpp"
 #include "sim/live/harness.hpp"
 
 namespace leasehold::properties {
@@ -44,22 +43,10 @@ struct VerifyReport {
   [[nodiscard]] model::Verdict verdict() const;
 };
 
-/// All that is judged of one run: the guarantees, and whether every step is an arrow of the
-/// diagrams.
-struct Judged {
-  std::vector<model::Finding> findings;
-  sim::ArrowCounts arrows;
-};
-[[nodiscard]] Judged judge(const model::History& history);
-
 /// `on_progress` is told the totals so far with the case's own added; `stop` ends the run early.
 [[nodiscard]] VerifyReport verify(
     const VerifyOptions& options,
     const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
     const std::function<bool()>& stop);
-
-/// The counts that a history alone tells, as in VerifyReport::totals.
-[[nodiscard]] std::map<std::string, std::int64_t> totals_of(
-    const model::History& history, const std::vector<model::Finding>& findings);
 
 }  // namespace leasehold::properties

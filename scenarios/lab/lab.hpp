@@ -37,6 +37,7 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
+int simulate(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
 int worker(const std::vector<std::string>& words);
 

@@ -69,25 +69,23 @@ bool matches(const Object& query, const Object& document) {
 
 /// The update pipeline: one stage, $replaceWith or $set.
 Object updated(const Array& pipeline, const Object& document, const Start& start) {
-  Object result = document;
-  for (const Value& stage : pipeline.items) {
-    const Object& fields = *stage.as<Object>();
-    const auto& [name, argument] = fields.fields.at(0);
-    const Object before = result;
-    const Scope scope{before, start.now, start.cluster_time};
-    if (name == "$replaceWith") {
-      const Value value = evaluate(argument, scope);
-      const auto* replaced = value.as<Object>();
-      if (replaced == nullptr) throw ServerError(40228, "$replaceWith: not a document");
-      result = *replaced;
-    } else if (name == "$set") {
-      for (const auto& [key, expression] : argument.as<Object>()->fields) {
-        Value value = evaluate(expression, scope);
-        if (!value.is<Missing>()) result.set(key, std::move(value));
-      }
-    } else {
-      throw Unsupported("stage " + name);
+  if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
+  const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
+  const Scope scope{document, start.now, start.cluster_time};
+  Object result;
+  if (name == "$replaceWith") {
+    const Value value = evaluate(argument, scope);
+    const auto* replaced = value.as<Object>();
+    if (replaced == nullptr) throw ServerError(40228, "$replaceWith: not a document");
+    result = *replaced;
+  } else if (name == "$set") {
+    result = document;
+    for (const auto& [key, expression] : argument.as<Object>()->fields) {
+      Value value = evaluate(expression, scope);
+      if (!value.is<Missing>()) result.set(key, std::move(value));
     }
+  } else {
+    throw Unsupported("stage " + name);
   }
   const Value* id = result.find("_id");
   if (id == nullptr || *id != *document.find("_id")) {

@@ -124,7 +124,7 @@ void Process::give(const core::Event& event) {
 void Process::carry_out(const core::Effect& effect) {
   if (const auto* sending = std::get_if<core::Send>(&effect)) {
     under_way_[sending->command.id] = true;
-    send(sending->command, 0);
+    send(std::make_shared<const core::Command>(sending->command), 0);
   } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
     under_way_.erase(abandon->command);
     known_primary_ = -1;  // the connection is cut; whoever is there now is asked for
@@ -154,23 +154,23 @@ std::int64_t Process::latency() {
 }
 
 /// As the driver does it: to the primary that it knows of, else it looks for one for a while.
-void Process::send(const core::Command& command, int tries) {
-  if (!under_way_.contains(command.id)) return;
+void Process::send(const Sent& command, int tries) {
+  if (!under_way_.contains(command->id)) return;
   if (known_primary_ < 0) {
     known_primary_ = world_.servers.primary_for(reachable());
     if (known_primary_ < 0) {
       if (tries * kLookAgain >= kSelection)
-        return answered(command, ReplicaSet::Answer::refused, {});
+        return answered(*command, ReplicaSet::Answer::refused, {});
       return later(kLookAgain, [this, command, tries] { send(command, tries + 1); });
     }
   }
   deliver(command, known_primary_);
 }
 
-void Process::deliver(const core::Command& command, int member) {
-  const auto bytes = mongo::build(command, kCollection);
-  const Object object = spoilt(to_object(*bytes.get()), world_.spoil);
-  recorder_.wire(object.fields[0].first);
+void Process::deliver(const Sent& command, int member) {
+  const auto bytes = mongo::build(*command, kCollection);
+  auto object = std::make_shared<const Object>(spoilt(to_object(*bytes.get()), world_.spoil));
+  recorder_.wire(object->fields[0].first);
   if (link.cut[static_cast<std::size_t>(member)]) {
     ++world_.bitten["cut-link"];
     return;  // nobody hears it; the core's own timer ends the wait
@@ -193,7 +193,7 @@ void Process::deliver(const core::Command& command, int member) {
             ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
             return;
           }
-          later(latency(), [this, command, answer, reply] { answered(command, answer, reply); });
+          later(latency(), [this, command, answer, reply] { answered(*command, answer, reply); });
         });
   });
 }

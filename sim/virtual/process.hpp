@@ -76,8 +76,9 @@ class Process {
   void when_running(std::function<void()> run);
   void give(const core::Event& event);
   void carry_out(const core::Effect& effect);
-  void send(const core::Command& command, int tries);
-  void deliver(const core::Command& command, int member);
+  using Sent = std::shared_ptr<const core::Command>;
+  void send(const Sent& command, int tries);
+  void deliver(const Sent& command, int member);
   void answered(const core::Command& command, ReplicaSet::Answer answer, const Object& reply);
   [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
   [[nodiscard]] std::int64_t latency();

@@ -35,7 +35,8 @@ ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settin
   for (auto& row : links_) row.fill(true);
   members_[0].is_primary = true;
   for (int m = 0; m < kMembers; ++m) {
-    queue_.after(random_.between(1, settings_.ttl_period_ns / kGrain) * kGrain, [this, m] { ttl_pass(m); });
+    queue_.after(random_.between(1, settings_.ttl_period_ns / kGrain) * kGrain,
+                 [this, m] { ttl_pass(m); });
   }
   queue_.after(settings_.heartbeat_ns, [this] { beat(); });
 }
@@ -71,7 +72,8 @@ void ReplicaSet::write(int member, Change change, std::shared_ptr<const FencedWr
   m.match[at(member)] = m.log.size();
 }
 
-void ReplicaSet::command(int member, const Object& command, std::int64_t waited_ns, Reply reply) {
+void ReplicaSet::command(int member, const std::shared_ptr<const Object>& command,
+                         std::int64_t waited_ns, Reply reply) {
   Member& m = members_[at(member)];
   if (!m.alive) return reply(Answer::refused, {});
   if (!m.running) {
@@ -90,7 +92,7 @@ void ReplicaSet::command(int member, const Object& command, std::int64_t waited_
     if (!failing_after_) return answer(m, error_reply(failing_code_, "injected"), reply);
   }
   const Start start{Date{clock_ms(member) - waited_ns / kMs}, m.logical};
-  Executed executed = execute(command, m.locks, start);
+  Executed executed = execute(*command, m.locks, start);
   if (executed.ensures_index) m.has_index = true;
   for (Change& change : executed.changes) write(member, std::move(change), nullptr);
   if (!executed.changes.empty()) replicate(member);

@@ -54,7 +54,8 @@ class ReplicaSet {
 
   /// A command arrives at a member. `started_ns` before now: it waited inside the server, with the
   /// clock as it was then.
-  void command(int member, const Object& command, std::int64_t waited_ns, Reply reply);
+  void command(int member, const std::shared_ptr<const Object>& command, std::int64_t waited_ns,
+               Reply reply);
   void fenced_write(int member, const FencedWrite& write, Reply reply);
 
   /// The member that a client would find to be primary: the one of the highest term among those

@@ -196,8 +196,10 @@ class World {
     switch (fault.kind) {
       case K::step_up:
         note(fault);
-        return servers_.step_up((std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) %
-                                ReplicaSet::kMembers);
+        servers_.step_up((std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) %
+                         ReplicaSet::kMembers);
+        if (servers_.primary() != primary) bite("step-up");
+        return;
       case K::step_down:
         note(fault);
         if (primary >= 0) ++out_.bitten["step-down"];

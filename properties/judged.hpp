@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/checkers.hpp"
+#include "sim/conformance/conformance.hpp"
+
+/// What is judged of a run, whichever world it ran in, and the sums over many runs.
+namespace leasehold::properties {
+
+/// The guarantees, and whether every step is an arrow of the diagrams.
+struct Judged {
+  std::vector<model::Finding> findings;
+  sim::ArrowCounts arrows;
+};
+[[nodiscard]] Judged judge(const model::History& history);
+
+using Totals = std::map<std::string, std::int64_t>;
+
+/// What a history alone tells: acquisitions, takeovers, extensions, ...
+[[nodiscard]] Totals totals_of(const model::History& history,
+                               const std::vector<model::Finding>& findings);
+
+void add(Totals& to, const Totals& from);
+
+/// Adds one run's findings to those of the runs before; the worst verdict stays, with its reason.
+void merge(std::vector<model::Finding>& all, const std::vector<model::Finding>& one);
+
+}  // namespace leasehold::properties

@@ -1,0 +1,144 @@
+#include "properties/simulate.hpp"
+
+#include <algorithm>
+
+namespace leasehold::properties {
+
+using sim::FaultPlan;
+using sim::Plan;
+using sim::ProcessPlan;
+
+namespace {
+
+constexpr std::int64_t kFewestAcquisitions = 20;
+
+/// Takes out whatever part of the list is not needed, in halves, then one by one.
+template <typename T>
+void shorten(Plan& plan, std::vector<T> Plan::*list, std::size_t keep,
+             const std::function<bool(const Plan&)>& fails) {
+  for (std::size_t chunk = std::max<std::size_t>((plan.*list).size() / 2, 1);;) {
+    bool shorter = false;
+    for (std::size_t from = 0; from < (plan.*list).size();) {
+      const std::size_t size = (plan.*list).size();
+      const std::size_t to = std::min(from + chunk, size);
+      if (size - (to - from) < keep) break;
+      Plan candidate = plan;
+      auto& entries = candidate.*list;
+      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(from),
+                    entries.begin() + static_cast<std::ptrdiff_t>(to));
+      if (fails(candidate)) {
+        plan = std::move(candidate);
+        shorter = true;
+      } else {
+        from = to;
+      }
+    }
+    if (chunk == 1 && !shorter) return;
+    if (!shorter || chunk > 1) chunk = std::max<std::size_t>(chunk / 2, 1);
+  }
+}
+
+/// Makes a number the given one, if the plan still fails then.
+template <typename Set>
+void try_change(Plan& plan, const std::function<bool(const Plan&)>& fails, Set set) {
+  Plan candidate = plan;
+  set(candidate);
+  if (!(candidate == plan) && fails(candidate)) plan = std::move(candidate);
+}
+
+}  // namespace
+
+Simulated simulate(const Plan& plan) {
+  Simulated one;
+  one.run = sim::virt::run(plan);
+  one.judged = judge(one.run.history);
+  return one;
+}
+
+void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& one, bool hashed) {
+  const auto of_run = totals_of(one.run.history, one.judged.findings);
+  const std::int64_t acquisitions = of_run.at("acquisitions");
+  fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
+  ++runs;
+  virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
+  events += one.run.events;
+  // Seeds are mixed in, so that the sum does not depend on the order of threads.
+  if (hashed) hash += sim::virt::hash(one.run.history) * (2 * seed + 1);
+  properties::add(totals, of_run);
+  properties::add(bitten, one.run.bitten);
+  std::set<std::string> kinds;
+  for (const FaultPlan& f : plan.faults) kinds.insert(to_string(f.kind));
+  for (const auto& kind : kinds) {
+    ++enabled[kind];
+    if (one.run.bitten.contains(kind)) ++bit[kind];
+  }
+  merge(findings, one.judged.findings);
+  sim::add(arrows, one.judged.arrows);
+  if (one.verdict() != model::Verdict::holds) failed.insert(seed);
+}
+
+void SimulateReport::add(const SimulateReport& other) {
+  if (other.runs == 0) return;
+  fewest_acquisitions = runs == 0 ? other.fewest_acquisitions
+                                  : std::min(fewest_acquisitions, other.fewest_acquisitions);
+  runs += other.runs;
+  virtual_s += other.virtual_s;
+  events += other.events;
+  hash += other.hash;
+  properties::add(totals, other.totals);
+  properties::add(bitten, other.bitten);
+  properties::add(enabled, other.enabled);
+  properties::add(bit, other.bit);
+  merge(findings, other.findings);
+  sim::add(arrows, other.arrows);
+  failed.insert(other.failed.begin(), other.failed.end());
+}
+
+std::string SimulateReport::shortfall() const {
+  if (runs == 0) return "nothing ran";
+  if (fewest_acquisitions < kFewestAcquisitions) {
+    return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
+           std::to_string(kFewestAcquisitions);
+  }
+  for (const auto& [kind, count] : enabled) {
+    const auto found = bit.find(kind);
+    const std::int64_t felt = found == bit.end() ? 0 : found->second;
+    if (felt * 2 >= count) continue;
+    return "the fault " + kind + " bit in " + std::to_string(felt) + " of the " +
+           std::to_string(count) + " runs that had it, the floor is half";
+  }
+  return "";
+}
+
+model::Verdict SimulateReport::verdict() const {
+  const auto found = model::overall(findings);
+  if (found == model::Verdict::holds && !shortfall().empty()) return model::Verdict::unknown;
+  return found;
+}
+
+std::size_t entries(const Plan& plan) { return plan.processes.size() + plan.faults.size(); }
+
+Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails) {
+  for (std::size_t before = 0; before != entries(plan);) {
+    before = entries(plan);
+    shorten(plan, &Plan::faults, 0, fails);
+    shorten(plan, &Plan::processes, 1, fails);
+  }
+  try_change(plan, fails, [](Plan& p) { p.locks = 1; });
+  for (std::int64_t ms = plan.faulty_ms / 2; ms >= 200; ms /= 2) {
+    try_change(plan, fails, [ms](Plan& p) {
+      p.faulty_ms = ms;
+      std::erase_if(p.faults, [ms](const FaultPlan& f) { return f.at_ms >= ms; });
+    });
+  }
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    for (auto field : {&ProcessPlan::single_attempt_percent, &ProcessPlan::cancel_percent,
+                       &ProcessPlan::long_hold_percent}) {
+      try_change(plan, fails, [&](Plan& p) { p.processes[i].*field = 0; });
+    }
+    try_change(plan, fails, [&](Plan& p) { p.processes[i].drift_ppm = 0; });
+  }
+  return plan;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "properties/drawn.hpp"
+#include "properties/judged.hpp"
+#include "sim/virtual/world.hpp"
+
+/// The property over the virtual world: "every guarantee holds in every drawn run".
+namespace leasehold::properties {
+
+/// One plan, run and judged.
+struct Simulated {
+  sim::virt::VirtualRun run;
+  Judged judged;
+  [[nodiscard]] model::Verdict verdict() const { return model::overall(judged.findings); }
+};
+[[nodiscard]] Simulated simulate(const sim::Plan& plan);
+
+struct SimulateReport {
+  std::int64_t runs = 0;
+  double virtual_s = 0;
+  std::uint64_t events = 0;
+  std::uint64_t hash = 0;  ///< of all histories, if it was asked for
+  Totals totals;
+  std::int64_t fewest_acquisitions = 0;  ///< of any run
+  sim::virt::Bitten bitten;
+  std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
+  std::vector<model::Finding> findings;
+  sim::ArrowCounts arrows;
+  std::set<std::uint64_t> failed;  ///< seeds of runs that did not hold
+
+  void add(std::uint64_t seed, const sim::Plan& plan, const Simulated& one, bool hashed);
+  void add(const SimulateReport& other);
+  /// Holds only if the interesting things happened: each run acquired, each fault kind bit.
+  [[nodiscard]] model::Verdict verdict() const;
+  /// What was missing for `holds`, or empty.
+  [[nodiscard]] std::string shortfall() const;
+};
+
+/// The plan with everything taken out that the failure does not need: faults, processes, names,
+/// time, drift, percentages. `fails` is asked for each candidate; the plan itself has to fail.
+[[nodiscard]] sim::Plan minimise(sim::Plan plan,
+                                 const std::function<bool(const sim::Plan&)>& fails);
+
+/// Processes and faults: what a reader has to understand.
+[[nodiscard]] std::size_t entries(const sim::Plan& plan);
+
+}  // namespace leasehold::properties

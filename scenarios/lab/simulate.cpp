@@ -1,0 +1,240 @@
+#include "properties/simulate.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using properties::DrawnLimits;
+using properties::SimulateReport;
+using sim::Plan;
+
+std::atomic<bool> interrupted = false;
+
+struct Seeds {
+  std::uint64_t from = 1, to = 1'000;
+};
+
+/// "7" or "1..1000".
+Seeds parse_seeds(const std::string& text) {
+  Seeds seeds;
+  const auto dots = text.find("..");
+  try {
+    std::size_t read = 0;
+    seeds.from = seeds.to = std::stoull(text, &read);
+    if (dots != std::string::npos) {
+      if (read != dots) throw std::invalid_argument("");
+      const std::string rest = text.substr(dots + 2);
+      seeds.to = std::stoull(rest, &read);
+      if (read != rest.size()) throw std::invalid_argument("");
+    } else if (read != text.size()) {
+      throw std::invalid_argument("");
+    }
+  } catch (const std::exception&) {
+    throw UsageError("--seeds is '" + text + "': it must be a number or a range like 1..1000");
+  }
+  if (seeds.to < seeds.from) throw UsageError("--seeds is '" + text + "': the range is empty");
+  return seeds;
+}
+
+Plan plan_of(std::uint64_t seed, const DrawnLimits& limits) {
+  return properties::plan_from(properties::numbers_of(seed), limits);
+}
+
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// All seeds on all cores; each run is its own world.
+SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool hashed) {
+  SimulateReport report;
+  std::mutex mutex;
+  std::atomic<std::uint64_t> next = seeds.from, done = 0;
+  const auto work = [&] {
+    SimulateReport mine;
+    for (std::uint64_t seed = next++; seed <= seeds.to && !interrupted; seed = next++) {
+      const Plan plan = plan_of(seed, limits);
+      mine.add(seed, plan, properties::simulate(plan), hashed);
+      ++done;
+    }
+    const std::scoped_lock lock(mutex);
+    report.add(mine);
+  };
+  {
+    std::vector<std::jthread> workers;
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < cores; ++i) workers.emplace_back(work);
+    const std::uint64_t all = seeds.to - seeds.from + 1;
+    const timespec pause{0, 200'000'000};
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    while (terminal && done < all && !interrupted) {
+      nanosleep(&pause, nullptr);
+      fmt::print(stderr, "\r\x1b[K{} of {} runs", done.load(), all);
+    }
+    if (terminal) fmt::print(stderr, "\r\x1b[K");
+  }
+  return report;
+}
+
+void print_report(const SimulateReport& report, double cpu) {
+  fmt::print(
+      "{} runs, {:.0f} virtual seconds in {:.1f} CPU s ({:.0f} a second), {:.1f} million events\n",
+      report.runs, report.virtual_s, cpu, report.virtual_s / cpu,
+      static_cast<double>(report.events) / 1e6);
+  const auto acquisitions =
+      report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
+  fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
+             static_cast<double>(acquisitions) / cpu, report.fewest_acquisitions);
+  for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
+  fmt::print("\nfault            runs that had it  it bit in  times felt\n");
+  for (const auto& [kind, runs] : report.enabled) {
+    const auto count = [&](const auto& map) { return map.contains(kind) ? map.at(kind) : 0; };
+    fmt::print("{:<16} {:>16} {:>10} {:>11}\n", kind, runs, count(report.bit),
+               count(report.bitten));
+  }
+  for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
+    if (report.bitten.contains(what)) fmt::print("{:>9} {}\n", report.bitten.at(what), what);
+  }
+  fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
+  if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
+}
+
+/// The guarantee that a run broke first, in the order of the table.
+std::string broken_by(const properties::Simulated& one) {
+  for (const auto& f : one.judged.findings) {
+    if (f.verdict == model::Verdict::violated) return f.guarantee;
+  }
+  return "";
+}
+
+/// The smallest plan that breaks the same guarantee, in a file.
+void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
+  namespace fs = std::filesystem;
+  const auto guarantee = broken_by(properties::simulate(plan));
+  const Plan small =
+      guarantee.empty() ? plan : properties::minimise(plan, [&](const Plan& candidate) {
+        return broken_by(properties::simulate(candidate)) == guarantee;
+      });
+  fs::create_directories(folder);
+  const std::string file = folder + "/" + name + ".scn";
+  std::ofstream(file) << sim::to_scn(small);
+  const auto one = properties::simulate(small);
+  fmt::print("{}", story(one.judged.findings, one.run.history));
+  fmt::print("minimised to {} processes and {} faults: {}\nto repeat: leasehold-lab simulate {}\n",
+             small.processes.size(), small.faults.size(), file, file);
+}
+
+Plan read_plan(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw UsageError("plan is '" + file + "': it cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    return sim::plan_from_scn(text);
+  } catch (const std::exception& error) {
+    throw UsageError("plan is '" + file + "': " + error.what());
+  }
+}
+
+}  // namespace
+
+int simulate(const std::vector<std::string>& words) {
+  DrawnLimits limits;
+  std::string seeds = "1..1000", file, folder = "leasehold-runs", json_file, junit_file, history;
+  bool hashed = false;
+  po::options_description options(
+      "Runs drawn plans, or one from a file, in the virtual world: the production core, a "
+      "simulated "
+      "replica set, virtual time. Options");
+  options.add_options()("plan", po::value(&file), "a .scn file, instead of seeds")(
+      "seeds", po::value(&seeds)->default_value(seeds), "one, or a range, both ends included")(
+      "lock", po::value(&limits.lock)->default_value(limits.lock),
+      "leasehold, or canary, canary-extend: planted errors")(
+      "processes", po::value(&limits.processes)->default_value(limits.processes), "at most")(
+      "locks", po::value(&limits.locks)->default_value(limits.locks), "at most")(
+      "runs", po::value(&folder)->default_value(folder)->value_name("FOLDER"),
+      "where the first failing plan is kept, minimised")(
+      "history", po::value(&history)->value_name("FILE"), "write the history of a single run")(
+      "hash", po::bool_switch(&hashed), "print a hash of all histories")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
+  const auto given = parse("simulate [FILE] [OPTIONS]", options, words,
+                           po::positional_options_description().add("plan", 1));
+  require_range("processes", limits.processes, 2, 64);
+  require_range("locks", limits.locks, 1, 100);
+  if (limits.lock != "leasehold" && limits.lock != "canary" && limits.lock != "canary-extend") {
+    throw UsageError("--lock is '" + limits.lock +
+                     "': it must be leasehold, canary or canary-extend");
+  }
+  const Seeds range = parse_seeds(seeds);
+  if (!history.empty() && file.empty() && range.from != range.to) {
+    throw UsageError("--history is '" + history + "': it needs a single run");
+  }
+  require_writable("json", json_file);
+  require_writable("junit", junit_file);
+  require_writable("history", history);
+  signal(SIGINT, [](int) { interrupted = true; });
+
+  const double began = cpu_seconds();
+  SimulateReport report;
+  if (!file.empty() || !history.empty()) {
+    const Plan plan = file.empty() ? plan_of(range.from, limits) : read_plan(file);
+    const auto one = properties::simulate(plan);
+    report.add(range.from, plan, one, hashed);
+    if (!history.empty()) {
+      std::ofstream out(history);
+      model::write(out, one.run.history);
+    }
+  } else {
+    report = run_seeds(range, limits, hashed);
+  }
+  const double cpu = std::max(cpu_seconds() - began, 1e-9);
+  print_report(report, cpu);
+  if (!report.failed.empty()) {
+    const auto seed = *report.failed.begin();
+    fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
+               seed);
+    keep_failure(file.empty() ? plan_of(seed, limits) : read_plan(file), folder,
+                 limits.lock + "-" + std::to_string(seed));
+  }
+  if (hashed) fmt::print("hash {:016x}\n", report.hash);
+  const auto verdict = interrupted && report.verdict() == model::Verdict::holds
+                           ? model::Verdict::unknown
+                           : report.verdict();
+  fmt::print("verdict: {}\n", to_string(verdict));
+  nlohmann::ordered_json json{{"runs", report.runs},
+                              {"virtual_s", report.virtual_s},
+                              {"cpu_s", cpu},
+                              {"events", report.events},
+                              {"totals", report.totals},
+                              {"faults", report.bitten},
+                              {"enabled", report.enabled},
+                              {"bit", report.bit},
+                              {"guarantees", guarantees_json(report.findings)},
+                              {"arrows", arrows_json(report.arrows)},
+                              {"failed_seeds", report.failed},
+                              {"verdict", to_string(verdict)}};
+  if (hashed) json["hash"] = fmt::format("{:016x}", report.hash);
+  write_json(json_file, json);
+  write_junit(junit_file, "simulate", cpu, report.findings);
+  return exit_code(verdict);
+}
+
+}  // namespace leasehold::lab
