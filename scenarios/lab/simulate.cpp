@@ -64,16 +64,19 @@ double cpu_seconds() {
 }
 
 /// All seeds on all cores; each run is its own world.
-SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool hashed) {
+SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool hashed,
+                         bool until_failure) {
   SimulateReport report;
   std::mutex mutex;
   std::atomic<std::uint64_t> next = seeds.from, done = 0;
+  std::atomic<bool> enough = false;
   const auto work = [&] {
     SimulateReport mine;
-    for (std::uint64_t seed = next++; seed <= seeds.to && !interrupted; seed = next++) {
+    for (std::uint64_t seed = next++; seed <= seeds.to && !interrupted && !enough; seed = next++) {
       const Plan plan = plan_of(seed, limits);
       mine.add(seed, plan, properties::simulate(plan), hashed);
       ++done;
+      if (until_failure && !mine.failed.empty()) enough = true;
     }
     const std::scoped_lock lock(mutex);
     report.add(mine);
@@ -85,7 +88,7 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
     const std::uint64_t all = seeds.to - seeds.from + 1;
     const timespec pause{0, 200'000'000};
     const bool terminal = isatty(STDERR_FILENO) == 1;
-    while (terminal && done < all && !interrupted) {
+    while (terminal && done < all && !interrupted && !enough) {
       nanosleep(&pause, nullptr);
       fmt::print(stderr, "\r\x1b[K{} of {} runs", done.load(), all);
     }
@@ -158,7 +161,7 @@ Plan read_plan(const std::string& file) {
 int simulate(const std::vector<std::string>& words) {
   DrawnLimits limits;
   std::string seeds = "1..1000", file, folder = "leasehold-runs", json_file, junit_file, history;
-  bool hashed = false;
+  bool hashed = false, until_failure = false;
   po::options_description options(
       "Runs drawn plans, or one from a file, in the virtual world: the production core, a "
       "simulated "
@@ -173,6 +176,7 @@ int simulate(const std::vector<std::string>& words) {
       "where the first failing plan is kept, minimised")(
       "history", po::value(&history)->value_name("FILE"), "write the history of a single run")(
       "hash", po::bool_switch(&hashed), "print a hash of all histories")(
+      "until-failure", po::bool_switch(&until_failure), "stop at the first run that fails")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
   const auto given = parse("simulate [FILE] [OPTIONS]", options, words,
@@ -203,7 +207,7 @@ int simulate(const std::vector<std::string>& words) {
       model::write(out, one.run.history);
     }
   } else {
-    report = run_seeds(range, limits, hashed);
+    report = run_seeds(range, limits, hashed, until_failure);
   }
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   print_report(report, cpu);

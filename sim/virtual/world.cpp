@@ -352,4 +352,15 @@ std::uint64_t hash(const model::History& history) {
   return h;
 }
 
+std::string first_difference(const model::History& a, const model::History& b) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (i < a.size() && i < b.size() && a[i] == b[i]) continue;
+    const auto text = [i](const model::History& h) {
+      return i < h.size() ? model::to_json(h[i]) : std::string("it ends");
+    };
+    return "line " + std::to_string(i + 1) + ": " + text(a) + " against " + text(b);
+  }
+  return "";
+}
+
 }  // namespace leasehold::sim::virt

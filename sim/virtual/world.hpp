@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "model/history.hpp"
 #include "sim/plan.hpp"
 #include "sim/virtual/process.hpp"
@@ -19,5 +21,8 @@ struct VirtualRun {
 
 /// A hash of the whole history, as its JSON lines: the same on every machine and in every build.
 [[nodiscard]] std::uint64_t hash(const model::History& history);
+
+/// Where two histories part, as "line 7: ... against ..."; empty if they do not.
+[[nodiscard]] std::string first_difference(const model::History& a, const model::History& b);
 
 }  // namespace leasehold::sim::virt
