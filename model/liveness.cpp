@@ -98,6 +98,15 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
   if (t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
 }
 
+/// An attempt that found its own owner there has to win: it is the retry of a win that nobody told.
+void check_recognised(const Digest& d, Finding& f, Index i) {
+  const Event& reply = d.at(i);
+  const bool own = reply.detail == "acquire" && reply.outcome == "done" && !reply.owner.empty() &&
+                   owner_of(reply.lock_id) == reply.owner;
+  if (!own || reply.matched == 1) return;
+  violate(f, "a retry of " + reply.process + " did not recognise its own win", {i});
+}
+
 bool died(const Digest& d, const Tenure& t) { return !d.deletes.contains(t.owner); }
 
 }  // namespace
@@ -112,6 +121,9 @@ Finding check_liveness(const Digest& d) {
     check_on_time(d, f, key.first, s);
     check_served_when_healed(d, f, key.first, s);
     waiters[d.at(s.ask).name].emplace_back(key.first, &s);
+  }
+  for (Index i = 0; i < d.history->size(); ++i) {
+    if (d.at(i).kind == Kind::reply) check_recognised(d, f, i);
   }
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {

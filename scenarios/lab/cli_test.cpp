@@ -39,7 +39,8 @@ TEST(LabCommand, HelpIsThereForAll) {
                                                 {"verify", "--help"},
                                                 {"check", "--help"},
                                                 {"diagram", "--help"},
-                                                {"explore", "--help"}}) {
+                                                {"explore", "--help"},
+                                                {"simulate", "--help"}}) {
     const auto ran = lab(words);
     EXPECT_EQ(ran.exit_code, 0);
     EXPECT_NE(ran.out.find("usage: leasehold-lab"), std::string::npos);
@@ -72,6 +73,36 @@ TEST(LabCommand, ExploreGivesUpAtMaxStatesWithUnknown) {
   const auto ran = lab({"explore", "--scope", "two-clients", "--max-states", "70000"});
   EXPECT_EQ(ran.exit_code, 2) << ran.out;
   EXPECT_NE(ran.out.find("unknown: more than 70000 states"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {
+  expect_usage_error({"simulate", "--seeds", "ten"}, "--seeds is 'ten'");
+  expect_usage_error({"simulate", "--seeds", "9..3"}, "the range is empty");
+  expect_usage_error({"simulate", "--lock", "etcd"}, "--lock is 'etcd'");
+  expect_usage_error({"simulate", "--processes", "1"}, "processes");
+  expect_usage_error({"simulate", "--history", "/tmp/h"}, "it needs a single run");
+  expect_usage_error({"simulate", "/nowhere.scn"}, "plan is '/nowhere.scn': it cannot be read");
+  const std::string file = testing::TempDir() + "bad.scn";
+  std::ofstream(file) << "lock leasehold\nfault fire\n";
+  expect_usage_error({"simulate", file}, "line 2: unknown fault 'fire'");
+}
+
+TEST(LabCommand, SimulateRepeatsItselfToTheByte) {
+  const auto once = lab({"simulate", "--seeds", "1..20", "--hash"});
+  EXPECT_EQ(once.exit_code, 0) << once.out;
+  const auto hash = once.out.find("\nhash ");
+  ASSERT_NE(hash, std::string::npos) << once.out;
+  const auto line = once.out.substr(hash, once.out.find('\n', hash + 1) - hash);
+  EXPECT_NE(lab({"simulate", "--seeds", "1..20", "--hash"}).out.find(line), std::string::npos);
+}
+
+TEST(LabCommand, TheKeptScenarioOfTheCanaryFails) {
+  const auto ran = lab({"simulate", LEASEHOLD_SCENARIOS "/canary-deletes-by-name.scn", "--runs",
+                        testing::TempDir() + "runs"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G6 violated: lock 'lock-0': a release or clean-up of p1 deleted"),
+            std::string::npos)
+      << ran.out;
 }
 
 TEST(LabCommand, WithoutAMongodItSaysHowToGetOne) {

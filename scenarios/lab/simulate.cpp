@@ -216,7 +216,8 @@ int simulate(const std::vector<std::string>& words) {
     fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
                seed);
     keep_failure(file.empty() ? plan_of(seed, limits) : read_plan(file), folder,
-                 limits.lock + "-" + std::to_string(seed));
+                 file.empty() ? limits.lock + "-" + std::to_string(seed)
+                              : std::filesystem::path(file).stem().string());
   }
   if (hashed) fmt::print("hash {:016x}\n", report.hash);
   const auto verdict = interrupted && report.verdict() == model::Verdict::holds
