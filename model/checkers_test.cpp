@@ -76,6 +76,29 @@ TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
   EXPECT_EQ(judged(s, "G1").verdict, Verdict::holds);
 }
 
+TEST(CheckLoss, ALeaseThatWasOverWhenItWasGrantedIsViolated) {
+  Story s;  // the reply took longer than the lease
+  s.start(1, "a").ask(10, "a", 1).win(10, 1'020, "a", 1, 100).lose(1'021, "a", 1);
+  s.release(1'022, 1'030, "a", 1, 110);
+  EXPECT_EQ(judged(s, "G5").verdict, Verdict::violated);
+}
+
+TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
+  auto history = [] {
+    Story s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
+    return s.end(9'000);
+  }();
+  for (auto& e : history) {
+    if (e.kind != Kind::reply || e.detail == "delete") continue;
+    e.detail = "acquire";
+    e.owner = Story::owner("a", 1);
+    e.lock_id = e.owner + ".1000.77";
+    e.matched = 0;
+  }
+  EXPECT_EQ(find(judge(history, {}), "G7").verdict, Verdict::violated);
+}
+
 TEST(CheckExclusion, AnOverlapOf20MsIsFound) {
   Story s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);

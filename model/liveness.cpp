@@ -134,6 +134,18 @@ Finding check_liveness(const Digest& d) {
   return f;
 }
 
+/// A call that ended without the lock, and whose process went on, deletes what it may have won.
+void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
+  const Index ended = holder.session->ended;
+  if (ended == kNone) return;
+  const auto& process = d.at(ended).process;
+  const Span rest{d.at(ended).at_ns, d.at(ended).at_ns + holder.ask->timeout_ms * kMs + kTruthLag};
+  const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
+  if (!lived) return;
+  violate(f, "lock '" + holder.ask->name + "': " + process + " gave up and left what it had won",
+          {ended, t.last_put});
+}
+
 Finding check_cleanup(const Digest& d) {
   Finding f = finding("G8",
                       "a dead holder's document disappears within expiry + 2 clock_margin "
@@ -141,7 +153,9 @@ Finding check_cleanup(const Digest& d) {
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
-      if (!holder || !died(d, t) || (t.next != kNone && !t.next_gone)) continue;
+      if (!holder || !died(d, t)) continue;
+      check_given_up(d, f, t, *holder);
+      if (t.next != kNone && !t.next_gone) continue;
       const auto bound =
           (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + kTtlPass + kTruthLag;
       auto latest = executed_by(d, *holder, t.last_put) + bound;

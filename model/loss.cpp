@@ -25,6 +25,9 @@ Finding check_loss_told(const Digest& d) {
     if (s.granted == kNone) continue;
     const ProcessDigest& process = d.processes.at(key.first);
     auto deadline = d.at(s.granted).until_ns;
+    if (deadline <= d.at(s.granted).at_ns) {
+      violate(f, key.first + ": a lease was granted that was over already", {s.granted});
+    }
     for (const Index e : s.extended) {
       if (d.at(e).at_ns >= deadline) {
         violate(f, key.first + ": an extension revived a lease that was over", {s.granted, e});

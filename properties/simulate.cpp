@@ -11,6 +11,7 @@ using sim::ProcessPlan;
 namespace {
 
 constexpr std::int64_t kFewestAcquisitions = 20;
+constexpr std::int64_t kManyRuns = 20;  ///< from here on each interesting thing has to happen
 
 /// Takes out whatever part of the list is not needed, in halves, then one by one.
 template <typename T>
@@ -99,6 +100,13 @@ std::string SimulateReport::shortfall() const {
   if (fewest_acquisitions < kFewestAcquisitions) {
     return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
            std::to_string(kFewestAcquisitions);
+  }
+  for (const char* what : {"extensions", "takeovers", "losses"}) {
+    const auto found = totals.find(what);
+    const std::int64_t seen = found == totals.end() ? 0 : found->second;
+    if (runs < kManyRuns || seen * 4 >= runs) continue;
+    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
+           std::to_string(runs) + " runs, the floor is a quarter";
   }
   for (const auto& [kind, count] : enabled) {
     const auto found = bit.find(kind);

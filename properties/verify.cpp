@@ -52,7 +52,8 @@ class Run {
   }
 
   VerifyReport go() {
-    const int cases = options_.only_case ? 1 : std::max(1, options_.seconds / kCaseSeconds);
+    const int drawn = options_.only_case ? 1 : std::max(1, options_.seconds / kCaseSeconds);
+    const int cases = options_.plan ? options_.times : drawn;
     const double seconds = static_cast<double>(options_.seconds) / cases;
     const double faulty = std::max(seconds - kHealingSeconds, seconds / 2);
     for (int i = 0; i < cases && !stop_(); ++i) {
@@ -65,13 +66,30 @@ class Run {
 
  private:
   void one_case(int number, std::int64_t faulty_ms) {
+    const auto plan = options_.plan ? given_plan(number) : drawn_plan(number, faulty_ms);
+    run_case(number, plan);
+  }
+
+  /// The given plan, without the faults that the live world lacks.
+  sim::Plan given_plan(int number) {
+    sim::Plan plan = *options_.plan;
+    plan.seed += static_cast<std::uint64_t>(number);
+    report_.faults_left_out = static_cast<int>(std::erase_if(
+        plan.faults, [](const sim::FaultPlan& fault) { return !sim::is_live(fault.kind); }));
+    return plan;
+  }
+
+  sim::Plan drawn_plan(int number, std::int64_t faulty_ms) const {
     PlanLimits limits;
     limits.processes = options_.processes;
     limits.locks = options_.locks;
     limits.lock = options_.lock;
     limits.faulty_ms = faulty_ms;
     limits.step_ups = servers_ != nullptr;
-    const auto plan = draw_plan(options_.seed + static_cast<std::uint64_t>(number), limits);
+    return draw_plan(options_.seed + static_cast<std::uint64_t>(number), limits);
+  }
+
+  void run_case(int number, const sim::Plan& plan) {
     sim::live::LiveRun run;
     run.uri = servers_ ? servers_->uri() : options_.uri;
     run.servers = servers_.get();
@@ -97,6 +115,7 @@ class Run {
     add(report_.faults, last.faults);
     merge(report_.findings, findings);
     const bool failed = model::overall(findings) != Verdict::holds && !stop_();
+    report_.failed += failed ? 1 : 0;
     if (failed || options_.keep_all) keep(number, plan, history, findings, failed);
     fs::remove_all(run.folder);
   }
@@ -135,6 +154,7 @@ class Run {
 
   void finish() {
     report_.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began_).count();
+    if (options_.plan) return;  // a chosen plan has no floors: its hit rate is the result
     const auto floors = floors_for(options_);
     for (Finding& f : report_.findings) {
       const auto floor = floors.find(f.guarantee);

@@ -19,6 +19,8 @@ struct VerifyOptions {
   std::optional<int> locks;
   std::string lock = "leasehold";
   std::optional<int> only_case;                ///< repeat just this one
+  std::optional<sim::Plan> plan;               ///< run this one instead of drawn ones ...
+  int times = 1;                               ///< ... so often
   std::string uri;                             ///< empty: a replica set of our own
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
@@ -32,7 +34,9 @@ struct VerifyReport {
   double elapsed_s = 0;
   int cases = 0;
   bool interrupted = false;
-  int processes = 0;  ///< in the largest case, like the locks
+  int failed = 0;           ///< cases that did not hold
+  int faults_left_out = 0;  ///< of the given plan: the live world does not have them
+  int processes = 0;        ///< in the largest case, like the locks
   int locks = 0;
   std::map<std::string, std::int64_t> totals;  ///< acquisitions, takeovers, extensions, ...
   std::map<std::string, std::int64_t> faults;

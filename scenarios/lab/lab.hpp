@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan.hpp"
+
 /// The command `leasehold-lab`: one file a subcommand.
 namespace leasehold::lab {
 
@@ -33,6 +35,9 @@ void require_writable(const std::string& option, const std::string& file);
 /// Throws UsageError unless low <= value <= high.
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,
                    std::int64_t high);
+
+/// Throws UsageError that names the file, and the line if it is one.
+[[nodiscard]] sim::Plan read_plan(const std::string& file);
 
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);

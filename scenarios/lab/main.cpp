@@ -67,6 +67,17 @@ po::variables_map parse(const std::string& usage, po::options_description option
   return values;
 }
 
+sim::Plan read_plan(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw UsageError("plan is '" + file + "': it cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    return sim::plan_from_scn(text);
+  } catch (const std::exception& error) {
+    throw UsageError("plan is '" + file + "': " + error.what());
+  }
+}
+
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,
                    std::int64_t high) {
   if (value >= low && value <= high) return;

@@ -145,17 +145,6 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
              small.processes.size(), small.faults.size(), file, file);
 }
 
-Plan read_plan(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) throw UsageError("plan is '" + file + "': it cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  try {
-    return sim::plan_from_scn(text);
-  } catch (const std::exception& error) {
-    throw UsageError("plan is '" + file + "': " + error.what());
-  }
-}
-
 }  // namespace
 
 int simulate(const std::vector<std::string>& words) {

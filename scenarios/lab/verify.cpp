@@ -64,6 +64,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   json["seconds"] = report.options.seconds;
   json["elapsed_s"] = report.elapsed_s;
   json["cases"] = report.cases;
+  json["failed"] = report.failed;
   json["processes"] = report.processes;
   json["locks"] = report.locks;
   for (const auto& [key, count] : report.totals) json[key] = count;
@@ -82,6 +83,10 @@ void print_summary(const VerifyReport& report) {
              report.cases, report.elapsed_s, report.processes, report.locks);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
+  if (report.options.plan) {
+    fmt::print("{} of {} runs failed; {} faults of the plan exist only in the virtual world\n",
+               report.failed, report.cases, report.faults_left_out);
+  }
   fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
   for (const auto& folder : report.kept) {
     std::ifstream in(folder + "/history.jsonl");
@@ -97,7 +102,7 @@ void print_summary(const VerifyReport& report) {
 int verify(const std::vector<std::string>& words) {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
-  std::string json_file, junit_file;
+  std::string json_file, junit_file, plan_file;
   v.seed = std::random_device()();
   po::options_description options(
       "Draws plans, runs each on a real replica set with faults, judges what happened. Options");
@@ -108,6 +113,9 @@ int verify(const std::vector<std::string>& words) {
       "leasehold, or canary: a lock with a planted error")(
       "seed", po::value(&v.seed), "repeat a run; default fresh, and printed")(
       "case", po::value(&only_case), "run only this case of the seed")(
+      "plan", po::value(&plan_file)->value_name("FILE"),
+      "run this .scn instead of drawn plans, without the faults that only the virtual world has")(
+      "times", po::value(&v.times)->default_value(v.times), "how often the plan is run")(
       "uri", po::value(&v.uri),
       "a replica set of yours instead of a fresh one; its members are "
       "left alone")("floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
@@ -132,6 +140,8 @@ int verify(const std::vector<std::string>& words) {
   if (v.lock != "leasehold" && v.lock != "canary") {
     throw UsageError("--lock is '" + v.lock + "': it must be leasehold or canary");
   }
+  require_range("times", v.times, 1, 1'000);
+  if (!plan_file.empty()) v.plan = read_plan(plan_file);
   if (!v.uri.empty() && v.uri.find('?') == std::string::npos) {
     const auto host = v.uri.find("://");
     const bool path = host != std::string::npos && v.uri.find('/', host + 3) != std::string::npos;

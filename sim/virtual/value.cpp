@@ -42,6 +42,12 @@ int compare_objects(const Object& a, const Object& b) {
   return order(a.fields.size(), b.fields.size());
 }
 
+std::size_t count(bson_iter_t at) {
+  std::size_t elements = 0;
+  while (bson_iter_next(&at)) ++elements;
+  return elements;
+}
+
 Value read(const bson_iter_t& at) {
   switch (bson_iter_type(&at)) {
     case BSON_TYPE_NULL: return Null{};
@@ -73,6 +79,12 @@ Value read(const bson_iter_t& at) {
       Object object;
       Array array;
       const bool is_array = bson_iter_type(&at) == BSON_TYPE_ARRAY;
+      const std::size_t size = count(child);
+      if (is_array) {
+        array.items.reserve(size);
+      } else {
+        object.fields.reserve(size);
+      }
       while (bson_iter_next(&child)) {
         if (is_array) {
           array.items.push_back(read(child));
