@@ -8,6 +8,27 @@ std::int64_t count(const std::map<std::string, std::int64_t>& counts, const char
   return found == counts.end() ? 0 : found->second;
 }
 
+/// A call whose attempts were all refused has nothing to clean up.
+void check_refused(const Digest& d, Finding& f) {
+  std::map<std::string, std::pair<Index, bool>> owners;  // first attempt; all of them refused
+  for (Index i = 0; i < d.history->size(); ++i) {
+    const Event& e = d.at(i);
+    if (e.kind != Kind::send || e.detail != "acquire") continue;
+    const Index reply = d.writers.at(e.lock_id).reply;
+    const bool refused = reply != kNone && d.at(reply).outcome == "done" &&
+                         !d.at(reply).lock_id.empty() && owner_of(d.at(reply).lock_id) != e.owner;
+    auto& [first, all] = owners.try_emplace(e.owner, i, true).first->second;
+    all = all && refused;
+  }
+  for (const auto& [owner, attempts] : owners) {
+    if (!attempts.second) continue;
+    ++f.counts["only_refused"];
+    if (!d.deletes.contains(owner)) continue;
+    violate(f, d.at(attempts.first).process + ": a call that was only ever refused sent a delete",
+            {attempts.first, d.deletes.at(owner).front().send});
+  }
+}
+
 }  // namespace
 
 Finding check_cost(const Digest& d) {
@@ -32,6 +53,7 @@ Finding check_cost(const Digest& d) {
       }
     }
   }
+  check_refused(d, f);
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"acquire", "findAndModify"}, {"extend", "update"}, {"delete", "delete"}, {"look", "find"}};
   for (const auto& [name, p] : d.processes) {

@@ -58,6 +58,7 @@ class Process {
   [[nodiscard]] bool crashed() const { return crashed_; }
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] bool holds() const { return holding_.has_value(); }
+  [[nodiscard]] bool awaits_a_reply() const { return !under_way_.empty(); }
   [[nodiscard]] bool is_grave() const { return grave_; }
 
   LinkFaults link;

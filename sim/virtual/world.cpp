@@ -88,15 +88,18 @@ class World {
     emit(e);
   }
 
-  /// Whom a fault befalls: one that holds a lock if there is any, else any that runs.
+  /// Whom a fault befalls: mostly one that holds a lock if there is any, else any that runs; every
+  /// fourth time one that waits for a reply.
   Process* victim(std::int64_t pick) {
-    std::vector<Process*> holders, all;
+    std::vector<Process*> holders, asking, all;
     for (const auto& p : processes_) {
       if (p->crashed() || p->paused() || p->is_grave()) continue;
       all.push_back(p.get());
       if (p->holds()) holders.push_back(p.get());
+      if (p->awaits_a_reply() && !p->holds()) asking.push_back(p.get());
     }
-    const auto& from = holders.empty() ? all : holders;
+    const auto& preferred = pick % 4 == 3 ? asking : holders;
+    const auto& from = preferred.empty() ? all : preferred;
     return from.empty() ? nullptr : from[static_cast<std::size_t>(pick) % from.size()];
   }
 
