@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "model/lock_arrows.hpp"
+#include "model/lock_system.hpp"
+#include "model/lock_violation.hpp"
+
+/// What a client makes of the answers that reach it.
+namespace leasehold::model {
+
+using namespace lock_world;
+
+Byte LockSystem::token_of(const Client& c) const {
+  return tokens_are_orders(scope_) ? c.order : c.token;
+}
+
+void LockSystem::deliver(World& w, int i, int k) const {
+  Client& c = w.client[i];
+  const Rules& rules = rules_for(scope_, i);
+  const Message m = c.message[k];
+  c.message[k] = {};
+  c.awaited = 0;
+  switch (m.slot) {
+    case kWon: return won(w, i, m);
+    case kRefused:
+      took(arrow::refused());
+      c.phase = kWaiting;
+      if (m.seen_owner != 0 && (c.sight_owner != m.seen_owner || c.sight_beat != m.seen_beat)) {
+        c.sight_owner = m.seen_owner;
+        c.sight_beat = m.seen_beat;
+        c.sight_age = rules.sight_counts_from_sending ? m.age : Byte{0};
+      }
+      return;
+    case kExtended: {
+      const int left = kLease - (rules.deadline_from_reply ? 0 : int{m.age});
+      if (c.lease > 0 || !rules.has_deadline) {
+        took(arrow::extended());
+        c.lease = std::max(c.lease, byte(std::max(left, 0)));
+      } else if (rules.late_extension_revives && left > 0) {
+        c.lease = byte(left);
+        violate(w, kRevived);
+      } else {
+        took(arrow::extension_failed());
+      }
+      return;
+    }
+    case kNoMatch:
+      took(arrow::extension_failed());
+      c.lease = 0;
+      if (!rules.has_deadline) {  // told so, and stops
+        c.phase = kIdle;
+        c.owner = c.token = c.order = 0;
+      }
+      return;
+    default:  // the answer to a release
+      c.phase = kIdle;
+      c.owner = c.lease = c.token = c.order = c.doubtful = c.attempt_beat = 0;
+      return;
+  }
+}
+
+void LockSystem::won(World& w, int i, const Message& m) const {
+  Client& c = w.client[i];
+  const Rules& rules = rules_for(scope_, i);
+  const int left = kLease + (rules.holder_keeps_drift_margin ? 0 : 1) -
+                   (rules.deadline_from_reply ? 0 : int{m.age});
+  if (left <= 0 && rules.has_deadline) {  // too late: given back, a fresh owner goes on
+    took(arrow::won_too_late());
+    c.phase = kWaiting;
+    if (c.to_delete == 0) c.to_delete = m.owner;
+    c.doubtful = c.attempt_beat = 0;
+    if (rules.fresh_owner_after_delete && rules.owner != Rules::Owner::per_process) c.owner = 0;
+    return;
+  }
+  took(arrow::won());
+  c.phase = kHeld;
+  c.lease = byte(std::clamp(left, 0, 3));
+  c.token = m.token;
+  c.order = m.order;
+  c.doubtful = 0;
+  if (is_package(scope_, i)) {
+    c.token = c.order = 0;  // comparable only among our own clients
+    return;
+  }
+  const Byte token = token_of(c);
+  const bool falls = (m.order > w.top_order && token <= w.top_token) ||
+                     (m.order < w.top_order && token >= w.top_token);
+  const bool counted = rules.token != Rules::Token::none && !tokens_are_orders(scope_);
+  if (counted && w.top_order != 0 && falls) violate(w, kToken);
+  if (m.order > w.top_order) {
+    w.top_order = m.order;
+    w.top_token = counted ? token : Byte{0};
+  }
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,189 @@
+#include <algorithm>
+
+#include "model/lock_arrows.hpp"
+#include "model/lock_system.hpp"
+#include "model/lock_violation.hpp"
+
+/// What a primary does with a command, and what a majority comes to have.
+namespace leasehold::model {
+
+using namespace lock_world;
+
+int LockSystem::margin(const Rules& rules, bool extension) const {
+  if (rules.margin == Rules::Margin::in_document) return scope_.clock_margin;
+  return rules.margin == Rules::Margin::not_in_extensions && !extension ? scope_.clock_margin : 0;
+}
+
+int LockSystem::waiter_margin(const Rules& rules) const {
+  return rules.margin == Rules::Margin::by_waiter ? scope_.clock_margin : 0;
+}
+
+/// The lowest token that a primary which counts by this clock may give next.
+Byte LockSystem::next_token(World& w, Byte World::*clock) const {
+  const auto spread = [](Byte& token) { token = byte(2 * token); };
+  for (Byte* token : {&w.top_token, &w.clock, &w.committed_clock, &w.stale_clock}) spread(*token);
+  for (Client& c : w.client) {
+    spread(c.token);
+    for (Message& m : c.message) spread(m.token);
+  }
+  return ++(w.*clock);
+}
+
+Byte LockSystem::next_order(const World& w) const {
+  Byte greatest = w.top_order;
+  for (int i = 0; i < scope_.clients; ++i) {
+    const Client& c = w.client[i];
+    greatest = std::max(greatest, c.order);
+    for (int k = 0; k < scope_.messages; ++k) {
+      greatest = std::max({greatest, c.message[k].order});
+      if (scope_.rules.token == Rules::Token::cluster_time) {
+        greatest = std::max(greatest, c.message[k].token);
+      }
+    }
+  }
+  return byte(greatest + 1);
+}
+
+void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool clock_off) const {
+  Message& m = w.client[i].message[k];
+  Document& d = stale ? w.stale : w.document;
+  const Document before = d;
+  if (w.dirty == 0) w.committed_clock = w.clock;
+  switch (m.slot) {
+    case kAcquire: execute_acquire(w, i, m, d, waited, clock_off); break;
+    case kExtend: execute_extend(w, i, m, d, waited); break;
+    default: execute_delete(w, i, m, d); break;
+  }
+  const bool changed = d.owner != before.owner || d.beat != before.beat ||
+                       d.until != before.until || m.slot == kWon || m.slot == kExtended;
+  m.beat = 0;
+  if (stale) {  // no majority will ever have it: nobody is answered who waits for one
+    if (rules_for(scope_, i).majority) m = {};
+    return;
+  }
+  if (changed && m.slot != kRefused && m.slot != kNoMatch) wrote(w, before);
+  // A reply, of a refusal too, waits until a majority has the newest write.
+  m.committed = w.dirty == 0 ? 1 : 0;
+}
+
+/// The document changed from `before`: until a majority has it, a successor may not.
+void LockSystem::wrote(World& w, const Document& before) const {
+  if (!scope_.failovers) return;
+  if (w.dirty == 0) w.committed = before;
+  w.dirty = 1;
+}
+
+/// Our lease was given to client i: did somebody else still count on it?
+void LockSystem::check_grant(World& w, int i, const Document& before) const {
+  for (int j = 0; j < scope_.clients; ++j) {
+    if (j == i) continue;
+    if (is_package(scope_, j)) {
+      const bool held = before.owner != 0 && client_of(before.owner) == j;
+      if (held && before.until > kDue) violate(w, kForeignTaken);
+    } else if (counts_on_a_lease(w, j)) {
+      violate(w, kGivenAway);
+    }
+  }
+}
+
+void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int waited,
+                                 bool clock_off) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool stale = &d == &w.stale;
+  const bool there = d.owner != 0;
+  const bool ours = there && d.owner == m.owner;
+  const bool foreign = there && is_package(scope_, client_of(d.owner));
+  const bool owner_seen = d.owner == m.seen_owner || !rules.compares_seen_owner;
+  const bool beat_seen = d.beat == m.seen_beat || !rules.compares_seen_beat;
+  const bool dead = m.seen_owner != 0 && there && owner_seen && beat_seen;
+  const int left = d.until - kDue + waiter_margin(rules);
+  // A client's wall clock that is ahead finds things expired; one that is behind writes early
+  // dates.
+  const bool expired =
+      rules.ignores_expiry || (rules.expiry == Rules::Expiry::server_clock && left <= -waited) ||
+      (rules.expiry == Rules::Expiry::client_clock && left <= (clock_off ? scope_.skew : 0));
+  if (there && !ours && !dead && !expired) {
+    took(arrow::held());
+    const Client& holder = w.client[client_of(d.owner)];
+    const Message* answer = holder.awaited == 0 ? nullptr : &holder.message[holder.awaited - 1];
+    if (answer != nullptr && answer->slot == kWon && answer->age < m.age) took(arrow::raced());
+    const Client& c = w.client[i];
+    const bool awaited = c.awaited != 0 && &c.message[c.awaited - 1] == &m;
+    if (awaited && d.owner == c.doubtful && !is_package(scope_, i)) violate(w, kUnrecognised);
+    const Byte owner = d.owner, beat = d.beat;
+    m.slot = rules.checks_the_winner ? kRefused : kWon;
+    m.seen_owner = rules.checks_the_winner && rules.observes && (!foreign || rules.observes_foreign)
+                       ? owner
+                       : Byte{0};
+    m.seen_beat = m.seen_owner != 0 ? beat : Byte{0};
+    if (m.slot == kWon) m.token = m.order = next_order(w);
+    return;
+  }
+  if (!stale && !ours) check_grant(w, i, d);
+  const bool wall = rules.lock == Lock::insert_unique || rules.lock == Lock::set_on_insert;
+  int until = kDue - waited + kLease + margin(rules, false) - (wall && clock_off ? scope_.skew : 0);
+  if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
+  const int counter = !there ? 1 : std::min(d.counter + (ours ? 0 : 1), 7);
+  const bool counts = scope_.rules.token == Rules::Token::counter;
+  const int kept = rules.beat == Rules::Beat::counted_in_document       ? (ours ? d.beat + 1 : 1)
+                   : rules.beat == Rules::Beat::restarted_by_extensions ? 1
+                   : rules.beat == Rules::Beat::kept_by_retries         ? int{m.beat}
+                                                                        : 7;
+  took(arrow::written());
+  took(!there                     ? (w.top_order != 0 ? arrow::inserted_again() : arrow::inserted())
+       : !ours                    ? arrow::taken_over()
+       : is_extending(w, d.owner) ? arrow::own_retry_while_extending()
+                                  : arrow::own_retry());
+  d = {m.owner, byte(std::min(kept, 7)), byte(std::max(until, 0)), byte(counts ? counter : 0)};
+  const Byte read = m.token;  // of the cluster time, where the command has done so
+  m.slot = kWon;
+  m.order = next_order(w);
+  m.token = 0;
+  if (rules.token == Rules::Token::counter) m.token = d.counter;
+  if (rules.token == Rules::Token::cluster_time) m.token = read != 0 ? read : m.order;
+  if (rules.token == Rules::Token::operation_time && scope_.stale_primary) {
+    m.token = next_token(w, stale ? &World::stale_clock : &World::clock);
+  }
+  m.seen_owner = m.seen_beat = 0;
+}
+
+void LockSystem::execute_extend(World& w, int i, Message& m, Document& d, int waited) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool there = d.owner != 0;
+  const bool inserts = !there && rules.extension_inserts;
+  const bool matches = d.owner == m.owner || (there && !rules.extension_checks_owner);
+  m.slot = matches || inserts ? kExtended : kNoMatch;
+  if (!matches && !inserts) return;
+  took(d.until > kDue ? arrow::extension_in_time() : arrow::extension_late());
+  if (d.owner != m.owner) violate(w, kOwnership);
+  int until = kDue - waited + kLease + margin(rules, true);
+  if (rules.never_lowers_expiry && rules.margin != Rules::Margin::not_in_extensions) {
+    until = std::max(until, int{d.until});
+  }
+  using Beat = Rules::Beat;
+  const int beat = rules.lock != Lock::leasehold                 ? d.beat
+                   : rules.beat == Beat::kept_by_extensions      ? d.beat
+                   : rules.beat == Beat::restarted_by_extensions ? 1
+                   : rules.beat == Beat::counted_in_document     ? std::min(d.beat + 1, 7)
+                                                                 : 7;
+  d = {m.owner, byte(beat), byte(std::max(until, 0)), d.counter};
+}
+
+void LockSystem::execute_delete(World& w, int i, Message& m, Document& d) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool matches = d.owner != 0 && (d.owner == m.owner || !rules.release_checks_owner);
+  if (matches) {
+    if (d.owner != m.owner) violate(w, kOwnership);
+    took(d.until <= kDue            ? arrow::deleted_expired()
+         : is_extending(w, d.owner) ? arrow::deleted_while_extending()
+                                    : arrow::deleted());
+    d = {};
+  }
+  if (rules.believes_until_release_answered) {
+    m.slot = kGone;
+  } else {
+    m = {};
+  }
+}
+
+}  // namespace leasehold::model
