@@ -135,8 +135,27 @@ class Explorer {
     return finish();
   }
 
- private:
+ public:
   using Index = std::uint32_t;
+  /// After a run: the states, in the order of their discovery.
+  [[nodiscard]] std::uint64_t size() const { return states_.size(); }
+  [[nodiscard]] const State& state(std::uint64_t i) const { return states_[i]; }
+  /// The index of a state that was reached.
+  [[nodiscard]] Index find(const State& state) const {
+    std::size_t at = slot(hash(state));
+    while (!same(states_[table_[at]], state)) at = (at + 1) & (table_size_ - 1);
+    return table_[at];
+  }
+  /// A shortest way from an initial state, told.
+  [[nodiscard]] std::vector<std::string> story_to(Index last) const {
+    std::vector<Index> path;
+    for (Index i = last; i != kEmpty; i = parents_[i]) path.push_back(i);
+    std::vector<State> states;
+    for (std::size_t k = path.size(); k-- > 0;) states.push_back(states_[path[k]]);
+    return model_.story(states);
+  }
+
+ private:
   static constexpr Index kEmpty = std::numeric_limits<Index>::max();
   static constexpr std::size_t kFirstTable = 1u << 16;
   static constexpr std::uint64_t kPulse = 1u << 16;
@@ -228,14 +247,6 @@ class Explorer {
       while (table_[at] != kEmpty) at = (at + 1) & (table_size_ - 1);
       table_[at] = static_cast<Index>(i);
     }
-  }
-
-  std::vector<std::string> story_to(Index last) const {
-    std::vector<Index> path;
-    for (Index i = last; i != kEmpty; i = parents_[i]) path.push_back(i);
-    std::vector<State> states;
-    for (std::size_t k = path.size(); k-- > 0;) states.push_back(states_[path[k]]);
-    return model_.story(states);
   }
 
   bool go_on() {

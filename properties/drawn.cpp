@@ -31,8 +31,9 @@ ProcessPlan read_process(Reader& in, bool drifts) {
   p.wait_min_ms = in.between(1, 10);
   p.wait_max_ms = p.wait_min_ms + in.between(10, 300);
   p.hold_ms = in.between(1, 12);
-  p.long_hold_percent =
-      static_cast<int>(in.between(0, 2) == 2 ? in.between(8, 20) : in.between(2, 6));
+  // Of long leases few, so that every run has its acquisitions.
+  const bool often = in.between(0, 2) == 2 && p.expiry_ms <= 1'200;
+  p.long_hold_percent = static_cast<int>(often ? in.between(8, 20) : in.between(2, 6));
   p.single_attempt_percent = static_cast<int>(in.between(0, 20));
   p.cancel_percent = static_cast<int>(in.between(0, 10));
   p.patience_ms = in.between(300, 4'000);

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
+#include "model/eventually.hpp"
+#include "model/lock_liveness.hpp"
 #include "model/lock_scopes.hpp"
 #include "model/lock_system.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -30,7 +33,8 @@ double thread_seconds() {
 struct Job {
   std::string name;
   model::Scope scope;
-  std::string expected;  ///< the known fault that it is to show; empty: none
+  std::string expected;                        ///< the known fault that it is to show; empty: none
+  std::optional<model::Promise> promise = {};  ///< what has to come about; else what always holds
   model::Exploration found = {};
   double cpu_seconds = 0;
   std::vector<std::string> arrows = {};
@@ -41,16 +45,33 @@ struct Job {
 };
 using Jobs = std::vector<std::unique_ptr<Job>>;
 
+void run_promise(Job& job, const model::ExploreOptions& how) {
+  const model::LockLiveness system(job.scope, *job.promise);
+  model::Explorer<model::LockLiveness> explorer(system, how);
+  job.found = explorer.run();
+  if (job.found.verdict != model::Verdict::holds) return;
+  const auto eventually = model::EventuallySearch<model::LockLiveness>(system, explorer).run();
+  if (eventually.holds) return;
+  job.found.verdict = model::Verdict::violated;
+  job.found.why =
+      fmt::format("faults have stopped, and {} states go round for ever", eventually.cycle_states);
+  job.found.story = eventually.story;
+}
+
 void run(Job& job, std::uint64_t max_states) {
   const double began = thread_seconds();
   model::ExploreOptions how;
   how.max_states = max_states;
   how.stop = [] { return interrupted.load(); };
   how.progress = [&](const model::Exploration& now) { job.states = now.states; };
-  const model::LockSystem system(job.scope);
-  job.found = model::Explorer<model::LockSystem>(system, how).run();
+  if (job.promise) {
+    run_promise(job, how);
+  } else {
+    const model::LockSystem system(job.scope);
+    job.found = model::Explorer<model::LockSystem>(system, how).run();
+    job.arrows = system.arrows_taken();
+  }
   job.states = job.found.states;
-  job.arrows = system.arrows_taken();
   job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
 }
 
@@ -129,6 +150,18 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
     jobs.push_back(std::make_unique<Job>(guarantee, scope, known));
     jobs.back()->scope.guarantees = 1u << g;
   }
+}
+
+/// What has to come about once faults have stopped, after any faults but failovers.
+void add_promises(Jobs& jobs, const model::Rules& rules) {
+  model::Scope scope;
+  scope.failovers = false;
+  scope.rules = rules;
+  jobs.push_back(
+      std::make_unique<Job>("G7 eventually: somebody who waits gets a dead holder's lock", scope));
+  jobs.back()->promise = model::Promise::passes_on;
+  jobs.push_back(std::make_unique<Job>("G8 eventually: a dead holder's document goes", scope));
+  jobs.back()->promise = model::Promise::cleans_up;
 }
 
 model::Verdict overall(const Jobs& jobs) {
@@ -269,6 +302,11 @@ int explore(const std::vector<std::string>& words) {
     } else {
       jobs.push_back(std::make_unique<Job>(std::string(name), scope));
     }
+  }
+  if (!own && scope_name.empty() && guarantees.empty()) {
+    auto rules = model::rules_of(*lock);
+    if (wrong != nullptr) wrong->change(rules);
+    add_promises(jobs, rules);
   }
   signal(SIGINT, [](int) { interrupted = true; });
   run_all(jobs, max_states);
