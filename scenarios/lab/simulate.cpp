@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -70,11 +71,19 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
   std::mutex mutex;
   std::atomic<std::uint64_t> next = seeds.from, done = 0;
   std::atomic<bool> enough = false;
+  std::exception_ptr failure;  // of any thread: what the simulated server does not know
   const auto work = [&] {
     SimulateReport mine;
     for (std::uint64_t seed = next++; seed <= seeds.to && !interrupted && !enough; seed = next++) {
       const Plan plan = plan_of(seed, limits);
-      mine.add(seed, plan, properties::simulate(plan), hashed);
+      try {
+        mine.add(seed, plan, properties::simulate(plan), hashed);
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        failure = std::current_exception();
+        enough = true;
+        return;
+      }
       ++done;
       if (until_failure && !mine.failed.empty()) enough = true;
     }
@@ -94,6 +103,7 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
     }
     if (terminal) fmt::print(stderr, "\r\x1b[K");
   }
+  if (failure) std::rethrow_exception(failure);
   return report;
 }
 
@@ -120,10 +130,13 @@ void print_report(const SimulateReport& report, double cpu) {
   if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
 }
 
-/// The guarantee that a run broke first, in the order of the table.
+/// The guarantee that a run broke first, in the order of the table; of a run that broke none, what
+/// could not be told.
 std::string broken_by(const properties::Simulated& one) {
-  for (const auto& f : one.judged.findings) {
-    if (f.verdict == model::Verdict::violated) return f.guarantee;
+  for (const auto wanted : {model::Verdict::violated, model::Verdict::unknown}) {
+    for (const auto& f : one.judged.findings) {
+      if (f.verdict == wanted) return f.guarantee;
+    }
   }
   return "";
 }
@@ -132,10 +145,9 @@ std::string broken_by(const properties::Simulated& one) {
 void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
   const auto guarantee = broken_by(properties::simulate(plan));
-  const Plan small =
-      guarantee.empty() ? plan : properties::minimise(plan, [&](const Plan& candidate) {
-        return broken_by(properties::simulate(candidate)) == guarantee;
-      });
+  const Plan small = properties::minimise(plan, [&](const Plan& candidate) {
+    return broken_by(properties::simulate(candidate)) == guarantee;
+  });
   fs::create_directories(folder);
   const std::string file = folder + "/" + name + ".scn";
   std::ofstream(file) << sim::to_scn(small);

@@ -1,6 +1,7 @@
 #include "sim/virtual/world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::sim::virt {
 namespace {
@@ -124,17 +125,23 @@ class World {
     emit(e);
   }
 
-  /// Undoes what `begin` did after the fault's time, or when all is healed.
+  /// Runs `undo` after this time, or when all is healed.
+  void undo_later(std::int64_t after_ms, std::function<void()> undo) {
+    const auto number = healers_.size();
+    healers_.push_back(std::move(undo));
+    queue_.after(after_ms * kMs, [this, number] { undo_now(number); });
+  }
+  void undo_now(std::size_t number) {
+    const auto undo = std::exchange(healers_[number], nullptr);
+    if (undo) undo();
+  }
+
   void for_a_while(const FaultPlan& fault, const std::function<void()>& begin,
                    std::function<void()> end) {
     note(fault);
     begin();
-    const auto number = healers_.size();
-    healers_.push_back(std::move(end));
-    queue_.after(fault.for_ms * kMs, [this, number, fault] {
-      if (!healers_[number]) return;
-      healers_[number]();
-      healers_[number] = nullptr;
+    undo_later(fault.for_ms, [this, fault, end = std::move(end)] {
+      end();
       note(fault);
     });
   }
@@ -174,16 +181,10 @@ class World {
     p->pause();
     emit(event(Kind::pause, p->name()));
     ++out_.bitten["pause"];
-    const auto number = healers_.size();
-    healers_.push_back([this, p] {
+    undo_later(fault.for_ms, [this, p] {
       if (p->crashed()) return;
       emit(event(Kind::resume, p->name()));
       p->resume();
-    });
-    queue_.after(fault.for_ms * kMs, [this, number] {
-      if (!healers_[number]) return;
-      healers_[number]();
-      healers_[number] = nullptr;
     });
   }
 
@@ -285,10 +286,7 @@ class World {
 
   void heal() {
     healed_ = true;
-    for (auto& end : healers_) {
-      if (end) end();
-      end = nullptr;
-    }
+    for (std::size_t i = 0; i < healers_.size(); ++i) undo_now(i);
     servers_.fail_next(0, 0, false);
     // A majority and a primary are there again before the healed phase is measured.
     queue_.after(3'000 * kMs, [this] {
