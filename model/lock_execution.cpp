@@ -35,7 +35,7 @@ Byte LockSystem::next_order(const World& w) const {
     const Client& c = w.client[i];
     greatest = std::max(greatest, c.order);
     for (int k = 0; k < scope_.messages; ++k) {
-      greatest = std::max({greatest, c.message[k].order});
+      greatest = std::max(greatest, c.message[k].order);
       if (scope_.rules.token == Rules::Token::cluster_time) {
         greatest = std::max(greatest, c.message[k].token);
       }

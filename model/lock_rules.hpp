@@ -31,7 +31,6 @@ struct Rules {
   bool compares_seen_beat = true;
   bool sight_counts_from_sending = false;
   bool observer_keeps_drift_margin = true;
-  bool keeps_first_sight = true;  ///< also when the document vanished in between
   bool checks_the_winner = true;
   enum class Owner : std::uint8_t { per_call, per_attempt, per_process };
   Owner owner = Owner::per_call;

@@ -149,7 +149,7 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
       nc.to_delete = 0;
     });
   }
-  if ((c.phase == kIdle || c.phase == kWaiting) && k >= 0 && fresh_owner(w, i) != 0) {
+  if ((c.phase == kIdle || c.phase == kWaiting) && k >= 0 && fresh_owner(w, i, scope_) != 0) {
     go(Act::attempt, [&](World& n, Client&) { attempt(n, i, k); });
   }
   if (c.phase == kAttempting || (c.phase == kHeld && c.awaited != 0)) {
@@ -225,7 +225,7 @@ void LockSystem::attempt(World& w, int i, int k) const {
   if (rules.owner == Rules::Owner::per_process) {
     c.owner = byte(i * kGenerations + 1);
   } else if (fresh) {
-    c.owner = fresh_owner(w, i);
+    c.owner = fresh_owner(w, i, scope_);
   }
   Message m{.slot = kAcquire, .owner = c.owner};
   if (rules.beat == Rules::Beat::kept_by_retries) {

@@ -61,11 +61,11 @@ class FirstPlaces {
 };
 
 /// Every place that names an owner, the documents first.
-template <typename F>
-void each_owner(World& w, const Scope& scope, F f) {
+template <typename W, typename F>
+void each_owner(W& w, const Scope& scope, F f) {
   f(w.document.owner), f(w.committed.owner), f(w.stale.owner);
   for (int i = 0; i < scope.clients; ++i) {
-    Client& c = w.client[i];
+    auto& c = w.client[i];
     f(c.owner), f(c.doubtful), f(c.to_delete), f(c.sight_owner);
     for (int k = 0; k < scope.messages; ++k) {
       f(c.message[k].owner), f(c.message[k].seen_owner);
@@ -333,13 +333,9 @@ void age(World& w, const Scope& scope) {
   }
 }
 
-Byte fresh_owner(const World& w, int client) {
+Byte fresh_owner(const World& w, int client, const Scope& scope) {
   std::uint32_t used = 0;
-  World copy = w;
-  Scope all;
-  all.clients = kMaxClients;
-  all.messages = kMaxMessages;
-  each_owner(copy, all, [&](Byte owner) { used |= 1u << owner; });
+  each_owner(w, scope, [&](Byte owner) { used |= 1u << owner; });
   for (int g = 0; g < kGenerations; ++g) {
     const Byte owner = byte(client * kGenerations + g + 1);
     if ((used >> owner & 1) == 0) return owner;

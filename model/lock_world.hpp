@@ -119,7 +119,7 @@ using State = PackedState<4>;
 void age(World& world, const Scope& scope);
 
 /// The generation that nothing of this client's uses; 0 when all are in use.
-[[nodiscard]] Byte fresh_owner(const World& world, int client);
+[[nodiscard]] Byte fresh_owner(const World& world, int client, const Scope& scope);
 
 /// Whether this client is the .NET package's.
 [[nodiscard]] inline bool is_package(const Scope& scope, int client) {

@@ -35,7 +35,7 @@ void shorten(Plan& plan, std::vector<T> Plan::*list, std::size_t keep,
       }
     }
     if (chunk == 1 && !shorter) return;
-    if (!shorter || chunk > 1) chunk = std::max<std::size_t>(chunk / 2, 1);
+    chunk = std::max<std::size_t>(chunk / 2, 1);
   }
 }
 

@@ -80,28 +80,30 @@ Value add(const Arguments& values) {
   return of_long(sum, small);
 }
 
-Value subtract(const Arguments& v) {
+/// `compute` says whether the result overflowed.
+template <typename Compute>
+Value of_whole_numbers(const Arguments& v, const char* name, Compute compute) {
   if (is_nothing(v[0]) || is_nothing(v[1])) return Null{};
   if (!v[0].is_number() || !v[1].is_number() || v[0].is<double>() || v[1].is<double>()) {
-    throw Unsupported("$subtract of other than whole numbers");
+    throw Unsupported(std::string(name) + " of other than whole numbers");
   }
   std::int64_t result = 0;
-  if (__builtin_sub_overflow(v[0].integer(), v[1].integer(), &result)) {
-    throw Unsupported("overflow in $subtract");
+  if (compute(v[0].integer(), v[1].integer(), &result)) {
+    throw Unsupported(std::string("overflow in ") + name);
   }
   return of_long(result, v[0].is<std::int32_t>() && v[1].is<std::int32_t>());
 }
 
+Value subtract(const Arguments& v) {
+  return of_whole_numbers(v, "$subtract", [](std::int64_t a, std::int64_t b, std::int64_t* out) {
+    return __builtin_sub_overflow(a, b, out);
+  });
+}
+
 Value multiply(const Arguments& v) {
-  if (is_nothing(v[0]) || is_nothing(v[1])) return Null{};
-  if (!v[0].is_number() || !v[1].is_number() || v[0].is<double>() || v[1].is<double>()) {
-    throw Unsupported("$multiply of other than whole numbers");
-  }
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(v[0].integer(), v[1].integer(), &result)) {
-    throw Unsupported("overflow in $multiply");
-  }
-  return of_long(result, v[0].is<std::int32_t>() && v[1].is<std::int32_t>());
+  return of_whole_numbers(v, "$multiply", [](std::int64_t a, std::int64_t b, std::int64_t* out) {
+    return __builtin_mul_overflow(a, b, out);
+  });
 }
 
 Value greatest(const Arguments& values) {

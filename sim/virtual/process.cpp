@@ -123,7 +123,7 @@ void Process::give(const core::Event& event) {
 
 void Process::carry_out(const core::Effect& effect) {
   if (const auto* sending = std::get_if<core::Send>(&effect)) {
-    under_way_[sending->command.id] = true;
+    under_way_.insert(sending->command.id);
     send(std::make_shared<const core::Command>(sending->command), 0);
   } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
     under_way_.erase(abandon->command);

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/provider_core.hpp"
@@ -100,8 +101,7 @@ class Process {
   Random random_;
   Recorder recorder_;
   core::ProviderCore core_;
-  core::Effects effects_;
-  std::map<core::CommandId, bool> under_way_;  ///< true: its reply is wanted
+  std::set<core::CommandId> under_way_;  ///< whose reply is wanted
   int known_primary_ = 0;
   core::SessionId last_session_ = 0;
   std::string asked_name_;

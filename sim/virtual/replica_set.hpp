@@ -52,8 +52,8 @@ class ReplicaSet {
   ReplicaSet(EventQueue& queue, Random& random, const Settings& settings,
              std::function<void(const Entry&)> on_committed);
 
-  /// A command arrives at a member. `started_ns` before now: it waited inside the server, with the
-  /// clock as it was then.
+  /// A command arrives at a member. It waited `waited_ns` inside the server, and has the
+  /// clock as it was before.
   void command(int member, const std::shared_ptr<const Object>& command, std::int64_t waited_ns,
                Reply reply);
   void fenced_write(int member, const FencedWrite& write, Reply reply);
