@@ -134,4 +134,31 @@ std::size_t ProviderCore::removals_left() const {
       removals_.begin(), removals_.end(), [](const auto& r) { return !r.second.acknowledged; }));
 }
 
+/// Of what tells the states of one provider apart best; equality looks at the rest.
+std::size_t ProviderCore::hash() const {
+  std::size_t h = 0;
+  const auto mix = [&h](std::uint64_t value) { h = (h ^ value) * 0x9E3779B97F4A7C15u; };
+  const auto mix_time = [&mix](LocalInstant at) {
+    mix(static_cast<std::uint64_t>(at.time_since_epoch().count()));
+  };
+  for (const auto& [id, s] : sessions_) {
+    mix(id << 3 | static_cast<std::uint64_t>(s.phase));
+    mix(s.command << 16 | static_cast<std::uint64_t>(s.unanswered));
+    mix(static_cast<std::uint64_t>(s.token.value()));
+    for (const auto at : {s.attempt_at, s.deadline, s.extend_at}) mix_time(at);
+  }
+  for (const auto& [id, removal] : removals_) {
+    mix(id << 3 | (removal.doubtful ? 1u : 0u) | (removal.repeat ? 2u : 0u) |
+        (removal.acknowledged ? 4u : 0u));
+    mix(removal.command);
+    mix_time(removal.next_at);
+  }
+  for (const auto& [id, flight] : flights_) {
+    mix(id);
+    mix_time(flight.sent);
+  }
+  mix(last_command_ << 32 | last_beat_);
+  return h ^ h >> 32;
+}
+
 }  // namespace leasehold::core

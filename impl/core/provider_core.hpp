@@ -15,8 +15,8 @@ namespace leasehold::core {
 /// Every decision of one provider: attempts, observations, extension in batches, loss, release and
 /// clean-up, across all its locks. A value: events in, effects out, no thread, no clock, no I/O.
 ///
-/// Time: `now` never runs backwards between calls. Copyable and comparable, so that it can be
-/// simulated and explored. Not thread-safe: its driver serialises the calls.
+/// Time: `now` never runs backwards between calls. Copyable, comparable and hashable, so that
+/// it can be simulated and explored. Not thread-safe: its driver serialises the calls.
 ///
 ///     core.next(AcquireAsked{7, "report", options, now + 5s}, now, entropy, effects);
 ///     // effects: Send{acquire}, SetTimer{command_timeout}, SetTimer{give_up}
@@ -36,6 +36,8 @@ class ProviderCore {
   [[nodiscard]] std::size_t removals_left() const;
 
   bool operator==(const ProviderCore&) const = default;
+  /// Equal cores, equal hashes.
+  [[nodiscard]] std::size_t hash() const;
 
  private:
   using RemovalId = std::uint64_t;

@@ -205,6 +205,12 @@ nlohmann::ordered_json to_json(const Job& job) {
           {"story", found.story}};
 }
 
+void show_states(const model::Exploration& now) {
+  if (isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "\r\x1b[K{:.1f} million states\r", static_cast<double>(now.states) / 1e6);
+  }
+}
+
 void list() {
   fmt::print("locks:\n");
   for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
@@ -229,7 +235,9 @@ int explore(const std::vector<std::string>& words) {
                         "--list names them")(
       "variant", po::value(&variant)->default_value(variant),
       "an error of the production lock, or none; --list names them")(
-      "list", "locks, scopes, and variants with the guarantees that they must break")(
+      "core",
+      "the production core itself instead of the abstract lock: two providers, the bytes of their "
+      "commands, every order of what can happen")("list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&scope_name), "one of the standard scopes; default all of them")(
       "clients", po::value(&asked.clients),
       "2 or 3; makes a scope of its own, as the next five do")(
@@ -272,6 +280,15 @@ int explore(const std::vector<std::string>& words) {
   require_writable("json", json_file);
   require_writable("junit", junit_file);
 
+  signal(SIGINT, [](int) { interrupted = true; });
+  if (given.contains("core")) {
+    model::ExploreOptions how;
+    how.max_states = max_states;
+    how.stop = [] { return interrupted.load(); };
+    how.progress = show_states;
+    return explore_core(how, json_file, junit_file);
+  }
+
   std::vector<model::NamedScope> scopes;
   const bool own = given.contains("clients") || given.contains("messages") ||
                    given.contains("margin") || given.contains("skew") || given.contains("faults");
@@ -308,7 +325,6 @@ int explore(const std::vector<std::string>& words) {
     if (wrong != nullptr) wrong->change(rules);
     add_promises(jobs, rules);
   }
-  signal(SIGINT, [](int) { interrupted = true; });
   run_all(jobs, max_states);
 
   print_arrows(jobs);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/explorer.hpp"
 #include "sim/plan.hpp"
 
 /// The command `leasehold-lab`: one file a subcommand.
@@ -42,6 +43,10 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
+
+/// The rest of `explore --core`.
+int explore_core(const model::ExploreOptions& how, const std::string& json_file,
+                 const std::string& junit_file);
 int simulate(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
 int worker(const std::vector<std::string>& words);

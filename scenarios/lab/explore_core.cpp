@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report.hpp"
+#include "sim/virtual/core_system.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using sim::virt::CoreSystem;
+
+void print(const sim::virt::NamedCoreScope& scope, const model::Exploration& found) {
+  fmt::print("{}: {}\n", scope.name, describe(scope.scope));
+  for (const auto& line : found.story) fmt::print("    {}\n", line);
+  fmt::print("  {} states, {} transitions, depth {}: {}{}{}\n", found.states, found.transitions,
+             found.depth, to_string(found.verdict), found.why.empty() ? "" : ": ", found.why);
+  for (std::size_t i = 0; i < CoreSystem::sights().size(); ++i) {
+    if ((found.reached >> i & 1) == 0) fmt::print("  never seen: {}\n", CoreSystem::sights()[i]);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int explore_core(const model::ExploreOptions& how, const std::string& json_file,
+                 const std::string& junit_file) {
+  auto overall = model::Verdict::holds;
+  nlohmann::ordered_json json;
+  std::vector<model::Finding> findings;
+  for (const auto& scope : sim::virt::core_scopes()) {
+    const CoreSystem system(scope.scope);
+    const auto found = model::Explorer<CoreSystem>(system, how).run();
+    print(scope, found);
+    json["explorations"].push_back({{"name", scope.name},
+                                    {"scope", describe(scope.scope)},
+                                    {"states", found.states},
+                                    {"transitions", found.transitions},
+                                    {"depth", found.depth},
+                                    {"verdict", to_string(found.verdict)},
+                                    {"why", found.why},
+                                    {"story", found.story}});
+    model::Finding finding;
+    finding.guarantee = scope.name;
+    finding.statement = describe(scope.scope);
+    finding.verdict = found.verdict;
+    finding.why = found.why;
+    findings.push_back(finding);
+    if (found.verdict == model::Verdict::holds) continue;
+    overall = found.verdict;
+    break;  // a violation in the smaller scope says enough
+  }
+  fmt::print("verdict: {}\n", to_string(overall));
+  json["verdict"] = to_string(overall);
+  write_json(json_file, json);
+  write_junit(junit_file, "explore-core", 0, findings);
+  return exit_code(overall);
+}
+
+}  // namespace leasehold::lab

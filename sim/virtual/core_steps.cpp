@@ -1,0 +1,475 @@
+#include <algorithm>
+
+#include "model/transition_table.hpp"
+#include "mongo/commands.hpp"
+#include "mongo/replies.hpp"
+#include "sim/virtual/core_system.hpp"
+#include "sim/virtual/core_terms.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+using namespace terms;
+using core::Timer;
+
+constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;
+constexpr std::uint32_t kEpoch_s = 1'700'000'000;
+constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
+constexpr unsigned kOwnerShift = 40;  ///< the process, in what its entropy draws
+
+/// The lease with both clocks' drift, a pause between attempts, two attempts, and one tick because
+/// timers are noticed at ticks only.
+constexpr unsigned kTakeoverTicks = kLeaseTicks + 1 + 2 + 2;
+
+class CountedEntropy final : public core::Entropy {
+ public:
+  CountedEntropy(unsigned who, std::uint64_t& drawn) : who_(who), drawn_(drawn) {}
+  std::uint64_t draw() override { return std::uint64_t{who_ + 1} << kOwnerShift | ++drawn_; }
+
+ private:
+  unsigned who_;
+  std::uint64_t& drawn_;
+};
+
+std::optional<core::Owner> owner_of(const Document& document) {
+  if (!document) return std::nullopt;
+  const auto parts = core::parse_lock_id(*document->find("lockId")->as<std::string>());
+  return parts ? std::optional(parts->owner) : std::nullopt;
+}
+
+bool belongs_to(const Document& document, unsigned who) {
+  const auto owner = owner_of(document);
+  return owner && owner->high >> kOwnerShift == who + 1;
+}
+
+bool is_over(const Document& document, std::int64_t now_ms) {
+  return document->find("expiresAt")->as<Date>()->ms <= now_ms;
+}
+
+const char* verb(const core::Command& command) {
+  constexpr std::array kVerbs{"acquire", "extend", "look", "delete", "index"};
+  return kVerbs[command.body.index()];
+}
+
+core::SessionId session_of(const core::Command& command) {
+  const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
+  return acquire == nullptr ? 0 : acquire->session;
+}
+
+std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
+
+const char* name_of(Timer::Kind kind) {
+  constexpr std::array kNames{
+      "time of its next attempt",     "end of its patience", "end of its lease",
+      "silence of a command",         "extension round",     "time of its next delete",
+      "end of its wait for a release"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+/// {w: "majority"} was not reached: the member stepped down.
+void add_write_concern_error(Object& reply) {
+  Object error;
+  error.set("code", std::int32_t{kPrimarySteppedDown});
+  error.set("errmsg", std::string("stepped down"));
+  reply.set("writeConcernError", error);
+}
+
+}  // namespace
+
+void CoreSystem::steps(const State& from) const {
+  found_.clear();
+  const World w = unpack(from);
+  for (std::size_t i = 0; i < w.messages.size(); ++i) {
+    if (messages_[w.messages[i] - 1].fresh) return message_steps(w, i);
+  }
+  for (unsigned who = 0; who < 2; ++who) actor_steps(w, who);
+  for (std::size_t i = 0; i < w.messages.size(); ++i) message_steps(w, i);
+  server_steps(w);
+}
+
+CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned who, unsigned tick,
+                                     const core::Event& event) const {
+  Effect out;
+  Actor a = before;
+  const auto take = [&](std::string_view input) {
+    const auto found = model::lifecycle().find(a.life, input);
+    if (!found) {
+      out.broken = arrow;
+    } else {
+      a.life = model::lifecycle().arrows()[*found].to;
+    }
+  };
+  CountedEntropy entropy(who, a.drawn);
+  std::vector<core::Event> events{event};
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    core::Effects effects;
+    if (std::get_if<core::AcquireAsked>(&events[e]) != nullptr) take("Create Lock");
+    if (std::get_if<core::ReleaseAsked>(&events[e]) != nullptr) {
+      a.holds = false;
+      take("Dispose Handle");
+    }
+    const core::Reply* heard = nullptr;  // of an attempt of this call
+    core::Reply silence;
+    if (const auto* reply = std::get_if<core::ReplyArrived>(&events[e])) {
+      const auto found = a.awaited.find(reply->command);
+      if (found != a.awaited.end() && found->second == a.session && a.session != 0)
+        heard = &reply->reply;
+      a.awaited.erase(reply->command);
+    } else if (const auto* fired = std::get_if<core::TimerFired>(&events[e])) {
+      a.timers.erase(fired->timer);
+      const auto found = a.awaited.find(fired->timer.id);
+      if (fired->timer.kind == Timer::Kind::command_timeout && found != a.awaited.end() &&
+          found->second == a.session && a.session != 0) {
+        heard = &silence;
+      }
+    }
+    a.core.next(events[e], local(tick), entropy, effects);
+    const auto has = [&](auto kind) {
+      return std::any_of(effects.begin(), effects.end(), [&](const core::Effect& one) {
+        return std::holds_alternative<decltype(kind)>(one);
+      });
+    };
+    if (heard != nullptr && a.life == "Acquiring" && !has(core::Granted{}) && !has(core::Ended{})) {
+      const bool shown = heard->outcome == core::Outcome::done && !heard->documents.empty();
+      const bool ours =
+          shown && heard->documents[0].lock_id.starts_with(core::to_hex(a.owner) + '.');
+      const bool refused = shown && !ours;
+      take(refused ? "Lock Held by Others" : ours ? "Won Too Late" : "Outcome Unknown");
+    }
+    for (const auto& effect : effects) {
+      if (const auto* send = std::get_if<core::Send>(&effect)) {
+        const auto& command = send->command;
+        if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
+          core::Reply done;
+          done.outcome = core::Outcome::done;
+          events.emplace_back(core::ReplyArrived{command.id, done});
+          continue;
+        }
+        if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+          a.owner = acquire->owner;
+          take("Call AcquireAsync()");
+        } else if (std::holds_alternative<core::ExtendCommand>(command.body)) {
+          if (a.life == "Extending") take("Outcome Unknown");
+          take("Background Extension Task");
+          seen_ |= 1u << extension;
+        }
+        a.awaited.emplace(command.id, session_of(command));
+        Message request{who, std::make_shared<const core::Command>(command), {}};
+        request.fresh = true;
+        out.sent.push_back(keep(std::move(request)));
+      } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
+        a.awaited.erase(abandon->command);
+        out.abandoned.push_back(abandon->command);
+      } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
+        a.timers[timer->timer] = timer->at;
+      } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
+        take("Successfully Acquired Lock");
+        a.holds = true;
+        a.deadline = granted->deadline;
+        out.token = granted->token.value();
+      } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
+        take("Extension Successful");
+        a.deadline = extended->deadline;
+      } else if (std::get_if<core::Lost>(&effect) != nullptr) {
+        take(a.life == "Extending" ? "Extension Failed" : "Lease Ran Out");
+        a.holds = false;
+        seen_ |= 1u << told_lost;
+      } else if (std::get_if<core::Ended>(&effect) != nullptr) {
+        take("Give Up");
+        seen_ |= 1u << given_up;
+      } else if (std::get_if<core::Released>(&effect) != nullptr) {
+        take("Lock Document Deleted");
+        take("Lock Released");
+      }
+    }
+  }
+  const bool asking = a.life == "Waiting" || a.life == "Acquiring";
+  if (!asking) a.waits_since = 0;
+  // Timers that can do nothing any more would only tell equal states apart.
+  std::erase_if(a.timers, [&](const auto& entry) {
+    switch (entry.first.kind) {
+      case Timer::Kind::command_timeout: return !a.awaited.contains(entry.first.id);
+      case Timer::Kind::attempt: return a.life != "Waiting";
+      case Timer::Kind::give_up: return !asking;
+      case Timer::Kind::lease_end: return !a.holds;
+      default: return false;
+    }
+  });
+  const bool over = a.life == model::kOutside && a.asks_left == 0 && a.awaited.empty() &&
+                    std::all_of(a.timers.begin(), a.timers.end(), [](const auto& entry) {
+                      return entry.first.kind == Timer::Kind::extension_round;
+                    });
+  if (over) {
+    a = {};
+    a.life = model::kOutside;
+  }
+  out.actor = keep(std::move(a));
+  return out;
+}
+
+const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::Event& event,
+                                           std::uint64_t key) const {
+  const std::array<std::uint64_t, 2> known{
+      to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
+  auto found = effects_.find(known);
+  if (found == effects_.end()) {
+    found = effects_.emplace(known, react(actor(to, who), who, to.tick, event)).first;
+  }
+  const Effect& effect = found->second;
+  to.actors[who] = effect.actor;
+  for (const auto number : effect.sent) to.messages.push_back(number);
+  if (effect.broken != none && to.broken == none) to.broken = effect.broken;
+  if (effect.token != 0) {
+    const auto number = static_cast<unsigned>(effect.token & 0xFF);
+    if (number <= to.granted && to.broken == none) to.broken = g4;
+    to.granted = std::max(to.granted, number);
+  }
+  return effect;
+}
+
+/// Nobody waits for them any more. Requests cannot be called back.
+void CoreSystem::drop_replies(World& w, unsigned who,
+                              std::optional<core::CommandId> command) const {
+  for (std::size_t i = w.messages.size(); i-- > 0;) {
+    const Message& m = messages_[w.messages[i] - 1];
+    const bool its = m.who == who && (!command || m.command->id == *command);
+    if (its && m.reply) w.messages.take_out(i);
+  }
+}
+
+std::int64_t CoreSystem::server_ms(const World& w) {
+  return kEpoch_ms + static_cast<std::int64_t>(w.tick + w.ahead) * kTick.count();
+}
+
+void CoreSystem::actor_steps(const World& w, unsigned who) const {
+  const Actor& a = actor(w, who);
+  if (a.crashed) return;
+  if (a.paused) {
+    World to = w;
+    Actor woken = a;
+    woken.paused = false;
+    to.actors[who] = keep(std::move(woken));
+    to.fault_at = w.tick;
+    return emit(std::move(to), "goes on", who, "");
+  }
+  const auto due =
+      std::min_element(a.timers.begin(), a.timers.end(),
+                       [](const auto& x, const auto& y) { return x.second < y.second; });
+  const bool busy = due != a.timers.end() && due->second <= local(w.tick);
+  if (busy) {
+    World to = w;
+    const Timer timer = due->first;
+    const auto& effect = give(to, who, core::TimerFired{timer},
+                              4 | static_cast<std::uint64_t>(timer.kind) << 8 | timer.id << 16);
+    for (const auto command : effect.abandoned) drop_replies(to, who, command);
+    emit(std::move(to), "notices the", who, name_of(timer.kind));
+  }
+  if (!busy && a.life == model::kOutside && a.asks_left > 0) {
+    World to = w;
+    Actor asking = a;
+    --asking.asks_left;
+    asking.waits_since = w.tick;
+    const auto session = ++asking.session;
+    to.actors[who] = keep(std::move(asking));
+    give(to, who, core::AcquireAsked{session, kName, options_, std::nullopt, false}, 1);
+    emit(std::move(to), "asks", who, "");
+  }
+  if (!busy && (a.holds || a.life == "Lost")) {
+    World to = w;
+    give(to, who, core::ReleaseAsked{a.session}, 2);
+    emit(std::move(to), "releases", who, "");
+  }
+  const bool asking = a.life == "Waiting" || a.life == "Acquiring";
+  if (World to = w; asking && spend(to, CoreFault::cancel)) {
+    give(to, who, core::CancelAsked{a.session}, 3);
+    emit(std::move(to), "cancels", who, "");
+  }
+  if (World to = w; a.life != model::kOutside && spend(to, CoreFault::pause)) {
+    Actor paused = a;
+    paused.paused = true;
+    to.actors[who] = keep(std::move(paused));
+    emit(std::move(to), "is paused", who, "");
+  }
+  if (World to = w; a.life != model::kOutside && spend(to, CoreFault::crash)) {
+    Actor crashed;
+    crashed.crashed = true;
+    crashed.life = model::kOutside;
+    crashed.holds = a.holds;
+    crashed.deadline = a.deadline;
+    to.actors[who] = keep(std::move(crashed));
+    drop_replies(to, who, {});
+    emit(std::move(to), "crashes", who, "");
+  }
+}
+
+/// A fresh request executes and is answered at once, or a fault befalls it now; what it left on its
+/// way arrives some time.
+void CoreSystem::message_steps(const World& w, std::size_t at) const {
+  const Message& m = messages_[w.messages[at] - 1];
+  if (m.reply) {
+    const Actor& a = actor(w, m.who);
+    if (a.paused || a.crashed) return;
+    World to = w;
+    to.messages.take_out(at);
+    give(to, m.who, core::ReplyArrived{m.command->id, *m.reply}, reply_key(w.messages[at]));
+    return emit(std::move(to), "hears of its", m.who, verb(*m.command));
+  }
+  execute(w, at, std::nullopt);
+  if (!m.fresh) return;
+  for (const auto fault : {CoreFault::error_before, CoreFault::error_after, CoreFault::lost_reply,
+                           CoreFault::slow_reply}) {
+    execute(w, at, fault);
+  }
+  if (World to = w; spend(to, CoreFault::lost_request)) {
+    to.messages.take_out(at);
+    emit(std::move(to), verb(*m.command), m.who, "is lost on its way");
+  }
+  Message underway = m;
+  underway.fresh = false;
+  if (World to = w; spend(to, CoreFault::late)) {
+    to.messages[at] = keep(underway);
+    emit(std::move(to), verb(*m.command), m.who, "takes its time");
+  }
+  if (World to = w; spend(to, CoreFault::inside)) {
+    underway.started_ms = server_ms(w);
+    underway.started_at = w.writes;
+    to.messages[at] = keep(std::move(underway));
+    emit(std::move(to), verb(*m.command), m.who, "waits inside the server");
+  }
+}
+
+void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const {
+  World to = w;
+  if (fault && !spend(to, *fault)) return;
+  const auto number = w.messages[at];
+  const Message& m = messages_[number - 1];
+  const std::uint64_t how_it_goes = fault ? static_cast<std::uint64_t>(*fault) + 1 : 0;
+  const std::array<std::uint64_t, 2> key{
+      number | std::uint64_t{w.document} << 32,
+      w.tick | w.ahead << 8 | std::uint64_t{w.writes} << 16 | how_it_goes << 32};
+  auto known = executions_.find(key);
+  if (known == executions_.end()) {
+    Execution done;
+    done.document = w.document;
+    Object reply;
+    if (fault == CoreFault::error_before) {
+      reply = error_reply(kNotWritablePrimary, "not primary");
+    } else {
+      Collection collection;
+      if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
+      const auto now = m.started_ms.value_or(server_ms(w));
+      const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
+      const auto bytes = mongo::build(*m.command, "distributed.locks");
+      auto executed = virt::execute(to_object(*bytes.get()), collection,
+                                    {Date{now}, Timestamp{kEpoch_s, cluster}});
+      for (const Change& change : executed.changes) collection.apply(change);
+      done.wrote = !executed.changes.empty();
+      done.document = keep(collection.find(kName));
+      reply = std::move(executed.reply);
+      if (fault == CoreFault::error_after) add_write_concern_error(reply);
+    }
+    reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
+    done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
+    known = executions_.emplace(key, std::move(done)).first;
+  }
+  const Execution& done = known->second;
+  to.document = done.document;
+  if (done.wrote) {
+    ++to.writes;
+    to.written_at = w.tick;
+    judge_write(to, m, done, w.document);
+  }
+  const bool awaited = actor(w, m.who).awaited.contains(m.command->id);
+  if (!awaited && done.wrote) seen_ |= 1u << late_ghost;
+  const bool heard = awaited && fault != CoreFault::lost_reply;
+  to.messages.take_out(at);
+  if (heard) {
+    const auto reply = keep(Message{m.who, m.command, done.reply});
+    if (fault == CoreFault::slow_reply || actor(w, m.who).paused) {
+      to.messages.push_back(reply);
+    } else {
+      give(to, m.who, core::ReplyArrived{m.command->id, done.reply}, reply_key(reply));
+    }
+  }
+  const char* how = fault == CoreFault::error_before  ? "is answered: not primary"
+                    : fault == CoreFault::error_after ? "executes, and the primary steps down"
+                    : fault == CoreFault::lost_reply  ? "executes, its reply is lost"
+                    : fault == CoreFault::slow_reply  ? "executes, its reply takes its time"
+                    : done.wrote                      ? "executes"
+                                                      : "executes, nothing changes";
+  emit(std::move(to), verb(*m.command), m.who, how);
+}
+
+void CoreSystem::judge_write(World& to, const Message& by, const Execution& done,
+                             std::uint32_t before) const {
+  const auto old_owner = owner_of(documents_[before]);
+  const auto new_owner = owner_of(documents_[done.document]);
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&by.command->body)) {
+    const Actor& other = actor(to, 1 - by.who);
+    const bool granted_away = new_owner == acquire->owner && other.holds;
+    if (granted_away && local(to.tick) < other.deadline && to.broken == none) to.broken = g1;
+    if (old_owner == acquire->owner) {
+      seen_ |= 1u << own_win;
+    } else if (old_owner) {
+      seen_ |= 1u << (acquire->observed ? takeover_observed : takeover_by_clock);
+    }
+  } else if (const auto* gone = std::get_if<core::DeleteCommand>(&by.command->body)) {
+    if (old_owner != gone->owner && to.broken == none) to.broken = g6;
+  } else if (const auto* extend = std::get_if<core::ExtendCommand>(&by.command->body)) {
+    if (old_owner != extend->statements.at(0).owner && to.broken == none) to.broken = g6;
+  }
+}
+
+/// What has to be true before time goes on.
+void CoreSystem::judge_tick(World& to) const {
+  if (to.broken != none) return;
+  for (unsigned who = 0; who < 2; ++who) {
+    const Actor& a = actor(to, who);
+    if (a.crashed || a.paused) continue;
+    if (a.holds && local(to.tick) >= a.deadline) to.broken = g5;
+    const bool asking = a.life == "Waiting" || a.life == "Acquiring";
+    const auto since = std::max({a.waits_since, to.fault_at, to.written_at});
+    if (asking && to.tick - since >= kTakeoverTicks) to.broken = g7;
+    const unsigned late =  // a request that nobody can call back may win when all is over
+        1u << static_cast<unsigned>(CoreFault::late) |
+        1u << static_cast<unsigned>(CoreFault::inside);
+    const bool over = a.life == model::kOutside && a.awaited.empty() && a.core.removals_left() == 0;
+    // One that could not be deleted for two leases frees itself, as a crashed holder's does.
+    const Document& left = documents_[to.document];
+    if (over && (to.faults & late) == 0 && belongs_to(left, who) && !is_over(left, server_ms(to))) {
+      to.broken = orphan;
+    }
+  }
+}
+
+void CoreSystem::server_steps(const World& w) const {
+  const Document& document = documents_[w.document];
+  if (document && is_over(document, server_ms(w))) {
+    World to = w;
+    to.document = keep(Document());
+    ++to.writes;
+    to.written_at = w.tick;
+    seen_ |= 1u << ttl;
+    emit(std::move(to), "the TTL monitor deletes the document", 2, "");
+  }
+  if (World to = w; w.ahead == 0 && spend(to, CoreFault::clock)) {
+    to.ahead = 1;
+    emit(std::move(to), "another member is primary, its clock a margin ahead", 2, "");
+  }
+  if (w.tick == scope_.ticks) return;
+  // Behaviours in which nobody has asked yet differ by a shift in time only.
+  if (w.tick == 0 && actor(w, 0).asks_left == scope_.acquires[0]) return;
+  for (unsigned who = 0; who < 2; ++who) {
+    const Actor& a = actor(w, who);
+    if (a.crashed || a.paused) continue;
+    for (const auto& [timer, when] : a.timers) {
+      if (when <= local(w.tick)) return;  // it runs, so it fires them first
+    }
+  }
+  World to = w;
+  judge_tick(to);
+  ++to.tick;
+  emit(std::move(to), "time goes on", 2, "");
+}
+
+}  // namespace leasehold::sim::virt

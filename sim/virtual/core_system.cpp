@@ -1,0 +1,230 @@
+#include "sim/virtual/core_system.hpp"
+
+#include <algorithm>
+
+#include "model/transition_table.hpp"
+#include "sim/virtual/core_terms.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+using namespace terms;
+
+constexpr std::array<const char*, 9> kBroken{
+    nullptr,
+    "G1: a lease was given away before it ran out or was released",
+    "G2: two believe that they hold the lock",
+    "G4: a token is not above one that was granted before",
+    "G5: a lease ended unreleased, and its holder was not told",
+    "G6: another's lock was touched",
+    "G7: a waiter did not get a free or dead lock within the bound",
+    "G7: a call that is over left its lock behind",
+    "arrows: a step that no diagram has"};
+
+constexpr std::array<const char*, kCoreFaults> kFaultNames{
+    "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
+    "error after",  "crash",        "pause",      "clock ahead", "cancel"};
+
+std::size_t mixed(std::size_t seed, std::size_t value) {
+  return (seed ^ value) * 0x9E3779B97F4A7C15u;
+}
+
+}  // namespace
+
+bool CoreSystem::Message::operator==(const Message& other) const {
+  return who == other.who && *command == *other.command && started_ms == other.started_ms &&
+         started_at == other.started_at && reply == other.reply && fresh == other.fresh;
+}
+
+template <typename T>
+std::uint32_t CoreSystem::Pool<T>::keep(T value, std::size_t hash) {
+  const auto [from, to] = index_.equal_range(hash);
+  for (auto i = from; i != to; ++i) {
+    if (*values_[i->second] == value) return i->second;
+  }
+  const auto number = static_cast<std::uint32_t>(values_.size());
+  values_.push_back(std::make_unique<const T>(std::move(value)));
+  index_.emplace(hash, number);
+  return number;
+}
+
+std::string describe(const CoreScope& scope) {
+  std::string kinds;
+  for (unsigned k = 0; k < kCoreFaults; ++k) {
+    if ((scope.kinds >> k & 1) != 0)
+      kinds += (kinds.empty() ? "" : ", ") + std::string(kFaultNames[k]);
+  }
+  return "2 providers with " + std::to_string(scope.acquires[0]) + " and " +
+         std::to_string(scope.acquires[1]) + " acquires, " + std::to_string(scope.ticks) +
+         " ticks with a lease of 3, up to " + std::to_string(scope.faults) + " of the faults " +
+         kinds;
+}
+
+const std::vector<NamedCoreScope>& core_scopes() {
+  static const std::vector<NamedCoreScope> scopes{
+      {"one-fault", {.ticks = 10, .faults = 1}, 3'823'579},
+      {"two-faults", {.ticks = 5, .faults = 2}, 12'782'433}};
+  return scopes;
+}
+
+const std::vector<std::string>& CoreSystem::sights() {
+  static const std::vector<std::string> names{"takeover of one observed dead",
+                                              "takeover by the server's clock",
+                                              "own win recognised",
+                                              "loss told",
+                                              "extension",
+                                              "TTL deletion",
+                                              "late request executed",
+                                              "call given up"};
+  return names;
+}
+
+CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
+  options_.expiry = kLeaseTicks * kTick;
+  options_.extension_cadence = kTick;
+  options_.operation_timeout = kTick;
+  options_.clock_margin = kTick;
+  options_.waiting = uniform_waiting(kTick, kTick);
+}
+
+std::uint32_t CoreSystem::keep(Actor actor) const {
+  std::size_t hash = mixed(actor.core.hash(), actor.drawn);
+  hash = mixed(hash, static_cast<std::size_t>(actor.deadline.time_since_epoch().count()));
+  hash = mixed(hash, actor.session << 8 | actor.waits_since << 3 | (actor.holds ? 1u : 0u) |
+                         (actor.paused ? 2u : 0u) | (actor.crashed ? 4u : 0u));
+  return actors_.keep(std::move(actor), hash);
+}
+
+std::uint32_t CoreSystem::keep(Message message) const {
+  const core::Command& command = *message.command;
+  std::size_t hash = mixed(command.id, message.who * 4 + (message.fresh ? 1 : 0));
+  const auto mix_text = [&hash](const std::string& text) {
+    hash = mixed(hash, std::hash<std::string>()(text));
+  };
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+    mix_text(acquire->lock_id);
+    mix_text(acquire->observed.value_or(""));
+  } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
+    mix_text(extend->statements[0].lock_id);
+    hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].token.value()));
+    hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].acquired_at.since_1970_ms));
+  } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
+    hash = mixed(hash, gone->owner.low);
+  }
+  if (message.reply) {
+    hash = mixed(hash, static_cast<std::size_t>(message.reply->operation_time.value()));
+    hash = mixed(hash, static_cast<std::size_t>(message.reply->outcome));
+    if (!message.reply->documents.empty()) mix_text(message.reply->documents[0].lock_id);
+  }
+  hash = mixed(hash, static_cast<std::size_t>(message.started_ms.value_or(0)));
+  return messages_.keep(std::move(message), hash) + 1;
+}
+
+std::uint32_t CoreSystem::keep(const Document& document) const {
+  std::string bytes;
+  if (document) {
+    const Bytes encoded(*document);
+    bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
+  }
+  const auto next = static_cast<std::uint32_t>(documents_.size());
+  const auto [at, fresh] = document_numbers_.emplace(std::move(bytes), next);
+  if (fresh) documents_.push_back(document);
+  return at->second;
+}
+
+const CoreSystem::Actor& CoreSystem::actor(const World& w, unsigned who) const {
+  return actors_[w.actors[who]];
+}
+
+CoreSystem::State CoreSystem::first() const {
+  World w;
+  for (unsigned who = 0; who < 2; ++who) {
+    Actor a;
+    a.life = model::kOutside;
+    a.asks_left = scope_.acquires[who];
+    w.actors[who] = keep(a);
+  }
+  w.document = keep(Document());
+  return pack(w);
+}
+
+CoreSystem::State CoreSystem::pack(const World& w) const {
+  State s{};
+  s[0] = w.actors[0] | std::uint64_t{w.actors[1]} << 32;
+  s[1] = w.document | std::uint64_t{w.tick} << 24 | std::uint64_t{w.writes} << 30 |
+         std::uint64_t{w.granted} << 38 | std::uint64_t{w.ahead} << 46 |
+         std::uint64_t{w.broken} << 47 | std::uint64_t{w.fault_at} << 51 |
+         std::uint64_t{w.written_at} << 57;
+  s[2] = w.faults;
+  auto messages = w.messages;
+  std::sort(messages.numbers.begin(), messages.numbers.end(), std::greater<>());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    s[3 + i / 2] |= std::uint64_t{messages[i]} << (i % 2 * 32);
+  }
+  return s;
+}
+
+CoreSystem::World CoreSystem::unpack(const State& s) const {
+  const auto bits = [&](unsigned from, unsigned count) {
+    return static_cast<unsigned>(s[1] >> from & ((1u << count) - 1));
+  };
+  World w;
+  w.actors = {static_cast<std::uint32_t>(s[0]), static_cast<std::uint32_t>(s[0] >> 32)};
+  w.document = bits(0, 24);
+  w.tick = bits(24, 6);
+  w.writes = bits(30, 8);
+  w.granted = bits(38, 8);
+  w.ahead = bits(46, 1);
+  w.broken = bits(47, 4);
+  w.fault_at = bits(51, 6);
+  w.written_at = bits(57, 6);
+  w.faults = static_cast<unsigned>(s[2]);
+  for (std::size_t i = 0; i < kMaxMessages; ++i) {
+    const auto number = static_cast<std::uint32_t>(s[3 + i / 2] >> (i % 2 * 32));
+    if (number != kNoMessage) w.messages.push_back(number);
+  }
+  return w;
+}
+
+const char* CoreSystem::broken(const State& state) const { return kBroken[unpack(state).broken]; }
+
+bool CoreSystem::spend(World& w, CoreFault fault) const {
+  const unsigned bit = 1u << static_cast<unsigned>(fault);
+  const auto spent = static_cast<unsigned>(std::popcount(w.faults));
+  if ((w.faults & bit) != 0 || (scope_.kinds & bit) == 0 || spent >= scope_.faults) return false;
+  w.faults |= bit;
+  w.fault_at = w.tick;
+  return true;
+}
+
+void CoreSystem::emit(World to, const char* step, unsigned who, const char* text) const {
+  const auto believes = [&](unsigned p) {
+    const Actor& a = actor(to, p);
+    return a.holds && !a.crashed && local(to.tick) < a.deadline;
+  };
+  if (to.broken == none && believes(0) && believes(1)) to.broken = g2;
+  Found found{
+      pack(to), {static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)}, ""};
+  if (telling_) {
+    found.text = std::to_string(to.tick * kTick.count()) + " ms  ";
+    if (who < 2) found.text += "p" + std::to_string(who) + " ";
+    found.text += step;
+    if (*text != 0) found.text += std::string(" ") + text;
+  }
+  found_.push_back(std::move(found));
+}
+
+std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
+  telling_ = true;
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    steps(path[i]);
+    const auto taken = std::find_if(found_.begin(), found_.end(),
+                                    [&](const Found& f) { return f.to == path[i + 1]; });
+    lines.push_back(taken->text);
+  }
+  telling_ = false;
+  return lines;
+}
+
+}  // namespace leasehold::sim::virt

@@ -1,0 +1,39 @@
+#include "sim/virtual/core_system.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::sim::virt {
+namespace {
+
+class CoreScopes : public testing::TestWithParam<NamedCoreScope> {};
+
+TEST_P(CoreScopes, HoldCompletelyWithThePinnedNumberOfStates) {
+  const CoreSystem system(GetParam().scope);
+  const auto found = model::Explorer<CoreSystem>(system).run();
+  EXPECT_EQ(found.verdict, model::Verdict::holds) << found.why;
+  EXPECT_EQ(found.states, GetParam().states);
+  for (std::size_t i = 0; i < CoreSystem::sights().size(); ++i) {
+    EXPECT_TRUE(found.reached >> i & 1) << "never seen: " << CoreSystem::sights()[i];
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, CoreScopes, testing::ValuesIn(core_scopes()), [](const auto& test) {
+  return test.index == 0 ? "OneFault" : "TwoFaults";
+});
+
+TEST(CoreSystem, EachKindOfFaultLeavesItsMark) {
+  const auto states = [](unsigned kinds) {
+    const CoreSystem system({.ticks = 4, .faults = 1, .kinds = kinds});
+    return model::Explorer<CoreSystem>(system).run().states;
+  };
+  const auto without = states(0);
+  for (unsigned kind = 0; kind < kCoreFaults; ++kind)
+    EXPECT_GT(states(1u << kind), without) << kind;
+}
+
+TEST(CoreSystem, EqualCoresHaveEqualHashes) {
+  core::ProviderCore a("x"), b("x");
+  EXPECT_EQ(a.hash(), b.hash());
+}
+
+}  // namespace
+}  // namespace leasehold::sim::virt
