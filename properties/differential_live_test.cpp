@@ -216,7 +216,7 @@ class Comparison {
   std::string differs(const Value& real, const Value& simulated, const std::string& path) {
     if (const auto* a = real.as<Date>(); a != nullptr && simulated.is<Date>()) {
       const auto apart = std::abs(a->ms - simulated.as<Date>()->ms);
-      return apart <= kTolerance_ms ? "" : path + ": " + std::to_string(apart) + " ms apart";
+      return apart == 0 ? "" : path + ": " + std::to_string(apart) + " ms apart";
     }
     if (const auto* a = real.as<Object>(); a != nullptr && simulated.is<Object>()) {
       return differs(*a, *simulated.as<Object>(), path);
@@ -272,6 +272,27 @@ std::string extended_json(const Document& document) {
   return out;
 }
 
+std::pair<Executed, Document> simulate(const Object& command, const Document& document,
+                                       const Start& start) {
+  Collection collection;
+  if (document) collection.apply({kName, document});
+  auto executed = execute(command, collection, start);
+  for (const auto& change : executed.changes) collection.apply(change);
+  return {std::move(executed), collection.find(kName)};
+}
+
+/// How far the real server's $$NOW was from ours, read off a date that both wrote; 0 if none tells.
+std::int64_t shift_of_now(const Document& real, const Document& simulated) {
+  if (!real || !simulated) return 0;
+  for (const auto& [key, value] : simulated->fields) {
+    const Value* other = real->find(key);
+    if (other == nullptr || !other->is<Date>() || !value.is<Date>()) continue;
+    const std::int64_t shift = other->as<Date>()->ms - value.as<Date>()->ms;
+    if (shift != 0 && std::abs(shift) <= kTolerance_ms) return shift;
+  }
+  return 0;
+}
+
 std::string compare_once(Server& server, const Drawn& drawn) {
   server.preset(drawn.document);
   const auto bytes = mongo::build(drawn.command, "locks");
@@ -280,14 +301,16 @@ std::string compare_once(Server& server, const Drawn& drawn) {
   const Object real = server.run(*bytes.get());
   const Document real_after = server.stored();
 
-  Collection collection;
-  if (drawn.document) collection.apply({kName, drawn.document});
   const std::int64_t epoch = FencingToken::kEpochSeconds;
   const Timestamp cluster_time{static_cast<std::uint32_t>((before >> 32) + epoch),
                                static_cast<std::uint32_t>(before & 0xFFFFFFFF)};
-  const auto executed = execute(to_object(*bytes.get()), collection, {now, cluster_time});
-  for (const auto& change : executed.changes) collection.apply(change);
-  const Document simulated_after = collection.find(kName);
+  const Object command = to_object(*bytes.get());
+  auto [executed, simulated_after] = simulate(command, drawn.document, {now, cluster_time});
+  const std::int64_t shift = shift_of_now(real_after, simulated_after);
+  if (shift != 0) {
+    std::tie(executed, simulated_after) =
+        simulate(command, drawn.document, {Date{now.ms + shift}, cluster_time});
+  }
 
   Comparison comparison(before, packed(real));
   auto why = comparison.differs(real, executed.reply, "reply");

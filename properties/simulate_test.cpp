@@ -62,6 +62,19 @@ TEST(Simulate, TheSameSeedsGiveTheSameHash) {
   EXPECT_NE(simulate_seeds(1, 5, {}).hash, simulate_seeds(2, 6, {}).hash);
 }
 
+/// A run that reads the machine's clock, on purpose: two runs of it part, and the place is named.
+TEST(Simulate, ALeakOfRealTimeIsNamedByItsFirstEvent) {
+  const auto part = [](const std::string& lock) {
+    const auto plan = plan_from(numbers_of(1), {.lock = lock});
+    return sim::virt::first_difference(sim::virt::run(plan).history, sim::virt::run(plan).history);
+  };
+  EXPECT_EQ(part("leasehold"), "");
+  const auto difference = part("canary-clock");
+  EXPECT_TRUE(difference.starts_with("line ")) << difference;
+  EXPECT_NE(difference.find("at_ns"), std::string::npos) << difference;
+  EXPECT_NE(difference.find(" against "), std::string::npos) << difference;
+}
+
 class Canary : public testing::TestWithParam<const char*> {};
 
 TEST_P(Canary, IsFoundAndReducedToAFewEntries) {

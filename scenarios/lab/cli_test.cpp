@@ -78,6 +78,10 @@ TEST(LabCommand, ExploreGivesUpAtMaxStatesWithUnknown) {
 TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {
   expect_usage_error({"simulate", "--seeds", "ten"}, "--seeds is 'ten'");
   expect_usage_error({"simulate", "--seeds", "9..3"}, "the range is empty");
+  expect_usage_error({"simulate", "--shard", "3/2"}, "--shard is '3/2'");
+  expect_usage_error({"simulate", "--seconds", "-1"}, "--seconds is negative");
+  expect_usage_error({"merge"}, "merge needs at least one report");
+  expect_usage_error({"merge", "/nowhere.json"}, "report is '/nowhere.json': it cannot be read");
   expect_usage_error({"simulate", "--lock", "etcd"}, "--lock is 'etcd'");
   expect_usage_error({"simulate", "--processes", "1"}, "processes");
   expect_usage_error({"simulate", "--history", "/tmp/h"}, "it needs a single run");
@@ -94,6 +98,31 @@ TEST(LabCommand, SimulateRepeatsItselfToTheByte) {
   ASSERT_NE(hash, std::string::npos) << once.out;
   const auto line = once.out.substr(hash, once.out.find('\n', hash + 1) - hash);
   EXPECT_NE(lab({"simulate", "--seeds", "1..20", "--hash"}).out.find(line), std::string::npos);
+}
+
+TEST(LabCommand, ShardsJoinToTheWhole) {
+  const auto hash_of = [](const std::string& out) {
+    const auto at = out.find("\nhash ");
+    return at == std::string::npos ? "none in " + out : out.substr(at, 22);
+  };
+  std::vector<std::string> merge{"merge"};
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    merge.push_back(testing::TempDir() + "shard-" + shard[0] + ".json");
+    lab({"simulate", "--seeds", "1..20", "--hash", "--shard", shard, "--json", merge.back()});
+  }
+  const auto whole = lab({"simulate", "--seeds", "1..20", "--hash"});
+  const auto joined = lab(merge);
+  EXPECT_EQ(joined.exit_code, 0) << joined.out;
+  EXPECT_EQ(hash_of(joined.out), hash_of(whole.out));
+  EXPECT_TRUE(joined.out.starts_with("20 runs, ")) << joined.out;
+}
+
+TEST(LabCommand, SimulateNamesTheFirstEventThatALeakOfRealTimeChanged) {
+  const auto ran = lab({"simulate", "--seeds", "1", "--lock", "canary-clock", "--runs",
+                        testing::TempDir() + "runs"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("the same plan gave another history: line "), std::string::npos)
+      << ran.out;
 }
 
 TEST(LabCommand, TheKeptScenarioOfTheCanaryFails) {

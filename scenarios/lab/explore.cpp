@@ -237,7 +237,8 @@ int explore(const std::vector<std::string>& words) {
       "an error of the production lock, or none; --list names them")(
       "core",
       "the production core itself instead of the abstract lock: two providers, the bytes of their "
-      "commands, every order of what can happen")("list", "locks, scopes, and variants with the guarantees that they must break")(
+      "commands, every order of what can happen")(
+      "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&scope_name), "one of the standard scopes; default all of them")(
       "clients", po::value(&asked.clients),
       "2 or 3; makes a scope of its own, as the next five do")(

@@ -32,6 +32,7 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   nlohmann::ordered_json json;
   for (const Finding& f : findings) {
     auto& one = json[f.guarantee];
+    one["statement"] = f.statement;
     one["verdict"] = to_string(f.verdict);
     one["checked"] = f.checked;
     one["floor"] = f.floor;

@@ -5,16 +5,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <ctime>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
+#include "scenarios/lab/simulate_report.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -27,11 +32,12 @@ std::atomic<bool> interrupted = false;
 
 struct Seeds {
   std::uint64_t from = 1, to = 1'000;
+  std::uint64_t shard = 1, shards = 1;  ///< every so manieth of them, from this one on
+  double seconds = 0;                   ///< no run starts later than this; 0: all run
 };
 
 /// "7" or "1..1000".
-Seeds parse_seeds(const std::string& text) {
-  Seeds seeds;
+void parse_seeds(const std::string& text, Seeds& seeds) {
   const auto dots = text.find("..");
   try {
     std::size_t read = 0;
@@ -48,7 +54,16 @@ Seeds parse_seeds(const std::string& text) {
     throw UsageError("--seeds is '" + text + "': it must be a number or a range like 1..1000");
   }
   if (seeds.to < seeds.from) throw UsageError("--seeds is '" + text + "': the range is empty");
-  return seeds;
+}
+
+/// "2/8": the second of eight.
+void parse_shard(const std::string& text, Seeds& seeds) {
+  char slash = 0;
+  std::istringstream words(text);
+  const bool read = static_cast<bool>(words >> seeds.shard >> slash >> seeds.shards);
+  if (!read || slash != '/' || !words.eof() || seeds.shard < 1 || seeds.shard > seeds.shards) {
+    throw UsageError("--shard is '" + text + "': it must be like 2/8, the second of eight");
+  }
 }
 
 Plan plan_of(std::uint64_t seed, const DrawnLimits& limits) {
@@ -62,12 +77,19 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
                          bool until_failure) {
   SimulateReport report;
   std::mutex mutex;
-  std::atomic<std::uint64_t> next = seeds.from, done = 0;
+  std::atomic<std::uint64_t> next = seeds.from + seeds.shard - 1, done = 0;
+  const auto take = [&] { return next.fetch_add(seeds.shards); };
+  const auto began = std::chrono::steady_clock::now();
+  const auto in_time = [&] {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
+    return seeds.seconds == 0 || passed.count() < seeds.seconds;
+  };
   std::atomic<bool> enough = false;
   std::exception_ptr failure;  // of any thread: what the simulated server does not know
   const auto work = [&] {
     SimulateReport mine;
-    for (std::uint64_t seed = next++; seed <= seeds.to && !interrupted && !enough; seed = next++) {
+    for (auto seed = take(); seed <= seeds.to && !interrupted && !enough && in_time();
+         seed = take()) {
       const Plan plan = plan_of(seed, limits);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed);
@@ -87,10 +109,10 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
     std::vector<std::jthread> workers;
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     for (unsigned i = 0; i < cores; ++i) workers.emplace_back(work);
-    const std::uint64_t all = seeds.to - seeds.from + 1;
+    const std::uint64_t all = (seeds.to - seeds.from + 1 - seeds.shard) / seeds.shards + 1;
     const timespec pause{0, 200'000'000};
     const bool terminal = isatty(STDERR_FILENO) == 1;
-    while (terminal && done < all && !interrupted && !enough) {
+    while (terminal && done < all && !interrupted && !enough && in_time()) {
       nanosleep(&pause, nullptr);
       fmt::print(stderr, "\r\x1b[K{} of {} runs", done.load(), all);
     }
@@ -98,29 +120,6 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
   }
   if (failure) std::rethrow_exception(failure);
   return report;
-}
-
-void print_report(const SimulateReport& report, double cpu) {
-  fmt::print(
-      "{} runs, {:.0f} virtual seconds in {:.1f} CPU s ({:.0f} a second), {:.1f} million events\n",
-      report.runs, report.virtual_s, cpu, report.virtual_s / cpu,
-      static_cast<double>(report.events) / 1e6);
-  const auto acquisitions =
-      report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
-  fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
-             static_cast<double>(acquisitions) / cpu, report.fewest_acquisitions);
-  for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
-  fmt::print("\nfault            runs that had it  it bit in  times felt\n");
-  for (const auto& [kind, runs] : report.enabled) {
-    const auto count = [&](const auto& map) { return map.contains(kind) ? map.at(kind) : 0; };
-    fmt::print("{:<16} {:>16} {:>10} {:>11}\n", kind, runs, count(report.bit),
-               count(report.bitten));
-  }
-  for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
-    if (report.bitten.contains(what)) fmt::print("{:>9} {}\n", report.bitten.at(what), what);
-  }
-  fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
-  if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
 }
 
 /// The guarantee that a run broke first, in the order of the table; of a run that broke none, what
@@ -150,11 +149,18 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
              small.processes.size(), small.faults.size(), file, file);
 }
 
+/// A run is a function of its plan: empty, or where a second run of the first plan parts.
+std::string repeat(const Plan& plan) {
+  return sim::virt::first_difference(sim::virt::run(plan).history, sim::virt::run(plan).history);
+}
+
 }  // namespace
 
 int simulate(const std::vector<std::string>& words) {
   DrawnLimits limits;
-  std::string seeds = "1..1000", file, folder = "leasehold-runs", json_file, junit_file, history;
+  Seeds range;
+  std::string seeds = "1..1000", shard, file, folder = "leasehold-runs", json_file, junit_file,
+              history;
   bool hashed = false, until_failure = false;
   po::options_description options(
       "Runs drawn plans, or one from a file, in the virtual world: the production core, a "
@@ -163,7 +169,9 @@ int simulate(const std::vector<std::string>& words) {
   options.add_options()("plan", po::value(&file), "a .scn file, instead of seeds")(
       "seeds", po::value(&seeds)->default_value(seeds), "one, or a range, both ends included")(
       "lock", po::value(&limits.lock)->default_value(limits.lock),
-      "leasehold, or canary, canary-extend: planted errors")(
+      "leasehold, or canary, canary-extend, canary-clock: planted errors")(
+      "shard", po::value(&shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
+      "seconds", po::value(&range.seconds), "start no run later than this")(
       "processes", po::value(&limits.processes)->default_value(limits.processes), "at most")(
       "locks", po::value(&limits.locks)->default_value(limits.locks), "at most")(
       "runs", po::value(&folder)->default_value(folder)->value_name("FOLDER"),
@@ -177,11 +185,14 @@ int simulate(const std::vector<std::string>& words) {
                            po::positional_options_description().add("plan", 1));
   require_range("processes", limits.processes, 2, 64);
   require_range("locks", limits.locks, 1, 100);
-  if (limits.lock != "leasehold" && limits.lock != "canary" && limits.lock != "canary-extend") {
+  constexpr std::array kLocks{"leasehold", "canary", "canary-extend", "canary-clock"};
+  if (std::find(kLocks.begin(), kLocks.end(), limits.lock) == kLocks.end()) {
     throw UsageError("--lock is '" + limits.lock +
-                     "': it must be leasehold, canary or canary-extend");
+                     "': it must be leasehold, canary, canary-extend or canary-clock");
   }
-  const Seeds range = parse_seeds(seeds);
+  parse_seeds(seeds, range);
+  if (!shard.empty()) parse_shard(shard, range);
+  if (range.seconds < 0) throw UsageError("--seconds is negative: it must be at least 0");
   if (!history.empty() && file.empty() && range.from != range.to) {
     throw UsageError("--history is '" + history + "': it needs a single run");
   }
@@ -214,23 +225,17 @@ int simulate(const std::vector<std::string>& words) {
                               : std::filesystem::path(file).stem().string());
   }
   if (hashed) fmt::print("hash {:016x}\n", report.hash);
-  const auto verdict = interrupted && report.verdict() == model::Verdict::holds
-                           ? model::Verdict::unknown
-                           : report.verdict();
+  auto verdict = interrupted && report.verdict() == model::Verdict::holds ? model::Verdict::unknown
+                                                                          : report.verdict();
+  const auto difference = repeat(file.empty() ? plan_of(range.from, limits) : read_plan(file));
+  if (!difference.empty()) {
+    verdict = model::Verdict::violated;
+    fmt::print("the same plan gave another history: {}\n", difference);
+  }
   fmt::print("verdict: {}\n", to_string(verdict));
-  nlohmann::ordered_json json{{"runs", report.runs},
-                              {"virtual_s", report.virtual_s},
-                              {"cpu_s", cpu},
-                              {"events", report.events},
-                              {"totals", report.totals},
-                              {"faults", report.bitten},
-                              {"enabled", report.enabled},
-                              {"bit", report.bit},
-                              {"guarantees", guarantees_json(report.findings)},
-                              {"arrows", arrows_json(report.arrows)},
-                              {"failed_seeds", report.failed},
-                              {"verdict", to_string(verdict)}};
-  if (hashed) json["hash"] = fmt::format("{:016x}", report.hash);
+  auto json = report_json(report, cpu);
+  json["verdict"] = to_string(verdict);
+  if (hashed) json["history_hash"] = fmt::format("{:016x}", report.hash);
   write_json(json_file, json);
   write_junit(junit_file, "simulate", cpu, report.findings);
   return exit_code(verdict);

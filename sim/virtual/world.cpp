@@ -18,7 +18,9 @@ Spoil spoil_of(const std::string& lock) {
   if (lock == "leasehold") return Spoil::none;
   if (lock == "canary") return Spoil::deletes_without_owner;
   if (lock == "canary-extend") return Spoil::extends_without_owner;
-  throw std::runtime_error("lock is '" + lock + "': it must be leasehold, canary or canary-extend");
+  if (lock == "canary-clock") return Spoil::reads_the_real_clock;
+  throw std::runtime_error("lock is '" + lock +
+                           "': it must be leasehold, canary, canary-extend or canary-clock");
 }
 
 class World {

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report.hpp"
+#include "scenarios/lab/simulate_report.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+nlohmann::json read_json(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw UsageError("report is '" + file + "': it cannot be read");
+  auto json = nlohmann::json::parse(in, nullptr, false);
+  if (json.is_discarded()) throw UsageError("report is '" + file + "': it is not JSON");
+  return json;
+}
+
+}  // namespace
+
+int merge(const std::vector<std::string>& words) {
+  std::vector<std::string> files;
+  std::string json_file, junit_file;
+  po::options_description options("Joins the JSON of `simulate --shard`. Options");
+  options.add_options()("reports", po::value(&files), "what the shards wrote with --json")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the whole as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the whole as JUnit XML");
+  parse("merge FILE... [OPTIONS]", options, words,
+        po::positional_options_description().add("reports", -1));
+  if (files.empty())
+    throw UsageError("merge needs at least one report: leasehold-lab merge --help");
+  require_writable("json", json_file);
+  require_writable("junit", junit_file);
+  properties::SimulateReport all;
+  auto verdict = model::Verdict::holds;
+  double cpu = 0;
+  bool hashed = true;
+  for (const auto& file : files) {
+    const auto json = read_json(file);
+    try {
+      all.add(report_from_json(json));
+      cpu += json.at("cpu_seconds").get<double>();
+      hashed = hashed && json.contains("history_hash");
+      // A shard that parted from its own repetition is violated with every guarantee kept.
+      const auto word = json.at("verdict").get<std::string>();
+      if (word == to_string(model::Verdict::violated)) verdict = model::Verdict::violated;
+    } catch (const nlohmann::json::exception& error) {
+      throw UsageError("report is '" + file + "': " + error.what());
+    }
+  }
+  if (verdict == model::Verdict::holds) verdict = all.verdict();
+  print_report(all, std::max(cpu, 1e-9));
+  if (hashed) fmt::print("hash {:016x}\n", all.hash);
+  fmt::print("verdict: {}\n", to_string(verdict));
+  auto json = report_json(all, std::max(cpu, 1e-9));
+  json["verdict"] = to_string(verdict);
+  if (hashed) json["history_hash"] = fmt::format("{:016x}", all.hash);
+  write_json(json_file, json);
+  write_junit(junit_file, "simulate", cpu, all.findings);
+  return exit_code(verdict);
+}
+
+}  // namespace leasehold::lab

@@ -1,0 +1,114 @@
+#include "scenarios/lab/simulate_report.hpp"
+
+#include <fmt/format.h>
+
+#include "model/transition_table.hpp"
+#include "scenarios/lab/report.hpp"
+
+namespace leasehold::lab {
+
+using properties::SimulateReport;
+
+void print_report(const SimulateReport& report, double cpu) {
+  fmt::print(
+      "{} runs, {:.0f} virtual seconds in {:.1f} CPU s ({:.0f} a second), {:.1f} million events\n",
+      report.runs, report.virtual_s, cpu, report.virtual_s / cpu,
+      static_cast<double>(report.events) / 1e6);
+  const auto acquisitions =
+      report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
+  fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
+             static_cast<double>(acquisitions) / cpu, report.fewest_acquisitions);
+  for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
+  fmt::print("\nfault            runs that had it  it bit in  times felt\n");
+  for (const auto& [kind, runs] : report.enabled) {
+    const auto count = [&](const auto& map) { return map.contains(kind) ? map.at(kind) : 0; };
+    fmt::print("{:<16} {:>16} {:>10} {:>11}\n", kind, runs, count(report.bit),
+               count(report.bitten));
+  }
+  for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
+    if (report.bitten.contains(what)) fmt::print("{:>9} {}\n", report.bitten.at(what), what);
+  }
+  fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
+  if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
+}
+
+nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
+  const auto lifecycles =
+      report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
+  return {{"runs", report.runs},
+          {"simulated_seconds", report.virtual_s},
+          {"cpu_seconds", cpu},
+          {"events", report.events},
+          {"lifecycles", lifecycles},
+          {"lifecycles_per_cpu_second", static_cast<double>(lifecycles) / cpu},
+          {"fewest_acquisitions", report.fewest_acquisitions},
+          {"totals", report.totals},
+          {"faults", report.bitten},
+          {"enabled", report.enabled},
+          {"bit", report.bit},
+          {"guarantees", guarantees_json(report.findings)},
+          {"arrows", arrows_json(report.arrows)},
+          {"failed_seeds", report.failed}};
+}
+
+namespace {
+
+model::Verdict verdict_named(const std::string& word) {
+  for (const auto verdict : {model::Verdict::holds, model::Verdict::violated}) {
+    if (word == to_string(verdict)) return verdict;
+  }
+  return model::Verdict::unknown;
+}
+
+model::Finding finding_from(const std::string& guarantee, const nlohmann::json& json) {
+  model::Finding f;
+  f.guarantee = guarantee;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "statement") {
+      f.statement = value.get<std::string>();
+    } else if (key == "verdict") {
+      f.verdict = verdict_named(value.get<std::string>());
+    } else if (key == "why") {
+      f.why = value.get<std::string>();
+    } else if (key == "checked") {
+      f.checked = value.get<std::int64_t>();
+    } else if (key == "floor") {
+      f.floor = value.get<std::int64_t>();
+    } else if (key == "violations") {
+      f.violations = value.get<std::int64_t>();
+    } else {
+      f.counts[key] = value.get<std::int64_t>();
+    }
+  }
+  return f;
+}
+
+}  // namespace
+
+SimulateReport report_from_json(const nlohmann::json& json) {
+  SimulateReport report;
+  json.at("runs").get_to(report.runs);
+  json.at("simulated_seconds").get_to(report.virtual_s);
+  json.at("events").get_to(report.events);
+  json.at("fewest_acquisitions").get_to(report.fewest_acquisitions);
+  json.at("totals").get_to(report.totals);
+  json.at("faults").get_to(report.bitten);
+  json.at("enabled").get_to(report.enabled);
+  json.at("bit").get_to(report.bit);
+  json.at("failed_seeds").get_to(report.failed);
+  if (json.contains("history_hash")) {
+    report.hash = std::stoull(json.at("history_hash").get<std::string>(), nullptr, 16);
+  }
+  for (const auto& [guarantee, one] : json.at("guarantees").items()) {
+    report.findings.push_back(finding_from(guarantee, one));
+  }
+  for (const auto* table : model::all_tables()) {
+    const auto name = std::string(table->name());
+    for (const auto& arrow : table->arrows()) {
+      report.arrows[name].push_back(json.at("arrows").at(name).value(arrow.name(), 0));
+    }
+  }
+  return report;
+}
+
+}  // namespace leasehold::lab
