@@ -2,14 +2,14 @@
 
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
-#include "sim/virtual/core_system.hpp"
+#include "sim/explored/core_system.hpp"
 
 namespace leasehold::lab {
 namespace {
 
-using sim::virt::CoreSystem;
+using sim::explored::CoreSystem;
 
-void print(const sim::virt::NamedCoreScope& scope, const model::Exploration& found) {
+void print(const sim::explored::NamedCoreScope& scope, const model::Exploration& found) {
   fmt::print("{}: {}\n", scope.name, describe(scope.scope));
   for (const auto& line : found.story) fmt::print("    {}\n", line);
   fmt::print("  {} states, {} transitions, depth {}: {}{}{}\n", found.states, found.transitions,
@@ -27,7 +27,7 @@ int explore_core(const model::ExploreOptions& how, const std::string& json_file,
   auto overall = model::Verdict::holds;
   nlohmann::ordered_json json;
   std::vector<model::Finding> findings;
-  for (const auto& scope : sim::virt::core_scopes()) {
+  for (const auto& scope : sim::explored::core_scopes()) {
     const CoreSystem system(scope.scope);
     const auto found = model::Explorer<CoreSystem>(system, how).run();
     print(scope, found);

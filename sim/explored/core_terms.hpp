@@ -6,11 +6,12 @@
 #include "core/time.hpp"
 
 /// What the parts of CoreSystem share: its clock, and the numbers of what it finds.
-namespace leasehold::sim::virt::terms {
+namespace leasehold::sim::explored::terms {
 
 inline constexpr const char* kName = "lock";
 inline constexpr std::chrono::milliseconds kTick{100};
 inline constexpr int kLeaseTicks = 3;
+inline constexpr unsigned kOwnerShift = 40;  ///< the process, in what its entropy draws
 
 inline core::LocalInstant local(unsigned tick) {
   return core::LocalInstant(std::chrono::hours(1) + tick * kTick);
@@ -28,4 +29,4 @@ enum Sight : unsigned {
   given_up
 };
 
-}  // namespace leasehold::sim::virt::terms
+}  // namespace leasehold::sim::explored::terms

@@ -1,8 +1,8 @@
-#include "sim/virtual/core_system.hpp"
+#include "sim/explored/core_system.hpp"
 
 #include <gtest/gtest.h>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::explored {
 namespace {
 
 class CoreScopes : public testing::TestWithParam<NamedCoreScope> {};
@@ -36,4 +36,4 @@ TEST(CoreSystem, EqualCoresHaveEqualHashes) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::explored

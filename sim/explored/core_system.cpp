@@ -1,11 +1,11 @@
-#include "sim/virtual/core_system.hpp"
+#include "sim/explored/core_system.hpp"
 
 #include <algorithm>
 
 #include "model/transition_table.hpp"
-#include "sim/virtual/core_terms.hpp"
+#include "sim/explored/core_terms.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::explored {
 namespace {
 
 using namespace terms;
@@ -123,7 +123,7 @@ std::uint32_t CoreSystem::keep(Message message) const {
 std::uint32_t CoreSystem::keep(const Document& document) const {
   std::string bytes;
   if (document) {
-    const Bytes encoded(*document);
+    const virt::Bytes encoded(*document);
     bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
   }
   const auto next = static_cast<std::uint32_t>(documents_.size());
@@ -227,4 +227,4 @@ std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const
   return lines;
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::explored

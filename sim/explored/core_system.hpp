@@ -19,7 +19,9 @@
 ///
 /// An actor, a document or a message is kept once and named by its number (as Spin's collapse
 /// compression does), so that states are small and are still compared whole.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::explored {
+
+using virt::Document;
 
 /// What befalls the two, each at most once in a behaviour. Without one of them a command executes
 /// and is answered at once: delays are bounded (as in delay-bounded scheduling), not times.
@@ -149,6 +151,8 @@ class CoreSystem {
     core::Reply reply;
   };
 
+  class Reaction;
+
   template <typename T>
   class Pool {
    public:
@@ -208,4 +212,4 @@ class CoreSystem {
   mutable bool telling_ = false;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::explored

@@ -3,33 +3,29 @@
 #include "model/transition_table.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
-#include "sim/virtual/core_system.hpp"
-#include "sim/virtual/core_terms.hpp"
+#include "sim/explored/core_system.hpp"
+#include "sim/explored/core_terms.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::explored {
 namespace {
 
 using namespace terms;
 using core::Timer;
+using virt::Bytes;
+using virt::Change;
+using virt::Collection;
+using virt::Date;
+using virt::Object;
+using virt::Timestamp;
+using virt::to_object;
 
 constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;
 constexpr std::uint32_t kEpoch_s = 1'700'000'000;
 constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
-constexpr unsigned kOwnerShift = 40;  ///< the process, in what its entropy draws
 
 /// The lease with both clocks' drift, a pause between attempts, two attempts, and one tick because
 /// timers are noticed at ticks only.
 constexpr unsigned kTakeoverTicks = kLeaseTicks + 1 + 2 + 2;
-
-class CountedEntropy final : public core::Entropy {
- public:
-  CountedEntropy(unsigned who, std::uint64_t& drawn) : who_(who), drawn_(drawn) {}
-  std::uint64_t draw() override { return std::uint64_t{who_ + 1} << kOwnerShift | ++drawn_; }
-
- private:
-  unsigned who_;
-  std::uint64_t& drawn_;
-};
 
 std::optional<core::Owner> owner_of(const Document& document) {
   if (!document) return std::nullopt;
@@ -49,11 +45,6 @@ bool is_over(const Document& document, std::int64_t now_ms) {
 const char* verb(const core::Command& command) {
   constexpr std::array kVerbs{"acquire", "extend", "look", "delete", "index"};
   return kVerbs[command.body.index()];
-}
-
-core::SessionId session_of(const core::Command& command) {
-  const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
-  return acquire == nullptr ? 0 : acquire->session;
 }
 
 std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
@@ -85,126 +76,6 @@ void CoreSystem::steps(const State& from) const {
   for (unsigned who = 0; who < 2; ++who) actor_steps(w, who);
   for (std::size_t i = 0; i < w.messages.size(); ++i) message_steps(w, i);
   server_steps(w);
-}
-
-CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned who, unsigned tick,
-                                     const core::Event& event) const {
-  Effect out;
-  Actor a = before;
-  const auto take = [&](std::string_view input) {
-    const auto found = model::lifecycle().find(a.life, input);
-    if (!found) {
-      out.broken = arrow;
-    } else {
-      a.life = model::lifecycle().arrows()[*found].to;
-    }
-  };
-  CountedEntropy entropy(who, a.drawn);
-  std::vector<core::Event> events{event};
-  for (std::size_t e = 0; e < events.size(); ++e) {
-    core::Effects effects;
-    if (std::get_if<core::AcquireAsked>(&events[e]) != nullptr) take("Create Lock");
-    if (std::get_if<core::ReleaseAsked>(&events[e]) != nullptr) {
-      a.holds = false;
-      take("Dispose Handle");
-    }
-    const core::Reply* heard = nullptr;  // of an attempt of this call
-    core::Reply silence;
-    if (const auto* reply = std::get_if<core::ReplyArrived>(&events[e])) {
-      const auto found = a.awaited.find(reply->command);
-      if (found != a.awaited.end() && found->second == a.session && a.session != 0)
-        heard = &reply->reply;
-      a.awaited.erase(reply->command);
-    } else if (const auto* fired = std::get_if<core::TimerFired>(&events[e])) {
-      a.timers.erase(fired->timer);
-      const auto found = a.awaited.find(fired->timer.id);
-      if (fired->timer.kind == Timer::Kind::command_timeout && found != a.awaited.end() &&
-          found->second == a.session && a.session != 0) {
-        heard = &silence;
-      }
-    }
-    a.core.next(events[e], local(tick), entropy, effects);
-    const auto has = [&](auto kind) {
-      return std::any_of(effects.begin(), effects.end(), [&](const core::Effect& one) {
-        return std::holds_alternative<decltype(kind)>(one);
-      });
-    };
-    if (heard != nullptr && a.life == "Acquiring" && !has(core::Granted{}) && !has(core::Ended{})) {
-      const bool shown = heard->outcome == core::Outcome::done && !heard->documents.empty();
-      const bool ours =
-          shown && heard->documents[0].lock_id.starts_with(core::to_hex(a.owner) + '.');
-      const bool refused = shown && !ours;
-      take(refused ? "Lock Held by Others" : ours ? "Won Too Late" : "Outcome Unknown");
-    }
-    for (const auto& effect : effects) {
-      if (const auto* send = std::get_if<core::Send>(&effect)) {
-        const auto& command = send->command;
-        if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
-          core::Reply done;
-          done.outcome = core::Outcome::done;
-          events.emplace_back(core::ReplyArrived{command.id, done});
-          continue;
-        }
-        if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
-          a.owner = acquire->owner;
-          take("Call AcquireAsync()");
-        } else if (std::holds_alternative<core::ExtendCommand>(command.body)) {
-          if (a.life == "Extending") take("Outcome Unknown");
-          take("Background Extension Task");
-          seen_ |= 1u << extension;
-        }
-        a.awaited.emplace(command.id, session_of(command));
-        Message request{who, std::make_shared<const core::Command>(command), {}};
-        request.fresh = true;
-        out.sent.push_back(keep(std::move(request)));
-      } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
-        a.awaited.erase(abandon->command);
-        out.abandoned.push_back(abandon->command);
-      } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
-        a.timers[timer->timer] = timer->at;
-      } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
-        take("Successfully Acquired Lock");
-        a.holds = true;
-        a.deadline = granted->deadline;
-        out.token = granted->token.value();
-      } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
-        take("Extension Successful");
-        a.deadline = extended->deadline;
-      } else if (std::get_if<core::Lost>(&effect) != nullptr) {
-        take(a.life == "Extending" ? "Extension Failed" : "Lease Ran Out");
-        a.holds = false;
-        seen_ |= 1u << told_lost;
-      } else if (std::get_if<core::Ended>(&effect) != nullptr) {
-        take("Give Up");
-        seen_ |= 1u << given_up;
-      } else if (std::get_if<core::Released>(&effect) != nullptr) {
-        take("Lock Document Deleted");
-        take("Lock Released");
-      }
-    }
-  }
-  const bool asking = a.life == "Waiting" || a.life == "Acquiring";
-  if (!asking) a.waits_since = 0;
-  // Timers that can do nothing any more would only tell equal states apart.
-  std::erase_if(a.timers, [&](const auto& entry) {
-    switch (entry.first.kind) {
-      case Timer::Kind::command_timeout: return !a.awaited.contains(entry.first.id);
-      case Timer::Kind::attempt: return a.life != "Waiting";
-      case Timer::Kind::give_up: return !asking;
-      case Timer::Kind::lease_end: return !a.holds;
-      default: return false;
-    }
-  });
-  const bool over = a.life == model::kOutside && a.asks_left == 0 && a.awaited.empty() &&
-                    std::all_of(a.timers.begin(), a.timers.end(), [](const auto& entry) {
-                      return entry.first.kind == Timer::Kind::extension_round;
-                    });
-  if (over) {
-    a = {};
-    a.life = model::kOutside;
-  }
-  out.actor = keep(std::move(a));
-  return out;
 }
 
 const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::Event& event,
@@ -353,7 +224,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
     done.document = w.document;
     Object reply;
     if (fault == CoreFault::error_before) {
-      reply = error_reply(kNotWritablePrimary, "not primary");
+      reply = virt::error_reply(kNotWritablePrimary, "not primary");
     } else {
       Collection collection;
       if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
@@ -472,4 +343,4 @@ void CoreSystem::server_steps(const World& w) const {
   emit(std::move(to), "time goes on", 2, "");
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::explored

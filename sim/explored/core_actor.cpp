@@ -1,0 +1,184 @@
+#include <algorithm>
+
+#include "model/transition_table.hpp"
+#include "sim/explored/core_system.hpp"
+#include "sim/explored/core_terms.hpp"
+
+namespace leasehold::sim::explored {
+namespace {
+
+using namespace terms;
+using core::Timer;
+
+class CountedEntropy final : public core::Entropy {
+ public:
+  CountedEntropy(unsigned who, std::uint64_t& drawn) : who_(who), drawn_(drawn) {}
+  std::uint64_t draw() override { return std::uint64_t{who_ + 1} << kOwnerShift | ++drawn_; }
+
+ private:
+  unsigned who_;
+  std::uint64_t& drawn_;
+};
+
+core::SessionId session_of(const core::Command& command) {
+  const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
+  return acquire == nullptr ? 0 : acquire->session;
+}
+
+}  // namespace
+
+/// One event, and what the core does about it at once.
+class CoreSystem::Reaction {
+ public:
+  Reaction(const CoreSystem& system, const Actor& before, unsigned who, unsigned tick)
+      : system_(system), a_(before), who_(who), tick_(tick) {}
+
+  Effect run(const core::Event& event) {
+    events_ = {event};
+    for (std::size_t e = 0; e < events_.size(); ++e) step(core::Event(events_[e]));
+    tidy_up();
+    out_.actor = system_.keep(std::move(a_));
+    return std::move(out_);
+  }
+
+ private:
+  /// Walks an arrow of the diagram.
+  void take(std::string_view input) {
+    const auto found = model::lifecycle().find(a_.life, input);
+    if (!found) {
+      out_.broken = arrow;
+    } else {
+      a_.life = model::lifecycle().arrows()[*found].to;
+    }
+  }
+
+  void step(const core::Event& event) {
+    if (std::holds_alternative<core::AcquireAsked>(event)) take("Create Lock");
+    if (std::holds_alternative<core::ReleaseAsked>(event)) {
+      a_.holds = false;
+      take("Dispose Handle");
+    }
+    const auto heard = heard_of_the_attempt(event);
+    CountedEntropy entropy(who_, a_.drawn);
+    core::Effects effects;
+    a_.core.next(event, local(tick_), entropy, effects);
+    const bool settled = std::any_of(effects.begin(), effects.end(), [](const auto& effect) {
+      return std::holds_alternative<core::Granted>(effect) ||
+             std::holds_alternative<core::Ended>(effect);
+    });
+    if (heard && a_.life == "Acquiring" && !settled) take(outcome_of(*heard));
+    for (const auto& effect : effects) {
+      std::visit([this](const auto& one) { carry_out(one); }, effect);
+    }
+  }
+
+  /// The reply to this call's attempt, an empty one if it timed out, or nothing.
+  std::optional<core::Reply> heard_of_the_attempt(const core::Event& event) {
+    const auto of_this_call = [&](core::CommandId command) {
+      const auto found = a_.awaited.find(command);
+      return found != a_.awaited.end() && a_.session != 0 && found->second == a_.session;
+    };
+    if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
+      const bool its = of_this_call(reply->command);
+      a_.awaited.erase(reply->command);
+      return its ? std::optional(reply->reply) : std::nullopt;
+    }
+    const auto* fired = std::get_if<core::TimerFired>(&event);
+    if (fired == nullptr) return std::nullopt;
+    a_.timers.erase(fired->timer);
+    const bool silence =
+        fired->timer.kind == Timer::Kind::command_timeout && of_this_call(fired->timer.id);
+    return silence ? std::optional(core::Reply()) : std::nullopt;
+  }
+
+  [[nodiscard]] const char* outcome_of(const core::Reply& reply) const {
+    if (reply.outcome != core::Outcome::done || reply.documents.empty()) return "Outcome Unknown";
+    const bool ours = reply.documents[0].lock_id.starts_with(core::to_hex(a_.owner) + '.');
+    return ours ? "Won Too Late" : "Lock Held by Others";
+  }
+
+  void carry_out(const core::Send& send) {
+    const auto& command = send.command;
+    if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
+      core::Reply done;
+      done.outcome = core::Outcome::done;
+      events_.emplace_back(core::ReplyArrived{command.id, done});
+      return;
+    }
+    if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+      a_.owner = acquire->owner;
+      take("Call AcquireAsync()");
+    } else if (std::holds_alternative<core::ExtendCommand>(command.body)) {
+      if (a_.life == "Extending") take("Outcome Unknown");
+      take("Background Extension Task");
+      system_.seen_ |= 1u << extension;
+    }
+    a_.awaited.emplace(command.id, session_of(command));
+    Message request{who_, std::make_shared<const core::Command>(command)};
+    request.fresh = true;
+    out_.sent.push_back(system_.keep(std::move(request)));
+  }
+  void carry_out(const core::Abandon& abandon) {
+    a_.awaited.erase(abandon.command);
+    out_.abandoned.push_back(abandon.command);
+  }
+  void carry_out(const core::SetTimer& timer) { a_.timers[timer.timer] = timer.at; }
+  void carry_out(const core::Granted& granted) {
+    take("Successfully Acquired Lock");
+    a_.holds = true;
+    a_.deadline = granted.deadline;
+    out_.token = granted.token.value();
+  }
+  void carry_out(const core::Extended& extended) {
+    take("Extension Successful");
+    a_.deadline = extended.deadline;
+  }
+  void carry_out(const core::Lost&) {
+    take(a_.life == "Extending" ? "Extension Failed" : "Lease Ran Out");
+    a_.holds = false;
+    system_.seen_ |= 1u << told_lost;
+  }
+  void carry_out(const core::Ended&) {
+    take("Give Up");
+    system_.seen_ |= 1u << given_up;
+  }
+  void carry_out(const core::Released&) {
+    take("Lock Document Deleted");
+    take("Lock Released");
+  }
+  void carry_out(const core::Warned&) {}
+
+  /// Takes out what can do nothing any more and would only tell equal states apart.
+  void tidy_up() {
+    const bool asking = a_.life == "Waiting" || a_.life == "Acquiring";
+    if (!asking) a_.waits_since = 0;
+    std::erase_if(a_.timers, [&](const auto& entry) {
+      switch (entry.first.kind) {
+        case Timer::Kind::command_timeout: return !a_.awaited.contains(entry.first.id);
+        case Timer::Kind::attempt: return a_.life != "Waiting";
+        case Timer::Kind::give_up: return !asking;
+        case Timer::Kind::lease_end: return !a_.holds;
+        default: return false;
+      }
+    });
+    const bool idle = std::all_of(a_.timers.begin(), a_.timers.end(), [](const auto& entry) {
+      return entry.first.kind == Timer::Kind::extension_round;
+    });
+    if (a_.life != model::kOutside || a_.asks_left > 0 || !a_.awaited.empty() || !idle) return;
+    a_ = {};
+    a_.life = model::kOutside;
+  }
+
+  const CoreSystem& system_;
+  Actor a_;
+  const unsigned who_, tick_;
+  std::vector<core::Event> events_;
+  Effect out_;
+};
+
+CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned who, unsigned tick,
+                                     const core::Event& event) const {
+  return Reaction(*this, before, who, tick).run(event);
+}
+
+}  // namespace leasehold::sim::explored
