@@ -59,6 +59,7 @@ using Floors = std::map<std::string, std::int64_t>;
 /// All of them, the form first. A finding below its floor, and every "holds" of a history that is
 /// not whole, becomes unknown.
 [[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
+[[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
 
 /// The verdict of them all: violated before unknown before holds.
 [[nodiscard]] Verdict overall(const std::vector<Finding>& findings);

@@ -14,7 +14,10 @@ const char* to_string(Verdict verdict) {
 }
 
 std::vector<Finding> judge(const History& history, const Floors& floors) {
-  const Digest d = digest(history);
+  return judge(digest(history), floors);
+}
+
+std::vector<Finding> judge(const Digest& d, const Floors& floors) {
   std::vector<Finding> findings{check_form(d),      check_leases(d),      check_exclusion(d),
                                 check_fence(d),     check_token_order(d), check_loss_told(d),
                                 check_ownership(d), check_liveness(d),    check_cleanup(d),

@@ -31,8 +31,9 @@ void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
 }
 
 Judged judge(const model::History& history) {
-  Judged judged{model::judge(history, {}), {}};
-  auto [taken, finding] = sim::conform(history);
+  const auto digest = model::digest(history);
+  Judged judged{model::judge(digest, {}), {}};
+  auto [taken, finding] = sim::conform(digest);
   const bool whole = judged.findings.front().verdict == Verdict::holds;
   if (!whole) {
     finding.verdict = Verdict::unknown;

@@ -48,8 +48,7 @@ class Walk {
 
 class Conformer {
  public:
-  Conformer(const model::History& history, const Tables& tables)
-      : d_(model::digest(history)), tables_(tables) {
+  Conformer(const Digest& digest, const Tables& tables) : d_(digest), tables_(tables) {
     for (const auto* table : {&tables.lifecycle, &tables.document, &tables.flowchart}) {
       out_.taken[std::string(table->name())].resize(table->arrows().size());
     }
@@ -180,7 +179,9 @@ class Conformer {
   void chart_win(Session& s, const Event& attempt, Index i) {
     const std::string owner = model::owner_of(attempt.lock_id);
     std::string before;
-    for (const Change& change : d_.truth[attempt.name]) {
+    const auto truth = d_.truth.find(attempt.name);
+    if (truth == d_.truth.end()) return;  // a history that lacks the very write
+    for (const Change& change : truth->second) {
       if (!change.gone && d_.at(change.event).lock_id == attempt.lock_id) break;
       before = change.gone ? "" : model::owner_of(d_.at(change.event).lock_id);
     }
@@ -284,7 +285,7 @@ class Conformer {
     return *unexecuted_;
   }
 
-  Digest d_;
+  const Digest& d_;
   const Tables& tables_;
   Conformance out_;
   std::map<Key, Session> sessions_;
@@ -296,7 +297,11 @@ class Conformer {
 }  // namespace
 
 Conformance conform(const model::History& history, const Tables& tables) {
-  return Conformer(history, tables).run();
+  return conform(model::digest(history), tables);
+}
+
+Conformance conform(const Digest& digest, const Tables& tables) {
+  return Conformer(digest, tables).run();
 }
 
 void add(ArrowCounts& to, const ArrowCounts& from) {

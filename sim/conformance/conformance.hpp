@@ -27,6 +27,7 @@ struct Conformance {
 
 /// REQUIRES: the history is whole (check_form); the steps of one that is not fit nowhere.
 [[nodiscard]] Conformance conform(const model::History& history, const Tables& tables = {});
+[[nodiscard]] Conformance conform(const model::Digest& digest, const Tables& tables = {});
 
 /// Adds the counts of `from`.
 void add(ArrowCounts& to, const ArrowCounts& from);
