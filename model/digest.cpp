@@ -49,7 +49,12 @@ class Builder {
       case Kind::put: out_.truth[e.name].push_back({i, false}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::stored: out_.stored.push_back(i); break;
-      case Kind::run: break;
+      case Kind::run:
+        for (const char* lock :
+             {"distributed-lock", "document-level", "insert-unique", "set-on-insert"}) {
+          if (e.detail.starts_with(lock)) out_.of_a_document = true;
+        }
+        break;
     }
   }
 

@@ -59,6 +59,7 @@ struct Change {
 
 struct Digest {
   const History* history = nullptr;
+  bool of_a_document = false;  ///< the lock is one of the documents', which promise less
   std::map<std::pair<std::string, std::int64_t>, SessionDigest> sessions;  ///< process, session
   std::map<std::string, ProcessDigest> processes;
   std::map<std::string, std::vector<Change>> truth;     ///< by lock name

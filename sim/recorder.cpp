@@ -1,5 +1,7 @@
 #include "sim/recorder.hpp"
 
+#include <array>
+
 namespace leasehold::sim {
 namespace {
 
@@ -115,9 +117,34 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     e.detail = "delete";
     sent = {e.detail, core::to_hex(remove->owner), "", 0};
     send(e, remove->name, sent.owner, "");
+  } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
+    on_plain(e, sent, *plain);
   } else {
     e.detail = std::holds_alternative<core::LookCommand>(command.body) ? "look" : "index";
     sent = {e.detail, "", "", 0};
+    emit_(e);
+  }
+}
+
+/// A documents' lock: what prepares an attempt is to the checkers a look.
+void Recorder::on_plain(Event e, Sent& sent, const core::PlainCommand& plain) {
+  constexpr std::array kDetails{"look", "acquire", "extend", "delete", "index"};
+  e.detail = kDetails[static_cast<std::size_t>(plain.role)];
+  const auto owner = core::to_hex(plain.owner);
+  sent = {e.detail, "", "", 0};
+  using Role = core::PlainCommand::Role;
+  if (plain.role == Role::acquire) {
+    sent = {e.detail, owner, plain.lock_id, plain.session};
+    e.session = static_cast<std::int64_t>(plain.session);
+    send(e, plain.name, owner, plain.lock_id);
+  } else if (plain.role == Role::extend) {
+    e.session = static_cast<std::int64_t>(plain.session);
+    extending_[plain.session] = plain.lock_id;
+    send(e, plain.name, owner, plain.lock_id);
+  } else if (plain.role == Role::release) {
+    sent.owner = owner;
+    send(e, plain.name, owner, "");
+  } else {
     emit_(e);
   }
 }

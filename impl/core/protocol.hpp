@@ -67,10 +67,29 @@ struct EnsureIndexCommand {
   bool operator==(const EnsureIndexCommand&) const = default;
 };
 
+/// A command of one of the documents' locks: its bytes, and how to read its reply.
+struct PlainCommand {
+  enum class Role { prepare, acquire, extend, release, index };
+  /// When an acquire has won: by its success, because no document was there before, or if the
+  /// document after it shows the owner as its `lockId`.
+  enum class Won { by_success, by_null_before, by_owner_in_value };
+  Role role = Role::index;
+  SessionId session = 0;
+  std::string name;
+  Owner owner;
+  std::string lock_id;  ///< names this command among all; not sent
+  std::string bson;
+  Won won = Won::by_success;
+  bool on_admin = false;  ///< runs on the database `admin`
+  bool operator==(const PlainCommand&) const = default;
+};
+
 struct Command {
   CommandId id = 0;
   std::chrono::milliseconds timeout{};  ///< our own timer; server-side ones stay below it
-  std::variant<AcquireCommand, ExtendCommand, LookCommand, DeleteCommand, EnsureIndexCommand> body;
+  std::variant<AcquireCommand, ExtendCommand, LookCommand, DeleteCommand, EnsureIndexCommand,
+               PlainCommand>
+      body;
   bool operator==(const Command&) const = default;
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/entropy.hpp"
 #include "core/protocol.hpp"
+#include "core/provider.hpp"
 #include "core/sights.hpp"
 
 namespace leasehold::core {
@@ -24,16 +25,19 @@ namespace leasehold::core {
 ///
 /// How a session lives: waiting <-> attempting -> held -> lost; a release or an end takes it out,
 /// and whatever it may have left in the database becomes a Removal.
-class ProviderCore {
+class ProviderCore final : public Provider {
  public:
   /// `holder` goes into lock ids for people to read; empty for none.
   explicit ProviderCore(std::string holder) : holder_(std::move(holder)) {}
 
   /// Appends what is to be done because of `event` to `out`.
   void next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out);
+  void next(const Event& event, const Clocks& now, Entropy& entropy, Effects& out) override {
+    next(event, now.local, entropy, out);  // it never asks for a wall clock
+  }
 
   /// Deletes that no majority has acknowledged yet.
-  [[nodiscard]] std::size_t removals_left() const;
+  [[nodiscard]] std::size_t removals_left() const override;
 
   bool operator==(const ProviderCore&) const = default;
   /// Equal cores, equal hashes.

@@ -24,6 +24,19 @@ struct ServerInstant {
   bool operator==(const ServerInstant&) const = default;
 };
 
+/// What this machine's wall clock says, in ms since 1970. Only the documents' locks read it; there
+/// is no conversion from or to the others.
+struct WallInstant {
+  std::int64_t since_1970_ms = 0;
+  bool operator==(const WallInstant&) const = default;
+};
+
+/// The clocks of the machine that steps a protocol.
+struct Clocks {
+  LocalInstant local;
+  WallInstant wall;
+};
+
 /// The share of `span` that a clock off by `max_drift` may be wrong by, rounded up.
 inline Duration drift_of(Duration span, double max_drift) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(span.count()) * max_drift) + 1);

@@ -16,6 +16,14 @@ namespace leasehold::mongo {
 class Bson {
  public:
   Bson() : bytes_(bson_new()) {}
+  /// A copy of whole bytes. REQUIRES: those of a document.
+  static Bson of(std::string_view bytes) {
+    Bson copy;
+    bson_destroy(copy.bytes_);
+    copy.bytes_ =
+        bson_new_from_data(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    return copy;
+  }
   Bson(Bson&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
   Bson& operator=(Bson&&) = delete;
   ~Bson() { bson_destroy(bytes_); }
@@ -38,6 +46,14 @@ class Bson {
   }
   Bson& date(std::string_view key, std::int64_t since_1970_ms) {
     bson_append_date_time(raw(), key.data(), size(key), since_1970_ms);
+    return *this;
+  }
+  Bson& null(std::string_view key) {
+    bson_append_null(raw(), key.data(), size(key));
+    return *this;
+  }
+  Bson& uuid(std::string_view key, const std::uint8_t (&bytes)[16]) {
+    bson_append_binary(raw(), key.data(), size(key), BSON_SUBTYPE_UUID, bytes, 16);
     return *this;
   }
   Bson& regex(std::string_view key, const char* pattern) {
@@ -64,6 +80,9 @@ class Bson {
   }
 
   [[nodiscard]] const bson_t* get() const { return bytes_; }
+  [[nodiscard]] std::string_view bytes() const {
+    return {reinterpret_cast<const char*>(bson_get_data(bytes_)), bytes_->len};
+  }
 
  private:
   static int size(std::string_view text) { return static_cast<int>(text.size()); }

@@ -258,6 +258,11 @@ Bson build_body(const EnsureIndexCommand&, const std::string& collection, millis
   return d;
 }
 
+/// Built by its protocol.
+Bson build_body(const core::PlainCommand& command, const std::string&, milliseconds) {
+  return Bson::of(command.bson);
+}
+
 }  // namespace
 
 Bson build(const core::Command& command, const std::string& collection) {

@@ -74,8 +74,10 @@ class MongoConnection final : public core::Connection {
   Reply run(const Command& command, const Bson& bytes) {
     ReplyBson reply;
     bson_error_t error;
-    mongoc_client_command_with_opts(client_, shared_->database.c_str(), bytes.get(), nullptr,
-                                    nullptr, reply.out(), &error);
+    const auto* plain = std::get_if<core::PlainCommand>(&command.body);
+    const bool on_admin = plain != nullptr && plain->on_admin;
+    mongoc_client_command_with_opts(client_, on_admin ? "admin" : shared_->database.c_str(),
+                                    bytes.get(), nullptr, nullptr, reply.out(), &error);
     if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
     sockets_.forget();
     return driver_failure(error);

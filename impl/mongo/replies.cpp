@@ -134,6 +134,35 @@ void read_write_concern_error(Reply& out, const bson_t& reply) {
   });
 }
 
+/// Whether the attempt of a document's lock won, as its text tells it.
+void read_attempt(Reply& out, const core::PlainCommand& command, const bson_t& reply) {
+  using Won = core::PlainCommand::Won;
+  core::LockDocument document;
+  document.name = command.name;
+  bool won = command.won == Won::by_success;
+  if (command.won == Won::by_null_before) {
+    won = Field(reply, "value").type() == BSON_TYPE_NULL;
+    document.lock_id = "another";
+  } else if (command.won == Won::by_owner_in_value) {
+    document.lock_id = Field(reply, "value.lockId").text();
+    document.fencing_token = Field(reply, "value.fencingToken").number();
+    won = document.lock_id == to_hex(command.owner);
+  }
+  if (won) document.lock_id = command.lock_id;
+  out.documents.push_back(std::move(document));
+}
+
+void read_plain(Reply& out, const core::PlainCommand& command, const bson_t& reply) {
+  constexpr int kDuplicateKey = 11000;
+  if (out.code == kDuplicateKey) {  // under whichever unique index the text relies on
+    out.outcome = Outcome::duplicate_key;
+  } else if (!out.failed.empty()) {
+    out.outcome = outcome_of_error(out.code);
+  }
+  const bool shows = out.outcome == Outcome::done && Field(reply, "ok").truth();
+  if (shows && command.role == core::PlainCommand::Role::acquire) read_attempt(out, command, reply);
+}
+
 }  // namespace
 
 Reply read_reply(const core::Command& command, const bson_t& reply) {
@@ -141,6 +170,9 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   if (!Field(reply, "ok").truth()) {
     out.message = "empty reply";
     if (Field(reply, "code")) read_command_error(out, reply);
+    if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
+      read_plain(out, *plain, reply);
+    }
     return out;
   }
   out.outcome = Outcome::done;
@@ -157,6 +189,8 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_document(found));
     });
+  } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
+    read_plain(out, *plain, reply);
   } else if (std::holds_alternative<core::DeleteCommand>(command.body) && !out.failed.empty()) {
     out.outcome = outcome_of_error(out.code);  // its only statement
   }

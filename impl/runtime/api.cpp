@@ -4,9 +4,12 @@
 #include <cstdio>
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/protocols.hpp>
 #include <mutex>
 
+#include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
+#include "protocols/documented.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/os_entropy.hpp"
 
@@ -125,7 +128,10 @@ std::string ProviderOptions::default_holder() {
   return std::string(host) + ':' + std::to_string(getpid()) + ':' + program;
 }
 
-Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
+namespace {
+
+Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, const std::string& uri,
+                                  ProviderOptions options) {
   if (auto error = check(options)) return std::move(*error);
   auto transport =
       mongo::make_transport({.uri = uri,
@@ -142,10 +148,46 @@ Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptio
       runtime::DriverParts{.transport = std::move(*transport),
                            .clock = runtime::boottime_clock(),
                            .entropy = runtime::os_entropy(),
-                           .holder = options.holder,
+                           .provider = std::move(provider),
                            .workers = options.workers,
                            .on_warning = std::move(options.on_warning)}));
 }
+
+}  // namespace
+
+Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
+  auto core = std::make_unique<core::ProviderCore>(options.holder);
+  return connect_with(std::move(core), uri, std::move(options));
+}
+
+namespace protocols {
+
+const std::vector<std::string>& names() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> list;
+    for (const auto* recipe : recipes()) list.emplace_back(recipe->name);
+    return list;
+  }();
+  return all;
+}
+
+Result<LockProvider> connect(const std::string& lock, const std::string& uri,
+                             const Hardening& hardening, ProviderOptions options) {
+  const Recipe* recipe = recipe_named(lock);
+  if (recipe == nullptr) {
+    return bad_option("lock is '" + lock +
+                      "': it must be distributed-lock, document-level, insert-unique or "
+                      "set-on-insert");
+  }
+  return connect_with(std::make_unique<Documented>(*recipe, hardening), uri, std::move(options));
+}
+
+LockOptions default_options(const std::string& lock) {
+  const Recipe* recipe = recipe_named(lock);
+  return recipe == nullptr ? LockOptions() : default_options(*recipe);
+}
+
+}  // namespace protocols
 
 LockProvider::LockProvider(std::shared_ptr<runtime::Driver> driver) : driver_(std::move(driver)) {}
 

@@ -16,6 +16,12 @@ class BoottimeClock final : public Clock {
 
 }  // namespace
 
+core::WallInstant Clock::wall() const {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return {t.tv_sec * 1'000 + t.tv_nsec / 1'000'000};
+}
+
 std::shared_ptr<const Clock> boottime_clock() { return std::make_shared<BoottimeClock>(); }
 
 }  // namespace leasehold::runtime

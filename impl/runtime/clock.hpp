@@ -6,11 +6,14 @@
 
 namespace leasehold::runtime {
 
-/// This process's clock. Thread safety: all calls from any thread; never runs backwards.
+/// This process's clocks. Thread safety: all calls from any thread.
 class Clock {
  public:
   virtual ~Clock() = default;
+  /// Never runs backwards.
   [[nodiscard]] virtual core::LocalInstant now() const = 0;
+  /// Only the documents' locks ask for it.
+  [[nodiscard]] virtual core::WallInstant wall() const;
 };
 
 /// CLOCK_BOOTTIME: unlike steady_clock it runs during suspend, when leases run out too.

@@ -9,7 +9,7 @@ Driver::Driver(DriverParts parts)
       entropy_(std::move(parts.entropy)),
       on_warning_(std::move(parts.on_warning)),
       observer_(std::move(parts.observer)),
-      core_(parts.holder),
+      core_(std::move(parts.provider)),
       alarm_(parts.clock, [this](core::Timer timer) { step(core::TimerFired{timer}); }),
       workers_(std::move(parts.transport), parts.workers,
                [this](core::CommandId command, core::Reply reply) {
@@ -43,8 +43,8 @@ void Driver::deadline_seen(core::SessionId session) { step(core::DeadlineSeen{se
 void Driver::close() {
   step(core::CloseAsked{});
   std::unique_lock lock(mutex_);
-  stepped_.wait_for(lock, longest_timeout_, [this] { return core_.removals_left() == 0; });
-  const auto left = core_.removals_left();
+  stepped_.wait_for(lock, longest_timeout_, [this] { return core_->removals_left() == 0; });
+  const auto left = core_->removals_left();
   if (left == 0) return;
   apply(core::Warned{"the provider was destroyed with " + std::to_string(left) +
                      " clean-ups unfinished; those locks free themselves like a crashed holder's"});
@@ -54,7 +54,7 @@ void Driver::step(const core::Event& event) {
   const std::lock_guard lock(mutex_);
   effects_.clear();
   const auto at = now();
-  core_.next(event, at, *entropy_, effects_);
+  core_->next(event, {at, clock_->wall()}, *entropy_, effects_);
   if (observer_) observer_->step(event, effects_, at);
   for (auto& effect : effects_) {
     std::visit([this](auto& e) { apply(e); }, effect);

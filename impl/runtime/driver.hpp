@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "core/provider_core.hpp"
+#include "core/provider.hpp"
 #include "core/transport.hpp"
 #include "runtime/alarm.hpp"
 #include "runtime/clock.hpp"
@@ -33,13 +33,13 @@ struct DriverParts {
   std::shared_ptr<core::Transport> transport;
   std::shared_ptr<const Clock> clock;
   std::unique_ptr<core::Entropy> entropy;
-  std::string holder;
+  std::unique_ptr<core::Provider> provider;
   int workers = 4;
   std::function<void(const std::string&)> on_warning;
   std::shared_ptr<Observer> observer;  ///< may be empty
 };
 
-/// Runs a ProviderCore in real time: moves its commands to workers, its timers to the alarm, its
+/// Runs a provider in real time: moves its commands to workers, its timers to the alarm, its
 /// news to handles. It decides nothing.
 ///
 /// Whoever has an event steps the core itself, under one lock that is never held across I/O, so an
@@ -87,7 +87,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
 
   std::mutex mutex_;  // protects all down to the threads
   std::condition_variable stepped_;
-  core::ProviderCore core_;
+  const std::unique_ptr<core::Provider> core_;
   core::Effects effects_;
   core::SessionId last_session_ = 0;
   std::map<core::SessionId, Done> acquiring_;

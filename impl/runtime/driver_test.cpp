@@ -6,6 +6,7 @@
 #include <leasehold/lock_provider.hpp>
 #include <thread>
 
+#include "core/provider_core.hpp"
 #include "runtime/os_entropy.hpp"
 
 namespace leasehold::runtime {
@@ -75,12 +76,13 @@ class FakeServer final : public core::Transport {
 
 struct Fixture {
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
-  std::optional<LockProvider> provider =
-      LockProvider(std::make_shared<Driver>(DriverParts{.transport = server,
-                                                        .clock = boottime_clock(),
-                                                        .entropy = os_entropy(),
-                                                        .workers = 2,
-                                                        .on_warning = [](const std::string&) {}}));
+  std::optional<LockProvider> provider = LockProvider(
+      std::make_shared<Driver>(DriverParts{.transport = server,
+                                           .clock = boottime_clock(),
+                                           .entropy = os_entropy(),
+                                           .provider = std::make_unique<core::ProviderCore>(""),
+                                           .workers = 2,
+                                           .on_warning = [](const std::string&) {}}));
 
   [[nodiscard]] Lock lock(milliseconds expiry = milliseconds(30'000)) const {
     LockOptions options;

@@ -1,6 +1,7 @@
 #include "properties/simulate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -169,7 +170,7 @@ int simulate(const std::vector<std::string>& words) {
   options.add_options()("plan", po::value(&file), "a .scn file, instead of seeds")(
       "seeds", po::value(&seeds)->default_value(seeds), "one, or a range, both ends included")(
       "lock", po::value(&limits.lock)->default_value(limits.lock),
-      "leasehold, or canary, canary-extend, canary-clock: planted errors")(
+      "leasehold, a document's lock, or canary, canary-extend, canary-clock: planted errors")(
       "shard", po::value(&shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
       "seconds", po::value(&range.seconds), "start no run later than this")(
       "processes", po::value(&limits.processes)->default_value(limits.processes), "at most")(
@@ -185,10 +186,10 @@ int simulate(const std::vector<std::string>& words) {
                            po::positional_options_description().add("plan", 1));
   require_range("processes", limits.processes, 2, 64);
   require_range("locks", limits.locks, 1, 100);
-  constexpr std::array kLocks{"leasehold", "canary", "canary-extend", "canary-clock"};
-  if (std::find(kLocks.begin(), kLocks.end(), limits.lock) == kLocks.end()) {
-    throw UsageError("--lock is '" + limits.lock +
-                     "': it must be leasehold, canary, canary-extend or canary-clock");
+  const auto& locks = sim::virt::locks();
+  if (std::find(locks.begin(), locks.end(), limits.lock) == locks.end()) {
+    throw UsageError(
+        fmt::format("--lock is '{}': it must be one of {}", limits.lock, fmt::join(locks, ", ")));
   }
   parse_seeds(seeds, range);
   if (!shard.empty()) parse_shard(shard, range);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/os_entropy.hpp"
@@ -79,7 +80,7 @@ class CountedProvider {
         runtime::DriverParts{.transport = std::move(transport).value(),
                              .clock = runtime::boottime_clock(),
                              .entropy = runtime::os_entropy(),
-                             .holder = "test",
+                             .provider = std::make_unique<core::ProviderCore>("test"),
                              .on_warning = [counts = counts_](const std::string& warning) {
                                const std::lock_guard lock(counts->mutex);
                                counts->warnings += warning + '\n';

@@ -11,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "runtime/os_entropy.hpp"
 #include "sim/live/canary.hpp"
@@ -109,7 +110,7 @@ class Worker {
         runtime::DriverParts{.transport = std::move(transport),
                              .clock = clock_,
                              .entropy = runtime::os_entropy(),
-                             .holder = order_.name,
+                             .provider = std::make_unique<core::ProviderCore>(order_.name),
                              .workers = 3,
                              .on_warning = [](const std::string&) {},
                              .observer = recorder_});

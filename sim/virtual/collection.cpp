@@ -7,6 +7,8 @@
 namespace leasehold::sim::virt {
 namespace {
 
+constexpr int kDuplicateKey = 11000;
+
 /// A command's fields, each of which has to be known.
 class Fields {
  public:
@@ -58,8 +60,20 @@ bool matches(const Object& query, const Object& document) {
     if (const auto* regex = wanted.as<Regex>()) {
       const auto* text = found == nullptr ? nullptr : found->as<std::string>();
       if (text == nullptr || !begins(*text, regex->pattern)) return false;
-    } else if (wanted.is<Object>()) {
-      throw Unsupported("query operator for " + key);
+    } else if (key == "$or") {
+      const auto& branches = wanted.as<Array>()->items;
+      const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
+        return matches(*branch.as<Object>(), document);
+      });
+      if (!any) return false;
+    } else if (const auto* operators = wanted.as<Object>()) {
+      const Fields than(*operators, {"$lt"});
+      // Values of another type are not below.
+      const bool below = found != nullptr && found->type_name() == than.need("$lt").type_name() &&
+                         compare(*found, than.need("$lt")) < 0;
+      if (!below) return false;
+    } else if (wanted.is<Null>() && found == nullptr) {
+      continue;  // missing is null to a query
     } else if (found == nullptr || compare(*found, wanted) != 0) {
       return false;
     }
@@ -94,6 +108,25 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
   return result;
 }
 
+/// {$set: ..., $setOnInsert: ...}
+Object modified(const Object& modifiers, const Object& document, bool inserts) {
+  const Fields known(modifiers, {"$set", "$setOnInsert"});
+  Object result = document;
+  for (const char* name : {"$set", "$setOnInsert"}) {
+    const Value* fields = modifiers.find(name);
+    if (fields == nullptr || (name == std::string_view("$setOnInsert") && !inserts)) continue;
+    for (const auto& [key, value] : fields->as<Object>()->fields) result.set(key, value);
+  }
+  return result;
+}
+
+/// By a pipeline or by modifiers.
+Object updated(const Value& update, const Object& document, const Start& start, bool inserts) {
+  if (const auto* pipeline = update.as<Array>()) return updated(*pipeline, document, start);
+  if (const auto* modifiers = update.as<Object>()) return modified(*modifiers, document, inserts);
+  throw Unsupported("another type of update");
+}
+
 void read_write_concern(Executed& out, const Fields& command) {
   const Fields concern(command.need_as<Object>("writeConcern"), {"w", "wtimeout"});
   if (concern.need("w") != Value(std::string("majority"))) throw Unsupported("w");
@@ -104,22 +137,28 @@ void read_write_concern(Executed& out, const Fields& command) {
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
       command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
-  if (!fields.truth("upsert") || !fields.truth("new")) throw Unsupported("no upsert, or not new");
-  const Fields query(fields.need_as<Object>("query"), {"_id"});
+  if (!fields.truth("upsert")) throw Unsupported("no upsert");
+  const auto& asked = fields.need_as<Object>("query");
+  const Fields query(asked, {"_id", "$or"});
   const auto& id = query.need_as<std::string>("_id");
   Executed out;
   read_write_concern(out, fields);
   const Document before = collection.find(id);
+  if (before && !matches(asked, *before)) throw ServerError(kDuplicateKey, "duplicate key: _id");
   Object seed;
   seed.set("_id", id);
   auto after = std::make_shared<const Object>(
-      updated(fields.need_as<Array>("update"), before ? *before : seed, start));
+      updated(fields.need("update"), before ? *before : seed, start, before == nullptr));
   Object last;
   last.set("n", std::int32_t{1});
   last.set("updatedExisting", before != nullptr);
   if (!before) last.set("upserted", id);
   out.reply.set("lastErrorObject", last);
-  out.reply.set("value", *after);
+  if (fields.truth("new")) {
+    out.reply.set("value", *after);
+  } else {
+    out.reply.set("value", before ? Value(*before) : Value(Null{}));
+  }
   out.reply.set("ok", 1.0);
   if (!before || !(*before == *after)) out.changes.push_back({id, std::move(after)});
   return out;
@@ -134,11 +173,18 @@ void add_write_error(Array& errors, std::size_t index, int code, const std::stri
   errors.items.emplace_back(error);
 }
 
+/// The field that names a document: `_id`, or another under a unique index.
+const std::string& key_in(const Object& query) {
+  for (const char* key : {"_id", "resourceId"}) {
+    const Value* id = query.find(key);
+    if (id != nullptr && id->is<std::string>()) return *id->as<std::string>();
+  }
+  throw Unsupported("a query without _id or resourceId");
+}
+
 /// The statement's document, if there is one that it matches.
 Document matched(const Object& query, const Collection& collection) {
-  const Value* id = query.find("_id");
-  if (id == nullptr || !id->is<std::string>()) throw Unsupported("a query without _id");
-  Document found = collection.find(*id->as<std::string>());
+  Document found = collection.find(key_in(query));
   return found && matches(query, *found) ? found : nullptr;
 }
 
@@ -159,7 +205,7 @@ Executed update(const Object& command, const Collection& collection, const Start
     if (!before) continue;
     try {
       auto after =
-          std::make_shared<const Object>(updated(statement.need_as<Array>("u"), *before, start));
+          std::make_shared<const Object>(updated(statement.need("u"), *before, start, false));
       ++n;
       if (*before == *after) continue;
       ++modified;
@@ -185,7 +231,7 @@ Executed remove(const Object& command, const Collection& collection) {
   const Fields statement(*statements[0].as<Object>(), {"q", "limit"});
   const auto& query = statement.need_as<Object>("q");
   const bool found = matched(query, collection) != nullptr;
-  if (found) out.changes.push_back({*query.find("_id")->as<std::string>(), nullptr});
+  if (found) out.changes.push_back({key_in(query), nullptr});
   out.reply.set("n", std::int32_t{found ? 1 : 0});
   out.reply.set("ok", 1.0);
   return out;
@@ -221,6 +267,20 @@ Executed find(const Object& command, const Collection& collection) {
   return out;
 }
 
+Executed create_indexes(const Object& command) {
+  const Fields fields(command, {"createIndexes", "indexes", "writeConcern", "maxTimeMS"});
+  Executed out;
+  for (const Value& item : fields.need_as<Array>("indexes").items) {
+    const Fields index(*item.as<Object>(), {"key", "name", "expireAfterSeconds", "unique"});
+    const auto& key = index.need_as<Object>("key").fields;
+    const Value* seconds = item.as<Object>()->find("expireAfterSeconds");
+    if (key.size() != 1) throw Unsupported("an index of several fields");
+    if (seconds != nullptr) out.ttl = TtlIndex{key[0].first, seconds->integer()};
+  }
+  out.reply.set("ok", 1.0);
+  return out;
+}
+
 }  // namespace
 
 Document Collection::find(const std::string& id) const {
@@ -251,12 +311,7 @@ Executed execute(const Object& command, const Collection& collection, const Star
     if (name == "update") return update(command, collection, start);
     if (name == "delete") return remove(command, collection);
     if (name == "find") return find(command, collection);
-    if (name == "createIndexes") {
-      Executed out;
-      out.ensures_index = true;
-      out.reply.set("ok", 1.0);
-      return out;
-    }
+    if (name == "createIndexes") return create_indexes(command);
   } catch (const ServerError& error) {
     Executed out;
     out.reply = error_reply(error.code, error.what());
@@ -265,12 +320,12 @@ Executed execute(const Object& command, const Collection& collection, const Star
   throw Unsupported("command " + name);
 }
 
-std::vector<std::string> expired(const Collection& collection, Date now) {
+std::vector<std::string> expired(const Collection& collection, const TtlIndex& index, Date now) {
   std::vector<std::string> ids;
   for (const auto& [id, document] : collection.documents()) {
-    const Value* value = document->find("expiresAt");
+    const Value* value = document->find(index.field);
     const Date* expires = value == nullptr ? nullptr : value->as<Date>();
-    if (expires != nullptr && expires->ms <= now.ms) ids.push_back(id);
+    if (expires != nullptr && expires->ms + index.after_s * 1'000 <= now.ms) ids.push_back(id);
   }
   return ids;
 }

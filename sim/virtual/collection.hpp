@@ -36,12 +36,18 @@ struct Start {
   Timestamp cluster_time;
 };
 
+/// Documents go when `field` is this old.
+struct TtlIndex {
+  std::string field;
+  std::int64_t after_s = 0;
+};
+
 struct Executed {
   Object reply;  ///< without the times, and without what the write concern adds
   std::vector<Change> changes;
   bool is_write = false;         ///< it has a write concern: its reply waits for a majority
   std::int64_t wtimeout_ms = 0;  ///< 0: for ever
-  bool ensures_index = false;
+  std::optional<TtlIndex> ttl;   ///< the command makes this index
 };
 
 /// Throws Unsupported for a command, field or operator that is not known. What the server would
@@ -52,7 +58,8 @@ struct Executed {
 /// {ok: 0, code, errmsg}.
 [[nodiscard]] Object error_reply(int code, const std::string& message);
 
-/// The documents that the TTL index on expiresAt gives free.
-[[nodiscard]] std::vector<std::string> expired(const Collection& collection, Date now);
+/// The documents that the TTL index gives free.
+[[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
+                                               Date now);
 
 }  // namespace leasehold::sim::virt

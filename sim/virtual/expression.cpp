@@ -156,6 +156,12 @@ Value convert_to_long(const Value& argument, const Scope& scope) {
   return evaluate(field_of(argument, "onError"), scope);
 }
 
+Value if_null(const Value& argument, const Scope& scope) {
+  const auto& args = argument.as<Array>()->items;
+  Value first = evaluate(args.at(0), scope);
+  return is_nothing(first) ? evaluate(args.at(1), scope) : first;
+}
+
 Value let(const Value& argument, const Scope& scope) {
   Scope inner = scope;
   for (const auto& [name, value] : field_of(argument, "vars").as<Object>()->fields) {
@@ -224,6 +230,7 @@ const std::unordered_map<std::string, Operator>& operators() {
       {"$switch", choose},
       {"$let", let},
       {"$convert", convert_to_long},
+      {"$ifNull", if_null},
       {"$type", [](V v, S s) -> Value { return std::string(evaluate(only(v), s).type_name()); }},
       {"$add", [](V v, S s) { return add(each(v, s)); }},
       {"$subtract", [](V v, S s) { return subtract(two(v, s)); }},

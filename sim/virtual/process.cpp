@@ -4,6 +4,7 @@
 
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
+#include "protocols/documented.hpp"
 
 namespace leasehold::sim::virt {
 namespace {
@@ -36,6 +37,17 @@ Object spoilt(Object command, Spoil spoil) {
   return command;
 }
 
+/// The canaries are the production lock, spoilt on the way.
+std::string lock_of(const std::string& name) {
+  return name.starts_with("canary") ? "leasehold" : name;
+}
+
+/// What the oplog's entry of this command is told by, where the document itself does not say.
+std::string tag_of(const core::Command& command) {
+  const auto* plain = std::get_if<core::PlainCommand>(&command.body);
+  return plain == nullptr ? "" : plain->lock_id;
+}
+
 /// What must never enter a virtual run: planted, so that a test sees it found out.
 std::int64_t leaked_time() {
   timespec now{};
@@ -59,7 +71,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool gr
                   if (e.until_ns > 0) e.until_ns = true_time(e.until_ns);
                   world_.emit(e);
                 }),
-      core_(name_) {
+      core_(protocols::provider_named(lock_of(world_.plan.lock), name_)) {
   options_.expiry = milliseconds(plan_.expiry_ms);
   options_.clock_margin = milliseconds(world_.plan.clock_margin_ms);
   options_.waiting =
@@ -72,6 +84,11 @@ std::int64_t Process::local_time(std::int64_t true_ns) const {
 
 core::LocalInstant Process::local_now() const {
   return core::LocalInstant(core::Duration(local_time(world_.queue.now())));
+}
+
+core::Clocks Process::clocks() const {
+  const auto wall = ReplicaSet::Settings{}.epoch_ms + world_.queue.now() / kMs + wall_offset_ms;
+  return {local_now(), {wall}};
 }
 
 /// The latest time that this clock does not show later. All that happens, happens on the grain, so
@@ -125,7 +142,7 @@ void Process::heal() {
 
 void Process::give(const core::Event& event) {
   core::Effects effects;
-  core_.next(event, local_now(), random_, effects);
+  core_->next(event, clocks(), random_, effects);
   recorder_.step(event, effects, local_now());
   for (const auto& effect : effects) carry_out(effect);
 }
@@ -197,7 +214,7 @@ void Process::deliver(const Sent& command, int member) {
   }
   world_.queue.after(way + inside, [this, command, object, member, inside] {
     world_.servers.command(
-        member, object, inside,
+        member, {object, tag_of(*command), inside},
         [this, command, member](ReplicaSet::Answer answer, const Object& reply) {
           if (link.replies_lost || link.cut[static_cast<std::size_t>(member)]) {
             ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
@@ -334,7 +351,7 @@ void Process::write_fenced() {
 
 void Process::finish() {
   // What it still has to clean up, it cleans up first, as a provider's destructor would.
-  done_ = core_.removals_left() == 0;
+  done_ = core_->removals_left() == 0;
   if (!done_) return later(10 * kMs, [this] { finish(); });
   recorder_.emit_wire_counts(local_now());
 }

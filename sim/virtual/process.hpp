@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "core/provider_core.hpp"
+#include "core/provider.hpp"
 #include "sim/plan.hpp"
 #include "sim/recorder.hpp"
 #include "sim/virtual/replica_set.hpp"
@@ -63,6 +63,7 @@ class Process {
   [[nodiscard]] bool is_grave() const { return grave_; }
 
   LinkFaults link;
+  std::int64_t wall_offset_ms = 0;  ///< of its wall clock; only the documents' locks read it
 
  private:
   struct Holding {
@@ -73,6 +74,7 @@ class Process {
 
   [[nodiscard]] std::int64_t local_time(std::int64_t true_ns) const;
   [[nodiscard]] core::LocalInstant local_now() const;
+  [[nodiscard]] core::Clocks clocks() const;
   [[nodiscard]] std::int64_t true_time(std::int64_t local_ns) const;
   void later(std::int64_t span_ns, std::function<void()> run);
   void when_running(std::function<void()> run);
@@ -100,7 +102,7 @@ class Process {
   const bool grave_;
   Random random_;
   Recorder recorder_;
-  core::ProviderCore core_;
+  const std::unique_ptr<core::Provider> core_;
   std::set<core::CommandId> under_way_;  ///< whose reply is wanted
   int known_primary_ = 0;
   core::SessionId last_session_ = 0;

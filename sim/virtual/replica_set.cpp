@@ -65,21 +65,22 @@ void ReplicaSet::rebuild(Member& m) {
   for (const Entry& entry : m.log) apply(m, entry);
 }
 
-void ReplicaSet::write(int member, Change change, std::shared_ptr<const FencedWrite> fenced) {
+void ReplicaSet::write(int member, Change change, std::shared_ptr<const FencedWrite> fenced,
+                       const std::string& tag) {
   Member& m = members_[at(member)];
-  m.log.push_back({tick(m, member), m.term, std::move(change), std::move(fenced)});
+  m.log.push_back({tick(m, member), m.term, std::move(change), std::move(fenced), tag});
   apply(m, m.log.back());
   m.match[at(member)] = m.log.size();
 }
 
-void ReplicaSet::command(int member, const std::shared_ptr<const Object>& command,
-                         std::int64_t waited_ns, Reply reply) {
+void ReplicaSet::command(int member, Request request, Reply reply) {
   Member& m = members_[at(member)];
   if (!m.alive) return reply(Answer::refused, {});
   if (!m.running) {
-    m.held_back.push_back([this, member, command, waited_ns, reply = std::move(reply)]() mutable {
-      this->command(member, command, waited_ns, std::move(reply));
-    });
+    m.held_back.push_back(
+        [this, member, request = std::move(request), reply = std::move(reply)]() mutable {
+          command(member, std::move(request), std::move(reply));
+        });
     return;
   }
   if (!m.is_primary) {
@@ -91,10 +92,14 @@ void ReplicaSet::command(int member, const std::shared_ptr<const Object>& comman
     ++injected_errors_;
     if (!failing_after_) return answer(m, error_reply(failing_code_, "injected"), reply);
   }
-  const Start start{Date{clock_ms(member) - waited_ns / kMs}, m.logical};
-  Executed executed = execute(*command, m.locks, start);
-  if (executed.ensures_index) m.has_index = true;
-  for (Change& change : executed.changes) write(member, std::move(change), nullptr);
+  const Start start{Date{clock_ms(member) - request.waited_ns / kMs}, m.logical};
+  Executed executed = in_transaction(*request.command)
+                          ? m.transactions.execute(*request.command, m.locks, start)
+                          : execute(*request.command, m.locks, start);
+  if (executed.ttl) m.ttl_index = executed.ttl;
+  for (Change& change : executed.changes) {
+    write(member, std::move(change), nullptr, request.tag);
+  }
   if (!executed.changes.empty()) replicate(member);
   if (fails) {  // executed, and nobody will say so
     return answer(m, write_concern_error(executed.reply, failing_code_, "injected"), reply);
@@ -190,7 +195,7 @@ void ReplicaSet::receive(int from, int to, std::size_t upto) {
     apply(s, s.log.back());
   }
   s.logical = std::max(s.logical, p.logical);
-  s.has_index = s.has_index || p.has_index;
+  if (p.ttl_index) s.ttl_index = p.ttl_index;
   s.committed = std::max(s.committed, std::min(p.committed, s.log.size()));
   const auto has = s.log.size();
   const auto term = p.term;
@@ -294,6 +299,7 @@ bool ReplicaSet::stand(int member) {
 void ReplicaSet::become_secondary(int member) {
   Member& m = members_[at(member)];
   m.is_primary = false;
+  m.transactions = {};
   m.heard_primary = queue_.now();
   auto waiters = std::move(m.waiters);
   m.waiters.clear();
@@ -392,8 +398,8 @@ int ReplicaSet::primary_for(const std::array<bool, kMembers>& reachable) const {
 
 void ReplicaSet::ttl_pass(int member) {
   Member& m = members_[at(member)];
-  if (works(member) && m.is_primary && m.ttl && m.has_index) {
-    const auto gone = expired(m.locks, Date{clock_ms(member)});
+  if (works(member) && m.is_primary && m.ttl && m.ttl_index) {
+    const auto gone = expired(m.locks, *m.ttl_index, Date{clock_ms(member)});
     for (const auto& id : gone) write(member, {id, nullptr}, nullptr);
     ttl_deletions_ += static_cast<std::int64_t>(gone.size());
     if (!gone.empty()) replicate(member);

@@ -2,12 +2,14 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/random.hpp"
+#include "sim/virtual/transactions.hpp"
 
 /// A replica set of three in virtual time: oplog, majority commit, heartbeats, elections, rollback,
 /// clocks of its own for each member, TTL monitor. What the lock sees of a real one, as far as
@@ -26,6 +28,7 @@ struct Entry {
   std::int64_t term = 0;
   Change change;
   std::shared_ptr<const FencedWrite> fenced;  ///< set: the change is the fence's
+  std::string tag = {};                       ///< of the command that wrote it
   [[nodiscard]] std::int64_t order() const;   ///< the time, packed as a fencing token
   [[nodiscard]] bool same(const Entry& other) const {
     return time == other.time && term == other.term;
@@ -54,8 +57,12 @@ class ReplicaSet {
 
   /// A command arrives at a member. It waited `waited_ns` inside the server, and has the
   /// clock as it was before.
-  void command(int member, const std::shared_ptr<const Object>& command, std::int64_t waited_ns,
-               Reply reply);
+  struct Request {
+    std::shared_ptr<const Object> command;
+    std::string tag = {};  ///< goes into the oplog's entry, for the harness
+    std::int64_t waited_ns = 0;
+  };
+  void command(int member, Request request, Reply reply);
   void fenced_write(int member, const FencedWrite& write, Reply reply);
 
   /// The member that a client would find to be primary: the one of the highest term among those
@@ -91,7 +98,8 @@ class ReplicaSet {
     Reply reply;
   };
   struct Member {
-    bool alive = true, running = true, is_primary = false, ttl = true, has_index = false;
+    bool alive = true, running = true, is_primary = false, ttl = true;
+    std::optional<TtlIndex> ttl_index;
     std::int64_t term = 1;
     std::int64_t clock_offset_ms = 0;
     std::int64_t delay_ns = 0;        ///< of replication to it, beyond the usual
@@ -103,6 +111,7 @@ class ReplicaSet {
     std::array<bool, kMembers> sending{};
     Timestamp logical;
     Collection locks, fences;
+    Transactions transactions;  ///< open ones, as primary
     std::vector<Waiter> waiters;
     std::vector<std::function<void()>> held_back;  ///< while it is stopped
   };
@@ -111,7 +120,8 @@ class ReplicaSet {
   [[nodiscard]] bool works(int m) const { return members_[at(m)].alive && members_[at(m)].running; }
   static std::size_t at(int m) { return static_cast<std::size_t>(m); }
   Timestamp tick(Member& m, int index);
-  void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced);
+  void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced,
+             const std::string& tag = {});
   void apply(Member& m, const Entry& entry);
   void rebuild(Member& m);
   void replicate(int from);

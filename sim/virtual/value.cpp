@@ -14,10 +14,11 @@ int rank(const Value& v) {
   if (v.is<std::string>()) return 3;
   if (v.is<Object>()) return 4;
   if (v.is<Array>()) return 5;
-  if (v.is<bool>()) return 6;
-  if (v.is<Date>()) return 7;
-  if (v.is<Timestamp>()) return 8;
-  return 9;
+  if (v.is<Binary>()) return 6;
+  if (v.is<bool>()) return 7;
+  if (v.is<Date>()) return 8;
+  if (v.is<Timestamp>()) return 9;
+  return 10;
 }
 
 template <typename T>
@@ -61,6 +62,14 @@ Value read(const bson_iter_t& at) {
       std::string pattern = bson_iter_regex(&at, &options);
       if (options != nullptr && *options != '\0') throw Unsupported("options of a regex");
       return Regex{std::move(pattern)};
+    }
+    case BSON_TYPE_BINARY: {
+      std::uint32_t length = 0;
+      const std::uint8_t* bytes = nullptr;
+      bson_subtype_t subtype{};
+      bson_iter_binary(&at, &subtype, &length, &bytes);
+      if (subtype != BSON_SUBTYPE_UUID) throw Unsupported("binary other than a UUID");
+      return Binary{std::string(reinterpret_cast<const char*>(bytes), length)};
     }
     case BSON_TYPE_TIMESTAMP: {
       Timestamp t;
@@ -134,8 +143,9 @@ bool Value::truth() const {
 }
 
 const char* Value::type_name() const {
-  constexpr const char* kNames[] = {"missing", "null", "bool",      "int",   "long",   "double",
-                                    "string",  "date", "timestamp", "regex", "object", "array"};
+  constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
+                                    "double",  "string", "date", "timestamp", "regex",
+                                    "binData", "object", "array"};
   return kNames[any_.index()];
 }
 
@@ -159,6 +169,7 @@ int compare(const Value& a, const Value& b) {
     return order(x.size(), y.size());
   }
   if (a.is<Regex>()) return order(a.as<Regex>()->pattern, b.as<Regex>()->pattern);
+  if (a.is<Binary>()) return order(a.as<Binary>()->bytes, b.as<Binary>()->bytes);
   return 0;
 }
 
@@ -191,6 +202,10 @@ void append(bson_t& to, std::string_view key, const Value& value) {
     bson_append_timestamp(&to, k, n, time->seconds, time->increment);
   } else if (const auto* regex = value.as<Regex>()) {
     bson_append_regex(&to, k, n, regex->pattern.c_str(), "");
+  } else if (const auto* binary = value.as<Binary>()) {
+    bson_append_binary(&to, k, n, BSON_SUBTYPE_UUID,
+                       reinterpret_cast<const std::uint8_t*>(binary->bytes.data()),
+                       static_cast<std::uint32_t>(binary->bytes.size()));
   } else if (const auto* object = value.as<Object>()) {
     bson_t child;
     bson_append_document_begin(&to, k, n, &child);

@@ -43,6 +43,11 @@ struct Regex {
   bool operator==(const Regex&) const = default;
 };
 
+struct Binary {
+  std::string bytes;
+  bool operator==(const Binary&) const = default;
+};
+
 class Value;
 struct Object {
   std::vector<std::pair<std::string, Value>> fields;  ///< in their order
@@ -60,7 +65,7 @@ struct Array {
 class Value {
  public:
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
-                           Date, Timestamp, Regex, Object, Array>;
+                           Date, Timestamp, Regex, Binary, Object, Array>;
 
   Value() = default;
   template <typename T>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocols/recipe.hpp"
+
 namespace leasehold::sim::virt {
 namespace {
 
@@ -15,12 +17,17 @@ constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and l
 constexpr std::int64_t kComesBack_ms = 50;        ///< a crashed process starts anew
 
 Spoil spoil_of(const std::string& lock) {
-  if (lock == "leasehold") return Spoil::none;
+  if (lock == "leasehold" || protocols::recipe_named(lock) != nullptr) return Spoil::none;
   if (lock == "canary") return Spoil::deletes_without_owner;
   if (lock == "canary-extend") return Spoil::extends_without_owner;
   if (lock == "canary-clock") return Spoil::reads_the_real_clock;
-  throw std::runtime_error("lock is '" + lock +
-                           "': it must be leasehold, canary, canary-extend or canary-clock");
+  throw std::runtime_error("lock is '" + lock + "': no such lock");
+}
+
+/// An entity whose lock fields are null is free (document-level); any other document is a lock.
+bool is_held(const Object& document) {
+  const Value* lock_id = document.find("LockId");
+  return lock_id == nullptr || !lock_id->is<Null>();
 }
 
 class World {
@@ -77,7 +84,8 @@ class World {
   /// What a majority has is the truth.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
-    Event e = event(entry.fenced ? Kind::stored : entry.change.after ? Kind::put : Kind::gone);
+    const bool held = entry.change.after && is_held(*entry.change.after);
+    Event e = event(entry.fenced ? Kind::stored : held ? Kind::put : Kind::gone);
     e.name = entry.change.id;
     e.order = entry.order();
     if (entry.fenced) {
@@ -85,8 +93,9 @@ class World {
       e.command = entry.fenced->number;
       e.owner = entry.fenced->owner;
       e.token = entry.fenced->token;
-    } else if (entry.change.after) {
-      e.lock_id = *entry.change.after->find("lockId")->as<std::string>();
+    } else if (held) {
+      e.lock_id =
+          !entry.tag.empty() ? entry.tag : *entry.change.after->find("lockId")->as<std::string>();
     }
     emit(e);
   }
@@ -338,6 +347,16 @@ class World {
 };
 
 }  // namespace
+
+const std::vector<std::string>& locks() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{"leasehold"};
+    for (const auto* recipe : protocols::recipes()) all.emplace_back(recipe->name);
+    all.insert(all.end(), {"canary", "canary-extend", "canary-clock"});
+    return all;
+  }();
+  return names;
+}
 
 VirtualRun run(const Plan& plan) {
   World world(plan);

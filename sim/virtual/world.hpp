@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/history.hpp"
 #include "sim/plan.hpp"
@@ -15,6 +16,9 @@ struct VirtualRun {
   std::int64_t elapsed_ns = 0;  ///< of virtual time
   std::uint64_t events = 0;     ///< of the queue
 };
+
+/// The locks that a plan may name: the production lock, the documents', and the canaries.
+[[nodiscard]] const std::vector<std::string>& locks();
 
 /// Throws Unsupported when the lock sends what the simulated server does not know.
 [[nodiscard]] VirtualRun run(const Plan& plan);

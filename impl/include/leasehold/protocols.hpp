@@ -1,0 +1,40 @@
+#pragma once
+
+#include <leasehold/lock_provider.hpp>
+#include <string>
+#include <vector>
+
+/// The four published ways to lock with MongoDB, as real locks with this library's API: what their
+/// texts describe, faults included. For comparison and for those who have to share a collection
+/// with them; for anything new use LockProvider::connect.
+///
+/// Handles of these locks believe until they are told otherwise or released: no text ends a belief
+/// by a clock of its own. `fencing_token()` is 0 where the text has none. `clock_margin` and
+/// `max_drift` mean nothing to them.
+///
+///     auto provider = leasehold::protocols::connect("set-on-insert", "mongodb://db1/app");
+///     auto options = leasehold::protocols::default_options("set-on-insert");
+///     auto lock = provider->create_lock("report", options);
+namespace leasehold::protocols {
+
+/// Where a fault of a text can be mended without changing its idea; all off is the text.
+struct Hardening {
+  bool owner_check = false;     ///< insert-unique, set-on-insert: release deletes only its own
+  bool own_expiry = false;      ///< the handle believes no longer than the lease it asked for
+  bool conflict_waits = false;  ///< insert-unique: error 112 is a lost race and not an error
+  bool operator==(const Hardening&) const = default;
+};
+
+/// "distributed-lock", "document-level", "insert-unique", "set-on-insert".
+[[nodiscard]] const std::vector<std::string>& names();
+
+/// As LockProvider::connect. `options.collection` and `options.holder` are not used: each text
+/// names its own collection.
+[[nodiscard]] Result<LockProvider> connect(const std::string& lock, const std::string& uri,
+                                           const Hardening& hardening = {},
+                                           ProviderOptions options = {});
+
+/// Expiry and pause between attempts as the text gives them.
+[[nodiscard]] LockOptions default_options(const std::string& lock);
+
+}  // namespace leasehold::protocols

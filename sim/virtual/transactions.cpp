@@ -1,0 +1,72 @@
+#include "sim/virtual/transactions.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+constexpr int kDuplicateKey = 11000, kWriteConflict = 112, kNoSuchTransaction = 251;
+constexpr std::int64_t kLifetime_ms = 60'000;
+
+std::string session_of(const Object& command) {
+  const Value* lsid = command.find("lsid");
+  const auto* session = lsid == nullptr ? nullptr : lsid->as<Object>();
+  const Value* id = session == nullptr ? nullptr : session->find("id");
+  if (id == nullptr || !id->is<Binary>()) throw Unsupported("a transaction without lsid");
+  return id->as<Binary>()->bytes;
+}
+
+Executed done(std::int32_t n) {
+  Executed out;
+  out.reply.set("n", n);
+  out.reply.set("ok", 1.0);
+  return out;
+}
+
+}  // namespace
+
+bool in_transaction(const Object& command) { return command.find("autocommit") != nullptr; }
+
+Executed Transactions::execute(const Object& command, const Collection& collection,
+                               const Start& start) {
+  std::erase_if(open_, [&](const auto& entry) {
+    return start.now.ms - entry.second.began.ms > kLifetime_ms;
+  });
+  const std::string& name = command.fields.at(0).first;
+  try {
+    if (name == "insert") return insert(command, collection, start);
+    if (name == "commitTransaction") return commit(command);
+  } catch (const ServerError& error) {
+    open_.erase(session_of(command));
+    Executed out;
+    out.reply = error_reply(error.code, error.what());
+    return out;
+  }
+  throw Unsupported("in a transaction: " + name);
+}
+
+Executed Transactions::insert(const Object& command, const Collection& collection,
+                              const Start& start) {
+  const auto* documents = command.find("documents")->as<Array>();
+  if (documents == nullptr || documents->items.size() != 1) throw Unsupported("several inserts");
+  const auto document = std::make_shared<const Object>(*documents->items[0].as<Object>());
+  const auto key = *document->find("resourceId")->as<std::string>();
+  if (collection.find(key)) throw ServerError(kDuplicateKey, "duplicate key: resourceId");
+  for (const auto& [session, open] : open_) {
+    if (open.change.id == key) throw ServerError(kWriteConflict, "WriteConflict");
+  }
+  open_[session_of(command)] = {{key, document}, start.now};
+  return done(1);
+}
+
+Executed Transactions::commit(const Object& command) {
+  const auto found = open_.find(session_of(command));
+  if (found == open_.end()) throw ServerError(kNoSuchTransaction, "NoSuchTransaction");
+  Executed out = done(0);
+  out.changes.push_back(std::move(found->second.change));
+  open_.erase(found);
+  const Value* concern = command.find("writeConcern");
+  out.is_write = true;
+  out.wtimeout_ms = concern->as<Object>()->find("wtimeout")->integer();
+  return out;
+}
+
+}  // namespace leasehold::sim::virt
