@@ -54,6 +54,7 @@ Finding check_cost(const Digest& d) {
     }
   }
   check_refused(d, f);
+  if (d.of_a_document) return f;  // other commands, by other names
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"acquire", "findAndModify"}, {"extend", "update"}, {"delete", "delete"}, {"look", "find"}};
   for (const auto& [name, p] : d.processes) {

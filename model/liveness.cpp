@@ -109,6 +109,18 @@ void check_recognised(const Digest& d, Finding& f, Index i) {
 
 bool died(const Digest& d, const Tenure& t) { return !d.deletes.contains(t.owner); }
 
+/// A call that ended without the lock, and whose process went on, deletes what it may have won.
+void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
+  const Index ended = holder.session->ended;
+  if (ended == kNone) return;
+  const auto& process = d.at(ended).process;
+  const Span rest{d.at(ended).at_ns, d.at(ended).at_ns + holder.ask->timeout_ms * kMs + kTruthLag};
+  const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
+  if (!lived) return;
+  violate(f, "lock '" + holder.ask->name + "': " + process + " gave up and left what it had won",
+          {ended, t.last_put});
+}
+
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
@@ -128,22 +140,12 @@ Finding check_liveness(const Digest& d) {
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
-      if (holder && died(d, t)) check_passes_on(d, f, t, *holder, waiters);
+      if (!holder || !died(d, t)) continue;
+      check_passes_on(d, f, t, *holder, waiters);
+      if (d.of_a_document) check_given_up(d, f, t, *holder);  // nobody recognises that win again
     }
   }
   return f;
-}
-
-/// A call that ended without the lock, and whose process went on, deletes what it may have won.
-void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
-  const Index ended = holder.session->ended;
-  if (ended == kNone) return;
-  const auto& process = d.at(ended).process;
-  const Span rest{d.at(ended).at_ns, d.at(ended).at_ns + holder.ask->timeout_ms * kMs + kTruthLag};
-  const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
-  if (!lived) return;
-  violate(f, "lock '" + holder.ask->name + "': " + process + " gave up and left what it had won",
-          {ended, t.last_put});
 }
 
 Finding check_cleanup(const Digest& d) {
@@ -154,7 +156,7 @@ Finding check_cleanup(const Digest& d) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder || !died(d, t)) continue;
-      check_given_up(d, f, t, *holder);
+      if (!d.of_a_document) check_given_up(d, f, t, *holder);
       if (t.next != kNone && !t.next_gone) continue;
       const auto bound =
           (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + kTtlPass + kTruthLag;

@@ -56,6 +56,10 @@ void read_fault(Reader& in, sim::Plan& plan, Kind kind) {
       f.amount = in.between(0, 2 * plan.clock_margin_ms) - plan.clock_margin_ms;
       break;
     case Kind::errors: f.amount = in.between(1, 5); break;
+    case Kind::wall_clock:
+      f.for_ms = in.between(500, 4'000);
+      f.amount = in.between(0, 8'000) - 4'000;
+      break;
     case Kind::kill_member:
     case Kind::stop_member:
     case Kind::split_members: f.for_ms = in.between(300, 3'000); break;
@@ -81,7 +85,9 @@ sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
   const bool drifts = in.chance(50);
   for (std::int64_t i = 0; i < processes; ++i) plan.processes.push_back(read_process(in, drifts));
   for (int k = 0; k < sim::kFaultKinds; ++k) {
-    if (!in.chance(35)) continue;
+    const bool drawn = in.chance(35);
+    const bool wanted = limits.only ? *limits.only == static_cast<Kind>(k) : drawn;
+    if (!wanted || limits.no_faults) continue;
     const auto count = in.between(1, 4);
     for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, static_cast<Kind>(k));
   }

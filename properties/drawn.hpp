@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/plan.hpp"
@@ -17,6 +18,8 @@ struct DrawnLimits {
   int locks = 3;
   std::int64_t faulty_ms = 6'000;
   std::string lock = "leasehold";
+  std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
+  bool no_faults = false;
 };
 
 /// Reads a plan from the numbers; where they end, zeros follow, which stand for the least. Every

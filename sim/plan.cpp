@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<const char*, kFaultKinds> kNames{
     "crash",         "pause",    "step-up",       "step-down",    "kill-member",   "stop-member",
     "split-members", "cut-link", "slow-link",     "lost-replies", "late-requests", "waiting-inside",
-    "clock-jump",    "ttl-off",  "slow-majority", "errors"};
+    "clock-jump",    "ttl-off",  "slow-majority", "errors",       "wall-clock"};
 
 /// A line's fields, key=value each. Every one has to be used, and be a whole number.
 class Fields {
@@ -102,6 +102,8 @@ void read_line(Plan& plan, const std::string& text) {
       plan.locks = static_cast<int>(Fields::number(key, value));
     } else if (key == "clock-margin") {
       plan.clock_margin_ms = Fields::number(key, value);
+    } else if (key == "ttl-period") {
+      plan.ttl_period_ms = Fields::number(key, value);
     } else if (key == "faulty") {
       plan.faulty_ms = Fields::number(key, value);
     } else {
@@ -120,6 +122,8 @@ std::string to_scn(const Plan& plan) {
   out << "# A run of the lock: workload and faults. Times in ms, drift in ppm.\n"
       << "lock " << plan.lock << "\nseed " << plan.seed << "\nlocks " << plan.locks
       << "\nclock-margin " << plan.clock_margin_ms << "\nfaulty " << plan.faulty_ms << '\n';
+  if (plan.ttl_period_ms != Plan().ttl_period_ms)
+    out << "ttl-period " << plan.ttl_period_ms << '\n';
   for (const auto& p : plan.processes) {
     out << "process expiry=" << p.expiry_ms << " wait-min=" << p.wait_min_ms
         << " wait-max=" << p.wait_max_ms << " hold=" << p.hold_ms << " long=" << p.long_hold_percent

@@ -44,6 +44,7 @@ struct FaultPlan {
     ttl_off,         ///< no member runs the TTL monitor for `for_ms`
     slow_majority,   ///< replication takes `amount` ms longer for `for_ms`
     errors,          ///< the next `amount` commands get a transient error; pick odd: once executed
+    wall_clock,      ///< a process's wall clock is off by `amount` ms for `for_ms`
   };
   Kind kind = Kind::crash;
   std::int64_t at_ms = 0;
@@ -54,7 +55,7 @@ struct FaultPlan {
   bool operator==(const FaultPlan&) const = default;
 };
 
-inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::errors) + 1;
+inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::wall_clock) + 1;
 
 /// Whether the live world has this fault.
 [[nodiscard]] constexpr bool is_live(FaultPlan::Kind kind) {
@@ -68,6 +69,7 @@ struct Plan {
   std::string lock = "leasehold";  ///< or a variant with a planted error
   int locks = 2;                   ///< names that are fought over
   std::int64_t clock_margin_ms = 1'000;
+  std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; virtual world only
   std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time

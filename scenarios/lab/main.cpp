@@ -21,6 +21,7 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
     {"simulate", simulate, "drawn plans, or one from a file, in the virtual world"},
+    {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"merge", merge, "joins the reports of simulate's shards"},
     {"check", check, "judge a recorded history again"},
     {"explore", explore, "the abstract lock in small scope, or one of its wrong variants"},

@@ -73,7 +73,8 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool gr
                 }),
       core_(protocols::provider_named(lock_of(world_.plan.lock), name_)) {
   options_.expiry = milliseconds(plan_.expiry_ms);
-  options_.clock_margin = milliseconds(world_.plan.clock_margin_ms);
+  const bool of_a_document = protocols::recipe_named(world_.plan.lock) != nullptr;
+  options_.clock_margin = milliseconds(of_a_document ? 0 : world_.plan.clock_margin_ms);
   options_.waiting =
       uniform_waiting(milliseconds(plan_.wait_min_ms), milliseconds(plan_.wait_max_ms));
 }

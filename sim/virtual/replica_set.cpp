@@ -101,7 +101,10 @@ void ReplicaSet::command(int member, Request request, Reply reply) {
     write(member, std::move(change), nullptr, request.tag);
   }
   if (!executed.changes.empty()) replicate(member);
-  if (fails) {  // executed, and nobody will say so
+  if (fails) {  // executed, and nobody will say so: by a plain error, or by a write concern's
+    if (injected_errors_ % 2 == 0) {
+      return answer(m, error_reply(failing_code_, "injected after the execution"), reply);
+    }
     return answer(m, write_concern_error(executed.reply, failing_code_, "injected"), reply);
   }
   const bool waits = executed.is_write && executed.reply.find("ok")->truth();

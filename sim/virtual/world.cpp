@@ -35,7 +35,8 @@ class World {
   explicit World(const Plan& plan)
       : plan_(plan),
         random_(plan.seed),
-        servers_(queue_, random_, {}, [this](const Entry& entry) { committed(entry); }) {}
+        servers_(queue_, random_, {.ttl_period_ns = plan.ttl_period_ms * kMs},
+                 [this](const Entry& entry) { committed(entry); }) {}
 
   VirtualRun go() {
     Event begin = event(Kind::run);
@@ -173,6 +174,7 @@ class World {
         return;
       }
       case K::pause: return pause(fault);
+      case K::wall_clock: return move_wall_clock(fault);
       case K::step_up:
       case K::step_down:
       case K::kill_member:
@@ -197,6 +199,14 @@ class World {
       emit(event(Kind::resume, p->name()));
       p->resume();
     });
+  }
+
+  void move_wall_clock(const FaultPlan& fault) {
+    Process* p = victim(fault.pick);
+    if (p == nullptr) return;
+    for_a_while(
+        fault, [this, p, fault] { p->wall_offset_ms = fault.amount, bite("wall-clock"); },
+        [p] { p->wall_offset_ms = 0; });
   }
 
   static int member_of(const FaultPlan& fault) {

@@ -1,0 +1,134 @@
+#include "properties/matrix.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "properties/promises.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using sim::FaultPlan;
+using State = Cell::State;
+
+/// How often a guarantee has to have been put to the test before a cell says that it holds.
+constexpr std::int64_t kFloor = 3;
+
+std::optional<FaultPlan::Kind> kind_named(const std::string& fault) {
+  for (int k = 0; k < sim::kFaultKinds; ++k) {
+    const auto kind = static_cast<FaultPlan::Kind>(k);
+    if (fault == sim::to_string(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+/// Adds what one run says of one guarantee.
+void add(Cell& cell, const model::Finding& f, std::uint64_t seed) {
+  if (cell.state == State::not_promised) return;
+  cell.checked += f.checked;
+  if (cell.state == State::violated || f.verdict != model::Verdict::violated) return;
+  cell.state = State::violated;
+  cell.why = f.why;
+  cell.seed = seed;
+}
+
+std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
+                                    std::uint64_t seeds) {
+  std::map<std::string, Cell> row;
+  for (const char* g : kGuarantees) {
+    if (promise_of(lock, g).empty()) row[g].state = State::not_promised;
+  }
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const auto one = simulate(matrix_plan(lock, fault, seed));
+    for (const auto& f : one.judged.findings) {
+      if (std::find(kGuarantees.begin(), kGuarantees.end(), f.guarantee) != kGuarantees.end()) {
+        add(row[f.guarantee], f, seed);
+      }
+    }
+  }
+  for (auto& [g, cell] : row) {
+    if (cell.state == State::unknown && cell.checked >= kFloor) cell.state = State::holds;
+  }
+  return row;
+}
+
+}  // namespace
+
+const char* to_string(Cell::State state) {
+  switch (state) {
+    case State::holds: return "holds";
+    case State::violated: return "violated";
+    case State::unknown: return "unknown";
+    case State::not_promised: return "not promised";
+  }
+  return "?";
+}
+
+std::vector<std::string> matrix_faults() {
+  std::vector<std::string> faults{"none"};
+  for (int k = 0; k < sim::kFaultKinds; ++k) {
+    faults.emplace_back(sim::to_string(static_cast<FaultPlan::Kind>(k)));
+  }
+  return faults;
+}
+
+std::vector<std::string> matrix_locks() {
+  return {"leasehold", "distributed-lock", "document-level", "insert-unique", "set-on-insert"};
+}
+
+sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::uint64_t seed) {
+  DrawnLimits limits{.processes = 5, .locks = 2, .faulty_ms = 5'000, .lock = lock};
+  limits.only = kind_named(fault);
+  limits.no_faults = !limits.only;
+  auto plan = plan_from(numbers_of(seed), limits);
+  plan.ttl_period_ms =
+      2'000;  // two leases; the server's default is a minute, for leases of half one
+  for (auto& p : plan.processes) {
+    p.expiry_ms = 1'000;  // one limit for all, as their texts take it for granted
+    p.long_hold_percent = 10;
+  }
+  return plan;
+}
+
+sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
+                        const std::string& guarantee, std::uint64_t seed) {
+  return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
+    const auto one = simulate(candidate);
+    return std::any_of(one.judged.findings.begin(), one.judged.findings.end(), [&](const auto& f) {
+      return f.guarantee == guarantee && f.verdict == model::Verdict::violated;
+    });
+  });
+}
+
+Matrix run_matrix(std::uint64_t seeds, const std::function<void(std::size_t, std::size_t)>& done) {
+  struct Job {
+    std::string lock, fault;
+  };
+  std::vector<Job> jobs;
+  for (const auto& lock : matrix_locks()) {
+    for (const auto& fault : matrix_faults()) jobs.push_back({lock, fault});
+  }
+  Matrix matrix;
+  std::mutex mutex;
+  std::atomic<std::size_t> next = 0;
+  std::size_t finished = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      auto row = run_row(jobs[i].lock, jobs[i].fault, seeds);
+      const std::scoped_lock lock(mutex);
+      matrix[jobs[i].lock][jobs[i].fault] = std::move(row);
+      done(++finished, jobs.size());
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+      workers.emplace_back(work);
+    }
+  }
+  return matrix;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/simulate.hpp"
+
+/// Which lock keeps which promise under which fault, by runs in the virtual world.
+namespace leasehold::properties {
+
+inline constexpr std::array kGuarantees{"G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9"};
+
+/// "none", or a fault kind of the plan.
+[[nodiscard]] std::vector<std::string> matrix_faults();
+[[nodiscard]] std::vector<std::string> matrix_locks();
+
+struct Cell {
+  enum class State { holds, violated, unknown, not_promised };
+  State state = State::unknown;
+  std::int64_t checked = 0;
+  std::string why;         ///< of violated
+  std::uint64_t seed = 0;  ///< of violated: the run that shows it
+};
+[[nodiscard]] const char* to_string(Cell::State state);
+
+/// lock, fault and guarantee to what was found.
+using Matrix = std::map<std::string, std::map<std::string, std::map<std::string, Cell>>>;
+
+/// The plan of one run: this lock, this fault and no other, all leases equal.
+[[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
+                                    std::uint64_t seed);
+
+/// What shows a violated cell: the plan of its run, made as small as it goes.
+[[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
+                                      const std::string& guarantee, std::uint64_t seed);
+
+/// All cells, on all cores. `done` is told of every lock and fault that is finished.
+[[nodiscard]] Matrix run_matrix(std::uint64_t seeds,
+                                const std::function<void(std::size_t, std::size_t)>& done);
+
+}  // namespace leasehold::properties

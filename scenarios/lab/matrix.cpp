@@ -1,0 +1,76 @@
+#include "properties/matrix.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/matrix_page.hpp"
+#include "scenarios/lab/report.hpp"
+
+namespace leasehold::lab {
+
+namespace {
+
+/// The fault that shows it best: none if that is enough, else the first in the order of the table.
+void write_scenarios(const properties::Matrix& matrix, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  for (const auto& [lock, rows] : matrix) {
+    for (const char* g : properties::kGuarantees) {
+      for (const auto& fault : properties::matrix_faults()) {
+        const auto& cell = rows.at(fault).at(g);
+        if (cell.state != properties::Cell::State::violated) continue;
+        const auto plan = properties::smallest_plan(lock, fault, g, cell.seed);
+        const auto number = std::string(g).substr(1);
+        const auto file = fmt::format("{}/{}-breaks-g{}.scn", folder, lock, number);
+        std::ofstream(file) << fmt::format("# {}, fault {}: {}\n", g, fault, cell.why)
+                            << sim::to_scn(plan);
+        fmt::print("{}: {} entries\n", file, properties::entries(plan));
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int matrix(const std::vector<std::string>& words) {
+  std::uint64_t seeds = 20;
+  std::string world = "virtual", markdown, html, json_file, scenarios;
+  po::options_description options(
+      "Which lock keeps which promise under which fault: five locks, every fault kind, G1 to G9. "
+      "Options");
+  options.add_options()("world", po::value(&world)->default_value(world), "virtual")(
+      "seeds", po::value(&seeds)->default_value(seeds), "runs for each lock and fault")(
+      "markdown", po::value(&markdown)->value_name("FILE"), "write the tables as Markdown")(
+      "html", po::value(&html)->value_name("FILE"),
+      "write a page on which each cell opens the run that shows it")(
+      "scenarios", po::value(&scenarios)->value_name("FOLDER"),
+      "write the smallest plan that shows each broken promise, one for each lock and guarantee")(
+      "json", po::value(&json_file)->value_name("FILE"), "write all cells as JSON");
+  parse("matrix [OPTIONS]", options, words);
+  if (world != "virtual") {
+    throw UsageError("--world is '" + world + "': it must be virtual; the live one is to come");
+  }
+  require_range("seeds", static_cast<std::int64_t>(seeds), 1, 1'000);
+  for (const auto& [name, file] :
+       {std::pair("markdown", markdown), std::pair("html", html), std::pair("json", json_file)}) {
+    require_writable(name, file);
+  }
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto found = properties::run_matrix(seeds, [&](std::size_t done, std::size_t all) {
+    if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} rows", done, all);
+  });
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  const auto text = to_markdown(found, seeds);
+  fmt::print("{}", text);
+  if (!markdown.empty()) std::ofstream(markdown) << text;
+  if (!html.empty()) std::ofstream(html) << to_html(found, seeds);
+  write_json(json_file, to_json(found));
+  if (!scenarios.empty()) write_scenarios(found, scenarios);
+  return keeps_its_promises(found, "leasehold") ? kHolds : kViolated;
+}
+
+}  // namespace leasehold::lab

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "properties/matrix.hpp"
+
+/// The matrix for people, and for programs.
+namespace leasehold::lab {
+
+[[nodiscard]] std::string to_markdown(const properties::Matrix& matrix, std::uint64_t seeds);
+/// Self-contained: every violated cell opens the story of its run, which is run again for it.
+[[nodiscard]] std::string to_html(const properties::Matrix& matrix, std::uint64_t seeds);
+[[nodiscard]] nlohmann::ordered_json to_json(const properties::Matrix& matrix);
+
+/// Whether no cell of this lock is violated.
+[[nodiscard]] bool keeps_its_promises(const properties::Matrix& matrix, const std::string& lock);
+
+}  // namespace leasehold::lab
