@@ -1,9 +1,6 @@
 #include "properties/matrix.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
 
 #include "properties/promises.hpp"
 
@@ -32,26 +29,6 @@ void add(Cell& cell, const model::Finding& f, std::uint64_t seed) {
   cell.state = State::violated;
   cell.why = f.why;
   cell.seed = seed;
-}
-
-std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
-                                    std::uint64_t seeds) {
-  std::map<std::string, Cell> row;
-  for (const char* g : kGuarantees) {
-    if (promise_of(lock, g).empty()) row[g].state = State::not_promised;
-  }
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const auto one = simulate(matrix_plan(lock, fault, seed));
-    for (const auto& f : one.judged.findings) {
-      if (std::find(kGuarantees.begin(), kGuarantees.end(), f.guarantee) != kGuarantees.end()) {
-        add(row[f.guarantee], f, seed);
-      }
-    }
-  }
-  for (auto& [g, cell] : row) {
-    if (cell.state == State::unknown && cell.checked >= kFloor) cell.state = State::holds;
-  }
-  return row;
 }
 
 }  // namespace
@@ -92,6 +69,26 @@ sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::ui
   return plan;
 }
 
+std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
+                                    std::uint64_t seeds) {
+  std::map<std::string, Cell> row;
+  for (const char* g : kGuarantees) {
+    if (promise_of(lock, g).empty()) row[g].state = State::not_promised;
+  }
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const auto one = simulate(matrix_plan(lock, fault, seed));
+    for (const auto& f : one.judged.findings) {
+      if (std::find(kGuarantees.begin(), kGuarantees.end(), f.guarantee) != kGuarantees.end()) {
+        add(row[f.guarantee], f, seed);
+      }
+    }
+  }
+  for (auto& [g, cell] : row) {
+    if (cell.state == State::unknown && cell.checked >= kFloor) cell.state = State::holds;
+  }
+  return row;
+}
+
 sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
                         const std::string& guarantee, std::uint64_t seed) {
   return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
@@ -100,35 +97,6 @@ sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
       return f.guarantee == guarantee && f.verdict == model::Verdict::violated;
     });
   });
-}
-
-Matrix run_matrix(std::uint64_t seeds, const std::function<void(std::size_t, std::size_t)>& done) {
-  struct Job {
-    std::string lock, fault;
-  };
-  std::vector<Job> jobs;
-  for (const auto& lock : matrix_locks()) {
-    for (const auto& fault : matrix_faults()) jobs.push_back({lock, fault});
-  }
-  Matrix matrix;
-  std::mutex mutex;
-  std::atomic<std::size_t> next = 0;
-  std::size_t finished = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      auto row = run_row(jobs[i].lock, jobs[i].fault, seeds);
-      const std::scoped_lock lock(mutex);
-      matrix[jobs[i].lock][jobs[i].fault] = std::move(row);
-      done(++finished, jobs.size());
-    }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-      workers.emplace_back(work);
-    }
-  }
-  return matrix;
 }
 
 }  // namespace leasehold::properties

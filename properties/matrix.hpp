@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,8 +37,8 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<std::string,
 [[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
                                       const std::string& guarantee, std::uint64_t seed);
 
-/// All cells, on all cores. `done` is told of every lock and fault that is finished.
-[[nodiscard]] Matrix run_matrix(std::uint64_t seeds,
-                                const std::function<void(std::size_t, std::size_t)>& done);
+/// One lock under one fault: so many runs, and what they say of each guarantee.
+[[nodiscard]] std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
+                                                  std::uint64_t seeds);
 
 }  // namespace leasehold::properties

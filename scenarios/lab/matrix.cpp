@@ -8,6 +8,7 @@
 
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/matrix_page.hpp"
+#include "scenarios/lab/matrix_run.hpp"
 #include "scenarios/lab/report.hpp"
 
 namespace leasehold::lab {
@@ -60,7 +61,7 @@ int matrix(const std::vector<std::string>& words) {
     require_writable(name, file);
   }
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  const auto found = properties::run_matrix(seeds, [&](std::size_t done, std::size_t all) {
+  const auto found = run_matrix(seeds, [&](std::size_t done, std::size_t all) {
     if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} rows", done, all);
   });
   if (terminal) fmt::print(stderr, "\r\x1b[K");

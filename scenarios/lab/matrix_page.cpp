@@ -55,17 +55,22 @@ std::string told(const std::string& lock, const std::string& fault, const std::s
 
 constexpr const char* kHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Who keeps which promise</title><style>
-body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1d232b;background:#fff}
-table{border-collapse:collapse;margin:.6rem 0 2rem}th,td{border:1px solid #c9d1da;padding:.25rem .55rem;text-align:left;font-size:14px}
+body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;
+ color:#1d232b;background:#fff}
+table{border-collapse:collapse;margin:.6rem 0 2rem}
+th,td{border:1px solid #c9d1da;padding:.25rem .55rem;text-align:left;font-size:14px}
 thead th{background:#f0f3f6}td{min-width:5.2rem}
-.holds{background:#dff3e4}.violated{background:#fbdcd9}.unknown{background:#fff3cd}.not{color:#6b7580}
-td a{color:#8c1d12}pre{background:#f6f8fa;border:1px solid #d8dee4;padding:.7rem;overflow:auto;font-size:12.5px}
-details{margin:.4rem 0}summary{cursor:pointer}
+.holds{background:#dff3e4}.violated{background:#fbdcd9}.unknown{background:#fff3cd}
+.not{color:#6b7580}td a{color:#8c1d12}details{margin:.4rem 0}summary{cursor:pointer}
+pre{background:#f6f8fa;border:1px solid #d8dee4;padding:.7rem;overflow:auto;font-size:12.5px}
 </style></head><body>
 )";
 
 constexpr const char* kScript = R"(<script>
-addEventListener("hashchange",()=>{const d=document.getElementById(location.hash.slice(1));if(d){d.open=true;d.scrollIntoView();}});
+addEventListener("hashchange", () => {
+  const run = document.getElementById(location.hash.slice(1));
+  if (run) { run.open = true; run.scrollIntoView(); }
+});
 </script></body></html>
 )";
 

@@ -9,6 +9,7 @@
 
 #include "properties/promises.hpp"
 #include "scenarios/lab/matrix_page.hpp"
+#include "scenarios/lab/matrix_run.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::uint64_t kSeeds = 20;
 
 /// Made once: ctest starts a program for each test, so all that look at it are one test.
 const Matrix& matrix() {
-  static const Matrix found = properties::run_matrix(kSeeds, [](std::size_t, std::size_t) {});
+  static const Matrix found = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
   return found;
 }
 
