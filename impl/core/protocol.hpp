@@ -110,6 +110,7 @@ struct LockDocument {
   ServerInstant acquired_at;
   std::int64_t fencing_token = 0;
   std::string oddity;
+  std::string value = {};  ///< document-level: of the entity that the lock is on
   bool operator==(const LockDocument&) const = default;
 };
 

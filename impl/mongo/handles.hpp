@@ -20,4 +20,11 @@ using PoolHandle = std::unique_ptr<mongoc_client_pool_t, Call<mongoc_client_pool
 using DescriptionHandle =
     std::unique_ptr<mongoc_server_description_t, Call<mongoc_server_description_destroy>>;
 
+struct DestroySession {
+  void operator()(mongoc_client_session_t* session) const {
+    mongoc_client_session_destroy(session);
+  }
+};
+using SessionHandle = std::unique_ptr<mongoc_client_session_t, DestroySession>;
+
 }  // namespace leasehold::mongo

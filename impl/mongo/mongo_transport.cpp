@@ -1,11 +1,14 @@
 #include "mongo/mongo_transport.hpp"
 
+#include <atomic>
+#include <memory>
 #include <mutex>
 
 #include "mongo/commands.hpp"
 #include "mongo/handles.hpp"
 #include "mongo/replies.hpp"
 #include "mongo/sockets.hpp"
+#include "mongo/transactions.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -45,7 +48,8 @@ struct Shared {
   std::string database;
   std::string collection;
   std::function<void(const std::string&)> on_wire;
-  PoolHandle pool;  ///< last: it still sends endSessions, and reports it, when it is destroyed
+  PoolHandle pool;  ///< it still sends endSessions, and reports it, when it is destroyed
+  std::unique_ptr<Transactions> transactions;
 };
 
 class MongoConnection final : public core::Connection {
@@ -68,12 +72,21 @@ class MongoConnection final : public core::Connection {
     return reply;
   }
 
-  void interrupt() noexcept override { sockets_.cut(); }
+  void interrupt() noexcept override {
+    sockets_.cut();
+    if (Sockets* other = transaction_) other->cut();
+  }
 
  private:
   Reply run(const Command& command, const Bson& bytes) {
     ReplyBson reply;
-    bson_error_t error;
+    bson_error_t error{};
+    if (in_transaction(bytes)) {
+      shared_->transactions->run(shared_->database, bytes, reply, error,
+                                 [this](Sockets* sockets) { transaction_ = sockets; });
+      if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
+      return driver_failure(error);
+    }
     const auto* plain = std::get_if<core::PlainCommand>(&command.body);
     const bool on_admin = plain != nullptr && plain->on_admin;
     mongoc_client_command_with_opts(client_, on_admin ? "admin" : shared_->database.c_str(),
@@ -126,6 +139,7 @@ class MongoConnection final : public core::Connection {
   std::shared_ptr<Shared> shared_;
   mongoc_client_t* client_;
   Sockets sockets_;
+  std::atomic<Sockets*> transaction_ = nullptr;  ///< of the one under way
   bool server_is_right_ = false;
 };
 
@@ -181,6 +195,7 @@ Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options
   auto shared = std::make_shared<Shared>();
   shared->pool.reset(mongoc_client_pool_new_with_error(uri.get(), &error));
   if (!shared->pool) return bad_uri(error.message);
+  shared->transactions = std::make_unique<Transactions>(shared->pool.get());
   mongoc_client_pool_set_error_api(shared->pool.get(), MONGOC_ERROR_API_VERSION_2);
   const char* named = mongoc_uri_get_database(uri.get());
   shared->database = !options.database.empty() ? options.database : named ? named : "leasehold";

@@ -139,6 +139,7 @@ void read_attempt(Reply& out, const core::PlainCommand& command, const bson_t& r
   using Won = core::PlainCommand::Won;
   core::LockDocument document;
   document.name = command.name;
+  document.value = Field(reply, "value.Value").text();
   bool won = command.won == Won::by_success;
   if (command.won == Won::by_null_before) {
     won = Field(reply, "value").type() == BSON_TYPE_NULL;

@@ -111,6 +111,7 @@ const Recipe& distributed_lock() {
       .collection = kCollection,
       .fresh_owner_each_try = true,
       .tries = 0,
+      .awaits_indexes = false,
       .extends = true,
       .has_tokens = true,
       .prepare = nullptr,

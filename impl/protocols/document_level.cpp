@@ -60,6 +60,7 @@ const Recipe& document_level() {
                              .collection = kCollection,
                              .fresh_owner_each_try = true,
                              .tries = 0,
+                             .awaits_indexes = false,
                              .extends = false,
                              .has_tokens = false,
                              .prepare = nullptr,

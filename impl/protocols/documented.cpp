@@ -38,19 +38,22 @@ void Documented::on(const core::AcquireAsked& event, Step step) {
     step.out.push_back(core::SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
   }
   ensure_indexes(s.call, step);
+  if (indexes_under_way_ > 0 && recipe_->awaits_indexes) return;
   attempt(event.session, step);
 }
 
 void Documented::ensure_indexes(const Call& call, Step step) {
   if (indexes_asked_) return;
   indexes_asked_ = true;
-  for (auto& bson : recipe_->indexes(call)) send(0, Role::index, std::move(bson), step);
+  for (auto& bson : recipe_->indexes(call)) {
+    ++indexes_under_way_;
+    send(0, Role::index, std::move(bson), step);
+  }
 }
 
 void Documented::attempt(SessionId id, Step step) {
   Session& s = sessions_.at(id);
   s.phase = Session::Phase::attempting;
-  s.conflict = false;
   if (s.attempts++ > 0 && recipe_->fresh_owner_each_try) {
     s.call.owner = {step.entropy.draw(), step.entropy.draw()};
   }
@@ -68,6 +71,7 @@ void Documented::on(const core::ReplyArrived& event, Step step) {
   if (found == flights_.end()) return;
   const Flight flight = found->second;
   flights_.erase(found);
+  if (flight.role == Role::index) return answer_index(step);
   const auto session = sessions_.find(flight.session);
   if (session == sessions_.end() || session->second.command != event.command) return;
   session->second.command = 0;
@@ -76,13 +80,22 @@ void Documented::on(const core::ReplyArrived& event, Step step) {
     case Role::acquire: return answer_acquire(flight.session, flight, event.reply, step);
     case Role::extend: return answer_extension(flight.session, flight, event.reply, step);
     case Role::release: return answer_release(flight.session, event.reply, step);
-    case Role::index: return;
+    case Role::index: return;  // answered above
   }
+}
+
+/// Whatever the answer: the text's init() throws nothing that would keep anybody from trying.
+void Documented::answer_index(Step step) {
+  if (--indexes_under_way_ > 0 || !recipe_->awaits_indexes) return;
+  std::vector<SessionId> waiting;
+  for (const auto& [id, s] : sessions_) {
+    if (s.attempts == 0) waiting.push_back(id);
+  }
+  for (const auto id : waiting) attempt(id, step);
 }
 
 void Documented::answer_prepare(SessionId id, const Reply& reply, Step step) {
   if (reply.outcome == Outcome::done) return send_acquire(id, step);
-  sessions_.at(id).conflict = reply.code == kWriteConflict;
   refused(id, reply, step);
 }
 
@@ -108,7 +121,7 @@ void Documented::answer_acquire(SessionId id, const Flight& flight, const Reply&
 void Documented::refused(SessionId id, const Reply& reply, Step step) {
   Session& s = sessions_.at(id);
   const bool held = reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::done ||
-                    (s.conflict && hardening_.conflict_waits);
+                    (reply.code == kWriteConflict && hardening_.conflict_waits);
   if (!held) {
     const auto kind = reply.outcome == Outcome::configuration ? ErrorKind::configuration
                       : reply.outcome == Outcome::unknown     ? ErrorKind::unknown_outcome

@@ -31,7 +31,6 @@ class Documented final : public core::Provider {
     core::CommandId command = 0;
     core::LocalInstant attempt_at, extend_at, answered_at, deadline;
     int attempts = 0;
-    bool conflict = false;  ///< the attempt under way met error 112
   };
   struct Flight {
     core::PlainCommand::Role role;
@@ -55,6 +54,7 @@ class Documented final : public core::Provider {
   void ensure_indexes(const Call& call, Step step);
   void attempt(core::SessionId id, Step step);
   void send_acquire(core::SessionId id, Step step);
+  void answer_index(Step step);
   void answer_prepare(core::SessionId id, const core::Reply& reply, Step step);
   void answer_acquire(core::SessionId id, const Flight& flight, const core::Reply& reply,
                       Step step);
@@ -74,6 +74,7 @@ class Documented final : public core::Provider {
   std::map<core::CommandId, Flight> flights_;
   core::CommandId last_command_ = 0;
   std::uint64_t last_beat_ = 0;
+  int indexes_under_way_ = 0;
   bool indexes_asked_ = false, closed_ = false;
 };
 

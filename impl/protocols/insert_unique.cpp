@@ -64,6 +64,7 @@ const Recipe& insert_unique() {
                              .collection = kCollection,
                              .fresh_owner_each_try = true,
                              .tries = 10,
+                             .awaits_indexes = true,
                              .extends = false,
                              .has_tokens = false,
                              .prepare = prepare,

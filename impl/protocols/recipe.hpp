@@ -25,6 +25,7 @@ struct Recipe {
   std::string_view collection;  ///< the text's default
   bool fresh_owner_each_try;    ///< else one for the call
   int tries;                    ///< attempts of one call, 0: until its time-out
+  bool awaits_indexes;          ///< the text makes them before anything else
   bool extends;
   bool has_tokens;
 

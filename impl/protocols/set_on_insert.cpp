@@ -39,6 +39,7 @@ const Recipe& set_on_insert() {
                              .collection = kCollection,
                              .fresh_owner_each_try = true,
                              .tries = 0,
+                             .awaits_indexes = true,
                              .extends = false,
                              .has_tokens = false,
                              .prepare = nullptr,

@@ -43,6 +43,7 @@ inline constexpr unsigned kCoreFaults = 11;
 struct CoreScope {
   unsigned ticks = 10;                ///< the behaviour ends then; a lease has 3
   unsigned faults = 2;                ///< of all kinds together
+  unsigned margin_ticks = 1;          ///< the clock margin
   std::array<int, 2> acquires{1, 1};  ///< calls of each process, one after another
   unsigned kinds = (1u << kCoreFaults) - 1;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace leasehold::sim::explored {
 namespace {
 
@@ -12,13 +14,17 @@ TEST_P(CoreScopes, HoldCompletelyWithThePinnedNumberOfStates) {
   const auto found = model::Explorer<CoreSystem>(system).run();
   EXPECT_EQ(found.verdict, model::Verdict::holds) << found.why;
   EXPECT_EQ(found.states, GetParam().states);
+  if (GetParam().name == "observed-only") return;  // the rest cannot happen there
   for (std::size_t i = 0; i < CoreSystem::sights().size(); ++i) {
     EXPECT_TRUE(found.reached >> i & 1) << "never seen: " << CoreSystem::sights()[i];
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, CoreScopes, testing::ValuesIn(core_scopes()), [](const auto& test) {
-  return test.index == 0 ? "OneFault" : "TwoFaults";
-});
+std::string name_of(const testing::TestParamInfo<NamedCoreScope>& tested) {
+  std::string name(tested.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, CoreScopes, testing::ValuesIn(core_scopes()), name_of);
 
 TEST(CoreSystem, EachKindOfFaultLeavesItsMark) {
   const auto states = [](unsigned kinds) {

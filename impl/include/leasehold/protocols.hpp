@@ -1,6 +1,8 @@
 #pragma once
 
 #include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,40 @@ struct Hardening {
 
 /// Expiry and pause between attempts as the text gives them.
 [[nodiscard]] LockOptions default_options(const std::string& lock);
+
+/// "document-level" as its text has it: the lock stands on the user's own entity.
+struct Entity {
+  std::string id, value;
+  std::string lock_id;  ///< of whoever got it from `lock`
+};
+
+/// The text's repository. It never waits; an expired holder's work is refused at its release.
+/// Thread safety: all calls from any thread; each holds a connection while it runs.
+///
+///     auto entities = leasehold::protocols::Entities::connect("mongodb://db1/app");
+///     auto entity = entities->lock("stock-42", {"stock-42", "0"});
+///     entity->value = next(entity->value);
+///     auto error = entities->release(*entity);  // nothing: written, and free again
+class Entities {
+ public:
+  /// `max_duration`: a lock older than this, by the caller's clock, counts as free.
+  static Result<Entities> connect(
+      const std::string& uri,
+      std::chrono::milliseconds max_duration = std::chrono::milliseconds(30'000),
+      const std::string& database = {});
+
+  /// The entity, locked. `missing` is inserted if there is none. An Error of kind `refused`: "item
+  /// ... is already locked".
+  [[nodiscard]] Result<Entity> lock(const std::string& id, const Entity& missing) const;
+
+  /// Writes the value and frees the entity in one update. An Error of kind `refused`, "unable to
+  /// release lock on item ...", when it is no longer this caller's: nothing was written then.
+  [[nodiscard]] std::optional<Error> release(const Entity& entity) const;
+
+ private:
+  struct Inside;
+  explicit Entities(std::shared_ptr<const Inside> inside) : inside_(std::move(inside)) {}
+  std::shared_ptr<const Inside> inside_;
+};
 
 }  // namespace leasehold::protocols

@@ -1,0 +1,91 @@
+#include "mongo/transactions.hpp"
+
+#include <functional>
+
+namespace leasehold::mongo {
+namespace {
+
+std::string session_of(const Bson& command) {
+  bson_iter_t at, id;
+  if (!bson_iter_init(&at, command.get()) || !bson_iter_find_descendant(&at, "lsid.id", &id)) {
+    return {};
+  }
+  std::uint32_t length = 0;
+  const std::uint8_t* bytes = nullptr;
+  bson_subtype_t subtype{};
+  bson_iter_binary(&id, &subtype, &length, &bytes);
+  return std::string(reinterpret_cast<const char*>(bytes), length);
+}
+
+/// Without what the driver adds itself.
+void copy_plain(const Bson& command, bson_t* to) {
+  bson_copy_to_excluding_noinit(command.get(), to, "lsid", "txnNumber", "autocommit",
+                                "startTransaction", nullptr);
+}
+
+}  // namespace
+
+bool in_transaction(const Bson& command) { return bson_has_field(command.get(), "autocommit"); }
+
+Transactions::~Transactions() {
+  for (auto& [id, open] : open_) give_back(std::move(open));
+}
+
+std::unique_ptr<Transactions::Open> Transactions::begin(bson_error_t& error) {
+  auto open = std::make_unique<Open>();
+  open->client = mongoc_client_pool_pop(pool_);
+  open->sockets.watch(open->client);
+  open->session.reset(mongoc_client_start_session(open->client, nullptr, &error));
+  if (open->session &&
+      mongoc_client_session_start_transaction(open->session.get(), nullptr, &error)) {
+    return open;
+  }
+  give_back(std::move(open));
+  return nullptr;
+}
+
+void Transactions::give_back(std::unique_ptr<Open> open) {
+  open->session.reset();  // aborts what is still open
+  mongoc_client_set_stream_initiator(open->client, nullptr, nullptr);
+  mongoc_client_pool_push(pool_, open->client);
+}
+
+bool Transactions::run(const std::string& database, const Bson& command, ReplyBson& reply,
+                       bson_error_t& error, const std::function<void(Sockets*)>& cut) {
+  const auto id = session_of(command);
+  std::unique_ptr<Open> open;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = open_.extract(id);
+    if (!found.empty()) open = std::move(found.mapped());
+  }
+  const bool commits = bson_has_field(command.get(), "commitTransaction");
+  if (!open && commits) {
+    bson_set_error(&error, MONGOC_ERROR_TRANSACTION, 0, "the transaction was not begun");
+    return false;
+  }
+  if (!open && !(open = begin(error))) return false;
+  cut(&open->sockets);
+  bool done = false;
+  if (commits) {
+    done = mongoc_client_session_commit_transaction(open->session.get(), reply.out(), &error);
+  } else {
+    bson_t plain = BSON_INITIALIZER, options = BSON_INITIALIZER;
+    copy_plain(command, &plain);
+    done = mongoc_client_session_append(open->session.get(), &options, &error) &&
+           mongoc_client_command_with_opts(open->client, database.c_str(), &plain, nullptr,
+                                           &options, reply.out(), &error);
+    bson_destroy(&plain);
+    bson_destroy(&options);
+  }
+  cut(nullptr);
+  if (commits || !done) {
+    give_back(std::move(open));
+  } else {
+    const std::scoped_lock lock(mutex_);
+    open_[id] = std::move(open);
+  }
+  return done;
+}
+
+}  // namespace leasehold::mongo

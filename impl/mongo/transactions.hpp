@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "mongo/bson.hpp"
+#include "mongo/handles.hpp"
+#include "mongo/sockets.hpp"
+
+/// Transactions of the "insert-unique" text: one insert, then a commit, perhaps by another worker.
+/// The driver numbers sessions itself, so the session named in the bytes only tells which is meant.
+namespace leasehold::mongo {
+
+[[nodiscard]] bool in_transaction(const Bson& command);
+
+/// Thread safety: all calls from any thread; `pool` outlives it.
+class Transactions {
+ public:
+  explicit Transactions(mongoc_client_pool_t* pool) : pool_(pool) {}
+  ~Transactions();
+
+  /// Runs the command on its transaction's own client. False: `error` says what the driver says,
+  /// unless `reply` has an `ok`. `cut` is told which sockets to cut while it hangs.
+  bool run(const std::string& database, const Bson& command, ReplyBson& reply, bson_error_t& error,
+           const std::function<void(Sockets*)>& cut);
+
+ private:
+  struct Open {
+    mongoc_client_t* client = nullptr;
+    Sockets sockets;
+    SessionHandle session;
+  };
+  void give_back(std::unique_ptr<Open> open);
+  std::unique_ptr<Open> begin(bson_error_t& error);
+
+  mongoc_client_pool_t* pool_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Open>> open_;  ///< by the session in the bytes
+};
+
+}  // namespace leasehold::mongo
