@@ -66,6 +66,21 @@ pre{background:#f6f8fa;border:1px solid #d8dee4;padding:.7rem;overflow:auto;font
 </style></head><body>
 )";
 
+constexpr const char* kBesides = R"(## Besides the table
+
+What breaks none of G1 to G9, and the test that shows it:
+
+- insert-unique: two inserts at once get error 112, which the text's code throws:
+  `InsertUniqueText.TwoAtOnceGetError112WhichHardeningTakesForALostRace` (live).
+- insert-unique: the transaction is over before the work begins:
+  `InsertUnique.ItsTransactionIsCommittedBeforeTheWorkBegins`.
+- document-level: an expired holder's work on the entity is refused, its work elsewhere is done:
+  `DocumentLevelText.AnExpiredHoldersReleaseIsRefusedAndTheValueIntact` (live).
+- insert-unique, set-on-insert: a dead holder's lock waits for the TTL monitor:
+  `TakeoverAfterACrash.WaitsForTheTtlMonitor` (live) prints how long.
+- distributed-lock: adaptive waiting is claimed and uniform waiting described: no test yet.
+)";
+
 constexpr const char* kScript = R"(<script>
 addEventListener("hashchange", () => {
   const run = document.getElementById(location.hash.slice(1));

@@ -1,0 +1,162 @@
+#include "protocols/documented.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/lock_id.hpp"
+
+namespace leasehold::protocols {
+namespace {
+
+using core::Outcome;
+using core::PlainCommand;
+using std::chrono::milliseconds;
+using Role = PlainCommand::Role;
+
+class Counting final : public core::Entropy {
+ public:
+  std::uint64_t draw() override { return ++last_; }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+/// A documents' lock with a hand-moved clock.
+struct Bench {
+  Bench(const Recipe& recipe, const Hardening& hardening = {}) : lock(recipe, hardening) {
+    options.expiry = milliseconds(3'000);
+    options.waiting = uniform_waiting(milliseconds(100), milliseconds(100));
+  }
+  void give(const core::Event& event) {
+    effects.clear();
+    lock.next(event, {now, {1'700'000'000'000}}, entropy, effects);
+    for (const auto& effect : effects) {
+      if (const auto* send = std::get_if<core::Send>(&effect)) sent.push_back(send->command);
+    }
+  }
+  void ask() { give(core::AcquireAsked{1, "l", options, std::nullopt, false}); }
+  [[nodiscard]] const PlainCommand& last() const {
+    return std::get<PlainCommand>(sent.back().body);
+  }
+  void answer(core::Reply reply) { give(core::ReplyArrived{sent.back().id, std::move(reply)}); }
+  void answer(Outcome outcome, std::int64_t matched = 1, int code = 0) {
+    core::Reply reply;
+    reply.outcome = outcome;
+    reply.matched = matched;
+    reply.code = code;
+    if (outcome == Outcome::done && last().role == Role::acquire) {
+      reply.documents = {{"l", last().lock_id, {}, 7, ""}};
+    }
+    answer(std::move(reply));
+  }
+  void fire(core::Timer::Kind kind, milliseconds later, std::uint64_t id = 1) {
+    now += later;
+    give(core::TimerFired{{kind, id}});
+  }
+  template <typename T>
+  [[nodiscard]] const T* find() const {
+    for (const auto& effect : effects) {
+      if (const auto* one = std::get_if<T>(&effect)) return one;
+    }
+    return nullptr;
+  }
+
+  Documented lock;
+  LockOptions options;
+  core::LocalInstant now{std::chrono::hours(1)};
+  Counting entropy;
+  core::Effects effects;
+  std::vector<core::Command> sent;
+};
+
+void settle_indexes(Bench& bench, std::size_t count) {
+  core::Reply done;
+  done.outcome = Outcome::done;
+  for (std::size_t i = 0; i < count; ++i) bench.give(core::ReplyArrived{i + 1, done});
+}
+
+TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
+  Bench bench(insert_unique());
+  bench.ask();
+  EXPECT_EQ(bench.last().role, Role::index);
+  settle_indexes(bench, 2);
+  EXPECT_EQ(bench.last().role, Role::prepare);
+  bench.answer(Outcome::done);
+  EXPECT_EQ(bench.find<core::Granted>(), nullptr) << "inserted, not committed";
+  EXPECT_EQ(bench.last().role, Role::acquire);
+  EXPECT_TRUE(bench.last().on_admin);
+  bench.answer(Outcome::done);
+  ASSERT_NE(bench.find<core::Granted>(), nullptr);
+  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 0) << "the text has no tokens";
+}
+
+TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {
+  Bench bench(insert_unique());
+  bench.ask();
+  settle_indexes(bench, 2);
+  for (int i = 1; i < 10; ++i) {
+    bench.answer(Outcome::duplicate_key, 0, 11000);
+    ASSERT_EQ(bench.find<core::Ended>(), nullptr) << i;
+    bench.fire(core::Timer::Kind::attempt, milliseconds(100));
+  }
+  bench.answer(Outcome::duplicate_key, 0, 11000);
+  ASSERT_NE(bench.find<core::Ended>(), nullptr);
+  EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::refused);
+
+  for (const bool hardened : {false, true}) {
+    Bench other(insert_unique(), {.conflict_waits = hardened});
+    other.ask();
+    settle_indexes(other, 2);
+    other.answer(Outcome::failed_before, 0, 112);
+    EXPECT_EQ(other.find<core::Ended>() != nullptr, !hardened);
+  }
+}
+
+TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
+  Bench bench(distributed_lock());
+  bench.ask();
+  const auto first = bench.last().owner;
+  core::Reply refused;
+  refused.outcome = Outcome::done;
+  refused.documents = {{"l", "another", {}, 3, ""}};
+  bench.answer(refused);
+  bench.fire(core::Timer::Kind::attempt, milliseconds(100));
+  EXPECT_NE(bench.last().owner, first);
+  bench.answer(Outcome::done);
+  ASSERT_NE(bench.find<core::Granted>(), nullptr);
+  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 7);
+}
+
+TEST(DistributedLock, AHungExtensionLeavesItsHolderBelieving) {
+  for (const bool hardened : {false, true}) {
+    Bench bench(distributed_lock(), {.own_expiry = hardened});
+    bench.ask();
+    bench.answer(Outcome::done);
+    bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
+    EXPECT_EQ(bench.last().role, Role::extend);
+    bench.fire(core::Timer::Kind::lease_end, milliseconds(10'000));
+    EXPECT_EQ(bench.find<core::Lost>() != nullptr, hardened);
+  }
+}
+
+TEST(DistributedLock, AnExtensionThatMatchesNothingIsTheLoss) {
+  Bench bench(distributed_lock());
+  bench.ask();
+  bench.answer(Outcome::done);
+  bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
+  bench.answer(Outcome::done, 0);
+  EXPECT_NE(bench.find<core::Lost>(), nullptr);
+}
+
+TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
+  for (const auto* recipe : {&distributed_lock(), &document_level()}) {
+    Bench bench(*recipe);
+    bench.ask();
+    bench.answer(Outcome::unknown);
+    ASSERT_NE(bench.find<core::Ended>(), nullptr) << recipe->name;
+    EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::unknown_outcome);
+    EXPECT_EQ(bench.lock.removals_left(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::protocols
