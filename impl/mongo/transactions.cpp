@@ -75,6 +75,7 @@ bool Transactions::run(const std::string& database, const Bson& command, ReplyBs
     done = mongoc_client_session_append(open->session.get(), &options, &error) &&
            mongoc_client_command_with_opts(open->client, database.c_str(), &plain, nullptr,
                                            &options, reply.out(), &error);
+    done = done && !bson_has_field(reply.get(), "writeErrors");  // ok: 1, and not inserted
     bson_destroy(&plain);
     bson_destroy(&options);
   }

@@ -123,9 +123,10 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
     }
     out += "\n";
   }
+  out += kBesides;
   auto all = counts(matrix);
   out +=
-      fmt::format("Cells: {} hold, {} violated, {} not promised, {} unknown.\n", all[State::holds],
+      fmt::format("\nCells: {} hold, {} violated, {} not promised, {} unknown.\n", all[State::holds],
                   all[State::violated], all[State::not_promised], all[State::unknown]);
   return out;
 }

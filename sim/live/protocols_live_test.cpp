@@ -315,7 +315,7 @@ void measure_takeover(const char* name, const char* collection, int period_s, in
     Result<LockHandle> next = Error{};
     const bool got = eventually([&] { return bool(next = lock.try_acquire(seconds(2))); },
                                 seconds(3 * period_s + 10));
-    ASSERT_TRUE(got) << collection;
+    ASSERT_TRUE(got) << collection << ": " << next.error().message;
     late.push_back(watch.elapsed().count() - options.expiry.count());
   }
   std::sort(late.begin(), late.end());

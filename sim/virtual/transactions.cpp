@@ -21,6 +21,19 @@ Executed done(std::int32_t n) {
   return out;
 }
 
+/// As mongod says it here: ok: 1, and a write error.
+Executed duplicate_key() {
+  Object error;
+  error.set("index", std::int32_t{0});
+  error.set("code", std::int32_t{kDuplicateKey});
+  error.set("errmsg", std::string("duplicate key: resourceId"));
+  Array errors;
+  errors.items.emplace_back(error);
+  Executed out = done(0);
+  out.reply.set("writeErrors", errors);
+  return out;
+}
+
 }  // namespace
 
 bool in_transaction(const Object& command) { return command.find("autocommit") != nullptr; }
@@ -49,7 +62,7 @@ Executed Transactions::insert(const Object& command, const Collection& collectio
   if (documents == nullptr || documents->items.size() != 1) throw Unsupported("several inserts");
   const auto document = std::make_shared<const Object>(*documents->items[0].as<Object>());
   const auto key = *document->find("resourceId")->as<std::string>();
-  if (collection.find(key)) throw ServerError(kDuplicateKey, "duplicate key: resourceId");
+  if (collection.find(key)) return duplicate_key();
   for (const auto& [session, open] : open_) {
     if (open.change.id == key) throw ServerError(kWriteConflict, "WriteConflict");
   }
