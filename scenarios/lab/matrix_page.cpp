@@ -104,8 +104,8 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
       "# Who keeps which promise under which fault\n\n"
       "Virtual world; " +
       std::to_string(seeds) +
-      " runs for each lock and fault. `leasehold-lab matrix --markdown scenarios/MATRIX.md` made\n"
-      "it; a test keeps it current. A cell says *holds* only if its guarantee was put to the "
+      " runs for each lock and fault, by `leasehold-lab matrix --markdown scenarios/MATRIX.md`;\n"
+      "a test keeps it current. A cell says *holds* only if its guarantee was put to the "
       "test;\n"
       "*not promised* was decided from the text before any run (`properties/promises.cpp`).\n\n";
   for (const auto& lock : properties::matrix_locks()) {
@@ -125,9 +125,9 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
   }
   out += kBesides;
   auto all = counts(matrix);
+  out += fmt::format("\nCells: {} hold, {} violated, ", all[State::holds], all[State::violated]);
   out +=
-      fmt::format("\nCells: {} hold, {} violated, {} not promised, {} unknown.\n", all[State::holds],
-                  all[State::violated], all[State::not_promised], all[State::unknown]);
+      fmt::format("{} not promised, {} unknown.\n", all[State::not_promised], all[State::unknown]);
   return out;
 }
 
