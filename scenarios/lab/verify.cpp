@@ -110,7 +110,7 @@ int verify(const std::vector<std::string>& words) {
       "processes", po::value(&processes), "simulated processes in each plan; default drawn")(
       "locks", po::value(&locks), "names that they fight over; default drawn")(
       "lock", po::value(&v.lock)->default_value(v.lock),
-      "leasehold, or canary: a lock with a planted error")(
+      "leasehold, distributed-lock (of the documents), or canary: a lock with a planted error")(
       "seed", po::value(&v.seed), "repeat a run; default fresh, and printed")(
       "case", po::value(&only_case), "run only this case of the seed")(
       "plan", po::value(&plan_file)->value_name("FILE"),
@@ -137,8 +137,9 @@ int verify(const std::vector<std::string>& words) {
     v.locks = locks;
   }
   if (given.contains("case")) v.only_case = only_case;
-  if (v.lock != "leasehold" && v.lock != "canary") {
-    throw UsageError("--lock is '" + v.lock + "': it must be leasehold or canary");
+  if (v.lock != "leasehold" && v.lock != "canary" && v.lock != "distributed-lock") {
+    throw UsageError("--lock is '" + v.lock +
+                     "': it must be leasehold, distributed-lock or canary");
   }
   require_range("times", v.times, 1, 1'000);
   if (!plan_file.empty()) v.plan = read_plan(plan_file);

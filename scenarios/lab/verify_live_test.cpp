@@ -12,6 +12,7 @@
 #include "model/checkers.hpp"
 #include "properties/plans.hpp"
 #include "scenarios/lab/run_program.hpp"
+#include "sim/conformance/conformance.hpp"
 #include "sim/live/harness.hpp"
 #include "sim/live/live_test.hpp"
 
@@ -51,6 +52,20 @@ const History& recorded() {
   static const History history = run_plan(properties::draw_plan(
       7, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .step_ups = false}));
   return history;
+}
+
+/// The first text's own lock walks the first text's diagrams, and its tokens start again.
+TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
+  auto plan = properties::draw_plan(
+      11, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .step_ups = false});
+  plan.lock = "distributed-lock";
+  const auto history = run_plan(plan);
+  const auto findings = model::judge(history, {});
+  EXPECT_EQ(findings.at(0).verdict, Verdict::holds) << explain(findings);
+  EXPECT_EQ(findings.at(4).verdict, Verdict::violated) << "G4";
+  const auto conformance = sim::conform(history);
+  EXPECT_EQ(conformance.finding.verdict, Verdict::holds) << conformance.finding.why;
+  EXPECT_GT(conformance.finding.checked, 1'000);
 }
 
 RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {

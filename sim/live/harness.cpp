@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/clock.hpp"
+#include "sim/live/named_writes.hpp"
 #include "sim/live/oplog.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/live/worker.hpp"
@@ -59,6 +60,7 @@ class Harness {
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
+    if (plan_.lock == "distributed-lock") name_writes(history_);
     return std::move(history_);
   }
 

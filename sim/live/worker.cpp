@@ -11,13 +11,13 @@
 #include <random>
 #include <thread>
 
-#include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
+#include "protocols/documented.hpp"
 #include "runtime/os_entropy.hpp"
 #include "sim/live/canary.hpp"
-#include "sim/recorder.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/plan_json.hpp"
+#include "sim/recorder.hpp"
 
 namespace leasehold::sim::live {
 
@@ -56,7 +56,8 @@ class Worker {
         resource_(order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000",
                   order.database) {
     options_.expiry = milliseconds(order.plan.expiry_ms);
-    options_.clock_margin = milliseconds(order.clock_margin_ms);
+    const bool of_a_document = protocols::recipe_named(order.lock) != nullptr;
+    options_.clock_margin = milliseconds(of_a_document ? 0 : order.clock_margin_ms);
     options_.waiting =
         uniform_waiting(milliseconds(order.plan.wait_min_ms), milliseconds(order.plan.wait_max_ms));
   }
@@ -110,7 +111,8 @@ class Worker {
         runtime::DriverParts{.transport = std::move(transport),
                              .clock = clock_,
                              .entropy = runtime::os_entropy(),
-                             .provider = std::make_unique<core::ProviderCore>(order_.name),
+                             .provider = protocols::provider_named(
+                                 order_.lock == "canary" ? "leasehold" : order_.lock, order_.name),
                              .workers = 3,
                              .on_warning = [](const std::string&) {},
                              .observer = recorder_});
