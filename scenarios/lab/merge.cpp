@@ -51,14 +51,7 @@ int merge(const std::vector<std::string>& words) {
   }
   if (verdict == model::Verdict::holds) verdict = all.verdict();
   print_report(all, std::max(cpu, 1e-9));
-  if (hashed) fmt::print("hash {:016x}\n", all.hash);
-  fmt::print("verdict: {}\n", to_string(verdict));
-  auto json = report_json(all, std::max(cpu, 1e-9));
-  json["verdict"] = to_string(verdict);
-  if (hashed) json["history_hash"] = fmt::format("{:016x}", all.hash);
-  write_json(json_file, json);
-  write_junit(junit_file, "simulate", cpu, all.findings);
-  return exit_code(verdict);
+  return conclude(all, {std::max(cpu, 1e-9), verdict, hashed}, json_file, junit_file);
 }
 
 }  // namespace leasehold::lab

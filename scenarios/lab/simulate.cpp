@@ -225,7 +225,6 @@ int simulate(const std::vector<std::string>& words) {
                  file.empty() ? limits.lock + "-" + std::to_string(seed)
                               : std::filesystem::path(file).stem().string());
   }
-  if (hashed) fmt::print("hash {:016x}\n", report.hash);
   auto verdict = interrupted && report.verdict() == model::Verdict::holds ? model::Verdict::unknown
                                                                           : report.verdict();
   const auto difference = repeat(file.empty() ? plan_of(range.from, limits) : read_plan(file));
@@ -233,13 +232,7 @@ int simulate(const std::vector<std::string>& words) {
     verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);
   }
-  fmt::print("verdict: {}\n", to_string(verdict));
-  auto json = report_json(report, cpu);
-  json["verdict"] = to_string(verdict);
-  if (hashed) json["history_hash"] = fmt::format("{:016x}", report.hash);
-  write_json(json_file, json);
-  write_junit(junit_file, "simulate", cpu, report.findings);
-  return exit_code(verdict);
+  return conclude(report, {cpu, verdict, hashed}, json_file, junit_file);
 }
 
 }  // namespace leasehold::lab

@@ -32,6 +32,8 @@ void print_report(const SimulateReport& report, double cpu) {
   if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
 }
 
+namespace {
+
 nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
   const auto lifecycles =
       report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
@@ -50,8 +52,6 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"arrows", arrows_json(report.arrows)},
           {"failed_seeds", report.failed}};
 }
-
-namespace {
 
 model::Verdict verdict_named(const std::string& word) {
   for (const auto verdict : {model::Verdict::holds, model::Verdict::violated}) {
@@ -84,6 +84,21 @@ model::Finding finding_from(const std::string& guarantee, const nlohmann::json& 
 }
 
 }  // namespace
+
+int conclude(const SimulateReport& report, const Conclusion& conclusion,
+             const std::string& json_file, const std::string& junit_file) {
+  const auto& [cpu, verdict, hashed] = conclusion;
+  auto json = report_json(report, cpu);
+  json["verdict"] = to_string(verdict);
+  if (hashed) {
+    json["history_hash"] = fmt::format("{:016x}", report.hash);
+    fmt::print("hash {:016x}\n", report.hash);
+  }
+  fmt::print("verdict: {}\n", to_string(verdict));
+  write_json(json_file, json);
+  write_junit(junit_file, "simulate", cpu, report.findings);
+  return exit_code(verdict);
+}
 
 SimulateReport report_from_json(const nlohmann::json& json) {
   SimulateReport report;

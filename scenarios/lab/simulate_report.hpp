@@ -9,10 +9,16 @@ namespace leasehold::lab {
 
 void print_report(const properties::SimulateReport& report, double cpu_seconds);
 
-[[nodiscard]] nlohmann::ordered_json report_json(const properties::SimulateReport& report,
-                                                 double cpu_seconds);
+struct Conclusion {
+  double cpu_seconds = 0;
+  model::Verdict verdict = model::Verdict::unknown;
+  bool hashed = false;
+};
+/// Prints hash and verdict, writes the files that are named; the exit code.
+int conclude(const properties::SimulateReport& report, const Conclusion& conclusion,
+             const std::string& json_file, const std::string& junit_file);
 
-/// Throws nlohmann::json::exception for anything that `report_json` does not write.
+/// Throws nlohmann::json::exception for anything that `conclude` does not write.
 [[nodiscard]] properties::SimulateReport report_from_json(const nlohmann::json& json);
 
 }  // namespace leasehold::lab
