@@ -1,6 +1,5 @@
 #include "mongo/mongo_transport.hpp"
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -74,7 +73,8 @@ class MongoConnection final : public core::Connection {
 
   void interrupt() noexcept override {
     sockets_.cut();
-    if (Sockets* other = transaction_) other->cut();
+    const std::scoped_lock lock(transaction_mutex_);
+    if (transaction_ != nullptr) transaction_->cut();
   }
 
  private:
@@ -82,8 +82,10 @@ class MongoConnection final : public core::Connection {
     ReplyBson reply;
     bson_error_t error{};
     if (in_transaction(bytes)) {
-      shared_->transactions->run(shared_->database, bytes, reply, error,
-                                 [this](Sockets* sockets) { transaction_ = sockets; });
+      shared_->transactions->run(shared_->database, bytes, reply, error, [this](Sockets* sockets) {
+        const std::scoped_lock lock(transaction_mutex_);
+        transaction_ = sockets;
+      });
       if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
       return driver_failure(error);
     }
@@ -139,7 +141,8 @@ class MongoConnection final : public core::Connection {
   std::shared_ptr<Shared> shared_;
   mongoc_client_t* client_;
   Sockets sockets_;
-  std::atomic<Sockets*> transaction_ = nullptr;  ///< of the one under way
+  std::mutex transaction_mutex_;
+  Sockets* transaction_ = nullptr;  ///< of the one under way; protected by its mutex
   bool server_is_right_ = false;
 };
 
