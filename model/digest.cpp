@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/lock_rules.hpp"
+
 namespace leasehold::model {
 namespace {
 
@@ -49,12 +51,11 @@ class Builder {
       case Kind::put: out_.truth[e.name].push_back({i, false}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::stored: out_.stored.push_back(i); break;
-      case Kind::run:
-        for (const char* lock :
-             {"distributed-lock", "document-level", "insert-unique", "set-on-insert"}) {
-          if (e.detail.starts_with(lock)) out_.of_a_document = true;
-        }
+      case Kind::run: {
+        const auto lock = lock_named(e.detail.substr(0, e.detail.find(' ')));
+        out_.of_a_document = lock && *lock != Lock::leasehold;
         break;
+      }
     }
   }
 

@@ -13,14 +13,6 @@ using State = Cell::State;
 /// How often a guarantee has to have been put to the test before a cell says that it holds.
 constexpr std::int64_t kFloor = 3;
 
-std::optional<FaultPlan::Kind> kind_named(const std::string& fault) {
-  for (int k = 0; k < sim::kFaultKinds; ++k) {
-    const auto kind = static_cast<FaultPlan::Kind>(k);
-    if (fault == sim::to_string(kind)) return kind;
-  }
-  return std::nullopt;
-}
-
 /// Adds what one run says of one guarantee.
 void add(Cell& cell, const model::Finding& f, std::uint64_t seed) {
   if (cell.state == State::not_promised) return;
@@ -57,11 +49,11 @@ std::vector<std::string> matrix_locks() {
 
 sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::uint64_t seed) {
   DrawnLimits limits{.processes = 5, .locks = 2, .faulty_ms = 5'000, .lock = lock};
-  limits.only = kind_named(fault);
+  limits.only = sim::fault_named(fault);
   limits.no_faults = !limits.only;
   auto plan = plan_from(numbers_of(seed), limits);
-  plan.ttl_period_ms =
-      2'000;  // two leases; the server's default is a minute, for leases of half one
+  // Two leases; the server's default is a minute, for leases of half one.
+  plan.ttl_period_ms = 2'000;
   for (auto& p : plan.processes) {
     p.expiry_ms = 1'000;  // one limit for all, as their texts take it for granted
     p.long_hold_percent = 10;

@@ -72,9 +72,9 @@ FaultPlan read_fault(std::istream& line) {
   FaultPlan f;
   std::string name;
   line >> name;
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) throw std::runtime_error("unknown fault '" + name + "'");
-  f.kind = static_cast<FaultPlan::Kind>(found - kNames.begin());
+  const auto kind = fault_named(name);
+  if (!kind) throw std::runtime_error("unknown fault '" + name + "'");
+  f.kind = *kind;
   Fields fields(line);
   fields.take("at", f.at_ms);
   fields.take("for", f.for_ms);
@@ -116,6 +116,12 @@ void read_line(Plan& plan, const std::string& text) {
 }  // namespace
 
 const char* to_string(FaultPlan::Kind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<FaultPlan::Kind>(found - kNames.begin());
+}
 
 std::string to_scn(const Plan& plan) {
   std::ostringstream out;

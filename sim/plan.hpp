@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,8 @@ inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::wall_clock)
 }
 
 [[nodiscard]] const char* to_string(FaultPlan::Kind kind);
+/// Nothing for a name that none has.
+[[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
 
 struct Plan {
   std::uint64_t seed = 0;          ///< of everything the processes draw while they run
@@ -70,7 +73,7 @@ struct Plan {
   int locks = 2;                   ///< names that are fought over
   std::int64_t clock_margin_ms = 1'000;
   std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; virtual world only
-  std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
+  std::int64_t faulty_ms = 8'000;      ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time
 

@@ -38,6 +38,14 @@ std::string to_hex(Owner owner) {
   return digits;
 }
 
+std::optional<Owner> owner_from_hex(std::string_view digits) {
+  Owner owner;
+  if (digits.size() != kOwnerDigits || !lower_hex(digits)) return std::nullopt;
+  if (!parse_number(digits.substr(0, 16), owner.high, 16)) return std::nullopt;
+  if (!parse_number(digits.substr(16), owner.low, 16)) return std::nullopt;
+  return owner;
+}
+
 std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
   std::string id =
       to_hex(parts.owner) + '.' + std::to_string(parts.lease_ms) + '.' + std::to_string(parts.beat);
@@ -50,9 +58,9 @@ std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
   const auto lease = next_part(lock_id);
   const auto beat = next_part(lock_id);
   LockIdParts parts;
-  if (owner.size() != kOwnerDigits || !lower_hex(owner)) return std::nullopt;
-  if (!parse_number(owner.substr(0, 16), parts.owner.high, 16)) return std::nullopt;
-  if (!parse_number(owner.substr(16), parts.owner.low, 16)) return std::nullopt;
+  const auto found = owner_from_hex(owner);
+  if (!found) return std::nullopt;
+  parts.owner = *found;
   if (!parse_number(lease, parts.lease_ms) || !parse_number(beat, parts.beat)) return std::nullopt;
   if (parts.lease_ms < kMinExpiry.count() || parts.lease_ms > kMaxExpiry.count()) {
     return std::nullopt;

@@ -17,6 +17,8 @@ struct Owner {
 
 /// 32 lower-case hex digits.
 [[nodiscard]] std::string to_hex(Owner owner);
+/// The way back; nothing for any other text.
+[[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 
 /// The parts of a lockId of ours: `<owner>.<lease ms>.<beat>[.<holder>]`. The beat makes each
 /// value name one execution of one command; the holder is for people only.

@@ -33,6 +33,23 @@ std::string delete_one(const Recipe& recipe, const LockOptions& options, Query q
   return std::string(d.bytes());
 }
 
+/// {update: collection, updates: [{q: ..., u: ...}]}; `change` appends `u`.
+template <typename Query, typename Change>
+std::string update_one(std::string_view collection, const LockOptions& options, Query query,
+                       Change change) {
+  mongo::Bson d;
+  d.text("update", collection);
+  d.array("updates", [&](mongo::Bson& updates) {
+    updates.doc("0", [&](mongo::Bson& one) {
+      one.doc("q", query);
+      change(one);
+    });
+  });
+  d.flag("ordered", false);
+  append_limits(d, options);
+  return std::string(d.bytes());
+}
+
 /// An index on one field; TTL unless `expire_after` is negative.
 inline std::string index_on(std::string_view collection, std::string_view field,
                             std::string_view name, std::int64_t expire_after_seconds, bool unique) {

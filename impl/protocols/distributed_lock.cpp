@@ -81,21 +81,16 @@ std::string acquire(const Call& call, core::WallInstant, const Hardening&) {
 
 std::string extend(const Call& call) {
   const Bson until = from_now(call);
-  Bson d;
-  d.text("update", kCollection);
-  d.array("updates", [&](Bson& updates) {
-    updates.doc("0", [&](Bson& one) {
-      one.doc("q", [&](Bson& q) { q.text("_id", call.name).text("lockId", to_hex(call.owner)); });
-      one.array("u", [&](Bson& pipeline) {
-        pipeline.doc("0", [&](Bson& stage) {
-          stage.doc("$set", [&](Bson& set) { set.copy("expiresAt", until); });
+  return update_one(
+      kCollection, call.options,
+      [&](Bson& q) { q.text("_id", call.name).text("lockId", to_hex(call.owner)); },
+      [&](Bson& one) {
+        one.array("u", [&](Bson& pipeline) {
+          pipeline.doc("0", [&](Bson& stage) {
+            stage.doc("$set", [&](Bson& set) { set.copy("expiresAt", until); });
+          });
         });
       });
-    });
-  });
-  d.flag("ordered", false);
-  append_limits(d, call.options);
-  return std::string(d.bytes());
 }
 
 std::string release(const Call& call, const Hardening&) {

@@ -37,20 +37,15 @@ std::string acquire(const Call& call, core::WallInstant wall, const Hardening&) 
 
 /// Writes the new value and frees it in one update.
 std::string release(const Call& call, const Hardening&) {
-  Bson d;
-  d.text("update", kCollection);
-  d.array("updates", [&](Bson& updates) {
-    updates.doc("0", [&](Bson& one) {
-      one.doc("q", [&](Bson& q) { q.text("_id", call.name).text("LockId", to_hex(call.owner)); });
-      one.doc("u", [&](Bson& u) {
-        u.doc("$set",
-              [&](Bson& set) { set.text("Value", call.value).null("LockId").null("LockTime"); });
+  return update_one(
+      kCollection, call.options,
+      [&](Bson& q) { q.text("_id", call.name).text("LockId", to_hex(call.owner)); },
+      [&](Bson& one) {
+        one.doc("u", [&](Bson& u) {
+          u.doc("$set",
+                [&](Bson& set) { set.text("Value", call.value).null("LockId").null("LockTime"); });
+        });
       });
-    });
-  });
-  d.flag("ordered", false);
-  append_limits(d, call.options);
-  return std::string(d.bytes());
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/lock_id.hpp"
+#include "core/core_world.hpp"
 
 namespace leasehold::protocols {
 namespace {
@@ -11,14 +11,6 @@ using core::Outcome;
 using core::PlainCommand;
 using std::chrono::milliseconds;
 using Role = PlainCommand::Role;
-
-class Counting final : public core::Entropy {
- public:
-  std::uint64_t draw() override { return ++last_; }
-
- private:
-  std::uint64_t last_ = 0;
-};
 
 /// A documents' lock with a hand-moved clock.
 struct Bench {
@@ -63,7 +55,7 @@ struct Bench {
   Documented lock;
   LockOptions options;
   core::LocalInstant now{std::chrono::hours(1)};
-  Counting entropy;
+  core::CountingEntropy entropy;
   core::Effects effects;
   std::vector<core::Command> sent;
 };

@@ -46,11 +46,6 @@ struct Entities::Inside {
 
 namespace {
 
-std::optional<core::Owner> owner_of(const std::string& lock_id) {
-  const auto parts = core::parse_lock_id(lock_id + ".1000.1");
-  return parts ? std::optional(parts->owner) : std::nullopt;
-}
-
 Error failure(const core::Reply& reply) {
   const auto kind = reply.outcome == core::Outcome::configuration ? ErrorKind::configuration
                     : reply.outcome == core::Outcome::unknown     ? ErrorKind::unknown_outcome
@@ -92,7 +87,7 @@ Result<Entity> Entities::lock(const std::string& id, const Entity& missing) cons
 
 std::optional<Error> Entities::release(const Entity& entity) const {
   const Error refused{ErrorKind::refused, 0, "unable to release lock on item '" + entity.id + "'"};
-  const auto owner = owner_of(entity.lock_id);
+  const auto owner = core::owner_from_hex(entity.lock_id);
   if (!owner) return refused;
   const Call call{entity.id, *owner, inside_->options, entity.value};
   core::PlainCommand plain{.role = core::PlainCommand::Role::release,

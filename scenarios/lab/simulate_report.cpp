@@ -9,15 +9,22 @@ namespace leasehold::lab {
 
 using properties::SimulateReport;
 
+namespace {
+
+std::int64_t lifecycles_of(const SimulateReport& report) {
+  const auto found = report.totals.find("acquisitions");
+  return found == report.totals.end() ? 0 : found->second;
+}
+
+}  // namespace
+
 void print_report(const SimulateReport& report, double cpu) {
   fmt::print(
       "{} runs, {:.0f} virtual seconds in {:.1f} CPU s ({:.0f} a second), {:.1f} million events\n",
       report.runs, report.virtual_s, cpu, report.virtual_s / cpu,
       static_cast<double>(report.events) / 1e6);
-  const auto acquisitions =
-      report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
   fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
-             static_cast<double>(acquisitions) / cpu, report.fewest_acquisitions);
+             static_cast<double>(lifecycles_of(report)) / cpu, report.fewest_acquisitions);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
   fmt::print("\nfault            runs that had it  it bit in  times felt\n");
   for (const auto& [kind, runs] : report.enabled) {
@@ -35,8 +42,7 @@ void print_report(const SimulateReport& report, double cpu) {
 namespace {
 
 nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
-  const auto lifecycles =
-      report.totals.contains("acquisitions") ? report.totals.at("acquisitions") : std::int64_t{0};
+  const auto lifecycles = lifecycles_of(report);
   return {{"runs", report.runs},
           {"simulated_seconds", report.virtual_s},
           {"cpu_seconds", cpu},

@@ -164,15 +164,6 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   return out;
 }
 
-/// A failed statement in the reply's writeErrors.
-void add_write_error(Array& errors, std::size_t index, int code, const std::string& message) {
-  Object error;
-  error.set("index", static_cast<std::int32_t>(index));
-  error.set("code", std::int32_t{code});
-  error.set("errmsg", message);
-  errors.items.emplace_back(error);
-}
-
 /// The field that names a document: `_id`, or another under a unique index.
 const std::string& key_in(const Object& query) {
   for (const char* key : {"_id", "resourceId"}) {
@@ -294,6 +285,14 @@ void Collection::apply(const Change& change) {
   } else {
     documents_.erase(change.id);
   }
+}
+
+void add_write_error(Array& errors, std::size_t index, int code, const std::string& message) {
+  Object error;
+  error.set("index", static_cast<std::int32_t>(index));
+  error.set("code", std::int32_t{code});
+  error.set("errmsg", message);
+  errors.items.emplace_back(error);
 }
 
 Object error_reply(int code, const std::string& message) {

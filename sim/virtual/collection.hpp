@@ -58,6 +58,9 @@ struct Executed {
 /// {ok: 0, code, errmsg}.
 [[nodiscard]] Object error_reply(int code, const std::string& message);
 
+/// A failed statement, for a reply's writeErrors.
+void add_write_error(Array& errors, std::size_t index, int code, const std::string& message);
+
 /// The documents that the TTL index gives free.
 [[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
                                                Date now);

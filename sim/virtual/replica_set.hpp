@@ -55,8 +55,8 @@ class ReplicaSet {
   ReplicaSet(EventQueue& queue, Random& random, const Settings& settings,
              std::function<void(const Entry&)> on_committed);
 
-  /// A command arrives at a member. It waited `waited_ns` inside the server, and has the
-  /// clock as it was before.
+  /// A command that arrives. It waited `waited_ns` inside the server, and has the clock as it was
+  /// before.
   struct Request {
     std::shared_ptr<const Object> command;
     std::string tag = {};  ///< goes into the oplog's entry, for the harness

@@ -23,12 +23,8 @@ Executed done(std::int32_t n) {
 
 /// As mongod says it here: ok: 1, and a write error.
 Executed duplicate_key() {
-  Object error;
-  error.set("index", std::int32_t{0});
-  error.set("code", std::int32_t{kDuplicateKey});
-  error.set("errmsg", std::string("duplicate key: resourceId"));
   Array errors;
-  errors.items.emplace_back(error);
+  add_write_error(errors, 0, kDuplicateKey, "duplicate key: resourceId");
   Executed out = done(0);
   out.reply.set("writeErrors", errors);
   return out;
