@@ -26,7 +26,7 @@ class Builder {
       case Kind::resume: end_pause(e); break;
       case Kind::stall: process(e).away.push_back({e.sent_ns, e.at_ns}); break;
       case Kind::wire: process(e).wire[e.detail] += e.matched; break;
-      case Kind::fault: out_.faulty.push_back({e.at_ns, e.at_ns + kFaultEcho}); break;
+      case Kind::fault: add_fault(e); break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
@@ -87,6 +87,18 @@ class Builder {
     paused_.erase(began);
   }
 
+  /// One that lasts disturbs the servers until it ends.
+  void add_fault(const Event& e) {
+    const auto began = lasting_.find({e.detail, e.name});
+    if (e.outcome == "ends" && began != lasting_.end()) {
+      out_.faulty[began->second].to = e.at_ns + kFaultEcho;
+      lasting_.erase(began);
+      return;
+    }
+    if (e.outcome == "begins") lasting_[{e.detail, e.name}] = out_.faulty.size();
+    out_.faulty.push_back({e.at_ns, e.at_ns + kFaultEcho});
+  }
+
   void add_send(Index i, const Event& e) {
     if (last_counted_ != CommandKey{e.process, e.command}) {
       ++process(e).sent[e.detail];
@@ -119,6 +131,7 @@ class Builder {
 
   Digest out_;
   std::map<std::string, std::int64_t> paused_;
+  std::map<std::pair<std::string, std::string>, std::size_t> lasting_;
   std::map<CommandKey, Index> replies_;
   CommandKey last_counted_;
 };

@@ -20,7 +20,8 @@ enum class Kind {
   pause,     ///< it was stopped ...
   resume,    ///< ... and goes on
   stall,     ///< it did not run between `sent_ns` and `at_ns`, by its own watchdog
-  fault,     ///< the harness did something to servers or links; `detail` says what
+  fault,     ///< the harness did something to servers or links: `detail` says what, `name` to
+             ///< whom, `matched` how much, `outcome` begins or ends if it lasts
   heal,      ///< no fault begins after this
   finish,    ///< no process acts after this
   ask,       ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "properties/ranges.hpp"
 #include "sim/virtual/random.hpp"
 
 namespace leasehold::properties {
@@ -47,27 +48,12 @@ void read_fault(Reader& in, sim::Plan& plan, Kind kind) {
   f.kind = kind;
   f.at_ms = in.between(100, plan.faulty_ms - 200);
   f.pick = in.between(0, 1'000);
-  switch (kind) {
-    case Kind::crash:
-    case Kind::step_up:
-    case Kind::step_down: break;
-    case Kind::pause: f.for_ms = in.between(100, 3'500); break;
-    case Kind::clock_jump:
-      f.amount = in.between(0, 2 * plan.clock_margin_ms) - plan.clock_margin_ms;
-      break;
-    case Kind::errors: f.amount = in.between(1, 5); break;
-    case Kind::wall_clock:
-      f.for_ms = in.between(500, 4'000);
-      f.amount = in.between(0, 8'000) - 4'000;
-      break;
-    case Kind::kill_member:
-    case Kind::stop_member:
-    case Kind::split_members: f.for_ms = in.between(300, 3'000); break;
-    default:
-      f.for_ms = in.between(200, 2'500);
-      f.amount = in.between(5, 900);
-      break;
-  }
+  const auto draw = [&in](const Range& r) {
+    return r.low == r.high ? r.low : r.low + in.between(0, r.high - r.low);
+  };
+  const auto ranges = ranges_of(kind, plan.clock_margin_ms);
+  f.for_ms = draw(ranges.for_ms);
+  f.amount = draw(ranges.amount);
   plan.faults.push_back(f);
 }
 

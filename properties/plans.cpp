@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "properties/ranges.hpp"
+
 namespace leasehold::properties {
 namespace {
 
@@ -29,17 +31,42 @@ ProcessPlan draw_process() {
   p.single_attempt_percent = between(0, 20);
   p.cancel_percent = between(0, 10);
   p.patience_ms = between<std::int64_t>(300, 4'000);
+  p.drift_ppm = between<std::int64_t>(-4'000, 4'000);  // within max_drift, 5,000
   return p;
 }
 
-/// Faults of one kind, about one in `every_ms`.
-void draw_faults(Plan& plan, FaultPlan::Kind kind, std::int64_t every_ms) {
-  const auto count = std::max<std::int64_t>(plan.faulty_ms / every_ms, 1);
+/// About one fault of this kind in so many ms.
+std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
+  using K = FaultPlan::Kind;
+  switch (kind) {
+    // Each costs its lock about a lease; a lock is to be at work most of the time.
+    case K::crash:
+    case K::pause: return between<std::int64_t>(5'000, 8'000) / locks;
+    // Those that stop all majority writes for a second or two are rarer.
+    case K::step_down:
+    case K::kill_member:
+    case K::stop_member:
+    case K::split_members: return 12'000;
+    case K::two_primaries: return 15'000;
+    case K::step_up: return between<std::int64_t>(4'000, 7'000);
+    case K::clock_jump: return 4'000;
+    case K::clock_drift:
+    case K::waiting_inside: return 9'000;
+    case K::wall_clock: return 15'000;
+    default: return 5'000;
+  }
+}
+
+void draw_faults(Plan& plan, FaultPlan::Kind kind) {
+  const auto count = std::max<std::int64_t>(plan.faulty_ms / interval_ms(kind, plan.locks), 1);
+  const auto ranges = ranges_of(kind, plan.clock_margin_ms);
   for (std::int64_t i = 0; i < count; ++i) {
     FaultPlan f;
     f.kind = kind;
     f.at_ms = between<std::int64_t>(500, std::max<std::int64_t>(plan.faulty_ms - 500, 501));
     f.pick = between<std::int64_t>(0, 1'000'000);
+    f.for_ms = between(ranges.for_ms.low, ranges.for_ms.high);
+    f.amount = between(ranges.amount.low, ranges.amount.high);
     if (kind == FaultPlan::Kind::pause) f.for_ms = between<std::int64_t>(1'200, 4'500);
     plan.faults.push_back(f);
   }
@@ -58,11 +85,10 @@ rc::Gen<Plan> plans(PlanLimits limits) {
                                               : between<std::int64_t>(500, 2'000);
     const int processes = limits.processes.value_or(between(4, 32));
     for (int i = 0; i < processes; ++i) plan.processes.push_back(draw_process());
-    // Each costs its lock about a lease; a lock is to be at work most of the time.
-    draw_faults(plan, FaultPlan::Kind::crash, between<std::int64_t>(5'000, 8'000) / plan.locks);
-    draw_faults(plan, FaultPlan::Kind::pause, between<std::int64_t>(5'000, 8'000) / plan.locks);
-    if (limits.step_ups) {
-      draw_faults(plan, FaultPlan::Kind::step_up, between<std::int64_t>(4'000, 7'000));
+    for (int k = 0; k < sim::kFaultKinds; ++k) {
+      const auto kind = static_cast<FaultPlan::Kind>(k);
+      if (!limits.groups.contains(sim::group_of(kind))) continue;
+      if (limits.own_servers || sim::hits_process(kind)) draw_faults(plan, kind);
     }
     std::stable_sort(plan.faults.begin(), plan.faults.end(),
                      [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });

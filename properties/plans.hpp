@@ -3,6 +3,8 @@
 #include <rapidcheck.h>
 
 #include <optional>
+#include <set>
+#include <string>
 
 #include "sim/plan.hpp"
 
@@ -14,11 +16,12 @@ struct PlanLimits {
   std::optional<int> locks;
   std::string lock = "leasehold";
   std::int64_t faulty_ms = 8'000;
-  bool step_ups = true;  ///< needs servers that we may command
+  std::set<std::string> groups;  ///< of faults; empty: none
+  bool own_servers = true;       ///< false: only what befalls processes
 };
 
-/// Plans of live runs: options within the lock's rules, processes of different manners, crashes,
-/// pauses longer than the lease of whom they hit, step-ups of another member.
+/// Plans of live runs: options within the lock's rules, processes of different manners, faults of
+/// every kind of the groups, pauses mostly longer than the lease of whom they hit.
 [[nodiscard]] rc::Gen<sim::Plan> plans(PlanLimits limits);
 
 /// The plan that this seed draws. The same seed and limits give the same plan.

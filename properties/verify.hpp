@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "properties/judged.hpp"
@@ -18,6 +19,7 @@ struct VerifyOptions {
   std::optional<int> processes;
   std::optional<int> locks;
   std::string lock = "leasehold";
+  std::set<std::string> faults;                ///< groups of them that are injected
   std::optional<int> only_case;                ///< repeat just this one
   std::optional<sim::Plan> plan;               ///< run this one instead of drawn ones ...
   int times = 1;                               ///< ... so often
@@ -34,9 +36,8 @@ struct VerifyReport {
   double elapsed_s = 0;
   int cases = 0;
   bool interrupted = false;
-  int failed = 0;           ///< cases that did not hold
-  int faults_left_out = 0;  ///< of the given plan: the live world does not have them
-  int processes = 0;        ///< in the largest case, like the locks
+  int failed = 0;     ///< cases that did not hold
+  int processes = 0;  ///< in the largest case, like the locks
   int locks = 0;
   std::map<std::string, std::int64_t> totals;  ///< acquisitions, takeovers, extensions, ...
   std::map<std::string, std::int64_t> faults;

@@ -9,10 +9,7 @@
 namespace leasehold::sim {
 namespace {
 
-constexpr std::array<const char*, kFaultKinds> kNames{
-    "crash",         "pause",    "step-up",       "step-down",    "kill-member",   "stop-member",
-    "split-members", "cut-link", "slow-link",     "lost-replies", "late-requests", "waiting-inside",
-    "clock-jump",    "ttl-off",  "slow-majority", "errors",       "wall-clock"};
+constexpr std::array kActions{"acquire", "write", "release", "cancel"};
 
 /// A line's fields, key=value each. Every one has to be used, and be a whole number.
 class Fields {
@@ -64,6 +61,7 @@ ProcessPlan read_process(std::istream& line) {
   fields.take("cancel", p.cancel_percent);
   fields.take("patience", p.patience_ms);
   fields.take("drift", p.drift_ppm);
+  fields.take("scripted", p.scripted);
   fields.done();
   return p;
 }
@@ -80,8 +78,27 @@ FaultPlan read_fault(std::istream& line) {
   fields.take("for", f.for_ms);
   fields.take("pick", f.pick);
   fields.take("amount", f.amount);
+  fields.take("process", f.process);
+  fields.take("member", f.member);
   fields.done();
   return f;
+}
+
+StepPlan read_step(std::istream& line) {
+  StepPlan s;
+  std::string name;
+  line >> name;
+  const auto found = std::find(kActions.begin(), kActions.end(), name);
+  if (found == kActions.end()) throw std::runtime_error("unknown step '" + name + "'");
+  s.action = static_cast<StepPlan::Action>(found - kActions.begin());
+  Fields fields(line);
+  fields.take("at", s.at_ms);
+  fields.take("process", s.process);
+  fields.take("lock", s.lock);
+  fields.take("patience", s.patience_ms);
+  fields.take("fault", s.is_the_fault);
+  fields.done();
+  return s;
 }
 
 void read_line(Plan& plan, const std::string& text) {
@@ -92,6 +109,8 @@ void read_line(Plan& plan, const std::string& text) {
     plan.processes.push_back(read_process(line));
   } else if (key == "fault") {
     plan.faults.push_back(read_fault(line));
+  } else if (key == "step") {
+    plan.steps.push_back(read_step(line));
   } else {
     line >> value;
     if (key == "lock") {
@@ -115,12 +134,13 @@ void read_line(Plan& plan, const std::string& text) {
 
 }  // namespace
 
-const char* to_string(FaultPlan::Kind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+const char* to_string(StepPlan::Action action) {
+  return kActions[static_cast<std::size_t>(action)];
+}
 
-std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<FaultPlan::Kind>(found - kNames.begin());
+bool is_scripted(const Plan& plan) {
+  return std::all_of(plan.processes.begin(), plan.processes.end(),
+                     [](const ProcessPlan& p) { return p.scripted; });
 }
 
 std::string to_scn(const Plan& plan) {
@@ -136,6 +156,7 @@ std::string to_scn(const Plan& plan) {
         << " single=" << p.single_attempt_percent << " cancel=" << p.cancel_percent
         << " patience=" << p.patience_ms;
     if (p.drift_ppm != 0) out << " drift=" << p.drift_ppm;
+    if (p.scripted) out << " scripted=1";
     out << '\n';
   }
   for (const auto& f : plan.faults) {
@@ -143,6 +164,15 @@ std::string to_scn(const Plan& plan) {
     if (f.for_ms != 0) out << " for=" << f.for_ms;
     if (f.pick != 0) out << " pick=" << f.pick;
     if (f.amount != 0) out << " amount=" << f.amount;
+    if (f.process >= 0) out << " process=" << f.process;
+    if (f.member >= 0) out << " member=" << f.member;
+    out << '\n';
+  }
+  for (const auto& s : plan.steps) {
+    out << "step " << to_string(s.action) << " at=" << s.at_ms << " process=" << s.process;
+    if (s.lock != 0) out << " lock=" << s.lock;
+    if (s.patience_ms != 0) out << " patience=" << s.patience_ms;
+    if (s.is_the_fault) out << " fault=1";
     out << '\n';
   }
   return out.str();

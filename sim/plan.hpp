@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "sim/faults/fault.hpp"
 
 /// What a run does: the workload and the faults, in one value. It can be printed and read back, and
 /// a run of it is repeated by giving it again.
@@ -20,65 +21,48 @@ struct ProcessPlan {
   int single_attempt_percent = 10;   ///< acquires that try once
   int cancel_percent = 5;            ///< acquires cancelled while they wait
   std::int64_t patience_ms = 2'000;  ///< time-outs of the rest are drawn up to this
-  std::int64_t drift_ppm = 0;        ///< how much its clock runs fast; virtual world only
+  std::int64_t drift_ppm = 0;        ///< how much its clock runs fast
+  bool scripted = false;             ///< does what the plan's steps say, and nothing else
 
   bool operator==(const ProcessPlan&) const = default;
 };
 
-/// Something that befalls the run at a time.
-struct FaultPlan {
-  enum class Kind {
-    crash,    ///< SIGKILL of a process, of one that holds a lock if there is any; it starts again
-    pause,    ///< SIGSTOP for `for_ms`, likewise
-    step_up,  ///< another member becomes primary
-    // From here on: in the virtual world only, so far.
-    step_down,       ///< the primary leaves its office, with no successor ready
-    kill_member,     ///< SIGKILL of the primary (pick even) or a secondary, for `for_ms`
-    stop_member,     ///< SIGSTOP, likewise
-    split_members,   ///< a member reaches no other for `for_ms`
-    cut_link,        ///< a process reaches one member no more for `for_ms`
-    slow_link,       ///< its messages take `amount` ms longer for `for_ms`
-    lost_replies,    ///< its requests are executed, and nothing comes back, for `for_ms`
-    late_requests,   ///< each request arrives once its sender has waited `amount` ms, for `for_ms`
-    waiting_inside,  ///< commands wait `amount` ms in the server with the time of their start
-    clock_jump,      ///< a member's clock moves by `amount` ms, at most half the margin from true
-    ttl_off,         ///< no member runs the TTL monitor for `for_ms`
-    slow_majority,   ///< replication takes `amount` ms longer for `for_ms`
-    errors,          ///< the next `amount` commands get a transient error; pick odd: once executed
-    wall_clock,      ///< a process's wall clock is off by `amount` ms for `for_ms`
+/// Something that a process does at a time, because a person wrote so. A process holds or awaits
+/// one lock at a time: what does not fit is left out.
+struct StepPlan {
+  enum class Action {
+    acquire,  ///< lock `lock`, for at most `patience_ms` (0: one attempt)
+    write,    ///< to the fenced resource, if it was granted the lock, believing or not
+    release,  ///< likewise
+    cancel,   ///< the acquire that waits
   };
-  Kind kind = Kind::crash;
+  Action action = Action::acquire;
   std::int64_t at_ms = 0;
-  std::int64_t for_ms = 0;
-  std::int64_t pick = 0;  ///< which one, modulo how many there are
-  std::int64_t amount = 0;
+  std::int64_t process = 0;  ///< by its place in the plan
+  std::int64_t lock = 0;
+  std::int64_t patience_ms = 0;
+  bool is_the_fault = false;  ///< the failure lies in this step: without it nothing goes wrong
 
-  bool operator==(const FaultPlan&) const = default;
+  bool operator==(const StepPlan&) const = default;
 };
-
-inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::wall_clock) + 1;
-
-/// Whether the live world has this fault.
-[[nodiscard]] constexpr bool is_live(FaultPlan::Kind kind) {
-  return kind <= FaultPlan::Kind::step_up;
-}
-
-[[nodiscard]] const char* to_string(FaultPlan::Kind kind);
-/// Nothing for a name that none has.
-[[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
+[[nodiscard]] const char* to_string(StepPlan::Action action);
 
 struct Plan {
   std::uint64_t seed = 0;          ///< of everything the processes draw while they run
   std::string lock = "leasehold";  ///< or a variant with a planted error
   int locks = 2;                   ///< names that are fought over
   std::int64_t clock_margin_ms = 1'000;
-  std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; virtual world only
+  std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; live it is a second, always
   std::int64_t faulty_ms = 8'000;      ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time
+  std::vector<StepPlan> steps;    ///< of scripted processes, by time
 
   bool operator==(const Plan&) const = default;
 };
+
+/// Whether a person wrote every step, so that nothing runs beside them.
+[[nodiscard]] bool is_scripted(const Plan& plan);
 
 /// As a `.scn` file: one line for each thing, `#` begins a comment. Reads back to the same plan.
 [[nodiscard]] std::string to_scn(const Plan& plan);

@@ -27,11 +27,20 @@ using model::Kind;
 using model::Verdict;
 using sim::FaultPlan;
 
+/// Shared by the tests that inject faults.
+sim::live::ReplicaSet& faulty_set() {
+  static sim::live::ReplicaSet set({.faulty = true});
+  return set;
+}
+
+const std::set<std::string> kProcessesOnly{"process"};
+const std::set<std::string> kAllFaults{sim::fault_groups().begin(), sim::fault_groups().end()};
+
 History run_plan(const sim::Plan& plan) {
   static sim::live::Janitor janitor;
   sim::live::LiveRun run;
-  run.uri = sim::live::shared_set().uri();
-  run.servers = &sim::live::shared_set();
+  run.uri = faulty_set().uri();
+  run.servers = &faulty_set();
   run.worker_program = LEASEHOLD_LAB_PROGRAM;
   run.database = sim::live::fresh_database();
   run.janitor = &janitor;
@@ -50,14 +59,14 @@ std::string explain(const std::vector<Finding>& findings) {
 /// A good history, recorded once for the tests that spoil it.
 const History& recorded() {
   static const History history = run_plan(properties::draw_plan(
-      7, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .step_ups = false}));
+      7, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .groups = kProcessesOnly}));
   return history;
 }
 
 /// The first text's own lock walks the first text's diagrams, and its tokens start again.
 TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
   auto plan = properties::draw_plan(
-      11, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .step_ups = false});
+      11, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .groups = kProcessesOnly});
   plan.lock = "distributed-lock";
   const auto history = run_plan(plan);
   const auto findings = model::judge(history, {});
@@ -69,7 +78,7 @@ TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
 }
 
 RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {
-  const auto plan = *properties::plans({.faulty_ms = 5'000});
+  const auto plan = *properties::plans({.faulty_ms = 5'000, .groups = kAllFaults});
   const auto findings = model::judge(run_plan(plan), {});
   const auto takeovers =
       findings.at(1).counts.contains("takeovers") ? findings.at(1).counts.at("takeovers") : 0;

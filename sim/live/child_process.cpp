@@ -60,6 +60,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool 
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   }
+  // Else it would keep connections open that we close: not every library marks its sockets.
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   // A signal from the terminal is for the harness, which then ends its children in order.
   short flags = POSIX_SPAWN_SETPGROUP;
   if (own_session) flags = POSIX_SPAWN_SETSID;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/clock.hpp"
+#include "sim/live/faults.hpp"
 #include "sim/live/named_writes.hpp"
 #include "sim/live/oplog.hpp"
 #include "sim/live/resource.hpp"
@@ -21,6 +22,7 @@ using model::Event;
 using model::Kind;
 
 constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kStartUp = 300 * kMs;  ///< until the processes run
 constexpr std::int64_t kHealLimit = 90'000 * kMs;
 constexpr std::int64_t kTtlSlack = 3'500 * kMs;  ///< a pass, and the reading of the truth
 constexpr int kGraves = 2;
@@ -32,6 +34,7 @@ struct Actor {
   std::string rest;                ///< an unfinished line
   std::set<std::int64_t> holding;  ///< sessions granted and not over
   std::int64_t resume_at = 0;      ///< while it is stopped
+  std::int64_t wall_true_at = 0;   ///< while its wall clock is off
   bool done = false;               ///< its output ended
 };
 
@@ -43,7 +46,13 @@ class Harness {
         clock_(runtime::boottime_clock()),
         oplog_(run.uri, run.database, kLockCollection, kResourceCollection,
                [this] { return now(); }),
-        began_(now()) {}
+        began_(now()) {
+    if (run.servers == nullptr) return;
+    faults_ = std::make_unique<Faults>(
+        Faults::World{plan, *run.servers, run.database + "." + kLockCollection,
+                      [this] { return now(); }, [this](Event e) { keep(std::move(e)); },
+                      [this](FaultPlan::Kind kind) { ++progress_.faults[to_string(kind)]; }});
+  }
 
   model::History go() {
     Event header = event(Kind::run);
@@ -52,7 +61,7 @@ class Harness {
     keep(header);
     prepare();
     phase_ = "faults";
-    inject_until(began_ + plan_.faulty_ms * kMs);
+    inject_until(began_ + kStartUp + plan_.faulty_ms * kMs);
     heal();
     wait_for_graves();
     oplog_.catch_up();
@@ -83,7 +92,7 @@ class Harness {
     FencedResource(run_.uri, run_.database).create(names);
     actors_.resize(plan_.processes.size());
     for (std::size_t i = 0; i < actors_.size(); ++i) start(i);
-    for (int i = 0; i < kGraves; ++i) start_grave(i);
+    for (int i = 0; i < kGraves && !is_scripted(plan_); ++i) start_grave(i);
   }
 
   ChildProcess spawn(const WorkerOrder& order) {
@@ -111,7 +120,11 @@ class Harness {
     const auto name = "p" + std::to_string(i) + "." + std::to_string(++lives_[i]);
     Actor actor;
     actor.name = name;
-    actor.child = spawn(order_for(name, plan_.processes[i]));
+    auto order = order_for(name, plan_.processes[i]);
+    std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(order.steps),
+                 [i](const StepPlan& s) { return s.process == static_cast<std::int64_t>(i); });
+    order.began_ns = began_ + kStartUp;
+    actor.child = spawn(order);
     actors_[i] = std::move(actor);
   }
 
@@ -129,7 +142,7 @@ class Harness {
   void inject_until(std::int64_t end) {
     std::size_t next = 0;
     while (now() < end && !stopping()) {
-      const auto elapsed = (now() - began_) / kMs;
+      const auto elapsed = (now() - began_ - kStartUp) / kMs;
       while (next < plan_.faults.size() && plan_.faults[next].at_ms <= elapsed) {
         inject(plan_.faults[next++]);
       }
@@ -160,6 +173,8 @@ class Harness {
     for (Actor& grave : graves_) {
       if (!grave.holding.empty()) crash(grave);
     }
+    if (faults_) faults_->turn();
+    end_wall_offsets();
     take_truth();
     report();
   }
@@ -208,43 +223,69 @@ class Harness {
                     std::make_move_iterator(truth.end()));
   }
 
-  /// Whom a fault befalls: one that holds a lock if there is any, else any that runs.
-  Actor* victim(std::int64_t pick) {
+  /// Whom a fault befalls: the one that the plan names, else one that holds a lock if there is any,
+  /// else any that runs.
+  Actor* victim(const FaultPlan& fault) {
     std::vector<Actor*> holders, running;
-    for (Actor& actor : actors_) {
+    for (std::size_t i = 0; i < actors_.size(); ++i) {
+      Actor& actor = actors_[i];
       if (actor.done || actor.resume_at != 0) continue;
+      if (fault.process >= 0 && static_cast<std::size_t>(fault.process) != i) continue;
       running.push_back(&actor);
       if (!actor.holding.empty()) holders.push_back(&actor);
     }
     auto& candidates = holders.empty() ? running : holders;
-    return candidates.empty() ? nullptr
-                              : candidates[static_cast<std::size_t>(pick) % candidates.size()];
+    return candidates.empty()
+               ? nullptr
+               : candidates[static_cast<std::size_t>(fault.pick) % candidates.size()];
   }
 
   void inject(const FaultPlan& fault) {
-    if (fault.kind == FaultPlan::Kind::step_up) return step_up(fault);
-    Actor* actor = victim(fault.pick);
+    Actor* actor = victim(fault);
+    if (!hits_process(fault.kind)) {
+      return inject_into_servers(fault, actor == nullptr ? "" : actor->name);
+    }
     if (actor == nullptr) return;
+    ++progress_.faults[to_string(fault.kind)];
     if (fault.kind == FaultPlan::Kind::pause) {
       keep(event(Kind::pause, actor->name));
       actor->child.send_signal(SIGSTOP);
       actor->resume_at = now() + fault.for_ms * kMs;
+    } else if (fault.kind == FaultPlan::Kind::wall_clock) {
+      tell_wall(*actor, fault.amount);
+      actor->wall_true_at = now() + fault.for_ms * kMs;
     } else {
       crash(*actor);
-      start(static_cast<std::size_t>(actor - actors_.data()));
+      const auto place = static_cast<std::size_t>(actor - actors_.data());
+      if (!plan_.processes[place].scripted) start(place);
     }
-    ++progress_.faults[to_string(fault.kind)];
   }
 
-  void step_up(const FaultPlan& fault) {
-    if (run_.servers == nullptr) return;
+  /// Servers in trouble may have no answer for us; then the fault does not bite.
+  void inject_into_servers(const FaultPlan& fault, const std::string& process) {
+    try {
+      if (faults_) faults_->inject(fault, process);
+    } catch (const std::exception&) {
+      ++progress_.faults["not-injected"];
+    }
+  }
+
+  void tell_wall(Actor& actor, std::int64_t offset_ms) {
     Event e = event(Kind::fault);
-    e.detail = "step_up";
-    const int primary = run_.servers->primary();
-    const int size = run_.servers->size();
-    const auto next = (primary + 1 + static_cast<int>(fault.pick % (size - 1))) % size;
-    if (run_.servers->step_up(next)) ++progress_.faults["step_up"];
+    e.detail = to_string(FaultPlan::Kind::wall_clock);
+    e.name = actor.name;
+    e.outcome = offset_ms == 0 ? "ends" : "begins";
+    e.matched = offset_ms;
     keep(e);
+    actor.child.say("wall " + std::to_string(offset_ms) + "\n");
+  }
+
+  void end_wall_offsets() {
+    for (Actor& actor : actors_) {
+      if (actor.wall_true_at == 0 || now() < actor.wall_true_at) continue;
+      actor.wall_true_at = 0;
+      tell_wall(actor, 0);
+    }
   }
 
   /// Kills the process; it is dead for certain when the event is written.
@@ -269,7 +310,10 @@ class Harness {
     phase_ = "healing";
     for (Actor& actor : actors_) {
       if (actor.resume_at != 0) resume(actor);
+      if (actor.wall_true_at != 0) actor.wall_true_at = 1;
     }
+    end_wall_offsets();
+    if (faults_) faults_->heal();
     keep(event(Kind::heal));
     for (Actor& actor : actors_) actor.child.say("heal\n");
     const auto limit = now() + kHealLimit;
@@ -318,6 +362,7 @@ class Harness {
   std::shared_ptr<const runtime::Clock> clock_;
   OplogReader oplog_;
   const std::int64_t began_;
+  std::unique_ptr<Faults> faults_;
   std::vector<Actor> actors_;
   std::vector<Actor> graves_;
   std::map<std::size_t, int> lives_;

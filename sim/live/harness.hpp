@@ -21,11 +21,12 @@ struct Progress {
 
 struct LiveRun {
   std::string uri;
-  ReplicaSet* servers = nullptr;  ///< none: a set of somebody else's, whose members are left alone
-  std::string worker_program;     ///< is called as `PROGRAM worker FILE`
-  std::string database;           ///< a fresh one for each run
-  std::string folder;             ///< for the orders of the processes; has to exist
-  Janitor* janitor = nullptr;     ///< kills the processes if we end first
+  /// With faults. None: a set of somebody else's, whose members are left alone.
+  ReplicaSet* servers = nullptr;
+  std::string worker_program;  ///< is called as `PROGRAM worker FILE`
+  std::string database;        ///< a fresh one for each run
+  std::string folder;          ///< for the orders of the processes; has to exist
+  Janitor* janitor = nullptr;  ///< kills the processes if we end first
   std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
   std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
 };

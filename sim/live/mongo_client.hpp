@@ -4,11 +4,17 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 namespace leasehold::sim::live {
 
 using Json = nlohmann::ordered_json;  // the name of a command must stay its first key
+
+/// No server answered.
+struct NoReply : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// The harness's own connection, apart from every lock's: commands and replies as (extended) JSON.
 /// For one thread.
@@ -19,7 +25,8 @@ class MongoClient {
   /// Throws std::runtime_error for a bad URI.
   explicit MongoClient(const std::string& uri);
 
-  /// The reply, also of a command that failed; throws std::runtime_error if there is none.
+  /// The reply, also of a command that failed. Throws NoReply if there is none, at once or after
+  /// the time-outs of the URI; a command may then have been executed, and even twice.
   Json run(const std::string& database, const Json& command);
 
   /// The same, and throws unless the reply says ok.
@@ -28,6 +35,8 @@ class MongoClient {
   [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
 
  private:
+  Json run_once(const std::string& database, const Json& command);
+
   struct Destroy {
     void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
   };

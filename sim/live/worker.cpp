@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <leasehold/leasehold.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -16,13 +18,14 @@
 #include "runtime/os_entropy.hpp"
 #include "sim/live/canary.hpp"
 #include "sim/live/resource.hpp"
+#include "sim/live/worker_clock.hpp"
 #include "sim/plan_json.hpp"
 #include "sim/recorder.hpp"
 
 namespace leasehold::sim::live {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerOrder, name, uri, database, lock, locks, clock_margin_ms,
-                                   seed, grave, plan)
+                                   seed, grave, plan, steps, began_ns)
 
 namespace {
 
@@ -34,6 +37,8 @@ constexpr milliseconds kWatchdogPeriod{50};
 constexpr milliseconds kStallFrom{150};
 constexpr milliseconds kHealedPatience{60'000};
 constexpr int kHealedAcquires = 2;
+constexpr std::int64_t kForEver_ms = 24 * 3'600'000;
+constexpr const char* kWallWord = "wall ";
 
 /// One line, one write: a killed process loses at most the line it was writing.
 void emit(const Event& event) {
@@ -51,10 +56,12 @@ class Worker {
   explicit Worker(const WorkerOrder& order)
       : order_(order),
         random_(order.seed),
-        clock_(runtime::boottime_clock()),
-        recorder_(std::make_shared<Recorder>(order.name, emit)),
-        resource_(order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000",
-                  order.database) {
+        clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm)),
+        recorder_(std::make_shared<Recorder>(order.name,
+                                             [this](const Event& e) { emit(by_true_time(e)); })),
+        resource_(
+            order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000&appName=" + order.name,
+            order.database) {
     options_.expiry = milliseconds(order.plan.expiry_ms);
     const bool of_a_document = protocols::recipe_named(order.lock) != nullptr;
     options_.clock_margin = milliseconds(of_a_document ? 0 : order.clock_margin_ms);
@@ -70,6 +77,8 @@ class Worker {
       LockProvider provider(start_driver());
       if (order_.grave) {
         lie_in_grave(provider);
+      } else if (order_.plan.scripted) {
+        follow_script(provider);
       } else {
         while (!healed_) cycle(provider);
         recorder_->set_phase("healed");
@@ -90,9 +99,17 @@ class Worker {
 
   Event event(Kind kind) const {
     Event e;
-    e.at_ns = clock_->now().time_since_epoch().count();
+    e.at_ns = clock_->true_ns();
     e.kind = kind;
     e.process = order_.name;
+    return e;
+  }
+
+  /// The recorder sees this process's own clock; a history has the harness's.
+  Event by_true_time(Event e) const {
+    e.at_ns = clock_->true_ns_of(e.at_ns);
+    if (e.sent_ns > 0) e.sent_ns = clock_->true_ns_of(e.sent_ns);
+    if (e.until_ns > 0) e.until_ns = clock_->true_ns_of(e.until_ns);
     return e;
   }
 
@@ -167,7 +184,7 @@ class Worker {
 
   void write_fenced(const std::string& name, FencingToken token) {
     const auto grant = recorder_->grant_of(token);
-    const auto sent = clock_->now().time_since_epoch().count();
+    const auto sent = clock_->true_ns();
     const auto number = ++writes_;
     const auto outcome = resource_.write({name, order_.name, number, grant.owner, token});
     Event e = event(Kind::write);
@@ -178,6 +195,62 @@ class Worker {
     e.sent_ns = sent;
     e.outcome = outcome;
     emit(e);
+  }
+
+  /// Each step at its time. An acquire waits beside the steps that come after it.
+  void follow_script(const LockProvider& provider) {
+    Script script;
+    for (const StepPlan& step : order_.steps) {
+      const auto at = order_.began_ns + step.at_ms * 1'000'000;
+      rest(std::max<std::int64_t>((at - clock_->true_ns()) / 1'000'000, 0));
+      if (healed_) break;
+      perform(step, provider, script);
+    }
+    rest(kForEver_ms);
+    recorder_->set_phase("healed");
+    script.asking = {};  // waits for the acquire under way
+    if (script.handle) script.handle->release();
+  }
+
+  struct Script {
+    std::mutex mutex;
+    std::string name;
+    std::optional<LockHandle> handle;  ///< protected by mutex, like the name
+    std::atomic<bool> busy = false;    ///< an acquire is under way
+    std::stop_source stop;
+    std::jthread asking;
+  };
+
+  void perform(const StepPlan& step, const LockProvider& provider, Script& script) {
+    using Action = StepPlan::Action;
+    const std::lock_guard guard(script.mutex);
+    switch (step.action) {
+      case Action::acquire:
+        if (script.busy || script.handle) return;
+        script.busy = true;
+        script.stop = {};
+        script.asking =
+            std::jthread([this, step, &provider, &script] { ask(step, provider, script); });
+        return;
+      case Action::write:
+        if (script.handle) write_fenced(script.name, script.handle->fencing_token());
+        return;
+      case Action::release:
+        if (script.handle) script.handle->release();
+        script.handle.reset();
+        return;
+      case Action::cancel: script.stop.request_stop(); return;
+    }
+  }
+
+  void ask(const StepPlan& step, const LockProvider& provider, Script& script) {
+    const auto name = lock_name(step.lock);
+    auto handle = provider.create_lock(name, options_)
+                      ->try_acquire(milliseconds(step.patience_ms), script.stop.get_token());
+    const std::lock_guard guard(script.mutex);
+    script.name = name;
+    if (handle) script.handle = std::move(handle).value();
+    script.busy = false;
   }
 
   void lie_in_grave(const LockProvider& provider) {
@@ -194,15 +267,28 @@ class Worker {
 
   void listen(const std::stop_token& stop) {
     char buffer[64];
+    std::string heard;
     while (!stop.stop_requested()) {
       pollfd input{STDIN_FILENO, POLLIN, 0};
       if (poll(&input, 1, static_cast<int>(kWatchdogPeriod.count())) <= 0) continue;
       const auto n = read(STDIN_FILENO, buffer, sizeof buffer);
       if (n <= 0) _exit(1);
-      const std::lock_guard lock(mutex_);
-      healed_ = true;
-      wake_.notify_all();
+      heard.append(buffer, static_cast<std::size_t>(n));
+      for (auto end = heard.find('\n'); end != std::string::npos; end = heard.find('\n')) {
+        obey(heard.substr(0, end));
+        heard.erase(0, end + 1);
+      }
     }
+  }
+
+  void obey(const std::string& line) {
+    if (line.starts_with(kWallWord)) {
+      clock_->set_wall_offset(std::stoll(line.substr(std::strlen(kWallWord))));
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    healed_ = true;
+    wake_.notify_all();
   }
 
   /// Says when this process did not run: on a busy machine that is no fault of the lock.
@@ -213,7 +299,7 @@ class Worker {
       const auto now = clock_->now();
       if (now - last > kStallFrom) {
         Event e = event(Kind::stall);
-        e.sent_ns = last.time_since_epoch().count();
+        e.sent_ns = clock_->true_ns_of(last.time_since_epoch().count());
         emit(e);
       }
       last = now;
@@ -222,7 +308,7 @@ class Worker {
 
   const WorkerOrder order_;
   std::mt19937_64 random_;
-  const std::shared_ptr<const runtime::Clock> clock_;
+  const std::shared_ptr<WorkerClock> clock_;
   const std::shared_ptr<Recorder> recorder_;
   FencedResource resource_;
   LockOptions options_;

@@ -19,6 +19,8 @@ struct WorkerOrder {
   std::uint64_t seed = 0;
   bool grave = false;  ///< take a lock that nobody else wants, hold it, and wait to be killed
   ProcessPlan plan;
+  std::vector<StepPlan> steps;  ///< its own, if it is scripted ...
+  std::int64_t began_ns = 0;    ///< ... which count from here
 };
 
 [[nodiscard]] std::string to_json(const WorkerOrder& order);
@@ -28,9 +30,10 @@ struct WorkerOrder {
 [[nodiscard]] std::string lock_name(std::int64_t index);
 
 /// The body of a simulated process: an OS process of its own, which can be killed and stopped. It
-/// writes its events to standard output, a line each, at once. On "heal" from standard input it
-/// acquires and releases twice more, with patience, and ends; when standard input closes it ends at
-/// once. Returns the exit status.
+/// writes its events to standard output, a line each, at once. From standard input it hears "wall
+/// N": its wall clock is off by so many ms from now on; and "heal": it acquires and releases twice
+/// more, with patience, and ends, or, if scripted, releases what it has. When standard input closes
+/// it ends at once. Returns the exit status.
 int run_worker(const WorkerOrder& order);
 
 }  // namespace leasehold::sim::live

@@ -138,7 +138,23 @@ void Process::heal() {
   healed_ = true;
   link = {};
   recorder_.set_phase("healed");
-  if (grave_ && holding_) release();
+  if ((grave_ || plan_.scripted) && holding_) return release();
+  if (plan_.scripted && !asking_) finish();
+}
+
+void Process::perform(const StepPlan& step) {
+  using Action = StepPlan::Action;
+  when_running([this, step] {
+    switch (step.action) {
+      case Action::acquire:
+        if (asking_ || holding_) return;
+        return ask("lock-" + std::to_string(step.lock),
+                   step.patience_ms == 0 ? std::nullopt : std::optional(step.patience_ms), false);
+      case Action::write: return holding_ ? write_fenced() : void();
+      case Action::release: return holding_ ? release() : void();
+      case Action::cancel: return asking_ ? give(core::CancelAsked{last_session_}) : void();
+    }
+  });
 }
 
 void Process::give(const core::Event& event) {
@@ -161,18 +177,28 @@ void Process::carry_out(const core::Effect& effect) {
       when_running([this, fired] { give(core::TimerFired{fired}); });
     });
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
+    asking_ = false;
     holding_ = Holding{granted->session, asked_name_, core::to_hex(granted->owner), granted->token};
     later(kGrain, [this, session = granted->session] { work(session); });
   } else if (std::get_if<core::Ended>(&effect) != nullptr ||
              std::get_if<core::Released>(&effect) != nullptr) {
+    asking_ = false;
     go_on();
   }
 }
 
 std::array<bool, ReplicaSet::kMembers> Process::reachable() const {
   std::array<bool, ReplicaSet::kMembers> members{};
-  for (std::size_t i = 0; i < members.size(); ++i) members[i] = !link.cut[i];
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = !link.cut[i] && !link.refused[i];
   return members;
+}
+
+/// Whether the link swallows what this member answers.
+bool Process::reply_stopped(int member) {
+  const bool cut = link.cut[static_cast<std::size_t>(member)];
+  if (!link.replies_lost && !cut) return false;
+  ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
+  return true;
 }
 
 std::int64_t Process::latency() {
@@ -203,6 +229,11 @@ void Process::deliver(const Sent& command, int member) {
     ++world_.bitten["cut-link"];
     return;  // nobody hears it; the core's own timer ends the wait
   }
+  if (link.refused[static_cast<std::size_t>(member)]) {
+    ++world_.bitten["refuse-link"];
+    return later(latency(),
+                 [this, command] { answered(*command, ReplicaSet::Answer::refused, {}); });
+  }
   std::int64_t way = latency();
   if (link.late_ms > 0) {
     ++world_.bitten["late-requests"];
@@ -214,15 +245,15 @@ void Process::deliver(const Sent& command, int member) {
     inside = link.inside_ms * kMs;
   }
   world_.queue.after(way + inside, [this, command, object, member, inside] {
-    world_.servers.command(
-        member, {object, tag_of(*command), inside},
-        [this, command, member](ReplicaSet::Answer answer, const Object& reply) {
-          if (link.replies_lost || link.cut[static_cast<std::size_t>(member)]) {
-            ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
-            return;
-          }
-          later(latency(), [this, command, answer, reply] { answered(*command, answer, reply); });
-        });
+    world_.servers.command(member, {object, tag_of(*command), inside},
+                           [this, command, member](ReplicaSet::Answer answer, const Object& reply) {
+                             if (reply_stopped(member)) return;
+                             const bool reset = link.refused[static_cast<std::size_t>(member)];
+                             later(latency(), [this, command, answer, reply, reset] {
+                               answered(*command, reset ? ReplicaSet::Answer::broken : answer,
+                                        reply);
+                             });
+                           });
   });
 }
 
@@ -255,7 +286,7 @@ void Process::rest(std::int64_t up_to_ms) {
 }
 
 void Process::cycle() {
-  if (holding_ || done_) return;
+  if (holding_ || done_ || plan_.scripted) return;
   if (grave_) {
     if (!healed_) ask("grave-" + name_, 10'000, false);
     if (healed_) finish();
@@ -276,6 +307,7 @@ void Process::ask(const std::string& lock, std::optional<std::int64_t> patience_
   core::AcquireAsked asked{++last_session_, lock, options_, std::nullopt, !patience_ms.has_value()};
   if (patience_ms) asked.give_up_at = local_now() + milliseconds(*patience_ms);
   asked_name_ = lock;
+  asking_ = true;
   give(asked);
   if (!cancel) return;
   later(random_.between(1, plan_.wait_max_ms) * kMs, [this, session = asked.session] {
@@ -286,6 +318,7 @@ void Process::ask(const std::string& lock, std::optional<std::int64_t> patience_
 /// Writes at the start and at the end of a holding, without asking whether it still holds.
 void Process::work(core::SessionId session) {
   if (!holding_ || holding_->session != session) return;
+  if (plan_.scripted) return healed_ ? release() : void();
   write_fenced();
   if (grave_ && !healed_) return;  // holds until it is killed
   std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
@@ -309,6 +342,7 @@ void Process::release() {
 }
 
 void Process::go_on() {
+  if (plan_.scripted) return healed_ ? finish() : void();
   if (healed_) return rest(5);
   rest(std::max<std::int64_t>(plan_.hold_ms, 1));
 }
@@ -335,11 +369,11 @@ void Process::write_fenced() {
   };
   later(kWriteTimeout, [tell] { tell("unknown"); });
   const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
-  if (member < 0 || link.cut[static_cast<std::size_t>(member)]) return;
+  if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
   world_.queue.after(latency(), [this, write, member, tell] {
     world_.servers.fenced_write(
         member, write, [this, tell, member](ReplicaSet::Answer answer, const Object& reply) {
-          if (link.replies_lost || link.cut[static_cast<std::size_t>(member)]) return;
+          if (link.replies_lost || !reachable()[static_cast<std::size_t>(member)]) return;
           const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
                              reply.find("writeConcernError") == nullptr;
           const char* outcome = !clear                            ? "unknown"

@@ -15,7 +15,8 @@ namespace leasehold::sim::virt {
 
 /// What disturbs the way between one process and the members.
 struct LinkFaults {
-  std::array<bool, ReplicaSet::kMembers> cut{};
+  std::array<bool, ReplicaSet::kMembers> cut{};      ///< and nobody is told
+  std::array<bool, ReplicaSet::kMembers> refused{};  ///< and the caller is told at once
   std::int64_t slower_ms = 0;
   std::int64_t late_ms = 0;    ///< requests arrive that late
   std::int64_t inside_ms = 0;  ///< commands wait inside the server that long
@@ -50,8 +51,10 @@ class Process {
   void crash();
   void pause();
   void resume();
-  /// Faults are over: two more acquires, and then it is done.
+  /// Faults are over: two more acquires, and then it is done; a scripted one releases what it has.
   void heal();
+  /// What a plan says that it does now. REQUIRES: it is scripted.
+  void perform(const StepPlan& step);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
@@ -85,6 +88,7 @@ class Process {
   void deliver(const Sent& command, int member);
   void answered(const core::Command& command, ReplicaSet::Answer answer, const Object& reply);
   [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
+  [[nodiscard]] bool reply_stopped(int member);
   [[nodiscard]] std::int64_t latency();
 
   void rest(std::int64_t up_to_ms);
@@ -112,7 +116,7 @@ class Process {
   std::int64_t writes_ = 0;
   std::uint64_t rests_ = 0;
   int healed_acquires_ = 0;
-  bool healed_ = false, crashed_ = false, paused_ = false, done_ = false;
+  bool healed_ = false, crashed_ = false, paused_ = false, done_ = false, asking_ = false;
   std::vector<std::function<void()>> held_back_;  ///< while it is paused
 };
 

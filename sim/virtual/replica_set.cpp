@@ -42,7 +42,9 @@ ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settin
 }
 
 std::int64_t ReplicaSet::clock_ms(int member) const {
-  return settings_.epoch_ms + queue_.now() / kMs + members_[at(member)].clock_offset_ms;
+  const Member& m = members_[at(member)];
+  const auto drifted = (queue_.now() - m.clock_set_ns) / kMs * m.clock_rate_ppm / 1'000'000;
+  return settings_.epoch_ms + queue_.now() / kMs + m.clock_offset_ms + drifted;
 }
 
 /// The next time of the oplog: the member's clock, or just after all that it has heard of.
@@ -373,8 +375,11 @@ void ReplicaSet::set_link(int a, int b, bool up) {
 void ReplicaSet::set_replication_delay(int member, std::int64_t delay_ns) {
   members_[at(member)].delay_ns = delay_ns;
 }
-void ReplicaSet::move_clock(int member, std::int64_t by_ms) {
-  members_[at(member)].clock_offset_ms += by_ms;
+void ReplicaSet::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
+  Member& m = members_[at(member)];
+  m.clock_offset_ms = offset_ms;
+  m.clock_rate_ppm = rate_ppm;
+  m.clock_set_ns = queue_.now();
 }
 void ReplicaSet::set_ttl(int member, bool on) { members_[at(member)].ttl = on; }
 void ReplicaSet::fail_next(int count, int code, bool after_execution) {

@@ -78,7 +78,8 @@ class ReplicaSet {
   void restart(int member);
   void set_link(int a, int b, bool up);
   void set_replication_delay(int member, std::int64_t delay_ns);
-  void move_clock(int member, std::int64_t by_ms);
+  /// So far from true time now, and running that much fast.
+  void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm);
   void set_ttl(int member, bool on);
   void fail_next(int count, int code, bool after_execution);
 
@@ -101,7 +102,7 @@ class ReplicaSet {
     bool alive = true, running = true, is_primary = false, ttl = true;
     std::optional<TtlIndex> ttl_index;
     std::int64_t term = 1;
-    std::int64_t clock_offset_ms = 0;
+    std::int64_t clock_offset_ms = 0, clock_rate_ppm = 0, clock_set_ns = 0;
     std::int64_t delay_ns = 0;        ///< of replication to it, beyond the usual
     std::int64_t heard_primary = 0;   ///< when a primary last reached it
     std::int64_t heard_majority = 0;  ///< as primary: when a majority last answered

@@ -1,9 +1,9 @@
 #include "sim/virtual/world.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "protocols/recipe.hpp"
+#include "sim/virtual/faults.hpp"
 
 namespace leasehold::sim::virt {
 namespace {
@@ -14,7 +14,6 @@ using model::Kind;
 constexpr std::int64_t kStartUp = 1'000 * kMs;    ///< histories do not begin at zero
 constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
-constexpr std::int64_t kComesBack_ms = 50;        ///< a crashed process starts anew
 
 Spoil spoil_of(const std::string& lock) {
   if (lock == "leasehold" || protocols::recipe_named(lock) != nullptr) return Spoil::none;
@@ -36,7 +35,12 @@ class World {
       : plan_(plan),
         random_(plan.seed),
         servers_(queue_, random_, {.ttl_period_ns = plan.ttl_period_ms * kMs},
-                 [this](const Entry& entry) { committed(entry); }) {}
+                 [this](const Entry& entry) { committed(entry); }),
+        faults_({plan_, queue_, servers_, out_.bitten, processes_,
+                 [this](const Event& e) { emit(e); },
+                 [this](const std::string& name, const ProcessPlan& of) {
+                   add_process(name, of, false);
+                 }}) {}
 
   VirtualRun go() {
     Event begin = event(Kind::run);
@@ -66,11 +70,16 @@ class World {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       add_process("p" + std::to_string(i), plan_.processes[i], false);
     }
-    if (!plan_.processes.empty()) add_process("grave", plan_.processes[0], true);
+    if (!is_scripted(plan_)) add_process("grave", plan_.processes[0], true);
     for (const FaultPlan& fault : plan_.faults) {
-      queue_.after(fault.at_ms * kMs, [this, fault] { inject(fault); });
+      queue_.after(fault.at_ms * kMs, [this, fault] { faults_.inject(fault); });
     }
-    queue_.after(plan_.faulty_ms * kMs / 2, [this] { bury(); });
+    for (const StepPlan& step : plan_.steps) {
+      queue_.after(step.at_ms * kMs, [this, step] {
+        processes_.at(static_cast<std::size_t>(step.process))->perform(step);
+      });
+    }
+    queue_.after(plan_.faulty_ms * kMs / 2, [this] { faults_.bury(); });
     queue_.after(plan_.faulty_ms * kMs, [this] { heal(); });
   }
 
@@ -101,214 +110,8 @@ class World {
     emit(e);
   }
 
-  /// Whom a fault befalls: mostly one that holds a lock if there is any, else any that runs; every
-  /// fourth time one that waits for a reply.
-  Process* victim(std::int64_t pick) {
-    std::vector<Process*> holders, asking, all;
-    for (const auto& p : processes_) {
-      if (p->crashed() || p->paused() || p->is_grave()) continue;
-      all.push_back(p.get());
-      if (p->holds()) holders.push_back(p.get());
-      if (p->awaits_a_reply() && !p->holds()) asking.push_back(p.get());
-    }
-    const auto& preferred = pick % 4 == 3 ? asking : holders;
-    const auto& from = preferred.empty() ? all : preferred;
-    return from.empty() ? nullptr : from[static_cast<std::size_t>(pick) % from.size()];
-  }
-
-  void crash(Process& p) {
-    p.crash();
-    emit(event(Kind::crash, p.name()));
-    ++out_.bitten["crash"];
-  }
-
-  void bury() {
-    for (const auto& p : processes_) {
-      if (p->is_grave() && p->holds()) {
-        crash(*p);
-        return;
-      }
-    }
-  }
-
-  void note(const FaultPlan& fault) {
-    Event e = event(Kind::fault);
-    e.detail = to_string(fault.kind);
-    emit(e);
-  }
-
-  /// Runs `undo` after this time, or when all is healed.
-  void undo_later(std::int64_t after_ms, std::function<void()> undo) {
-    const auto number = healers_.size();
-    healers_.push_back(std::move(undo));
-    queue_.after(after_ms * kMs, [this, number] { undo_now(number); });
-  }
-  void undo_now(std::size_t number) {
-    const auto undo = std::exchange(healers_[number], nullptr);
-    if (undo) undo();
-  }
-
-  void for_a_while(const FaultPlan& fault, const std::function<void()>& begin,
-                   std::function<void()> end) {
-    note(fault);
-    begin();
-    undo_later(fault.for_ms, [this, fault, end = std::move(end)] {
-      end();
-      note(fault);
-    });
-  }
-
-  void inject(const FaultPlan& fault) {
-    using K = FaultPlan::Kind;
-    if (healed_) return;
-    switch (fault.kind) {
-      case K::crash: {
-        Process* p = victim(fault.pick);
-        if (p == nullptr) return;
-        crash(*p);
-        const auto reborn = p->name() + "'";
-        const auto plan = p->plan();
-        queue_.after(kComesBack_ms * kMs, [this, reborn, plan] {
-          if (!healed_) add_process(reborn, plan, false);
-        });
-        return;
-      }
-      case K::pause: return pause(fault);
-      case K::wall_clock: return move_wall_clock(fault);
-      case K::step_up:
-      case K::step_down:
-      case K::kill_member:
-      case K::stop_member:
-      case K::split_members:
-      case K::clock_jump:
-      case K::ttl_off:
-      case K::slow_majority:
-      case K::errors: return inject_into_servers(fault);
-      default: return inject_into_link(fault);
-    }
-  }
-
-  void pause(const FaultPlan& fault) {
-    Process* p = victim(fault.pick);
-    if (p == nullptr) return;
-    p->pause();
-    emit(event(Kind::pause, p->name()));
-    ++out_.bitten["pause"];
-    undo_later(fault.for_ms, [this, p] {
-      if (p->crashed()) return;
-      emit(event(Kind::resume, p->name()));
-      p->resume();
-    });
-  }
-
-  void move_wall_clock(const FaultPlan& fault) {
-    Process* p = victim(fault.pick);
-    if (p == nullptr) return;
-    for_a_while(
-        fault, [this, p, fault] { p->wall_offset_ms = fault.amount, bite("wall-clock"); },
-        [p] { p->wall_offset_ms = 0; });
-  }
-
-  static int member_of(const FaultPlan& fault) {
-    return static_cast<int>(fault.pick / 2 % ReplicaSet::kMembers);
-  }
-
-  void inject_into_servers(const FaultPlan& fault) {
-    using K = FaultPlan::Kind;
-    const int primary = servers_.primary();
-    const bool hits_primary = fault.pick % 2 == 0 && primary >= 0;
-    const int member = hits_primary ? primary : member_of(fault);
-    switch (fault.kind) {
-      case K::step_up:
-        note(fault);
-        servers_.step_up((std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) %
-                         ReplicaSet::kMembers);
-        if (servers_.primary() != primary) bite("step-up");
-        return;
-      case K::step_down:
-        note(fault);
-        if (primary >= 0) ++out_.bitten["step-down"];
-        return servers_.step_down_primary();
-      case K::kill_member:
-        if (dead_member_) return;  // a majority stays
-        return for_a_while(
-            fault,
-            [this, member] { servers_.kill(member), dead_member_ = true, bite("kill-member"); },
-            [this, member] { servers_.restart(member), dead_member_ = false; });
-      case K::stop_member:
-        if (dead_member_) return;
-        return for_a_while(
-            fault,
-            [this, member] { servers_.stop(member), dead_member_ = true, bite("stop-member"); },
-            [this, member] { servers_.go_on(member), dead_member_ = false; });
-      case K::split_members:
-        return for_a_while(
-            fault, [this, member] { split(member, false), bite("split-members"); },
-            [this, member] { split(member, true); });
-      case K::clock_jump: {
-        const auto half = plan_.clock_margin_ms / 2;
-        const auto to = std::clamp<std::int64_t>(fault.amount, -half, half);
-        note(fault);
-        if (to != clock_offsets_[static_cast<std::size_t>(member)]) bite("clock-jump");
-        servers_.move_clock(member, to - clock_offsets_[static_cast<std::size_t>(member)]);
-        clock_offsets_[static_cast<std::size_t>(member)] = to;
-        return;
-      }
-      case K::ttl_off:
-        return for_a_while(
-            fault, [this] { set_ttl(false), bite("ttl-off"); }, [this] { set_ttl(true); });
-      case K::slow_majority:
-        return for_a_while(
-            fault, [this, fault] { slow(fault.amount), bite("slow-majority"); },
-            [this] { slow(0); });
-      case K::errors: {
-        constexpr int kCodes[] = {91, 11600, 11602, 189, 262};
-        note(fault);
-        return servers_.fail_next(static_cast<int>(fault.amount),
-                                  kCodes[static_cast<std::size_t>(fault.pick / 2) % 5],
-                                  fault.pick % 2 != 0);
-      }
-      default: return;
-    }
-  }
-
-  void inject_into_link(const FaultPlan& fault) {
-    using K = FaultPlan::Kind;
-    Process* p = victim(fault.pick);
-    if (p == nullptr) return;
-    const auto primary = static_cast<std::size_t>(std::max(servers_.primary(), 0));
-    for_a_while(
-        fault,
-        [p, primary, &fault] {
-          LinkFaults& link = p->link;
-          switch (fault.kind) {
-            case K::cut_link: link.cut[primary] = true; break;
-            case K::slow_link: link.slower_ms = fault.amount; break;
-            case K::lost_replies: link.replies_lost = true; break;
-            case K::late_requests: link.late_ms = fault.amount; break;
-            default: link.inside_ms = fault.amount; break;
-          }
-        },
-        [p] { p->link = {}; });
-  }
-
-  void bite(const char* fault) { ++out_.bitten[fault]; }
-  void split(int member, bool up) {
-    for (int other = 0; other < ReplicaSet::kMembers; ++other) {
-      if (other != member) servers_.set_link(member, other, up);
-    }
-  }
-  void set_ttl(bool on) {
-    for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl(m, on);
-  }
-  void slow(std::int64_t by_ms) {
-    for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_replication_delay(m, by_ms * kMs);
-  }
-
   void heal() {
-    healed_ = true;
-    for (std::size_t i = 0; i < healers_.size(); ++i) undo_now(i);
-    servers_.fail_next(0, 0, false);
+    faults_.heal();
     // A majority and a primary are there again before the healed phase is measured.
     queue_.after(3'000 * kMs, [this] {
       emit(event(Kind::heal));
@@ -350,10 +153,9 @@ class World {
   Random random_;
   ReplicaSet servers_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::vector<std::function<void()>> healers_;
-  std::array<std::int64_t, ReplicaSet::kMembers> clock_offsets_{};
+  Faults faults_;
   std::int64_t healed_at_ = 0;
-  bool dead_member_ = false, healed_ = false, finished_ = false;
+  bool finished_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,25 @@
+#include "properties/ranges.hpp"
+
+namespace leasehold::properties {
+
+FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms) {
+  using K = sim::FaultPlan::Kind;
+  switch (kind) {
+    case K::crash:
+    case K::step_up:
+    case K::step_down: return {};
+    case K::pause: return {{100, 3'500}, {}};
+    case K::clock_jump: return {{}, {-clock_margin_ms, clock_margin_ms}};
+    case K::clock_drift: return {{500, 3'000}, {-200'000, 200'000}};
+    case K::errors: return {{}, {1, 5}};
+    case K::wall_clock: return {{500, 4'000}, {-4'000, 4'000}};
+    case K::kill_member:
+    case K::stop_member:
+    case K::split_members:
+    case K::two_primaries: return {{300, 3'000}, {}};
+    case K::ttl_off: return {{500, 3'500}, {}};
+    default: return {{200, 2'500}, {5, 900}};
+  }
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/plan.hpp"
+
+namespace leasehold::properties {
+
+struct Range {
+  std::int64_t low = 0, high = 0;
+};
+
+/// How long drawn faults of a kind last, and how large they are; 0 to 0: the kind has no such
+/// number. For a plan with this clock margin.
+struct FaultRanges {
+  Range for_ms, amount;
+};
+[[nodiscard]] FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms);
+
+}  // namespace leasehold::properties

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The vocabulary of faults, which both worlds share: `sim/virtual/faults` and `sim/live/faults`
+/// bring them about.
+namespace leasehold::sim {
+
+/// Something that befalls the run at a time.
+struct FaultPlan {
+  enum class Kind {
+    crash,          ///< SIGKILL of a process; another starts, unless the process is scripted
+    pause,          ///< SIGSTOP of a process for `for_ms`
+    step_up,        ///< another member becomes primary
+    step_down,      ///< the primary leaves its office, with no successor ready
+    kill_member,    ///< SIGKILL of a member, for `for_ms`
+    stop_member,    ///< SIGSTOP, likewise
+    split_members,  ///< a member reaches no other for `for_ms`
+    two_primaries,  ///< the same of the primary, while another is elected at once
+    cut_link,       ///< a process reaches the primary no more for `for_ms`; it is not told
+    refuse_link,    ///< the same, and its connections are reset
+    slow_link,      ///< its messages take `amount` ms longer for `for_ms`
+    lost_replies,   ///< its requests are executed, and nothing comes back, for `for_ms`
+    late_requests,  ///< each request arrives `amount` ms late, its sender gone or not, for `for_ms`
+    waiting_inside,  ///< commands wait `amount` ms in the server with the time of their start
+    clock_jump,      ///< a member's clock moves to `amount` ms from true time
+    clock_drift,    ///< a member's clock runs `amount` ppm fast for `for_ms`; then it is true again
+    ttl_off,        ///< no member runs the TTL monitor for `for_ms`
+    slow_majority,  ///< replication takes `amount` ms longer for `for_ms`
+    errors,         ///< the next `amount` commands get a transient error; pick odd: once executed
+    wall_clock,     ///< a process's wall clock is off by `amount` ms for `for_ms`
+  };
+  Kind kind = Kind::crash;
+  std::int64_t at_ms = 0;
+  std::int64_t for_ms = 0;
+  /// Which one, modulo how many there are. A process: among those that hold a lock if there are
+  /// any. A member: the primary if even.
+  std::int64_t pick = 0;
+  /// A clock goes at most half the clock margin from true time, unless the plan names the member.
+  std::int64_t amount = 0;
+  std::int64_t process = -1;  ///< this very one, by its place in the plan
+  std::int64_t member = -1;   ///< this very one
+
+  bool operator==(const FaultPlan&) const = default;
+};
+
+inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::wall_clock) + 1;
+
+[[nodiscard]] const char* to_string(FaultPlan::Kind kind);
+/// Nothing for a name that none has.
+[[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
+
+/// What kinds have in common: "process", "failover", "network", "clock", "ttl", "majority",
+/// "errors".
+[[nodiscard]] const char* group_of(FaultPlan::Kind kind);
+[[nodiscard]] const std::vector<std::string>& fault_groups();
+
+/// Whether it can be had without power over the servers: it befalls a process alone.
+[[nodiscard]] bool hits_process(FaultPlan::Kind kind);
+
+}  // namespace leasehold::sim

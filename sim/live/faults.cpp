@@ -1,0 +1,400 @@
+#include "sim/live/faults.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::sim::live {
+namespace {
+
+using std::chrono::milliseconds;
+using K = FaultPlan::Kind;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr milliseconds kHealLimit{60'000};
+constexpr milliseconds kCatchUp{2'000};
+constexpr std::int64_t kTryAgain = 200 * kMs;
+constexpr milliseconds kElectionLimit{2'000};
+constexpr milliseconds kClockError{150};  ///< of asking a member on a busy machine
+constexpr std::int64_t kErrorsLast_ms = 2'000;
+constexpr std::int64_t kMillion = 1'000'000;
+constexpr int kErrorCodes[] = {91, 11600, 11602, 189, 262};
+
+std::string name_of(int member) { return "member-" + std::to_string(member); }
+
+milliseconds real_time() {
+  return std::chrono::duration_cast<milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
+/// A date in extended JSON: text from 1970 to 9999, else a number.
+milliseconds date(const Json& value) {
+  const Json& d = value.at("$date");
+  if (!d.is_string()) return milliseconds(integer(d));
+  std::tm parts{};
+  int ms = 0;
+  const auto text = d.get<std::string>();
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest != nullptr && *rest == '.') ms = std::atoi(rest + 1);
+  return milliseconds(static_cast<std::int64_t>(timegm(&parts)) * 1'000 + ms);
+}
+
+}  // namespace
+
+void Faults::note(const FaultPlan& fault, const std::string& hit, const char* outcome,
+                  std::int64_t amount) {
+  model::Event e;
+  e.at_ns = world_.now_ns();
+  e.kind = model::Kind::fault;
+  e.detail = to_string(fault.kind);
+  e.name = hit;
+  e.outcome = outcome;
+  e.matched = amount;
+  world_.emit(std::move(e));
+}
+
+void Faults::for_a_while(const FaultPlan& fault, const std::string& hit, std::int64_t for_ms,
+                         const std::function<void()>& begin, std::function<void()> end) {
+  note(fault, hit, "begins", fault.amount);
+  const auto until = world_.now_ns() + for_ms * kMs;
+  begin();
+  lasting_.push_back({until, [this, fault, hit, end = std::move(end)] {
+                        end();
+                        note(fault, hit, "ends", 0);
+                      }});
+}
+
+void Faults::turn() {
+  const auto now = world_.now_ns();
+  for (std::size_t i = 0; i < lasting_.size();) {
+    if (lasting_[i].end_ns > now) {
+      ++i;
+      continue;
+    }
+    Lasting one = std::move(lasting_[i]);
+    lasting_.erase(lasting_.begin() + static_cast<std::ptrdiff_t>(i));
+    try {
+      one.end();
+    } catch (const std::exception&) {
+      one.end_ns = now + kTryAgain;  // a member that has no time for us now
+      lasting_.push_back(std::move(one));
+    }
+  }
+}
+
+void Faults::heal() {
+  until_true("ending the faults", [this] {
+    for (auto& l : lasting_) l.end_ns = 0;
+    turn();
+    return lasting_.empty();
+  });
+  for (int i = 0; i < world_.servers.size(); ++i) world_.servers.mongod(i).clock().set({});
+  until_true("starting the TTL monitors", [this] { return set_ttl(true), true; });
+  wait_for_writes("majority", kHealLimit);
+  if (!writes(world_.servers.size(), kCatchUp)) renew_secondaries();
+}
+
+/// Whether so many members confirm a write within the time.
+bool Faults::writes(const Json& w, milliseconds limit) {
+  const int primary = world_.servers.primary_now();
+  if (primary < 0) return false;
+  const auto reply = world_.servers.member(primary).run(
+      "leasehold_start", {{"insert", "start"},
+                          {"documents", {{{"x", 1}}}},
+                          {"writeConcern", {{"w", w}, {"wtimeout", limit.count()}}}});
+  return integer(reply["ok"]) == 1 && !reply.contains("writeConcernError");
+}
+
+void Faults::wait_for_writes(const Json& w, milliseconds limit) {
+  until_true(
+      "a write after the faults", [&] { return writes(w, milliseconds(500)); }, limit);
+}
+
+/// A mongod whose clock moved back may leave its connections alone for half a minute; a new process
+/// does not.
+void Faults::renew_secondaries() {
+  const int primary = world_.servers.primary();
+  for (int i = 0; i < world_.servers.size(); ++i) {
+    if (i == primary) continue;
+    world_.servers.mongod(i).kill();
+    world_.servers.mongod(i).restart();
+    wait_for_writes("majority", kHealLimit);
+  }
+  wait_for_writes(world_.servers.size(), kHealLimit);
+}
+
+void Faults::inject(const FaultPlan& fault, const std::string& process) {
+  switch (fault.kind) {
+    case K::step_up:
+    case K::step_down: return elect(fault);
+    case K::kill_member:
+    case K::stop_member: return take_member(fault);
+    case K::split_members:
+    case K::two_primaries: return split(fault);
+    case K::clock_jump:
+    case K::clock_drift: return move_clock(fault);
+    case K::ttl_off: return stop_ttl(fault);
+    case K::slow_majority: return slow_majority(fault);
+    case K::errors: return fail_commands(fault);
+    case K::waiting_inside: return hold_inside(fault);
+    default: return disturb_link(fault, process);
+  }
+}
+
+int Faults::member_of(const FaultPlan& fault) {
+  const auto size = world_.servers.size();
+  if (fault.member >= 0) return static_cast<int>(fault.member % size);
+  const int primary = world_.servers.primary_now();
+  if (fault.pick % 2 == 0 && primary >= 0) return primary;
+  return static_cast<int>(fault.pick / 2 % size);
+}
+
+/// Who may follow this primary: the one that the plan names, or any that answers; -1: none.
+int Faults::successor(const FaultPlan& fault, int primary) {
+  const auto size = world_.servers.size();
+  if (fault.member >= 0 && fault.kind != K::two_primaries) return member_of(fault);
+  for (int i = 0; i < size; ++i) {
+    const auto next = static_cast<int>((std::max(primary, 0) + 1 + fault.pick + i) % size);
+    if (next != primary && world_.servers.mongod(next).answers()) return next;
+  }
+  return -1;
+}
+
+void Faults::elect(const FaultPlan& fault) {
+  const int primary = world_.servers.primary_now();
+  if (fault.kind == K::step_down) {
+    note(fault, primary < 0 ? "" : name_of(primary), "", 0);
+    if (world_.servers.step_down()) world_.bite(fault.kind);
+    return;
+  }
+  const int next = successor(fault, primary);
+  if (next < 0) return;
+  note(fault, name_of(next), "", 0);
+  if (world_.servers.try_step_up(next, kElectionLimit)) world_.bite(fault.kind);
+}
+
+/// One at a time, so that a majority stays.
+void Faults::take_member(const FaultPlan& fault) {
+  if (member_away_) return;
+  Mongod& member = world_.servers.mongod(member_of(fault));
+  const int index = member_of(fault);
+  const bool kills = fault.kind == K::kill_member;
+  for_a_while(
+      fault, name_of(index), fault.for_ms,
+      [&] {
+        kills ? member.kill() : member.stop();
+        member_away_ = true;
+        world_.bite(fault.kind);
+      },
+      [this, &member, kills] {
+        kills ? member.restart() : member.resume();
+        member_away_ = false;
+      });
+}
+
+void Faults::split(const FaultPlan& fault) {
+  const bool elects = fault.kind == K::two_primaries;
+  const int member = elects ? world_.servers.primary_now() : member_of(fault);
+  if (member < 0) return;
+  const auto links = links_of_member(member);
+  const auto before = touched(links);
+  for_a_while(
+      fault, name_of(member), fault.for_ms,
+      [&] {
+        set(links, {.hold_requests = true, .hold_replies = true});
+        const int next = successor(fault, member);
+        if (!elects || next < 0) return;
+        if (!world_.servers.try_step_up(next, milliseconds(500))) return;
+        if (world_.servers.is_primary(member)) world_.bite(fault.kind);  // both say it
+      },
+      [this, links, kind = fault.kind, before, elects] {
+        if (!elects && touched(links) > before) world_.bite(kind);
+        lift(links, true);
+      });
+}
+
+bool Faults::shows(int member, milliseconds ahead) {
+  const auto hello = world_.servers.member(member).run("admin", {{"hello", 1}});
+  return std::chrono::abs(date(hello.at("localTime")) - real_time() - ahead) < kClockError;
+}
+
+void Faults::move_clock(const FaultPlan& fault) {
+  const int index = member_of(fault);
+  Mongod& member = world_.servers.mongod(index);
+  if (!member.answers()) return;
+  const auto limit =
+      fault.member >= 0 ? std::abs(fault.amount) : world_.plan.clock_margin_ms / 2;  // in ms
+  if (fault.kind == K::clock_jump) {
+    const milliseconds to(std::clamp(fault.amount, -limit, limit));
+    note(fault, name_of(index), "", to.count());
+    const bool moves = std::chrono::abs(member.clock().ahead() - to) > milliseconds(1);
+    member.clock().set(to);
+    if (moves && shows(index, to)) world_.bite(fault.kind);
+    return;
+  }
+  const auto fastest =
+      fault.member >= 0 ? limit : limit * kMillion / std::max<std::int64_t>(fault.for_ms, 1);
+  const auto rate = std::clamp(fault.amount, -fastest, fastest);
+  for_a_while(
+      fault, name_of(index), fault.for_ms,
+      [&] {
+        member.clock().set({});
+        member.clock().drift(rate);
+      },
+      [this, &member, index, kind = fault.kind] {
+        const auto ahead = std::chrono::duration_cast<milliseconds>(member.clock().ahead());
+        if (ahead.count() != 0 && member.answers() && shows(index, ahead)) world_.bite(kind);
+        member.clock().set({});
+      });
+}
+
+void Faults::set_ttl(bool on) {
+  for (int i = 0; i < world_.servers.size(); ++i) {
+    if (!world_.servers.mongod(i).answers()) continue;
+    world_.servers.member(i).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
+  }
+}
+
+/// Of all members together, as far as they answer.
+std::int64_t Faults::ttl_passes() {
+  std::int64_t passes = 0;
+  for (int i = 0; i < world_.servers.size(); ++i) {
+    if (!world_.servers.mongod(i).answers()) continue;
+    const auto status = world_.servers.member(i).run("admin", {{"serverStatus", 1}});
+    passes += integer(status.at("metrics").at("ttl").at("passes"));
+  }
+  return passes;
+}
+
+void Faults::stop_ttl(const FaultPlan& fault) {
+  const auto before = std::make_shared<std::int64_t>(0);
+  for_a_while(
+      fault, "", fault.for_ms,
+      [&] {
+        set_ttl(false);
+        *before = ttl_passes();
+      },
+      [this, before, kind = fault.kind] {
+        // One may have been under way. A member that was away counts from zero again.
+        if (ttl_passes() <= *before + 1) world_.bite(kind);
+        set_ttl(true);
+      });
+}
+
+void Faults::slow_majority(const FaultPlan& fault) {
+  const auto links = sync_links();
+  const auto before = touched(links);
+  for_a_while(
+      fault, "", fault.for_ms, [&] { set(links, {.delay_replies = milliseconds(fault.amount)}); },
+      [this, links, kind = fault.kind, before] {
+        if (touched(links) > before) world_.bite(kind);
+        lift(links, false);
+      });
+}
+
+void Faults::fail_commands(const FaultPlan& fault) {
+  const int primary = world_.servers.primary_now();
+  if (primary < 0) return;
+  const int code = kErrorCodes[static_cast<std::size_t>(fault.pick / 2) % 5];
+  Json data{{"failCommands", Json::array({"findAndModify", "update", "delete"})},
+            {"namespace", world_.lock_namespace}};
+  if (fault.pick % 2 == 0) {
+    data["errorCode"] = code;
+  } else {
+    data["writeConcernError"] = {{"code", code}, {"errmsg", "injected"}};
+  }
+  for_a_while(
+      fault, name_of(primary), kErrorsLast_ms,
+      [&] {
+        world_.servers.fail_point(primary, "failCommand", {{"times", fault.amount}}, data);
+      },
+      [this, primary, kind = fault.kind] {
+        if (!world_.servers.mongod(primary).answers()) return;  // its fail points are gone with it
+        if (world_.servers.fail_point(primary, "failCommand", "off") > 0) world_.bite(kind);
+      });
+}
+
+/// Updates wait inside the primary, with the time of their start, for `amount` ms.
+void Faults::hold_inside(const FaultPlan& fault) {
+  constexpr const char* kFailPoint = "hangBeforeFindAndModifyPerformsUpdate";
+  const int primary = world_.servers.primary_now();
+  if (primary < 0) return;
+  for_a_while(
+      fault, name_of(primary), fault.amount,
+      [&] { world_.servers.fail_point(primary, kFailPoint, "alwaysOn"); },
+      [this, primary, kind = fault.kind] {
+        if (!world_.servers.mongod(primary).answers()) return;
+        if (world_.servers.fail_point(primary, kFailPoint, "off") > 0) world_.bite(kind);
+      });
+}
+
+void Faults::disturb_link(const FaultPlan& fault, const std::string& process) {
+  auto links = links_of_process(process);
+  const int primary = world_.servers.primary_now();
+  if ((fault.kind == K::cut_link || fault.kind == K::refuse_link) && primary >= 0) {
+    links = {{process, primary}};
+  }
+  const milliseconds amount(fault.amount);
+  LinkRule rule;
+  switch (fault.kind) {
+    case K::cut_link: rule = {.hold_requests = true, .hold_replies = true}; break;
+    case K::refuse_link: rule = {.refuse = true}; break;
+    case K::slow_link: rule = {.delay_requests = amount, .delay_replies = amount}; break;
+    case K::lost_replies: rule = {.hold_replies = true}; break;
+    default: rule = {.delay_requests = amount}; break;
+  }
+  const bool loses = rule.hold_replies;
+  const auto before = touched(links);
+  for_a_while(
+      fault, process, fault.for_ms, [&] { set(links, rule); },
+      [this, links, loses, kind = fault.kind, before] {
+        if (touched(links) > before) world_.bite(kind);
+        lift(links, loses);
+      });
+}
+
+std::vector<Faults::Link> Faults::links_of_member(int member) const {
+  std::vector<Link> links;
+  for (int other = 0; other < world_.servers.size(); ++other) {
+    if (other == member) continue;
+    for (const char* what : {"/beat", "/sync"}) {
+      links.push_back({name_of(member) + what, other});
+      links.push_back({name_of(other) + what, member});
+    }
+  }
+  return links;
+}
+
+std::vector<Faults::Link> Faults::sync_links() const {
+  std::vector<Link> links;
+  for (int from = 0; from < world_.servers.size(); ++from) {
+    for (int to = 0; to < world_.servers.size(); ++to) {
+      if (from != to) links.push_back({name_of(from) + "/sync", to});
+    }
+  }
+  return links;
+}
+
+std::vector<Faults::Link> Faults::links_of_process(const std::string& process) const {
+  std::vector<Link> links;
+  for (int to = 0; to < world_.servers.size(); ++to) links.push_back({process, to});
+  return links;
+}
+
+void Faults::set(const std::vector<Link>& links, const LinkRule& rule) {
+  for (const auto& [peer, member] : links) world_.servers.proxy().set(peer, member, rule);
+}
+
+void Faults::lift(const std::vector<Link>& links, bool reset) {
+  for (const auto& [peer, member] : links) {
+    if (reset) world_.servers.proxy().reset(peer, member);
+    world_.servers.proxy().set(peer, member, {});
+  }
+}
+
+std::int64_t Faults::touched(const std::vector<Link>& links) const {
+  std::int64_t sum = 0;
+  for (const auto& [peer, member] : links) sum += world_.servers.proxy().touched(peer, member);
+  return sum;
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/history.hpp"
+#include "sim/live/replica_set.hpp"
+#include "sim/plan.hpp"
+
+namespace leasehold::sim::live {
+
+/// Brings a plan's faults of servers and links about on a real replica set, and takes them away
+/// again. A fault counts as bitten when the server, the proxy or the clock says so.
+///
+/// Not thread-safe. A call returns within some seconds, whatever state the servers are in.
+class Faults {
+ public:
+  struct World {
+    const Plan& plan;
+    ReplicaSet& servers;
+    std::string lock_namespace;  ///< database and collection, for errors
+    std::function<std::int64_t()> now_ns;
+    std::function<void(model::Event)> emit;
+    std::function<void(FaultPlan::Kind)> bite;
+  };
+
+  explicit Faults(World world) : world_(std::move(world)) {}
+
+  /// `process`: whose link it is, for faults of links.
+  void inject(const FaultPlan& fault, const std::string& process);
+  /// Ends what has lasted long enough. To be called often.
+  void turn();
+  /// Ends all faults and waits until all members take writes.
+  void heal();
+
+ private:
+  struct Lasting {
+    std::int64_t end_ns;
+    std::function<void()> end;
+  };
+  void note(const FaultPlan& fault, const std::string& hit, const char* outcome,
+            std::int64_t amount);
+  void for_a_while(const FaultPlan& fault, const std::string& hit, std::int64_t for_ms,
+                   const std::function<void()>& begin, std::function<void()> end);
+  [[nodiscard]] int member_of(const FaultPlan& fault);
+  [[nodiscard]] int successor(const FaultPlan& fault, int primary);
+  void elect(const FaultPlan& fault);
+  void take_member(const FaultPlan& fault);
+  void split(const FaultPlan& fault);
+  void move_clock(const FaultPlan& fault);
+  [[nodiscard]] bool shows(int member, std::chrono::milliseconds ahead);
+  void stop_ttl(const FaultPlan& fault);
+  void set_ttl(bool on);
+  [[nodiscard]] std::int64_t ttl_passes();
+  void slow_majority(const FaultPlan& fault);
+  void fail_commands(const FaultPlan& fault);
+  void hold_inside(const FaultPlan& fault);
+  void disturb_link(const FaultPlan& fault, const std::string& process);
+
+  [[nodiscard]] bool writes(const Json& w, std::chrono::milliseconds limit);
+  void wait_for_writes(const Json& w, std::chrono::milliseconds limit);
+  void renew_secondaries();
+
+  /// A link of the proxy: who speaks, and to which member.
+  using Link = std::pair<std::string, int>;
+  [[nodiscard]] std::vector<Link> links_of_member(int member) const;
+  [[nodiscard]] std::vector<Link> sync_links() const;
+  [[nodiscard]] std::vector<Link> links_of_process(const std::string& process) const;
+  void set(const std::vector<Link>& links, const LinkRule& rule);
+  /// Lifts the rule; `reset`: what waited is lost.
+  void lift(const std::vector<Link>& links, bool reset);
+  [[nodiscard]] std::int64_t touched(const std::vector<Link>& links) const;
+
+  const World world_;
+  std::vector<Lasting> lasting_;
+  bool member_away_ = false;
+};
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+namespace leasehold::sim::live {
+
+/// The wall clock of one mongod, which runs with the clock shim (live/clock_shim.c): moved from
+/// here while it runs. A change acts at once. Not thread-safe.
+///
+///     MemberClock clock(folder + "/27017.clock");  // before the mongod starts, with environment()
+///     clock.set(30s);                              // 30 s ahead of real time
+///     clock.drift(4'000);                          // and 0.4 % fast from now on
+class MemberClock {
+ public:
+  /// Opens the file, or makes it, with a clock that shows real time. Throws std::runtime_error.
+  explicit MemberClock(const std::string& file);
+  MemberClock(MemberClock&& other) noexcept;
+  MemberClock& operator=(MemberClock&&) = delete;
+  ~MemberClock();
+
+  /// So far ahead of real time from now on, and as fast.
+  void set(std::chrono::nanoseconds ahead);
+  /// From where it is now, this much too fast.
+  void drift(std::int64_t ppm);
+  /// How far ahead of real time it is.
+  [[nodiscard]] std::chrono::nanoseconds ahead() const;
+
+  /// What a process needs in its environment, as NAME=VALUE, to have this clock. Throws
+  /// std::runtime_error if the shim is not where the build put it.
+  [[nodiscard]] static std::string preload();
+  [[nodiscard]] std::string file_variable() const { return "LEASEHOLD_CLOCK_FILE=" + file_; }
+
+ private:
+  /// As the shim reads it.
+  struct Block {
+    std::atomic<std::uint64_t> turn;
+    std::atomic<std::int64_t> real_base_ns, shown_base_ns, rate_ppm;
+  };
+  void write(std::int64_t real_ns, std::int64_t shown_ns, std::int64_t rate_ppm);
+  [[nodiscard]] std::int64_t shown_at(std::int64_t real_ns) const;
+
+  std::string file_;
+  Block* block_ = nullptr;
+};
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,235 @@
+#include "sim/live/mongod.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace leasehold::sim::live {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+/// Whether somebody listens. Asked before the driver is: it leaves a server that refused alone for
+/// five seconds.
+bool listens(int port) {
+  const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  auto address = loopback(port);
+  const bool connected = connect(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(s);
+  return connected;
+}
+
+/// The letter of the kernel's state of a process, as in ps.
+char state_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name;
+  char state = '?';
+  in >> number >> name >> state;
+  return state;
+}
+
+// Without the last six a paused or restarted member holds up majority writes for many seconds.
+constexpr const char* kMemberOptions[] = {
+    "--replSet",
+    "rs",
+    "--oplogSize",
+    "64",
+    "--setParameter",
+    "shutdownTimeoutMillisForSignaledShutdown=0",
+    "--setParameter",
+    "oplogNetworkTimeoutBufferSeconds=1",
+    "--setParameter",
+    "oplogFetcherSteadyStateMaxFetcherRestarts=0",
+    "--setParameter",
+    "oplogRetriedFindMaxSeconds=1",
+    "--setParameter",
+    "oplogInitialFindMaxSeconds=2",
+    "--setParameter",
+    "failpoint.forceBgSyncSyncSourceRetryWaitMS={mode:\"alwaysOn\",data:{sleepMS:50}}",
+    "--setParameter",
+    "failpoint.forceSyncSourceRetryWaitForInitialSync={mode:\"alwaysOn\",data:{retryMS:50}}"};
+
+std::vector<std::string> command_line(const MongodOptions& options) {
+  std::vector<std::string> words{options.program,
+                                 "--port",
+                                 std::to_string(options.port),
+                                 "--bind_ip",
+                                 "127.0.0.1",
+                                 "--dbpath",
+                                 options.data,
+                                 "--logpath",
+                                 options.data + ".log",
+                                 "--logappend",
+                                 "--nounixsocket",
+                                 "--wiredTigerCacheSizeGB",
+                                 "0.25",
+                                 "--wiredTigerEngineConfigString",
+                                 "log=(file_max=1MB,prealloc=false)",
+                                 "--setParameter",
+                                 "enableTestCommands=1",
+                                 "--setParameter",
+                                 "diagnosticDataCollectionEnabled=false",
+                                 "--setParameter",
+                                 "ttlMonitorSleepSecs=1"};
+  if (!options.standalone) {
+    words.insert(words.end(), std::begin(kMemberOptions), std::end(kMemberOptions));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string cache_home = cache != nullptr && *cache != '\0' ? std::string(cache)
+                                 : home != nullptr                  ? std::string(home) + "/.cache"
+                                                                    : "/root/.cache";
+  return cache_home + "/leasehold";
+}
+
+std::string find_mongod() {
+  std::vector<std::string> candidates;
+  if (const char* named = std::getenv("LEASEHOLD_MONGOD")) {
+    if (access(named, X_OK) == 0) return named;
+    throw NoMongod(std::string("LEASEHOLD_MONGOD is ") + named + ": it must be a program");
+  }
+  if (const char* path = std::getenv("PATH")) {
+    std::string rest = path;
+    while (!rest.empty()) {
+      const auto colon = rest.find(':');
+      candidates.push_back(rest.substr(0, colon) + "/mongod");
+      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    }
+  }
+  candidates.push_back(cache_folder() + "/mongod");
+  for (const auto& candidate : candidates) {
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw NoMongod("no mongod: run scripts/setup, put mongod on the PATH, or set LEASEHOLD_MONGOD");
+}
+
+std::vector<int> free_ports(int count) {
+  std::vector<int> sockets, ports;
+  for (int i = 0; i < count; ++i) {
+    const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto address = loopback(0);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (s < 0 || bind(s, generic, size) != 0 || getsockname(s, generic, &size) != 0) {
+      throw std::runtime_error("no free port to be had");
+    }
+    sockets.push_back(s);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int s : sockets) close(s);
+  return ports;
+}
+
+std::string address_of(int port) { return "127.0.0.1:" + std::to_string(port); }
+
+void until_true(const std::string& what, const std::function<bool()>& attempt, milliseconds limit) {
+  const auto end = SteadyClock::now() + limit;
+  std::string complaint;
+  while (SteadyClock::now() < end) {
+    try {
+      if (attempt()) return;
+    } catch (const NoMongod&) {
+      throw;
+    } catch (const std::exception& error) {
+      complaint = error.what();
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  throw std::runtime_error(what + " failed: " + complaint);
+}
+
+Mongod::Mongod(MongodOptions options, Janitor& janitor)
+    : options_(std::move(options)), janitor_(&janitor) {
+  fs::create_directories(options_.data);
+  if (options_.own_clock) clock_.emplace(options_.data + ".clock");
+  start();
+}
+
+void Mongod::start() {
+  auto words = command_line(options_);
+  if (clock_) {
+    const std::vector<std::string> clock{"env", MemberClock::preload(), clock_->file_variable()};
+    words.insert(words.begin(), clock.begin(), clock.end());
+  }
+  process_ = ChildProcess(words, ChildProcess::Io::nothing);
+  janitor_->watch(process_.pid());
+  alive_ = true;
+  stopped_ = false;
+}
+
+/// A new client knows nothing of times when the member did not answer.
+void Mongod::connect() {
+  client_ = std::make_unique<MongoClient>(
+      "mongodb://" + address_of(options_.port) +
+      "/?directConnection=true&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+      "&socketTimeoutMS=5000&appName=harness");
+}
+
+void Mongod::wait_until_ready() {
+  until_true("starting " + options_.program, [&] {
+    if (!process_.running()) {
+      throw NoMongod(options_.program +
+                     " ended at once: it could not start, or its port was taken");
+    }
+    if (!listens(options_.port)) return false;
+    if (!client_) connect();
+    return integer(client_->run("admin", {{"ping", 1}})["ok"]) == 1;
+  });
+}
+
+void Mongod::shut_down() {
+  process_.send_signal(SIGTERM);
+  process_.wait_ms(20'000);
+  kill();
+}
+
+void Mongod::kill() {
+  process_.kill();
+  client_.reset();
+  alive_ = false;
+}
+
+void Mongod::restart() {
+  if (alive_) return;
+  start();
+  wait_until_ready();
+}
+
+void Mongod::stop() {
+  if (!answers()) return;
+  process_.send_signal(SIGSTOP);
+  until_true("stopping a member", [&] { return state_of(process_.pid()) == 'T'; });
+  stopped_ = true;
+}
+
+void Mongod::resume() {
+  if (!alive_ || !stopped_) return;
+  process_.send_signal(SIGCONT);
+  stopped_ = false;
+  connect();
+}
+
+}  // namespace leasehold::sim::live

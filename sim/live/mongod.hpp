@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/live/child_process.hpp"
+#include "sim/live/member_clock.hpp"
+#include "sim/live/mongo_client.hpp"
+
+namespace leasehold::sim::live {
+
+/// No mongod to be had, or none that starts; the message says how to get one.
+struct NoMongod : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/setup put into its cache.
+/// Throws NoMongod.
+[[nodiscard]] std::string find_mongod();
+
+/// Where scripts/setup and prepared data have their cache.
+[[nodiscard]] std::string cache_folder();
+
+/// Ports that were free a moment ago, all different.
+[[nodiscard]] std::vector<int> free_ports(int count);
+
+[[nodiscard]] std::string address_of(int port);
+
+/// Repeats until it says true; throws std::runtime_error with what it last complained of once the
+/// limit is over.
+void until_true(const std::string& what, const std::function<bool()>& attempt,
+                std::chrono::milliseconds limit = std::chrono::minutes(1));
+
+struct MongodOptions {
+  std::string program;
+  std::string data;  ///< its folder, made if it is not there; log and clock stand beside it
+  int port = 0;
+  bool standalone = false;  ///< no member of a set
+  bool own_clock = false;   ///< runs with the clock shim
+};
+
+/// One mongod of ours, which can be killed, started again, stopped and resumed. Ends with its
+/// owner. Not thread-safe.
+class Mongod {
+ public:
+  /// Starts it; it does not listen yet. REQUIRES: `data` lies in the janitor's folder.
+  Mongod(MongodOptions options, Janitor& janitor);
+
+  /// Waits until it answers. Throws NoMongod if it ended.
+  void wait_until_ready();
+
+  void shut_down();  ///< SIGTERM, and waits until it has stopped cleanly
+  void kill();       ///< SIGKILL; it is dead when this returns
+  void restart();    ///< on the same data; waits until it answers
+  void stop();       ///< SIGSTOP; it is stopped when this returns
+  void resume();
+  /// Whether commands have an answer to hope for.
+  [[nodiscard]] bool answers() const { return alive_ && !stopped_; }
+
+  /// A client of this member alone, past any proxy.
+  MongoClient& client() { return *client_; }
+  /// REQUIRES: own_clock.
+  MemberClock& clock() { return *clock_; }
+  [[nodiscard]] int port() const { return options_.port; }
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
+  [[nodiscard]] std::string log_file() const { return options_.data + ".log"; }
+
+ private:
+  void start();
+  void connect();
+
+  MongodOptions options_;
+  Janitor* janitor_;
+  std::optional<MemberClock> clock_;
+  ChildProcess process_;
+  std::unique_ptr<MongoClient> client_;
+  bool alive_ = false, stopped_ = false;
+};
+
+}  // namespace leasehold::sim::live

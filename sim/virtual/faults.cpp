@@ -1,0 +1,288 @@
+#include "sim/virtual/faults.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::sim::virt {
+namespace {
+
+using model::Event;
+using model::Kind;
+using K = FaultPlan::Kind;
+
+constexpr std::int64_t kComesBack_ms = 50;  ///< a crashed process starts anew
+constexpr int kErrorCodes[] = {91, 11600, 11602, 189, 262};
+
+std::string name_of(int member) { return "member-" + std::to_string(member); }
+
+/// Whether this process, or the crashed one that it stands for, is the plan's.
+bool stands_for(const Process& p, std::int64_t place) {
+  const auto name = "p" + std::to_string(place);
+  return p.name().starts_with(name) &&
+         p.name().find_first_not_of('\'', name.size()) == std::string::npos;
+}
+
+}  // namespace
+
+/// Whom a fault befalls: the one that the plan names; else mostly one that holds a lock if there is
+/// any, else any that runs; every fourth time one that waits for a reply.
+Process* Faults::victim(const FaultPlan& fault) {
+  std::vector<Process*> holders, asking, all;
+  for (const auto& p : world_.processes) {
+    if (p->crashed() || p->paused() || p->is_grave()) continue;
+    if (fault.process >= 0 && !stands_for(*p, fault.process)) continue;
+    all.push_back(p.get());
+    if (p->holds()) holders.push_back(p.get());
+    if (p->awaits_a_reply() && !p->holds()) asking.push_back(p.get());
+  }
+  const auto& preferred = fault.pick % 4 == 3 ? asking : holders;
+  const auto& from = preferred.empty() ? all : preferred;
+  return from.empty() ? nullptr : from[static_cast<std::size_t>(fault.pick) % from.size()];
+}
+
+int Faults::member_of(const FaultPlan& fault) const {
+  if (fault.member >= 0) return static_cast<int>(fault.member % ReplicaSet::kMembers);
+  const int primary = world_.servers.primary();
+  if (fault.pick % 2 == 0 && primary >= 0) return primary;
+  return static_cast<int>(fault.pick / 2 % ReplicaSet::kMembers);
+}
+
+void Faults::note(const FaultPlan& fault, const std::string& hit, const char* outcome,
+                  std::int64_t amount) {
+  Event e;
+  e.at_ns = world_.queue.now();
+  e.kind = Kind::fault;
+  e.detail = to_string(fault.kind);
+  e.name = hit;
+  e.outcome = outcome;
+  e.matched = amount;
+  world_.emit(e);
+}
+
+/// Runs `undo` after this time, or when all is healed.
+void Faults::undo_later(std::int64_t after_ms, std::function<void()> undo) {
+  const auto number = healers_.size();
+  healers_.push_back(std::move(undo));
+  world_.queue.after(after_ms * kMs, [this, number] { undo_now(number); });
+}
+
+void Faults::undo_now(std::size_t number) {
+  const auto undo = std::exchange(healers_[number], nullptr);
+  if (undo) undo();
+}
+
+void Faults::for_a_while(const FaultPlan& fault, const std::string& hit,
+                         const std::function<void()>& begin, std::function<void()> end) {
+  note(fault, hit, "begins", fault.amount);
+  begin();
+  undo_later(fault.for_ms, [this, fault, hit, end = std::move(end)] {
+    end();
+    note(fault, hit, "ends", 0);
+  });
+}
+
+void Faults::inject(const FaultPlan& fault) {
+  if (healed_) return;
+  switch (fault.kind) {
+    case K::crash: return crash_one(fault);
+    case K::pause: return pause(fault);
+    case K::wall_clock: return move_wall_clock(fault);
+    case K::step_up:
+    case K::step_down: return elect(fault);
+    case K::kill_member:
+    case K::stop_member: return take_member(fault);
+    case K::split_members:
+    case K::two_primaries: return split(fault);
+    case K::clock_jump:
+    case K::clock_drift: return move_clock(fault);
+    case K::ttl_off:
+    case K::slow_majority:
+    case K::errors: return disturb_set(fault);
+    default: return disturb_link(fault);
+  }
+}
+
+void Faults::crash(Process& p) {
+  p.crash();
+  Event e;
+  e.at_ns = world_.queue.now();
+  e.kind = Kind::crash;
+  e.process = p.name();
+  world_.emit(e);
+  bite(K::crash);
+}
+
+void Faults::crash_one(const FaultPlan& fault) {
+  Process* p = victim(fault);
+  if (p == nullptr) return;
+  crash(*p);
+  if (p->plan().scripted) return;
+  world_.queue.after(kComesBack_ms * kMs, [this, name = p->name() + "'", plan = p->plan()] {
+    if (!healed_) world_.start_anew(name, plan);
+  });
+}
+
+void Faults::bury() {
+  for (const auto& p : world_.processes) {
+    if (p->is_grave() && p->holds()) return crash(*p);
+  }
+}
+
+void Faults::pause(const FaultPlan& fault) {
+  Process* p = victim(fault);
+  if (p == nullptr) return;
+  const auto tell = [this, p](Kind kind) {
+    Event e;
+    e.at_ns = world_.queue.now();
+    e.kind = kind;
+    e.process = p->name();
+    world_.emit(e);
+  };
+  p->pause();
+  tell(Kind::pause);
+  bite(K::pause);
+  undo_later(fault.for_ms, [p, tell] {
+    if (p->crashed()) return;
+    tell(Kind::resume);
+    p->resume();
+  });
+}
+
+void Faults::move_wall_clock(const FaultPlan& fault) {
+  Process* p = victim(fault);
+  if (p == nullptr) return;
+  for_a_while(
+      fault, p->name(), [this, p, &fault] { p->wall_offset_ms = fault.amount, bite(fault.kind); },
+      [p] { p->wall_offset_ms = 0; });
+}
+
+void Faults::elect(const FaultPlan& fault) {
+  const int primary = world_.servers.primary();
+  if (fault.kind == K::step_down) {
+    note(fault, primary < 0 ? "" : name_of(primary), "", 0);
+    if (primary >= 0) bite(fault.kind);
+    return world_.servers.step_down_primary();
+  }
+  const int next =
+      fault.member >= 0
+          ? member_of(fault)
+          : (std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) % ReplicaSet::kMembers;
+  note(fault, name_of(next), "", 0);
+  world_.servers.step_up(next);
+  if (world_.servers.primary() != primary) bite(fault.kind);
+}
+
+/// One at a time, so that a majority stays.
+void Faults::take_member(const FaultPlan& fault) {
+  if (dead_member_) return;
+  const int member = member_of(fault);
+  const bool kills = fault.kind == K::kill_member;
+  for_a_while(
+      fault, name_of(member),
+      [this, &fault, member, kills] {
+        kills ? world_.servers.kill(member) : world_.servers.stop(member);
+        dead_member_ = true;
+        bite(fault.kind);
+      },
+      [this, member, kills] {
+        kills ? world_.servers.restart(member) : world_.servers.go_on(member);
+        dead_member_ = false;
+      });
+}
+
+void Faults::split(const FaultPlan& fault) {
+  const bool elects = fault.kind == K::two_primaries;
+  const int member = elects ? world_.servers.primary() : member_of(fault);
+  if (member < 0) return;
+  const auto set_links = [this, member](bool up) {
+    for (int other = 0; other < ReplicaSet::kMembers; ++other) {
+      if (other != member) world_.servers.set_link(member, other, up);
+    }
+  };
+  for_a_while(
+      fault, name_of(member),
+      [this, &fault, member, elects, set_links] {
+        set_links(false);
+        if (elects) {
+          world_.servers.step_up((member + 1 + static_cast<int>(fault.pick % 2)) %
+                                 ReplicaSet::kMembers);
+        }
+        if (!elects || world_.servers.primary() != member) bite(fault.kind);
+      },
+      [set_links] { set_links(true); });
+}
+
+void Faults::move_clock(const FaultPlan& fault) {
+  const int member = member_of(fault);
+  const auto limit =
+      fault.member >= 0 ? std::abs(fault.amount) : world_.plan.clock_margin_ms / 2;  // in ms
+  auto& offset = clock_offsets_[static_cast<std::size_t>(member)];
+  if (fault.kind == K::clock_jump) {
+    const auto to = std::clamp(fault.amount, -limit, limit);
+    if (to != offset) bite(fault.kind);
+    note(fault, name_of(member), "", to);
+    offset = to;
+    return world_.servers.set_clock(member, to, 0);
+  }
+  const auto fastest =
+      fault.member >= 0 ? limit : limit * 1'000'000 / std::max<std::int64_t>(fault.for_ms, 1);
+  const auto rate = std::clamp(fault.amount, -fastest, fastest);
+  offset = 0;
+  for_a_while(
+      fault, name_of(member),
+      [this, member, rate, &fault] {
+        world_.servers.set_clock(member, 0, rate);
+        bite(fault.kind);
+      },
+      [this, member] { world_.servers.set_clock(member, 0, 0); });
+}
+
+void Faults::disturb_set(const FaultPlan& fault) {
+  const auto for_all = [](const auto& act) {
+    for (int m = 0; m < ReplicaSet::kMembers; ++m) act(m);
+  };
+  auto& servers = world_.servers;
+  if (fault.kind == K::errors) {
+    note(fault, "", "", fault.amount);
+    return servers.fail_next(static_cast<int>(fault.amount),
+                             kErrorCodes[static_cast<std::size_t>(fault.pick / 2) % 5],
+                             fault.pick % 2 != 0);
+  }
+  const bool ttl = fault.kind == K::ttl_off;
+  const auto set = [&servers, for_all, ttl, slower = fault.amount * kMs](bool on) {
+    for_all([&](int m) {
+      if (ttl) return servers.set_ttl(m, !on);
+      servers.set_replication_delay(m, on ? slower : 0);
+    });
+  };
+  for_a_while(
+      fault, "", [this, &fault, set] { set(true), bite(fault.kind); }, [set] { set(false); });
+}
+
+void Faults::disturb_link(const FaultPlan& fault) {
+  Process* p = victim(fault);
+  if (p == nullptr) return;
+  const auto primary = static_cast<std::size_t>(std::max(world_.servers.primary(), 0));
+  for_a_while(
+      fault, p->name(),
+      [p, primary, &fault] {
+        LinkFaults& link = p->link;
+        switch (fault.kind) {
+          case K::cut_link: link.cut[primary] = true; break;
+          case K::refuse_link: link.refused[primary] = true; break;
+          case K::slow_link: link.slower_ms = fault.amount; break;
+          case K::lost_replies: link.replies_lost = true; break;
+          case K::late_requests: link.late_ms = fault.amount; break;
+          default: link.inside_ms = fault.amount; break;
+        }
+      },
+      [p] { p->link = {}; });
+}
+
+void Faults::heal() {
+  healed_ = true;
+  for (std::size_t i = 0; i < healers_.size(); ++i) undo_now(i);
+  world_.servers.fail_next(0, 0, false);
+}
+
+}  // namespace leasehold::sim::virt
