@@ -184,6 +184,7 @@ Plan plan_from_scn(const std::string& text) {
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
+    if (line == "----") break;  // what is expected follows
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {

@@ -5,20 +5,23 @@
 #include "properties/verify.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
+#include "scenarios/lab/run_page.hpp"
 
 namespace leasehold::lab {
 
 int check(const std::vector<std::string>& words) {
-  std::string file, json_file, junit_file;
+  std::string file, json_file, junit_file, page_file;
   po::options_description options("Judges a recorded history (JSON Lines) again. Options");
   options.add_options()("history", po::value(&file)->required(),
                         "the history, or the folder of a kept run")(
       "json", po::value(&json_file)->value_name("FILE"), "write the findings as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the findings as JUnit XML");
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the findings as JUnit XML")(
+      "report", po::value(&page_file)->value_name("FILE"), "write the run as a page");
   parse("check HISTORY [OPTIONS]", options, words,
         po::positional_options_description().add("history", 1));
   require_writable("json", json_file);
   require_writable("junit", junit_file);
+  require_writable("report", page_file);
   std::ifstream in(file);
   if (in && in.peek() == std::char_traits<char>::eof()) in.setstate(std::ios::failbit);
   if (!in) in = std::ifstream(file + "/history.jsonl");
@@ -42,6 +45,7 @@ int check(const std::vector<std::string>& words) {
   json["verdict"] = to_string(verdict);
   write_json(json_file, json);
   write_junit(junit_file, "check", 0, findings);
+  write_report(page_file, history);
   return exit_code(verdict);
 }
 

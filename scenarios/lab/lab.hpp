@@ -40,6 +40,9 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 /// Throws UsageError that names the file, and the line if it is one.
 [[nodiscard]] sim::Plan read_plan(const std::string& file);
 
+/// Where the failure stories are: LEASEHOLD_SCENARIOS, or where they were when this was built.
+[[nodiscard]] std::string scenario_folder();
+
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
@@ -49,6 +52,7 @@ int explore_core(const model::ExploreOptions& how, const std::string& json_file,
                  const std::string& junit_file);
 int simulate(const std::vector<std::string>& words);
 int merge(const std::vector<std::string>& words);
+int scenario(const std::vector<std::string>& words);
 int matrix(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
 int worker(const std::vector<std::string>& words);

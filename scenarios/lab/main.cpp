@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -21,6 +22,7 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
     {"simulate", simulate, "drawn plans, or one from a file, in the virtual world"},
+    {"scenario", scenario, "failure stories: listed, shown, run in either world"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"merge", merge, "joins the reports of simulate's shards"},
     {"check", check, "judge a recorded history again"},
@@ -67,6 +69,11 @@ po::variables_map parse(const std::string& usage, po::options_description option
     throw UsageError(error.what());
   }
   return values;
+}
+
+std::string scenario_folder() {
+  const char* named = std::getenv("LEASEHOLD_SCENARIOS");
+  return named != nullptr ? named : LEASEHOLD_SCENARIOS;
 }
 
 sim::Plan read_plan(const std::string& file) {

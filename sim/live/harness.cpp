@@ -90,6 +90,9 @@ class Harness {
     std::vector<std::string> names;
     for (int i = 0; i < plan_.locks; ++i) names.push_back(lock_name(i));
     FencedResource(run_.uri, run_.database).create(names);
+    // A story tells who is primary at its beginning.
+    if (is_scripted(plan_) && run_.servers != nullptr) run_.servers->step_up(0);
+    began_ = now();
     actors_.resize(plan_.processes.size());
     for (std::size_t i = 0; i < actors_.size(); ++i) start(i);
     for (int i = 0; i < kGraves && !is_scripted(plan_); ++i) start_grave(i);
@@ -361,7 +364,7 @@ class Harness {
   const LiveRun& run_;
   std::shared_ptr<const runtime::Clock> clock_;
   OplogReader oplog_;
-  const std::int64_t began_;
+  std::int64_t began_;
   std::unique_ptr<Faults> faults_;
   std::vector<Actor> actors_;
   std::vector<Actor> graves_;

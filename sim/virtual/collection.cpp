@@ -129,8 +129,9 @@ Object updated(const Value& update, const Object& document, const Start& start, 
 
 void read_write_concern(Executed& out, const Fields& command) {
   const Fields concern(command.need_as<Object>("writeConcern"), {"w", "wtimeout"});
-  if (concern.need("w") != Value(std::string("majority"))) throw Unsupported("w");
-  out.is_write = true;
+  const bool majority = concern.need("w") == Value(std::string("majority"));
+  if (!majority && concern.need("w") != Value(std::int32_t{1})) throw Unsupported("w");
+  out.for_majority = majority;
   out.wtimeout_ms = concern.need("wtimeout").integer();
 }
 

@@ -45,7 +45,7 @@ struct TtlIndex {
 struct Executed {
   Object reply;  ///< without the times, and without what the write concern adds
   std::vector<Change> changes;
-  bool is_write = false;         ///< it has a write concern: its reply waits for a majority
+  bool for_majority = false;     ///< its reply waits for a majority
   std::int64_t wtimeout_ms = 0;  ///< 0: for ever
   std::optional<TtlIndex> ttl;   ///< the command makes this index
 };

@@ -32,14 +32,20 @@ Object spoilt(Object command, Spoil spoil) {
     command.set(list, statements);
   };
   const std::string& name = command.fields[0].first;
+  const Value* concern = command.find("writeConcern");
+  if (spoil == Spoil::writes_for_one && concern != nullptr) {
+    Object one = *concern->as<Object>();
+    one.set("w", std::int32_t{1});
+    command.set("writeConcern", one);
+  }
   if (spoil == Spoil::deletes_without_owner && name == "delete") without_owner("deletes");
   if (spoil == Spoil::extends_without_owner && name == "update") without_owner("updates");
   return command;
 }
 
-/// The canaries are the production lock, spoilt on the way.
+/// The canaries and variants are the production lock, spoilt on the way.
 std::string lock_of(const std::string& name) {
-  return name.starts_with("canary") ? "leasehold" : name;
+  return protocols::recipe_named(name) == nullptr ? "leasehold" : name;
 }
 
 /// What the oplog's entry of this command is told by, where the document itself does not say.

@@ -27,7 +27,13 @@ struct LinkFaults {
 using Bitten = std::map<std::string, std::int64_t>;
 
 /// How a protocol is spoilt on purpose between core and server, so that a run can fail.
-enum class Spoil { none, deletes_without_owner, extends_without_owner, reads_the_real_clock };
+enum class Spoil {
+  none,
+  deletes_without_owner,
+  extends_without_owner,
+  writes_for_one,  ///< w: 1, not a majority
+  reads_the_real_clock
+};
 
 /// A simulated process: the production core, a workload, a clock that may drift, and the driver's
 /// part, which finds the primary and carries commands and replies as bytes.

@@ -109,7 +109,7 @@ void ReplicaSet::command(int member, Request request, Reply reply) {
     }
     return answer(m, write_concern_error(executed.reply, failing_code_, "injected"), reply);
   }
-  const bool waits = executed.is_write && executed.reply.find("ok")->truth();
+  const bool waits = executed.for_majority && executed.reply.find("ok")->truth();
   if (!waits) return answer(m, std::move(executed.reply), reply);
   wait_for_majority(member, std::move(executed.reply), executed.wtimeout_ms, std::move(reply));
 }

@@ -73,7 +73,7 @@ Executed Transactions::commit(const Object& command) {
   out.changes.push_back(std::move(found->second.change));
   open_.erase(found);
   const Value* concern = command.find("writeConcern");
-  out.is_write = true;
+  out.for_majority = true;
   out.wtimeout_ms = concern->as<Object>()->find("wtimeout")->integer();
   return out;
 }

@@ -19,6 +19,7 @@ Spoil spoil_of(const std::string& lock) {
   if (lock == "leasehold" || protocols::recipe_named(lock) != nullptr) return Spoil::none;
   if (lock == "canary") return Spoil::deletes_without_owner;
   if (lock == "canary-extend") return Spoil::extends_without_owner;
+  if (lock == "leasehold-w1") return Spoil::writes_for_one;
   if (lock == "canary-clock") return Spoil::reads_the_real_clock;
   throw std::runtime_error("lock is '" + lock + "': no such lock");
 }
@@ -164,7 +165,7 @@ const std::vector<std::string>& locks() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all{"leasehold"};
     for (const auto* recipe : protocols::recipes()) all.emplace_back(recipe->name);
-    all.insert(all.end(), {"canary", "canary-extend", "canary-clock"});
+    all.insert(all.end(), {"leasehold-w1", "canary", "canary-extend", "canary-clock"});
     return all;
   }();
   return names;

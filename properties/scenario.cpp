@@ -1,0 +1,146 @@
+#include "properties/scenario.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "properties/matrix.hpp"
+#include "properties/promises.hpp"
+#include "properties/simulate.hpp"
+#include "properties/transcript.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRule = "----\n";
+constexpr const char* kLocksWord = "# locks: ";
+constexpr std::size_t kLockColumn = 18;
+
+/// A variant promises what the lock promises that it spoils, which is the production lock.
+std::string promises_of(const std::string& lock) {
+  return promise_of(lock, "G1").empty() ? "leasehold" : lock;
+}
+
+/// The comment lines before the first line of the plan, without their "# ".
+std::string comment_of(const std::string& head) {
+  std::string about;
+  std::istringstream lines(head);
+  for (std::string line; std::getline(lines, line) && line.starts_with("#");) {
+    if (!line.starts_with(kLocksWord)) about += (line.size() > 2 ? line.substr(2) : "") + "\n";
+  }
+  return about;
+}
+
+std::vector<std::string> locks_of(const std::string& head) {
+  const auto at = head.find(kLocksWord);
+  if (at == std::string::npos) return matrix_locks();
+  std::istringstream words(head.substr(at + std::string(kLocksWord).size(),
+                                       head.find('\n', at) - at - std::string(kLocksWord).size()));
+  std::vector<std::string> locks;
+  for (std::string word; words >> word;) locks.push_back(word);
+  return locks;
+}
+
+std::string padded(const std::string& word) {
+  return word + std::string(std::max(kLockColumn, word.size() + 1) - word.size(), ' ');
+}
+
+Simulated run_with(const Scenario& scenario, const std::string& lock) {
+  auto plan = scenario.plan;
+  plan.lock = lock;
+  return simulate(plan);
+}
+
+}  // namespace
+
+Scenario read_scenario(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error("scenario '" + file.string() + "': it cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  Scenario s;
+  s.file = file;
+  s.name = file.stem();
+  s.group = file.parent_path().filename();
+  const auto rule = text.find(std::string("\n") + kRule);
+  s.head = rule == std::string::npos ? text : text.substr(0, rule + 1);
+  s.expected = rule == std::string::npos ? "" : text.substr(rule + 1 + std::string(kRule).size());
+  s.about = comment_of(s.head);
+  s.locks = locks_of(s.head);
+  try {
+    s.plan = sim::plan_from_scn(s.head);
+  } catch (const std::exception& error) {
+    throw std::runtime_error("scenario '" + file.string() + "': " + error.what());
+  }
+  return s;
+}
+
+std::vector<Scenario> read_scenarios(const fs::path& folder) {
+  std::vector<Scenario> all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".scn") continue;
+    auto scenario = read_scenario(entry.path());
+    if (sim::is_scripted(scenario.plan)) all.push_back(std::move(scenario));
+  }
+  std::sort(all.begin(), all.end(), [](const Scenario& a, const Scenario& b) {
+    return std::tie(a.group, a.name) < std::tie(b.group, b.name);
+  });
+  return all;
+}
+
+sim::Plan without_fault(sim::Plan plan) {
+  plan.faults.clear();
+  std::erase_if(plan.steps, [](const sim::StepPlan& s) { return s.is_the_fault; });
+  for (auto& p : plan.processes) p.drift_ppm = 0;
+  return plan;
+}
+
+std::string broken_promises(const std::string& lock, const Judged& judged) {
+  std::string broken;
+  for (const auto& f : judged.findings) {
+    if (f.verdict != model::Verdict::violated) continue;
+    const bool promised = !promise_of(promises_of(lock), f.guarantee).empty();
+    if (promised) broken += (broken.empty() ? "" : " ") + f.guarantee;
+  }
+  return broken;
+}
+
+std::string verdict_line(const std::string& lock, const Judged& judged) {
+  const auto broken = broken_promises(lock, judged);
+  if (!broken.empty()) return "violated " + broken;
+  const auto& form = judged.findings.front();
+  return form.verdict == model::Verdict::holds ? "holds" : "unknown: " + form.why;
+}
+
+std::string told(const Scenario& scenario) {
+  std::string out;
+  for (const auto& lock : scenario.locks) {
+    out += padded(lock) + verdict_line(lock, run_with(scenario, lock).judged) + '\n';
+  }
+  std::vector<std::string> heroes{scenario.plan.lock};
+  if (heroes.front() != "leasehold") heroes.emplace_back("leasehold");
+  for (const auto& lock : heroes) {
+    const auto one = run_with(scenario, lock);
+    out += "\nwith " + lock + "\n";
+    for (const auto& line : transcript(one.run.history)) out += line + '\n';
+    for (const auto& f : one.judged.findings) {
+      const bool promised = !promise_of(promises_of(lock), f.guarantee).empty();
+      if (f.verdict == model::Verdict::violated && promised) {
+        out += f.guarantee + " violated: " + f.why + '\n';
+      }
+    }
+  }
+  return out;
+}
+
+bool expects_violation(const Scenario& scenario, const std::string& lock) {
+  std::istringstream lines(scenario.expected);
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
+    if (line.starts_with(padded(lock))) return line.find("violated") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace leasehold::properties

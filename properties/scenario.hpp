@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "properties/judged.hpp"
+#include "sim/plan.hpp"
+
+/// Failure stories: a `.scn` file with a comment that says what fails and why, a scripted plan, and
+/// below a line "----" what is to come out in the virtual world, byte for byte.
+namespace leasehold::properties {
+
+struct Scenario {
+  std::filesystem::path file;
+  std::string name;                ///< of the file, which states the failure
+  std::string group;               ///< its folder
+  std::string about;               ///< the comment before the plan
+  std::vector<std::string> locks;  ///< that the story concerns: "# locks: ..."; none: all five
+  sim::Plan plan;                  ///< its `lock` is the one that the story is about
+  std::string head;                ///< the file up to "----"
+  std::string expected;            ///< the rest
+};
+
+/// Throws std::runtime_error that names the file and what is wrong.
+[[nodiscard]] Scenario read_scenario(const std::filesystem::path& file);
+/// All below a folder whose every step a person wrote, by group and name.
+[[nodiscard]] std::vector<Scenario> read_scenarios(const std::filesystem::path& folder);
+
+/// The plan as it would be had nothing gone wrong: no faults, and no steps that are the fault.
+[[nodiscard]] sim::Plan without_fault(sim::Plan plan);
+
+/// What a lock promises and did not keep, as "G1 G2"; empty: it kept all.
+[[nodiscard]] std::string broken_promises(const std::string& lock, const Judged& judged);
+
+/// "holds", or "violated G1 G2", or "unknown: why".
+[[nodiscard]] std::string verdict_line(const std::string& lock, const Judged& judged);
+
+/// Runs the story with one lock, in whichever world.
+using RunScenario = std::function<model::History(const sim::Plan&)>;
+
+/// The part below "----": the verdict of each lock, and the story of the plan's lock and of
+/// `leasehold`, all run in the virtual world.
+[[nodiscard]] std::string told(const Scenario& scenario);
+
+/// The locks that this file's expectation calls violated.
+[[nodiscard]] bool expects_violation(const Scenario& scenario, const std::string& lock);
+
+}  // namespace leasehold::properties

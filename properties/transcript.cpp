@@ -1,0 +1,117 @@
+#include "properties/transcript.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace leasehold::properties {
+namespace {
+
+using model::Event;
+using model::Kind;
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kReadable = 1'000;  ///< tokens above are told by their rank
+
+class Teller {
+ public:
+  explicit Teller(const model::History& history) : history_(history) {
+    for (const Event& e : history) {
+      if (e.token > kReadable) ranks_.emplace(e.token, 0);
+      if (e.kind == Kind::start && began_ns_ == 0) began_ns_ = e.at_ns;
+      // Documents that a release or a clean-up took away; the truth names no owner.
+      if (e.kind == Kind::reply && e.detail == "delete" && e.matched > 0) deleted_.insert(e.order);
+    }
+    int rank = 0;
+    for (auto& [token, number] : ranks_) number = ++rank;
+  }
+
+  std::vector<std::string> tell() {
+    for (const Event& e : history_) {
+      const auto words = of(e);
+      if (!words.empty()) lines_.push_back(stamp(e) + words);
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  std::string stamp(const Event& e) const {
+    const auto ms = std::to_string((e.at_ns - began_ns_) / kNsPerMs);
+    return std::string(ms.size() < 7 ? 7 - ms.size() : 0, ' ') + ms + "  ";
+  }
+
+  std::string token(std::int64_t value) const {
+    const auto rank = ranks_.find(value);
+    return rank == ranks_.end() ? std::to_string(value) : "T" + std::to_string(rank->second);
+  }
+
+  std::string of(const Event& e) {
+    const auto who = told_name(e.process);
+    switch (e.kind) {
+      case Kind::ask:
+        names_[{e.process, e.session}] = e.name;
+        return who + " asks for " + e.name + patience(e);
+      case Kind::granted: return who + " holds " + name(e) + ", token " + token(e.token);
+      case Kind::lost: return who + " is told that " + name(e) + " is lost: " + e.outcome;
+      case Kind::release: return who + " releases " + name(e);
+      case Kind::released: return who + "'s release of " + name(e) + ": " + e.outcome;
+      case Kind::ended: return who + " does not get " + name(e) + ": " + e.outcome;
+      case Kind::write:
+        return who + "'s write with token " + token(e.token) + " is " + e.outcome;
+      case Kind::crash: return who + " is killed";
+      case Kind::pause: return who + " is stopped";
+      case Kind::resume: return who + " goes on";
+      case Kind::fault: return fault(e);
+      case Kind::heal: return "all faults are over";
+      case Kind::gone: return deleted_.contains(e.order) ? "" : e.name + "'s document disappears";
+      default: return "";
+    }
+  }
+
+  std::string name(const Event& e) const {
+    const auto found = names_.find({e.process, e.session});
+    return found == names_.end() ? e.name : found->second;
+  }
+
+  static std::string patience(const Event& e) {
+    if (e.until_ns < 0) return "";
+    if (e.until_ns == 0) return ", once";
+    const auto ms = (e.until_ns - e.at_ns + kNsPerMs / 2) / kNsPerMs;
+    return ", for at most " + std::to_string(ms) + " ms";
+  }
+
+  static std::string fault(const Event& e) {
+    const bool is_process = !e.name.empty() && !e.name.starts_with("member-");
+    std::string words = e.detail;
+    if (!e.name.empty()) words += " of " + (is_process ? told_name(e.name) : e.name);
+    if (e.matched != 0) words += " (" + std::to_string(e.matched) + ")";
+    return e.outcome.empty() ? words : words + " " + e.outcome;
+  }
+
+  const model::History& history_;
+  std::int64_t began_ns_ = 0;
+  std::map<std::int64_t, int> ranks_;
+  std::set<std::int64_t> deleted_;
+  std::map<std::pair<std::string, std::int64_t>, std::string> names_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::string told_name(const std::string& process) {
+  if (process.size() < 2 || process[0] != 'p' || process[1] < '0' || process[1] > '9') {
+    return process;
+  }
+  const auto digits = process.find_first_not_of("0123456789", 1);
+  const auto number = std::stoi(process.substr(1, digits - 1));
+  if (number >= 26) return process;
+  std::string life = digits == std::string::npos ? "" : process.substr(digits);
+  if (life == ".1") life.clear();
+  return static_cast<char>('A' + number) + life;
+}
+
+std::vector<std::string> transcript(const model::History& history) {
+  return Teller(history).tell();
+}
+
+}  // namespace leasehold::properties

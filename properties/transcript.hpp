@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/history.hpp"
+
+namespace leasehold::properties {
+
+/// A history as a person would tell it, a line an event: who asked, got, lost and released which
+/// lock, wrote to the resource, was killed or stopped; which faults came and went; which documents
+/// nobody's release took away. Times in ms from the first process's start; processes are A, B, C;
+/// tokens beyond what a person can read are T1, T2, ... in their order.
+[[nodiscard]] std::vector<std::string> transcript(const model::History& history);
+
+/// The name that a transcript gives to a process: "p1.2" is B.
+[[nodiscard]] std::string told_name(const std::string& process);
+
+}  // namespace leasehold::properties

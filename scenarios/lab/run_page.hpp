@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "model/history.hpp"
+
+namespace leasehold::lab {
+
+/// A run as one self-contained page: a lane for each process with what it waited for and believed,
+/// tokens, faults as bands, the members' clocks, the documents' changes, the verdict and the story.
+/// It zooms and pans; `#violation` shows the first violation. Tokens are text, so none is rounded.
+[[nodiscard]] std::string run_page(const model::History& history);
+
+/// Writes it unless the file's name is empty.
+void write_report(const std::string& file, const model::History& history);
+
+}  // namespace leasehold::lab

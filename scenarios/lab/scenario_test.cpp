@@ -1,0 +1,70 @@
+#include "properties/scenario.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "properties/simulate.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+const std::vector<Scenario>& stories() {
+  static const auto all = read_scenarios(LEASEHOLD_SCENARIOS);
+  return all;
+}
+
+TEST(Scenarios, AreAtLeastFortyInTheGroupsOfTheFailures) {
+  EXPECT_GE(stories().size(), 40u);
+  std::map<std::string, int> groups;
+  for (const auto& s : stories()) ++groups[s.group];
+  EXPECT_EQ(groups.size(), 6u);
+}
+
+TEST(Scenarios, EachSaysWhatWhyAndWhoReportedIt) {
+  for (const auto& s : stories()) {
+    EXPECT_NE(s.about.find("Why: "), std::string::npos) << s.name;
+    EXPECT_NE(s.about.find("Reported: "), std::string::npos) << s.name;
+    EXPECT_FALSE(s.locks.empty()) << s.name;
+  }
+}
+
+TEST(Scenarios, EachTellsTheStoryOfItsFile) {
+  for (const auto& s : stories()) {
+    EXPECT_EQ(told(s), s.expected)
+        << s.name << ": leasehold-lab scenario run " << s.name << " --rewrite makes it anew";
+  }
+}
+
+/// Nothing but the fault is to blame: each lock keeps its promises without it.
+TEST(Scenarios, EachPassesWhenItsFaultIsTakenOut) {
+  int blamed = 0;
+  for (const auto& s : stories()) {
+    for (const auto& lock : s.locks) {
+      auto plan = without_fault(s.plan);
+      plan.lock = lock;
+      EXPECT_EQ(broken_promises(lock, simulate(plan).judged), "") << s.name << " with " << lock;
+      blamed += expects_violation(s, lock) ? 1 : 0;
+    }
+  }
+  EXPECT_GE(blamed, 20) << "stories in which a lock breaks a promise";
+}
+
+TEST(Scenarios, LeaseholdBreaksAPromiseOnlyWhereAnAssumptionIsBroken) {
+  int beyond = 0;
+  for (const auto& s : stories()) {
+    const bool breaks_an_assumption = s.about.find("breaks an assumption") != std::string::npos;
+    EXPECT_EQ(expects_violation(s, "leasehold"), breaks_an_assumption) << s.name;
+    beyond += breaks_an_assumption ? 1 : 0;
+  }
+  EXPECT_GE(beyond, 2);
+}
+
+TEST(Scenarios, AreReadBackAsTheyWereWritten) {
+  for (const auto& s : stories()) {
+    EXPECT_EQ(sim::plan_from_scn(sim::to_scn(s.plan)), s.plan) << s.name;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::properties
