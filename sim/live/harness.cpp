@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "protocols/recipe.hpp"
 #include "runtime/clock.hpp"
 #include "sim/live/faults.hpp"
 #include "sim/live/named_writes.hpp"
@@ -38,18 +39,24 @@ struct Actor {
   bool done = false;               ///< its output ended
 };
 
+/// Where this lock's documents are.
+std::string collection_of(const std::string& lock) {
+  const auto* recipe = protocols::recipe_named(lock);
+  return recipe == nullptr ? kLockCollection : std::string(recipe->collection);
+}
+
 class Harness {
  public:
   Harness(const Plan& plan, const LiveRun& run)
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(run.uri, run.database, kLockCollection, kResourceCollection,
+        oplog_(run.uri, run.database, collection_of(plan.lock), kResourceCollection,
                [this] { return now(); }),
         began_(now()) {
     if (run.servers == nullptr) return;
     faults_ = std::make_unique<Faults>(
-        Faults::World{plan, *run.servers, run.database + "." + kLockCollection,
+        Faults::World{plan, *run.servers, run.database + "." + collection_of(plan.lock),
                       [this] { return now(); }, [this](Event e) { keep(std::move(e)); },
                       [this](FaultPlan::Kind kind) { ++progress_.faults[to_string(kind)]; }});
   }
@@ -69,7 +76,7 @@ class Harness {
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
-    if (plan_.lock == "distributed-lock") name_writes(history_);
+    if (protocols::recipe_named(plan_.lock) != nullptr) name_writes(history_);
     return std::move(history_);
   }
 

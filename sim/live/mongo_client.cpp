@@ -48,8 +48,18 @@ Json MongoClient::run(const std::string& database, const Json& command) {
 }
 
 Json MongoClient::run_once(const std::string& database, const Json& command) {
+  Json parsed;
+  run_and_read(database, command, [&parsed](const bson_t& reply) {
+    char* out = bson_as_relaxed_extended_json(&reply, nullptr);
+    parsed = Json::parse(out);
+    bson_free(out);
+  });
+  return parsed;
+}
+
+std::optional<std::string> MongoClient::execute(const std::string& database, const Json& command,
+                                                bson_t& reply) {
   bson_error_t error;
-  bson_t reply;
   const std::string text = command.dump();
   bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
                                      static_cast<ssize_t>(text.size()), &error);
@@ -57,12 +67,7 @@ Json MongoClient::run_once(const std::string& database, const Json& command) {
   mongoc_client_command_with_opts(client_.get(), database.c_str(), bytes, nullptr, nullptr, &reply,
                                   &error);
   bson_destroy(bytes);
-  char* out = bson_as_relaxed_extended_json(&reply, nullptr);
-  const Json parsed = Json::parse(out);
-  bson_free(out);
-  bson_destroy(&reply);
-  if (!parsed.contains("ok")) throw NoReply(error.message);
-  return parsed;
+  return bson_has_field(&reply, "ok") ? std::nullopt : std::optional<std::string>(error.message);
 }
 
 Json MongoClient::must(const std::string& database, const Json& command) {

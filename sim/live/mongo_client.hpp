@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -32,10 +33,23 @@ class MongoClient {
   /// The same, and throws unless the reply says ok.
   Json must(const std::string& database, const Json& command);
 
+  /// The same, tried once: `read` is given the reply's bytes.
+  template <typename Read>
+  void run_and_read(const std::string& database, const Json& command, Read read) {
+    bson_t reply;
+    const auto error = execute(database, command, reply);
+    if (!error) read(reply);
+    bson_destroy(&reply);
+    if (error) throw NoReply(*error);
+  }
+
   [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
 
  private:
   Json run_once(const std::string& database, const Json& command);
+  /// Why there is no reply, if there is none.
+  std::optional<std::string> execute(const std::string& database, const Json& command,
+                                     bson_t& reply);
 
   struct Destroy {
     void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }

@@ -12,24 +12,22 @@ using model::Event;
 using model::Kind;
 
 struct Sent {
-  std::string lock_id;
+  std::string lock_id, owner, name;
   std::int64_t order = 0;  ///< of its write, if it was acknowledged
   bool unanswered = true;
 };
 
-/// The writing commands of each owner, as they were sent.
-std::map<std::string, std::vector<Sent>> sent_by_owner(const model::History& history) {
-  std::map<std::string, std::vector<Sent>> sent;
-  std::map<std::pair<std::string, std::int64_t>, std::pair<std::string, std::size_t>> commands;
+/// The writing commands, as they were sent.
+std::vector<Sent> sent_commands(const model::History& history) {
+  std::vector<Sent> sent;
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> commands;
   for (const Event& e : history) {
     const std::pair command{e.process, e.command};
     if (e.kind == Kind::send && (e.detail == "acquire" || e.detail == "extend")) {
-      auto& of_owner = sent[e.owner];
-      commands[command] = {e.owner, of_owner.size()};
-      of_owner.push_back({e.lock_id});
+      commands[command] = sent.size();
+      sent.push_back({e.lock_id, e.owner, e.name});
     } else if (e.kind == Kind::reply && commands.contains(command)) {
-      const auto& [owner, index] = commands.at(command);
-      Sent& one = sent.at(owner).at(index);
+      Sent& one = sent.at(commands.at(command));
       one.unanswered = e.outcome == "unknown";
       if (e.outcome == "done" && e.matched > 0) one.order = e.order;
     }
@@ -40,7 +38,7 @@ std::map<std::string, std::vector<Sent>> sent_by_owner(const model::History& his
 }  // namespace
 
 void name_writes(model::History& history) {
-  auto sent = sent_by_owner(history);
+  auto sent = sent_commands(history);
   std::vector<Event*> puts;
   for (Event& e : history) {
     if (e.kind == Kind::put) puts.push_back(&e);
@@ -48,16 +46,17 @@ void name_writes(model::History& history) {
   std::sort(puts.begin(), puts.end(),
             [](const Event* a, const Event* b) { return a->order < b->order; });
   for (Event* put : puts) {
-    const auto owner = sent.find(put->lock_id);
-    if (owner == sent.end()) continue;
-    auto& of_owner = owner->second;
-    auto found = std::find_if(of_owner.begin(), of_owner.end(),
-                              [&](const Sent& s) { return s.order == put->order; });
-    if (found == of_owner.end()) {
-      found = std::find_if(of_owner.begin(), of_owner.end(),
-                           [](const Sent& s) { return s.unanswered; });
+    const auto may_be = [put](const Sent& s) {
+      return put->lock_id.empty() ? s.name == put->name : s.owner == put->lock_id;
+    };
+    auto found = std::find_if(sent.begin(), sent.end(), [&](const Sent& s) {
+      return may_be(s) && s.order == put->order;
+    });
+    if (found == sent.end()) {
+      found = std::find_if(sent.begin(), sent.end(),
+                           [&](const Sent& s) { return may_be(s) && s.unanswered; });
     }
-    if (found == of_owner.end()) continue;
+    if (found == sent.end()) continue;
     found->unanswered = false;
     put->lock_id = found->lock_id;
   }

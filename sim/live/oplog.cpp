@@ -123,13 +123,20 @@ void OplogReader::read_entry(const Json& entry, const Json& timestamp) {
   if (text(entry, "ns") == resource_namespace_) read_resource(entry, order);
 }
 
+/// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity whose
+/// LockId is null is free ("document-level").
 void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   model::Event event;
-  event.name = name_of(entry);
   event.order = order;
-  const Json* document = apply(locks_, entry, event.name);
-  event.kind = document == nullptr ? model::Kind::gone : model::Kind::put;
-  if (document != nullptr) event.lock_id = text(*document, "lockId");
+  const auto id = (entry.contains("o2") ? entry["o2"] : entry["o"])["_id"].dump();
+  const Json before = locks_.contains(id) ? locks_[id] : Json();
+  const Json* document = apply(locks_, entry, id);
+  const Json& known = document == nullptr ? before : *document;
+  event.name = known.contains("resourceId") ? text(known, "resourceId") : name_of(entry);
+  const bool held = document != nullptr &&
+                    !(document->contains("LockId") && (*document)["LockId"].is_null());
+  event.kind = held ? model::Kind::put : model::Kind::gone;
+  if (held) event.lock_id = text(*document, document->contains("LockId") ? "LockId" : "lockId");
   emit(std::move(event));
 }
 

@@ -16,8 +16,8 @@
 #include "mongo/mongo_transport.hpp"
 #include "protocols/documented.hpp"
 #include "runtime/os_entropy.hpp"
-#include "sim/live/canary.hpp"
 #include "sim/live/resource.hpp"
+#include "sim/live/spoilt.hpp"
 #include "sim/live/worker_clock.hpp"
 #include "sim/plan_json.hpp"
 #include "sim/recorder.hpp"
@@ -37,6 +37,7 @@ constexpr milliseconds kWatchdogPeriod{50};
 constexpr milliseconds kStallFrom{150};
 constexpr milliseconds kHealedPatience{60'000};
 constexpr int kHealedAcquires = 2;
+constexpr int kScriptedWorkers = 1;  ///< so that a step's command finds a connection that stands
 constexpr std::int64_t kForEver_ms = 24 * 3'600'000;
 constexpr const char* kWallWord = "wall ";
 
@@ -121,16 +122,18 @@ class Worker {
          .server_selection_timeout = milliseconds(2'000),
          .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
     auto transport = std::move(made).value();
-    if (order_.lock == "canary") {
-      transport = canary_transport(transport, order_.uri, order_.database, kLockCollection);
+    if (is_spoilt(order_.lock)) {
+      transport = spoilt_transport(transport, order_.lock,
+                                   order_.uri + "&socketTimeoutMS=2000&appName=" + order_.name,
+                                   order_.database, kLockCollection);
     }
     return std::make_shared<runtime::Driver>(
         runtime::DriverParts{.transport = std::move(transport),
                              .clock = clock_,
                              .entropy = runtime::os_entropy(),
                              .provider = protocols::provider_named(
-                                 order_.lock == "canary" ? "leasehold" : order_.lock, order_.name),
-                             .workers = 3,
+                                 is_spoilt(order_.lock) ? "leasehold" : order_.lock, order_.name),
+                             .workers = order_.plan.scripted ? kScriptedWorkers : 3,
                              .on_warning = [](const std::string&) {},
                              .observer = recorder_});
   }
