@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "properties/simulate.hpp"
@@ -36,8 +38,16 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<std::string,
 [[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
                                       const std::string& guarantee, std::uint64_t seed);
 
-/// One lock under one fault: so many runs, and what they say of each guarantee.
+/// One lock under one fault: so many runs, and what they say of each guarantee. `run` is a world.
+using RunPlan = std::function<Judged(const sim::Plan&)>;
 [[nodiscard]] std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
-                                                  std::uint64_t seeds);
+                                                  std::uint64_t seeds, const RunPlan& run);
+
+/// A cell in which the live world may show a violation that the virtual one does not have, and the
+/// mechanism that makes the difference. Written down before a run.
+struct LiveDifference {
+  std::string_view lock, guarantee, mechanism;
+};
+[[nodiscard]] const std::vector<LiveDifference>& live_differences();
 
 }  // namespace leasehold::properties

@@ -42,11 +42,10 @@ std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
     // Each costs its lock about a lease; a lock is to be at work most of the time.
     case K::crash:
     case K::pause: return between<std::int64_t>(5'000, 8'000) / locks;
-    // Those that stop all majority writes for a second or two are rarer.
     case K::step_down:
     case K::kill_member:
     case K::stop_member:
-    case K::split_members: return 12'000;
+    case K::split_members:
     case K::two_primaries: return 15'000;
     case K::step_up: return between<std::int64_t>(4'000, 7'000);
     case K::clock_jump: return 4'000;
@@ -57,7 +56,16 @@ std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
   }
 }
 
+/// Those that stop all majority writes for a second or two.
+bool stops_writes(FaultPlan::Kind kind) {
+  using K = FaultPlan::Kind;
+  return kind == K::step_down || kind == K::kill_member || kind == K::stop_member ||
+         kind == K::split_members || kind == K::two_primaries;
+}
+
 void draw_faults(Plan& plan, FaultPlan::Kind kind) {
+  // Half of them in each case, so that locks are at work most of the time.
+  if (stops_writes(kind) && between(1, 2) == 1) return;
   const auto count = std::max<std::int64_t>(plan.faulty_ms / interval_ms(kind, plan.locks), 1);
   const auto ranges = ranges_of(kind, plan.clock_margin_ms);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -56,8 +56,7 @@ class Teller {
       case Kind::release: return who + " releases " + name(e);
       case Kind::released: return who + "'s release of " + name(e) + ": " + e.outcome;
       case Kind::ended: return who + " does not get " + name(e) + ": " + e.outcome;
-      case Kind::write:
-        return who + "'s write with token " + token(e.token) + " is " + e.outcome;
+      case Kind::write: return who + "'s write with token " + token(e.token) + " is " + e.outcome;
       case Kind::crash: return who + " is killed";
       case Kind::pause: return who + " is stopped";
       case Kind::resume: return who + " goes on";

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "properties/plans.hpp"
+#include "properties/simulate.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -17,8 +18,11 @@ using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kCaseSeconds = 20;
-constexpr int kQuietEvery = 5;  ///< of so many cases one has healthy servers
+constexpr int kQuietEvery = 4;  ///< of so many cases one has healthy servers
 constexpr double kHealingSeconds = 2.8;
+constexpr int kVirtualTries = 20;
+constexpr int kLiveTries = 3;
+constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 
 /// What a minute has to show before "holds" means something.
 model::Floors floors_for(const VerifyOptions& options) {
@@ -70,8 +74,8 @@ class Run {
       : options_(options), on_progress_(on_progress), stop_(stop) {
     report_.options = options;
     if (options.uri.empty()) {
-      servers_ =
-          std::make_unique<sim::live::ReplicaSet>(sim::live::ReplicaSetOptions{.faulty = true});
+      servers_ = std::make_unique<sim::live::ReplicaSet>(
+          sim::live::ReplicaSetOptions{.election_timeout_ms = 1'000, .faulty = true});
     }
   }
 
@@ -85,6 +89,7 @@ class Run {
     }
     report_.interrupted = stop_();
     finish();
+    if (failed_ && !stop_()) reduce();
     return std::move(report_);
   }
 
@@ -113,7 +118,7 @@ class Run {
     return draw_plan(options_.seed + static_cast<std::uint64_t>(number), limits);
   }
 
-  void run_case(int number, const sim::Plan& plan) {
+  model::History run_plan(int number, const sim::Plan& plan, sim::live::Progress& last) {
     sim::live::LiveRun run;
     run.uri = servers_ ? servers_->uri() : options_.uri;
     run.servers = servers_.get();
@@ -123,13 +128,19 @@ class Run {
     run.janitor = &janitor_;
     run.folder = janitor_.folder() + "/case-" + std::to_string(number);
     fs::create_directories(run.folder);
-    sim::live::Progress last;
     run.on_progress = [&](const sim::live::Progress& progress) {
       last = progress;
       if (on_progress_) on_progress_(report_, progress);
     };
     run.stop = stop_;
-    const auto history = sim::live::run_live(plan, run);
+    auto history = sim::live::run_live(plan, run);
+    fs::remove_all(run.folder);
+    return history;
+  }
+
+  void run_case(int number, const sim::Plan& plan) {
+    sim::live::Progress last;
+    auto history = run_plan(number, plan, last);
     const auto [findings, arrows] = judge(history);
     sim::add(report_.arrows, arrows);
     ++report_.cases;
@@ -141,7 +152,47 @@ class Run {
     const bool failed = model::overall(findings) != Verdict::holds && !stop_();
     report_.failed += failed ? 1 : 0;
     if (failed || options_.keep_all) keep(number, plan, history, findings, failed);
-    fs::remove_all(run.folder);
+    if (!failed_) report_.shown = std::move(history);
+    if (failed && !failed_) failed_ = Failed{plan, first_violated(findings)};
+  }
+
+  static std::string first_violated(const std::vector<Finding>& findings) {
+    const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
+      return f.verdict == Verdict::violated;
+    });
+    return found == findings.end() ? "" : found->guarantee;
+  }
+
+  /// The first plan that failed, made small where runs are cheap and exact, and tried live again.
+  void reduce() {
+    const auto& guarantee = failed_->guarantee;
+    if (guarantee.empty()) return;
+    const auto fails = [&](const sim::Plan& plan) {
+      const auto findings = simulate(plan).judged.findings;
+      return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
+        return f.guarantee == guarantee && f.verdict == Verdict::violated;
+      });
+    };
+    sim::Plan plan = failed_->plan;
+    int tried = 0;
+    while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
+    if (tried == kVirtualTries) {
+      report_.reduced = "in the virtual world the failing plan breaks no " + guarantee + " in " +
+                        std::to_string(tried) + " seeds";
+      return;
+    }
+    plan = minimise(plan, fails);
+    const auto file = fs::path(report_.kept.front()) / "smallest.scn";
+    std::ofstream(file) << to_scn(plan);
+    int hits = 0;
+    for (int i = 0; i < kLiveTries && !stop_(); ++i) {
+      sim::live::Progress last;
+      const auto findings = judge(run_plan(kReduced + i, plan, last)).findings;
+      hits += first_violated(findings).empty() ? 0 : 1;
+    }
+    report_.reduced = "made small in the virtual world, " + std::to_string(entries(plan)) +
+                      " entries: " + file.string() + "; tried live, it failed in " +
+                      std::to_string(hits) + " of " + std::to_string(kLiveTries) + " runs";
   }
 
   void keep(int number, const sim::Plan& plan, const model::History& history,
@@ -210,6 +261,11 @@ class Run {
   const VerifyOptions& options_;
   const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
   const std::function<bool()>& stop_;
+  struct Failed {
+    sim::Plan plan;
+    std::string guarantee;
+  };
+  std::optional<Failed> failed_;
   const SteadyClock::time_point began_ = SteadyClock::now();
   std::unique_ptr<sim::live::ReplicaSet> servers_;
   sim::live::Janitor janitor_;

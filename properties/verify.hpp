@@ -45,6 +45,8 @@ struct VerifyReport {
   sim::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
   std::vector<std::string> kept;         ///< folders of the cases that failed
   std::string repeat;                    ///< the command that repeats the first of them
+  std::string reduced;                   ///< what came of making it small in the virtual world
+  model::History shown;                  ///< the first case that failed, else the last
   [[nodiscard]] model::Verdict verdict() const;
 };
 

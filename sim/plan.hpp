@@ -64,7 +64,7 @@ struct Plan {
 /// Whether a person wrote every step, so that nothing runs beside them.
 [[nodiscard]] bool is_scripted(const Plan& plan);
 
-/// As a `.scn` file: one line for each thing, `#` begins a comment, and a line "----" ends the plan.
+/// As a `.scn` file: one line for each thing, `#` begins a comment, a line "----" ends the plan.
 /// Reads back to the same plan.
 [[nodiscard]] std::string to_scn(const Plan& plan);
 

@@ -23,6 +23,7 @@ constexpr Subcommand kSubcommands[] = {
     {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
     {"simulate", simulate, "drawn plans, or one from a file, in the virtual world"},
     {"scenario", scenario, "failure stories: listed, shown, run in either world"},
+    {"cluster", cluster, "a real replica set to play with"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"merge", merge, "joins the reports of simulate's shards"},
     {"check", check, "judge a recorded history again"},

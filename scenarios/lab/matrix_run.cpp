@@ -5,6 +5,9 @@
 #include <mutex>
 #include <thread>
 
+#include "properties/simulate.hpp"
+#include "scenarios/lab/live_world.hpp"
+
 namespace leasehold::lab {
 
 properties::Matrix run_matrix(std::uint64_t seeds,
@@ -22,7 +25,9 @@ properties::Matrix run_matrix(std::uint64_t seeds,
   std::size_t finished = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      auto row = properties::run_row(jobs[i].lock, jobs[i].fault, seeds);
+      auto row = properties::run_row(jobs[i].lock, jobs[i].fault, seeds, [](const sim::Plan& plan) {
+        return properties::simulate(plan).judged;
+      });
       const std::scoped_lock lock(mutex);
       matrix[jobs[i].lock][jobs[i].fault] = std::move(row);
       done(++finished, jobs.size());
@@ -35,6 +40,54 @@ properties::Matrix run_matrix(std::uint64_t seeds,
     }
   }
   return matrix;
+}
+
+properties::Matrix run_live_matrix(const std::function<void(std::size_t, std::size_t)>& done) {
+  const auto locks = properties::matrix_locks();
+  const auto faults = properties::matrix_faults();
+  LiveWorld world;
+  properties::Matrix matrix;
+  std::size_t finished = 0;
+  for (const auto& fault : faults) {
+    for (const auto& lock : locks) {
+      matrix[lock][fault] = properties::run_row(lock, fault, 1, [&world](const sim::Plan& plan) {
+        return properties::judge(world.run(plan));
+      });
+      done(++finished, locks.size() * faults.size());
+    }
+  }
+  return matrix;
+}
+
+namespace {
+
+bool is_listed(const std::string& lock, const std::string& guarantee) {
+  const auto& listed = properties::live_differences();
+  return std::any_of(listed.begin(), listed.end(), [&](const properties::LiveDifference& d) {
+    return d.lock == lock && d.guarantee == guarantee;
+  });
+}
+
+}  // namespace
+
+Comparison compare(const properties::Matrix& live, const properties::Matrix& virt) {
+  using State = properties::Cell::State;
+  Comparison c;
+  for (const auto& [lock, rows] : live) {
+    for (const auto& [fault, row] : rows) {
+      for (const auto& [guarantee, cell] : row) {
+        const auto& other = virt.at(lock).at(fault).at(guarantee);
+        const bool both = cell.state == State::violated && other.state == State::violated;
+        c.seen_in_both += both ? 1 : 0;
+        c.only_virtual += !both && other.state == State::violated ? 1 : 0;
+        c.agree_to_hold += cell.state == State::holds && other.state == State::holds ? 1 : 0;
+        if (cell.state != State::violated || both) continue;
+        const auto text = lock + ", " + fault + ", " + guarantee + ": " + cell.why;
+        (is_listed(lock, guarantee) ? c.listed : c.only_live).push_back(text);
+      }
+    }
+  }
+  return c;
 }
 
 }  // namespace leasehold::lab

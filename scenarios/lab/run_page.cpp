@@ -61,7 +61,8 @@ class Gatherer {
       if (!lanes.contains(name)) continue;
       for (const auto& away : p.away) {
         const auto to = std::min(away.to, history_.back().at_ns);
-        lanes[name]["bars"].push_back({{"kind", "stopped"}, {"from", ms(away.from)}, {"to", ms(to)}});
+        lanes[name]["bars"].push_back(
+            {{"kind", "stopped"}, {"from", ms(away.from)}, {"to", ms(to)}});
       }
       if (p.crash != model::kNone) {
         lanes[name]["marks"].push_back({{"kind", "killed"}, {"at", ms_of(p.crash)}});
@@ -74,6 +75,7 @@ class Gatherer {
                                            {"token", std::to_string(e.token)},
                                            {"outcome", e.outcome}});
     }
+    std::sort(order.begin(), order.end());
     Json list = Json::array();
     for (const auto& name : order) list.push_back(lanes[name]);
     return list;
@@ -84,10 +86,8 @@ class Gatherer {
     const Event& ask = history_[s.ask];
     Index until = s.granted != model::kNone ? s.granted : s.ended;
     if (until == model::kNone) until = history_.size() - 1;
-    lane["bars"].push_back({{"kind", "waits"},
-                            {"from", ms(ask.at_ns)},
-                            {"to", ms_of(until)},
-                            {"lock", ask.name}});
+    lane["bars"].push_back(
+        {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});
     if (s.granted == model::kNone) return;
     const Event& granted = history_[s.granted];
     const auto end = s.belief ? s.belief->to : granted.until_ns;

@@ -12,8 +12,9 @@ header{display:flex;gap:1rem;align-items:center;flex-wrap:wrap;padding:.6rem 1re
 h1{font-size:16px;margin:0}button{font:inherit;padding:.15rem .6rem}
 canvas{display:block;width:100%;cursor:grab}
 main{display:grid;grid-template-columns:1fr 1fr;gap:0 2rem;padding:.5rem 1rem}
-table{border-collapse:collapse;width:100%}td{border-bottom:1px solid var(--line);padding:.15rem .4rem;
- vertical-align:top}.violated{background:#fbdcd9}.unknown{background:#fff3cd}
+table{border-collapse:collapse;width:100%}
+td{border-bottom:1px solid var(--line);padding:.15rem .4rem;vertical-align:top}
+.violated{background:#fbdcd9}.unknown{background:#fff3cd}
 #story{height:26rem;overflow:auto;white-space:pre;font:12px/1.5 ui-monospace,monospace;
  border:1px solid var(--line);padding:.4rem}#story .near{background:#fff3cd}
 .key span{display:inline-block;width:1.1em;height:.8em;margin:0 .25em 0 .8em;vertical-align:-.05em}
@@ -21,9 +22,11 @@ output{font-weight:600}h2{font-size:14px;margin:.4rem 0}
 </style></head><body>
 <header><h1 id="title"></h1><button id="jump">to the violation</button>
 <button id="all">whole run</button><output id="shown"></output>
-<div class="key"><span style="background:#cfe0f5"></span>waits<span style="background:#3f9b5f">
-</span>believes that it holds<span style="background:#c0392b"></span>two believe<span
- style="background:#b9bec4"></span>stopped<span style="background:#f7dfb4"></span>fault</div></header>
+<div class="key"><span style="background:#cfe0f5"></span>waits
+<span style="background:#3f9b5f"></span>believes that it holds
+<span style="background:#c0392b"></span>two believe
+<span style="background:#b9bec4"></span>stopped
+<span style="background:#f7dfb4"></span>fault</div></header>
 <canvas id="lanes"></canvas>
 <main><section><h2>Verdicts</h2><table id="verdicts"></table></section>
 <section><h2>The story</h2><div id="story"></div></section></main>
@@ -40,7 +43,8 @@ const held = bars.filter(b => b.kind === "believes").sort((a, b) => a.from - b.f
 held.forEach((a, i) => {
   for (let j = i + 1; j < held.length && held[j].from < a.to; ++j) {
     const b = held[j];
-    if (b.lock === a.lock) overlaps.push({from: b.from, to: Math.min(a.to, b.to), lanes: [a.lane, b.lane]});
+    if (b.lock !== a.lock) continue;
+    overlaps.push({from: b.from, to: Math.min(a.to, b.to), lanes: [a.lane, b.lane]});
   }
 });
 const firstBad = run.verdicts.find(v => v.verdict === "violated" && v.events.length) || null;
@@ -60,9 +64,19 @@ const x = t => left + (t - view.from) / (view.to - view.from) * (canvas.clientWi
 const near = (from, to) => to >= view.from && from <= view.to;
 
 function label(text, y) { pen.fillStyle = "#1d232b"; pen.fillText(text, 8, y); }
+// A pixel shows one thing: what would only paint it again is left out.
+let painted = new Map();
+function again(key, at) {
+  const pixel = Math.floor(at);
+  if (painted.get(key) === pixel) return true;
+  painted.set(key, pixel);
+  return false;
+}
 function box(from, to, y, h, color) {
   const a = Math.max(x(from), left), b = Math.min(Math.max(x(to), x(from) + 2), canvas.clientWidth);
-  if (b > a) { pen.fillStyle = color; pen.fillRect(a, y, b - a, h); }
+  if (b <= a || (b - a < 3 && again(y + color, a))) return [a, a];
+  pen.fillStyle = color;
+  pen.fillRect(a, y, b - a, h);
   return [a, b];
 }
 function inside(text, a, b, y, color) {
@@ -104,6 +118,7 @@ function drawLanes() {
     }
     for (const m of lane.marks) {
       if (!near(m.at, m.at)) continue;
+      if (m.kind === "write" && again(`${i} ${m.outcome}`, x(m.at))) continue;
       const bad = m.kind === "killed" || m.outcome === "refused";
       pen.fillStyle = m.kind === "killed" ? "#000" : bad ? "#c0392b" : "#14532d";
       if (m.kind === "killed") pen.fillText("✕ killed", x(m.at) - 4, y + 16);
@@ -112,7 +127,9 @@ function drawLanes() {
   });
   for (const o of overlaps) {
     if (!near(o.from, o.to)) continue;
-    for (const lane of o.lanes) box(o.from, o.to, lanesTop() + lane * laneHeight + 18, 4, "#c0392b");
+    for (const lane of o.lanes) {
+      box(o.from, o.to, lanesTop() + lane * laneHeight + 18, 4, "#c0392b");
+    }
   }
 }
 function drawClocks() {
@@ -144,21 +161,30 @@ function drawDocuments() {
   });
 }
 function draw() {
+  const began = performance.now();
+  painted = new Map();
   const ratio = devicePixelRatio || 1;
   canvas.style.height = height() + "px";
   canvas.width = canvas.clientWidth * ratio; canvas.height = height() * ratio;
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.font = "12px system-ui,sans-serif";
   drawTime(); drawFaults(); drawLanes(); drawClocks(); drawDocuments();
+  canvas.dataset.drawMs = (performance.now() - began).toFixed(1);
 }
 let asked = false;
-function redraw() { if (!asked) { asked = true; requestAnimationFrame(() => { asked = false; draw(); }); } }
+function redraw() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => { asked = false; draw(); });
+}
 
 function jump() {
   const shown = document.getElementById("shown");
   if (!firstBad) { shown.textContent = "no violation"; return; }
   const times = firstBad.events.map(e => e.at);
-  const from = Math.min(...times), to = Math.max(...times), pad = Math.max((to - from) * 0.6, 150);
+  const overlap = overlaps.find(o => o.to >= Math.min(...times));
+  const from = Math.min(...times), to = Math.max(...times, overlap ? overlap.to : 0);
+  const pad = Math.max((to - from) * 0.6, 150);
   view = {from: from - pad, to: to + pad};
   const tokens = bars.filter(b => b.token && near(b.from, b.to)).map(b => b.token);
   const faults = run.faults.filter(f => near(f.from, f.to)).map(f => f.what);
@@ -200,14 +226,18 @@ document.getElementById("all").onclick = () => {
   view = {from: 0, to: Math.max(run.end, 1)}; location.hash = ""; redraw(); };
 canvas.onwheel = e => {
   e.preventDefault();
-  const share = (e.offsetX - left) / (canvas.clientWidth - left), at = view.from + share * (view.to - view.from);
+  const share = (e.offsetX - left) / (canvas.clientWidth - left);
+  const at = view.from + share * (view.to - view.from);
   const factor = Math.exp(e.deltaY / 400);
   view = {from: at - (at - view.from) * factor, to: at + (view.to - at) * factor}; redraw();
 };
-canvas.onpointerdown = e => { canvas.setPointerCapture(e.pointerId); canvas.dataset.x = e.offsetX; };
+canvas.onpointerdown = e => {
+  canvas.setPointerCapture(e.pointerId); canvas.dataset.x = e.offsetX;
+};
 canvas.onpointermove = e => {
   if (!e.buttons) return;
-  const by = (canvas.dataset.x - e.offsetX) / (canvas.clientWidth - left) * (view.to - view.from);
+  const span = view.to - view.from;
+  const by = (canvas.dataset.x - e.offsetX) / (canvas.clientWidth - left) * span;
   view = {from: view.from + by, to: view.to + by}; canvas.dataset.x = e.offsetX; redraw();
 };
 addEventListener("resize", redraw);

@@ -6,13 +6,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 
 #include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/live_world.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
-#include "sim/live/harness.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::lab {
@@ -58,27 +57,13 @@ class World {
   }
 
   model::History run(const sim::Plan& plan) {
-    if (!live_) return sim::virt::run(plan).history;
-    if (!servers_) {
-      servers_ = std::make_unique<sim::live::ReplicaSet>(
-          sim::live::ReplicaSetOptions{.faulty = true});
-    }
-    sim::live::LiveRun run;
-    run.uri = servers_->uri();
-    run.servers = servers_.get();
-    run.worker_program = fs::read_symlink("/proc/self/exe");
-    run.database = "leasehold_scenario_" + std::to_string(++runs_);
-    run.janitor = &janitor_;
-    run.folder = janitor_.folder();
-    return sim::live::run_live(plan, run);
+    return live_ ? servers_.run(plan) : sim::virt::run(plan).history;
   }
   [[nodiscard]] bool live() const { return live_; }
 
  private:
   const bool live_;
-  std::unique_ptr<sim::live::ReplicaSet> servers_;
-  sim::live::Janitor janitor_;
-  int runs_ = 0;
+  LiveWorld servers_;
 };
 
 /// What is to come out for a lock, without a fault nothing bad.
@@ -89,8 +74,8 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
   return broken == properties::expects_violation(s, lock);
 }
 
-/// The locks that a run is about: the one asked for, else in the virtual world all, live the story's
-/// own and leasehold.
+/// The locks that a run is about: the one asked for, else in the virtual world all, live the
+/// story's own and leasehold.
 std::vector<std::string> locks_for(const Scenario& s, const Options& options, bool live) {
   if (!options.lock.empty()) return {options.lock};
   if (!live) return s.locks;
@@ -177,8 +162,8 @@ int scenario(const std::vector<std::string>& words) {
   o.folder = scenario_folder();
   po::options_description options("Failure stories: what goes wrong, with which lock. Options");
   options.add_options()("what", po::value(&what), "list, show or run")(
-      "names", po::value(&o.names), "of stories, or files")(
-      "all", po::bool_switch(&o.all), "every story")(
+      "names", po::value(&o.names), "of stories, or files")("all", po::bool_switch(&o.all),
+                                                            "every story")(
       "world", po::value(&o.world)->default_value(o.world), "virtual, or live: a real replica set")(
       "lock", po::value(&o.lock), "run it with this lock")(
       "without-fault", po::bool_switch(&o.without_fault), "as if nothing had gone wrong")(

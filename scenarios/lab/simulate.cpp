@@ -20,6 +20,7 @@
 
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
+#include "scenarios/lab/run_page.hpp"
 #include "scenarios/lab/simulate_report.hpp"
 
 namespace leasehold::lab {
@@ -161,7 +162,7 @@ int simulate(const std::vector<std::string>& words) {
   DrawnLimits limits;
   Seeds range;
   std::string seeds = "1..1000", shard, file, folder = "leasehold-runs", json_file, junit_file,
-              history;
+              history, page;
   bool hashed = false, until_failure = false;
   po::options_description options(
       "Runs drawn plans, or one from a file, in the virtual world: the production core, a "
@@ -178,6 +179,8 @@ int simulate(const std::vector<std::string>& words) {
       "runs", po::value(&folder)->default_value(folder)->value_name("FOLDER"),
       "where the first failing plan is kept, minimised")(
       "history", po::value(&history)->value_name("FILE"), "write the history of a single run")(
+      "report", po::value(&page)->value_name("FILE"),
+      "write the first run that failed, else the first, as a page")(
       "hash", po::bool_switch(&hashed), "print a hash of all histories")(
       "until-failure", po::bool_switch(&until_failure), "stop at the first run that fails")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
@@ -200,6 +203,7 @@ int simulate(const std::vector<std::string>& words) {
   require_writable("json", json_file);
   require_writable("junit", junit_file);
   require_writable("history", history);
+  require_writable("report", page);
   signal(SIGINT, [](int) { interrupted = true; });
 
   const double began = cpu_seconds();
@@ -227,6 +231,11 @@ int simulate(const std::vector<std::string>& words) {
   }
   auto verdict = interrupted && report.verdict() == model::Verdict::holds ? model::Verdict::unknown
                                                                           : report.verdict();
+  if (!page.empty()) {
+    const auto shown = report.failed.empty() ? range.from : *report.failed.begin();
+    const auto plan = file.empty() ? plan_of(shown, limits) : read_plan(file);
+    write_report(page, sim::virt::run(plan).history);
+  }
   const auto difference = repeat(file.empty() ? plan_of(range.from, limits) : read_plan(file));
   if (!difference.empty()) {
     verdict = model::Verdict::violated;

@@ -15,6 +15,7 @@
 
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
+#include "scenarios/lab/run_page.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -97,6 +98,7 @@ void print_summary(const VerifyReport& report) {
     fmt::print("{}kept: {}\n", story(model::judge(history, {}), history), folder);
   }
   if (!report.repeat.empty()) fmt::print("to repeat: {}\n", report.repeat);
+  if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
   fmt::print("verdict: {}\n", to_string(report.verdict()));
 }
 
@@ -120,7 +122,7 @@ std::set<std::string> fault_groups_in(const std::string& text) {
 int verify(const std::vector<std::string>& words) {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
-  std::string json_file, junit_file, plan_file, faults = "all";
+  std::string json_file, junit_file, plan_file, page, faults = "all";
   v.seed = std::random_device()();
   po::options_description options(
       "Draws plans, runs each on a real replica set with faults, judges what happened. Options");
@@ -144,6 +146,8 @@ int verify(const std::vector<std::string>& words) {
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
                                      "keep good runs too")(
+      "report", po::value(&page)->value_name("FILE"),
+      "write the first case that failed, else the last, as a page")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
   const auto given = parse("verify [OPTIONS]", options, words);
@@ -172,6 +176,7 @@ int verify(const std::vector<std::string>& words) {
   }
   require_writable("json", json_file);
   require_writable("junit", junit_file);
+  require_writable("report", page);
   v.worker_program = std::filesystem::read_symlink("/proc/self/exe");
   signal(SIGINT, [](int) { interrupted = true; });
   signal(SIGTERM, [](int) { interrupted = true; });
@@ -184,6 +189,7 @@ int verify(const std::vector<std::string>& words) {
       [] { return interrupted.load(); });
   line.end();
   print_summary(report);
+  write_report(page, report.shown);
   write_json(json_file, to_json(report));
   write_junit(junit_file, "verify", report.elapsed_s, report.findings);
   return exit_code(report.verdict());

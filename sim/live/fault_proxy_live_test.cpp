@@ -1,7 +1,6 @@
-#include "sim/live/fault_proxy.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/live/fault_proxy.hpp"
 #include "sim/live/live_test.hpp"
 
 namespace leasehold::sim::live {

@@ -36,6 +36,7 @@ struct Actor {
   std::set<std::int64_t> holding;  ///< sessions granted and not over
   std::int64_t resume_at = 0;      ///< while it is stopped
   std::int64_t wall_true_at = 0;   ///< while its wall clock is off
+  bool started = false;            ///< it said so
   bool done = false;               ///< its output ended
 };
 
@@ -208,6 +209,7 @@ class Harness {
 
   void hear(Actor& actor, Event e) {
     switch (e.kind) {
+      case Kind::start: actor.started = true; break;
       case Kind::granted:
         actor.holding.insert(e.session);
         ++progress_.acquisitions;
@@ -239,7 +241,7 @@ class Harness {
     std::vector<Actor*> holders, running;
     for (std::size_t i = 0; i < actors_.size(); ++i) {
       Actor& actor = actors_[i];
-      if (actor.done || actor.resume_at != 0) continue;
+      if (!actor.started || actor.done || actor.resume_at != 0) continue;
       if (fault.process >= 0 && static_cast<std::size_t>(fault.process) != i) continue;
       running.push_back(&actor);
       if (!actor.holding.empty()) holders.push_back(&actor);

@@ -30,6 +30,7 @@ class MemberClock {
   /// What a process needs in its environment, as NAME=VALUE, to have this clock. Throws
   /// std::runtime_error if the shim is not where the build put it.
   [[nodiscard]] static std::string preload();
+  [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::string file_variable() const { return "LEASEHOLD_CLOCK_FILE=" + file_; }
 
  private:

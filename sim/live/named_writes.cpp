@@ -49,9 +49,8 @@ void name_writes(model::History& history) {
     const auto may_be = [put](const Sent& s) {
       return put->lock_id.empty() ? s.name == put->name : s.owner == put->lock_id;
     };
-    auto found = std::find_if(sent.begin(), sent.end(), [&](const Sent& s) {
-      return may_be(s) && s.order == put->order;
-    });
+    auto found = std::find_if(sent.begin(), sent.end(),
+                              [&](const Sent& s) { return may_be(s) && s.order == put->order; });
     if (found == sent.end()) {
       found = std::find_if(sent.begin(), sent.end(),
                            [&](const Sent& s) { return may_be(s) && s.unanswered; });

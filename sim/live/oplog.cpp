@@ -133,8 +133,8 @@ void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   const Json* document = apply(locks_, entry, id);
   const Json& known = document == nullptr ? before : *document;
   event.name = known.contains("resourceId") ? text(known, "resourceId") : name_of(entry);
-  const bool held = document != nullptr &&
-                    !(document->contains("LockId") && (*document)["LockId"].is_null());
+  const bool held =
+      document != nullptr && !(document->contains("LockId") && (*document)["LockId"].is_null());
   event.kind = held ? model::Kind::put : model::Kind::gone;
   if (held) event.lock_id = text(*document, document->contains("LockId") ? "LockId" : "lockId");
   emit(std::move(event));

@@ -39,9 +39,8 @@ class SpoiltConnection final : public core::Connection {
     if (changed.is_null()) return real_->execute(command);
     core::Reply out;
     try {
-      client_.run_and_read(place_.database, changed, [&](const bson_t& reply) {
-        out = mongo::read_reply(command, reply);
-      });
+      client_.run_and_read(place_.database, changed,
+                           [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
     } catch (const NoReply& error) {
       out.message = error.what();
     }
@@ -76,8 +75,7 @@ std::shared_ptr<core::Transport> spoilt_transport(std::shared_ptr<core::Transpor
                                                   const std::string& lock, const std::string& uri,
                                                   const std::string& database,
                                                   const std::string& collection) {
-  return std::make_shared<SpoiltTransport>(std::move(real),
-                                           Place{lock, uri, database, collection});
+  return std::make_shared<SpoiltTransport>(std::move(real), Place{lock, uri, database, collection});
 }
 
 }  // namespace leasehold::sim::live

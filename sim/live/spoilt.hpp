@@ -7,8 +7,8 @@
 
 namespace leasehold::sim::live {
 
-/// Whether a lock of this name is the production lock with a planted error: "canary" deletes without
-/// naming the owner, "leasehold-w1" writes for one member instead of a majority.
+/// Whether a lock of this name is the production lock with a planted error: "canary" deletes
+/// without naming the owner, "leasehold-w1" writes for one member instead of a majority.
 [[nodiscard]] bool is_spoilt(const std::string& lock);
 
 /// A transport on which that lock's commands are spoilt on their way, on a connection of its own.
