@@ -20,6 +20,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr int kCaseSeconds = 20;
 constexpr int kQuietEvery = 4;  ///< of so many cases one has healthy servers
 constexpr double kHealingSeconds = 2.8;
+constexpr int kEveryKindFrom_s = 240;
 constexpr int kVirtualTries = 20;
 constexpr int kLiveTries = 3;
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
@@ -52,6 +53,14 @@ std::map<std::string, std::int64_t> interesting(const VerifyOptions& options) {
   }
   for (auto& [key, count] : floors) {
     count = count * options.seconds * options.floor_percent / 30'000;
+  }
+  // In a run that is long enough every kind has to be felt.
+  for (int k = 0; k < sim::kFaultKinds && options.seconds >= kEveryKindFrom_s; ++k) {
+    const auto kind = static_cast<sim::FaultPlan::Kind>(k);
+    const bool can = options.uri.empty() || sim::hits_process(kind);
+    if (can && options.faults.contains(sim::group_of(kind))) {
+      floors.emplace(sim::to_string(kind), 1);
+    }
   }
   return floors;
 }

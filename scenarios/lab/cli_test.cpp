@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "scenarios/lab/run_program.hpp"
@@ -156,6 +158,44 @@ TEST(LabCommand, CheckJudgesAHistoryThatIsNotWholeUnknown) {
   std::ifstream in(json);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(text.find("\"verdict\": \"unknown\""), std::string::npos) << text;
+}
+
+TEST(LabCommand, AFaultGroupThatDoesNotExistIsNamed) {
+  expect_usage_error({"verify", "--faults", "clock,fire"}, "'fire' is none of all, none, process");
+}
+
+TEST(LabCommand, StoriesAreListedShownAndRun) {
+  const auto listed = lab({"scenario", "list"});
+  EXPECT_EQ(listed.exit_code, 0);
+  EXPECT_NE(listed.out.find("time-and-the-holder\n"), std::string::npos) << listed.out;
+  const auto shown = lab({"scenario", "show", "extension-hangs"});
+  EXPECT_NE(shown.out.find("# Reported: "), std::string::npos) << shown.out;
+  const auto ran = lab({"scenario", "run", "extension-hangs"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("A is told that lock-0 is lost: deadline"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("G2 violated"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, AStoryThatComesOutOtherwiseIsAFailure) {
+  const std::string folder = testing::TempDir() + "leasehold-stories-" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const auto shown = lab({"scenario", "show", "extension-hangs"}).out;
+  std::ofstream(folder + "/changed.scn") << shown << "and they lived happily ever after\n";
+  const auto ran = lab({"scenario", "run", "changed", "--folder", folder});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("another story than its file tells"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {
+  expect_usage_error({"scenario", "run", "nope"}, "scenario is 'nope': it must be one that");
+  expect_usage_error({"scenario", "run"}, "name some, or say --all");
+  expect_usage_error({"scenario", "dance"}, "it must be list, show or run");
+  expect_usage_error({"scenario", "run", "--all", "--world", "moon"}, "--world is 'moon'");
+  expect_usage_error({"scenario", "run", "extension-hangs", "--lock", "x"}, "--lock is 'x'");
+  expect_usage_error({"cluster", "sing"}, "it must be up, status, step-up, skew or down");
+  expect_usage_error({"cluster", "status", "--state", "/nowhere"}, "no cluster is up");
+  expect_usage_error({"matrix", "--world", "moon"}, "--world is 'moon'");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <rapidcheck/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -237,6 +238,53 @@ TEST(LabVerify, KilledAtAnyTimeItLeavesNothingBehind) {
     EXPECT_TRUE(sim::live::eventually([&] { return leftovers() <= before; }))
         << "killed after " << after_ms << " ms";
   }
+}
+
+/// Each with the story's own lock and with leasehold: the verdicts are those of the virtual world.
+class LiveStory : public testing::TestWithParam<const char*> {};
+
+TEST_P(LiveStory, ComesOutAsInItsFile) {
+  const auto ran =
+      run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world", "live"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  std::printf("%s\n", ran.out.substr(0, ran.out.find('\n')).c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LiveStory,
+    testing::Values("acquire-applied-reply-lost", "late-acquire-wins-after-its-caller-gave-up",
+                    "extension-hangs", "holder-stopped-past-its-lease", "two-primaries",
+                    "one-member-is-not-a-majority", "successor-clock-ahead",
+                    "successor-clock-ahead-and-the-holder-dead", "primary-clock-jumps-forward",
+                    "late-release-frees-the-next-holder"),
+    [](const auto& tested) {
+      std::string name = tested.param;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+/// What somebody types who wants to play.
+TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
+  const RunFolder folder;
+  const auto state = folder.path + "/cluster.json";
+  const auto lab = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {LEASEHOLD_LAB_PROGRAM, "cluster"});
+    words.insert(words.end(), {"--state", state});
+    return run_program(words);
+  };
+  sim::live::ChildProcess up({LEASEHOLD_LAB_PROGRAM, "cluster", "up", "--state", state},
+                             sim::live::ChildProcess::Io::nothing);
+  ASSERT_TRUE(sim::live::eventually([&] { return fs::exists(state); }));
+  EXPECT_EQ(lab({"up"}).exit_code, 64) << "one at a time";
+  EXPECT_EQ(lab({"step-up", "1"}).exit_code, 0);
+  EXPECT_EQ(lab({"skew", "2", "400"}).exit_code, 0);
+  const auto status = lab({"status"});
+  EXPECT_NE(status.out.find("member 2"), std::string::npos) << status.out;
+  EXPECT_NE(status.out.find("clock +400 ms"), std::string::npos) << status.out;
+  EXPECT_EQ(lab({"step-up", "3"}).exit_code, 64);
+  EXPECT_EQ(lab({"down"}).exit_code, 0);
+  EXPECT_TRUE(up.wait_ms(10'000));
+  EXPECT_EQ(lab({"status"}).exit_code, 64);
 }
 
 }  // namespace
