@@ -56,7 +56,7 @@ class Gatherer {
                           {"bars", Json::array()},
                           {"marks", Json::array()}};
     }
-    for (const auto& [key, s] : digest_.sessions) add_session(lanes[key.first], s);
+    for (const auto& [key, s] : digest_.sessions) add_session(lanes[key.first], key.first, s);
     for (const auto& [name, p] : digest_.processes) {
       if (!lanes.contains(name)) continue;
       for (const auto& away : p.away) {
@@ -81,10 +81,11 @@ class Gatherer {
     return list;
   }
 
-  void add_session(Json& lane, const model::SessionDigest& s) const {
+  void add_session(Json& lane, const std::string& process, const model::SessionDigest& s) const {
     if (s.ask == model::kNone || lane.is_null()) return;
     const Event& ask = history_[s.ask];
     Index until = s.granted != model::kNone ? s.granted : s.ended;
+    if (until == model::kNone) until = digest_.processes.at(process).crash;
     if (until == model::kNone) until = history_.size() - 1;
     lane["bars"].push_back(
         {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});

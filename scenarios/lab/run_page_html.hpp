@@ -48,14 +48,17 @@ held.forEach((a, i) => {
   }
 });
 const firstBad = run.verdicts.find(v => v.verdict === "violated" && v.events.length) || null;
-const rows = [];  // faults in rows, so that none hides another
+const faultText = f =>
+  `${f.what}${f.whom ? " " + f.whom : ""}${f.amount ? " (" + f.amount + ")" : ""}`;
+const rows = [];  // faults in rows, so that none hides another or its words
 for (const f of run.faults) {
+  const words = faultText(f).length * 7 / (canvas.clientWidth - left) * (view.to - view.from);
   let row = rows.findIndex(end => end < f.from - 1);
   if (row < 0) row = rows.push(0) - 1;
-  rows[row] = Math.max(f.to, f.from + (view.to - view.from) / 60);
+  rows[row] = Math.max(f.to, f.from + words);
   f.row = row;
 }
-const faultRows = Math.min(rows.length, 12);
+const faultRows = Math.min(rows.length, 16);
 const lanesTop = () => top0 + faultRows * bandHeight + 6;
 const clocksTop = () => lanesTop() + run.lanes.length * laneHeight + 4;
 const docsTop = () => clocksTop() + run.clocks.length * 34;
@@ -95,13 +98,13 @@ function drawTime() {
 function drawFaults() {
   if (run.faults.length) label("faults", top0 + 13);
   for (const f of run.faults) {
-    if (!near(f.from, f.to) || f.row >= faultRows) continue;
-    const y = top0 + f.row * bandHeight;
+    if (!near(f.from, f.to)) continue;
     box(f.from, f.to, lanesTop(), run.lanes.length * laneHeight, "rgba(247,223,180,.35)");
+    if (f.row >= faultRows) continue;
+    const y = top0 + f.row * bandHeight;
     box(f.from, f.to, y, bandHeight - 3, "#f7dfb4");
     const from = Math.max(x(f.from), left);
-    const text = `${f.what}${f.whom ? " " + f.whom : ""}${f.amount ? " (" + f.amount + ")" : ""}`;
-    pen.fillStyle = "#7a4b00"; pen.fillText(text, from + 3, y + 12);
+    pen.fillStyle = "#7a4b00"; pen.fillText(faultText(f), from + 3, y + 12);
   }
 }
 const colors = {waits: "#cfe0f5", believes: "#3f9b5f", stopped: "rgba(120,128,136,.55)"};

@@ -16,13 +16,13 @@ struct Ran {
   std::string out;  ///< standard output and error
 };
 
-/// Runs a program to its end, at most a minute and a half, and keeps what it prints.
+/// Runs a program to its end, at most three minutes, and keeps what it prints.
 inline Ran run_program(const std::vector<std::string>& command) {
   std::vector<std::string> shell{"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh"};
   shell.insert(shell.end(), command.begin(), command.end());
   sim::live::ChildProcess child(shell, sim::live::ChildProcess::Io::pipes);
   Ran ran;
-  for (int turn = 0; turn < 9'000; ++turn) {
+  for (int turn = 0; turn < 18'000; ++turn) {
     pollfd wait{child.out(), POLLIN, 0};
     poll(&wait, 1, 10);
     char buffer[4096];
