@@ -198,7 +198,7 @@ TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--lock", "canary", "--seconds",
-                                "24", "--processes", "24", "--locks", "6", "--seed", "5", "--runs",
+                                "24", "--processes", "12", "--locks", "4", "--seed", "5", "--runs",
                                 folder.path, "--json", json_file});
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
