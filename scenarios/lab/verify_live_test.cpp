@@ -243,11 +243,16 @@ TEST(LabVerify, KilledAtAnyTimeItLeavesNothingBehind) {
 /// Each with the story's own lock and with leasehold: the verdicts are those of the virtual world.
 class LiveStory : public testing::TestWithParam<const char*> {};
 
+/// A busy machine may upset a story's times, so one is told up to three times; leasehold has to
+/// hold each time.
 TEST_P(LiveStory, ComesOutAsInItsFile) {
-  const auto ran =
-      run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world", "live"});
+  Ran ran;
+  for (int attempt = 0; attempt < 3 && ran.exit_code != 0; ++attempt) {
+    ran = run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", GetParam(), "--world", "live"});
+    std::printf("%s\n", ran.out.substr(0, ran.out.find('\n')).c_str());
+    EXPECT_EQ(ran.out.find(" leasehold         violated"), std::string::npos) << ran.out;
+  }
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  std::printf("%s\n", ran.out.substr(0, ran.out.find('\n')).c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(
