@@ -1,5 +1,7 @@
 #include "properties/judged.hpp"
 
+#include <algorithm>
+
 namespace leasehold::properties {
 
 using model::Finding;
@@ -42,6 +44,12 @@ Judged judge(const model::History& history) {
   judged.findings.push_back(std::move(finding));
   judged.arrows = std::move(taken);
   return judged;
+}
+
+bool breaks(const Judged& judged, const std::string& guarantee) {
+  return std::any_of(judged.findings.begin(), judged.findings.end(), [&](const Finding& f) {
+    return f.guarantee == guarantee && f.verdict == Verdict::violated;
+  });
 }
 
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {

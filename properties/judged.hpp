@@ -18,6 +18,9 @@ struct Judged {
 };
 [[nodiscard]] Judged judge(const model::History& history);
 
+/// Whether the guarantee is violated.
+[[nodiscard]] bool breaks(const Judged& judged, const std::string& guarantee);
+
 using Totals = std::map<std::string, std::int64_t>;
 
 /// What a history alone tells: acquisitions, takeovers, extensions, ...

@@ -94,10 +94,7 @@ const std::vector<LiveDifference>& live_differences() {
 sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
                         const std::string& guarantee, std::uint64_t seed) {
   return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
-    const auto one = simulate(candidate);
-    return std::any_of(one.judged.findings.begin(), one.judged.findings.end(), [&](const auto& f) {
-      return f.guarantee == guarantee && f.verdict == model::Verdict::violated;
-    });
+    return breaks(simulate(candidate).judged, guarantee);
   });
 }
 

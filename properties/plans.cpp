@@ -35,18 +35,21 @@ ProcessPlan draw_process() {
   return p;
 }
 
+/// Those that stop all majority writes for a second or two.
+bool stops_writes(FaultPlan::Kind kind) {
+  using K = FaultPlan::Kind;
+  return kind == K::step_down || kind == K::kill_member || kind == K::stop_member ||
+         kind == K::split_members || kind == K::two_primaries;
+}
+
 /// About one fault of this kind in so many ms.
 std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
   using K = FaultPlan::Kind;
+  if (stops_writes(kind)) return 15'000;
   switch (kind) {
     // Each costs its lock about a lease; a lock is to be at work most of the time.
     case K::crash:
     case K::pause: return between<std::int64_t>(5'000, 8'000) / locks;
-    case K::step_down:
-    case K::kill_member:
-    case K::stop_member:
-    case K::split_members:
-    case K::two_primaries: return 15'000;
     case K::step_up: return between<std::int64_t>(4'000, 7'000);
     case K::clock_jump: return 4'000;
     case K::clock_drift:
@@ -54,13 +57,6 @@ std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
     case K::wall_clock: return 15'000;
     default: return 5'000;
   }
-}
-
-/// Those that stop all majority writes for a second or two.
-bool stops_writes(FaultPlan::Kind kind) {
-  using K = FaultPlan::Kind;
-  return kind == K::step_down || kind == K::kill_member || kind == K::stop_member ||
-         kind == K::split_members || kind == K::two_primaries;
 }
 
 void draw_faults(Plan& plan, FaultPlan::Kind kind) {

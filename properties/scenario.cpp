@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -20,8 +21,10 @@ constexpr const char* kLocksWord = "# locks: ";
 constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises that it spoils, which is the production lock.
-std::string promises_of(const std::string& lock) {
-  return promise_of(lock, "G1").empty() ? "leasehold" : lock;
+bool is_broken_promise(const std::string& lock, const model::Finding& f) {
+  if (f.verdict != model::Verdict::violated) return false;
+  const bool is_variant = promise_of(lock, "G1").empty();
+  return !promise_of(is_variant ? "leasehold" : lock, f.guarantee).empty();
 }
 
 /// The comment lines before the first line of the plan, without their "# ".
@@ -100,9 +103,7 @@ sim::Plan without_fault(sim::Plan plan) {
 std::string broken_promises(const std::string& lock, const Judged& judged) {
   std::string broken;
   for (const auto& f : judged.findings) {
-    if (f.verdict != model::Verdict::violated) continue;
-    const bool promised = !promise_of(promises_of(lock), f.guarantee).empty();
-    if (promised) broken += (broken.empty() ? "" : " ") + f.guarantee;
+    if (is_broken_promise(lock, f)) broken += (broken.empty() ? "" : " ") + f.guarantee;
   }
   return broken;
 }
@@ -116,20 +117,20 @@ std::string verdict_line(const std::string& lock, const Judged& judged) {
 
 std::string told(const Scenario& scenario) {
   std::string out;
+  std::map<std::string, Simulated> runs;
   for (const auto& lock : scenario.locks) {
-    out += padded(lock) + verdict_line(lock, run_with(scenario, lock).judged) + '\n';
+    const auto& one = runs[lock] = run_with(scenario, lock);
+    out += padded(lock) + verdict_line(lock, one.judged) + '\n';
   }
   std::vector<std::string> heroes{scenario.plan.lock};
   if (heroes.front() != "leasehold") heroes.emplace_back("leasehold");
   for (const auto& lock : heroes) {
-    const auto one = run_with(scenario, lock);
+    if (!runs.contains(lock)) runs[lock] = run_with(scenario, lock);
+    const auto& one = runs[lock];
     out += "\nwith " + lock + "\n";
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
     for (const auto& f : one.judged.findings) {
-      const bool promised = !promise_of(promises_of(lock), f.guarantee).empty();
-      if (f.verdict == model::Verdict::violated && promised) {
-        out += f.guarantee + " violated: " + f.why + '\n';
-      }
+      if (is_broken_promise(lock, f)) out += f.guarantee + " violated: " + f.why + '\n';
     }
   }
   return out;

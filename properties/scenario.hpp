@@ -1,8 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -38,14 +36,11 @@ struct Scenario {
 /// "holds", or "violated G1 G2", or "unknown: why".
 [[nodiscard]] std::string verdict_line(const std::string& lock, const Judged& judged);
 
-/// Runs the story with one lock, in whichever world.
-using RunScenario = std::function<model::History(const sim::Plan&)>;
-
 /// The part below "----": the verdict of each lock, and the story of the plan's lock and of
 /// `leasehold`, all run in the virtual world.
 [[nodiscard]] std::string told(const Scenario& scenario);
 
-/// The locks that this file's expectation calls violated.
+/// Whether the file's expectation says that this lock breaks a promise.
 [[nodiscard]] bool expects_violation(const Scenario& scenario, const std::string& lock);
 
 }  // namespace leasehold::properties

@@ -180,10 +180,7 @@ class Run {
     int runs = 0;  // a bound: smaller is better, smallest is not needed
     const auto fails = [&](const sim::Plan& plan) {
       if (++runs > kMostVirtualRuns) return false;
-      const auto findings = simulate(plan).judged.findings;
-      return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-        return f.guarantee == guarantee && f.verdict == Verdict::violated;
-      });
+      return breaks(simulate(plan).judged, guarantee);
     };
     sim::Plan plan = failed_->plan;
     int tried = 0;

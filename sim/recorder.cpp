@@ -38,6 +38,18 @@ Event Recorder::of_session(core::SessionId session, core::LocalInstant now, Kind
   return e;
 }
 
+model::Event fault_event(std::int64_t at_ns, FaultPlan::Kind kind, const std::string& hit,
+                         const char* outcome, std::int64_t amount) {
+  model::Event e;
+  e.at_ns = at_ns;
+  e.kind = model::Kind::fault;
+  e.detail = to_string(kind);
+  e.name = hit;
+  e.outcome = outcome;
+  e.matched = amount;
+  return e;
+}
+
 void Recorder::step(const core::Event& event, const core::Effects& effects,
                     core::LocalInstant now) {
   const std::lock_guard lock(mutex_);

@@ -7,8 +7,14 @@
 
 #include "model/history.hpp"
 #include "runtime/driver.hpp"
+#include "sim/faults/fault.hpp"
 
 namespace leasehold::sim {
+
+/// The event of a fault that befell `hit` (nobody in particular: empty).
+[[nodiscard]] model::Event fault_event(std::int64_t at_ns, FaultPlan::Kind kind,
+                                       const std::string& hit, const char* outcome,
+                                       std::int64_t amount);
 
 /// Writes down every step of a provider's core as events of a history.
 /// Thread safety: all calls from any thread.

@@ -43,6 +43,28 @@ const std::vector<std::string>& fault_groups() {
   return groups;
 }
 
+std::string member_name(int member) { return "member-" + std::to_string(member); }
+
+int member_hit(const FaultPlan& fault, int primary, int members) {
+  if (fault.member >= 0) return static_cast<int>(fault.member % members);
+  if (fault.pick % 2 == 0 && primary >= 0) return primary;
+  return static_cast<int>(fault.pick / 2 % members);
+}
+
+std::int64_t clock_amount(const FaultPlan& fault, std::int64_t clock_margin_ms) {
+  if (fault.member >= 0) return fault.amount;
+  auto limit = clock_margin_ms / 2;
+  if (fault.kind == FaultPlan::Kind::clock_drift) {
+    limit = limit * 1'000'000 / std::max<std::int64_t>(fault.for_ms, 1);
+  }
+  return std::clamp(fault.amount, -limit, limit);
+}
+
+int error_code(const FaultPlan& fault) {
+  constexpr std::array kCodes{91, 11600, 11602, 189, 262};
+  return kCodes[static_cast<std::size_t>(fault.pick / 2) % kCodes.size()];
+}
+
 bool hits_process(FaultPlan::Kind kind) {
   using K = FaultPlan::Kind;
   return kind == K::crash || kind == K::pause || kind == K::wall_clock;

@@ -58,6 +58,19 @@ inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::wall_clock)
 [[nodiscard]] const char* group_of(FaultPlan::Kind kind);
 [[nodiscard]] const std::vector<std::string>& fault_groups();
 
+/// What a history calls a member: "member-1".
+[[nodiscard]] std::string member_name(int member);
+
+/// Which of so many members it befalls while `primary` is primary (-1: nobody is).
+[[nodiscard]] int member_hit(const FaultPlan& fault, int primary, int members);
+
+/// Of clock faults: how far the clock moves, in ms, or how fast it drifts, in ppm, with what
+/// `amount` says of the margin kept.
+[[nodiscard]] std::int64_t clock_amount(const FaultPlan& fault, std::int64_t clock_margin_ms);
+
+/// Of `errors`: the server's code, one of those that pass.
+[[nodiscard]] int error_code(const FaultPlan& fault);
+
 /// Whether it can be had without power over the servers: it befalls a process alone.
 [[nodiscard]] bool hits_process(FaultPlan::Kind kind);
 

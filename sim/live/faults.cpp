@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/recorder.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
@@ -16,10 +18,6 @@ constexpr std::int64_t kTryAgain = 200 * kMs;
 constexpr milliseconds kElectionLimit{2'000};
 constexpr milliseconds kClockError{150};  ///< of asking a member on a busy machine
 constexpr std::int64_t kErrorsLast_ms = 2'000;
-constexpr std::int64_t kMillion = 1'000'000;
-constexpr int kErrorCodes[] = {91, 11600, 11602, 189, 262};
-
-std::string name_of(int member) { return "member-" + std::to_string(member); }
 
 milliseconds real_time() {
   return std::chrono::duration_cast<milliseconds>(
@@ -42,14 +40,7 @@ milliseconds date(const Json& value) {
 
 void Faults::note(const FaultPlan& fault, const std::string& hit, const char* outcome,
                   std::int64_t amount) {
-  model::Event e;
-  e.at_ns = world_.now_ns();
-  e.kind = model::Kind::fault;
-  e.detail = to_string(fault.kind);
-  e.name = hit;
-  e.outcome = outcome;
-  e.matched = amount;
-  world_.emit(std::move(e));
+  world_.emit(fault_event(world_.now_ns(), fault.kind, hit, outcome, amount));
 }
 
 void Faults::for_a_while(const FaultPlan& fault, const std::string& hit, std::int64_t for_ms,
@@ -90,23 +81,13 @@ void Faults::heal() {
   for (int i = 0; i < world_.servers.size(); ++i) world_.servers.mongod(i).clock().set({});
   until_true("starting the TTL monitors", [this] { return set_ttl(true), true; });
   wait_for_writes("majority", kHealLimit);
-  if (!writes(world_.servers.size(), kCatchUp)) renew_secondaries();
-}
-
-/// Whether so many members confirm a write within the time.
-bool Faults::writes(const Json& w, milliseconds limit) {
-  const int primary = world_.servers.primary_now();
-  if (primary < 0) return false;
-  const auto reply = world_.servers.member(primary).run(
-      "leasehold_start", {{"insert", "start"},
-                          {"documents", {{{"x", 1}}}},
-                          {"writeConcern", {{"w", w}, {"wtimeout", limit.count()}}}});
-  return integer(reply["ok"]) == 1 && !reply.contains("writeConcernError");
+  if (!world_.servers.confirms(world_.servers.size(), kCatchUp)) renew_secondaries();
 }
 
 void Faults::wait_for_writes(const Json& w, milliseconds limit) {
   until_true(
-      "a write after the faults", [&] { return writes(w, milliseconds(500)); }, limit);
+      "a write after the faults", [&] { return world_.servers.confirms(w, milliseconds(500)); },
+      limit);
 }
 
 /// A mongod whose clock moved back may leave its connections alone for half a minute; a new process
@@ -141,11 +122,7 @@ void Faults::inject(const FaultPlan& fault, const std::string& process) {
 }
 
 int Faults::member_of(const FaultPlan& fault) {
-  const auto size = world_.servers.size();
-  if (fault.member >= 0) return static_cast<int>(fault.member % size);
-  const int primary = world_.servers.primary_now();
-  if (fault.pick % 2 == 0 && primary >= 0) return primary;
-  return static_cast<int>(fault.pick / 2 % size);
+  return member_hit(fault, world_.servers.primary_now(), world_.servers.size());
 }
 
 /// Who may follow this primary: the one that the plan names, or any that answers; -1: none.
@@ -162,24 +139,24 @@ int Faults::successor(const FaultPlan& fault, int primary) {
 void Faults::elect(const FaultPlan& fault) {
   const int primary = world_.servers.primary_now();
   if (fault.kind == K::step_down) {
-    note(fault, primary < 0 ? "" : name_of(primary), "", 0);
+    note(fault, primary < 0 ? "" : member_name(primary), "", 0);
     if (world_.servers.step_down()) world_.bite(fault.kind);
     return;
   }
   const int next = successor(fault, primary);
   if (next < 0) return;
-  note(fault, name_of(next), "", 0);
+  note(fault, member_name(next), "", 0);
   if (world_.servers.try_step_up(next, kElectionLimit)) world_.bite(fault.kind);
 }
 
 /// One at a time, so that a majority stays.
 void Faults::take_member(const FaultPlan& fault) {
   if (member_away_) return;
-  Mongod& member = world_.servers.mongod(member_of(fault));
   const int index = member_of(fault);
+  Mongod& member = world_.servers.mongod(index);
   const bool kills = fault.kind == K::kill_member;
   for_a_while(
-      fault, name_of(index), fault.for_ms,
+      fault, member_name(index), fault.for_ms,
       [&] {
         kills ? member.kill() : member.stop();
         member_away_ = true;
@@ -198,12 +175,12 @@ void Faults::split(const FaultPlan& fault) {
   const auto links = links_of_member(member);
   const auto before = touched(links);
   for_a_while(
-      fault, name_of(member), fault.for_ms,
+      fault, member_name(member), fault.for_ms,
       [&] {
         set(links, {.hold_requests = true, .hold_replies = true});
+        if (!elects) return;
         const int next = successor(fault, member);
-        if (!elects || next < 0) return;
-        if (!world_.servers.try_step_up(next, milliseconds(500))) return;
+        if (next < 0 || !world_.servers.try_step_up(next, milliseconds(500))) return;
         if (world_.servers.is_primary(member)) world_.bite(fault.kind);  // both say it
       },
       [this, links, kind = fault.kind, before, elects] {
@@ -221,24 +198,20 @@ void Faults::move_clock(const FaultPlan& fault) {
   const int index = member_of(fault);
   Mongod& member = world_.servers.mongod(index);
   if (!member.answers()) return;
-  const auto limit =
-      fault.member >= 0 ? std::abs(fault.amount) : world_.plan.clock_margin_ms / 2;  // in ms
+  const auto amount = clock_amount(fault, world_.plan.clock_margin_ms);
   if (fault.kind == K::clock_jump) {
-    const milliseconds to(std::clamp(fault.amount, -limit, limit));
-    note(fault, name_of(index), "", to.count());
+    const milliseconds to(amount);
+    note(fault, member_name(index), "", amount);
     const bool moves = std::chrono::abs(member.clock().ahead() - to) > milliseconds(1);
     member.clock().set(to);
     if (moves && shows(index, to)) world_.bite(fault.kind);
     return;
   }
-  const auto fastest =
-      fault.member >= 0 ? limit : limit * kMillion / std::max<std::int64_t>(fault.for_ms, 1);
-  const auto rate = std::clamp(fault.amount, -fastest, fastest);
   for_a_while(
-      fault, name_of(index), fault.for_ms,
+      fault, member_name(index), fault.for_ms,
       [&] {
         member.clock().set({});
-        member.clock().drift(rate);
+        member.clock().drift(amount);
       },
       [this, &member, index, kind = fault.kind] {
         const auto ahead = std::chrono::duration_cast<milliseconds>(member.clock().ahead());
@@ -294,7 +267,7 @@ void Faults::slow_majority(const FaultPlan& fault) {
 void Faults::fail_commands(const FaultPlan& fault) {
   const int primary = world_.servers.primary_now();
   if (primary < 0) return;
-  const int code = kErrorCodes[static_cast<std::size_t>(fault.pick / 2) % 5];
+  const int code = error_code(fault);
   Json data{{"failCommands", Json::array({"findAndModify", "update", "delete"})},
             {"namespace", world_.lock_namespace}};
   if (fault.pick % 2 == 0) {
@@ -303,7 +276,7 @@ void Faults::fail_commands(const FaultPlan& fault) {
     data["writeConcernError"] = {{"code", code}, {"errmsg", "injected"}};
   }
   for_a_while(
-      fault, name_of(primary), kErrorsLast_ms,
+      fault, member_name(primary), kErrorsLast_ms,
       [&] {
         world_.servers.fail_point(primary, "failCommand", {{"times", fault.amount}}, data);
       },
@@ -319,7 +292,7 @@ void Faults::hold_inside(const FaultPlan& fault) {
   const int primary = world_.servers.primary_now();
   if (primary < 0) return;
   for_a_while(
-      fault, name_of(primary), fault.amount,
+      fault, member_name(primary), fault.amount,
       [&] { world_.servers.fail_point(primary, kFailPoint, "alwaysOn"); },
       [this, primary, kind = fault.kind] {
         if (!world_.servers.mongod(primary).answers()) return;
@@ -329,9 +302,9 @@ void Faults::hold_inside(const FaultPlan& fault) {
 
 void Faults::disturb_link(const FaultPlan& fault, const std::string& process) {
   auto links = links_of_process(process);
-  const int primary = world_.servers.primary_now();
-  if ((fault.kind == K::cut_link || fault.kind == K::refuse_link) && primary >= 0) {
-    links = {{process, primary}};
+  if (fault.kind == K::cut_link || fault.kind == K::refuse_link) {
+    const int primary = world_.servers.primary_now();
+    if (primary >= 0) links = {{process, primary}};
   }
   const milliseconds amount(fault.amount);
   LinkRule rule;
@@ -357,8 +330,8 @@ std::vector<Faults::Link> Faults::links_of_member(int member) const {
   for (int other = 0; other < world_.servers.size(); ++other) {
     if (other == member) continue;
     for (const char* what : {"/beat", "/sync"}) {
-      links.push_back({name_of(member) + what, other});
-      links.push_back({name_of(other) + what, member});
+      links.push_back({member_name(member) + what, other});
+      links.push_back({member_name(other) + what, member});
     }
   }
   return links;
@@ -368,7 +341,7 @@ std::vector<Faults::Link> Faults::sync_links() const {
   std::vector<Link> links;
   for (int from = 0; from < world_.servers.size(); ++from) {
     for (int to = 0; to < world_.servers.size(); ++to) {
-      if (from != to) links.push_back({name_of(from) + "/sync", to});
+      if (from != to) links.push_back({member_name(from) + "/sync", to});
     }
   }
   return links;

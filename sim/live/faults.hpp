@@ -59,7 +59,6 @@ class Faults {
   void hold_inside(const FaultPlan& fault);
   void disturb_link(const FaultPlan& fault, const std::string& process);
 
-  [[nodiscard]] bool writes(const Json& w, std::chrono::milliseconds limit);
   void wait_for_writes(const Json& w, std::chrono::milliseconds limit);
   void renew_secondaries();
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sim/faults/fault.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
@@ -69,7 +71,7 @@ std::string peer_of(std::string_view message, const std::map<int, int>& member_b
   const auto member = member_by_port.find(std::atoi(host.c_str() + colon + 1));
   if (member == member_by_port.end()) return "";
   const bool beat = text_at(document, "client.driver.name") == "NetworkInterfaceTL-ReplNetwork";
-  return "member-" + std::to_string(member->second) + (beat ? "/beat" : "/sync");
+  return member_name(member->second) + (beat ? "/beat" : "/sync");
 }
 
 }  // namespace leasehold::sim::live

@@ -15,6 +15,7 @@
 #include "sim/live/oplog.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/live/worker.hpp"
+#include "sim/recorder.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -283,12 +284,8 @@ class Harness {
   }
 
   void tell_wall(Actor& actor, std::int64_t offset_ms) {
-    Event e = event(Kind::fault);
-    e.detail = to_string(FaultPlan::Kind::wall_clock);
-    e.name = actor.name;
-    e.outcome = offset_ms == 0 ? "ends" : "begins";
-    e.matched = offset_ms;
-    keep(e);
+    keep(fault_event(now(), FaultPlan::Kind::wall_clock, actor.name,
+                     offset_ms == 0 ? "ends" : "begins", offset_ms));
     actor.child.say("wall " + std::to_string(offset_ms) + "\n");
   }
 

@@ -66,7 +66,6 @@ class Mongod {
   /// REQUIRES: own_clock.
   MemberClock& clock() { return *clock_; }
   [[nodiscard]] int port() const { return options_.port; }
-  [[nodiscard]] pid_t pid() const { return process_.pid(); }
   [[nodiscard]] std::string log_file() const { return options_.data + ".log"; }
 
  private:

@@ -75,13 +75,7 @@ void ReplicaSet::initiate(bool prepared) {
     member(0).must("admin", {{"replSetInitiate", first}});
   }
   step_up(0);
-  until_true("the first majority write", [&] {
-    const auto reply =
-        member(0).run("leasehold_start", {{"insert", "start"},
-                                          {"documents", {{{"x", 1}}}},
-                                          {"writeConcern", {{"w", size()}, {"wtimeout", 1'000}}}});
-    return integer(reply["ok"]) == 1 && !reply.contains("writeConcernError");
-  });
+  until_true("the first majority write", [&] { return confirms(size(), milliseconds(1'000)); });
 }
 
 std::vector<std::string> ReplicaSet::log_files() const {
@@ -151,6 +145,16 @@ bool ReplicaSet::step_down() {
   (void)member(primary).run(
       "admin", {{"replSetStepDown", 2}, {"secondaryCatchUpPeriodSecs", 0}, {"force", true}});
   return !is_primary(primary);
+}
+
+bool ReplicaSet::confirms(const Json& w, milliseconds limit) {
+  const int primary = primary_now();
+  if (primary < 0) return false;
+  const auto reply = member(primary).run(
+      "leasehold_start", {{"insert", "start"},
+                          {"documents", {{{"x", 1}}}},
+                          {"writeConcern", {{"w", w}, {"wtimeout", limit.count()}}}});
+  return integer(reply["ok"]) == 1 && !reply.contains("writeConcernError");
 }
 
 std::int64_t ReplicaSet::fail_point(int index, const std::string& name, const Json& mode,

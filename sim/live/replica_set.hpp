@@ -51,6 +51,9 @@ class ReplicaSet {
   /// The primary leaves its office, and nobody is asked to take over. Whether it did.
   bool step_down();
 
+  /// Whether so many members ("majority", or a number) confirm a write within the time.
+  bool confirms(const Json& w, std::chrono::milliseconds limit);
+
   /// SIGSTOP and SIGCONT of a member.
   void stop(int index) { mongod(index).stop(); }
   void resume(int index) { mongod(index).resume(); }

@@ -11,9 +11,6 @@ using model::Kind;
 using K = FaultPlan::Kind;
 
 constexpr std::int64_t kComesBack_ms = 50;  ///< a crashed process starts anew
-constexpr int kErrorCodes[] = {91, 11600, 11602, 189, 262};
-
-std::string name_of(int member) { return "member-" + std::to_string(member); }
 
 /// Whether this process, or the crashed one that it stands for, is the plan's.
 bool stands_for(const Process& p, std::int64_t place) {
@@ -41,22 +38,12 @@ Process* Faults::victim(const FaultPlan& fault) {
 }
 
 int Faults::member_of(const FaultPlan& fault) const {
-  if (fault.member >= 0) return static_cast<int>(fault.member % ReplicaSet::kMembers);
-  const int primary = world_.servers.primary();
-  if (fault.pick % 2 == 0 && primary >= 0) return primary;
-  return static_cast<int>(fault.pick / 2 % ReplicaSet::kMembers);
+  return member_hit(fault, world_.servers.primary(), ReplicaSet::kMembers);
 }
 
 void Faults::note(const FaultPlan& fault, const std::string& hit, const char* outcome,
                   std::int64_t amount) {
-  Event e;
-  e.at_ns = world_.queue.now();
-  e.kind = Kind::fault;
-  e.detail = to_string(fault.kind);
-  e.name = hit;
-  e.outcome = outcome;
-  e.matched = amount;
-  world_.emit(e);
+  world_.emit(fault_event(world_.queue.now(), fault.kind, hit, outcome, amount));
 }
 
 /// Runs `undo` after this time, or when all is healed.
@@ -159,7 +146,7 @@ void Faults::move_wall_clock(const FaultPlan& fault) {
 void Faults::elect(const FaultPlan& fault) {
   const int primary = world_.servers.primary();
   if (fault.kind == K::step_down) {
-    note(fault, primary < 0 ? "" : name_of(primary), "", 0);
+    note(fault, primary < 0 ? "" : member_name(primary), "", 0);
     if (primary >= 0) bite(fault.kind);
     return world_.servers.step_down_primary();
   }
@@ -167,7 +154,7 @@ void Faults::elect(const FaultPlan& fault) {
       fault.member >= 0
           ? member_of(fault)
           : (std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) % ReplicaSet::kMembers;
-  note(fault, name_of(next), "", 0);
+  note(fault, member_name(next), "", 0);
   world_.servers.step_up(next);
   if (world_.servers.primary() != primary) bite(fault.kind);
 }
@@ -178,7 +165,7 @@ void Faults::take_member(const FaultPlan& fault) {
   const int member = member_of(fault);
   const bool kills = fault.kind == K::kill_member;
   for_a_while(
-      fault, name_of(member),
+      fault, member_name(member),
       [this, &fault, member, kills] {
         kills ? world_.servers.kill(member) : world_.servers.stop(member);
         dead_member_ = true;
@@ -200,7 +187,7 @@ void Faults::split(const FaultPlan& fault) {
     }
   };
   for_a_while(
-      fault, name_of(member),
+      fault, member_name(member),
       [this, &fault, member, elects, set_links] {
         set_links(false);
         if (elects) {
@@ -214,24 +201,19 @@ void Faults::split(const FaultPlan& fault) {
 
 void Faults::move_clock(const FaultPlan& fault) {
   const int member = member_of(fault);
-  const auto limit =
-      fault.member >= 0 ? std::abs(fault.amount) : world_.plan.clock_margin_ms / 2;  // in ms
+  const auto amount = clock_amount(fault, world_.plan.clock_margin_ms);
   auto& offset = clock_offsets_[static_cast<std::size_t>(member)];
   if (fault.kind == K::clock_jump) {
-    const auto to = std::clamp(fault.amount, -limit, limit);
-    if (to != offset) bite(fault.kind);
-    note(fault, name_of(member), "", to);
-    offset = to;
-    return world_.servers.set_clock(member, to, 0);
+    if (amount != offset) bite(fault.kind);
+    note(fault, member_name(member), "", amount);
+    offset = amount;
+    return world_.servers.set_clock(member, amount, 0);
   }
-  const auto fastest =
-      fault.member >= 0 ? limit : limit * 1'000'000 / std::max<std::int64_t>(fault.for_ms, 1);
-  const auto rate = std::clamp(fault.amount, -fastest, fastest);
   offset = 0;
   for_a_while(
-      fault, name_of(member),
-      [this, member, rate, &fault] {
-        world_.servers.set_clock(member, 0, rate);
+      fault, member_name(member),
+      [this, member, amount, &fault] {
+        world_.servers.set_clock(member, 0, amount);
         bite(fault.kind);
       },
       [this, member] { world_.servers.set_clock(member, 0, 0); });
@@ -244,8 +226,7 @@ void Faults::disturb_set(const FaultPlan& fault) {
   auto& servers = world_.servers;
   if (fault.kind == K::errors) {
     note(fault, "", "", fault.amount);
-    return servers.fail_next(static_cast<int>(fault.amount),
-                             kErrorCodes[static_cast<std::size_t>(fault.pick / 2) % 5],
+    return servers.fail_next(static_cast<int>(fault.amount), error_code(fault),
                              fault.pick % 2 != 0);
   }
   const bool ttl = fault.kind == K::ttl_off;
