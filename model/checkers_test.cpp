@@ -69,6 +69,42 @@ TEST(CheckLeases, AnEarlyTtlDeletionIsViolatedWhenTheNextOneGetsIt) {
   EXPECT_EQ(judged(s, "G1").verdict, Verdict::violated);
 }
 
+/// Session 2 of the process waits while session 1 holds.
+Story two_callers() {
+  Story s;
+  s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "a", 2);
+  return s;
+}
+
+TEST(CheckLeases, AHandOverIsNoTakeover) {
+  auto s = two_callers();
+  s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
+  const auto f = judged(s, "G1");
+  EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+  EXPECT_EQ(f.counts.at("hand_overs"), 1);
+  EXPECT_FALSE(f.counts.contains("takeovers"));
+  EXPECT_EQ(judged(s, "G9").verdict, Verdict::holds);
+}
+
+TEST(CheckOwnership, AHandOverOfAnothersLockIsViolated) {
+  auto s = two_callers();
+  s.ask(40, "b", 1).win(1'100, 1'110, "b", 1, 105).hand_over(1'300, 1'310, "a", 1, 2, 110);
+  const auto f = judged(s, "G6");
+  EXPECT_EQ(f.verdict, Verdict::violated);
+  EXPECT_NE(f.why.find("a hand-over of a wrote over another's lock"), std::string::npos) << f.why;
+}
+
+TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
+  auto s = two_callers();
+  s.hand_over(300, 310, "a", 1, 2, 110);
+  auto history = s.end(9'000);
+  std::erase_if(history,
+                [](const Event& e) { return e.kind == Kind::release || e.kind == Kind::released; });
+  const auto f = find(judge(history, {}), "form");
+  EXPECT_EQ(f.verdict, Verdict::unknown);
+  EXPECT_NE(f.why.find("a hand-over by who still holds"), std::string::npos) << f.why;
+}
+
 TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
   Story s;  // b's reply came late: its write may have executed in time
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "model/finding.hpp"
 
 namespace leasehold::model {
@@ -20,10 +22,14 @@ void check_refused(const Digest& d, Finding& f) {
     auto& [first, all] = owners.try_emplace(e.owner, i, true).first->second;
     all = all && refused;
   }
+  std::set<std::string> received;  // owners that were handed the lock
+  for (const auto& [giver, sends] : d.hand_overs) {
+    for (const SendDigest& one : sends) received.insert(d.at(one.send).owner);
+  }
   for (const auto& [owner, attempts] : owners) {
     if (!attempts.second) continue;
     ++f.counts["only_refused"];
-    if (!d.deletes.contains(owner)) continue;
+    if (!d.deletes.contains(owner) || received.contains(owner)) continue;
     violate(f, d.at(attempts.first).process + ": a call that was only ever refused sent a delete",
             {attempts.first, d.deletes.at(owner).front().send});
   }
@@ -41,7 +47,9 @@ Finding check_cost(const Digest& d) {
     ++f.counts["grants"];
     f.counts["attempts"] += s.acquires_sent;
     if (s.released == kNone || d.at(s.released).outcome == "unknown") continue;
-    const auto deletes = d.deletes.find(d.at(s.granted).owner);
+    const std::string& owner = d.at(s.granted).owner;
+    if (d.hand_overs.contains(owner)) continue;  // which is its release
+    const auto deletes = d.deletes.find(owner);
     if (deletes == d.deletes.end()) {
       violate(f, key.first + ": a release without a command", {s.granted, s.released});
     } else if (s.acquires_sent == 1 && deletes->second.size() > 1) {
@@ -59,10 +67,12 @@ Finding check_cost(const Digest& d) {
       {"acquire", "findAndModify"}, {"extend", "update"}, {"delete", "delete"}, {"look", "find"}};
   for (const auto& [name, p] : d.processes) {
     for (const auto& [ours, wires] : kNames) {
-      if (count(p.wire, wires) <= count(p.sent, ours)) continue;
+      const bool grants = ours == std::string_view("acquire");
+      const auto asked = count(p.sent, ours) + (grants ? count(p.sent, "hand-over") : 0);
+      if (count(p.wire, wires) <= asked) continue;
       violate(f,
               name + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
-                  " for " + std::to_string(count(p.sent, ours)) + " asked",
+                  " for " + std::to_string(asked) + " asked",
               {p.start});
     }
   }

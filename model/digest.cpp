@@ -70,8 +70,10 @@ class Builder {
     }
     for (auto& [key, session] : out_.sessions) set_belief(key.first, session);
     for (auto& [lock_id, send] : out_.writers) send.reply = reply_to(send.send);
-    for (auto& [owner, sends] : out_.deletes) {
-      for (auto& send : sends) send.reply = reply_to(send.send);
+    for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
+      for (auto& [owner, sends] : *by_owner) {
+        for (auto& send : sends) send.reply = reply_to(send.send);
+      }
     }
     return std::move(out_);
   }
@@ -104,9 +106,12 @@ class Builder {
       ++process(e).sent[e.detail];
       last_counted_ = {e.process, e.command};
     }
-    if (e.detail == "acquire") ++session(e).acquires_sent;
-    if (e.detail == "acquire" || e.detail == "extend") out_.writers[e.lock_id].send = i;
-    if (e.detail == "delete") out_.deletes[e.owner].push_back({i, kNone});
+    if (e.detail == "acquire" || e.detail == "hand-over") ++session(e).acquires_sent;
+    if (e.detail == "hand-over") out_.hand_overs[e.other_owner].push_back({i, kNone});
+    if (!e.lock_id.empty()) out_.writers[e.lock_id].send = i;
+    if (e.detail != "delete") return;
+    out_.deletes[e.owner].push_back({i, kNone});
+    if (!e.other_owner.empty()) out_.deletes[e.other_owner].push_back({i, kNone});
   }
 
   void add_reply(Index i, const Event& e) {

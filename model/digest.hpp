@@ -34,7 +34,7 @@ struct SessionDigest {
   std::vector<Index> extended;
   std::int64_t deadline_ns = 0;  ///< after the last extension
   std::optional<Span> belief;    ///< when `held()` can have said true
-  int acquires_sent = 0;
+  int acquires_sent = 0;  ///< attempts, and hand-overs to it
 };
 
 struct ProcessDigest {
@@ -66,7 +66,8 @@ struct Digest {
   std::vector<Index> stored;                            ///< accepted writes, in the server's order
   std::vector<Index> writes;                            ///< as their processes saw them
   std::unordered_map<std::string, SendDigest> writers;  ///< by lockId: who sent that write
-  std::unordered_map<std::string, std::vector<SendDigest>> deletes;  ///< by owner
+  std::unordered_map<std::string, std::vector<SendDigest>> deletes;     ///< by owner
+  std::unordered_map<std::string, std::vector<SendDigest>> hand_overs;  ///< by who gives
   std::unordered_map<std::int64_t, Index> claims;  ///< order -> delete reply that claims it
   std::vector<Span> faulty;                        ///< when servers or links were disturbed
   std::int64_t healed_ns = kNever;

@@ -29,6 +29,10 @@ Finding check_leases(const Digest& d) {
       if (t.next_put == kNone || !holder) continue;
       if (owner_of(d.at(t.next_put).lock_id) == t.owner) continue;
       ++f.checked;
+      if (handed_over(d, t)) {
+        ++f.counts["hand_overs"];
+        continue;
+      }
       if (t.next_gone && may_have_deleted(d, t)) continue;  // its own release or clean-up
       ++f.counts["takeovers"];
       const auto successor = writer_of(d, t.next_put);

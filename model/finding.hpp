@@ -55,6 +55,15 @@ struct Tenure {
   Index next_put = kNone;  ///< the next put of another, deletion or not
 };
 
+/// Whether the holder itself gave this lock to the next one of its process.
+inline bool handed_over(const Digest& d, const Tenure& t) {
+  if (t.next_put == kNone || t.next_gone) return false;
+  const auto sent = d.writers.find(d.at(t.next_put).lock_id);
+  return sent != d.writers.end() && sent->second.send != kNone &&
+         d.at(sent->second.send).detail == "hand-over" &&
+         d.at(sent->second.send).other_owner == t.owner;
+}
+
 /// The tenures of one name in the server's order. A put of the same owner after a deletion (an
 /// attempt that executed late) starts another.
 inline std::vector<Tenure> tenures(const Digest& d, const std::vector<Change>& changes) {

@@ -34,8 +34,12 @@ const TransitionTable& flowchart() {
           {"R", "then", "S", kDocument, "the caller may begin"},
 
           {"D", "Ours", "F", kReality, "a retry after a lost reply finds its own owner"},
+          {"D", "Handed Over", "F", kReality,
+           "a release of the same process gives it to this call, in the same kind of command"},
+          {"B", "Nothing To Hand Over", "P", kReality, "the releaser's lock was gone already"},
           {"N", "Won Too Late", "P", kReality, "the reply came past its own lease"},
           {"B", "No Reply", "P", kReality, "unknown outcome, or no server that takes writes"},
+          {"A", "Give Up", kOutside, kReality, "while others of its process are before it"},
           {"P", "Give Up", kOutside, kReality, "time-out or cancel"},
           {"B", "Give Up", kOutside, kReality, "likewise, with the attempt under way"},
       });

@@ -103,10 +103,13 @@ class FormChecker {
     switch (e.kind) {
       case Kind::ask: s.asked = true; break;
       case Kind::send:
-        require(e.detail == "acquire" ? !s.granted && !s.ended : s.granted && !s.released,
+        require(grants(e) ? !s.granted && !s.ended : s.granted && !s.released,
                 "a command that its session could not send");
         require(!s.attempting, "an attempt before the one before was answered");
-        s.attempting = e.detail == "acquire";
+        if (e.detail == "hand-over") {
+          require(released_.contains(e.other_owner), "a hand-over by who still holds");
+        }
+        s.attempting = grants(e);
         break;
       case Kind::granted:
         require(!s.granted && !s.ended && won(e), "a grant that nothing won");
@@ -122,6 +125,7 @@ class FormChecker {
       case Kind::release:
         require(s.granted && !s.release, "a stray release");
         s.release = true;
+        released_.insert(owner_of_grant(e));
         break;
       case Kind::released:
         require(s.release && !s.released, "a release answered but not asked for");
@@ -152,15 +156,28 @@ class FormChecker {
            d_.at(sent->second.send).at_ns == extended.sent_ns;
   }
 
-  /// Whether a delete for this session's owner was acknowledged.
+  /// Whether the command asks for the lock on behalf of its session.
+  static bool grants(const Event& send) {
+    return send.detail == "acquire" || send.detail == "hand-over";
+  }
+
+  std::string owner_of_grant(const Event& e) const {
+    const auto session = d_.sessions.find({e.process, e.session});
+    const bool known = session != d_.sessions.end() && session->second.granted != kNone;
+    return known ? d_.at(session->second.granted).owner : "";
+  }
+
+  /// Whether a delete or a hand-over for this session's owner was acknowledged.
   bool deleted(const Event& released) const {
-    const auto session = d_.sessions.find({released.process, released.session});
-    if (session == d_.sessions.end() || session->second.granted == kNone) return false;
-    const auto sent = d_.deletes.find(d_.at(session->second.granted).owner);
-    return sent != d_.deletes.end() &&
-           std::any_of(sent->second.begin(), sent->second.end(), [&](const SendDigest& s) {
-             return s.reply != kNone && d_.at(s.reply).outcome == "done";
-           });
+    const auto owner = owner_of_grant(released);
+    for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
+      const auto sent = by_owner->find(owner);
+      if (sent == by_owner->end()) continue;
+      for (const SendDigest& s : sent->second) {
+        if (s.reply != kNone && d_.at(s.reply).outcome == "done") return true;
+      }
+    }
+    return false;
   }
 
   /// Whether the process lived and ran for `span` ns and more after the event, so that what must
@@ -213,7 +230,7 @@ class FormChecker {
       if (send.detail == "delete" && reply.matched > 0 && !orders_.contains(reply.order)) {
         broken("a deletion that the server does not know", {c.reply});
       }
-      if ((send.detail != "acquire" && send.detail != "extend") || !all) continue;
+      if ((!grants(send) && send.detail != "extend") || !all) continue;
       for (const Index s : c.statements) {
         if (!written.contains(d_.at(s).lock_id)) {
           broken("an acknowledged write that the server does not know", {s, c.reply});
@@ -229,7 +246,7 @@ class FormChecker {
     const auto found = d_.sessions.find({send.process, send.session});
     if (found == d_.sessions.end()) return;
     const SessionDigest& s = found->second;
-    if (send.detail == "acquire") {
+    if (grants(send)) {
       if (d_.of_a_document) return;  // their texts forget a win that comes after the end of a call
       const bool granted = s.granted != kNone && d_.at(s.granted).lock_id == send.lock_id;
       const bool given_back = d_.deletes.contains(owner_of(send.lock_id));
@@ -296,6 +313,7 @@ class FormChecker {
   std::map<Key, Life> lives_;
   std::map<std::string, ProcessLife> processes_;
   std::set<std::int64_t> orders_;
+  std::set<std::string> released_;  ///< owners whose handle was asked to release
   std::set<Key> write_ids_;
 };
 

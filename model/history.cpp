@@ -43,6 +43,7 @@ void each_field(EventType& e, Number number, Big big, Text text) {
   number("command", e.command);
   text("name", e.name);
   text("owner", e.owner);
+  text("other_owner", e.other_owner);
   text("lock_id", e.lock_id);
   big("token", e.token);
   big("order", e.order);

@@ -14,20 +14,21 @@
 namespace leasehold::model {
 
 enum class Kind {
-  run,       ///< the first line: `detail` names lock and world, `lock_id` the seed
-  start,     ///< a process began. Its name is used once: a restarted process has another
-  crash,     ///< it was killed: its beliefs end here
-  pause,     ///< it was stopped ...
-  resume,    ///< ... and goes on
-  stall,     ///< it did not run between `sent_ns` and `at_ns`, by its own watchdog
-  fault,     ///< the harness did something to servers or links: `detail` says what, `name` to
-             ///< whom, `matched` how much, `outcome` begins or ends if it lasts
-  heal,      ///< no fault begins after this
-  finish,    ///< no process acts after this
-  ask,       ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options
-  send,      ///< a command: `detail` = acquire, extend, look, delete or index; one event per lock
-  reply,     ///< what came back: `outcome`, `matched`, `order`; one event per command. To an
-             ///< acquire: `lock_id` is the holder seen, `matched` 1 if it is the one sent
+  run,     ///< the first line: `detail` names lock and world, `lock_id` the seed
+  start,   ///< a process began. Its name is used once: a restarted process has another
+  crash,   ///< it was killed: its beliefs end here
+  pause,   ///< it was stopped ...
+  resume,  ///< ... and goes on
+  stall,   ///< it did not run between `sent_ns` and `at_ns`, by its own watchdog
+  fault,   ///< the harness did something to servers or links: `detail` says what, `name` to
+           ///< whom, `matched` how much, `outcome` begins or ends if it lasts
+  heal,    ///< no fault begins after this
+  finish,  ///< no process acts after this
+  ask,     ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options
+  send,    ///< a command: `detail` = acquire, extend, hand-over, look, delete or index; one event
+           ///< per lock. `session` of a hand-over is who receives
+  reply,   ///< what came back: `outcome`, `matched`, `order`; one event per command. To an
+          ///< acquire or hand-over: `lock_id` is the holder seen, `matched` 1 if it is the one sent
   granted,   ///< `token`, `lock_id` of the command that won, `sent_ns`, `until_ns` the deadline
   extended,  ///< `sent_ns`, `until_ns` the new deadline
   lost,      ///< `outcome` = deadline or not_owner
@@ -55,6 +56,7 @@ struct Event {
   std::int64_t command = 0;
   std::string name;
   std::string owner;
+  std::string other_owner;  ///< of a hand-over who gives; of a delete whose goes as well
   std::string lock_id;
   std::int64_t token = 0;
   std::int64_t order = 0;

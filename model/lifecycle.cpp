@@ -34,6 +34,10 @@ const TransitionTable& lifecycle() {
           {"Acquiring", "Give Up", kOutside, kReality,
            "time-out, cancel or an error that retrying cannot mend; what the attempt under way may "
            "win is deleted in the background"},
+          {"Releasing", "Lock Handed Over", "Released", kReality,
+           "to the next waiter of the same process, by one command instead of two"},
+          {"Acquiring", "Nothing To Hand Over", "Waiting", kReality,
+           "the lock that a release was to give us was gone already"},
           {"Acquiring", "Outcome Unknown", "Waiting", kReality,
            "no reply, or one that settles nothing: the same owner tries again and recognises its "
            "win"},

@@ -98,16 +98,20 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
   if (t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
 }
 
-/// An attempt that found its own owner there has to win: it is the retry of a win that nobody told.
+/// An attempt or a hand-over that found its own owner there has to win: it is the retry of a win
+/// that nobody told.
 void check_recognised(const Digest& d, Finding& f, Index i) {
   const Event& reply = d.at(i);
-  const bool own = reply.detail == "acquire" && reply.outcome == "done" && !reply.owner.empty() &&
+  const bool own = (reply.detail == "acquire" || reply.detail == "hand-over") &&
+                   reply.outcome == "done" && !reply.owner.empty() &&
                    owner_of(reply.lock_id) == reply.owner;
   if (!own || reply.matched == 1) return;
   violate(f, "a retry of " + reply.process + " did not recognise its own win", {i});
 }
 
-bool died(const Digest& d, const Tenure& t) { return !d.deletes.contains(t.owner); }
+bool died(const Digest& d, const Tenure& t) {
+  return !d.deletes.contains(t.owner) && !d.hand_overs.contains(t.owner);
+}
 
 /// A call that ended without the lock, and whose process went on, deletes what it may have won.
 void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {

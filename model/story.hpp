@@ -46,13 +46,7 @@ class Story {
     const auto id = send(at, process, session, "acquire");
     put(at, id, order);
     reply(back, process, order, 1);
-    Event e = event(back, Kind::granted, process, session);
-    e.owner = owner_of(id);
-    e.lock_id = id;
-    e.token = order;
-    e.sent_ns = at * kMillion;
-    e.until_ns = (at + 1'000) * kMillion;
-    return add(e);
+    return granted(at, back, process, session, id, order);
   }
 
   Story& refused(int at, int back, const std::string& process, int session) {
@@ -97,6 +91,19 @@ class Story {
     Event e = event(back, Kind::released, process, session);
     e.outcome = order != 0 ? "released" : "not_owner";
     return add(e);
+  }
+
+  /// A release from `at` to `back` that gives the lock to another session of the process.
+  Story& hand_over(int at, int back, const std::string& process, int from, int to,
+                   std::int64_t order) {
+    add(event(at, Kind::release, process, from));
+    const auto id = send(at, process, to, "hand-over", owner(process, from));
+    put(at, id, order);
+    reply(back, process, order, 1);
+    Event e = event(back, Kind::released, process, from);
+    e.outcome = "released";
+    add(e);
+    return granted(at, back, process, to, id, order);
   }
 
   Story& gone(int at, std::int64_t order) {
@@ -156,11 +163,24 @@ class Story {
     return *this;
   }
 
-  std::string send(int at, const std::string& process, int session, const std::string& what) {
+  Story& granted(int at, int back, const std::string& process, int session, const std::string& id,
+                 std::int64_t order) {
+    Event e = event(back, Kind::granted, process, session);
+    e.owner = owner_of(id);
+    e.lock_id = id;
+    e.token = order;
+    e.sent_ns = at * kMillion;
+    e.until_ns = (at + 1'000) * kMillion;
+    return add(e);
+  }
+
+  std::string send(int at, const std::string& process, int session, const std::string& what,
+                   const std::string& other_owner = "") {
     Event e = event(at, Kind::send, process, session);
     e.command = ++command_;
     e.detail = what;
     e.owner = owner(process, session);
+    e.other_owner = other_owner;
     e.lock_id = e.owner + ".1000." + std::to_string(command_);
     add(e);
     return e.lock_id;

@@ -191,7 +191,23 @@ class Drawn {
         c.body = extend;
         break;
       }
-      case 2: c.body = core::DeleteCommand{kName, random_.chance(70) ? kOurs : kOther}; break;
+      case 2: {
+        core::DeleteCommand gone{kName, random_.chance(70) ? kOurs : kOther, std::nullopt};
+        if (random_.chance(40))
+          gone.or_owner = kOurs;
+        c.body = gone;
+        break;
+      }
+      case 4:
+      case 5:
+        c.body = core::HandOverCommand{1,
+                                       kName,
+                                       random_.chance(70) ? kOther : core::Owner{7, 7},
+                                       kOurs,
+                                       lock_id(kOurs, beat),
+                                       lease,
+                                       margin};
+        break;
       case 3: c.body = core::LookCommand{{kName, "nobody"}}; break;
       default: {
         core::AcquireCommand acquire{1,     kName, kOurs, lock_id(kOurs, beat), std::nullopt,

@@ -39,6 +39,9 @@ ProcessPlan read_process(Reader& in, bool drifts) {
   p.cancel_percent = static_cast<int>(in.between(0, 10));
   p.patience_ms = in.between(300, 4'000);
   if (drifts) p.drift_ppm = in.between(0, 8'000) - 4'000;  // within max_drift, 5,000
+  p.waiting = static_cast<sim::Waiting>(in.between(0, sim::kWaitings - 1));
+  p.callers = static_cast<int>(std::max<std::int64_t>(in.between(0, 4), 1));
+  p.hand_overs = in.chance(30) ? static_cast<int>(in.between(0, 2)) : p.hand_overs;
   return p;
 }
 

@@ -53,8 +53,8 @@ bool breaks(const Judged& judged, const std::string& guarantee) {
 }
 
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
-  Totals totals{{"acquisitions", 0},  {"extensions", 0}, {"releases", 0},
-                {"fenced_writes", 0}, {"takeovers", 0},  {"stale_writes", 0}};
+  Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
+                {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
   for (const auto& e : history) {
     if (e.kind == Kind::granted) ++totals["acquisitions"];
     if (e.kind == Kind::extended) ++totals["extensions"];
@@ -66,6 +66,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
   for (const auto& f : findings) {
     if (f.guarantee == "G1" && f.counts.contains("takeovers")) {
       totals["takeovers"] += f.counts.at("takeovers");
+    }
+    if (f.guarantee == "G1" && f.counts.contains("hand_overs")) {
+      totals["hand_overs"] += f.counts.at("hand_overs");
     }
     for (const char* key : {"stale_writes", "stale_writes_refused", "bounded_takeovers"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);

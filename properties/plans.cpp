@@ -32,6 +32,9 @@ ProcessPlan draw_process() {
   p.cancel_percent = between(0, 10);
   p.patience_ms = between<std::int64_t>(300, 4'000);
   p.drift_ppm = between<std::int64_t>(-4'000, 4'000);  // within max_drift, 5,000
+  p.waiting = static_cast<sim::Waiting>(between(0, sim::kWaitings - 1));
+  p.callers = *rc::gen::element(1, 1, 2, 3);
+  p.hand_overs = *rc::gen::element(0, 1, 8, 8);
   return p;
 }
 

@@ -6,9 +6,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "protocols/recipe.hpp"
+
 namespace leasehold::sim {
 namespace {
 
+constexpr int kMaxCallers = 64;
+constexpr std::array kWaitingNames{"uniform", "fixed", "full-jitter", "decorrelated", "adaptive"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
 
 /// A line's fields, key=value each. Every one has to be used, and be a whole number.
@@ -26,6 +30,16 @@ class Fields {
     const auto found = values_.find(key);
     if (found == values_.end()) return;
     value = static_cast<T>(number(key, found->second));
+    values_.erase(found);
+  }
+  void take(const std::string& key, Waiting& value) {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return;
+    const auto name = std::find(kWaitingNames.begin(), kWaitingNames.end(), found->second);
+    if (name == kWaitingNames.end()) {
+      throw std::runtime_error(key + " is '" + found->second + "': there is no such strategy");
+    }
+    value = static_cast<Waiting>(name - kWaitingNames.begin());
     values_.erase(found);
   }
   void done() const {
@@ -55,6 +69,9 @@ ProcessPlan read_process(std::istream& line) {
   fields.take("expiry", p.expiry_ms);
   fields.take("wait-min", p.wait_min_ms);
   fields.take("wait-max", p.wait_max_ms);
+  fields.take("waiting", p.waiting);
+  fields.take("callers", p.callers);
+  fields.take("hand-overs", p.hand_overs);
   fields.take("hold", p.hold_ms);
   fields.take("long", p.long_hold_percent);
   fields.take("single", p.single_attempt_percent);
@@ -63,6 +80,10 @@ ProcessPlan read_process(std::istream& line) {
   fields.take("drift", p.drift_ppm);
   fields.take("scripted", p.scripted);
   fields.done();
+  if (p.callers < 1 || p.callers > kMaxCallers) {
+    throw std::runtime_error("callers is " + std::to_string(p.callers) + ": it must be 1 to " +
+                             std::to_string(kMaxCallers));
+  }
   return p;
 }
 
@@ -94,6 +115,7 @@ StepPlan read_step(std::istream& line) {
   Fields fields(line);
   fields.take("at", s.at_ms);
   fields.take("process", s.process);
+  fields.take("caller", s.caller);
   fields.take("lock", s.lock);
   fields.take("patience", s.patience_ms);
   fields.take("fault", s.is_the_fault);
@@ -138,6 +160,29 @@ const char* to_string(StepPlan::Action action) {
   return kActions[static_cast<std::size_t>(action)];
 }
 
+const char* to_string(Waiting waiting) { return kWaitingNames[static_cast<std::size_t>(waiting)]; }
+
+LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
+                       std::int64_t clock_margin_ms) {
+  using std::chrono::milliseconds;
+  const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
+  LockOptions o;
+  o.expiry = milliseconds(plan.expiry_ms);
+  const bool of_a_document = protocols::recipe_named(lock) != nullptr;
+  o.clock_margin = milliseconds(of_a_document ? 0 : clock_margin_ms);
+  o.hand_overs_in_a_row = plan.hand_overs;
+  switch (plan.waiting) {
+    case Waiting::uniform: o.waiting = uniform_waiting(min, max); break;
+    case Waiting::fixed: o.waiting = fixed_waiting((min + max) / 2); break;
+    case Waiting::full_jitter: o.waiting = exponential_waiting(Jitter::full, min, max); break;
+    case Waiting::decorrelated:
+      o.waiting = exponential_waiting(Jitter::decorrelated, min, max);
+      break;
+    case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
+  }
+  return o;
+}
+
 bool is_scripted(const Plan& plan) {
   return std::all_of(plan.processes.begin(), plan.processes.end(),
                      [](const ProcessPlan& p) { return p.scripted; });
@@ -155,6 +200,9 @@ std::string to_scn(const Plan& plan) {
         << " wait-max=" << p.wait_max_ms << " hold=" << p.hold_ms << " long=" << p.long_hold_percent
         << " single=" << p.single_attempt_percent << " cancel=" << p.cancel_percent
         << " patience=" << p.patience_ms;
+    if (p.waiting != Waiting::uniform) out << " waiting=" << to_string(p.waiting);
+    if (p.callers != 1) out << " callers=" << p.callers;
+    if (p.hand_overs != ProcessPlan().hand_overs) out << " hand-overs=" << p.hand_overs;
     if (p.drift_ppm != 0) out << " drift=" << p.drift_ppm;
     if (p.scripted) out << " scripted=1";
     out << '\n';
@@ -170,6 +218,7 @@ std::string to_scn(const Plan& plan) {
   }
   for (const auto& s : plan.steps) {
     out << "step " << to_string(s.action) << " at=" << s.at_ms << " process=" << s.process;
+    if (s.caller != 0) out << " caller=" << s.caller;
     if (s.lock != 0) out << " lock=" << s.lock;
     if (s.patience_ms != 0) out << " patience=" << s.patience_ms;
     if (s.is_the_fault) out << " fault=1";

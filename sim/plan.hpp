@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <leasehold/lock_options.hpp>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,20 @@
 /// a run of it is repeated by giving it again.
 namespace leasehold::sim {
 
+/// The waiting strategies of the lock, by their names in a plan.
+enum class Waiting { uniform, fixed, full_jitter, decorrelated, adaptive };
+inline constexpr int kWaitings = static_cast<int>(Waiting::adaptive) + 1;
+[[nodiscard]] const char* to_string(Waiting waiting);
+
 /// How one simulated process behaves, again and again: acquire, write to the fenced resource, hold,
-/// write, release.
+/// write, release; by so many callers at once.
 struct ProcessPlan {
   std::int64_t expiry_ms = 1'000;
-  std::int64_t wait_min_ms = 10;  ///< pause between attempts, uniform
+  std::int64_t wait_min_ms = 10;  ///< pause between attempts
   std::int64_t wait_max_ms = 800;
+  Waiting waiting = Waiting::uniform;  ///< fixed: the mean of the two
+  int callers = 1;
+  int hand_overs = 8;                ///< in a row
   std::int64_t hold_ms = 10;         ///< a usual holding lasts up to this
   int long_hold_percent = 5;         ///< holdings of 1 to 3 extension cadences
   int single_attempt_percent = 10;   ///< acquires that try once
@@ -27,8 +36,8 @@ struct ProcessPlan {
   bool operator==(const ProcessPlan&) const = default;
 };
 
-/// Something that a process does at a time, because a person wrote so. A process holds or awaits
-/// one lock at a time: what does not fit is left out.
+/// Something that a caller does at a time, because a person wrote so. A caller holds or awaits one
+/// lock at a time: what does not fit is left out.
 struct StepPlan {
   enum class Action {
     acquire,  ///< lock `lock`, for at most `patience_ms` (0: one attempt)
@@ -39,6 +48,7 @@ struct StepPlan {
   Action action = Action::acquire;
   std::int64_t at_ms = 0;
   std::int64_t process = 0;  ///< by its place in the plan
+  std::int64_t caller = 0;   ///< of that process
   std::int64_t lock = 0;
   std::int64_t patience_ms = 0;
   bool is_the_fault = false;  ///< the failure lies in this step: without it nothing goes wrong
@@ -60,6 +70,10 @@ struct Plan {
 
   bool operator==(const Plan&) const = default;
 };
+
+/// The options of the process's locks. A documents' lock knows no margin.
+[[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
+                                     std::int64_t clock_margin_ms);
 
 /// Whether a person wrote every step, so that nothing runs beside them.
 [[nodiscard]] bool is_scripted(const Plan& plan);

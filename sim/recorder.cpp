@@ -87,10 +87,11 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.command = static_cast<std::int64_t>(event.command);
   e.detail = sent->second.kind;
   e.owner = sent->second.owner;
+  e.other_owner = sent->second.other_owner;
   e.outcome = name_of(r.outcome);
   e.order = r.operation_time.value();
   e.matched = r.matched;
-  if (e.detail == "acquire") {
+  if (e.detail == "acquire" || e.detail == "hand-over") {
     if (!r.documents.empty()) e.lock_id = r.documents[0].lock_id;
     winning_[sent->second.session] = sent->second.lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
@@ -117,6 +118,12 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     sent = {e.detail, owner, acquire->lock_id, acquire->session};
     e.session = static_cast<std::int64_t>(acquire->session);
     send(e, acquire->name, owner, acquire->lock_id);
+  } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
+    e.detail = "hand-over";
+    e.other_owner = core::to_hex(given->from);
+    sent = {e.detail, core::to_hex(given->owner), given->lock_id, given->session, e.other_owner};
+    e.session = static_cast<std::int64_t>(given->session);
+    send(e, given->name, sent.owner, given->lock_id);
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
     e.detail = "extend";
     sent = {e.detail, "", "", 0};
@@ -128,6 +135,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
     e.detail = "delete";
     sent = {e.detail, core::to_hex(remove->owner), "", 0};
+    if (remove->or_owner) e.other_owner = sent.other_owner = core::to_hex(*remove->or_owner);
     send(e, remove->name, sent.owner, "");
   } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
     on_plain(e, sent, *plain);

@@ -47,8 +47,9 @@ class Recorder final : public runtime::Observer {
   struct Sent {
     std::string kind;
     std::string owner;
-    std::string lock_id;  ///< of an acquire, like the session
+    std::string lock_id;  ///< of an acquire or hand-over, like the session
     core::SessionId session = 0;
+    std::string other_owner = {};
   };
 
   model::Event at(core::LocalInstant now, model::Kind kind) const;

@@ -103,6 +103,12 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
     replace_owner(session, step);
     return wait(id, step.now, step);
   }
+  if (flight.kind == Flight::Kind::attempt) {
+    session.handed_on = 0;
+    if (session.options.waiting->learns()) {
+      rhythms_.won(session.name, step.now - session.contends_since, step.now);
+    }
+  }
   session.phase = Session::Phase::held;
   session.token = reply.operation_time;
   session.acquired_at = document.acquired_at;
@@ -116,6 +122,8 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
 void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply, Step step) {
   Session& session = sessions_.at(id);
   session.last_failure = {ErrorKind::refused, reply.code, "held by another"};
+  const auto line = lines_.find(session.name);
+  if (line != lines_.end() && line->second.front == id) line->second.rival_seen = step.now;
   bool look_again_now = false;
   if (!reply.documents.empty()) {
     const LockDocument& document = reply.documents.front();
@@ -143,10 +151,15 @@ void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step ste
   wait(id, first_unknown ? step.now : next_attempt_at(session, false, step), step);
 }
 
-LocalInstant ProviderCore::next_attempt_at(const Session& session, bool refused, Step step) const {
-  const auto pause =
-      session.options.waiting->pause({session.attempts, refused}, step.entropy.draw());
-  const auto at = step.now + pause;
+LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step step) const {
+  const WaitingStrategy& waiting = *session.options.waiting;
+  AttemptSeen seen{.attempts = std::max(session.attempts, 1),
+                   .refused = refused,
+                   .waited = step.now - session.contends_since,
+                   .last_pause = session.last_pause};
+  if (waiting.learns()) seen.typical_wait = rhythms_.typical_wait(session.name);
+  session.last_pause = waiting.pause(seen, step.entropy.draw());
+  const auto at = step.now + session.last_pause;
   const auto matures = sights_.matures_at(session.name, session.options.max_drift);
   return matures && *matures > step.now ? std::min(at, *matures) : at;
 }
@@ -163,9 +176,7 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Session& session = found->second;
-  const bool acquiring =
-      session.phase == Session::Phase::waiting || session.phase == Session::Phase::attempting;
-  if (!acquiring) return;
+  if (session.phase == Session::Phase::held || session.phase == Session::Phase::lost) return;
   std::string message = "lock '" + session.name + "': " + why;
   if (!session.last_failure.message.empty()) {
     message += "; last attempt: " + session.last_failure.message;
@@ -177,6 +188,7 @@ void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
   const auto found = sessions_.find(id);
   const Session& session = found->second;
   step.out.push_back(Ended{id, std::move(error)});
+  if (session.phase == Session::Phase::receiving) stop_receiving(session, step);
   if (session.command != 0) {
     Removal removal = make_removal(session, step);
     removal.awaits_attempt = true;
@@ -191,7 +203,18 @@ void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
     removal.repeat = true;
     start_removal(std::move(removal), step);
   }
+  // Whoever comes next keeps the pace: those who give up do not make the others ask more often.
+  const auto again = session.phase == Session::Phase::waiting ? session.attempt_at : step.now;
+  const std::string name = session.name;
   sessions_.erase(found);
+  leave_line(name, id, again, step);
+}
+
+/// The hand-over to this session becomes a deletion, of both owners.
+void ProviderCore::stop_receiving(const Session& session, Step step) {
+  Removal& removal = removals_.at(session.hand_over);
+  removal.receiver = 0;
+  if (removal.command == 0) send_delete(session.hand_over, removal, step);
 }
 
 void ProviderCore::replace_owner(Session& session, Step step) {

@@ -176,6 +176,7 @@ void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   if (found == sessions_.end() || found->second.phase != Session::Phase::held) return;
   found->second.phase = Session::Phase::lost;
   step.out.push_back(Lost{id, reason});
+  leave_line(found->second.name, id, step.now, step);
 }
 
 }  // namespace leasehold::core

@@ -20,4 +20,12 @@ inline constexpr std::chrono::milliseconds kAloneBelow{2'000};
 /// Names whose last sight is kept for observing dead holders.
 inline constexpr std::size_t kMaxSights = 10'000;
 
+/// Names whose usual wait is kept for strategies that learn.
+inline constexpr std::size_t kMaxRhythms = 10'000;
+
+inline constexpr int kMaxHandOvers = 1'000;
+
+/// For how long a provider takes it that a rival which held a lock wants it again.
+inline constexpr std::chrono::seconds kRivalMemory{10};
+
 }  // namespace leasehold::core

@@ -70,6 +70,10 @@ std::optional<Error> check(const LockOptions& o) {
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");
   }
+  if (o.hand_overs_in_a_row < 0 || o.hand_overs_in_a_row > core::kMaxHandOvers) {
+    return broken("hand_overs_in_a_row", std::to_string(o.hand_overs_in_a_row),
+                  "it must be 0 to 1000");
+  }
   if (!o.waiting) return broken("waiting", "empty", "it must be a strategy");
   return std::nullopt;
 }

@@ -59,7 +59,20 @@ struct LookCommand {
 struct DeleteCommand {
   std::string name;
   Owner owner;
+  std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
   bool operator==(const DeleteCommand&) const = default;
+};
+
+/// Give the lock of one owner to the next, of the same process, if it is either's.
+struct HandOverCommand {
+  SessionId session;  ///< who receives; not sent
+  std::string name;
+  Owner from;
+  Owner owner;
+  std::string lock_id;
+  std::chrono::milliseconds lease;
+  std::chrono::milliseconds margin;
+  bool operator==(const HandOverCommand&) const = default;
 };
 
 /// Have the TTL index on `expiresAt`.
@@ -88,7 +101,7 @@ struct Command {
   CommandId id = 0;
   std::chrono::milliseconds timeout{};  ///< our own timer; server-side ones stay below it
   std::variant<AcquireCommand, ExtendCommand, LookCommand, DeleteCommand, EnsureIndexCommand,
-               PlainCommand>
+               PlainCommand, HandOverCommand>
       body;
   bool operator==(const Command&) const = default;
 };
@@ -123,7 +136,7 @@ struct Reply {
   bool retried = false;             ///< the driver retried: operation_time is not the write's
   std::int64_t matched = 0;         ///< extend: statements that matched; delete: documents gone
   std::vector<std::size_t> failed;  ///< extend: indices of statements with an error of their own
-  std::vector<LockDocument> documents;  ///< acquire: the document after; look: those found
+  std::vector<LockDocument> documents;  ///< acquire, hand-over: the one after; look: those found
   bool operator==(const Reply&) const = default;
 };
 

@@ -25,7 +25,10 @@ void ProviderCore::on(const AcquireAsked& event, Step step) {
   if (event.give_up_at) {
     step.out.push_back(SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
   }
-  start_attempt(event.session, session, step);
+  session.contends_since = step.now;
+  if (event.single_attempt || join_line(event.session, session)) {
+    start_attempt(event.session, session, step);
+  }
 }
 
 void ProviderCore::on(const CancelAsked& event, Step step) {
@@ -40,7 +43,14 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   Removal removal = make_removal(session, step);
   removal.repeat = session.unanswered > 0;
   removal.reporting = event.session;
+  const SessionId receiver = receiver_after(event.session, session);
+  if (receiver != 0) {
+    const int in_a_row = session.handed_on + 1;
+    sessions_.erase(found);
+    return hand_over(std::move(removal), receiver, in_a_row, step);
+  }
   sessions_.erase(found);
+  leave_line(removal.name, event.session, std::nullopt, step);
   start_removal(std::move(removal), step);
 }
 
@@ -67,6 +77,7 @@ void ProviderCore::on(const ReplyArrived& event, Step step) {
     case Flight::Kind::extension: return answer_extension(flight, event.reply, step);
     case Flight::Kind::look: return answer_look(flight, event.reply, step);
     case Flight::Kind::removal: return answer_delete(flight, event.reply, step);
+    case Flight::Kind::hand_over: return answer_hand_over(flight, event.reply, step);
     case Flight::Kind::index: return answer_index(event.reply, step);
   }
 }
@@ -102,8 +113,9 @@ void ProviderCore::on(const TimerFired& event, Step step) {
     case Timer::Kind::removal: {
       const auto removal = removals_.find(id);
       if (removal == removals_.end() || removal->second.command != 0) return;
-      if (step.now >= removal->second.next_at) send_delete(id, removal->second, step);
-      return;
+      if (step.now < removal->second.next_at) return;
+      if (removal->second.receiver != 0) return send_hand_over(id, removal->second, step);
+      return send_delete(id, removal->second, step);
     }
     case Timer::Kind::report: {
       const auto removal = removals_.find(id);

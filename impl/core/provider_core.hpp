@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,12 +10,14 @@
 #include "core/entropy.hpp"
 #include "core/protocol.hpp"
 #include "core/provider.hpp"
+#include "core/rhythms.hpp"
 #include "core/sights.hpp"
 
 namespace leasehold::core {
 
-/// Every decision of one provider: attempts, observations, extension in batches, loss, release and
-/// clean-up, across all its locks. A value: events in, effects out, no thread, no clock, no I/O.
+/// Every decision of one provider: its queue for each name, attempts, observations, extension in
+/// batches, loss, release, hand-over and clean-up, across all its locks. A value: events in,
+/// effects out, no thread, no clock, no I/O.
 ///
 /// Time: `now` never runs backwards between calls. Copyable, comparable and hashable, so that
 /// it can be simulated and explored. Not thread-safe: its driver serialises the calls.
@@ -23,8 +26,9 @@ namespace leasehold::core {
 ///     // effects: Send{acquire}, SetTimer{command_timeout}, SetTimer{give_up}
 ///     core.next(ReplyArrived{1, reply}, now, entropy, effects);  // -> Granted{7, token, ...}
 ///
-/// How a session lives: waiting <-> attempting -> held -> lost; a release or an end takes it out,
-/// and whatever it may have left in the database becomes a Removal.
+/// How a session lives: queued -> waiting <-> attempting -> held -> lost, or queued -> receiving ->
+/// held; a release or an end takes it out, and whatever it may have left in the database becomes a
+/// Removal.
 class ProviderCore final : public Provider {
  public:
   /// `holder` goes into lock ids for people to read; empty for none.
@@ -48,18 +52,22 @@ class ProviderCore final : public Provider {
 
   /// One acquire call, and the lock that it won.
   struct Session {
-    enum class Phase { waiting, attempting, held, lost };
+    enum class Phase { queued, waiting, attempting, receiving, held, lost };
     std::string name;
     LockOptions options;
     std::optional<LocalInstant> give_up_at;
     bool single_attempt = false;
     Phase phase = Phase::waiting;
-    Owner owner;              ///< dead, hence replaced, from the moment a delete of it is sent
-    CommandId command = 0;    ///< the attempt or extension under way, or 0
-    LocalInstant attempt_at;  ///< waiting: when the next attempt is due
+    Owner owner;                  ///< dead, hence replaced, from the moment a delete of it is sent
+    CommandId command = 0;        ///< the attempt or extension under way, or 0
+    LocalInstant attempt_at;      ///< waiting: when the next attempt is due
+    LocalInstant contends_since;  ///< waiting, attempting: when it became the first of its line
+    Duration last_pause{0};
     int attempts = 0;
     int unanswered = 0;  ///< attempts of this owner whose outcome is unknown
     bool oddity_reported = false;
+    std::uint64_t hand_over = 0;  ///< receiving: the removal that gives it the lock
+    int handed_on = 0;            ///< hand-overs in a row up to this holding
     Error last_failure;
     FencingToken token;  ///< held: the rest
     ServerInstant acquired_at;
@@ -68,16 +76,26 @@ class ProviderCore final : public Provider {
     bool operator==(const Session&) const = default;
   };
 
-  /// An owner whose document, if there is one, has to go.
+  /// Those of this process who want or have one lock, in order. One at a time contends for it.
+  struct Line {
+    SessionId front = 0;  ///< who contends, receives or holds; 0: nobody, once the provider closed
+    std::deque<SessionId> behind;
+    std::optional<LocalInstant> rival_seen;  ///< when another process last refused us
+    bool operator==(const Line&) const = default;
+  };
+
+  /// An owner whose document, if there is one, has to go: to the receiver, if there is one.
   struct Removal {
     std::string name;
     Owner owner;
+    std::optional<Owner> or_owner;  ///< the receiver's, also after it gave up
+    SessionId receiver = 0;
     std::chrono::milliseconds timeout;
     LocalInstant stop_at;         ///< the document frees itself like a crashed holder's
     LocalInstant next_at;         ///< when the next delete is due, with none under way
     CommandId command = 0;        ///< the delete, or the attempt to wait for, or 0
     bool awaits_attempt = false;  ///< an attempt is under way; no delete was sent yet
-    bool doubtful = false;        ///< an earlier attempt or delete was never answered
+    bool doubtful = false;        ///< an earlier attempt, hand-over or delete was never answered
     bool repeat = false;          ///< one more delete, after a pause, against late requests
     bool acknowledged = false;
     std::optional<SessionId> reporting;  ///< who waits for the result
@@ -86,12 +104,12 @@ class ProviderCore final : public Provider {
 
   /// A command under way.
   struct Flight {
-    enum class Kind { attempt, extension, look, removal, index };
+    enum class Kind { attempt, extension, look, removal, hand_over, index };
     Kind kind;
     LocalInstant sent;
     std::vector<SessionId> sessions;  ///< attempt: one or none; extension and look: all
     RemovalId removal = 0;
-    std::uint64_t beat = 0;               ///< attempt, extension; a look judges that extension's
+    std::uint64_t beat = 0;  ///< attempt, extension, hand-over; a look judges that extension's
     std::optional<std::string> observed;  ///< attempt: the lockId that counted as dead
     bool operator==(const Flight&) const = default;
   };
@@ -120,11 +138,23 @@ class ProviderCore final : public Provider {
   void fail(SessionId id, const Reply& reply, bool unknown, Step step);
   void wait(SessionId id, LocalInstant at, Step step);
   void end_acquire(SessionId id, Error error, Step step);
+  void stop_receiving(const Session& session, Step step);
   void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
-  LocalInstant next_attempt_at(const Session& session, bool refused, Step step) const;
+  LocalInstant next_attempt_at(Session& session, bool refused, Step step) const;
   void replace_owner(Session& session, Step step);
   void ensure_index(Step step);
   void answer_index(const Reply& reply, Step step);
+
+  // line.cpp
+  bool join_line(SessionId id, Session& session);
+  void leave_line(const std::string& name, SessionId id, std::optional<LocalInstant> next_attempt,
+                  Step step);
+  SessionId receiver_after(SessionId id, const Session& session) const;
+  void hand_over(Removal removal, SessionId to, int in_a_row, Step step);
+  void send_hand_over(RemovalId id, Removal& removal, Step step);
+  void answer_hand_over(const Flight& flight, const Reply& reply, Step step);
+  void contend_for_itself(RemovalId id, ReleaseResult giver, bool unsure, Step step);
+  void freed(const std::string& name, Step step);
 
   // extension.cpp
   void run_extension_round(Step step);
@@ -146,6 +176,7 @@ class ProviderCore final : public Provider {
   void attempt_ended(RemovalId id, bool may_have_won, Outcome outcome, Step step);
   void report(Removal& removal, ReleaseResult result, Step step);
   void pause_removal(RemovalId id, Removal& removal, Duration pause, Step step);
+  static Duration pause_after_failure(const Removal& removal);
 
   CommandId send(Flight flight, std::chrono::milliseconds timeout, decltype(Command::body) body,
                  Step step);
@@ -156,7 +187,9 @@ class ProviderCore final : public Provider {
   Sessions sessions_;
   std::map<RemovalId, Removal> removals_;
   std::map<CommandId, Flight> flights_;
+  std::map<std::string, Line> lines_;
   Sights sights_;
+  Rhythms rhythms_;
   CommandId last_command_ = 0;
   RemovalId last_removal_ = 0;
   std::uint64_t last_beat_ = 0;

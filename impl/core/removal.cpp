@@ -26,7 +26,7 @@ void ProviderCore::start_removal(Removal removal, Step step) {
 void ProviderCore::send_delete(RemovalId id, Removal& removal, Step step) {
   LEASEHOLD_CHECK(removal.command == 0);
   removal.command = send({.kind = Flight::Kind::removal, .removal = id}, removal.timeout,
-                         DeleteCommand{removal.name, removal.owner}, step);
+                         DeleteCommand{removal.name, removal.owner, removal.or_owner}, step);
 }
 
 /// The attempt that a given-up call had under way was answered, or never will be.
@@ -42,6 +42,12 @@ void ProviderCore::attempt_ended(RemovalId id, bool may_have_won, Outcome outcom
   removal.doubtful = false;
   removal.command = 0;
   send_delete(id, removal, step);
+}
+
+/// How soon to repeat what failed: often within one time-out, but not a storm.
+Duration ProviderCore::pause_after_failure(const Removal& removal) {
+  return std::clamp<Duration>(removal.timeout / 4, std::chrono::milliseconds(10),
+                              std::chrono::seconds(1));
 }
 
 void ProviderCore::answer_delete(const Flight& flight, const Reply& reply, Step step) {
@@ -61,20 +67,20 @@ void ProviderCore::answer_delete(const Flight& flight, const Reply& reply, Step 
       removals_.erase(id);
       return;
     }
-    const auto pause = std::clamp<Duration>(removal.timeout / 4, std::chrono::milliseconds(10),
-                                            std::chrono::seconds(1));
-    return pause_removal(id, removal, pause, step);
+    return pause_removal(id, removal, pause_after_failure(removal), step);
   }
   // Nothing matched after a delete without an answer: that one may have been it.
   const auto nothing = removal.doubtful ? ReleaseResult::unknown : ReleaseResult::not_owner;
   report(removal, reply.matched > 0 ? ReleaseResult::released : nothing, step);
   removal.acknowledged = true;
-  if (!removal.repeat) {
+  const std::string name = removal.name;
+  if (removal.repeat) {
+    removal.repeat = false;
+    pause_removal(id, removal, removal.timeout, step);
+  } else {
     removals_.erase(id);
-    return;
   }
-  removal.repeat = false;
-  pause_removal(id, removal, removal.timeout, step);
+  if (reply.matched > 0) freed(name, step);
 }
 
 void ProviderCore::pause_removal(RemovalId id, Removal& removal, Duration pause, Step step) {

@@ -10,6 +10,7 @@ using core::DeleteCommand;
 using core::EnsureIndexCommand;
 using core::ExtendCommand;
 using core::ExtendStatement;
+using core::HandOverCommand;
 using core::LookCommand;
 using std::chrono::milliseconds;
 
@@ -132,9 +133,11 @@ Bson lower_bound() {
   return expression("$max", nested(next), nested(packed));
 }
 
-/// The document as this acquire would leave it. A retry of the same owner keeps `acquiredAt` and
-/// never lowers `expiresAt`: $$NOW is read when a command starts, not when it executes.
-Bson taken_document(const AcquireCommand& command) {
+/// The document as this acquire or hand-over would leave it. A retry of the same owner keeps
+/// `acquiredAt` and never lowers `expiresAt`: $$NOW is read when a command starts, not when it
+/// executes.
+template <typename Command>
+Bson taken_document(const Command& command) {
   const Bson is_text = type_is("$eq", "$lockId", "string");
   const Bson is_mine = mine(command.owner);
   const Bson ours = expression("$and", nested(is_text), nested(is_mine));
@@ -175,6 +178,10 @@ Bson build_body(const AcquireCommand& command, const std::string& collection,
 
 void append_owner(Bson& query, core::Owner owner) {
   query.regex("lockId", ("^" + to_hex(owner) + "\\.").c_str());
+}
+
+void append_owners(Bson& query, core::Owner one, core::Owner other) {
+  query.regex("lockId", ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\.").c_str());
 }
 
 void append_extension(Bson& updates, std::string_view key, const ExtendStatement& s) {
@@ -236,11 +243,32 @@ Bson build_body(const DeleteCommand& command, const std::string& collection, mil
     deletes.doc("0", [&](Bson& one) {
       one.doc("q", [&](Bson& q) {
         q.text("_id", command.name);
-        append_owner(q, command.owner);
+        if (command.or_owner) {
+          append_owners(q, command.owner, *command.or_owner);
+        } else {
+          append_owner(q, command.owner);
+        }
       });
       one.int32("limit", 1);
     });
   });
+  append_limits(d, timeout);
+  return d;
+}
+
+Bson build_body(const HandOverCommand& command, const std::string& collection,
+                milliseconds timeout) {
+  const Bson taken = taken_document(command);
+  Bson d;
+  d.text("findAndModify", collection);
+  d.doc("query", [&](Bson& q) {
+    q.text("_id", command.name);
+    append_owners(q, command.from, command.owner);
+  });
+  d.array("update", [&](Bson& pipeline) {
+    pipeline.doc("0", [&](Bson& stage) { stage.copy("$replaceWith", taken); });
+  });
+  d.flag("new", true);
   append_limits(d, timeout);
   return d;
 }

@@ -22,6 +22,9 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+const core::Owner kGiver{0xC, 0xD};
+const std::string kGiverHex = "000000000000000c000000000000000d";
+
 Command acquire(std::optional<std::string> observed = std::nullopt) {
   return {1, milliseconds(1'000),
           core::AcquireCommand{1, "job", kOwner, kHex + ".3000.1", std::move(observed),
@@ -121,6 +124,29 @@ TEST(Commands, TheIndexIsThePackages) {
           .starts_with(
               R"({ "createIndexes" : "locks", "indexes" : [ { "key" : { "expiresAt" : 1 }, )"
               R"("name" : "expiresAt_ttl", "expireAfterSeconds" : 0 } ])"));
+}
+
+TEST(Commands, AHandOverWritesTheSameDocumentWhereEitherOwnerStands) {
+  const Command command{2, milliseconds(1'000),
+                        core::HandOverCommand{1, "job", kGiver, kOwner, kHex + ".3000.2",
+                                              milliseconds(3'000), milliseconds(500)}};
+  const auto text = json(build(command, "locks"));
+  EXPECT_TRUE(contains(text, R"("query" : { "_id" : "job", "lockId" : { "$regularExpression" : { )"
+                             R"("pattern" : "^()" +
+                                 kGiverHex + "|" + kHex))
+      << text;
+  EXPECT_TRUE(contains(text, R"("new" : true)")) << text;
+  EXPECT_FALSE(contains(text, "upsert")) << "what is gone is not handed over: " << text;
+  auto taken = json(build(acquire(), "locks"));
+  taken = taken.substr(taken.find(R"({ "_id" : "$_id", "lockId" : { "$literal")"));
+  taken = taken.substr(taken.find("acquiredAt"),
+                       taken.find(R"(, "$$ROOT" ])") - taken.find("acquiredAt"));
+  EXPECT_TRUE(contains(text, taken)) << text << "\nshould have\n" << taken;
+}
+
+TEST(Commands, AHandOverThatWasGivenUpIsDeletedByBothOwners) {
+  const Command command{2, milliseconds(1'000), core::DeleteCommand{"job", kGiver, kOwner}};
+  EXPECT_TRUE(contains(json(build(command, "locks")), "^(" + kGiverHex + "|" + kHex + ")"));
 }
 
 }  // namespace

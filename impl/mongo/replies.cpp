@@ -182,7 +182,8 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   out.retried = static_cast<bool>(Field(reply, "retriedStmtId"));
   out.matched = Field(reply, "n").number();
   out.operation_time = Field(reply, "operationTime").timestamp();
-  if (std::holds_alternative<core::AcquireCommand>(command.body)) {
+  if (std::holds_alternative<core::AcquireCommand>(command.body) ||
+      std::holds_alternative<core::HandOverCommand>(command.body)) {
     Field(reply, "value").as_document([&](const bson_t& value) {
       out.documents.push_back(read_document(value));
     });

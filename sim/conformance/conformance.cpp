@@ -112,7 +112,7 @@ class Conformer {
       case Kind::lost: return lost(i, e);
       case Kind::release: return live(session(e), "Dispose Handle", i);
       case Kind::released:
-        live(session(e), "Lock Document Deleted", i);
+        live(session(e), handed_over(e) ? "Lock Handed Over" : "Lock Document Deleted", i);
         live(session(e), "Lock Released", i);
         return;
       case Kind::ended:
@@ -124,7 +124,7 @@ class Conformer {
   }
 
   void sent(Index i, const Event& e) {
-    if (e.detail == "acquire") {
+    if (e.detail == "acquire" || e.detail == "hand-over") {
       Session& s = session(e);
       attempts_[{e.process, e.command}] = i;
       if (s.won) {
@@ -153,6 +153,10 @@ class Conformer {
       s.won = true;
       return chart_win(s, attempt, i);
     }
+    if (e.outcome == "done" && e.detail == "hand-over") {
+      live(s, "Nothing To Hand Over", i);
+      return chart(s, {"Nothing To Hand Over"}, i);
+    }
     if (e.outcome == "done" || e.outcome == "duplicate_key") {
       live(s, "Lock Held by Others", i);
       if (lost_race(attempt, e)) {
@@ -165,6 +169,15 @@ class Conformer {
     }
     live(s, "Outcome Unknown", i);
     chart(s, {"No Reply"}, i);
+  }
+
+  /// Whether the release of this session gave its lock to another, as far as it was told.
+  bool handed_over(const Event& released) const {
+    const auto s = d_.sessions.find({released.process, released.session});
+    if (s == d_.sessions.end() || s->second.granted == kNone) return false;
+    const auto& owner = d_.at(s->second.granted).owner;
+    return released.outcome == "released" && d_.hand_overs.contains(owner) &&
+           !d_.deletes.contains(owner);
   }
 
   /// Whether the holder that refused us was granted while our attempt was out.
@@ -188,7 +201,8 @@ class Conformer {
     if (before.empty()) {
       chart(s, {"then", "No"}, i);
     } else {
-      chart(s, {"then", "Yes", before == owner ? "Ours" : "Yes"}, i);
+      const bool given = attempt.detail == "hand-over" && before == attempt.other_owner;
+      chart(s, {"then", "Yes", before == owner ? "Ours" : given ? "Handed Over" : "Yes"}, i);
     }
     chart(s, {"then", "then", "then", "then", "then", "then", "Yes"}, i);  // H to M, N
   }
@@ -228,6 +242,9 @@ class Conformer {
         go("Acquire Attempt", change.event);
       } else if (next == owner) {
         go("Own Retry", change.event);
+      } else if (writer != d_.writers.end() && writer->second.send != kNone &&
+                 d_.at(writer->second.send).other_owner == owner) {
+        go("Handed Over", change.event);
       } else {
         end_tenure(walk, owner, change.event, "Other Process Acquires");
       }

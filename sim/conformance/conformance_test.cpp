@@ -38,6 +38,14 @@ TEST(Conformance, AWholeStoryIsAPathOfTheDiagrams) {
                                       "flowchart: M --No--> O", "flowchart: O --then--> P"}));
 }
 
+TEST(Conformance, AHandOverIsAPathOfTheDiagrams) {
+  Story s;
+  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "a", 2);
+  s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
+  const auto c = conform(s.end(9'000));
+  EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
+}
+
 TEST(Conformance, AStepThatIsNoArrowIsRefusedByName) {
   Story s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(1'010, "a", 1);

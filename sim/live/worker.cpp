@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <latch>
 #include <leasehold/leasehold.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -56,18 +57,15 @@ class Worker {
  public:
   explicit Worker(const WorkerOrder& order)
       : order_(order),
-        random_(order.seed),
         clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm)),
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
-        resource_(
-            order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000&appName=" + order.name,
-            order.database) {
-    options_.expiry = milliseconds(order.plan.expiry_ms);
-    const bool of_a_document = protocols::recipe_named(order.lock) != nullptr;
-    options_.clock_margin = milliseconds(of_a_document ? 0 : order.clock_margin_ms);
-    options_.waiting =
-        uniform_waiting(milliseconds(order.plan.wait_min_ms), milliseconds(order.plan.wait_max_ms));
+        options_(options_of(order.plan, order.lock, order.clock_margin_ms)) {
+    const auto uri =
+        order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000&appName=" + order.name;
+    for (int i = 0; i < (order.grave ? 1 : order.plan.callers); ++i) {
+      callers_.push_back(std::make_unique<Caller>(i, order.seed, uri, order.database));
+    }
   }
 
   int run() {
@@ -76,16 +74,9 @@ class Worker {
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
     {
       LockProvider provider(start_driver());
-      if (order_.grave) {
-        lie_in_grave(provider);
-      } else if (order_.plan.scripted) {
-        follow_script(provider);
-      } else {
-        while (!healed_) cycle(provider);
-        recorder_->set_phase("healed");
-        for (int i = 0; i < kHealedAcquires; ++i) {
-          hold_once(provider, lock_name(draw(0, order_.locks - 1)), kHealedPatience, false);
-        }
+      std::vector<std::jthread> threads;
+      for (const auto& caller : callers_) {
+        threads.emplace_back([this, &provider, &caller] { live(provider, *caller); });
       }
     }
     recorder_->emit_wire_counts(clock_->now());
@@ -93,10 +84,43 @@ class Worker {
   }
 
  private:
-  std::int64_t draw(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random_);
+  struct Script {
+    std::mutex mutex;
+    std::string name;
+    std::optional<LockHandle> handle;  ///< protected by mutex, like the name
+    std::atomic<bool> busy = false;    ///< an acquire is under way
+    std::stop_source stop;
+    std::jthread asking;
+  };
+
+  /// One thread of the workload, with what it alone uses.
+  struct Caller {
+    Caller(int number_, std::uint64_t seed, const std::string& uri, const std::string& database)
+        : number(number_),
+          random(seed + static_cast<std::uint64_t>(number_)),
+          resource(uri, database) {}
+    std::int64_t draw(std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random);
+    }
+    bool chance(int percent) { return draw(1, 100) <= percent; }
+
+    const int number;
+    std::mt19937_64 random;
+    FencedResource resource;
+    Script script;
+  };
+
+  void live(const LockProvider& provider, Caller& caller) {
+    if (order_.grave) return lie_in_grave(provider);
+    if (order_.plan.scripted) return follow_script(provider, caller);
+    while (!healed_) cycle(provider, caller);
+    cycled_.arrive_and_wait();  // from here on no call asks with little patience
+    recorder_->set_phase("healed");
+    for (int i = 0; i < kHealedAcquires; ++i) {
+      hold_once(provider, caller, lock_name(caller.draw(0, order_.locks - 1)), kHealedPatience,
+                false);
+    }
   }
-  bool chance(int percent) { return draw(1, 100) <= percent; }
 
   Event event(Kind kind) const {
     Event e;
@@ -138,25 +162,25 @@ class Worker {
                              .observer = recorder_});
   }
 
-  void cycle(const LockProvider& provider) {
-    const auto name = lock_name(draw(0, order_.locks - 1));
-    if (chance(order_.plan.single_attempt_percent)) {
-      hold_once(provider, name, milliseconds(0), false);
-      rest(draw(1, order_.plan.wait_max_ms));
+  void cycle(const LockProvider& provider, Caller& caller) {
+    const auto name = lock_name(caller.draw(0, order_.locks - 1));
+    if (caller.chance(order_.plan.single_attempt_percent)) {
+      hold_once(provider, caller, name, milliseconds(0), false);
+      rest(caller.draw(1, order_.plan.wait_max_ms));
     } else {
-      const auto patience = milliseconds(draw(50, order_.plan.patience_ms));
-      hold_once(provider, name, patience, chance(order_.plan.cancel_percent));
-      rest(draw(0, order_.plan.hold_ms));
+      const auto patience = milliseconds(caller.draw(50, order_.plan.patience_ms));
+      hold_once(provider, caller, name, patience, caller.chance(order_.plan.cancel_percent));
+      rest(caller.draw(0, order_.plan.hold_ms));
     }
   }
 
-  void hold_once(const LockProvider& provider, const std::string& name, milliseconds patience,
-                 bool cancel) {
+  void hold_once(const LockProvider& provider, Caller& caller, const std::string& name,
+                 milliseconds patience, bool cancel) {
     auto lock = provider.create_lock(name, options_);
     std::stop_source stop;
     std::jthread canceller;
     if (cancel) {
-      const auto after = milliseconds(draw(1, order_.plan.wait_max_ms));
+      const auto after = milliseconds(caller.draw(1, order_.plan.wait_max_ms));
       canceller = std::jthread([stop, after](const std::stop_token& quit) mutable {
         std::mutex mutex;
         std::condition_variable_any wake;
@@ -168,28 +192,28 @@ class Worker {
     }
     auto handle = lock->try_acquire(patience, stop.get_token());
     if (!handle) return;
-    work(name, *handle);
+    work(caller, name, *handle);
     handle->release();
   }
 
   /// Writes at the start and at the end of a holding, without asking whether it still holds: a
   /// process that was paused in between writes late, and the fence has to refuse it.
-  void work(const std::string& name, const LockHandle& handle) {
-    write_fenced(name, handle.fencing_token());
-    if (chance(order_.plan.long_hold_percent) && !healed_) {
+  void work(Caller& caller, const std::string& name, const LockHandle& handle) {
+    write_fenced(caller, name, handle.fencing_token());
+    if (caller.chance(order_.plan.long_hold_percent) && !healed_) {
       const auto cadence = options_.effective_cadence().count();
-      rest(draw(cadence, 3 * cadence));
+      rest(caller.draw(cadence, 3 * cadence));
     } else {
-      rest(draw(0, order_.plan.hold_ms));
+      rest(caller.draw(0, order_.plan.hold_ms));
     }
-    write_fenced(name, handle.fencing_token());
+    write_fenced(caller, name, handle.fencing_token());
   }
 
-  void write_fenced(const std::string& name, FencingToken token) {
+  void write_fenced(Caller& caller, const std::string& name, FencingToken token) {
     const auto grant = recorder_->grant_of(token);
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
-    const auto outcome = resource_.write({name, order_.name, number, grant.owner, token});
+    const auto outcome = caller.resource.write({name, order_.name, number, grant.owner, token});
     Event e = event(Kind::write);
     e.session = grant.session;
     e.command = number;
@@ -201,30 +225,23 @@ class Worker {
   }
 
   /// Each step at its time. An acquire waits beside the steps that come after it.
-  void follow_script(const LockProvider& provider) {
-    Script script;
+  void follow_script(const LockProvider& provider, Caller& caller) {
     for (const StepPlan& step : order_.steps) {
+      if (step.caller != caller.number) continue;
       const auto at = order_.began_ns + step.at_ms * 1'000'000;
       rest(std::max<std::int64_t>((at - clock_->true_ns()) / 1'000'000, 0));
       if (healed_) break;
-      perform(step, provider, script);
+      perform(step, provider, caller);
     }
     rest(kForEver_ms);
     recorder_->set_phase("healed");
-    script.asking = {};  // waits for the acquire under way
-    if (script.handle) script.handle->release();
+    caller.script.asking = {};  // waits for the acquire under way
+    if (caller.script.handle) caller.script.handle->release();
+    caller.script.handle.reset();
   }
 
-  struct Script {
-    std::mutex mutex;
-    std::string name;
-    std::optional<LockHandle> handle;  ///< protected by mutex, like the name
-    std::atomic<bool> busy = false;    ///< an acquire is under way
-    std::stop_source stop;
-    std::jthread asking;
-  };
-
-  void perform(const StepPlan& step, const LockProvider& provider, Script& script) {
+  void perform(const StepPlan& step, const LockProvider& provider, Caller& caller) {
+    Script& script = caller.script;
     using Action = StepPlan::Action;
     const std::lock_guard guard(script.mutex);
     switch (step.action) {
@@ -236,7 +253,7 @@ class Worker {
             std::jthread([this, step, &provider, &script] { ask(step, provider, script); });
         return;
       case Action::write:
-        if (script.handle) write_fenced(script.name, script.handle->fencing_token());
+        if (script.handle) write_fenced(caller, script.name, script.handle->fencing_token());
         return;
       case Action::release:
         if (script.handle) script.handle->release();
@@ -310,12 +327,12 @@ class Worker {
   }
 
   const WorkerOrder order_;
-  std::mt19937_64 random_;
   const std::shared_ptr<WorkerClock> clock_;
   const std::shared_ptr<Recorder> recorder_;
-  FencedResource resource_;
-  LockOptions options_;
-  std::int64_t writes_ = 0;
+  const LockOptions options_;
+  std::vector<std::unique_ptr<Caller>> callers_;
+  std::latch cycled_{order_.plan.callers};
+  std::atomic<std::int64_t> writes_ = 0;
 
   std::mutex mutex_;
   std::condition_variable wake_;

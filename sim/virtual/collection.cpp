@@ -39,9 +39,15 @@ class Fields {
   const Object& object_;
 };
 
-/// ^literal\. and no other pattern: the beginning of a string.
+/// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string.
 bool begins(const std::string& text, const std::string& pattern) {
   if (pattern.empty() || pattern[0] != '^') throw Unsupported("regex " + pattern);
+  const auto bar = pattern.find('|'), end = pattern.find(')');
+  if (pattern.starts_with("^(") && bar < end && end != std::string::npos) {
+    const auto rest = pattern.substr(end + 1);
+    return begins(text, '^' + pattern.substr(2, bar - 2) + rest) ||
+           begins(text, '^' + pattern.substr(bar + 1, end - bar - 1) + rest);
+  }
   std::string prefix;
   for (std::size_t i = 1; i < pattern.size(); ++i) {
     const bool escaped = pattern[i] == '\\' && i + 1 < pattern.size();
@@ -138,14 +144,24 @@ void read_write_concern(Executed& out, const Fields& command) {
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
       command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
-  if (!fields.truth("upsert")) throw Unsupported("no upsert");
+  const bool upsert = fields.truth("upsert");
   const auto& asked = fields.need_as<Object>("query");
-  const Fields query(asked, {"_id", "$or"});
+  const Fields query(asked, {"_id", "$or", "lockId"});
   const auto& id = query.need_as<std::string>("_id");
   Executed out;
   read_write_concern(out, fields);
   const Document before = collection.find(id);
-  if (before && !matches(asked, *before)) throw ServerError(kDuplicateKey, "duplicate key: _id");
+  const bool found = before && matches(asked, *before);
+  if (!found && !upsert) {
+    Object none;
+    none.set("n", std::int32_t{0});
+    none.set("updatedExisting", false);
+    out.reply.set("lastErrorObject", none);
+    out.reply.set("value", Null{});
+    out.reply.set("ok", 1.0);
+    return out;
+  }
+  if (before && !found) throw ServerError(kDuplicateKey, "duplicate key: _id");
   Object seed;
   seed.set("_id", id);
   auto after = std::make_shared<const Object>(

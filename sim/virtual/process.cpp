@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "protocols/documented.hpp"
@@ -77,13 +79,9 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool gr
                   if (e.until_ns > 0) e.until_ns = true_time(e.until_ns);
                   world_.emit(e);
                 }),
-      core_(protocols::provider_named(lock_of(world_.plan.lock), name_)) {
-  options_.expiry = milliseconds(plan_.expiry_ms);
-  const bool of_a_document = protocols::recipe_named(world_.plan.lock) != nullptr;
-  options_.clock_margin = milliseconds(of_a_document ? 0 : world_.plan.clock_margin_ms);
-  options_.waiting =
-      uniform_waiting(milliseconds(plan_.wait_min_ms), milliseconds(plan_.wait_max_ms));
-}
+      core_(protocols::provider_named(lock_of(world_.plan.lock), name_)),
+      callers_(grave ? 1 : static_cast<std::size_t>(plan_.callers)),
+      options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)) {}
 
 std::int64_t Process::local_time(std::int64_t true_ns) const {
   return true_ns + true_ns / kGrain * plan_.drift_ppm / (1'000'000 / kGrain);
@@ -127,7 +125,12 @@ void Process::start() {
   e.kind = model::Kind::start;
   e.process = name_;
   world_.emit(e);
-  rest(20);
+  for (Caller& caller : callers_) rest(caller, 20);
+}
+
+bool Process::holds() const {
+  return std::any_of(callers_.begin(), callers_.end(),
+                     [](const Caller& caller) { return caller.holding.has_value(); });
 }
 
 void Process::crash() { crashed_ = true; }
@@ -144,23 +147,34 @@ void Process::heal() {
   healed_ = true;
   link = {};
   recorder_.set_phase("healed");
-  if ((grave_ || plan_.scripted) && holding_) return release();
-  if (plan_.scripted && !asking_) finish();
+  for (Caller& caller : callers_) {
+    if ((grave_ || plan_.scripted) && caller.holding) {
+      release(caller);
+    } else if (plan_.scripted && !caller.asking) {
+      finish(caller);
+    }
+  }
 }
 
 void Process::perform(const StepPlan& step) {
   using Action = StepPlan::Action;
-  when_running([this, step] {
+  Caller& caller = callers_.at(static_cast<std::size_t>(step.caller));
+  when_running([this, step, &caller] {
     switch (step.action) {
       case Action::acquire:
-        if (asking_ || holding_) return;
-        return ask("lock-" + std::to_string(step.lock),
+        if (caller.asking || caller.holding) return;
+        return ask(caller, "lock-" + std::to_string(step.lock),
                    step.patience_ms == 0 ? std::nullopt : std::optional(step.patience_ms), false);
-      case Action::write: return holding_ ? write_fenced() : void();
-      case Action::release: return holding_ ? release() : void();
-      case Action::cancel: return asking_ ? give(core::CancelAsked{last_session_}) : void();
+      case Action::write: return caller.holding ? write_fenced(*caller.holding, [] {}) : void();
+      case Action::release: return caller.holding ? release(caller) : void();
+      case Action::cancel: return caller.asking ? give(core::CancelAsked{caller.session}) : void();
     }
   });
+}
+
+Process::Caller& Process::caller_of(core::SessionId session) {
+  return *std::find_if(callers_.begin(), callers_.end(),
+                       [session](const Caller& caller) { return caller.session == session; });
 }
 
 void Process::give(const core::Event& event) {
@@ -183,13 +197,15 @@ void Process::carry_out(const core::Effect& effect) {
       when_running([this, fired] { give(core::TimerFired{fired}); });
     });
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
-    asking_ = false;
-    holding_ = Holding{granted->session, asked_name_, core::to_hex(granted->owner), granted->token};
-    later(kGrain, [this, session = granted->session] { work(session); });
-  } else if (std::get_if<core::Ended>(&effect) != nullptr ||
-             std::get_if<core::Released>(&effect) != nullptr) {
-    asking_ = false;
-    go_on();
+    Caller& caller = caller_of(granted->session);
+    caller.asking = false;
+    caller.holding =
+        Holding{granted->session, caller.asked_name, core::to_hex(granted->owner), granted->token};
+    later(kGrain, [this, &caller, session = granted->session] { work(caller, session); });
+  } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
+    go_on(caller_of(ended->session));
+  } else if (const auto* released = std::get_if<core::Released>(&effect)) {
+    go_on(caller_of(released->session));
   }
 }
 
@@ -284,94 +300,100 @@ void Process::answered(const core::Command& command, ReplicaSet::Answer answer,
 }
 
 /// A pause of the workload, which ends early when all is healed.
-void Process::rest(std::int64_t up_to_ms) {
-  const auto number = ++rests_;
-  later(random_.between(0, up_to_ms * 1'000) * 1'000, [this, number] {
-    if (number == rests_) cycle();
+void Process::rest(Caller& caller, std::int64_t up_to_ms) {
+  const auto number = ++caller.rests;
+  later(random_.between(0, up_to_ms * 1'000) * 1'000, [this, &caller, number] {
+    if (number == caller.rests) cycle(caller);
   });
 }
 
-void Process::cycle() {
-  if (holding_ || done_ || plan_.scripted) return;
+void Process::cycle(Caller& caller) {
+  if (caller.holding || caller.finished || plan_.scripted) return;
   if (grave_) {
-    if (!healed_) ask("grave-" + name_, 10'000, false);
-    if (healed_) finish();
+    if (!healed_) ask(caller, "grave-" + name_, 10'000, false);
+    if (healed_) finish(caller);
     return;
   }
   const auto name = "lock-" + std::to_string(random_.between(0, world_.plan.locks - 1));
   if (healed_) {
-    if (healed_acquires_++ == kHealedAcquires) return finish();
-    ask(name, kHealedPatience_ms, false);
+    if (caller.healed_acquires++ == kHealedAcquires) return finish(caller);
+    ask(caller, name, kHealedPatience_ms, false);
   } else if (random_.chance(plan_.single_attempt_percent)) {
-    ask(name, std::nullopt, false);
+    ask(caller, name, std::nullopt, false);
   } else {
-    ask(name, random_.between(50, plan_.patience_ms), random_.chance(plan_.cancel_percent));
+    ask(caller, name, random_.between(50, plan_.patience_ms), random_.chance(plan_.cancel_percent));
   }
 }
 
-void Process::ask(const std::string& lock, std::optional<std::int64_t> patience_ms, bool cancel) {
+void Process::ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> patience_ms,
+                  bool cancel) {
   core::AcquireAsked asked{++last_session_, lock, options_, std::nullopt, !patience_ms.has_value()};
   if (patience_ms) asked.give_up_at = local_now() + milliseconds(*patience_ms);
-  asked_name_ = lock;
-  asking_ = true;
+  caller.session = asked.session;
+  caller.asked_name = lock;
+  caller.asking = true;
   give(asked);
   if (!cancel) return;
-  later(random_.between(1, plan_.wait_max_ms) * kMs, [this, session = asked.session] {
-    if (!holding_ && session == last_session_) give(core::CancelAsked{session});
+  later(random_.between(1, plan_.wait_max_ms) * kMs, [this, &caller, session = asked.session] {
+    if (!caller.holding && session == caller.session) give(core::CancelAsked{session});
   });
 }
 
 /// Writes at the start and at the end of a holding, without asking whether it still holds.
-void Process::work(core::SessionId session) {
-  if (!holding_ || holding_->session != session) return;
-  if (plan_.scripted) return healed_ ? release() : void();
-  write_fenced();
-  if (grave_ && !healed_) return;  // holds until it is killed
+void Process::work(Caller& caller, core::SessionId session) {
+  const auto holds_it = [&caller, session] {
+    return caller.holding && caller.holding->session == session;
+  };
+  if (!holds_it()) return;
+  if (plan_.scripted) return healed_ ? release(caller) : void();
+  if (grave_ && !healed_) return write_fenced(*caller.holding, [] {});  // holds until it is killed
   std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
   if (random_.chance(plan_.long_hold_percent) && !healed_) {
     const auto cadence = options_.effective_cadence().count();
     hold_us = random_.between(cadence, 3 * cadence) * 1'000;
   }
-  later(hold_us * 1'000, [this, session] {
-    if (!holding_ || holding_->session != session) return;
-    write_fenced();
-    later(kMs, [this, session] {
-      if (holding_ && holding_->session == session) release();
+  const auto let_go = [this, &caller, holds_it] {
+    if (holds_it()) release(caller);
+  };
+  write_fenced(*caller.holding, [this, &caller, holds_it, let_go, hold_us] {
+    later(hold_us * 1'000, [this, &caller, holds_it, let_go] {
+      if (holds_it()) write_fenced(*caller.holding, let_go);
     });
   });
 }
 
-void Process::release() {
-  const auto session = holding_->session;
-  holding_.reset();
+void Process::release(Caller& caller) {
+  const auto session = caller.holding->session;
+  caller.holding.reset();
   give(core::ReleaseAsked{session});
 }
 
-void Process::go_on() {
-  if (plan_.scripted) return healed_ ? finish() : void();
-  if (healed_) return rest(5);
-  rest(std::max<std::int64_t>(plan_.hold_ms, 1));
+void Process::go_on(Caller& caller) {
+  caller.asking = false;
+  if (plan_.scripted) return healed_ ? finish(caller) : void();
+  if (healed_) return rest(caller, 5);
+  rest(caller, std::max<std::int64_t>(plan_.hold_ms, 1));
 }
 
-void Process::write_fenced() {
-  const FencedWrite write{holding_->name, name_, holding_->owner, ++writes_,
-                          holding_->token.value()};
+void Process::write_fenced(const Holding& holding, std::function<void()> then) {
+  const FencedWrite write{holding.name, name_, holding.owner, ++writes_, holding.token.value()};
   model::Event e;
   e.kind = model::Kind::write;
   e.process = name_;
-  e.session = static_cast<std::int64_t>(holding_->session);
+  e.session = static_cast<std::int64_t>(holding.session);
   e.command = write.number;
   e.name = write.name;
   e.token = write.token;
   e.sent_ns = world_.queue.now();
   const auto told = std::make_shared<bool>(false);
-  const auto tell = [this, e, told](const char* outcome) {
+  const auto tell = [this, e, told, then = std::move(then)](const char* outcome) {
     if (*told) return;
     *told = true;
     model::Event done = e;
     done.at_ns = world_.queue.now();
     done.outcome = outcome;
     world_.emit(done);
+    then();
   };
   later(kWriteTimeout, [tell] { tell("unknown"); });
   const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
@@ -388,6 +410,13 @@ void Process::write_fenced() {
           later(latency(), [tell, outcome] { tell(outcome); });
         });
   });
+}
+
+void Process::finish(Caller& caller) {
+  caller.finished = true;
+  const bool all =
+      std::all_of(callers_.begin(), callers_.end(), [](const Caller& one) { return one.finished; });
+  if (all) finish();
 }
 
 void Process::finish() {

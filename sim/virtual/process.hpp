@@ -59,7 +59,7 @@ class Process {
   void resume();
   /// Faults are over: two more acquires, and then it is done; a scripted one releases what it has.
   void heal();
-  /// What a plan says that it does now. REQUIRES: it is scripted.
+  /// What a plan says that one of its callers does now. REQUIRES: it is scripted.
   void perform(const StepPlan& step);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -67,7 +67,7 @@ class Process {
   [[nodiscard]] bool done() const { return done_ || crashed_; }
   [[nodiscard]] bool crashed() const { return crashed_; }
   [[nodiscard]] bool paused() const { return paused_; }
-  [[nodiscard]] bool holds() const { return holding_.has_value(); }
+  [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return !under_way_.empty(); }
   [[nodiscard]] bool is_grave() const { return grave_; }
 
@@ -97,13 +97,26 @@ class Process {
   [[nodiscard]] bool reply_stopped(int member);
   [[nodiscard]] std::int64_t latency();
 
-  void rest(std::int64_t up_to_ms);
-  void cycle();
-  void ask(const std::string& lock, std::optional<std::int64_t> patience_ms, bool cancel);
-  void work(core::SessionId session);
-  void release();
-  void go_on();
-  void write_fenced();
+  /// One thread of the process's workload: it holds or awaits one lock at a time.
+  struct Caller {
+    core::SessionId session = 0;  ///< the last that it asked for
+    std::string asked_name;
+    std::optional<Holding> holding;
+    std::uint64_t rests = 0;
+    int healed_acquires = 0;
+    bool asking = false, finished = false;
+  };
+  Caller& caller_of(core::SessionId session);
+  void rest(Caller& caller, std::int64_t up_to_ms);
+  void cycle(Caller& caller);
+  void ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> patience_ms,
+           bool cancel);
+  void work(Caller& caller, core::SessionId session);
+  void release(Caller& caller);
+  void go_on(Caller& caller);
+  /// Calls `then` when its outcome is known, or never will be.
+  void write_fenced(const Holding& holding, std::function<void()> then);
+  void finish(Caller& caller);
   void finish();
 
   World world_;
@@ -116,13 +129,10 @@ class Process {
   std::set<core::CommandId> under_way_;  ///< whose reply is wanted
   int known_primary_ = 0;
   core::SessionId last_session_ = 0;
-  std::string asked_name_;
-  std::optional<Holding> holding_;
+  std::vector<Caller> callers_;
   LockOptions options_;
   std::int64_t writes_ = 0;
-  std::uint64_t rests_ = 0;
-  int healed_acquires_ = 0;
-  bool healed_ = false, crashed_ = false, paused_ = false, done_ = false, asking_ = false;
+  bool healed_ = false, crashed_ = false, paused_ = false, done_ = false;
   std::vector<std::function<void()>> held_back_;  ///< while it is paused
 };
 

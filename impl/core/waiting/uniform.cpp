@@ -1,23 +1,22 @@
 #include <leasehold/waiting.hpp>
 
+#include "core/waiting/random_span.hpp"
+
 namespace leasehold {
 namespace {
 
 class UniformWaiting final : public WaitingStrategy {
  public:
   UniformWaiting(std::chrono::nanoseconds min, std::chrono::nanoseconds max)
-      : min_(min), span_(max - min) {}
+      : min_(min), max_(max) {}
 
   std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t random) const override {
-    const auto choices = static_cast<std::uint64_t>(span_.count()) + 1;
-    return min_ + std::chrono::nanoseconds(static_cast<std::int64_t>(random % choices));
+    return core::random_span(min_, max_, random);
   }
-
-  std::chrono::nanoseconds longest_pause() const override { return min_ + span_; }
+  std::chrono::nanoseconds longest_pause() const override { return max_; }
 
  private:
-  std::chrono::nanoseconds min_;
-  std::chrono::nanoseconds span_;
+  std::chrono::nanoseconds min_, max_;
 };
 
 }  // namespace
@@ -26,6 +25,10 @@ std::shared_ptr<const WaitingStrategy> uniform_waiting(std::chrono::milliseconds
                                                        std::chrono::milliseconds max) {
   const auto low = std::max(min, std::chrono::milliseconds(0));
   return std::make_shared<UniformWaiting>(low, std::max(low, max));
+}
+
+std::shared_ptr<const WaitingStrategy> fixed_waiting(std::chrono::milliseconds pause) {
+  return uniform_waiting(pause, pause);
 }
 
 }  // namespace leasehold

@@ -34,6 +34,10 @@ struct LockOptions {
   /// expiry / 2.
   std::optional<std::chrono::milliseconds> operation_timeout;
 
+  /// How many times in a row a release gives the lock straight to the next waiter of this process,
+  /// before other processes get their turn. 0 .. 1000; 0 switches hand-over off.
+  int hand_overs_in_a_row = 8;
+
   [[nodiscard]] std::chrono::milliseconds effective_cadence() const;
   [[nodiscard]] std::chrono::milliseconds effective_operation_timeout() const;
 

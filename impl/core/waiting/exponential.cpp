@@ -1,0 +1,50 @@
+#include <leasehold/waiting.hpp>
+
+#include "core/waiting/random_span.hpp"
+
+namespace leasehold {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+class FullJitter final : public WaitingStrategy {
+ public:
+  FullJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
+
+  nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
+    constexpr int kMostDoublings = 30;  // beyond it any base of a ms or more has passed 24 h
+    const int doublings = std::clamp(seen.attempts - 1, 0, kMostDoublings);
+    return core::random_span(nanoseconds(0), std::min(max_, base_ * (1 << doublings)), random);
+  }
+  nanoseconds longest_pause() const override { return max_; }
+
+ private:
+  nanoseconds base_, max_;
+};
+
+class DecorrelatedJitter final : public WaitingStrategy {
+ public:
+  DecorrelatedJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
+
+  nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
+    const auto before = std::max(seen.last_pause, base_);
+    return core::random_span(base_, std::min(max_, 3 * before), random);
+  }
+  nanoseconds longest_pause() const override { return max_; }
+
+ private:
+  nanoseconds base_, max_;
+};
+
+}  // namespace
+
+std::shared_ptr<const WaitingStrategy> exponential_waiting(Jitter jitter, milliseconds base,
+                                                           milliseconds max) {
+  const auto low = std::max(base, milliseconds(1));
+  const auto high = std::clamp(max, low, milliseconds(std::chrono::hours(24)));
+  if (jitter == Jitter::full) return std::make_shared<FullJitter>(low, high);
+  return std::make_shared<DecorrelatedJitter>(low, high);
+}
+
+}  // namespace leasehold

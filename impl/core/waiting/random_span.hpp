@@ -1,0 +1,17 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace leasehold::core {
+
+/// A time in [low, high], each ns equally likely; `low` if the span is empty.
+inline std::chrono::nanoseconds random_span(std::chrono::nanoseconds low,
+                                            std::chrono::nanoseconds high, std::uint64_t random) {
+  const auto choices =
+      static_cast<std::uint64_t>(std::max<std::int64_t>((high - low).count(), 0)) + 1;
+  return low + std::chrono::nanoseconds(static_cast<std::int64_t>(random % choices));
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <leasehold/waiting.hpp>
+#include <random>
+#include <vector>
+
+namespace leasehold {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+std::vector<std::shared_ptr<const WaitingStrategy>> all_strategies() {
+  return {fixed_waiting(milliseconds(20)), uniform_waiting(), exponential_waiting(Jitter::full),
+          exponential_waiting(Jitter::decorrelated), adaptive_waiting()};
+}
+
+AttemptSeen draw_seen() {
+  AttemptSeen seen;
+  seen.attempts = *rc::gen::inRange(1, 100'000);
+  seen.refused = *rc::gen::arbitrary<bool>();
+  seen.waited = milliseconds(*rc::gen::inRange(0, 100'000'000));
+  if (*rc::gen::arbitrary<bool>()) {
+    seen.typical_wait = milliseconds(*rc::gen::inRange(0, 100'000'000));
+  }
+  seen.last_pause = milliseconds(*rc::gen::inRange(0, 800));
+  return seen;
+}
+
+RC_GTEST_PROP(Waiting, NoPauseIsNegativeOrLongerThanSaid, ()) {
+  const auto seen = draw_seen();
+  const auto random = *rc::gen::arbitrary<std::uint64_t>();
+  for (const auto& strategy : all_strategies()) {
+    const auto pause = strategy->pause(seen, random);
+    RC_ASSERT(pause >= nanoseconds(0));
+    RC_ASSERT(pause <= strategy->longest_pause());
+    RC_ASSERT(pause == strategy->pause(seen, random));
+  }
+}
+
+double mean_ms(const WaitingStrategy& strategy, const AttemptSeen& seen) {
+  std::mt19937_64 random(1);
+  double sum = 0;
+  constexpr int kDraws = 10'000;
+  for (int i = 0; i < kDraws; ++i) {
+    sum += static_cast<double>(strategy.pause(seen, random()).count()) * 1e-6;
+  }
+  return sum / kDraws;
+}
+
+TEST(Waiting, UniformIsUniform) {
+  EXPECT_NEAR(mean_ms(*uniform_waiting(), {.attempts = 1}), 405, 10);
+}
+
+TEST(Waiting, ExponentialGrowsUpToItsBound) {
+  const auto full = exponential_waiting(Jitter::full);
+  EXPECT_NEAR(mean_ms(*full, {.attempts = 1}), 5, 0.5);
+  EXPECT_NEAR(mean_ms(*full, {.attempts = 4}), 40, 2);
+  EXPECT_NEAR(mean_ms(*full, {.attempts = 1'000}), 400, 10);
+  const auto decorrelated = exponential_waiting(Jitter::decorrelated);
+  EXPECT_NEAR(mean_ms(*decorrelated, {.attempts = 1}), 20, 1);
+  EXPECT_NEAR(mean_ms(*decorrelated, {.attempts = 9, .last_pause = milliseconds(100)}), 155, 5);
+  EXPECT_NEAR(mean_ms(*decorrelated, {.attempts = 9, .last_pause = milliseconds(800)}), 405, 10);
+}
+
+TEST(Waiting, AdaptiveAsksSomeFourTimesInATypicalWait) {
+  const auto adaptive = adaptive_waiting();
+  const auto after = [&](std::int64_t ms) {
+    return mean_ms(*adaptive, {.attempts = 3,
+                               .refused = true,
+                               .waited = milliseconds(ms),
+                               .typical_wait = milliseconds(400)});
+  };
+  EXPECT_NEAR(after(0), 200, 5) << "rarely at first";
+  EXPECT_NEAR(after(400), 100, 3);
+  EXPECT_NEAR(after(700), 50, 2) << "who has waited long comes first";
+  EXPECT_GT(after(40'000), 400) << "unless all waits have become longer";
+}
+
+TEST(Waiting, AdaptiveGrowsWithItsFirstWait) {
+  const auto adaptive = adaptive_waiting();
+  const auto after = [&](std::int64_t ms) {
+    return mean_ms(*adaptive, {.attempts = 3, .refused = true, .waited = milliseconds(ms)});
+  };
+  EXPECT_NEAR(after(0), 2, 0.1);
+  EXPECT_NEAR(after(100), 50, 2);
+  EXPECT_LE(after(100'000), 800);
+}
+
+}  // namespace
+}  // namespace leasehold
