@@ -34,7 +34,7 @@ struct SessionDigest {
   std::vector<Index> extended;
   std::int64_t deadline_ns = 0;  ///< after the last extension
   std::optional<Span> belief;    ///< when `held()` can have said true
-  int acquires_sent = 0;  ///< attempts, and hand-overs to it
+  int acquires_sent = 0;         ///< attempts, and hand-overs to it
 };
 
 struct ProcessDigest {

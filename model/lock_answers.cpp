@@ -44,6 +44,12 @@ void LockSystem::deliver(World& w, int i, int k) const {
       return;
     }
     case kNoMatch:
+      if (c.phase == kAttempting) {  // nothing to hand over: it goes on for itself
+        took(arrow::nothing_to_hand_over());
+        c.phase = kWaiting;
+        c.giver = 0;
+        return;
+      }
       took(arrow::extension_failed());
       c.lease = 0;
       if (!rules.has_deadline) {  // told so, and stops
@@ -61,6 +67,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
 void LockSystem::won(World& w, int i, const Message& m) const {
   Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
+  c.giver = 0;
   const int left = kLease + (rules.holder_keeps_drift_margin ? 0 : 1) -
                    (rules.deadline_from_reply ? 0 : int{m.age});
   if (left <= 0 && rules.has_deadline) {  // too late: given back, a fresh owner goes on

@@ -84,6 +84,15 @@ LEASEHOLD_ARROWS(document_ran_out_extending, {{document_states(), "Extending", "
 LEASEHOLD_ARROWS(release, {{lifecycle(), "Acquired", "Dispose Handle"}})
 LEASEHOLD_ARROWS(release_while_extending, {{lifecycle(), "Extending", "Dispose Handle"}})
 LEASEHOLD_ARROWS(release_lost, {{lifecycle(), "Lost", "Dispose Handle"}})
+LEASEHOLD_ARROWS(hand_over, {{lifecycle(), "Acquired", "Dispose Handle"},
+                             {lifecycle(), "Releasing", "Lock Handed Over"},
+                             {lifecycle(), "Released", "Lock Released"}})
+LEASEHOLD_ARROWS(handed_over, {{flowchart(), "C", "Yes"},
+                               {flowchart(), "D", "Handed Over"},
+                               {flowchart(), "F", "then"},
+                               {document_states(), "Active", "Handed Over"}})
+LEASEHOLD_ARROWS(nothing_to_hand_over, {{lifecycle(), "Acquiring", "Nothing To Hand Over"},
+                                        {flowchart(), "B", "Nothing To Hand Over"}})
 LEASEHOLD_ARROWS(deleted, {{lifecycle(), "Releasing", "Lock Document Deleted"},
                            {lifecycle(), "Released", "Lock Released"},
                            {document_states(), "Active", "Release"}})

@@ -52,6 +52,7 @@ void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool cl
   switch (m.slot) {
     case kAcquire: execute_acquire(w, i, m, d, waited, clock_off); break;
     case kExtend: execute_extend(w, i, m, d, waited); break;
+    case kHandOver: execute_hand_over(w, i, m, d, waited); break;
     default: execute_delete(w, i, m, d); break;
   }
   const bool changed = d.owner != before.owner || d.beat != before.beat ||
@@ -123,17 +124,45 @@ void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int w
   const bool wall = rules.lock == Lock::insert_unique || rules.lock == Lock::set_on_insert;
   int until = kDue - waited + kLease + margin(rules, false) - (wall && clock_off ? scope_.skew : 0);
   if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
+  took(arrow::written());
+  took(!there                     ? (w.top_order != 0 ? arrow::inserted_again() : arrow::inserted())
+       : !ours                    ? arrow::taken_over()
+       : is_extending(w, d.owner) ? arrow::own_retry_while_extending()
+                                  : arrow::own_retry());
+  take(w, m, d, rules, until);
+}
+
+/// It is its receiver's if it is still its giver's, or the receiver's already.
+void LockSystem::execute_hand_over(World& w, int i, Message& m, Document& d, int waited) const {
+  const Rules& rules = rules_for(scope_, i);
+  const bool there = d.owner != 0;
+  const bool ours = there && d.owner == m.owner;
+  const bool given = ours || (there && d.owner == m.seen_owner);
+  const bool inserts = !there && rules.hand_over_inserts;
+  if (!given && !inserts && (rules.hand_over_checks_owners || !there)) {
+    m.slot = kNoMatch;
+    m.seen_owner = 0;
+    return;
+  }
+  if (!given) violate(w, kOwnership);
+  if (!ours && &d != &w.stale) check_grant(w, i, d);
+  took(arrow::handed_over());
+  int until = kDue - waited + kLease + margin(rules, false);
+  if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
+  take(w, m, d, rules, until);
+}
+
+/// The document is the message's owner's from now on, and the reply says so.
+void LockSystem::take(World& w, Message& m, Document& d, const Rules& rules, int until) const {
+  const bool stale = &d == &w.stale;
+  const bool there = d.owner != 0;
+  const bool ours = there && d.owner == m.owner;
   const int counter = !there ? 1 : std::min(d.counter + (ours ? 0 : 1), 7);
   const bool counts = scope_.rules.token == Rules::Token::counter;
   const int kept = rules.beat == Rules::Beat::counted_in_document       ? (ours ? d.beat + 1 : 1)
                    : rules.beat == Rules::Beat::restarted_by_extensions ? 1
                    : rules.beat == Rules::Beat::kept_by_retries         ? int{m.beat}
                                                                         : 7;
-  took(arrow::written());
-  took(!there                     ? (w.top_order != 0 ? arrow::inserted_again() : arrow::inserted())
-       : !ours                    ? arrow::taken_over()
-       : is_extending(w, d.owner) ? arrow::own_retry_while_extending()
-                                  : arrow::own_retry());
   d = {m.owner, byte(std::min(kept, 7)), byte(std::max(until, 0)), byte(counts ? counter : 0)};
   const Byte read = m.token;  // of the cluster time, where the command has done so
   m.slot = kWon;
@@ -171,9 +200,10 @@ void LockSystem::execute_extend(World& w, int i, Message& m, Document& d, int wa
 
 void LockSystem::execute_delete(World& w, int i, Message& m, Document& d) const {
   const Rules& rules = rules_for(scope_, i);
-  const bool matches = d.owner != 0 && (d.owner == m.owner || !rules.release_checks_owner);
+  const bool own = d.owner == m.owner || d.owner == m.seen_owner;
+  const bool matches = d.owner != 0 && (own || !rules.release_checks_owner);
   if (matches) {
-    if (d.owner != m.owner) violate(w, kOwnership);
+    if (!own) violate(w, kOwnership);
     took(d.until <= kDue            ? arrow::deleted_expired()
          : is_extending(w, d.owner) ? arrow::deleted_while_extending()
                                     : arrow::deleted());

@@ -92,6 +92,10 @@ const std::vector<Variant>& variants() {
        [](Rules& r) { r.holder_keeps_drift_margin = false; }},
       {"no-drift-margin-of-the-observer", "G1 G2",
        [](Rules& r) { r.observer_keeps_drift_margin = false; }},
+      {"hand-over-while-the-old-handle-believes", "G1 G2",
+       [](Rules& r) { r.hands_over_while_believing = true; }},
+      {"hand-over-without-owners", "G1 G2 G6", [](Rules& r) { r.hand_over_checks_owners = false; }},
+      {"hand-over-inserts-when-missing", "G6", [](Rules& r) { r.hand_over_inserts = true; }},
   };
   return all;
 }

@@ -65,6 +65,11 @@ struct Rules {
   bool late_extension_revives = false;
   bool believes_until_release_answered = false;
 
+  // Handing over to another call of the same process
+  bool hands_over_while_believing = false;
+  bool hand_over_checks_owners = true;
+  bool hand_over_inserts = false;
+
   // Releasing
   bool release_checks_owner = true;
   bool cleans_up = true;  ///< after a call that gave up, and after a win that came too late

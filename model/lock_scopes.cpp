@@ -15,9 +15,12 @@ std::vector<NamedScope> make() {
   messages.late_starts = false;
   Scope mixed;
   mixed.dotnet = mixed.stale_primary = true;
+  Scope hand_over;
+  hand_over.hand_overs = true;
   // The longest first, so that two cores end together.
   return {{"three-clients", three, 23'888'550},
           {"two-messages", messages, 18'398'133},
+          {"hand-over", hand_over, 16'330'746},
           {"two-clients", Scope{}, 13'676'446},
           {"mixed", mixed, 10'086'502}};
 }

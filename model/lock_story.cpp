@@ -39,7 +39,7 @@ std::string describe(const Scope& s) {
          if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
                                 " apart of margin " + std::to_string(s.clock_margin)) +
          if_on(s.late_starts, "commands that wait in the server") +
-         if_on(s.stale_primary, "a stale primary");
+         if_on(s.stale_primary, "a stale primary") + if_on(s.hand_overs, "hand-overs");
 }
 
 const std::vector<std::string_view>& LockSystem::sometimes() {
@@ -98,9 +98,10 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
       package ? "the .NET client" : std::string(1, static_cast<char>('A' + action.client));
   const Message& m = w.client[action.client].message[action.slot];
   const Message& after = next.client[action.client].message[action.slot];
-  static constexpr const char* kSlots[] = {"",        "acquire",     "extension",    "delete",
-                                           "\"won\"", "\"refused\"", "\"extended\"", "\"no match\"",
-                                           "\"gone\""};
+  static constexpr const char* kSlots[] = {
+      "",         "acquire",     "extension",    "delete",
+      "\"won\"",  "\"refused\"", "\"extended\"", "\"no match\"",
+      "\"gone\"", "hand-over"};
   const std::string message = who + "'s " + kSlots[m.slot];
   switch (action.act) {
     case Act::tick: return "time passes";
@@ -124,6 +125,7 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
     case Act::lose: return message + " is lost";
     case Act::deliver: return who + " is told " + kSlots[m.slot];
     case Act::attempt:
+      if (w.client[action.client].giver != 0) return who + " sends the hand-over again";
       return who + (w.client[action.client].phase == kIdle ? " asks, and" : "") +
              " sends an acquire";
     case Act::time_out: return who + " waits no longer for a reply";
@@ -132,6 +134,9 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
     case Act::release: return who + " releases: sends a delete";
     case Act::clean_up: return who + " cleans up: sends a delete";
     case Act::crash: return who + " crashes, and starts anew";
+    case Act::hand_over:
+      return who + " releases: sends a hand-over to " +
+             std::string(1, static_cast<char>('A' + action.waited));
   }
   return "";
 }

@@ -147,9 +147,14 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
     go(Act::clean_up, [&](World&, Client& nc) {
       nc.message[k] = {.slot = kDelete, .owner = nc.to_delete};
       nc.to_delete = 0;
+      if (nc.phase != kIdle) return;
+      nc.message[k].seen_owner = nc.giver;
+      nc.giver = 0;
     });
   }
-  if ((c.phase == kIdle || c.phase == kWaiting) && k >= 0 && fresh_owner(w, i, scope_) != 0) {
+  const bool cleans_up_first = c.phase == kIdle && c.giver != 0;
+  if ((c.phase == kIdle || c.phase == kWaiting) && !cleans_up_first && k >= 0 &&
+      fresh_owner(w, i, scope_) != 0) {
     go(Act::attempt, [&](World& n, Client&) { attempt(n, i, k); });
   }
   if (c.phase == kAttempting || (c.phase == kHeld && c.awaited != 0)) {
@@ -167,7 +172,7 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
   }
   // Between two attempts of which each was answered there is nothing to clean up.
   if (c.phase == kAttempting || c.phase == kWaiting) {
-    const bool unsure = c.phase == kAttempting || c.doubtful != 0;
+    const bool unsure = c.phase == kAttempting || c.doubtful != 0 || c.giver != 0;
     if (unsure && rules.cleans_up && c.to_delete != 0) return;
     go(Act::give_up, [&](World&, Client& nc) {
       took(nc.phase == kWaiting ? arrow::give_up_waiting() : arrow::give_up_attempting());
@@ -177,6 +182,35 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
     });
   }
   if (c.phase == kHeld) holder_steps(w, i, k, out);
+  if (scope_.hand_overs && c.phase == kHeld && believes(w, i)) hand_over_steps(w, i, out);
+}
+
+/// A release that gives the lock to another call of the process, in one command.
+void LockSystem::hand_over_steps(const World& w, int i, Out& out) const {
+  for (int j = 0; j < scope_.clients; ++j) {
+    const Client& to = w.client[j];
+    const int k = free_slot(to, scope_);
+    const bool waits = to.phase == kIdle || to.phase == kWaiting;
+    const bool has_owner = to.phase == kWaiting && to.owner != 0;
+    if (j == i || is_package(scope_, j) || !waits || k < 0 || to.giver != 0) continue;
+    if (!has_owner && fresh_owner(w, j, scope_) == 0) continue;
+    World next = w;
+    Client& from = next.client[i];
+    Client& receiver = next.client[j];
+    if (!has_owner) receiver.owner = fresh_owner(w, j, scope_);
+    receiver.phase = kAttempting;
+    receiver.awaited = byte(k + 1);
+    receiver.giver = from.owner;
+    receiver.message[k] = {
+        .slot = kHandOver, .owner = receiver.owner, .seen_owner = receiver.giver};
+    took(arrow::hand_over());
+    if (!rules_for(scope_, i).hands_over_while_believing) {
+      from.phase = kIdle;
+      from.awaited = from.owner = from.lease = from.token = from.order = 0;
+      from.doubtful = from.attempt_beat = 0;
+    }
+    out.emplace_back(next, Action{Act::hand_over, byte(i), byte(k), byte(j)});
+  }
 }
 
 void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
@@ -228,6 +262,12 @@ void LockSystem::attempt(World& w, int i, int k) const {
     c.owner = fresh_owner(w, i, scope_);
   }
   Message m{.slot = kAcquire, .owner = c.owner};
+  if (c.giver != 0) {  // sent again as such
+    c.phase = kAttempting;
+    c.awaited = byte(k + 1);
+    c.message[k] = {.slot = kHandOver, .owner = c.owner, .seen_owner = c.giver};
+    return;
+  }
   if (rules.beat == Rules::Beat::kept_by_retries) {
     if (c.attempt_beat == 0) c.attempt_beat = 7;
     m.beat = c.attempt_beat;

@@ -39,13 +39,14 @@ class LockSystem {
     extend,
     release,
     clean_up,
-    crash
+    crash,
+    hand_over
   };
   struct Action {
     Act act;
     Byte client;
     Byte slot;
-    Byte waited;  ///< ticks inside the server before it was executed
+    Byte waited;  ///< ticks inside the server before it was executed; hand-over: the receiver
   };
   using Out = std::vector<std::pair<World, Action>>;
 
@@ -93,12 +94,15 @@ class LockSystem {
   void world_steps(const World& w, Out& out) const;
   void client_steps(const World& w, int i, Out& out) const;
   void holder_steps(const World& w, int i, int free, Out& out) const;
+  void hand_over_steps(const World& w, int i, Out& out) const;
   void message_steps(const World& w, int i, int k, Out& out) const;
   void run_out(const World& w) const;
   void fail_over(World& w) const;
   void attempt(World& w, int i, int k) const;
   void execute(World& w, int i, int k, bool stale, int waited, bool clock_off) const;
   void execute_acquire(World& w, int i, Message& m, Document& d, int waited, bool clock_off) const;
+  void execute_hand_over(World& w, int i, Message& m, Document& d, int waited) const;
+  void take(World& w, Message& m, Document& d, const Rules& rules, int until) const;
   void execute_extend(World& w, int i, Message& m, Document& d, int waited) const;
   void execute_delete(World& w, int i, Message& m, Document& d) const;
   void wrote(World& w, const Document& d) const;

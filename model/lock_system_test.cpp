@@ -44,7 +44,8 @@ class WrongVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
   const bool foreign = GetParam().name == std::string_view("observation-of-a-foreign-lock-id");
-  Scope scope = scope_named(foreign ? "mixed" : "two-clients")->scope;
+  const bool hands_over = GetParam().name.starts_with("hand-over");
+  Scope scope = scope_named(foreign ? "mixed" : hands_over ? "hand-over" : "two-clients")->scope;
   GetParam().change(scope.rules);
   const auto found = explore(scope, 2'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << found.why;

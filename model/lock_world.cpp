@@ -27,6 +27,7 @@ void each_field(W& w, const Scope& scope, F f) {
     if (tokens) f(c.token, 4);
     f(c.sight_owner, 5), f(c.sight_beat, 3), f(c.sight_age, 2);
     f(c.doubtful, 5), f(c.to_delete, 5);
+    if (scope.hand_overs) f(c.giver, 5);
     if (scope.rules.beat == Rules::Beat::kept_by_retries) f(c.attempt_beat, 3);
     for (int k = 0; k < scope.messages; ++k) {
       auto& m = c.message[k];
@@ -66,7 +67,7 @@ void each_owner(W& w, const Scope& scope, F f) {
   f(w.document.owner), f(w.committed.owner), f(w.stale.owner);
   for (int i = 0; i < scope.clients; ++i) {
     auto& c = w.client[i];
-    f(c.owner), f(c.doubtful), f(c.to_delete), f(c.sight_owner);
+    f(c.owner), f(c.doubtful), f(c.to_delete), f(c.sight_owner), f(c.giver);
     for (int k = 0; k < scope.messages; ++k) {
       f(c.message[k].owner), f(c.message[k].seen_owner);
     }
@@ -177,7 +178,7 @@ void drop_what_nobody_needs(World& w, const Scope& scope) {
   bool older_than_the_primary = false;
   for (int i = 0; i < scope.clients; ++i) {
     for (const Message& m : w.client[i].message) {
-      const bool request = m.slot == kAcquire || m.slot == kExtend;
+      const bool request = m.slot == kAcquire || m.slot == kExtend || m.slot == kHandOver;
       older_than_the_primary |= scope.late_starts && request && m.age > w.since_failover;
     }
   }
@@ -208,7 +209,8 @@ void drop_what_nobody_needs(World& w, const Scope& scope) {
     if (gone(c.sight_owner, c.sight_beat)) c.sight_owner = c.sight_beat = c.sight_age = 0;
     for (int k = 0; k < scope.messages; ++k) {
       Message& m = c.message[k];
-      if (gone(m.seen_owner, m.seen_beat)) m.seen_owner = m.seen_beat = 0;
+      const bool names_giver = m.slot == kHandOver || m.slot == kDelete;
+      if (!names_giver && gone(m.seen_owner, m.seen_beat)) m.seen_owner = m.seen_beat = 0;
     }
   }
 }
@@ -241,6 +243,7 @@ std::uint64_t key(const World& w, int i, const Scope& scope) {
   put(c.sight_age, 2), put(c.sight_owner != 0, 1), put(c.doubtful != 0, 1),
       put(c.to_delete != 0, 1);
   put(c.owner != 0 && c.owner == w.document.owner, 1);
+  if (scope.hand_overs) put(c.giver != 0, 1);
   for (int m = 0; m < scope.messages; ++m) {
     put(c.message[m].slot, 4), put(c.message[m].age, 2), put(c.message[m].order, 4);
     put(c.message[m].committed, 1), put(c.message[m].seen_owner != 0, 1);

@@ -28,6 +28,7 @@ struct Scope {
   bool late_starts = true;     ///< commands may wait in the server with the time of their start
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package
+  bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
   Rules rules;
   /// Guarantees that are looked at, bit n for Gn. Without G1, the half of G3 that rests on it is
   /// left out too.
@@ -58,17 +59,29 @@ struct Document {
   Byte owner = 0, beat = 0, until = 0, counter = 0;
 };
 
-enum Slot : Byte { kEmpty, kAcquire, kExtend, kDelete, kWon, kRefused, kExtended, kNoMatch, kGone };
-constexpr bool is_reply(Byte slot) { return slot >= kWon; }
+enum Slot : Byte {
+  kEmpty,
+  kAcquire,
+  kExtend,
+  kDelete,
+  kWon,
+  kRefused,
+  kExtended,
+  kNoMatch,
+  kGone,
+  kHandOver
+};
+constexpr bool is_reply(Byte slot) { return slot >= kWon && slot != kHandOver; }
 
 /// A request on its way or inside the server, or the reply to it.
 struct Message {
   Byte slot = kEmpty, owner = 0;
-  Byte beat = 0;                       ///< where the rules make it a count or keep it
-  Byte seen_owner = 0, seen_beat = 0;  ///< request: observed dead; refusal: who holds
-  Byte token = 0, order = 0;           ///< of the write; the order is the truth
-  Byte age = 0;                        ///< since it was sent; the oldest if nobody awaits it
-  Byte committed = 0;                  ///< a majority has what the reply says
+  Byte beat = 0;  ///< where the rules make it a count or keep it
+  /// Request: observed dead; refusal: who holds; hand-over and its clean-up: who gives.
+  Byte seen_owner = 0, seen_beat = 0;
+  Byte token = 0, order = 0;  ///< of the write; the order is the truth
+  Byte age = 0;               ///< since it was sent; the oldest if nobody awaits it
+  Byte committed = 0;         ///< a majority has what the reply says
 };
 
 enum Phase : Byte { kIdle, kWaiting, kAttempting, kHeld, kReleasing };
@@ -81,6 +94,7 @@ struct Client {
   Byte sight_owner = 0, sight_beat = 0, sight_age = 0;
   Byte doubtful = 0;   ///< the owner of an attempt of this call that was never answered
   Byte to_delete = 0;  ///< the owner that is to be cleaned up
+  Byte giver = 0;      ///< the owner whose lock it is given, or is to be cleaned up as well
   Byte attempt_beat = 0;
   Message message[kMaxMessages];
 };

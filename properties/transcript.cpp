@@ -46,12 +46,17 @@ class Teller {
   }
 
   std::string of(const Event& e) {
-    const auto who = told_name(e.process);
+    if (e.kind == Kind::ask) take_seat(e);
+    const auto who = told_name(e.process) + call(e.process, e.session);
+    if (e.kind == Kind::released || e.kind == Kind::ended) seats_[e.process].erase(e.session);
     switch (e.kind) {
       case Kind::ask:
         names_[{e.process, e.session}] = e.name;
         return who + " asks for " + e.name + patience(e);
-      case Kind::granted: return who + " holds " + name(e) + ", token " + token(e.token);
+      case Kind::send: return hand_over(e, who);
+      case Kind::granted:
+        holders_[e.owner] = who;
+        return who + " holds " + name(e) + ", token " + token(e.token);
       case Kind::lost: return who + " is told that " + name(e) + " is lost: " + e.outcome;
       case Kind::release: return who + " releases " + name(e);
       case Kind::released: return who + "'s release of " + name(e) + ": " + e.outcome;
@@ -65,6 +70,27 @@ class Teller {
       case Kind::gone: return deleted_.contains(e.order) ? "" : e.name + "'s document disappears";
       default: return "";
     }
+  }
+
+  /// Calls of one process at the same time are told apart: A, A', A''.
+  void take_seat(const Event& ask) {
+    auto& seats = seats_[ask.process];
+    std::set<int> taken;
+    for (const auto& [session, seat] : seats) taken.insert(seat);
+    int seat = 0;
+    while (taken.contains(seat)) ++seat;
+    seats[ask.session] = seat;
+  }
+
+  std::string call(const std::string& process, std::int64_t session) {
+    const auto& seats = seats_[process];
+    const auto found = seats.find(session);
+    return found == seats.end() ? "" : std::string(static_cast<std::size_t>(found->second), '\'');
+  }
+
+  std::string hand_over(const Event& send, const std::string& to) {
+    if (send.detail != "hand-over") return "";
+    return holders_[send.other_owner] + " hands " + send.name + " over to " + to;
   }
 
   std::string name(const Event& e) const {
@@ -92,6 +118,8 @@ class Teller {
   std::map<std::int64_t, int> ranks_;
   std::set<std::int64_t> deleted_;
   std::map<std::pair<std::string, std::int64_t>, std::string> names_;
+  std::map<std::string, std::map<std::int64_t, int>> seats_;  ///< of calls not over, by process
+  std::map<std::string, std::string> holders_;                ///< by owner
   std::vector<std::string> lines_;
 };
 

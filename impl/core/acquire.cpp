@@ -105,9 +105,7 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   }
   if (flight.kind == Flight::Kind::attempt) {
     session.handed_on = 0;
-    if (session.options.waiting->learns()) {
-      rhythms_.won(session.name, step.now - session.contends_since, step.now);
-    }
+    learn(session, true, step);
   }
   session.phase = Session::Phase::held;
   session.token = reply.operation_time;
@@ -122,6 +120,7 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
 void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply, Step step) {
   Session& session = sessions_.at(id);
   session.last_failure = {ErrorKind::refused, reply.code, "held by another"};
+  learn(session, false, step);
   const auto line = lines_.find(session.name);
   if (line != lines_.end() && line->second.front == id) line->second.rival_seen = step.now;
   bool look_again_now = false;
@@ -151,13 +150,19 @@ void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step ste
   wait(id, first_unknown ? step.now : next_attempt_at(session, false, step), step);
 }
 
+void ProviderCore::learn(const Session& session, bool won, Step step) {
+  const WaitingStrategy& waiting = *session.options.waiting;
+  if (!waiting.initial_pace()) return;
+  rhythms_.attempted(session.name, waiting, step.now - session.contends_since, won, step.now);
+}
+
 LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step step) const {
   const WaitingStrategy& waiting = *session.options.waiting;
   AttemptSeen seen{.attempts = std::max(session.attempts, 1),
                    .refused = refused,
                    .waited = step.now - session.contends_since,
                    .last_pause = session.last_pause};
-  if (waiting.learns()) seen.typical_wait = rhythms_.typical_wait(session.name);
+  if (waiting.initial_pace()) seen.pace = rhythms_.pace(session.name, waiting);
   session.last_pause = waiting.pause(seen, step.entropy.draw());
   const auto at = step.now + session.last_pause;
   const auto matures = sights_.matures_at(session.name, session.options.max_drift);

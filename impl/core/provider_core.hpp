@@ -140,6 +140,7 @@ class ProviderCore final : public Provider {
   void end_acquire(SessionId id, Error error, Step step);
   void stop_receiving(const Session& session, Step step);
   void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
+  void learn(const Session& session, bool won, Step step);
   LocalInstant next_attempt_at(Session& session, bool refused, Step step) const;
   void replace_owner(Session& session, Step step);
   void ensure_index(Step step);

@@ -5,29 +5,21 @@
 #include "core/limits.hpp"
 
 namespace leasehold::core {
-namespace {
-constexpr int kWeight = 8;  ///< a new wait counts for an eighth
+
+Duration Rhythms::pace(const std::string& name, const WaitingStrategy& strategy) const {
+  const auto found = rhythms_.find(name);
+  return found == rhythms_.end() ? *strategy.initial_pace() : found->second.pace;
 }
 
-void Rhythms::won(const std::string& name, Duration waited, LocalInstant now) {
-  const auto found = rhythms_.find(name);
-  if (found != rhythms_.end()) {
-    found->second.typical += (waited - found->second.typical) / kWeight;
-    found->second.last_won = now;
-    return;
-  }
-  if (rhythms_.size() >= kMaxRhythms) {
+void Rhythms::attempted(const std::string& name, const WaitingStrategy& strategy, Duration waited,
+                        bool won, LocalInstant now) {
+  const auto next = strategy.next_pace(pace(name, strategy), waited, won);
+  if (!rhythms_.contains(name) && rhythms_.size() >= kMaxRhythms) {
     rhythms_.erase(std::min_element(
         rhythms_.begin(), rhythms_.end(),
-        [](const auto& a, const auto& b) { return a.second.last_won < b.second.last_won; }));
+        [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; }));
   }
-  rhythms_[name] = {waited, now};
-}
-
-std::optional<Duration> Rhythms::typical_wait(const std::string& name) const {
-  const auto found = rhythms_.find(name);
-  if (found == rhythms_.end()) return std::nullopt;
-  return found->second.typical;
+  rhythms_[name] = {next, now};
 }
 
 }  // namespace leasehold::core

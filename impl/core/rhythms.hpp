@@ -1,28 +1,29 @@
 #pragma once
 
+#include <leasehold/waiting.hpp>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "core/time.hpp"
 
 namespace leasehold::core {
 
-/// What a provider has learned about the names that it contended for: how long a wait usually is,
-/// as a moving average over the last few. Strategies that learn look at it.
+/// The pace of each name that a provider contended for, on behalf of strategies that learn.
 ///
 /// INVARIANT: at most kMaxRhythms names; the one not used for longest makes room.
 class Rhythms {
  public:
-  void won(const std::string& name, Duration waited, LocalInstant now);
-  [[nodiscard]] std::optional<Duration> typical_wait(const std::string& name) const;
+  /// REQUIRES: a strategy that learns, here and below.
+  [[nodiscard]] Duration pace(const std::string& name, const WaitingStrategy& strategy) const;
+  void attempted(const std::string& name, const WaitingStrategy& strategy, Duration waited,
+                 bool won, LocalInstant now);
 
   bool operator==(const Rhythms&) const = default;
 
  private:
   struct Rhythm {
-    Duration typical;
-    LocalInstant last_won;
+    Duration pace;
+    LocalInstant last_used;
     bool operator==(const Rhythm&) const = default;
   };
   std::map<std::string, Rhythm> rhythms_;

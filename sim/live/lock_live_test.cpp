@@ -66,6 +66,34 @@ class FailPoint {
   std::string name_;
 };
 
+TEST(LiveHandOver, AReleaseToAWaiterOfTheSameProcessIsOneCommand) {
+  const CountedProvider p(fresh_database());
+  const auto lock = p.lock("n", milliseconds(30'000));
+  constexpr int kThreads = 4, kTimes = 18;
+  std::mutex mutex;
+  std::vector<FencingToken> tokens;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kTimes; ++i) {
+        auto handle = lock.acquire();
+        ASSERT_TRUE(handle);
+        const std::lock_guard guard(mutex);  // nobody else is here while we hold
+        EXPECT_TRUE(handle->held());
+        tokens.push_back(handle->fencing_token());
+      }
+    });
+  }
+  threads.clear();
+  ASSERT_EQ(tokens.size(), static_cast<std::size_t>(kThreads * kTimes));
+  EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end()));
+  // At most eight hand-overs in a row, then a delete and an acquire; a release may find nobody.
+  const int holdings = kThreads * kTimes;
+  EXPECT_LT(p.sent("delete"), holdings / 3);
+  EXPECT_GE(p.sent("delete"), holdings / 9);
+  EXPECT_LE(p.sent("findAndModify") + p.sent("delete"), holdings + 2 * p.sent("delete"));
+}
+
 TEST(LiveCost, AnUncontendedAcquireIsOneCommandAndSoIsARelease) {
   const CountedProvider p(fresh_database());
   const auto lock = p.lock("n", milliseconds(30'000));

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 namespace leasehold::sim::live {
@@ -230,6 +231,18 @@ void Mongod::resume() {
   process_.send_signal(SIGCONT);
   stopped_ = false;
   connect();
+}
+
+double Mongod::cpu_seconds() const {
+  std::ifstream stat("/proc/" + std::to_string(process_.pid()) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  constexpr int kBeforeTimes = 11;  // proc(5): utime is the 14th field of all
+  for (int i = 0; i < kBeforeTimes; ++i) fields >> text;
+  std::int64_t user = 0, system = 0;
+  fields >> user >> system;
+  return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace leasehold::sim::live

@@ -66,6 +66,8 @@ class Mongod {
   /// REQUIRES: own_clock.
   MemberClock& clock() { return *clock_; }
   [[nodiscard]] int port() const { return options_.port; }
+  /// Processor time that this process has used.
+  [[nodiscard]] double cpu_seconds() const;
   [[nodiscard]] std::string log_file() const { return options_.data + ".log"; }
 
  private:

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <leasehold/waiting.hpp>
 
 #include "core/waiting/random_span.hpp"
@@ -8,32 +9,53 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-constexpr int kAttemptsPerWait = 4;
-/// While nothing is known, pauses are this share of the wait so far.
-constexpr int kColdShare = 2;
-/// A wait this many times longer than usual is a sign that things have changed.
-constexpr int kOutdated = 3;
+constexpr double kAttemptsPerWin = 5;
+constexpr double kStep = 0.01;  ///< by how much a refusal lengthens the pace
+constexpr nanoseconds kInitialPace = milliseconds(50);
+/// Of a wait this many times the pace a refusal counts so many times as much.
+constexpr int kLate = 3, kLateFactor = 4;
+/// The pace at which one in kAttemptsPerWin wins; at longer ones it is fewer, at shorter ones more.
+constexpr double kReferencePace_ns = 100e6;
+/// A wait this many times the pace is a sign that the pace is out of date.
+constexpr int kOutdated = 4;
+/// No pause is shorter than this part of the pace.
+constexpr int kFinest = 20;
 
+double fourth_root(double value) { return std::sqrt(std::sqrt(value)); }
+
+// Only square roots, which every machine computes alike: simulated runs repeat exactly.
 class AdaptiveWaiting final : public WaitingStrategy {
  public:
   AdaptiveWaiting(nanoseconds min, nanoseconds max) : min_(min), max_(max) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
-    const auto mean = std::clamp(mean_pause(seen), min_, max_);
-    return std::min(core::random_span(mean / 2, mean + mean / 2, random), max_);
+    const auto pace = std::max(seen.pace, seen.waited / kOutdated);
+    const auto spread = core::random_span(pace / 2, pace + pace / 2, random);
+    const auto finest = spread / kFinest;
+    // Attempts fall where (age / pace)^4 grows by about one: rare at first, then ever closer.
+    const double age = static_cast<double>(seen.waited.count()) / static_cast<double>(pace.count());
+    const double step = static_cast<double>(spread.count()) / static_cast<double>(pace.count());
+    const double next = fourth_root(age * age * age * age + step);
+    const auto until_next = (next - age) * static_cast<double>(pace.count());
+    return std::clamp(std::max(nanoseconds(static_cast<std::int64_t>(until_next)), finest), min_,
+                      max_);
   }
   nanoseconds longest_pause() const override { return max_; }
-  bool learns() const override { return true; }
 
- private:
-  static nanoseconds mean_pause(const AttemptSeen& seen) {
-    if (!seen.typical_wait) return seen.waited / kColdShare;
-    const auto typical = std::max(*seen.typical_wait, seen.waited / kOutdated);
-    // From half as often as on average at the beginning of a wait to twice as often once it is
-    // longer than usual: who has waited long comes first.
-    return std::clamp(2 * typical - seen.waited, typical / 2, 2 * typical) / kAttemptsPerWait;
+  std::optional<nanoseconds> initial_pace() const override {
+    return std::clamp(kInitialPace, min_, max_);
   }
 
+  nanoseconds next_pace(nanoseconds pace, nanoseconds waited, bool won) const override {
+    const double now = static_cast<double>(pace.count());
+    const double eagerness = std::sqrt(now / kReferencePace_ns);
+    const double longer = 1 + (waited > kLate * pace ? kLateFactor : 1) * kStep;
+    const double step = won ? 1 / (1 + kStep * (kAttemptsPerWin - 1) * eagerness) : longer;
+    const nanoseconds next(static_cast<std::int64_t>(now * step));
+    return std::clamp<nanoseconds>(next, min_, std::chrono::hours(1));
+  }
+
+ private:
   nanoseconds min_, max_;
 };
 

@@ -21,9 +21,7 @@ AttemptSeen draw_seen() {
   seen.attempts = *rc::gen::inRange(1, 100'000);
   seen.refused = *rc::gen::arbitrary<bool>();
   seen.waited = milliseconds(*rc::gen::inRange(0, 100'000'000));
-  if (*rc::gen::arbitrary<bool>()) {
-    seen.typical_wait = milliseconds(*rc::gen::inRange(0, 100'000'000));
-  }
+  seen.pace = milliseconds(*rc::gen::inRange(2, 3'600'000));
   seen.last_pause = milliseconds(*rc::gen::inRange(0, 800));
   return seen;
 }
@@ -64,28 +62,45 @@ TEST(Waiting, ExponentialGrowsUpToItsBound) {
   EXPECT_NEAR(mean_ms(*decorrelated, {.attempts = 9, .last_pause = milliseconds(800)}), 405, 10);
 }
 
-TEST(Waiting, AdaptiveAsksSomeFourTimesInATypicalWait) {
+TEST(Waiting, AdaptiveAimsAtTheEndOfAUsualWait) {
   const auto adaptive = adaptive_waiting();
   const auto after = [&](std::int64_t ms) {
-    return mean_ms(*adaptive, {.attempts = 3,
-                               .refused = true,
-                               .waited = milliseconds(ms),
-                               .typical_wait = milliseconds(400)});
+    return mean_ms(
+        *adaptive,
+        {.attempts = 3, .refused = true, .waited = milliseconds(ms), .pace = milliseconds(400)});
   };
-  EXPECT_NEAR(after(0), 200, 5) << "rarely at first";
-  EXPECT_NEAR(after(400), 100, 3);
-  EXPECT_NEAR(after(700), 50, 2) << "who has waited long comes first";
+  EXPECT_NEAR(after(0), 396, 10);
+  EXPECT_NEAR(after(400), 75, 5) << "who has waited long comes first";
+  EXPECT_NEAR(after(700), 20, 3) << "the finest: a twentieth of the pace";
   EXPECT_GT(after(40'000), 400) << "unless all waits have become longer";
 }
 
-TEST(Waiting, AdaptiveGrowsWithItsFirstWait) {
+/// Attempts of which one in so many wins.
+nanoseconds after_attempts(nanoseconds pace, int attempts, int one_in) {
   const auto adaptive = adaptive_waiting();
-  const auto after = [&](std::int64_t ms) {
-    return mean_ms(*adaptive, {.attempts = 3, .refused = true, .waited = milliseconds(ms)});
-  };
-  EXPECT_NEAR(after(0), 2, 0.1);
-  EXPECT_NEAR(after(100), 50, 2);
-  EXPECT_LE(after(100'000), 800);
+  for (int i = 1; i <= attempts; ++i) pace = adaptive->next_pace(pace, pace, i % one_in == 0);
+  return pace;
+}
+
+TEST(Waiting, AdaptiveLengthensItsPaceWhenTooFewAttemptsWin) {
+  const milliseconds start(100);
+  EXPECT_LT(after_attempts(start, 600, 3), start / 2);
+  EXPECT_GT(after_attempts(start, 600, 8), start * 2);
+  EXPECT_GE(after_attempts(start, 100'000, 1), milliseconds(1));
+  EXPECT_LE(after_attempts(start, 100'000, 200'000), std::chrono::hours(1));
+}
+
+TEST(Waiting, AdaptiveLearnsSoonerFromALongWait) {
+  const auto adaptive = adaptive_waiting();
+  const milliseconds pace(100);
+  EXPECT_LT(adaptive->next_pace(pace, pace, false), milliseconds(102));
+  EXPECT_GT(adaptive->next_pace(pace, 3 * pace, false), milliseconds(103));
+}
+
+TEST(Waiting, AdaptivePacesThatSeeTheSameComeTogether) {
+  const auto small = after_attempts(milliseconds(20), 4'000, 5);
+  const auto large = after_attempts(milliseconds(2'000), 4'000, 5);
+  EXPECT_LT(large, small * 11 / 10);
 }
 
 }  // namespace

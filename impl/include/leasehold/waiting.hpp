@@ -13,9 +13,7 @@ struct AttemptSeen {
   bool refused = false;  ///< another holds the lock (otherwise no server answered)
   /// How long this call has contended for the lock at the server.
   std::chrono::nanoseconds waited{0};
-  /// How long the last winners of this provider contended for this lock, on average. Kept only for
-  /// strategies that learn.
-  std::optional<std::chrono::nanoseconds> typical_wait;
+  std::chrono::nanoseconds pace{0};        ///< of this lock, for strategies that keep one
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
 };
 
@@ -38,8 +36,18 @@ class WaitingStrategy {
   /// No pause is longer than this; bounds of guarantees are computed from it.
   [[nodiscard]] virtual std::chrono::nanoseconds longest_pause() const = 0;
 
-  /// Whether it looks at `typical_wait`.
-  [[nodiscard]] virtual bool learns() const { return false; }
+  /// What a provider keeps for each lock on behalf of a strategy that learns, as long as nothing is
+  /// known; none: this one does not learn.
+  [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> initial_pace() const {
+    return std::nullopt;
+  }
+  /// The pace after an attempt of this provider that won, or was refused, `waited` after its call
+  /// began to contend.
+  [[nodiscard]] virtual std::chrono::nanoseconds next_pace(std::chrono::nanoseconds pace,
+                                                           std::chrono::nanoseconds /*waited*/,
+                                                           bool /*won*/) const {
+    return pace;
+  }
 };
 
 /// The same pause each time. Waiters that began together stay together: for comparison only.
@@ -63,16 +71,20 @@ enum class Jitter {
     Jitter jitter, std::chrono::milliseconds base = std::chrono::milliseconds(10),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
 
-/// Pauses in proportion to what a wait for this lock usually takes: about four attempts in that
-/// time, fewer at its beginning and more past its end. In [min, max].
+/// Aims at the end of a wait: a first attempt at once, then one when the wait is as old as waits
+/// for this lock usually are, and ever closer ones past that; so whoever has waited longest asks
+/// most. In [min, max].
 ///
-/// Why the load is bounded: N processes that contend wait about N hand-overs each, so four attempts
-/// a wait are four attempts a hand-over, however many contend; nobody has to know N.
-/// Why it is stable: with H the time from one hand-over to the next without idle time, waits are
-/// W = N * H + (idle time), and the idle time is W/4 shared by N waiters, N times: W' = N * H +
-/// W/4. That is a contraction by four to W = 4/3 * N * H, from any beginning; a quarter of the time
-/// at most is idle. While no wait has ended yet, or the present one is much longer than usual,
-/// pauses grow with it.
+/// The load is bounded although nobody knows how many wait: with K attempts between two hand-overs,
+/// one in K wins, and that share every waiter sees for itself. Each refusal lengthens its pace by
+/// 1 %, each win shortens it by 3.5 %: at rest one in 4.5 wins, however many contend, and the lock
+/// is idle for about a fifth of the time.
+///
+/// All waiters see the same share, so nothing would keep their paces together; therefore a win
+/// shortens a long pace by more than a short one (by the power 0.375 of pace / 100 ms), at the
+/// price of a slow rise of K with the number of waiters. A wait much longer than the pace is a sign
+/// that more of them have come: from twice the pace on refusals lengthen it by 4 %, and from four
+/// times on the pauses grow with the wait itself.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));

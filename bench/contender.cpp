@@ -1,0 +1,166 @@
+#include "bench/contender.hpp"
+
+#include <atomic>
+#include <leasehold/leasehold.hpp>
+#include <map>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "core/provider_core.hpp"
+#include "mongo/mongo_transport.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/os_entropy.hpp"
+
+namespace leasehold::bench {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, processes, providers, callers, hand_overs,
+                                   hold_us, pause_us, arrival_us)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ContenderOrder, load, process, uri, database, from_ns, to_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Taken, caller, asked, granted, released)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Contended, taken, commands)
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using Strategy = std::shared_ptr<const WaitingStrategy>;
+
+const std::map<std::string, Strategy>& named_strategies() {
+  static const std::map<std::string, Strategy> all{
+      {"uniform", uniform_waiting()},
+      {"uniform-1-50", uniform_waiting(milliseconds(1), milliseconds(50))},
+      {"uniform-100-3000", uniform_waiting(milliseconds(100), milliseconds(3'000))},
+      {"fixed-100", fixed_waiting(milliseconds(100))},
+      {"exponential-full", exponential_waiting(Jitter::full)},
+      {"exponential-decorrelated", exponential_waiting(Jitter::decorrelated)},
+      {"adaptive", adaptive_waiting()},
+  };
+  return all;
+}
+
+constexpr const char* kName = "contended";
+
+void sleep_until_ns(std::int64_t at) {
+  const auto left = at - boot_ns();
+  if (left > 0) std::this_thread::sleep_for(nanoseconds(left));
+}
+
+/// One provider with its callers.
+class Client {
+ public:
+  Client(const ContenderOrder& order, int first_caller)
+      : order_(order), provider_(connect()), lock_(make_lock()), first_(first_caller) {}
+
+  void start(std::vector<std::jthread>& threads) {
+    taken_.resize(static_cast<std::size_t>(order_.load.callers));
+    for (int i = 0; i < order_.load.callers; ++i) {
+      threads.emplace_back([this, i] { fight(i); });
+    }
+  }
+  void add_to(Contended& out) const {
+    out.commands += commands_->load();
+    for (const auto& of_one : taken_)
+      out.taken.insert(out.taken.end(), of_one.begin(), of_one.end());
+  }
+
+ private:
+  LockProvider connect() {
+    auto transport = mongo::make_transport({.uri = order_.uri,
+                                            .database = order_.database,
+                                            .collection = "distributed.locks",
+                                            .server_selection_timeout = milliseconds(2'000),
+                                            .on_wire = [count = commands_, from = order_.from_ns,
+                                                        to = order_.to_ns](const std::string&) {
+                                              const auto now = boot_ns();
+                                              if (now >= from && now < to) ++*count;
+                                            }});
+    return LockProvider(std::make_shared<runtime::Driver>(
+        runtime::DriverParts{.transport = std::move(transport).value(),
+                             .clock = runtime::boottime_clock(),
+                             .entropy = runtime::os_entropy(),
+                             .provider = std::make_unique<core::ProviderCore>("bench"),
+                             .on_warning = [](const std::string&) {}}));
+  }
+
+  Lock make_lock() {
+    LockOptions options;
+    options.waiting = named_strategies().at(order_.load.strategy);
+    options.hand_overs_in_a_row = order_.load.hand_overs;
+    return std::move(provider_.create_lock(kName, options)).value();
+  }
+
+  void fight(int number) {
+    const Load& load = order_.load;
+    const int caller = first_ + number;
+    std::mt19937_64 random(static_cast<std::uint64_t>(caller) + 1);
+    std::uniform_int_distribution<std::int64_t> pause(0, load.pause_us);
+    std::exponential_distribution<double> arrival(1.0 / static_cast<double>(load.arrival_us + 1));
+    std::int64_t next = boot_ns() + pause(random) * 1'000;
+    for (;;) {
+      sleep_until_ns(next);
+      const auto asked = load.arrival_us > 0 ? next : boot_ns();
+      const auto left = order_.to_ns - boot_ns();
+      if (left <= 0) return;
+      auto handle = lock_.try_acquire(std::chrono::ceil<milliseconds>(nanoseconds(left)));
+      if (!handle) continue;
+      const auto granted = boot_ns();
+      std::this_thread::sleep_for(microseconds(load.hold_us));
+      const auto released = boot_ns();
+      handle->release();
+      taken_[static_cast<std::size_t>(number)].push_back({caller, asked, granted, released});
+      next = load.arrival_us > 0 ? next + static_cast<std::int64_t>(arrival(random) * 1'000)
+                                 : boot_ns() + pause(random) * 1'000;
+    }
+  }
+
+  const ContenderOrder& order_;
+  const std::shared_ptr<std::atomic<std::int64_t>> commands_ =
+      std::make_shared<std::atomic<std::int64_t>>(0);
+  LockProvider provider_;
+  Lock lock_;
+  const int first_;
+  std::vector<std::vector<Taken>> taken_;  ///< by caller
+};
+
+}  // namespace
+
+std::string to_json(const ContenderOrder& order) { return nlohmann::json(order).dump(); }
+ContenderOrder order_from_json(const std::string& text) {
+  return nlohmann::json::parse(text).get<ContenderOrder>();
+}
+std::string to_json(const Contended& contended) { return nlohmann::json(contended).dump(); }
+Contended contended_from_json(const std::string& text) {
+  return nlohmann::json::parse(text).get<Contended>();
+}
+
+const std::vector<std::string>& strategies() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const auto& [name, strategy] : named_strategies()) list.push_back(name);
+    return list;
+  }();
+  return names;
+}
+
+std::int64_t boot_ns() {
+  static const auto clock = runtime::boottime_clock();
+  return clock->now().time_since_epoch().count();
+}
+
+Contended contend(const ContenderOrder& order) {
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::jthread> threads;
+  for (int p = 0; p < order.load.providers; ++p) {
+    const int first = (order.process * order.load.providers + p) * order.load.callers;
+    clients.push_back(std::make_unique<Client>(order, first));
+  }
+  for (const auto& client : clients) client->start(threads);
+  threads.clear();
+  Contended out;
+  for (const auto& client : clients) client->add_to(out);
+  return out;
+}
+
+}  // namespace leasehold::bench
