@@ -94,7 +94,7 @@ TEST(Waiting, AdaptiveLearnsSoonerFromALongWait) {
   const auto adaptive = adaptive_waiting();
   const milliseconds pace(100);
   EXPECT_LT(adaptive->next_pace(pace, pace, false), milliseconds(102));
-  EXPECT_GT(adaptive->next_pace(pace, 3 * pace, false), milliseconds(103));
+  EXPECT_GT(adaptive->next_pace(pace, 4 * pace, false), milliseconds(103));
 }
 
 TEST(Waiting, AdaptivePacesThatSeeTheSameComeTogether) {

@@ -77,14 +77,14 @@ enum class Jitter {
 ///
 /// The load is bounded although nobody knows how many wait: with K attempts between two hand-overs,
 /// one in K wins, and that share every waiter sees for itself. Each refusal lengthens its pace by
-/// 1 %, each win shortens it by 3.5 %: at rest one in 4.5 wins, however many contend, and the lock
-/// is idle for about a fifth of the time.
+/// 1 %, each win shortens it by 4 %: at rest one in five wins, however many contend, and the lock is
+/// idle for about a fifth of the time.
 ///
 /// All waiters see the same share, so nothing would keep their paces together; therefore a win
-/// shortens a long pace by more than a short one (by the power 0.375 of pace / 100 ms), at the
-/// price of a slow rise of K with the number of waiters. A wait much longer than the pace is a sign
-/// that more of them have come: from twice the pace on refusals lengthen it by 4 %, and from four
-/// times on the pauses grow with the wait itself.
+/// shortens a long pace by more than a short one (by the root of pace / 100 ms), at the price of a
+/// slow rise of K with the number of waiters. A wait much longer than the pace is a sign that more
+/// of them have come: from three times the pace on refusals lengthen it by 4 %, and from four times
+/// on the pauses grow with the wait itself.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
