@@ -151,9 +151,8 @@ void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step ste
 }
 
 void ProviderCore::learn(const Session& session, bool won, Step step) {
-  const WaitingStrategy& waiting = *session.options.waiting;
-  if (!waiting.initial_pace()) return;
-  rhythms_.attempted(session.name, waiting, step.now - session.contends_since, won, step.now);
+  rhythms_.attempted(session.name, *session.options.waiting, step.now - session.contends_since, won,
+                     step.now);
 }
 
 LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step step) const {
@@ -162,7 +161,7 @@ LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step 
                    .refused = refused,
                    .waited = step.now - session.contends_since,
                    .last_pause = session.last_pause};
-  if (waiting.initial_pace()) seen.pace = rhythms_.pace(session.name, waiting);
+  seen.pace = rhythms_.pace(session.name);
   session.last_pause = waiting.pause(seen, step.entropy.draw());
   const auto at = step.now + session.last_pause;
   const auto matures = sights_.matures_at(session.name, session.options.max_drift);

@@ -2,6 +2,7 @@
 
 #include <leasehold/waiting.hpp>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/time.hpp"
@@ -13,8 +14,7 @@ namespace leasehold::core {
 /// INVARIANT: at most kMaxRhythms names; the one not used for longest makes room.
 class Rhythms {
  public:
-  /// REQUIRES: a strategy that learns, here and below.
-  [[nodiscard]] Duration pace(const std::string& name, const WaitingStrategy& strategy) const;
+  [[nodiscard]] std::optional<Duration> pace(const std::string& name) const;
   void attempted(const std::string& name, const WaitingStrategy& strategy, Duration waited,
                  bool won, LocalInstant now);
 

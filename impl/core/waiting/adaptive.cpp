@@ -11,7 +11,9 @@ using std::chrono::nanoseconds;
 
 constexpr double kAttemptsPerWin = 5;
 constexpr double kStep = 0.01;  ///< by how much a refusal lengthens the pace
-constexpr nanoseconds kInitialPace = milliseconds(50);
+constexpr nanoseconds kLongestWithoutPace = milliseconds(150);
+constexpr nanoseconds kInitialPace = milliseconds(50);  ///< or that part of the first wait:
+constexpr int kInitialShare = 4;
 /// Of a wait this many times the pace a refusal counts so many times as much.
 constexpr int kLate = 3, kLateFactor = 4;
 /// The pace at which one in kAttemptsPerWin wins; at longer ones it is fewer, at shorter ones more.
@@ -29,7 +31,12 @@ class AdaptiveWaiting final : public WaitingStrategy {
   AdaptiveWaiting(nanoseconds min, nanoseconds max) : min_(min), max_(max) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
-    const auto pace = std::max(seen.pace, seen.waited / kOutdated);
+    if (!seen.pace) {
+      const auto longest = std::clamp(kLongestWithoutPace, min_, max_);
+      const auto mean = std::clamp(seen.waited, min_, longest);
+      return std::min(core::random_span(mean / 2, mean + mean / 2, random), max_);
+    }
+    const auto pace = std::max({*seen.pace, seen.waited / kOutdated, nanoseconds(1)});
     const auto spread = core::random_span(pace / 2, pace + pace / 2, random);
     const auto finest = spread / kFinest;
     // Attempts fall where (age / pace)^4 grows by about one: rare at first, then ever closer.
@@ -42,14 +49,13 @@ class AdaptiveWaiting final : public WaitingStrategy {
   }
   nanoseconds longest_pause() const override { return max_; }
 
-  std::optional<nanoseconds> initial_pace() const override {
-    return std::clamp(kInitialPace, min_, max_);
-  }
-
-  nanoseconds next_pace(nanoseconds pace, nanoseconds waited, bool won) const override {
-    const double now = static_cast<double>(pace.count());
+  std::optional<nanoseconds> next_pace(std::optional<nanoseconds> pace, nanoseconds waited,
+                                       bool won) const override {
+    if (!pace && !won) return std::nullopt;
+    if (!pace) return std::max({kInitialPace, waited / kInitialShare, min_});
+    const double now = static_cast<double>(pace->count());
     const double eagerness = std::sqrt(now / kReferencePace_ns);
-    const double longer = 1 + (waited > kLate * pace ? kLateFactor : 1) * kStep;
+    const double longer = 1 + (waited > kLate * *pace ? kLateFactor : 1) * kStep;
     const double step = won ? 1 / (1 + kStep * (kAttemptsPerWin - 1) * eagerness) : longer;
     const nanoseconds next(static_cast<std::int64_t>(now * step));
     return std::clamp<nanoseconds>(next, min_, std::chrono::hours(1));

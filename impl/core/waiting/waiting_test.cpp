@@ -21,7 +21,7 @@ AttemptSeen draw_seen() {
   seen.attempts = *rc::gen::inRange(1, 100'000);
   seen.refused = *rc::gen::arbitrary<bool>();
   seen.waited = milliseconds(*rc::gen::inRange(0, 100'000'000));
-  seen.pace = milliseconds(*rc::gen::inRange(2, 3'600'000));
+  if (*rc::gen::arbitrary<bool>()) seen.pace = milliseconds(*rc::gen::inRange(2, 3'600'000));
   seen.last_pause = milliseconds(*rc::gen::inRange(0, 800));
   return seen;
 }
@@ -62,6 +62,16 @@ TEST(Waiting, ExponentialGrowsUpToItsBound) {
   EXPECT_NEAR(mean_ms(*decorrelated, {.attempts = 9, .last_pause = milliseconds(800)}), 405, 10);
 }
 
+TEST(Waiting, AdaptiveDoublesItsPausesBeforeItsFirstWin) {
+  const auto adaptive = adaptive_waiting();
+  const auto after = [&](std::int64_t ms) {
+    return mean_ms(*adaptive, {.attempts = 3, .refused = true, .waited = milliseconds(ms)});
+  };
+  EXPECT_NEAR(after(0), 2, 0.1);
+  EXPECT_NEAR(after(100), 100, 4);
+  EXPECT_NEAR(after(100'000), 150, 5);
+}
+
 TEST(Waiting, AdaptiveAimsAtTheEndOfAUsualWait) {
   const auto adaptive = adaptive_waiting();
   const auto after = [&](std::int64_t ms) {
@@ -78,8 +88,16 @@ TEST(Waiting, AdaptiveAimsAtTheEndOfAUsualWait) {
 /// Attempts of which one in so many wins.
 nanoseconds after_attempts(nanoseconds pace, int attempts, int one_in) {
   const auto adaptive = adaptive_waiting();
-  for (int i = 1; i <= attempts; ++i) pace = adaptive->next_pace(pace, pace, i % one_in == 0);
+  for (int i = 1; i <= attempts; ++i) pace = *adaptive->next_pace(pace, pace, i % one_in == 0);
   return pace;
+}
+
+TEST(Waiting, AdaptiveLearnsFromItsFirstWinOn) {
+  const auto adaptive = adaptive_waiting();
+  EXPECT_EQ(adaptive->next_pace(std::nullopt, milliseconds(10), false), std::nullopt);
+  EXPECT_EQ(adaptive->next_pace(std::nullopt, milliseconds(10), true), milliseconds(50));
+  EXPECT_EQ(adaptive->next_pace(std::nullopt, milliseconds(1'000), true), milliseconds(250));
+  EXPECT_EQ(uniform_waiting()->next_pace(std::nullopt, milliseconds(10), true), std::nullopt);
 }
 
 TEST(Waiting, AdaptiveLengthensItsPaceWhenTooFewAttemptsWin) {

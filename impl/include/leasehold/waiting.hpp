@@ -13,7 +13,8 @@ struct AttemptSeen {
   bool refused = false;  ///< another holds the lock (otherwise no server answered)
   /// How long this call has contended for the lock at the server.
   std::chrono::nanoseconds waited{0};
-  std::chrono::nanoseconds pace{0};        ///< of this lock, for strategies that keep one
+  /// Of this lock, what the strategy had the provider keep last.
+  std::optional<std::chrono::nanoseconds> pace;
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
 };
 
@@ -36,17 +37,12 @@ class WaitingStrategy {
   /// No pause is longer than this; bounds of guarantees are computed from it.
   [[nodiscard]] virtual std::chrono::nanoseconds longest_pause() const = 0;
 
-  /// What a provider keeps for each lock on behalf of a strategy that learns, as long as nothing is
-  /// known; none: this one does not learn.
-  [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> initial_pace() const {
+  /// What a provider keeps for a lock on behalf of a strategy that learns, after an attempt of its
+  /// that won or was refused, `waited` after its call began to contend; none: still nothing.
+  [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> next_pace(
+      std::optional<std::chrono::nanoseconds> /*pace*/, std::chrono::nanoseconds /*waited*/,
+      bool /*won*/) const {
     return std::nullopt;
-  }
-  /// The pace after an attempt of this provider that won, or was refused, `waited` after its call
-  /// began to contend.
-  [[nodiscard]] virtual std::chrono::nanoseconds next_pace(std::chrono::nanoseconds pace,
-                                                           std::chrono::nanoseconds /*waited*/,
-                                                           bool /*won*/) const {
-    return pace;
   }
 };
 
@@ -77,14 +73,15 @@ enum class Jitter {
 ///
 /// The load is bounded although nobody knows how many wait: with K attempts between two hand-overs,
 /// one in K wins, and that share every waiter sees for itself. Each refusal lengthens its pace by
-/// 1 %, each win shortens it by 4 %: at rest one in five wins, however many contend, and the lock is
-/// idle for about a fifth of the time.
+/// 1 %, each win shortens it by 4 %: at rest one in five wins, however many contend, and the lock
+/// is idle for about a fifth of the time.
 ///
 /// All waiters see the same share, so nothing would keep their paces together; therefore a win
 /// shortens a long pace by more than a short one (by the root of pace / 100 ms), at the price of a
 /// slow rise of K with the number of waiters. A wait much longer than the pace is a sign that more
 /// of them have come: from three times the pace on refusals lengthen it by 4 %, and from four times
-/// on the pauses grow with the wait itself.
+/// on the pauses grow with the wait itself. Before its first win a process doubles its pauses, up
+/// to 150 ms, so that a thousand that ask at once make some 10,000 attempts a second and not more.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
