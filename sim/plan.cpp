@@ -6,8 +6,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "protocols/recipe.hpp"
-
 namespace leasehold::sim {
 namespace {
 
@@ -161,27 +159,6 @@ const char* to_string(StepPlan::Action action) {
 }
 
 const char* to_string(Waiting waiting) { return kWaitingNames[static_cast<std::size_t>(waiting)]; }
-
-LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
-                       std::int64_t clock_margin_ms) {
-  using std::chrono::milliseconds;
-  const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
-  LockOptions o;
-  o.expiry = milliseconds(plan.expiry_ms);
-  const bool of_a_document = protocols::recipe_named(lock) != nullptr;
-  o.clock_margin = milliseconds(of_a_document ? 0 : clock_margin_ms);
-  o.hand_overs_in_a_row = plan.hand_overs;
-  switch (plan.waiting) {
-    case Waiting::uniform: o.waiting = uniform_waiting(min, max); break;
-    case Waiting::fixed: o.waiting = fixed_waiting((min + max) / 2); break;
-    case Waiting::full_jitter: o.waiting = exponential_waiting(Jitter::full, min, max); break;
-    case Waiting::decorrelated:
-      o.waiting = exponential_waiting(Jitter::decorrelated, min, max);
-      break;
-    case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
-  }
-  return o;
-}
 
 bool is_scripted(const Plan& plan) {
   return std::all_of(plan.processes.begin(), plan.processes.end(),

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <leasehold/lock_options.hpp>
 #include <string>
 #include <vector>
 
@@ -70,10 +69,6 @@ struct Plan {
 
   bool operator==(const Plan&) const = default;
 };
-
-/// The options of the process's locks. A documents' lock knows no margin.
-[[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
-                                     std::int64_t clock_margin_ms);
 
 /// Whether a person wrote every step, so that nothing runs beside them.
 [[nodiscard]] bool is_scripted(const Plan& plan);

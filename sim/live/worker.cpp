@@ -20,6 +20,7 @@
 #include "sim/live/resource.hpp"
 #include "sim/live/spoilt.hpp"
 #include "sim/live/worker_clock.hpp"
+#include "sim/lock_options.hpp"
 #include "sim/plan_json.hpp"
 #include "sim/recorder.hpp"
 

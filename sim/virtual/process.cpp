@@ -7,6 +7,7 @@
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "protocols/documented.hpp"
+#include "sim/lock_options.hpp"
 
 namespace leasehold::sim::virt {
 namespace {

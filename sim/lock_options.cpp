@@ -1,0 +1,28 @@
+#include "sim/lock_options.hpp"
+
+#include "protocols/recipe.hpp"
+
+namespace leasehold::sim {
+
+LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
+                       std::int64_t clock_margin_ms) {
+  using std::chrono::milliseconds;
+  const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
+  LockOptions o;
+  o.expiry = milliseconds(plan.expiry_ms);
+  const bool of_a_document = protocols::recipe_named(lock) != nullptr;
+  o.clock_margin = milliseconds(of_a_document ? 0 : clock_margin_ms);
+  o.hand_overs_in_a_row = plan.hand_overs;
+  switch (plan.waiting) {
+    case Waiting::uniform: o.waiting = uniform_waiting(min, max); break;
+    case Waiting::fixed: o.waiting = fixed_waiting((min + max) / 2); break;
+    case Waiting::full_jitter: o.waiting = exponential_waiting(Jitter::full, min, max); break;
+    case Waiting::decorrelated:
+      o.waiting = exponential_waiting(Jitter::decorrelated, min, max);
+      break;
+    case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
+  }
+  return o;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <leasehold/lock_options.hpp>
+#include <string>
+
+#include "sim/plan.hpp"
+
+namespace leasehold::sim {
+
+/// The options of the process's locks. A documents' lock knows no margin.
+[[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
+                                     std::int64_t clock_margin_ms);
+
+}  // namespace leasehold::sim
