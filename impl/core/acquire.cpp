@@ -105,6 +105,8 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   }
   if (flight.kind == Flight::Kind::attempt) {
     session.handed_on = 0;
+    const auto line = lines_.find(session.name);
+    if (line != lines_.end() && line->second.front == id) line->second.row_since = flight.sent;
     learn(session, true, step);
   }
   session.phase = Session::Phase::held;

@@ -19,9 +19,9 @@ bool ProviderCore::join_line(SessionId id, Session& session) {
   return false;
 }
 
-/// Whoever was behind contends from now on, with a first attempt at that time, or after a pause.
-void ProviderCore::leave_line(const std::string& name, SessionId id,
-                              std::optional<LocalInstant> next_attempt, Step step) {
+/// Whoever was behind contends from now on, with a first attempt at that time.
+void ProviderCore::leave_line(const std::string& name, SessionId id, LocalInstant next_attempt,
+                              Step step) {
   const auto found = lines_.find(name);
   if (found == lines_.end()) return;
   Line& line = found->second;
@@ -40,7 +40,17 @@ void ProviderCore::leave_line(const std::string& name, SessionId id,
   line.behind.pop_front();
   Session& next = sessions_.at(line.front);
   next.contends_since = step.now;
-  wait(line.front, next_attempt ? *next_attempt : next_attempt_at(next, true, step), step);
+  wait(line.front, next_attempt, step);
+}
+
+/// When whoever is behind this session tries, should nobody hear of the delete that is about to go.
+LocalInstant ProviderCore::after_release(SessionId id, Session& session, Step step) {
+  const auto found = lines_.find(session.name);
+  if (found == lines_.end() || found->second.front != id || found->second.behind.empty()) {
+    return step.now;
+  }
+  found->second.row = step.now - found->second.row_since;
+  return next_attempt_at(session, true, step);
 }
 
 /// Who gets the lock that this session holds when it releases now; 0: nobody of this process.
@@ -111,6 +121,7 @@ void ProviderCore::answer_hand_over(const Flight& flight, const Reply& reply, St
   if (given) {
     report(removal, ReleaseResult::released, step);
     removals_.erase(id);
+    sessions_.at(to).phase = Session::Phase::attempting;  // nothing is handed over any more
     return win(to, flight, reply, step);
   }
   if (reply.outcome == Outcome::configuration || reply.hopeless) {
@@ -137,14 +148,17 @@ void ProviderCore::contend_for_itself(RemovalId id, ReleaseResult giver, bool un
 }
 
 /// A document of this process is gone for certain. Who waits here tries at once, unless another
-/// process wants the lock too: then that one gets its turn.
+/// process wants the lock too: then that one gets its turn, for a pause, and for no longer than
+/// this process had the lock. Others with long pauses would leave it idle.
 void ProviderCore::freed(const std::string& name, Step step) {
   const auto found = lines_.find(name);
   if (found == lines_.end() || found->second.front == 0) return;
-  const auto& rival = found->second.rival_seen;
-  if (rival && step.now - *rival < kRivalMemory) return;
-  const SessionId front = found->second.front;
-  if (sessions_.at(front).phase == Session::Phase::waiting) wait(front, step.now, step);
+  const Line& line = found->second;
+  const Session& front = sessions_.at(line.front);
+  if (front.phase != Session::Phase::waiting) return;
+  const bool rival = line.rival_seen && step.now - *line.rival_seen < kRivalMemory;
+  const auto turn = step.now + (rival ? line.row : Duration(0));
+  if (turn < front.attempt_at) wait(line.front, turn, step);
 }
 
 }  // namespace leasehold::core

@@ -134,6 +134,17 @@ TEST(Line, AHandOverHeardOfTooLateIsGivenBack) {
   EXPECT_NE(std::get<AcquireCommand>(w.last_command().body).owner, hand_over_of(command).owner);
 }
 
+TEST(Line, AHandOverWithoutANewTokenEndsTheCall) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  auto reply = given(w.last_command(), 2'000);
+  reply.documents[0].fencing_token = 2'000;
+  w.reply(reply);
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
+  EXPECT_EQ(std::get<DeleteCommand>(w.last_command().body).owner, (Owner{3, 4}));
+}
+
 TEST(Line, AfterSomeHandOversInARowOthersGetTheirTurn) {
   auto w = with_waiters(20);
   for (SessionId id = 1; id <= 8; ++id) {
@@ -162,11 +173,14 @@ TEST(Line, ARivalGetsItsTurn) {
   for (SessionId id = 10; id <= 17; ++id) {
     pass_on(w, id, 3'000 + static_cast<std::int64_t>(id));
   }
+  w.now += milliseconds(40);
   w.give(ReleaseAsked{18});
   const auto commands = w.sent().size();
   w.reply(World::with(Outcome::done, 1));
   EXPECT_EQ(w.sent().size(), commands) << "the next one pauses first";
-  w.advance(milliseconds(100));
+  w.advance(milliseconds(39));
+  EXPECT_EQ(w.sent().size(), commands) << "as long as this process had it, or its pause of 100 ms";
+  w.advance(milliseconds(1));
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 19u);
 }
 

@@ -38,7 +38,7 @@ void ProviderCore::on(const CancelAsked& event, Step step) {
 void ProviderCore::on(const ReleaseAsked& event, Step step) {
   const auto found = sessions_.find(event.session);
   if (found == sessions_.end()) return;
-  const Session& session = found->second;
+  Session& session = found->second;
   if (session.phase != Session::Phase::held && session.phase != Session::Phase::lost) return;
   Removal removal = make_removal(session, step);
   removal.repeat = session.unanswered > 0;
@@ -49,8 +49,9 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
     sessions_.erase(found);
     return hand_over(std::move(removal), receiver, in_a_row, step);
   }
+  const auto again = after_release(event.session, session, step);
   sessions_.erase(found);
-  leave_line(removal.name, event.session, std::nullopt, step);
+  leave_line(removal.name, event.session, again, step);
   start_removal(std::move(removal), step);
 }
 

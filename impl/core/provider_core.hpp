@@ -80,6 +80,8 @@ class ProviderCore final : public Provider {
   struct Line {
     SessionId front = 0;  ///< who contends, receives or holds; 0: nobody, once the provider closed
     std::deque<SessionId> behind;
+    LocalInstant row_since;                  ///< when this process last won it from others ...
+    Duration row{0};                         ///< ... and for how long it had it then
     std::optional<LocalInstant> rival_seen;  ///< when another process last refused us
     bool operator==(const Line&) const = default;
   };
@@ -148,8 +150,8 @@ class ProviderCore final : public Provider {
 
   // line.cpp
   bool join_line(SessionId id, Session& session);
-  void leave_line(const std::string& name, SessionId id, std::optional<LocalInstant> next_attempt,
-                  Step step);
+  void leave_line(const std::string& name, SessionId id, LocalInstant next_attempt, Step step);
+  LocalInstant after_release(SessionId id, Session& session, Step step);
   SessionId receiver_after(SessionId id, const Session& session) const;
   void hand_over(Removal removal, SessionId to, int in_a_row, Step step);
   void send_hand_over(RemovalId id, Removal& removal, Step step);
