@@ -7,10 +7,8 @@
 #include <random>
 #include <thread>
 
-#include "core/provider_core.hpp"
-#include "mongo/mongo_transport.hpp"
-#include "runtime/driver.hpp"
-#include "runtime/os_entropy.hpp"
+#include "bench/live_bench.hpp"
+#include "runtime/clock.hpp"
 
 namespace leasehold::bench {
 
@@ -41,6 +39,7 @@ const std::map<std::string, Strategy>& named_strategies() {
 }
 
 constexpr const char* kName = "contended";
+constexpr int kWorkers = 4;
 
 void sleep_until_ns(std::int64_t at) {
   const auto left = at - boot_ns();
@@ -67,21 +66,12 @@ class Client {
 
  private:
   LockProvider connect() {
-    auto transport = mongo::make_transport({.uri = order_.uri,
-                                            .database = order_.database,
-                                            .collection = "distributed.locks",
-                                            .server_selection_timeout = milliseconds(2'000),
-                                            .on_wire = [count = commands_, from = order_.from_ns,
-                                                        to = order_.to_ns](const std::string&) {
-                                              const auto now = boot_ns();
-                                              if (now >= from && now < to) ++*count;
-                                            }});
-    return LockProvider(std::make_shared<runtime::Driver>(
-        runtime::DriverParts{.transport = std::move(transport).value(),
-                             .clock = runtime::boottime_clock(),
-                             .entropy = runtime::os_entropy(),
-                             .provider = std::make_unique<core::ProviderCore>("bench"),
-                             .on_warning = [](const std::string&) {}}));
+    return told_provider(
+        order_.uri, order_.database, kWorkers,
+        [count = commands_, from = order_.from_ns, to = order_.to_ns](const std::string&) {
+          const auto now = boot_ns();
+          if (now >= from && now < to) ++*count;
+        });
   }
 
   Lock make_lock() {

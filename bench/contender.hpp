@@ -45,7 +45,7 @@ struct Contended {
 /// Fights until the order's time is over.
 [[nodiscard]] Contended contend(const ContenderOrder& order);
 
-/// Whether there is such a strategy; their names, for a message.
+/// The names that `Load::strategy` may have.
 [[nodiscard]] const std::vector<std::string>& strategies();
 
 /// The clock that all contenders share, in ns.

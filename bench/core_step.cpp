@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/provider_core.hpp"
+#include "sim/virtual/random.hpp"
 
 /// The core alone, without I/O: what one step costs, and how often it allocates.
 namespace {
@@ -23,14 +24,6 @@ namespace {
 
 using namespace core;
 using std::chrono::milliseconds;
-
-class Counting final : public Entropy {
- public:
-  std::uint64_t draw() override { return ++last_; }
-
- private:
-  std::uint64_t last_ = 0;
-};
 
 /// A core that holds so many locks, and a server that says yes.
 class Holder {
@@ -75,7 +68,7 @@ class Holder {
   }
 
   ProviderCore core_{"host:1:bench"};
-  Counting entropy_;
+  sim::virt::Random entropy_{1};
   Effects effects_;
   std::vector<Command> sent_;
   LocalInstant now_{std::chrono::hours(1)};
@@ -98,7 +91,7 @@ BENCHMARK(extension_round)->Arg(1)->Arg(100)->Arg(10'000);
 /// A timer that fires early, as most do.
 void idle_timer(benchmark::State& state) {
   ProviderCore core("");
-  Counting entropy;
+  sim::virt::Random entropy(1);
   Effects effects;
   core.next(AcquireAsked{1, "lock", {}, std::nullopt}, LocalInstant(std::chrono::hours(1)), entropy,
             effects);

@@ -4,11 +4,8 @@
 #include <atomic>
 #include <thread>
 
-#include "core/provider_core.hpp"
+#include "bench/live_bench.hpp"
 #include "leasehold/leasehold.hpp"
-#include "mongo/mongo_transport.hpp"
-#include "runtime/driver.hpp"
-#include "runtime/os_entropy.hpp"
 #include "sim/live/replica_set.hpp"
 
 /// What it costs to keep many locks: extensions travel in batches.
@@ -32,23 +29,14 @@ double cpu_seconds() {
 }
 
 void held(benchmark::State& state) {
+  init_driver();
   static ReplicaSet servers;
   static int databases = 0;
   const auto updates = std::make_shared<std::atomic<int>>(0);
-  auto transport = mongo::make_transport({.uri = servers.uri(),
-                                          .database = "bench_held_" + std::to_string(++databases),
-                                          .collection = "distributed.locks",
-                                          .server_selection_timeout = milliseconds(5'000),
-                                          .on_wire = [updates](const std::string& name) {
-                                            if (name == "update") ++*updates;
-                                          }});
-  LockProvider provider(std::make_shared<runtime::Driver>(
-      runtime::DriverParts{.transport = std::move(transport).value(),
-                           .clock = runtime::boottime_clock(),
-                           .entropy = runtime::os_entropy(),
-                           .provider = std::make_unique<core::ProviderCore>("bench"),
-                           .workers = kThreads,
-                           .on_warning = [](const std::string&) {}}));
+  auto provider = told_provider(servers.uri(), "bench_held_" + std::to_string(++databases),
+                                kThreads, [updates](const std::string& name) {
+                                  if (name == "update") ++*updates;
+                                });
   const int locks = static_cast<int>(state.range(0));
   LockOptions options;
   options.expiry = kExpiry;
@@ -88,10 +76,4 @@ BENCHMARK(held)->Arg(10)->Arg(1'000)->Arg(10'000)->Iterations(1)->Unit(benchmark
 }  // namespace
 }  // namespace leasehold::bench
 
-int main(int argc, char** argv) {
-  leasehold::sim::live::init_driver();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
+BENCHMARK_MAIN();

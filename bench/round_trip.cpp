@@ -22,6 +22,7 @@ constexpr const char* kCollection = "distributed.locks";
 constexpr int kThreads = 16;
 
 ReplicaSet& servers() {
+  init_driver();
   static ReplicaSet set;
   return set;
 }
@@ -129,10 +130,4 @@ BENCHMARK(sixteen_names)->Iterations(1)->Unit(benchmark::kSecond);
 }  // namespace
 }  // namespace leasehold::bench
 
-int main(int argc, char** argv) {
-  leasehold::sim::live::init_driver();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
+BENCHMARK_MAIN();

@@ -106,7 +106,7 @@ class Builder {
       ++process(e).sent[e.detail];
       last_counted_ = {e.process, e.command};
     }
-    if (e.detail == "acquire" || e.detail == "hand-over") ++session(e).acquires_sent;
+    if (asks_for_lock(e)) ++session(e).acquires_sent;
     if (e.detail == "hand-over") out_.hand_overs[e.other_owner].push_back({i, kNone});
     if (!e.lock_id.empty()) out_.writers[e.lock_id].send = i;
     if (e.detail != "delete") return;

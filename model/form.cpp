@@ -103,13 +103,13 @@ class FormChecker {
     switch (e.kind) {
       case Kind::ask: s.asked = true; break;
       case Kind::send:
-        require(grants(e) ? !s.granted && !s.ended : s.granted && !s.released,
+        require(asks_for_lock(e) ? !s.granted && !s.ended : s.granted && !s.released,
                 "a command that its session could not send");
         require(!s.attempting, "an attempt before the one before was answered");
         if (e.detail == "hand-over") {
           require(released_.contains(e.other_owner), "a hand-over by who still holds");
         }
-        s.attempting = grants(e);
+        s.attempting = asks_for_lock(e);
         break;
       case Kind::granted:
         require(!s.granted && !s.ended && won(e), "a grant that nothing won");
@@ -154,11 +154,6 @@ class FormChecker {
     const auto sent = d_.writers.find(extended.lock_id);
     return sent != d_.writers.end() && sent->second.reply != kNone &&
            d_.at(sent->second.send).at_ns == extended.sent_ns;
-  }
-
-  /// Whether the command asks for the lock on behalf of its session.
-  static bool grants(const Event& send) {
-    return send.detail == "acquire" || send.detail == "hand-over";
   }
 
   std::string owner_of_grant(const Event& e) const {
@@ -230,7 +225,7 @@ class FormChecker {
       if (send.detail == "delete" && reply.matched > 0 && !orders_.contains(reply.order)) {
         broken("a deletion that the server does not know", {c.reply});
       }
-      if ((!grants(send) && send.detail != "extend") || !all) continue;
+      if ((!asks_for_lock(send) && send.detail != "extend") || !all) continue;
       for (const Index s : c.statements) {
         if (!written.contains(d_.at(s).lock_id)) {
           broken("an acknowledged write that the server does not know", {s, c.reply});
@@ -246,7 +241,7 @@ class FormChecker {
     const auto found = d_.sessions.find({send.process, send.session});
     if (found == d_.sessions.end()) return;
     const SessionDigest& s = found->second;
-    if (grants(send)) {
+    if (asks_for_lock(send)) {
       if (d_.of_a_document) return;  // their texts forget a win that comes after the end of a call
       const bool granted = s.granted != kNone && d_.at(s.granted).lock_id == send.lock_id;
       const bool given_back = d_.deletes.contains(owner_of(send.lock_id));

@@ -134,6 +134,10 @@ void sort_by_time(History& history) {
                    [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
 }
 
+bool asks_for_lock(const Event& event) {
+  return event.detail == "acquire" || event.detail == "hand-over";
+}
+
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }
 
 }  // namespace leasehold::model

@@ -90,6 +90,10 @@ void write(std::ostream& out, const History& history);
 /// Sorts by time; events of one instant keep their order.
 void sort_by_time(History& history);
 
+/// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
+/// or a hand-over to it.
+[[nodiscard]] bool asks_for_lock(const Event& event);
+
 /// The owner in a lockId of ours: what stands before the first dot.
 [[nodiscard]] std::string owner_of(const std::string& lock_id);
 

@@ -102,8 +102,7 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
 /// that nobody told.
 void check_recognised(const Digest& d, Finding& f, Index i) {
   const Event& reply = d.at(i);
-  const bool own = (reply.detail == "acquire" || reply.detail == "hand-over") &&
-                   reply.outcome == "done" && !reply.owner.empty() &&
+  const bool own = asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
                    owner_of(reply.lock_id) == reply.owner;
   if (!own || reply.matched == 1) return;
   violate(f, "a retry of " + reply.process + " did not recognise its own win", {i});

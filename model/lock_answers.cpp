@@ -58,9 +58,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
       }
       return;
     default:  // the answer to a release
-      c.phase = kIdle;
-      c.owner = c.lease = c.token = c.order = c.doubtful = c.attempt_beat = 0;
-      return;
+      return end_holding(c);
   }
 }
 

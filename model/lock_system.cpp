@@ -205,9 +205,8 @@ void LockSystem::hand_over_steps(const World& w, int i, Out& out) const {
         .slot = kHandOver, .owner = receiver.owner, .seen_owner = receiver.giver};
     took(arrow::hand_over());
     if (!rules_for(scope_, i).hands_over_while_believing) {
-      from.phase = kIdle;
-      from.awaited = from.owner = from.lease = from.token = from.order = 0;
-      from.doubtful = from.attempt_beat = 0;
+      from.awaited = 0;
+      end_holding(from);
     }
     out.emplace_back(next, Action{Act::hand_over, byte(i), byte(k), byte(j)});
   }
@@ -239,8 +238,7 @@ void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
       n.awaited = byte(k + 1);
       return;
     }
-    n.phase = kIdle;
-    n.owner = n.lease = n.token = n.order = n.doubtful = n.attempt_beat = 0;
+    end_holding(n);
   });
 }
 

@@ -99,6 +99,12 @@ struct Client {
   Message message[kMaxMessages];
 };
 
+/// It holds nothing and asks for nothing.
+inline void end_holding(Client& c) {
+  c.phase = kIdle;
+  c.owner = c.lease = c.token = c.order = c.doubtful = c.attempt_beat = 0;
+}
+
 struct World {
   Byte second = 0;                ///< the primary is the one whose clock is ahead
   Byte since_failover = kOldest;  ///< the oldest if there was none

@@ -91,7 +91,7 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.outcome = name_of(r.outcome);
   e.order = r.operation_time.value();
   e.matched = r.matched;
-  if (e.detail == "acquire" || e.detail == "hand-over") {
+  if (model::asks_for_lock(e)) {
     if (!r.documents.empty()) e.lock_id = r.documents[0].lock_id;
     winning_[sent->second.session] = sent->second.lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;

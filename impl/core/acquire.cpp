@@ -105,8 +105,7 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   }
   if (flight.kind == Flight::Kind::attempt) {
     session.handed_on = 0;
-    const auto line = lines_.find(session.name);
-    if (line != lines_.end() && line->second.front == id) line->second.row_since = flight.sent;
+    if (Line* line = line_led_by(id, session)) line->row_since = flight.sent;
     learn(session, true, step);
   }
   session.phase = Session::Phase::held;
@@ -123,8 +122,7 @@ void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply
   Session& session = sessions_.at(id);
   session.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   learn(session, false, step);
-  const auto line = lines_.find(session.name);
-  if (line != lines_.end() && line->second.front == id) line->second.rival_seen = step.now;
+  if (Line* line = line_led_by(id, session)) line->rival_seen = step.now;
   bool look_again_now = false;
   if (!reply.documents.empty()) {
     const LockDocument& document = reply.documents.front();
@@ -159,11 +157,11 @@ void ProviderCore::learn(const Session& session, bool won, Step step) {
 
 LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step step) const {
   const WaitingStrategy& waiting = *session.options.waiting;
-  AttemptSeen seen{.attempts = std::max(session.attempts, 1),
-                   .refused = refused,
-                   .waited = step.now - session.contends_since,
-                   .last_pause = session.last_pause};
-  seen.pace = rhythms_.pace(session.name);
+  const AttemptSeen seen{.attempts = std::max(session.attempts, 1),
+                         .refused = refused,
+                         .waited = step.now - session.contends_since,
+                         .pace = rhythms_.pace(session.name),
+                         .last_pause = session.last_pause};
   session.last_pause = waiting.pause(seen, step.entropy.draw());
   const auto at = step.now + session.last_pause;
   const auto matures = sights_.matures_at(session.name, session.options.max_drift);

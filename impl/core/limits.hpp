@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds kAloneBelow{2'000};
 /// Names whose last sight is kept for observing dead holders.
 inline constexpr std::size_t kMaxSights = 10'000;
 
-/// Names whose usual wait is kept for strategies that learn.
+/// Names whose pace is kept for strategies that learn.
 inline constexpr std::size_t kMaxRhythms = 10'000;
 
 inline constexpr int kMaxHandOvers = 1'000;

@@ -19,6 +19,12 @@ bool ProviderCore::join_line(SessionId id, Session& session) {
   return false;
 }
 
+/// The line that this session is the first of; null: none, as for a single attempt.
+ProviderCore::Line* ProviderCore::line_led_by(SessionId id, const Session& session) {
+  const auto found = lines_.find(session.name);
+  return found != lines_.end() && found->second.front == id ? &found->second : nullptr;
+}
+
 /// Whoever was behind contends from now on, with a first attempt at that time.
 void ProviderCore::leave_line(const std::string& name, SessionId id, LocalInstant next_attempt,
                               Step step) {
@@ -45,11 +51,9 @@ void ProviderCore::leave_line(const std::string& name, SessionId id, LocalInstan
 
 /// When whoever is behind this session tries, should nobody hear of the delete that is about to go.
 LocalInstant ProviderCore::after_release(SessionId id, Session& session, Step step) {
-  const auto found = lines_.find(session.name);
-  if (found == lines_.end() || found->second.front != id || found->second.behind.empty()) {
-    return step.now;
-  }
-  found->second.row = step.now - found->second.row_since;
+  Line* line = line_led_by(id, session);
+  if (line == nullptr || line->behind.empty()) return step.now;
+  line->row = step.now - line->row_since;
   return next_attempt_at(session, true, step);
 }
 
@@ -74,16 +78,13 @@ void ProviderCore::hand_over(Removal removal, SessionId to, int in_a_row, Step s
     line.front = to;
     line.behind.pop_front();
   }
-  const RemovalId id = ++last_removal_;
   Session& receiver = sessions_.at(to);
   receiver.phase = Session::Phase::receiving;
-  receiver.hand_over = id;
   receiver.handed_on = in_a_row;
   removal.or_owner = receiver.owner;
   removal.receiver = to;
   removal.timeout = std::min(removal.timeout, receiver.options.effective_operation_timeout());
-  step.out.push_back(SetTimer{{Timer::Kind::report, id}, step.now + removal.timeout});
-  send_hand_over(id, removals_.emplace(id, std::move(removal)).first->second, step);
+  receiver.hand_over = start_removal(std::move(removal), step);
 }
 
 void ProviderCore::send_hand_over(RemovalId id, Removal& removal, Step step) {

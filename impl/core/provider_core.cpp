@@ -114,9 +114,8 @@ void ProviderCore::on(const TimerFired& event, Step step) {
     case Timer::Kind::removal: {
       const auto removal = removals_.find(id);
       if (removal == removals_.end() || removal->second.command != 0) return;
-      if (step.now < removal->second.next_at) return;
-      if (removal->second.receiver != 0) return send_hand_over(id, removal->second, step);
-      return send_delete(id, removal->second, step);
+      if (step.now >= removal->second.next_at) send_removal(id, removal->second, step);
+      return;
     }
     case Timer::Kind::report: {
       const auto removal = removals_.find(id);

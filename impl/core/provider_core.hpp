@@ -150,6 +150,7 @@ class ProviderCore final : public Provider {
 
   // line.cpp
   bool join_line(SessionId id, Session& session);
+  Line* line_led_by(SessionId id, const Session& session);
   void leave_line(const std::string& name, SessionId id, LocalInstant next_attempt, Step step);
   LocalInstant after_release(SessionId id, Session& session, Step step);
   SessionId receiver_after(SessionId id, const Session& session) const;
@@ -173,7 +174,8 @@ class ProviderCore final : public Provider {
 
   // removal.cpp
   Removal make_removal(const Session& session, Step step) const;
-  void start_removal(Removal removal, Step step);
+  RemovalId start_removal(Removal removal, Step step);
+  void send_removal(RemovalId id, Removal& removal, Step step);
   void send_delete(RemovalId id, Removal& removal, Step step);
   void answer_delete(const Flight& flight, const Reply& reply, Step step);
   void attempt_ended(RemovalId id, bool may_have_won, Outcome outcome, Step step);

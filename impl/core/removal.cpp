@@ -14,13 +14,20 @@ ProviderCore::Removal ProviderCore::make_removal(const Session& session, Step st
   return removal;
 }
 
-void ProviderCore::start_removal(Removal removal, Step step) {
+ProviderCore::RemovalId ProviderCore::start_removal(Removal removal, Step step) {
   const RemovalId id = ++last_removal_;
   Removal& kept = removals_.emplace(id, std::move(removal)).first->second;
   if (kept.reporting) {
     step.out.push_back(SetTimer{{Timer::Kind::report, id}, step.now + kept.timeout});
   }
-  send_delete(id, kept, step);
+  send_removal(id, kept, step);
+  return id;
+}
+
+/// A hand-over as long as somebody receives, then a delete.
+void ProviderCore::send_removal(RemovalId id, Removal& removal, Step step) {
+  if (removal.receiver != 0) return send_hand_over(id, removal, step);
+  send_delete(id, removal, step);
 }
 
 void ProviderCore::send_delete(RemovalId id, Removal& removal, Step step) {

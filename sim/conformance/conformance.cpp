@@ -124,7 +124,7 @@ class Conformer {
   }
 
   void sent(Index i, const Event& e) {
-    if (e.detail == "acquire" || e.detail == "hand-over") {
+    if (model::asks_for_lock(e)) {
       Session& s = session(e);
       attempts_[{e.process, e.command}] = i;
       if (s.won) {
