@@ -34,6 +34,7 @@ const std::map<std::string, Strategy>& named_strategies() {
       {"exponential-full", exponential_waiting(Jitter::full)},
       {"exponential-decorrelated", exponential_waiting(Jitter::decorrelated)},
       {"adaptive", adaptive_waiting()},
+      {"push", push_waiting()},
   };
   return all;
 }

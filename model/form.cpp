@@ -7,6 +7,7 @@ namespace leasehold::model {
 namespace {
 
 constexpr std::int64_t kSlackMs = 500;            ///< scheduling, on a busy machine
+constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< a step of a change stream takes at most
 constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< the making of the TTL index takes at most
 
 /// Walks the history once, then asks what is missing.
@@ -212,8 +213,9 @@ class FormChecker {
       if (c.send == kNone) continue;
       const Event& send = d_.at(c.send);
       if (c.reply == kNone) {
-        const auto timeout =
-            send.detail == "index" ? kIndexTimeoutMs : d_.processes.at(send.process).timeout_ms;
+        const auto timeout = send.detail == "index"    ? kIndexTimeoutMs
+                             : send.detail == "stream" ? kStreamTimeoutMs
+                                                       : d_.processes.at(send.process).timeout_ms;
         if (goes_on(send, (timeout + kSlackMs) * kMs)) {
           broken("a command without a reply", {c.send});
         }

@@ -61,6 +61,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
     if (e.kind == Kind::lost) ++totals["losses"];
+    if (e.kind == Kind::reply && e.detail == "stream") {
+      ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
+    }
     if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
   }
   for (const auto& f : findings) {

@@ -101,7 +101,7 @@ std::string SimulateReport::shortfall() const {
     return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
            std::to_string(kFewestAcquisitions);
   }
-  for (const char* what : {"extensions", "takeovers", "losses", "hand_overs"}) {
+  for (const char* what : {"extensions", "takeovers", "losses", "hand_overs", "streams_broken"}) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;
     if (runs < kManyRuns || seen * 4 >= runs) continue;

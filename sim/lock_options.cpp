@@ -21,6 +21,7 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
       o.waiting = exponential_waiting(Jitter::decorrelated, min, max);
       break;
     case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
+    case Waiting::push: o.waiting = push_waiting(max); break;
   }
   return o;
 }

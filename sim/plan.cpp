@@ -10,7 +10,8 @@ namespace leasehold::sim {
 namespace {
 
 constexpr int kMaxCallers = 64;
-constexpr std::array kWaitingNames{"uniform", "fixed", "full-jitter", "decorrelated", "adaptive"};
+constexpr std::array kWaitingNames{"uniform",      "fixed",    "full-jitter",
+                                   "decorrelated", "adaptive", "push"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
 
 /// A line's fields, key=value each. Every one has to be used, and be a whole number.

@@ -140,7 +140,9 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
     on_plain(e, sent, *plain);
   } else {
-    e.detail = std::holds_alternative<core::LookCommand>(command.body) ? "look" : "index";
+    e.detail = std::holds_alternative<core::LookCommand>(command.body)     ? "look"
+               : std::holds_alternative<core::StreamCommand>(command.body) ? "stream"
+                                                                           : "index";
     sent = {e.detail, "", "", 0};
     emit_(e);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/provider_core.hpp"
@@ -107,6 +108,7 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
     session.handed_on = 0;
     if (Line* line = line_led_by(id, session)) line->row_since = flight.sent;
     learn(session, true, step);
+    won_without_news(session, flight, step);
   }
   session.phase = Session::Phase::held;
   session.token = reply.operation_time;
@@ -137,7 +139,11 @@ void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply
     }
   }
   if (session.single_attempt) return end_acquire(id, session.last_failure, step);
+  want_stream(session, step);
+  const bool freed = std::exchange(session.freed_meanwhile, false);
+  session.woken = false;
   wait(id, look_again_now ? step.now : next_attempt_at(session, true, step), step);
+  if (freed && !look_again_now) wake(id, session, step);
 }
 
 void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step step) {
@@ -150,19 +156,25 @@ void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step ste
   wait(id, first_unknown ? step.now : next_attempt_at(session, false, step), step);
 }
 
+AttemptSeen ProviderCore::seen_by(const Session& session, bool refused, Step step) const {
+  return {.attempts = std::max(session.attempts, 1),
+          .refused = refused,
+          .waited = step.now - session.contends_since,
+          .pace = rhythms_.pace(session.name),
+          .last_pause = session.last_pause,
+          .told = stream_.phase == Stream::Phase::open,
+          .releases = session.releases,
+          .woken = session.woken};
+}
+
 void ProviderCore::learn(const Session& session, bool won, Step step) {
-  rhythms_.attempted(session.name, *session.options.waiting, step.now - session.contends_since, won,
+  rhythms_.attempted(session.name, *session.options.waiting, seen_by(session, !won, step), won,
                      step.now);
 }
 
 LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step step) const {
-  const WaitingStrategy& waiting = *session.options.waiting;
-  const AttemptSeen seen{.attempts = std::max(session.attempts, 1),
-                         .refused = refused,
-                         .waited = step.now - session.contends_since,
-                         .pace = rhythms_.pace(session.name),
-                         .last_pause = session.last_pause};
-  session.last_pause = waiting.pause(seen, step.entropy.draw());
+  session.last_pause =
+      session.options.waiting->pause(seen_by(session, refused, step), step.entropy.draw());
   const auto at = step.now + session.last_pause;
   const auto matures = sights_.matures_at(session.name, session.options.max_drift);
   return matures && *matures > step.now ? std::min(at, *matures) : at;

@@ -28,4 +28,18 @@ inline constexpr int kMaxHandOvers = 1'000;
 /// For how long a provider takes it that a rival which held a lock wants it again.
 inline constexpr std::chrono::seconds kRivalMemory{10};
 
+/// How long a step of the change stream may take. It waits for news at the server for a third of
+/// this, so a dead stream is noticed within this time.
+inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
+
+/// For how long a change stream stays open when nobody waits any more.
+inline constexpr std::chrono::seconds kStreamIdle{10};
+
+/// A stream that has not told of a release that long after a poll found it, is replaced.
+inline constexpr std::chrono::seconds kStreamLag{1};
+
+/// The pause before a stream that broke is opened again; doubled with each failure up to the
+/// second.
+inline constexpr std::chrono::milliseconds kStreamRetry{50}, kStreamLongestRetry{5'000};
+
 }  // namespace leasehold::core

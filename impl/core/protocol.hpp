@@ -80,6 +80,18 @@ struct EnsureIndexCommand {
   bool operator==(const EnsureIndexCommand&) const = default;
 };
 
+/// A step of the provider's change stream: deletions in the collection.
+struct StreamCommand {
+  enum class Step {
+    open,
+    next,  ///< waits for news, at the server, for a third of its time-out
+    close
+  };
+  Step step = Step::open;
+  std::int64_t cursor = 0;  ///< next, close: the one that open returned
+  bool operator==(const StreamCommand&) const = default;
+};
+
 /// A command of one of the documents' locks: its bytes, and how to read its reply.
 struct PlainCommand {
   enum class Role { prepare, acquire, extend, release, index };
@@ -101,7 +113,7 @@ struct Command {
   CommandId id = 0;
   std::chrono::milliseconds timeout{};  ///< our own timer; server-side ones stay below it
   std::variant<AcquireCommand, ExtendCommand, LookCommand, DeleteCommand, EnsureIndexCommand,
-               PlainCommand, HandOverCommand>
+               PlainCommand, HandOverCommand, StreamCommand>
       body;
   bool operator==(const Command&) const = default;
 };
@@ -137,6 +149,8 @@ struct Reply {
   std::int64_t matched = 0;         ///< extend: statements that matched; delete: documents gone
   std::vector<std::size_t> failed;  ///< extend: indices of statements with an error of their own
   std::vector<LockDocument> documents;  ///< acquire, hand-over: the one after; look: those found
+  std::int64_t cursor = 0;              ///< stream: the one to go on with; 0: it has ended
+  std::vector<std::string> freed;       ///< stream: names whose documents were deleted
   bool operator==(const Reply&) const = default;
 };
 
@@ -148,10 +162,11 @@ struct Timer {
     command_timeout,
     extension_round,
     removal,
-    report
+    report,
+    stream
   };
   Kind kind;
-  std::uint64_t id;  ///< session, command or removal; 0 for the extension round
+  std::uint64_t id;  ///< session, command or removal; 0 for the extension round and the stream
   auto operator<=>(const Timer&) const = default;
 };
 

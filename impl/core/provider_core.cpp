@@ -61,6 +61,7 @@ void ProviderCore::on(const DeadlineSeen& event, Step step) {
 
 void ProviderCore::on(const CloseAsked&, Step step) {
   closed_ = true;
+  close_stream(step);
   std::vector<SessionId> waiting;
   for (const auto& [id, session] : sessions_) waiting.push_back(id);
   for (const auto id : waiting) {
@@ -80,6 +81,7 @@ void ProviderCore::on(const ReplyArrived& event, Step step) {
     case Flight::Kind::removal: return answer_delete(flight, event.reply, step);
     case Flight::Kind::hand_over: return answer_hand_over(flight, event.reply, step);
     case Flight::Kind::index: return answer_index(event.reply, step);
+    case Flight::Kind::stream: return answer_stream(event.command, event.reply, step);
   }
 }
 
@@ -122,6 +124,7 @@ void ProviderCore::on(const TimerFired& event, Step step) {
       if (removal != removals_.end()) report(removal->second, ReleaseResult::unknown, step);
       return;
     }
+    case Timer::Kind::stream: return stream_due(step);
   }
 }
 

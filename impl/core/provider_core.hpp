@@ -66,8 +66,11 @@ class ProviderCore final : public Provider {
     int attempts = 0;
     int unanswered = 0;  ///< attempts of this owner whose outcome is unknown
     bool oddity_reported = false;
-    std::uint64_t hand_over = 0;  ///< receiving: the removal that gives it the lock
-    int handed_on = 0;            ///< hand-overs in a row up to this holding
+    int releases = 0;              ///< that the stream told of while it contended
+    bool woken = false;            ///< waiting, attempting: by the stream
+    bool freed_meanwhile = false;  ///< attempting: the stream told of a release
+    std::uint64_t hand_over = 0;   ///< receiving: the removal that gives it the lock
+    int handed_on = 0;             ///< hand-overs in a row up to this holding
     Error last_failure;
     FencingToken token;  ///< held: the rest
     ServerInstant acquired_at;
@@ -104,9 +107,28 @@ class ProviderCore final : public Provider {
     bool operator==(const Removal&) const = default;
   };
 
+  /// The change stream that wakes those who wait, if a strategy wants one.
+  struct Stream {
+    enum class Phase { off, opening, open, pausing, refused };
+    /// A poll found a lock free that the stream had not told of yet.
+    struct Owed {
+      std::string name;
+      LocalInstant since;
+      bool operator==(const Owed&) const = default;
+    };
+    Phase phase = Phase::off;
+    std::int64_t cursor = 0;
+    CommandId command = 0;  ///< the step under way, or 0
+    LocalInstant wanted_until;
+    LocalInstant next_at;  ///< when the next step is due, with none under way
+    int failures = 0;      ///< in a row
+    std::optional<Owed> owed;
+    bool operator==(const Stream&) const = default;
+  };
+
   /// A command under way.
   struct Flight {
-    enum class Kind { attempt, extension, look, removal, hand_over, index };
+    enum class Kind { attempt, extension, look, removal, hand_over, index, stream };
     Kind kind;
     LocalInstant sent;
     std::vector<SessionId> sessions;  ///< attempt: one or none; extension and look: all
@@ -142,6 +164,7 @@ class ProviderCore final : public Provider {
   void end_acquire(SessionId id, Error error, Step step);
   void stop_receiving(const Session& session, Step step);
   void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
+  AttemptSeen seen_by(const Session& session, bool refused, Step step) const;
   void learn(const Session& session, bool won, Step step);
   LocalInstant next_attempt_at(Session& session, bool refused, Step step) const;
   void replace_owner(Session& session, Step step);
@@ -159,6 +182,23 @@ class ProviderCore final : public Provider {
   void answer_hand_over(const Flight& flight, const Reply& reply, Step step);
   void contend_for_itself(RemovalId id, ReleaseResult giver, bool unsure, Step step);
   void freed(const std::string& name, Step step);
+
+  // stream.cpp
+  void want_stream(const Session& session, Step step);
+  void open_stream(Step step);
+  void send_stream(StreamCommand::Step what, Step step);
+  void answer_stream(CommandId command, const Reply& reply, Step step);
+  void stream_failed(const Reply& reply, Step step);
+  void replace_stream(Step step);
+  void close_stream(Step step);
+  bool stream_is_wanted(Step step);
+  Duration nearest_turn(Step step) const;
+  void pause_stream(Stream::Phase phase, Duration pause, Step step);
+  void stream_due(Step step);
+  void hear(const std::string& name, Step step);
+  void wake(SessionId id, Session& session, Step step);
+  void wake_all(Step step);
+  void won_without_news(const Session& session, const Flight& flight, Step step);
 
   // extension.cpp
   void run_extension_round(Step step);
@@ -195,6 +235,7 @@ class ProviderCore final : public Provider {
   std::map<std::string, Line> lines_;
   Sights sights_;
   Rhythms rhythms_;
+  Stream stream_;
   CommandId last_command_ = 0;
   RemovalId last_removal_ = 0;
   std::uint64_t last_beat_ = 0;

@@ -12,12 +12,11 @@ std::optional<Duration> Rhythms::pace(const std::string& name) const {
   return found->second.pace;
 }
 
-void Rhythms::attempted(const std::string& name, const WaitingStrategy& strategy, Duration waited,
-                        bool won, LocalInstant now) {
-  const auto known = pace(name);
-  const auto next = strategy.next_pace(known, waited, won);
+void Rhythms::attempted(const std::string& name, const WaitingStrategy& strategy,
+                        const AttemptSeen& seen, bool won, LocalInstant now) {
+  const auto next = strategy.next_pace(seen, won);
   if (!next) return;
-  if (!known && rhythms_.size() >= kMaxRhythms) {
+  if (!rhythms_.contains(name) && rhythms_.size() >= kMaxRhythms) {
     rhythms_.erase(std::min_element(
         rhythms_.begin(), rhythms_.end(),
         [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; }));

@@ -15,7 +15,8 @@ namespace leasehold::core {
 class Rhythms {
  public:
   [[nodiscard]] std::optional<Duration> pace(const std::string& name) const;
-  void attempted(const std::string& name, const WaitingStrategy& strategy, Duration waited,
+  /// `seen` is what an attempt learned that won or was refused.
+  void attempted(const std::string& name, const WaitingStrategy& strategy, const AttemptSeen& seen,
                  bool won, LocalInstant now);
 
   bool operator==(const Rhythms&) const = default;

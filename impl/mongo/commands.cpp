@@ -286,6 +286,38 @@ Bson build_body(const EnsureIndexCommand&, const std::string& collection, millis
   return d;
 }
 
+Bson open_stream(const std::string& collection, milliseconds timeout) {
+  Bson d;
+  d.text("aggregate", collection);
+  d.array("pipeline", [](Bson& stages) {
+    stages.doc("0", [](Bson& stage) { stage.doc("$changeStream", [](Bson&) {}); });
+    stages.doc("1", [](Bson& stage) {
+      stage.doc("$match", [](Bson& match) { match.text("operationType", "delete"); });
+    });
+    stages.doc("2", [](Bson& stage) {
+      stage.doc("$project", [](Bson& p) { p.int32("documentKey", 1); });
+    });
+  });
+  d.doc("cursor", [](Bson&) {});
+  d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() * 9 / 10, 1));
+  return d;
+}
+
+Bson build_body(const core::StreamCommand& command, const std::string& collection,
+                milliseconds timeout) {
+  using Step = core::StreamCommand::Step;
+  if (command.step == Step::open) return open_stream(collection, timeout);
+  Bson d;
+  if (command.step == Step::next) {
+    d.int64("getMore", command.cursor).text("collection", collection);
+    d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() / 3, 1));
+  } else {
+    d.text("killCursors", collection);
+    d.array("cursors", [&](Bson& cursors) { cursors.int64("0", command.cursor); });
+  }
+  return d;
+}
+
 /// Built by its protocol.
 Bson build_body(const core::PlainCommand& command, const std::string&, milliseconds) {
   return Bson::of(command.bson);

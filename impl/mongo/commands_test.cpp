@@ -144,6 +144,20 @@ TEST(Commands, AHandOverWritesTheSameDocumentWhereEitherOwnerStands) {
   EXPECT_TRUE(contains(text, taken)) << text << "\nshould have\n" << taken;
 }
 
+TEST(Commands, AChangeStreamTellsOfDeletionsAndOfNothingElse) {
+  using Step = core::StreamCommand::Step;
+  const auto text = [](Step step, std::int64_t cursor) {
+    return json(build({1, milliseconds(3'000), core::StreamCommand{step, cursor}}, "locks"));
+  };
+  EXPECT_EQ(text(Step::open, 0),
+            R"({ "aggregate" : "locks", "pipeline" : [ { "$changeStream" : {  } }, )"
+            R"({ "$match" : { "operationType" : "delete" } }, )"
+            R"({ "$project" : { "documentKey" : 1 } } ], "cursor" : {  }, "maxTimeMS" : 2700 })");
+  EXPECT_EQ(text(Step::next, 1LL << 60),
+            R"({ "getMore" : 1152921504606846976, "collection" : "locks", "maxTimeMS" : 1000 })");
+  EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");
+}
+
 TEST(Commands, AHandOverThatWasGivenUpIsDeletedByBothOwners) {
   const Command command{2, milliseconds(1'000), core::DeleteCommand{"job", kGiver, kOwner}};
   EXPECT_TRUE(contains(json(build(command, "locks")), "^(" + kGiverHex + "|" + kHex + ")"));

@@ -49,6 +49,19 @@ struct Shared {
   std::function<void(const std::string&)> on_wire;
   PoolHandle pool;  ///< it still sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
+  std::mutex stream_mutex;
+  std::shared_ptr<OwnSession> stream;  ///< protected by its mutex
+
+  std::shared_ptr<OwnSession> open_stream(bson_error_t& error) {
+    std::shared_ptr<OwnSession> fresh = OwnSession::start(pool.get(), error);
+    const std::scoped_lock lock(stream_mutex);
+    stream = fresh;
+    return fresh;
+  }
+  std::shared_ptr<OwnSession> current_stream() {
+    const std::scoped_lock lock(stream_mutex);
+    return stream;
+  }
 };
 
 class MongoConnection final : public core::Connection {
@@ -73,8 +86,8 @@ class MongoConnection final : public core::Connection {
 
   void interrupt() noexcept override {
     sockets_.cut();
-    const std::scoped_lock lock(transaction_mutex_);
-    if (transaction_ != nullptr) transaction_->cut();
+    const std::scoped_lock lock(elsewhere_mutex_);
+    if (elsewhere_ != nullptr) elsewhere_->cut();
   }
 
  private:
@@ -82,12 +95,13 @@ class MongoConnection final : public core::Connection {
     ReplyBson reply;
     bson_error_t error{};
     if (in_transaction(bytes)) {
-      shared_->transactions->run(shared_->database, bytes, reply, error, [this](Sockets* sockets) {
-        const std::scoped_lock lock(transaction_mutex_);
-        transaction_ = sockets;
-      });
+      shared_->transactions->run(shared_->database, bytes, reply, error,
+                                 [this](Sockets* sockets) { runs_elsewhere(sockets); });
       if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
       return driver_failure(error);
+    }
+    if (const auto* step = std::get_if<core::StreamCommand>(&command.body)) {
+      return run_stream(command, step->step, bytes);
     }
     const auto* plain = std::get_if<core::PlainCommand>(&command.body);
     const bool on_admin = plain != nullptr && plain->on_admin;
@@ -96,6 +110,27 @@ class MongoConnection final : public core::Connection {
     if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
     sockets_.forget();
     return driver_failure(error);
+  }
+
+  /// The steps of a change stream share a session, whichever worker carries them. One that is still
+  /// on its way keeps its own stream when another is opened.
+  Reply run_stream(const Command& command, core::StreamCommand::Step step, const Bson& bytes) {
+    ReplyBson reply;
+    bson_error_t error{};
+    const auto stream = step == core::StreamCommand::Step::open ? shared_->open_stream(error)
+                                                                : shared_->current_stream();
+    if (!stream) return driver_failure(error);
+    runs_elsewhere(&stream->sockets());
+    stream->run(shared_->database, bytes.get(), reply, error);
+    runs_elsewhere(nullptr);
+    if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
+    stream->sockets().forget();
+    return driver_failure(error);
+  }
+
+  void runs_elsewhere(Sockets* sockets) {
+    const std::scoped_lock lock(elsewhere_mutex_);
+    elsewhere_ = sockets;
   }
 
   /// What the servers are is asked once; a wrong kind stays wrong.
@@ -141,8 +176,8 @@ class MongoConnection final : public core::Connection {
   std::shared_ptr<Shared> shared_;
   mongoc_client_t* client_;
   Sockets sockets_;
-  std::mutex transaction_mutex_;
-  Sockets* transaction_ = nullptr;  ///< of the one under way; protected by its mutex
+  std::mutex elsewhere_mutex_;
+  Sockets* elsewhere_ = nullptr;  ///< of a session that a command runs on; protected by its mutex
   bool server_is_right_ = false;
 };
 

@@ -134,6 +134,16 @@ void read_write_concern_error(Reply& out, const bson_t& reply) {
   });
 }
 
+void read_stream(Reply& out, const bson_t& reply) {
+  out.cursor = Field(reply, "cursor.id").number();
+  for (const char* batch : {"cursor.firstBatch", "cursor.nextBatch"}) {
+    Field(reply, batch).each_document([&](const bson_t& event) {
+      std::string name = Field(event, "documentKey._id").text();
+      if (!name.empty()) out.freed.push_back(std::move(name));
+    });
+  }
+}
+
 /// Whether the attempt of a document's lock won, as its text tells it.
 void read_attempt(Reply& out, const core::PlainCommand& command, const bson_t& reply) {
   using Won = core::PlainCommand::Won;
@@ -191,6 +201,8 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_document(found));
     });
+  } else if (std::holds_alternative<core::StreamCommand>(command.body)) {
+    read_stream(out, reply);
   } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
     read_plain(out, *plain, reply);
   } else if (std::holds_alternative<core::DeleteCommand>(command.body) && !out.failed.empty()) {

@@ -39,6 +39,22 @@ TEST(ReadReply, AnAcquireGivesTheDocumentAndTheOperationTimeAsToken) {
   EXPECT_EQ(r.documents[0], (core::LockDocument{"n", "x.1", {5}, 9'007'199'254'740'993, ""}));
 }
 
+TEST(ReadReply, AChangeStreamGivesItsCursorAndTheNamesThatAreFree) {
+  const Command next{5, {}, core::StreamCommand{core::StreamCommand::Step::next, 9}};
+  const auto r = read_reply(next, Json(R"({"ok": 1, "cursor": {"id": {"$numberLong": "9"},
+      "nextBatch": [{"_id": {"_data": "82"}, "documentKey": {"_id": "a"}},
+                    {"_id": {"_data": "83"}, "documentKey": {"_id": {"$oid":
+                      "5f9f1b9b9b9b9b9b9b9b9b9b"}}},
+                    {"_id": {"_data": "84"}, "documentKey": {"_id": "b"}}]}})"));
+  EXPECT_EQ(r.outcome, Outcome::done);
+  EXPECT_EQ(r.cursor, 9);
+  EXPECT_EQ(r.freed, (std::vector<std::string>{"a", "b"}));
+  const auto gone =
+      read_reply(next, Json(R"({"ok": 0, "code": 43, "errmsg": "cursor not found"})"));
+  EXPECT_EQ(gone.outcome, Outcome::unknown);
+  EXPECT_EQ(gone.cursor, 0);
+}
+
 TEST(ReadReply, AWriteConcernErrorIsUnknownAndKeepsTheDocument) {
   const auto r = read_reply(kAcquire, Json(R"({"ok": 1, "value": {"_id": "n", "lockId": "x"},
       "writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"}})"));

@@ -27,33 +27,10 @@ void copy_plain(const Bson& command, bson_t* to) {
 
 bool in_transaction(const Bson& command) { return bson_has_field(command.get(), "autocommit"); }
 
-Transactions::~Transactions() {
-  for (auto& [id, open] : open_) give_back(std::move(open));
-}
-
-std::unique_ptr<Transactions::Open> Transactions::begin(bson_error_t& error) {
-  auto open = std::make_unique<Open>();
-  open->client = mongoc_client_pool_pop(pool_);
-  open->sockets.watch(open->client);
-  open->session.reset(mongoc_client_start_session(open->client, nullptr, &error));
-  if (open->session &&
-      mongoc_client_session_start_transaction(open->session.get(), nullptr, &error)) {
-    return open;
-  }
-  give_back(std::move(open));
-  return nullptr;
-}
-
-void Transactions::give_back(std::unique_ptr<Open> open) {
-  open->session.reset();  // aborts what is still open
-  mongoc_client_set_stream_initiator(open->client, nullptr, nullptr);
-  mongoc_client_pool_push(pool_, open->client);
-}
-
 bool Transactions::run(const std::string& database, const Bson& command, ReplyBson& reply,
                        bson_error_t& error, const std::function<void(Sockets*)>& cut) {
   const auto id = session_of(command);
-  std::unique_ptr<Open> open;
+  std::unique_ptr<OwnSession> open;
   {
     const std::scoped_lock lock(mutex_);
     const auto found = open_.extract(id);
@@ -64,29 +41,28 @@ bool Transactions::run(const std::string& database, const Bson& command, ReplyBs
     bson_set_error(&error, MONGOC_ERROR_TRANSACTION, 0, "the transaction was not begun");
     return false;
   }
-  if (!open && !(open = begin(error))) return false;
-  cut(&open->sockets);
+  if (!open) {
+    open = OwnSession::start(pool_, error);
+    if (!open || !mongoc_client_session_start_transaction(open->session(), nullptr, &error)) {
+      return false;
+    }
+  }
+  cut(&open->sockets());
   bool done = false;
   if (commits) {
-    done = mongoc_client_session_commit_transaction(open->session.get(), reply.out(), &error);
+    done = mongoc_client_session_commit_transaction(open->session(), reply.out(), &error);
   } else {
-    bson_t plain = BSON_INITIALIZER, options = BSON_INITIALIZER;
+    bson_t plain = BSON_INITIALIZER;
     copy_plain(command, &plain);
-    done = mongoc_client_session_append(open->session.get(), &options, &error) &&
-           mongoc_client_command_with_opts(open->client, database.c_str(), &plain, nullptr,
-                                           &options, reply.out(), &error);
+    done = open->run(database, &plain, reply, error);
     done = done && !bson_has_field(reply.get(), "writeErrors");  // ok: 1, and not inserted
     bson_destroy(&plain);
-    bson_destroy(&options);
   }
   cut(nullptr);
-  if (commits || !done) {
-    give_back(std::move(open));
-  } else {
-    const std::scoped_lock lock(mutex_);
-    open_[id] = std::move(open);
-  }
-  return done;
+  if (commits || !done) return done;
+  const std::scoped_lock lock(mutex_);
+  open_[id] = std::move(open);
+  return true;
 }
 
 }  // namespace leasehold::mongo

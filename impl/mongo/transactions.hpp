@@ -7,8 +7,7 @@
 #include <string>
 
 #include "mongo/bson.hpp"
-#include "mongo/handles.hpp"
-#include "mongo/sockets.hpp"
+#include "mongo/own_session.hpp"
 
 /// Transactions of the "insert-unique" text: one insert, then a commit, perhaps by another worker.
 /// The driver numbers sessions itself, so the session named in the bytes only tells which is meant.
@@ -20,7 +19,6 @@ namespace leasehold::mongo {
 class Transactions {
  public:
   explicit Transactions(mongoc_client_pool_t* pool) : pool_(pool) {}
-  ~Transactions();
 
   /// Runs the command on its transaction's own client. False: `error` says what the driver says,
   /// unless `reply` has an `ok`. `cut` is told which sockets to cut while it hangs.
@@ -28,17 +26,9 @@ class Transactions {
            const std::function<void(Sockets*)>& cut);
 
  private:
-  struct Open {
-    mongoc_client_t* client = nullptr;
-    Sockets sockets;
-    SessionHandle session;
-  };
-  void give_back(std::unique_ptr<Open> open);
-  std::unique_ptr<Open> begin(bson_error_t& error);
-
   mongoc_client_pool_t* pool_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Open>> open_;  ///< by the session in the bytes
+  std::map<std::string, std::unique_ptr<OwnSession>> open_;  ///< by the session in the bytes
 };
 
 }  // namespace leasehold::mongo

@@ -13,6 +13,7 @@ struct Workers::Worker {
   std::unique_ptr<core::Connection> connection;
   core::CommandId command = 0;  ///< the one under way, or 0
   bool abandoned = false;       ///< its command was given up; it does not count until it is back
+  bool awaits_news = false;     ///< of a change stream: it does not count either
 };
 
 /// Shared with the threads, which may outlive the object when a command hangs to the end.
@@ -33,8 +34,8 @@ struct Workers::State {
 
   /// Hung threads are bounded too: beyond this, commands wait and time out.
   [[nodiscard]] bool may_start() const {
-    const auto gone =
-        std::count_if(workers.begin(), workers.end(), [](const Worker* w) { return w->abandoned; });
+    const auto gone = std::count_if(workers.begin(), workers.end(),
+                                    [](const Worker* w) { return w->abandoned || w->awaits_news; });
     const auto all = static_cast<int>(workers.size());
     return all - static_cast<int>(gone) < limit && all < 4 * limit;
   }
@@ -118,10 +119,14 @@ void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
     const core::Command command = std::move(state->queue.front());
     state->queue.pop_front();
     self.command = command.id;
+    const auto* stream = std::get_if<core::StreamCommand>(&command.body);
+    self.awaits_news = stream != nullptr && stream->step == core::StreamCommand::Step::next;
+    if (self.awaits_news && !state->queue.empty() && state->may_start()) start_one(state);
     lock.unlock();
     core::Reply reply = self.connection->execute(command);
     lock.lock();
     self.command = 0;
+    self.awaits_news = false;
     const bool wanted = !self.abandoned && !state->stopped;
     self.abandoned = false;
     if (wanted) {

@@ -9,7 +9,8 @@
 namespace leasehold::runtime {
 
 /// The bounded set of threads on which commands run. A worker whose command was abandoned no longer
-/// counts: another may start in its place, so one hung socket never holds up the rest.
+/// counts: another may start in its place, so one hung socket never holds up the rest. The same
+/// holds for one that waits for news of a change stream.
 ///
 /// Thread safety: all calls from any thread. `on_reply` is called on a worker, never after the
 /// destructor returned. The destructor cuts what still runs and waits at most kStopWait.

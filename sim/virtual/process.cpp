@@ -422,6 +422,7 @@ void Process::finish(Caller& caller) {
 
 void Process::finish() {
   // What it still has to clean up, it cleans up first, as a provider's destructor would.
+  give(core::CloseAsked{});
   done_ = core_->removals_left() == 0;
   if (!done_) return later(10 * kMs, [this] { finish(); });
   recorder_.emit_wire_counts(local_now());

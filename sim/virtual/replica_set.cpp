@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <leasehold/fencing_token.hpp>
+#include <utility>
 
 namespace leasehold::sim::virt {
 namespace {
 
-constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189, kWriteConcernFailed = 64;
+constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189, kWriteConcernFailed = 64,
+              kInterruptedByStateChange = 11602;
 
 Object write_concern_error(Object reply, int code, const std::string& message) {
   Object error;
@@ -92,7 +94,17 @@ void ReplicaSet::command(int member, Request request, Reply reply) {
   if (fails) {
     --failing_;
     ++injected_errors_;
-    if (!failing_after_) return answer(m, error_reply(failing_code_, "injected"), reply);
+    const bool streams = ChangeStreams::serves(*request.command);
+    if (!failing_after_ || streams) return answer(m, error_reply(failing_code_, "injected"), reply);
+  }
+  if (!fails && ChangeStreams::serves(*request.command)) {
+    return m.streams.execute(*request.command, queue_,
+                             [this, member, reply = std::move(reply)](const Object& object) {
+                               Member& me = members_[at(member)];
+                               if (!me.alive) return reply(Answer::broken, {});
+                               if (me.running)
+                                 answer(me, object, reply);  // else nobody hears of it in time
+                             });
   }
   const Start start{Date{clock_ms(member) - request.waited_ns / kMs}, m.logical};
   Executed executed = in_transaction(*request.command)
@@ -225,7 +237,8 @@ void ReplicaSet::advance(int primary) {
   std::sort(match.begin(), match.end());
   const std::size_t majority = match[kMembers / 2];
   if (majority <= p.committed || p.log[majority - 1].term != p.term) return;
-  p.committed = majority;
+  const auto before = std::exchange(p.committed, majority);
+  tell_streams(p, before);
   for (; announced_ < majority; ++announced_) on_committed_(p.log[announced_]);
   std::vector<Waiter> done;
   const auto rest = std::stable_partition(p.waiters.begin(), p.waiters.end(),
@@ -233,6 +246,17 @@ void ReplicaSet::advance(int primary) {
   std::move(rest, p.waiters.end(), std::back_inserter(done));
   p.waiters.erase(rest, p.waiters.end());
   for (const Waiter& w : done) w.reply(Answer::reply, w.answer);
+}
+
+/// A change stream hears of a write when a majority has it.
+void ReplicaSet::tell_streams(Member& m, std::size_t from) {
+  for (std::size_t i = from; i < m.committed; ++i) {
+    const Entry& entry = m.log[i];
+    const bool deletes = entry.change.after == nullptr;
+    const bool of_a_lock = !entry.fenced && !entry.change.id.empty();
+    if (of_a_lock && deletes) m.streams.tell(entry.change.id);
+  }
+  m.streams.answer();
 }
 
 void ReplicaSet::beat() {
@@ -305,6 +329,7 @@ void ReplicaSet::become_secondary(int member) {
   Member& m = members_[at(member)];
   m.is_primary = false;
   m.transactions = {};
+  m.streams.end(error_reply(kInterruptedByStateChange, "stepped down"));
   m.heard_primary = queue_.now();
   auto waiters = std::move(m.waiters);
   m.waiters.clear();
@@ -356,6 +381,7 @@ void ReplicaSet::kill(int member) {
   m.waiters.clear();
   m.held_back.clear();
   for (const Waiter& w : waiters) w.reply(Answer::broken, {});
+  m.streams.end(error_reply(kInterruptedByStateChange, "killed"));
 }
 
 void ReplicaSet::restart(int member) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/virtual/change_streams.hpp"
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/random.hpp"
@@ -113,6 +114,7 @@ class ReplicaSet {
     Timestamp logical;
     Collection locks, fences;
     Transactions transactions;  ///< open ones, as primary
+    ChangeStreams streams;      ///< as primary
     std::vector<Waiter> waiters;
     std::vector<std::function<void()>> held_back;  ///< while it is stopped
   };
@@ -129,6 +131,7 @@ class ReplicaSet {
   void receive(int from, int to, std::size_t upto);
   void acknowledge(int from, int to, std::size_t has, std::int64_t term);
   void advance(int primary);
+  static void tell_streams(Member& m, std::size_t from);
   void wait_for_majority(int member, Object answer, std::int64_t wtimeout_ms, Reply reply);
   void answer(Member& m, Object reply, const Reply& to) const;
   void beat();

@@ -49,13 +49,12 @@ class AdaptiveWaiting final : public WaitingStrategy {
   }
   nanoseconds longest_pause() const override { return max_; }
 
-  std::optional<nanoseconds> next_pace(std::optional<nanoseconds> pace, nanoseconds waited,
-                                       bool won) const override {
-    if (!pace && !won) return std::nullopt;
-    if (!pace) return std::max({kInitialPace, waited / kInitialShare, min_});
-    const double now = static_cast<double>(pace->count());
+  std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
+    if (!seen.pace && !won) return std::nullopt;
+    if (!seen.pace) return std::max({kInitialPace, seen.waited / kInitialShare, min_});
+    const double now = static_cast<double>(seen.pace->count());
     const double eagerness = std::sqrt(now / kReferencePace_ns);
-    const double longer = 1 + (waited > kLate * *pace ? kLateFactor : 1) * kStep;
+    const double longer = 1 + (seen.waited > kLate * *seen.pace ? kLateFactor : 1) * kStep;
     const double step = won ? 1 / (1 + kStep * (kAttemptsPerWin - 1) * eagerness) : longer;
     const nanoseconds next(static_cast<std::int64_t>(now * step));
     return std::clamp<nanoseconds>(next, min_, std::chrono::hours(1));

@@ -12,8 +12,12 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 std::vector<std::shared_ptr<const WaitingStrategy>> all_strategies() {
-  return {fixed_waiting(milliseconds(20)), uniform_waiting(), exponential_waiting(Jitter::full),
-          exponential_waiting(Jitter::decorrelated), adaptive_waiting()};
+  return {fixed_waiting(milliseconds(20)),
+          uniform_waiting(),
+          exponential_waiting(Jitter::full),
+          exponential_waiting(Jitter::decorrelated),
+          adaptive_waiting(),
+          push_waiting()};
 }
 
 AttemptSeen draw_seen() {
@@ -35,6 +39,10 @@ RC_GTEST_PROP(Waiting, NoPauseIsNegativeOrLongerThanSaid, ()) {
     RC_ASSERT(pause <= strategy->longest_pause());
     RC_ASSERT(pause == strategy->pause(seen, random));
   }
+}
+
+AttemptSeen aged(std::optional<std::chrono::nanoseconds> pace, std::chrono::nanoseconds waited) {
+  return {.attempts = 1, .waited = waited, .pace = pace};
 }
 
 double mean_ms(const WaitingStrategy& strategy, const AttemptSeen& seen) {
@@ -88,16 +96,17 @@ TEST(Waiting, AdaptiveAimsAtTheEndOfAUsualWait) {
 /// Attempts of which one in so many wins.
 nanoseconds after_attempts(nanoseconds pace, int attempts, int one_in) {
   const auto adaptive = adaptive_waiting();
-  for (int i = 1; i <= attempts; ++i) pace = *adaptive->next_pace(pace, pace, i % one_in == 0);
+  for (int i = 1; i <= attempts; ++i)
+    pace = *adaptive->next_pace(aged(pace, pace), i % one_in == 0);
   return pace;
 }
 
 TEST(Waiting, AdaptiveLearnsFromItsFirstWinOn) {
   const auto adaptive = adaptive_waiting();
-  EXPECT_EQ(adaptive->next_pace(std::nullopt, milliseconds(10), false), std::nullopt);
-  EXPECT_EQ(adaptive->next_pace(std::nullopt, milliseconds(10), true), milliseconds(50));
-  EXPECT_EQ(adaptive->next_pace(std::nullopt, milliseconds(1'000), true), milliseconds(250));
-  EXPECT_EQ(uniform_waiting()->next_pace(std::nullopt, milliseconds(10), true), std::nullopt);
+  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(10)), false), std::nullopt);
+  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(10)), true), milliseconds(50));
+  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(1'000)), true), milliseconds(250));
+  EXPECT_EQ(uniform_waiting()->next_pace(aged(std::nullopt, milliseconds(10)), true), std::nullopt);
 }
 
 TEST(Waiting, AdaptiveLengthensItsPaceWhenTooFewAttemptsWin) {
@@ -111,8 +120,8 @@ TEST(Waiting, AdaptiveLengthensItsPaceWhenTooFewAttemptsWin) {
 TEST(Waiting, AdaptiveLearnsSoonerFromALongWait) {
   const auto adaptive = adaptive_waiting();
   const milliseconds pace(100);
-  EXPECT_LT(adaptive->next_pace(pace, pace, false), milliseconds(102));
-  EXPECT_GT(adaptive->next_pace(pace, 4 * pace, false), milliseconds(103));
+  EXPECT_LT(adaptive->next_pace(aged(pace, pace), false), milliseconds(102));
+  EXPECT_GT(adaptive->next_pace(aged(pace, 4 * pace), false), milliseconds(103));
 }
 
 TEST(Waiting, AdaptivePacesThatSeeTheSameComeTogether) {

@@ -16,6 +16,10 @@ struct AttemptSeen {
   /// Of this lock, what the strategy had the provider keep last.
   std::optional<std::chrono::nanoseconds> pace;
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
+  /// Whether a change stream is open that tells of each release (see `wants_stream`).
+  bool told = false;
+  int releases = 0;  ///< of this lock, told by that stream while this call contended
+  bool woken = false;  ///< the last attempt was made because of that stream
 };
 
 /// How long a waiting acquire pauses between two attempts.
@@ -37,12 +41,22 @@ class WaitingStrategy {
   /// No pause is longer than this; bounds of guarantees are computed from it.
   [[nodiscard]] virtual std::chrono::nanoseconds longest_pause() const = 0;
 
-  /// What a provider keeps for a lock on behalf of a strategy that learns, after an attempt of its
-  /// that won or was refused, `waited` after its call began to contend; none: still nothing.
+  /// What a provider keeps for a lock on behalf of a strategy that learns, after an attempt that
+  /// won or was refused; none: still nothing.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> next_pace(
-      std::optional<std::chrono::nanoseconds> /*pace*/, std::chrono::nanoseconds /*waited*/,
-      bool /*won*/) const {
+      const AttemptSeen& /*seen*/, bool /*won*/) const {
     return std::nullopt;
+  }
+
+  /// Whether the provider is to have a change stream on its collection while calls with this
+  /// strategy wait.
+  [[nodiscard]] virtual bool wants_stream() const { return false; }
+
+  /// How long to leave a lock to others when the stream has told of its release. An attempt is
+  /// made after that.
+  [[nodiscard]] virtual std::chrono::nanoseconds turn(const AttemptSeen& /*seen*/,
+                                                      std::uint64_t /*random*/) const {
+    return std::chrono::nanoseconds(0);
   }
 };
 
@@ -85,5 +99,22 @@ enum class Jitter {
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
+
+/// Waits for the server to say that the lock is free: each provider whose calls wait with this
+/// strategy has one change stream on its collection (MongoDB manual, "Change Streams"; the role
+/// needs `find` and `changeStream`). `poll` is the safety net: a call asks at least that often (on
+/// average every three quarters of it) even if the stream says nothing. Without a stream, because
+/// it is being replaced or is not permitted, a call pauses 10..800 ms, but at most `poll`.
+///
+/// No herd: waiters take turns although they do not know of each other. Each counts the releases
+/// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
+/// alone for 10 ms for each that they lack. Of the attempts that the stream caused, a refused one
+/// raises that number by one, a win lowers it by a half.
+///
+/// A stream hears of a release only after its majority commit, and every process reads about every
+/// lock of the collection: worth it where holders are few and hold for long, so that polls would be
+/// in vain; `adaptive_waiting` hands over sooner where holding times are a few ms.
+[[nodiscard]] std::shared_ptr<const WaitingStrategy> push_waiting(
+    std::chrono::milliseconds poll = std::chrono::seconds(5));
 
 }  // namespace leasehold

@@ -1,0 +1,160 @@
+#include <algorithm>
+
+#include "core/limits.hpp"
+#include "core/provider_core.hpp"
+
+/// The change stream, which only brings attempts forward: whatever it says or leaves out, a lock is
+/// taken by an attempt, and a call that waits makes one at least each longest pause of its
+/// strategy.
+namespace leasehold::core {
+
+/// Called when a call begins to wait. The stream is opened by the first call that was refused:
+/// whoever finds the lock free needs none.
+void ProviderCore::want_stream(const Session& session, Step step) {
+  if (!session.options.waiting->wants_stream()) return;
+  stream_.wanted_until = step.now + kStreamIdle;
+  if (closed_) return;
+  if (stream_.phase == Stream::Phase::off) open_stream(step);
+  const bool unread = stream_.phase == Stream::Phase::open && stream_.command == 0;
+  if (unread) send_stream(StreamCommand::Step::next, step);
+}
+
+void ProviderCore::open_stream(Step step) {
+  stream_.phase = Stream::Phase::opening;
+  stream_.cursor = 0;
+  stream_.owed.reset();
+  send_stream(StreamCommand::Step::open, step);
+}
+
+void ProviderCore::send_stream(StreamCommand::Step what, Step step) {
+  stream_.command = send({.kind = Flight::Kind::stream}, kStreamTimeout,
+                         StreamCommand{what, stream_.cursor}, step);
+}
+
+void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
+  if (command != stream_.command) return;  // of a stream that was closed
+  stream_.command = 0;
+  if (reply.outcome != Outcome::done || reply.cursor == 0) return stream_failed(reply, step);
+  const bool opened = stream_.phase == Stream::Phase::opening;
+  stream_.phase = Stream::Phase::open;
+  stream_.cursor = reply.cursor;
+  stream_.failures = 0;
+  for (const std::string& name : reply.freed) hear(name, step);
+  if (opened) wake_all(step);
+  const bool lags = stream_.owed && step.now - stream_.owed->since > kStreamLag;
+  if (lags) return replace_stream(step);
+  if (!stream_is_wanted(step)) return close_stream(step);
+  const auto turn = nearest_turn(step);
+  if (turn > Duration(0)) return pause_stream(Stream::Phase::open, turn, step);
+  send_stream(StreamCommand::Step::next, step);
+}
+
+/// Nobody would act on news sooner than that: the server need not send each one on its own.
+Duration ProviderCore::nearest_turn(Step step) const {
+  std::optional<Duration> nearest;
+  for (const auto& [name, line] : lines_) {
+    const auto front = sessions_.find(line.front);
+    if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) continue;
+    if (front->second.phase == Session::Phase::attempting) return Duration(0);
+    if (front->second.phase != Session::Phase::waiting) continue;
+    const auto turn = front->second.options.waiting->turn(seen_by(front->second, true, step), 0);
+    nearest = std::min(nearest.value_or(turn), turn);
+  }
+  return nearest.value_or(Duration(0));
+}
+
+void ProviderCore::pause_stream(Stream::Phase phase, Duration pause, Step step) {
+  stream_.phase = phase;
+  stream_.next_at = step.now + pause;
+  step.out.push_back(SetTimer{{Timer::Kind::stream, 0}, stream_.next_at});
+}
+
+void ProviderCore::stream_due(Step step) {
+  if (stream_.command != 0 || step.now < stream_.next_at) return;
+  if (stream_.phase == Stream::Phase::pausing) return open_stream(step);
+  if (stream_.phase == Stream::Phase::open) send_stream(StreamCommand::Step::next, step);
+}
+
+/// Those who wait go on by polling until it is open again, which wakes them all.
+void ProviderCore::stream_failed(const Reply& reply, Step step) {
+  if (reply.outcome == Outcome::configuration) {
+    stream_.phase = Stream::Phase::refused;
+    step.out.push_back(Warned{"no change stream, waiting calls poll: " + reply.message});
+    return;
+  }
+  if (!stream_is_wanted(step)) {
+    stream_.phase = Stream::Phase::off;
+    return;
+  }
+  const auto pause = std::min(kStreamLongestRetry, kStreamRetry * (1 << stream_.failures));
+  stream_.failures = std::min(stream_.failures + 1, 10);
+  pause_stream(Stream::Phase::pausing, pause, step);
+}
+
+void ProviderCore::replace_stream(Step step) {
+  send_stream(StreamCommand::Step::close, step);
+  open_stream(step);
+}
+
+/// A step that waits for news is cut off; a cursor that waits for its next step is closed.
+void ProviderCore::close_stream(Step step) {
+  if (stream_.command != 0) {
+    step.out.push_back(Abandon{stream_.command});
+    flights_.erase(stream_.command);
+  } else if (stream_.phase == Stream::Phase::open) {
+    send_stream(StreamCommand::Step::close, step);
+  }
+  stream_ = {};
+}
+
+bool ProviderCore::stream_is_wanted(Step step) {
+  if (closed_) return false;
+  const bool somebody = std::any_of(lines_.begin(), lines_.end(), [this](const auto& line) {
+    const auto front = sessions_.find(line.second.front);
+    return front != sessions_.end() && front->second.phase < Session::Phase::held &&
+           front->second.options.waiting->wants_stream();
+  });
+  if (somebody) stream_.wanted_until = step.now + kStreamIdle;
+  return step.now < stream_.wanted_until;
+}
+
+void ProviderCore::hear(const std::string& name, Step step) {
+  if (stream_.owed && stream_.owed->name == name) stream_.owed.reset();
+  const auto line = lines_.find(name);
+  if (line == lines_.end()) return;
+  const auto front = sessions_.find(line->second.front);
+  if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) return;
+  ++front->second.releases;
+  wake(front->first, front->second, step);
+}
+
+void ProviderCore::wake(SessionId id, Session& session, Step step) {
+  if (session.phase == Session::Phase::attempting) session.freed_meanwhile = true;
+  if (session.phase != Session::Phase::waiting) return;
+  const auto turn =
+      session.options.waiting->turn(seen_by(session, true, step), step.entropy.draw());
+  if (step.now + turn >= session.attempt_at) return;
+  session.woken = true;
+  wait(id, step.now + turn, step);
+}
+
+/// A new stream may have missed the release that somebody waits for.
+void ProviderCore::wake_all(Step step) {
+  std::vector<SessionId> fronts;
+  for (const auto& [name, line] : lines_) fronts.push_back(line.front);
+  for (const auto id : fronts) {
+    const auto front = sessions_.find(id);
+    if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) continue;
+    wake(id, front->second, step);
+  }
+}
+
+/// Its news have to come soon, or the stream lags too far behind to be of use.
+void ProviderCore::won_without_news(const Session& session, const Flight& flight, Step step) {
+  const bool expected = stream_.phase == Stream::Phase::open && session.attempts > 1 &&
+                        !session.woken && !flight.observed &&
+                        session.options.waiting->wants_stream();
+  if (expected && !stream_.owed) stream_.owed = Stream::Owed{session.name, step.now};
+}
+
+}  // namespace leasehold::core

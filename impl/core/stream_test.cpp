@@ -1,0 +1,199 @@
+#include <gtest/gtest.h>
+
+#include "core/core_world.hpp"
+#include "core/limits.hpp"
+
+namespace leasehold::core {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Step = StreamCommand::Step;
+
+const std::string kRival = to_hex({9, 9}) + ".60000.1";
+constexpr std::int64_t kCursor = 77;
+
+/// Calls that wait with `push_waiting`, and a stream that the test answers.
+struct StreamWorld : CoreWorld {
+  static LockOptions pushed(Ms poll = seconds(20)) {
+    auto o = options();
+    o.expiry = seconds(60);
+    o.waiting = push_waiting(poll);
+    return o;
+  }
+  [[nodiscard]] Command attempt() const { return sent_as<AcquireCommand>().back(); }
+  [[nodiscard]] std::size_t attempts() const { return sent_as<AcquireCommand>().size(); }
+  void answer_refused() { give(ReplyArrived{attempt().id, refused(kRival)}); }
+
+  [[nodiscard]] Command stream() const { return sent_as<StreamCommand>().back(); }
+  [[nodiscard]] Step step() const { return std::get<StreamCommand>(stream().body).step; }
+  void answer_stream(std::vector<std::string> freed = {}) {
+    auto r = with(Outcome::done);
+    r.cursor = kCursor;
+    r.freed = std::move(freed);
+    give(ReplyArrived{stream().id, r});
+  }
+
+  /// Session 1 waits, the stream is open, and its first look after that was refused too.
+  static StreamWorld waiting() {
+    StreamWorld w;
+    w.acquire(1, "lock", pushed());
+    w.answer_refused();
+    w.answer_stream();
+    w.answer_refused();
+    return w;
+  }
+};
+
+TEST(Stream, OnlyARefusedCallThatWantsOneOpensIt) {
+  StreamWorld w;
+  w.hold(1, "mine", StreamWorld::pushed());
+  w.acquire(2, "polled");
+  w.give(ReplyArrived{w.attempt().id, CoreWorld::refused(kRival)});
+  EXPECT_TRUE(w.sent_as<StreamCommand>().empty());
+  w.acquire(3, "lock", StreamWorld::pushed());
+  w.answer_refused();
+  ASSERT_EQ(w.sent_as<StreamCommand>().size(), 1u);
+  EXPECT_EQ(w.step(), Step::open);
+  w.acquire(4, "another", StreamWorld::pushed());
+  w.answer_refused();
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), 1u) << "one for all locks";
+}
+
+TEST(Stream, OnceOpenWhoWaitsLooksAgain) {
+  StreamWorld w;
+  w.acquire(1, "lock", StreamWorld::pushed());
+  w.answer_refused();
+  EXPECT_EQ(w.attempts(), 1u);
+  w.answer_stream();
+  EXPECT_EQ(w.attempts(), 2u) << "the release may have come before the stream";
+}
+
+TEST(Stream, AReleaseWakesWhoWaitsForThatLock) {
+  auto w = StreamWorld::waiting();
+  EXPECT_EQ(w.step(), Step::next);
+  w.advance(seconds(2));
+  EXPECT_EQ(w.attempts(), 2u) << "it polls seldom";
+  w = StreamWorld::waiting();
+  w.answer_stream({"another"});
+  w.advance(milliseconds(100));
+  EXPECT_EQ(w.attempts(), 2u);
+  w.answer_stream({"lock"});
+  w.advance(milliseconds(50));
+  EXPECT_EQ(w.attempts(), 3u);
+}
+
+TEST(Stream, AReleaseWhileAnAttemptIsOutIsNotForgotten) {
+  auto w = StreamWorld::waiting();
+  w.answer_stream({"lock"});
+  w.advance(milliseconds(50));
+  ASSERT_EQ(w.attempts(), 3u);
+  w.advance(milliseconds(50));
+  w.answer_stream({"lock"});
+  w.answer_refused();
+  w.advance(milliseconds(50));
+  EXPECT_EQ(w.attempts(), 4u);
+}
+
+TEST(Stream, ABrokenOneIsReplacedAndWakesAllWhileTheyPoll) {
+  auto w = StreamWorld::waiting();
+  w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::unknown)});
+  w.advance(kStreamRetry);
+  ASSERT_EQ(w.step(), Step::open);
+  w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::failed_before)});
+  const auto before = w.sent_as<StreamCommand>().size();
+  w.advance(kStreamRetry);
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), before) << "less and less often";
+  w.advance(kStreamRetry);
+  ASSERT_EQ(w.sent_as<StreamCommand>().size(), before + 1);
+  const auto attempts = w.attempts();
+  w.answer_stream();
+  w.advance(milliseconds(50));
+  EXPECT_EQ(w.attempts(), attempts + 1);
+}
+
+TEST(Stream, ADeadOneIsNoticedByItsTimeOut) {
+  auto w = StreamWorld::waiting();
+  w.advance(kStreamTimeout + kStreamRetry);
+  EXPECT_EQ(w.step(), Step::open);
+}
+
+TEST(Stream, OneThatIsNotPermittedIsReportedOnceAndWaitersPoll) {
+  StreamWorld w;
+  w.acquire(1, "lock", StreamWorld::pushed());
+  w.answer_refused();
+  w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::configuration)});
+  for (int i = 0; i < 10; ++i) {
+    w.advance(milliseconds(800));
+    EXPECT_EQ(w.attempts(), static_cast<std::size_t>(i) + 2);
+    w.answer_refused();
+  }
+  EXPECT_EQ(w.count<Warned>(), 1);
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), 1u);
+}
+
+TEST(Stream, OneThatLagsBehindAPollIsReplaced) {
+  auto w = StreamWorld::waiting();
+  w.advance(milliseconds(900));
+  w.answer_stream();
+  for (int s = 0; w.attempts() == 2; ++s) {
+    ASSERT_LT(s, 20) << "the safety net";
+    w.advance(seconds(1));
+    w.answer_stream();
+  }
+  w.give(ReplyArrived{w.attempt().id, w.won(w.attempt())});
+  ASSERT_TRUE(w.has<Granted>());
+  w.advance(milliseconds(900));
+  w.answer_stream();
+  EXPECT_EQ(w.step(), Step::next);
+  w.advance(milliseconds(900));
+  w.answer_stream();
+  EXPECT_EQ(w.step(), Step::open);
+}
+
+TEST(Stream, ItIsClosedWhenNobodyWaitsAnyMore) {
+  auto w = StreamWorld::waiting();
+  w.give(CancelAsked{1});
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_EQ(w.step(), Step::next);
+    w.answer_stream();
+    w.advance(seconds(1));
+  }
+  w.answer_stream();
+  EXPECT_EQ(w.step(), Step::close);
+  EXPECT_EQ(std::get<StreamCommand>(w.stream().body).cursor, kCursor);
+}
+
+TEST(Stream, TheEndOfTheProviderCutsItOff) {
+  auto w = StreamWorld::waiting();
+  const auto under_way = w.stream().id;
+  w.give(CloseAsked{});
+  ASSERT_TRUE(w.has<Abandon>());
+  EXPECT_EQ(w.find<Abandon>()->command, under_way);
+  w.give(ReplyArrived{under_way, CoreWorld::with(Outcome::done)});
+  EXPECT_TRUE(w.effects.empty());
+}
+
+TEST(Stream, WhoWasRefusedLeavesTheLockToOthersUntilItsTurn) {
+  auto w = StreamWorld::waiting();
+  for (std::size_t i = 3; i < 8; ++i) {  // woken in vain
+    w.answer_stream({"lock"});
+    w.advance(milliseconds(100));
+    ASSERT_EQ(w.attempts(), i);
+    w.answer_refused();
+  }
+  w.give(CancelAsked{1});
+  w.acquire(2, "lock", StreamWorld::pushed());  // its pace: six releases
+  w.answer_refused();
+  const auto before = w.attempts();
+  const auto steps = w.sent_as<StreamCommand>().size();
+  w.answer_stream({"lock"});
+  w.advance(milliseconds(49));
+  EXPECT_EQ(w.attempts(), before);
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps) << "it need not hear of more before that";
+  w.advance(milliseconds(11));
+  EXPECT_EQ(w.attempts(), before + 1);
+}
+
+}  // namespace
+}  // namespace leasehold::core

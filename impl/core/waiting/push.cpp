@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <leasehold/waiting.hpp>
+
+#include "core/waiting/random_span.hpp"
+
+namespace leasehold {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kSlot = milliseconds(10);
+/// The pauses without a stream.
+constexpr nanoseconds kShortest = milliseconds(10), kLongest = milliseconds(800);
+/// No more releases than this are waited for: then the safety net is the shorter way.
+constexpr int kMostSlots = 1'000;
+
+/// The pace is a number of releases, each as long as a slot.
+class PushWaiting final : public WaitingStrategy {
+ public:
+  explicit PushWaiting(nanoseconds poll) : poll_(poll) {}
+
+  nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
+    if (seen.told) return core::random_span(poll_ / 2, poll_, random);
+    const auto longest = std::min(kLongest, poll_);
+    return core::random_span(std::min(kShortest, longest), longest, random);
+  }
+  nanoseconds longest_pause() const override { return poll_; }
+
+  std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
+    if (!seen.woken) return seen.pace;  // by chance
+    const auto pace = seen.pace.value_or(nanoseconds(0));
+    const auto next = won ? pace - kSlot / 2 : pace + kSlot;
+    return std::clamp<nanoseconds>(next, nanoseconds(0), kMostSlots * kSlot);
+  }
+
+  bool wants_stream() const override { return true; }
+
+  nanoseconds turn(const AttemptSeen& seen, std::uint64_t random) const override {
+    const auto lacks = seen.pace.value_or(nanoseconds(0)) - seen.releases * kSlot;
+    if (lacks <= nanoseconds(0)) return nanoseconds(0);
+    return std::min(core::random_span(lacks, lacks + kSlot, random), poll_);
+  }
+
+ private:
+  nanoseconds poll_;
+};
+
+}  // namespace
+
+std::shared_ptr<const WaitingStrategy> push_waiting(milliseconds poll) {
+  return std::make_shared<PushWaiting>(std::max(poll, milliseconds(1)));
+}
+
+}  // namespace leasehold

@@ -1,0 +1,89 @@
+#include "sim/virtual/change_streams.hpp"
+
+#include <utility>
+
+#include "sim/virtual/collection.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+constexpr int kCursorNotFound = 43;
+
+Object batch(std::int64_t id, const char* name, Array news) {
+  Object cursor;
+  cursor.set("id", id);
+  cursor.set(name, std::move(news));
+  Object reply;
+  reply.set("cursor", cursor);
+  reply.set("ok", 1.0);
+  return reply;
+}
+
+}  // namespace
+
+bool ChangeStreams::serves(const Object& command) {
+  const std::string& name = command.fields.at(0).first;
+  return name == "aggregate" || name == "getMore" || name == "killCursors";
+}
+
+void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply reply) {
+  const std::string& name = command.fields.at(0).first;
+  if (name == "getMore") {
+    return next(command.fields[0].second.integer(), command.find("maxTimeMS")->integer(), queue,
+                std::move(reply));
+  }
+  if (name == "aggregate") {
+    const auto* stages = command.find("pipeline")->as<Array>();
+    if (stages->items.at(0).as<Object>()->find("$changeStream") == nullptr) {
+      throw Unsupported("aggregate without $changeStream");
+    }
+    cursors_[++last_cursor_] = {};
+    return reply(batch(last_cursor_, "firstBatch", {}));
+  }
+  for (const Value& id : command.find("cursors")->as<Array>()->items) cursors_.erase(id.integer());
+  Object done;
+  done.set("ok", 1.0);
+  reply(done);
+}
+
+void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply) {
+  const auto found = cursors_.find(id);
+  if (found == cursors_.end()) return reply(error_reply(kCursorNotFound, "cursor not found"));
+  Cursor& cursor = found->second;
+  cursor.waiting = std::move(reply);
+  const auto asked = ++cursor.asked;
+  if (!cursor.news.items.empty()) return answer(id, cursor);
+  queue.after(wait_ms * kMs, [this, id, asked] {
+    const auto late = cursors_.find(id);
+    if (late != cursors_.end() && late->second.asked == asked) answer(id, late->second);
+  });
+}
+
+void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
+  if (!cursor.waiting) return;
+  const auto waiting = std::exchange(cursor.waiting, nullptr);
+  waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
+}
+
+void ChangeStreams::tell(const std::string& deleted) {
+  Object key;
+  key.set("_id", deleted);
+  Object news;
+  news.set("documentKey", key);
+  for (auto& [number, cursor] : cursors_) cursor.news.items.emplace_back(news);
+}
+
+void ChangeStreams::answer() {
+  for (auto& [id, cursor] : cursors_) {
+    if (!cursor.news.items.empty()) answer(id, cursor);
+  }
+}
+
+void ChangeStreams::end(const Object& error) {
+  const auto cursors = std::exchange(cursors_, {});
+  for (const auto& [id, cursor] : cursors) {
+    if (cursor.waiting) cursor.waiting(error);
+  }
+}
+
+}  // namespace leasehold::sim::virt
