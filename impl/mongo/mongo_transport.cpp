@@ -206,6 +206,13 @@ void observe_wire(Shared& shared) {
   mongoc_apm_callbacks_destroy(callbacks);
 }
 
+/// What befalls a command comes back as its outcome; the driver would write it down besides.
+void log_what_matters(mongoc_log_level_t level, const char* domain, const char* message, void*) {
+  if (level <= MONGOC_LOG_LEVEL_CRITICAL) {
+    mongoc_log_default_handler(level, domain, message, nullptr);
+  }
+}
+
 /// What the caller's URI may not decide, and what it decides unless it says otherwise.
 void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
@@ -225,7 +232,10 @@ void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
 
 Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
   static std::once_flag once;
-  std::call_once(once, mongoc_init);
+  std::call_once(once, [] {
+    mongoc_init();
+    mongoc_log_set_handler(log_what_matters, nullptr);
+  });
   bson_error_t error;
   const UriHandle uri(mongoc_uri_new_with_error(options.uri.c_str(), &error));
   if (!uri) return bad_uri(error.message);

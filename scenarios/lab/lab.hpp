@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/words.hpp"
 #include "model/explorer.hpp"
 #include "sim/plan.hpp"
 
@@ -15,15 +16,8 @@ namespace po = boost::program_options;
 /// Exit codes, the same everywhere.
 enum Exit { kHolds = 0, kViolated = 1, kUnknown = 2, kUsage = 64, kNoMongod = 69 };
 
-/// Bad input: one sentence that names the thing, the value and the rule. Exit code 64.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Asked for the help of a subcommand; exit code 0.
-struct HelpAsked {
-  std::string text;
-};
+using cli::HelpAsked;
+using cli::UsageError;
 
 /// Parses the words after the subcommand. Throws UsageError or HelpAsked.
 po::variables_map parse(const std::string& usage, po::options_description options,

@@ -56,20 +56,7 @@ int dispatch(const std::vector<std::string>& words) {
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
                         const po::positional_options_description& positional) {
-  options.add_options()("help,h", "this text");
-  po::variables_map values;
-  try {
-    po::store(po::command_line_parser(words).options(options).positional(positional).run(), values);
-    if (values.contains("help")) {
-      std::ostringstream text;
-      text << "usage: leasehold-lab " << usage << "\n\n" << options;
-      throw HelpAsked{text.str()};
-    }
-    po::notify(values);
-  } catch (const po::error& error) {
-    throw UsageError(error.what());
-  }
-  return values;
+  return cli::parse("leasehold-lab " + usage, std::move(options), words, positional);
 }
 
 std::string scenario_folder() {

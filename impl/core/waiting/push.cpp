@@ -9,6 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+/// What stands for one release in a pace; no release takes less.
 constexpr nanoseconds kSlot = milliseconds(10);
 /// The pauses without a stream.
 constexpr nanoseconds kShortest = milliseconds(10), kLongest = milliseconds(800);
@@ -39,7 +40,10 @@ class PushWaiting final : public WaitingStrategy {
   nanoseconds turn(const AttemptSeen& seen, std::uint64_t random) const override {
     const auto lacks = seen.pace.value_or(nanoseconds(0)) - seen.releases * kSlot;
     if (lacks <= nanoseconds(0)) return nanoseconds(0);
-    return std::min(core::random_span(lacks, lacks + kSlot, random), poll_);
+    // As long as so many releases take: a time at which nobody else has come forward.
+    const auto each = std::max(kSlot, seen.waited / std::max(seen.releases, 1));
+    const auto turn = lacks / kSlot * each;
+    return std::min(core::random_span(turn, turn + each, random), poll_);
   }
 
  private:

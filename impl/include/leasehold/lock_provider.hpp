@@ -81,7 +81,9 @@ struct ProviderOptions {
 ///     if (auto handle = lock->try_acquire(5s)) run_report(handle->fencing_token());
 class LockProvider {
  public:
-  /// Checks the URI and the options; contacts nobody.
+  /// Checks the URI and the options; contacts nobody. The first call of a process initialises
+  /// libmongoc and has it log errors only; an application that wants more calls
+  /// mongoc_log_set_handler after it.
   static Result<LockProvider> connect(const std::string& uri, ProviderOptions options = {});
 
   explicit LockProvider(std::shared_ptr<runtime::Driver> driver);

@@ -108,7 +108,7 @@ enum class Jitter {
 ///
 /// No herd: waiters take turns although they do not know of each other. Each counts the releases
 /// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
-/// alone for 10 ms for each that they lack. Of the attempts that the stream caused, a refused one
+/// alone for as long as releases take, 10 ms at least, for each that they lack. Of the attempts that the stream caused, a refused one
 /// raises that number by one, a win lowers it by a half.
 ///
 /// A stream hears of a release only after its majority commit, and every process reads about every

@@ -1,13 +1,20 @@
-#include "sim/live/mongo_client.hpp"
+#include "mongo/json_client.hpp"
 
 #include <chrono>
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
 
-namespace leasehold::sim::live {
+namespace leasehold::mongo {
 namespace {
 
 constexpr std::chrono::milliseconds kNoticedAtOnce{500};
+
+Json to_json(const bson_t& bytes) {
+  char* out = bson_as_relaxed_extended_json(&bytes, nullptr);
+  auto parsed = Json::parse(out);
+  bson_free(out);
+  return parsed;
+}
 
 }  // namespace
 
@@ -20,7 +27,7 @@ void init_driver() {
   });
 }
 
-MongoClient::MongoClient(const std::string& uri) {
+JsonClient::JsonClient(const std::string& uri) {
   init_driver();
   bson_error_t error;
   mongoc_uri_t* parsed = mongoc_uri_new_with_error(uri.c_str(), &error);
@@ -36,7 +43,12 @@ MongoClient::MongoClient(const std::string& uri) {
   mongoc_client_set_error_api(client_.get(), MONGOC_ERROR_API_VERSION_2);
 }
 
-Json MongoClient::run(const std::string& database, const Json& command) {
+std::string JsonClient::database(const std::string& otherwise) const {
+  const char* named = mongoc_uri_get_database(mongoc_client_get_uri(client_.get()));
+  return named != nullptr ? named : otherwise;
+}
+
+Json JsonClient::run(const std::string& database, const Json& command) {
   const auto began = std::chrono::steady_clock::now();
   try {
     return run_once(database, command);
@@ -47,30 +59,52 @@ Json MongoClient::run(const std::string& database, const Json& command) {
   }
 }
 
-Json MongoClient::run_once(const std::string& database, const Json& command) {
+Json JsonClient::run_once(const std::string& database, const Json& command) {
   Json parsed;
-  run_and_read(database, command, [&parsed](const bson_t& reply) {
-    char* out = bson_as_relaxed_extended_json(&reply, nullptr);
-    parsed = Json::parse(out);
-    bson_free(out);
-  });
+  run_and_read(database, command, [&parsed](const bson_t& reply) { parsed = to_json(reply); });
   return parsed;
 }
 
-std::optional<std::string> MongoClient::execute(const std::string& database, const Json& command,
-                                                bson_t& reply) {
+Json JsonClient::run_on(std::uint32_t member, const std::string& database, const Json& command) {
+  bson_t reply;
+  const auto error = execute(database, command, member, reply);
+  const Json parsed = error ? Json() : to_json(reply);
+  bson_destroy(&reply);
+  if (error) throw NoReply(*error);
+  return parsed;
+}
+
+std::vector<JsonClient::Member> JsonClient::members() const {
+  std::size_t count = 0;
+  auto** all = mongoc_client_get_server_descriptions(client_.get(), &count);
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < count; ++i) {
+    members.push_back({mongoc_server_description_id(all[i]),
+                       mongoc_server_description_host(all[i])->host_and_port});
+  }
+  mongoc_server_descriptions_destroy_all(all, count);
+  return members;
+}
+
+std::optional<std::string> JsonClient::execute(const std::string& database, const Json& command,
+                                               std::uint32_t member, bson_t& reply) {
   bson_error_t error;
   const std::string text = command.dump();
   bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
                                      static_cast<ssize_t>(text.size()), &error);
   if (bytes == nullptr) throw std::runtime_error("command: " + std::string(error.message));
-  mongoc_client_command_with_opts(client_.get(), database.c_str(), bytes, nullptr, nullptr, &reply,
-                                  &error);
+  if (member == 0) {
+    mongoc_client_command_with_opts(client_.get(), database.c_str(), bytes, nullptr, nullptr,
+                                    &reply, &error);
+  } else {
+    mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), bytes, nullptr,
+                                                member, &reply, &error);
+  }
   bson_destroy(bytes);
   return bson_has_field(&reply, "ok") ? std::nullopt : std::optional<std::string>(error.message);
 }
 
-Json MongoClient::must(const std::string& database, const Json& command) {
+Json JsonClient::must(const std::string& database, const Json& command) {
   Json reply = run(database, command);
   if (integer(reply["ok"]) != 1) {
     throw std::runtime_error(command.begin().key() + ": " + reply.value("errmsg", "failed"));
@@ -91,4 +125,4 @@ std::int64_t packed_timestamp(const Json& value) {
       .value();
 }
 
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::mongo

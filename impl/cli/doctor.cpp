@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "cli/admin.hpp"
+#include "cli/guard.hpp"
+#include "mongo/replies.hpp"
+
+namespace leasehold::cli {
+namespace {
+
+/// One thing that was looked at.
+struct Diagnosis {
+  enum class Level { fine, note, problem };
+  Level level = Level::fine;
+  std::string subject, finding, mend = {};
+};
+using Diagnoses = std::vector<Diagnosis>;
+using Level = Diagnosis::Level;
+
+constexpr const char* kLevels[] = {"fine", "note", "problem"};
+
+bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
+
+/// "not shown": the role may not ask.
+Diagnosis not_permitted(const std::string& subject, const Json& reply) {
+  return {Level::note, subject, "not known: " + reply.value("errmsg", "refused")};
+}
+
+/// Whether locks can be held here at all.
+bool examine_server(Admin& admin, Diagnoses& out) {
+  std::optional<std::string> refusal;
+  try {
+    admin.client().run_and_read("admin", {{"hello", 1}}, [&refusal](const bson_t& hello) {
+      refusal = mongo::refusal_of_hello(hello);
+    });
+  } catch (const mongo::NoReply& error) {
+    throw no_answer(error);
+  }
+  if (refusal) {
+    out.push_back({Level::problem, "server", *refusal});
+    return false;
+  }
+  const Json info = admin.must("admin", {{"buildInfo", 1}});
+  out.push_back({Level::fine, "server", "a replica set, MongoDB " + info.value("version", "?")});
+  return true;
+}
+
+void examine_members(Admin& admin, Diagnoses& out) {
+  const Json status = admin.run("admin", {{"replSetGetStatus", 1}});
+  if (!ok(status)) return out.push_back(not_permitted("members", status));
+  int up = 0, all = 0;
+  std::string down;
+  for (const Json& member : status["members"]) {
+    ++all;
+    if (mongo::integer(member["health"]) == 1) {
+      ++up;
+    } else {
+      down += (down.empty() ? "" : ", ") + member.value("name", "?");
+    }
+  }
+  const std::string count = std::to_string(up) + " of " + std::to_string(all) + " are up";
+  if (down.empty()) return out.push_back({Level::fine, "members", count});
+  out.push_back({up * 2 > all + 1 ? Level::note : Level::problem, "members",
+                 count + "; not " + down, "locks need a majority of the members"});
+}
+
+void examine_defaults(Admin& admin, Diagnoses& out) {
+  const Json defaults = admin.run("admin", {{"getDefaultRWConcern", 1}});
+  if (!ok(defaults)) {
+    out.push_back(not_permitted("write concern", defaults));
+  } else {
+    const Json w =
+        defaults.value("defaultWriteConcern", Json::object()).value("w", Json("majority"));
+    const bool weak = w.is_number() && w.get<int>() <= 1;
+    if (weak) {
+      out.push_back({Level::problem, "write concern",
+                     "the set's default is w: " + w.dump() +
+                         "; locks are majority writes all the same, but what the holder of a lock "
+                         "writes may be rolled back",
+                     "db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "
+                     "\"majority\"}})"});
+    } else {
+      out.push_back({Level::fine, "write concern", "the set's default is w: " + w.dump()});
+    }
+  }
+  const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
+  if (!ok(config)) return out.push_back(not_permitted("journal", config));
+  if (config["config"].value("writeConcernMajorityJournalDefault", true)) {
+    return out.push_back({Level::fine, "journal", "majority writes are journaled"});
+  }
+  out.push_back({Level::problem, "journal",
+                 "majority writes are acknowledged from memory (writeConcernMajorityJournalDefault "
+                 "is false): a crash of several members may lose a lock",
+                 "set it to true by rs.reconfig()"});
+}
+
+std::set<std::string> actions_on(const Json& privileges, const std::string& database,
+                                 const std::string& collection) {
+  std::set<std::string> actions;
+  for (const Json& privilege : privileges) {
+    const Json& resource = privilege["resource"];
+    const auto covers = [&resource](const char* field, const std::string& name) {
+      const auto own = resource.value(field, std::string("?"));
+      return own.empty() || own == name;
+    };
+    const bool ours = resource.value("anyResource", false) ||
+                      (covers("db", database) && covers("collection", collection));
+    if (!ours) continue;
+    for (const Json& action : privilege["actions"]) actions.insert(action.get<std::string>());
+  }
+  return actions;
+}
+
+void examine_permissions(Admin& admin, Diagnoses& out) {
+  const Json status = admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
+  const Json& auth = status["authInfo"];
+  if (auth["authenticatedUsers"].empty()) {
+    return out.push_back({Level::note, "permissions", "nobody is logged in"});
+  }
+  const auto actions =
+      actions_on(auth["authenticatedUserPrivileges"], admin.database(), admin.collection());
+  const auto missing = [&actions](std::initializer_list<const char*> wanted) {
+    std::string list;
+    for (const char* action : wanted) {
+      if (!actions.contains(action)) list += (list.empty() ? "" : ", ") + std::string(action);
+    }
+    return list;
+  };
+  const auto place = admin.database() + "." + admin.collection();
+  if (const auto needed = missing({"find", "insert", "update", "remove"}); !needed.empty()) {
+    out.push_back({Level::problem, "permissions", "missing on " + place + ": " + needed,
+                   "no lock can be taken without them"});
+  } else {
+    out.push_back({Level::fine, "permissions", "locks can be taken in " + place});
+  }
+  if (!missing({"createIndex"}).empty()) {
+    out.push_back({Level::note, "permissions", "missing on " + place + ": createIndex",
+                   "somebody else has to make the TTL index"});
+  }
+  if (!missing({"changeStream"}).empty()) {
+    out.push_back({Level::note, "permissions", "missing on " + place + ": changeStream",
+                   "waiting by push falls back to polling"});
+  }
+}
+
+void examine_index(Admin& admin, Diagnoses& out) {
+  const auto& name = admin.collection();
+  const Json listed = admin.run(admin.database(), {{"listIndexes", name}});
+  if (!ok(listed)) {
+    constexpr int kNamespaceNotFound = 26;
+    const bool none_yet = mongo::integer(listed["code"]) == kNamespaceNotFound;
+    return out.push_back(none_yet ? Diagnosis{Level::note, "TTL index",
+                                              "no lock was ever taken; the first one makes it"}
+                                  : not_permitted("TTL index", listed));
+  }
+  std::string verdict;
+  admin.client().run_and_read(
+      admin.database(), {{"listIndexes", name}},
+      [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
+  if (verdict.empty()) return out.push_back({Level::fine, "TTL index", "as it should be"});
+  const std::string on = "db.getCollection(\"" + name + "\")";
+  out.push_back({Level::problem, "TTL index", verdict,
+                 on + ".dropIndex({expiresAt: 1}) if there is one, then " + on +
+                     ".createIndex({expiresAt: 1}, {name: \"expiresAt_ttl\", expireAfterSeconds: "
+                     "0})"});
+}
+
+/// Server clock less our clock, in ms, from the middle of one round trip.
+std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
+  try {
+    const auto before = boottime_ns();
+    const Json hello = admin.client().run_on(member, "admin", {{"hello", 1}});
+    const auto after = boottime_ns();
+    const auto middle_ms = static_cast<double>(before + after) / 2e6;
+    return static_cast<double>(date_ms(hello["localTime"])) - middle_ms;
+  } catch (const mongo::NoReply&) {
+    return std::nullopt;
+  }
+}
+
+void examine_clocks(Admin& admin, Diagnoses& out) {
+  constexpr double kNoticeable_ms = 1'000;
+  std::vector<std::pair<double, std::string>> offsets;
+  for (const auto& member : admin.client().members()) {
+    if (const auto offset = clock_offset_ms(admin, member.id)) {
+      offsets.emplace_back(*offset, member.host);
+    }
+  }
+  if (offsets.size() < 2) {
+    return out.push_back({Level::note, "clocks", "fewer than two members answered"});
+  }
+  std::sort(offsets.begin(), offsets.end());
+  const auto& [slowest, behind] = offsets.front();
+  const auto& [fastest, ahead] = offsets.back();
+  const auto apart = static_cast<std::int64_t>(std::llround(fastest - slowest));
+  if (fastest - slowest < kNoticeable_ms) {
+    return out.push_back(
+        {Level::fine, "clocks", "the members' are at most " + std::to_string(apart) + " ms apart"});
+  }
+  out.push_back({Level::problem, "clocks",
+                 "those of " + ahead + " and " + behind + " are " + std::to_string(apart) +
+                     " ms apart; locks bear clock_margin (30000 ms by default) and no more",
+                 "run NTP on every member"});
+}
+
+void examine_documents(Admin& admin, Diagnoses& out) {
+  constexpr std::int64_t kTtlPass_ms = 180'000;
+  constexpr std::size_t kMany = 50'000;
+  const auto locks = admin.locks();
+  const auto stale = std::count_if(locks.begin(), locks.end(), [](const SeenLock& lock) {
+    return lock.expires_ms > 0 && lock.left_ms() < -kTtlPass_ms;
+  });
+  const std::string count = std::to_string(locks.size()) + " lock documents";
+  if (stale > 0) {
+    return out.push_back({Level::problem, "documents",
+                          count + ", " + std::to_string(stale) +
+                              " of them expired more than 3 min ago: the TTL monitor does not "
+                              "remove them",
+                          "look at the TTL index and at ttlMonitorEnabled"});
+  }
+  if (locks.size() >= kMany) {
+    return out.push_back({Level::problem, "documents", count + ": more than anybody holds",
+                          "look for names that are made up anew each time"});
+  }
+  out.push_back({Level::fine, "documents", count});
+}
+
+void print(const Diagnoses& all, bool json) {
+  if (!json) {
+    for (const Diagnosis& d : all) {
+      std::printf("%-8s %-14s %s\n", kLevels[static_cast<int>(d.level)], d.subject.c_str(),
+                  d.finding.c_str());
+      if (!d.mend.empty()) std::printf("%-8s %-14s   %s\n", "", "", d.mend.c_str());
+    }
+    return;
+  }
+  Json list = Json::array();
+  for (const Diagnosis& d : all) {
+    list.push_back({{"level", kLevels[static_cast<int>(d.level)]},
+                    {"subject", d.subject},
+                    {"finding", d.finding},
+                    {"mend", d.mend}});
+  }
+  std::printf("%s\n", list.dump(2).c_str());
+}
+
+}  // namespace
+
+int doctor(const std::vector<std::string>& words) {
+  po::options_description options("Options");
+  options.add_options()("json", "for programs");
+  options.add(server_options());
+  const auto values = parse(
+      "leasehold doctor [OPTIONS]\n\nLooks for what is wrong with the replica set and the lock "
+      "collection; changes nothing.\nExit code 1 if there is a problem.",
+      options, words);
+  Admin admin(server_of(values));
+  Diagnoses all;
+  if (examine_server(admin, all)) {
+    examine_members(admin, all);
+    examine_clocks(admin, all);
+    examine_defaults(admin, all);
+    examine_permissions(admin, all);
+    examine_index(admin, all);
+    examine_documents(admin, all);
+  }
+  print(all, values.contains("json"));
+  const bool wrong = std::any_of(all.begin(), all.end(),
+                                 [](const Diagnosis& d) { return d.level == Level::problem; });
+  return wrong ? kFound : kDone;
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace leasehold::cli {
+
+/// CLOCK_BOOTTIME, on which leases run, in ns.
+[[nodiscard]] std::int64_t boottime_ns();
+
+/// A process of its own that ends a process group with SIGKILL: at a deadline, and at once when
+/// this process is gone, however it ended. So the group ends also while this process is stopped or
+/// was killed itself. It uses system calls only, so it may be forked beside threads.
+class Guard {
+ public:
+  /// Throws std::runtime_error if there is none to be had.
+  explicit Guard(pid_t group);
+  ~Guard() { dismiss(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  /// The group may live until then. Without a first call it may live as long as this process.
+  void set_deadline(std::int64_t at_ns);
+  /// The group is to be left alone; returns when the guard is gone.
+  void dismiss();
+
+ private:
+  void tell(std::int64_t value) const;
+
+  int pipe_ = -1;
+  pid_t pid_ = -1;
+};
+
+}  // namespace leasehold::cli

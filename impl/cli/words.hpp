@@ -1,0 +1,34 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// Command lines: of `leasehold`, and of the laboratory's command.
+namespace leasehold::cli {
+
+namespace po = boost::program_options;
+
+/// Bad input: one sentence that names the thing, the value and the rule. Exit code 64.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Asked for the help of a subcommand; exit code 0.
+struct HelpAsked {
+  std::string text;
+};
+
+/// Parses the words after the subcommand; `usage` is what its help begins with. Adds --help.
+/// Throws UsageError or HelpAsked.
+po::variables_map parse(const std::string& usage, po::options_description options,
+                        const std::vector<std::string>& words,
+                        const po::positional_options_description& positional = {});
+
+/// "250ms", "30s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the option.
+[[nodiscard]] std::chrono::milliseconds duration_of(const std::string& option,
+                                                    const std::string& text);
+
+}  // namespace leasehold::cli

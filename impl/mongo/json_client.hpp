@@ -1,0 +1,82 @@
+#pragma once
+
+#include <mongoc/mongoc.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace leasehold::mongo {
+
+using Json = nlohmann::ordered_json;  // the name of a command must stay its first key
+
+/// No server answered.
+struct NoReply : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A connection apart from every lock's: commands and replies as (extended) JSON.
+/// For one thread.
+///
+///     client.run("admin", {{"ping", 1}});
+class JsonClient {
+ public:
+  /// Throws std::runtime_error for a bad URI.
+  explicit JsonClient(const std::string& uri);
+
+  /// The reply, also of a command that failed. Throws NoReply if there is none, at once or after
+  /// the time-outs of the URI; a command may then have been executed, and even twice.
+  Json run(const std::string& database, const Json& command);
+
+  /// The same, and throws unless the reply says ok.
+  Json must(const std::string& database, const Json& command);
+
+  /// The same, tried once: `read` is given the reply's bytes.
+  template <typename Read>
+  void run_and_read(const std::string& database, const Json& command, Read read) {
+    bson_t reply;
+    const auto error = execute(database, command, 0, reply);
+    if (!error) read(reply);
+    bson_destroy(&reply);
+    if (error) throw NoReply(*error);
+  }
+
+  /// The same on one member of the set, whatever its office.
+  Json run_on(std::uint32_t member, const std::string& database, const Json& command);
+  struct Member {
+    std::uint32_t id;
+    std::string host;
+  };
+  /// Those that the driver knows of by now. REQUIRES: a command was answered.
+  [[nodiscard]] std::vector<Member> members() const;
+
+  /// The one that the URI names, or this.
+  [[nodiscard]] std::string database(const std::string& otherwise) const;
+
+  [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
+
+ private:
+  Json run_once(const std::string& database, const Json& command);
+  /// On one member, or the primary (0). Why there is no reply, if there is none.
+  std::optional<std::string> execute(const std::string& database, const Json& command,
+                                     std::uint32_t member, bson_t& reply);
+
+  struct Destroy {
+    void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
+  };
+  std::unique_ptr<mongoc_client_t, Destroy> client_;
+};
+
+/// mongoc_init, once, and silence: the driver would talk on standard error at each time-out.
+void init_driver();
+
+/// An integer in extended JSON, in any of its forms.
+[[nodiscard]] std::int64_t integer(const Json& value);
+
+/// A BSON timestamp in extended JSON, packed as a fencing token.
+[[nodiscard]] std::int64_t packed_timestamp(const Json& value);
+
+}  // namespace leasehold::mongo
