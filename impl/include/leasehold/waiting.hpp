@@ -108,8 +108,8 @@ enum class Jitter {
 ///
 /// No herd: waiters take turns although they do not know of each other. Each counts the releases
 /// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
-/// alone for as long as releases take, 10 ms at least, for each that they lack. Of the attempts that the stream caused, a refused one
-/// raises that number by one, a win lowers it by a half.
+/// alone for as long as releases take, 10 ms at least, for each that they lack. Of the attempts
+/// that the stream caused, a refused one raises that number by one, a win lowers it by a half.
 ///
 /// A stream hears of a release only after its majority commit, and every process reads about every
 /// lock of the collection: worth it where holders are few and hold for long, so that polls would be
