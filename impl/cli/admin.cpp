@@ -2,6 +2,8 @@
 
 #include <ctime>
 
+#include "mongo/errors.hpp"
+
 namespace leasehold::cli {
 namespace {
 
@@ -63,7 +65,8 @@ Json Admin::run(const std::string& database, const Json& command) {
 Json Admin::must(const std::string& database, const Json& command) {
   Json reply = run(database, command);
   if (mongo::integer(reply["ok"]) == 1) return reply;
-  throw Failure(kUnavailable, command.begin().key() + ": " + reply.value("errmsg", "failed"));
+  throw Failure(kUnavailable, command.begin().key() + ": " +
+                                  mongo::without_command(reply.value("errmsg", "failed")));
 }
 
 Json Admin::must_bytes(const mongo::Bson& command) {

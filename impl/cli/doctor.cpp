@@ -5,6 +5,7 @@
 
 #include "cli/admin.hpp"
 #include "cli/guard.hpp"
+#include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
 
 namespace leasehold::cli {
@@ -25,7 +26,8 @@ bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
 
 /// "not shown": the role may not ask.
 Diagnosis not_permitted(const std::string& subject, const Json& reply) {
-  return {Level::note, subject, "not known: " + reply.value("errmsg", "refused")};
+  return {Level::note, subject,
+          "not known: " + mongo::without_command(reply.value("errmsg", "refused"))};
 }
 
 /// Whether locks can be held here at all.
@@ -208,7 +210,12 @@ void examine_clocks(Admin& admin, Diagnoses& out) {
 void examine_documents(Admin& admin, Diagnoses& out) {
   constexpr std::int64_t kTtlPass_ms = 180'000;
   constexpr std::size_t kMany = 50'000;
-  const auto locks = admin.locks();
+  std::vector<SeenLock> locks;
+  try {
+    locks = admin.locks();
+  } catch (const Failure& failure) {
+    return out.push_back({Level::note, "documents", std::string("not known: ") + failure.what()});
+  }
   const auto stale = std::count_if(locks.begin(), locks.end(), [](const SeenLock& lock) {
     return lock.expires_ms > 0 && lock.left_ms() < -kTtlPass_ms;
   });

@@ -183,7 +183,9 @@ LockHandle acquire(const Lock& lock, milliseconds wait, const Signals& signals) 
     if (!acquired->result) continue;
     if (!*acquired->result) {
       const Error& error = acquired->result->error();
-      throw Failure(code_of(error.kind), error.message);
+      const bool named = error.message.starts_with("lock '");
+      throw Failure(code_of(error.kind),
+                    (named ? "" : "lock '" + lock.name() + "': ") + error.message);
     }
     return std::move(**acquired->result);
   }
@@ -250,6 +252,10 @@ int run_order(const Order& order) {
   options.database = order.server.database;
   options.collection = order.server.collection;
   options.on_warning = say;
+  // So that a wait which ends in vain can say that no server was found.
+  const auto& longest = options.server_selection_timeout;
+  if (order.wait > milliseconds(0))
+    options.server_selection_timeout = std::min(longest, order.wait / 2 + milliseconds(1));
   auto provider = LockProvider::connect(order.server.uri, options);
   if (!provider) throw Failure(code_of(provider.error().kind), provider.error().message);
   auto lock = provider->create_lock(order.lock, order.options);

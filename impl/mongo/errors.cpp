@@ -40,6 +40,10 @@ Outcome outcome_of_error(int code) {
   return row == kErrors.end() ? Outcome::unknown : row->outcome;
 }
 
+std::string without_command(std::string message) {
+  return message.substr(0, message.find(" to execute command {"));
+}
+
 bool spoils_whole_batch(int code) {
   constexpr std::array kCodes{6,    7,     50,    89,    91,    189,   262,
                               9001, 10107, 11600, 11601, 11602, 13435, 13436};

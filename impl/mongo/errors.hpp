@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/protocol.hpp"
 
 namespace leasehold::mongo {
@@ -7,6 +9,9 @@ namespace leasehold::mongo {
 /// What a server error code says about the command: the one table of errors. A code that nobody
 /// listed is unknown: a wrong "unknown" costs one delete, a wrong "failed" an orphan.
 [[nodiscard]] core::Outcome outcome_of_error(int code);
+
+/// What a server says of a command that is not permitted, less the command, which it repeats whole.
+[[nodiscard]] std::string without_command(std::string message);
 
 /// Whether one statement's error says that the member lost its office or its time, so that nothing
 /// in the reply is reliable for any other statement either.

@@ -26,7 +26,9 @@ Reply driver_failure(const bson_error_t& error) {
   reply.code = static_cast<int>(error.code);
   reply.message = error.message;
   if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    reply.outcome = Outcome::failed_before;
+    // No member has a certificate that we may trust: another try would find the same.
+    const bool untrusted = reply.message.find("certificate verify failed") != std::string::npos;
+    reply.outcome = untrusted ? Outcome::configuration : Outcome::failed_before;
   } else if (error.domain == MONGOC_ERROR_STREAM) {
     const bool connecting = error.code == MONGOC_ERROR_STREAM_CONNECT ||
                             error.code == MONGOC_ERROR_STREAM_NAME_RESOLUTION;

@@ -109,7 +109,7 @@ Outcome duplicate_key(const bson_t& reply) {
 
 void read_command_error(Reply& out, const bson_t& reply) {
   out.code = static_cast<int>(Field(reply, "code").number());
-  out.message = Field(reply, "errmsg").text();
+  out.message = without_command(Field(reply, "errmsg").text());
   out.outcome = out.code == 11000 ? duplicate_key(reply) : outcome_of_error(out.code);
 }
 

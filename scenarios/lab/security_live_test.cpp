@@ -1,0 +1,270 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/lab/run_program.hpp"
+#include "sim/live/live_test.hpp"
+
+/// TLS, passwords and roles, by a mongod that insists on them.
+namespace leasehold::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using sim::live::ChildProcess;
+using sim::live::Json;
+using sim::live::MemberClock;
+using sim::live::MongoClient;
+using std::chrono::hours;
+
+const std::string kUsers = "admin", kDatabase = "app", kLocks = sim::live::kLockCollection;
+
+void must_run(std::vector<std::string> command) {
+  const auto ran = run_program(command);
+  if (ran.exit_code != 0) throw std::runtime_error(command[0] + ": " + ran.out);
+}
+
+/// Authorities, and a server's certificate of one of them.
+class Certificates {
+ public:
+  explicit Certificates(std::string folder) : folder_(std::move(folder)) {
+    fs::create_directories(folder_);
+    authority("ca");
+    authority("stranger");
+    std::ofstream(path("names")) << "subjectAltName=IP:127.0.0.1\n";
+    must_run({"openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", path("server.key"),
+              "-out", path("server.csr"), "-subj", "/CN=127.0.0.1"});
+    std::ofstream key(path("member.key"));
+    key << "a key that the members of this test share\n";
+    key.close();
+    fs::permissions(path("member.key"), fs::perms::owner_read);
+  }
+  /// The file with the server's certificate, valid for a day from when the clock shows, and key.
+  std::string server(const std::string& name, std::vector<std::string> with_clock = {}) {
+    auto sign = std::move(with_clock);
+    for (const auto& word :
+         {std::string("openssl"), std::string("x509"), std::string("-req"), std::string("-days"),
+          std::string("1"), std::string("-in"), path("server.csr"), std::string("-CA"),
+          path("ca.pem"), std::string("-CAkey"), path("ca.key"), std::string("-CAcreateserial"),
+          std::string("-extfile"), path("names"), std::string("-out"), path(name)}) {
+      sign.push_back(word);
+    }
+    must_run(sign);
+    std::ofstream(path(name), std::ios::app) << std::ifstream(path("server.key")).rdbuf();
+    return path(name);
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  void authority(const std::string& name) {
+    must_run({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout",
+              path(name + ".key"), "-out", path(name + ".pem"), "-days", "40", "-subj",
+              "/CN=" + name});
+  }
+  const std::string folder_;
+};
+
+/// The role document of the README, less what a test leaves out.
+Json role(const std::string& name, const std::vector<std::string>& actions) {
+  return {{"createRole", name},
+          {"privileges", Json::array({{{"resource", {{"db", kDatabase}, {"collection", kLocks}}},
+                                       {"actions", actions}}})},
+          {"roles", Json::array()}};
+}
+
+const std::vector<std::string> kLeast{"find", "insert", "update", "remove", "createIndex"};
+
+/// A set of one member that wants TLS and a login. Its users: root, and one for each role.
+class SecureSet {
+ public:
+  explicit SecureSet(hours clock = hours(0))
+      : certificates_(janitor_.folder() + "/certificates"),
+        clock_(janitor_.folder() + "/clock"),
+        port_(sim::live::free_ports(1)[0]) {
+    clock_.set(clock);
+    const std::vector<std::string> with_clock{"env", MemberClock::preload(),
+                                              clock_.file_variable()};
+    const auto data = janitor_.folder() + "/secure";
+    fs::create_directories(data);
+    auto words = with_clock;
+    for (const auto& word : {sim::live::find_mongod(),
+                             std::string("--port"),
+                             std::to_string(port_),
+                             std::string("--bind_ip"),
+                             std::string("127.0.0.1"),
+                             std::string("--dbpath"),
+                             data,
+                             std::string("--logpath"),
+                             data + ".log",
+                             std::string("--nounixsocket"),
+                             std::string("--replSet"),
+                             std::string("rs"),
+                             std::string("--keyFile"),
+                             certificates_.path("member.key"),
+                             std::string("--tlsMode"),
+                             std::string("requireTLS"),
+                             std::string("--tlsCertificateKeyFile"),
+                             certificates_.server("server.pem", with_clock),
+                             std::string("--tlsCAFile"),
+                             certificates_.path("ca.pem"),
+                             std::string("--tlsAllowConnectionsWithoutCertificates"),
+                             std::string("--wiredTigerCacheSizeGB"),
+                             std::string("0.25")}) {
+      words.push_back(word);
+    }
+    process_ = ChildProcess(words, ChildProcess::Io::nothing);
+    janitor_.watch(process_.pid());
+  }
+
+  void initiate() {
+    MongoClient first(uri("", "ca", "/?directConnection=true&"));  // the localhost exception
+    sim::live::until_true("starting a mongod with TLS", [&first] {
+      return sim::live::integer(first.run("admin", {{"ping", 1}})["ok"]) == 1;
+    });
+    first.must("admin",
+               {{"replSetInitiate",
+                 {{"_id", "rs"}, {"members", Json::array({{{"_id", 0}, {"host", host()}}})}}}});
+    sim::live::until_true("an election", [&first] {
+      return first.run("admin", {{"hello", 1}}).value("isWritablePrimary", false);
+    });
+    first.must(kUsers,
+               {{"createUser", "root"}, {"pwd", "pw-root"}, {"roles", Json::array({"root"})}});
+    root_ = std::make_unique<MongoClient>(as("root"));
+  }
+
+  /// A user of a role with these actions; the password is "pw-" and the name.
+  void add_user(const std::string& name, const std::vector<std::string>& actions) {
+    root_->must(kUsers, role(name, actions));
+    root_->must(kUsers,
+                {{"createUser", name}, {"pwd", "pw-" + name}, {"roles", Json::array({name})}});
+  }
+  [[nodiscard]] std::string as(const std::string& user, const std::string& password = "",
+                               const std::string& authority = "ca") const {
+    return uri(user + ":" + (password.empty() ? "pw-" + user : password) + "@", authority,
+               "/" + kDatabase + "?replicaSet=rs&authSource=" + kUsers + "&");
+  }
+  std::int64_t documents() {
+    return sim::live::integer(root_->must(kDatabase, {{"count", kLocks}})["n"]);
+  }
+
+ private:
+  [[nodiscard]] std::string host() const { return sim::live::address_of(port_); }
+  [[nodiscard]] std::string uri(const std::string& user, const std::string& authority,
+                                const std::string& rest) const {
+    return "mongodb://" + user + host() + rest +
+           "tls=true&tlsCAFile=" + certificates_.path(authority + ".pem") +
+           "&serverSelectionTimeoutMS=1500";
+  }
+
+  sim::live::Janitor janitor_;
+  Certificates certificates_;
+  MemberClock clock_;
+  int port_;
+  ChildProcess process_;
+  std::unique_ptr<MongoClient> root_;
+};
+
+class Security : public testing::Test {
+ protected:
+  static SecureSet& set() {
+    static SecureSet shared;
+    static const bool ready = (shared.initiate(), shared.add_user("locker", kLeast), true);
+    (void)ready;
+    return shared;
+  }
+
+  static Ran leasehold(const std::string& uri, std::vector<std::string> arguments) {
+    setenv("LEASEHOLD_URI", uri.c_str(), 1);
+    arguments.insert(arguments.begin(), LEASEHOLD_COMMAND_PROGRAM);
+    return run_program(arguments);
+  }
+  static Ran run_shortly(const std::string& uri) {
+    return leasehold(uri, {"run", "--lock", "n", "--wait", "3s", "--", "sleep", "0.3"});
+  }
+  /// One clear error, no lock, and nowhere a password.
+  static void refused(const std::string& uri, const std::string& why) {
+    const auto ran = run_shortly(uri);
+    EXPECT_EQ(ran.exit_code, 69) << ran.out;
+    EXPECT_NE(ran.out.find(why), std::string::npos) << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+    EXPECT_EQ(ran.out.find("pw-"), std::string::npos) << ran.out;
+  }
+};
+
+TEST_F(Security, TheLeastRoleIsEnough) {
+  const auto ran = run_shortly(set().as("locker"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_EQ(ran.out, "") << "no warning";
+  EXPECT_EQ(leasehold(set().as("locker"), {"ls"}).exit_code, 0);
+  EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, NoPrivilegeOfItCanBeLeftOut) {
+  for (const auto& left_out : kLeast) {
+    auto actions = kLeast;
+    std::erase(actions, left_out);
+    set().add_user("without-" + left_out, actions);
+    const auto uri = set().as("without-" + left_out);
+    if (left_out == "createIndex") {  // the lock works; the index is somebody else's to make
+      const auto ran = run_shortly(uri);
+      EXPECT_EQ(ran.exit_code, 0) << ran.out;
+      EXPECT_NE(ran.out.find("TTL index: no permission to create it"), std::string::npos)
+          << ran.out;
+    } else if (left_out == "remove") {
+      const auto ran = run_shortly(uri);
+      EXPECT_NE(ran.out.find("cannot be deleted: not authorized"), std::string::npos) << ran.out;
+      EXPECT_EQ(leasehold(set().as("root"), {"release", "--now", "--force", "n"}).exit_code, 0);
+    } else {
+      refused(uri, "not authorized");
+    }
+    const auto doctor = leasehold(uri, {"doctor"});
+    EXPECT_NE(doctor.out.find("missing on app.distributed.locks: " + left_out), std::string::npos)
+        << doctor.out;
+  }
+  EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, AWrongPasswordAndAnUnknownAuthorityAreEachOneClearError) {
+  refused(set().as("locker", "pw-wrong"), "uthentication failed");
+  refused(set().as("locker", "", "stranger"), "certificate verify failed");
+  EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, AnExpiredCertificateIsOneClearError) {
+  const SecureSet yesterday(hours(-72));  // its server takes the certificate for a good one
+  refused(yesterday.as("locker"), "certificate verify failed");
+}
+
+TEST_F(Security, WhatTheLeastRoleMayNotDoIsSaidInOneSentence) {
+  auto holder = [] {
+    return LockProvider::connect(set().as("locker"), {.on_warning = [](const std::string&) {}});
+  }();
+  auto held = std::move(holder->create_lock("pushed")).value().try_acquire();
+  ASSERT_TRUE(held);
+  const auto shown = leasehold(set().as("locker"), {"show", "pushed"});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_NE(shown.out.find("this role may not read the oplog"), std::string::npos) << shown.out;
+
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+  auto waiter = LockProvider::connect(set().as("locker"), {.on_warning = [&](const auto& text) {
+                                        const std::lock_guard lock(mutex);
+                                        warnings.push_back(text);
+                                      }});
+  LockOptions options;
+  options.waiting = push_waiting();
+  auto lock = std::move(waiter->create_lock("pushed", options)).value();
+  std::jthread releaser([&held] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    held->release();
+  });
+  EXPECT_TRUE(lock.try_acquire(std::chrono::seconds(10))) << "by polling";
+  const std::lock_guard guard(mutex);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("no change stream, waiting calls poll: not authorized"), 0u)
+      << warnings[0];
+}
+
+}  // namespace
+}  // namespace leasehold::lab
