@@ -35,6 +35,9 @@ inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 /// For how long a change stream stays open when nobody waits any more.
 inline constexpr std::chrono::seconds kStreamIdle{10};
 
+/// How often a change stream is read while nobody waits.
+inline constexpr std::chrono::milliseconds kStreamLull{100};
+
 /// A stream that has not told of a release that long after a poll found it, is replaced.
 inline constexpr std::chrono::seconds kStreamLag{1};
 

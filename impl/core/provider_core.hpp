@@ -120,8 +120,9 @@ class ProviderCore final : public Provider {
     std::int64_t cursor = 0;
     CommandId command = 0;  ///< the step under way, or 0
     LocalInstant wanted_until;
-    LocalInstant next_at;  ///< when the next step is due, with none under way
-    int failures = 0;      ///< in a row
+    LocalInstant next_at;     ///< when the next step is due, with none under way
+    int failures = 0;         ///< in a row
+    bool catches_up = false;  ///< the step under way brings old news first
     std::optional<Owed> owed;
     bool operator==(const Stream&) const = default;
   };

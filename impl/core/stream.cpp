@@ -16,7 +16,9 @@ void ProviderCore::want_stream(const Session& session, Step step) {
   if (closed_) return;
   if (stream_.phase == Stream::Phase::off) open_stream(step);
   const bool unread = stream_.phase == Stream::Phase::open && stream_.command == 0;
-  if (unread) send_stream(StreamCommand::Step::next, step);
+  if (!unread) return;
+  stream_.catches_up = true;
+  send_stream(StreamCommand::Step::next, step);
 }
 
 void ProviderCore::open_stream(Step step) {
@@ -40,6 +42,7 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   stream_.cursor = reply.cursor;
   stream_.failures = 0;
   for (const std::string& name : reply.freed) hear(name, step);
+  stream_.catches_up = false;
   if (opened) wake_all(step);
   const bool lags = stream_.owed && step.now - stream_.owed->since > kStreamLag;
   if (lags) return replace_stream(step);
@@ -49,7 +52,8 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   send_stream(StreamCommand::Step::next, step);
 }
 
-/// Nobody would act on news sooner than that: the server need not send each one on its own.
+/// Nobody would act on news sooner than that: the server need not send each one on its own. When
+/// nobody waits, the next who does will ask for what has come until then.
 Duration ProviderCore::nearest_turn(Step step) const {
   std::optional<Duration> nearest;
   for (const auto& [name, line] : lines_) {
@@ -60,7 +64,7 @@ Duration ProviderCore::nearest_turn(Step step) const {
     const auto turn = front->second.options.waiting->turn(seen_by(front->second, true, step), 0);
     nearest = std::min(nearest.value_or(turn), turn);
   }
-  return nearest.value_or(Duration(0));
+  return nearest.value_or(kStreamLull);
 }
 
 void ProviderCore::pause_stream(Stream::Phase phase, Duration pause, Step step) {
@@ -124,7 +128,8 @@ void ProviderCore::hear(const std::string& name, Step step) {
   if (line == lines_.end()) return;
   const auto front = sessions_.find(line->second.front);
   if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) return;
-  ++front->second.releases;
+  // What happened before it came does not bring its turn nearer.
+  if (!stream_.catches_up) ++front->second.releases;
   wake(front->first, front->second, step);
 }
 

@@ -183,12 +183,12 @@ TEST(Stream, WhoWasRefusedLeavesTheLockToOthersUntilItsTurn) {
     w.answer_refused();
   }
   w.give(CancelAsked{1});
-  w.acquire(2, "lock", StreamWorld::pushed());  // its pace: six releases
+  w.acquire(2, "lock", StreamWorld::pushed());  // its pace: five releases
   w.answer_refused();
   const auto before = w.attempts();
   const auto steps = w.sent_as<StreamCommand>().size();
   w.answer_stream({"lock"});
-  w.advance(milliseconds(49));
+  w.advance(milliseconds(39));
   EXPECT_EQ(w.attempts(), before);
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps) << "it need not hear of more before that";
   w.advance(milliseconds(11));

@@ -1,11 +1,13 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
 #include <leasehold/protocols.hpp>
 #include <mutex>
+#include <numeric>
 
 #include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
@@ -108,6 +110,38 @@ Result<LockHandle> Lock::acquire(std::stop_token stop) const {
   return acquire_blocking(*driver_, *this, std::nullopt, stop);
 }
 
+Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
+                                            std::chrono::milliseconds timeout,
+                                            const std::stop_token& stop) {
+  using std::chrono::milliseconds;
+  std::vector<std::size_t> order(locks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto name = [&locks](std::size_t i) { return locks[i].name(); };
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return name(a) < name(b); });
+  const auto twice = std::adjacent_find(order.begin(), order.end(),
+                                        [&](auto a, auto b) { return name(a) == name(b); });
+  if (twice != order.end()) {
+    return bad_option("locks has '" + name(*twice) + "' twice: each must be there once");
+  }
+  const auto clock = runtime::boottime_clock();
+  const auto end = clock->now() + timeout;
+  std::vector<LockHandle> handles(locks.size());
+  for (const auto i : order) {
+    const auto left = std::chrono::ceil<milliseconds>(end - clock->now());
+    const bool once = timeout <= milliseconds(0);
+    auto handle =
+        locks[i].try_acquire(once ? milliseconds(0) : std::max(left, milliseconds(1)), stop);
+    if (!handle) return handle.error();  // those that are held are released
+    handles[i] = std::move(*handle);
+  }
+  for (const auto i : order) {
+    if (handles[i].held()) continue;
+    return Error{ErrorKind::unavailable, 0,
+                 "lock '" + name(i) + "' was lost while others were waited for"};
+  }
+  return handles;
+}
+
 void Lock::acquire_async(std::chrono::milliseconds timeout,
                          std::function<void(Result<LockHandle>)> done) const {
   runtime::Notifier& notifier = driver_->notifier();
@@ -150,7 +184,8 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, cons
                            .entropy = runtime::os_entropy(),
                            .provider = std::move(provider),
                            .workers = options.workers,
-                           .on_warning = std::move(options.on_warning)}));
+                           .on_warning = std::move(options.on_warning),
+                           .on_event = std::move(options.on_event)}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ Driver::Driver(DriverParts parts)
     : clock_(parts.clock),
       entropy_(std::move(parts.entropy)),
       on_warning_(std::move(parts.on_warning)),
+      on_event_(std::move(parts.on_event)),
       observer_(std::move(parts.observer)),
       core_(std::move(parts.provider)),
       alarm_(parts.clock, [this](core::Timer timer) { step(core::TimerFired{timer}); }),
@@ -56,10 +57,17 @@ void Driver::step(const core::Event& event) {
   const auto at = now();
   core_->next(event, {at, clock_->wall()}, *entropy_, effects_);
   if (observer_) observer_->step(event, effects_, at);
+  if (on_event_) tell(event, at);
   for (auto& effect : effects_) {
     std::visit([this](auto& e) { apply(e); }, effect);
   }
   stepped_.notify_all();
+}
+
+void Driver::tell(const core::Event& event, core::LocalInstant at) {
+  for (auto& told : teller_.tell(event, effects_, at)) {
+    notifier_.post([on_event = on_event_, told = std::move(told)] { on_event(told); });
+  }
 }
 
 void Driver::apply(core::Send& effect) { workers_.submit(std::move(effect.command)); }

@@ -16,6 +16,7 @@
 #include "runtime/clock.hpp"
 #include "runtime/holding.hpp"
 #include "runtime/notifier.hpp"
+#include "runtime/teller.hpp"
 #include "runtime/workers.hpp"
 
 namespace leasehold::runtime {
@@ -36,7 +37,8 @@ struct DriverParts {
   std::unique_ptr<core::Provider> provider;
   int workers = 4;
   std::function<void(const std::string&)> on_warning;
-  std::shared_ptr<Observer> observer;  ///< may be empty
+  std::function<void(const LockEvent&)> on_event;  ///< may be empty
+  std::shared_ptr<Observer> observer;              ///< may be empty
 };
 
 /// Runs a provider in real time: moves its commands to workers, its timers to the alarm, its
@@ -70,6 +72,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
 
  private:
   void step(const core::Event& event);
+  void tell(const core::Event& event, core::LocalInstant at);
   void apply(core::Send& effect);
   void apply(const core::Abandon& effect);
   void apply(const core::SetTimer& effect);
@@ -83,12 +86,14 @@ class Driver : public std::enable_shared_from_this<Driver> {
   const std::shared_ptr<const Clock> clock_;
   const std::unique_ptr<core::Entropy> entropy_;
   const std::function<void(const std::string&)> on_warning_;
+  const std::function<void(const LockEvent&)> on_event_;
   const std::shared_ptr<Observer> observer_;
 
   std::mutex mutex_;  // protects all down to the threads
   std::condition_variable stepped_;
   const std::unique_ptr<core::Provider> core_;
   core::Effects effects_;
+  Teller teller_;
   core::SessionId last_session_ = 0;
   std::map<core::SessionId, Done> acquiring_;
   std::map<core::SessionId, std::weak_ptr<Holding>> holding_;

@@ -105,6 +105,47 @@ TEST(Driver, AcquiresAndReleases) {
   EXPECT_EQ(f.server->deletes, 1);
 }
 
+TEST(Driver, AcquireAllIsAllOrNothing) {
+  Fixture f;
+  const auto lock = [&f](const std::string& name) {
+    return std::move(f.provider->create_lock(name)).value();
+  };
+  {
+    auto both = acquire_all({lock("b"), lock("a")}, milliseconds(1'000));
+    ASSERT_TRUE(both);
+    ASSERT_EQ(both->size(), 2u);
+    // Taken in the order of their names, handed out in the order of the call.
+    EXPECT_GT(both->at(0).fencing_token(), both->at(1).fencing_token());
+  }
+  EXPECT_EQ(f.server->deletes, 2);
+  const auto twice = acquire_all({lock("a"), lock("b"), lock("a")}, milliseconds(1'000));
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message, "locks has 'a' twice: each must be there once");
+  f.server->mode = FakeServer::Mode::refuse;
+  EXPECT_EQ(acquire_all({lock("a"), lock("b")}, milliseconds(50)).error().kind,
+            ErrorKind::timed_out);
+}
+
+TEST(Driver, EventsAreToldInOrder) {
+  const auto server = std::make_shared<FakeServer>();
+  std::vector<LockEvent> told;
+  {
+    const LockProvider provider(std::make_shared<Driver>(
+        DriverParts{.transport = server,
+                    .clock = boottime_clock(),
+                    .entropy = os_entropy(),
+                    .provider = std::make_unique<core::ProviderCore>(""),
+                    .on_warning = [](const std::string&) {},
+                    .on_event = [&told](const LockEvent& event) { told.push_back(event); }}));
+    std::move(provider.create_lock("lock")).value().try_acquire().value().release();
+  }
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[0].kind, LockEvent::Kind::attempt);
+  EXPECT_EQ(told[1].kind, LockEvent::Kind::acquired);
+  EXPECT_EQ(told[2].kind, LockEvent::Kind::released);
+  EXPECT_GT(told[2].took, std::chrono::nanoseconds(0));
+}
+
 TEST(Driver, AHandleReleasesWhenItGoesOutOfScope) {
   Fixture f;
   { auto handle = f.lock().try_acquire(); }

@@ -9,8 +9,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// What stands for one release in a pace; no release takes less.
-constexpr nanoseconds kSlot = milliseconds(10);
+/// What stands for one release in a pace; no release takes less. Longer ones count as the longest:
+/// an attempt in vain then costs less than a lock left alone too long.
+constexpr nanoseconds kSlot = milliseconds(10), kLongestSlot = milliseconds(250);
 /// The pauses without a stream.
 constexpr nanoseconds kShortest = milliseconds(10), kLongest = milliseconds(800);
 /// No more releases than this are waited for: then the safety net is the shorter way.
@@ -29,7 +30,7 @@ class PushWaiting final : public WaitingStrategy {
   nanoseconds longest_pause() const override { return poll_; }
 
   std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
-    if (!seen.woken) return seen.pace;  // by chance
+    if (!seen.woken || seen.releases == 0) return seen.pace;  // by chance, or by a new stream
     const auto pace = seen.pace.value_or(nanoseconds(0));
     const auto next = won ? pace - kSlot / 2 : pace + kSlot;
     return std::clamp<nanoseconds>(next, nanoseconds(0), kMostSlots * kSlot);
@@ -41,7 +42,8 @@ class PushWaiting final : public WaitingStrategy {
     const auto lacks = seen.pace.value_or(nanoseconds(0)) - seen.releases * kSlot;
     if (lacks <= nanoseconds(0)) return nanoseconds(0);
     // As long as so many releases take: a time at which nobody else has come forward.
-    const auto each = std::max(kSlot, seen.waited / std::max(seen.releases, 1));
+    const auto each =
+        seen.releases == 0 ? kSlot : std::clamp(seen.waited / seen.releases, kSlot, kLongestSlot);
     const auto turn = lacks / kSlot * each;
     return std::min(core::random_span(turn, turn + each, random), poll_);
   }

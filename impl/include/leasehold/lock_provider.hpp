@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <functional>
+#include <leasehold/lock_event.hpp>
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace leasehold {
 
@@ -46,6 +48,18 @@ class Lock {
   LockOptions options_;
 };
 
+/// Acquires several locks, or none: in the order of their names, so that calls of this function
+/// never wait for each other in a circle, whatever order their callers have in mind. `timeout` and
+/// `stop` are for all of them together; a zero timeout is one attempt each.
+/// The handles come in the order of `locks`. Each is extended, and lost, on its own. Two locks of
+/// one name are an error, because the second would wait for the first.
+///
+///     auto both = leasehold::acquire_all({from, to}, 5s);
+///     if (both) transfer(both->at(0).fencing_token(), both->at(1).fencing_token());
+Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
+                                            std::chrono::milliseconds timeout = {},
+                                            const std::stop_token& stop = {});
+
 /// What all locks of a provider share.
 struct ProviderOptions {
   /// Empty: the database of the URI, or "leasehold" if it names none.
@@ -61,6 +75,9 @@ struct ProviderOptions {
   /// Told in one sentence of what an administrator should know: a missing TTL index, a corrupt
   /// lock document. Called on a thread of the provider; empty: standard error.
   std::function<void(const std::string&)> on_warning;
+  /// Told of everything that happens to the provider's locks, in order; Metrics counts it. Called
+  /// on a thread of the provider: be brief. Empty: nobody.
+  std::function<void(const LockEvent&)> on_event;
 
   static std::string default_holder();
 };

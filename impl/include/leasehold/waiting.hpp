@@ -18,7 +18,7 @@ struct AttemptSeen {
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
   /// Whether a change stream is open that tells of each release (see `wants_stream`).
   bool told = false;
-  int releases = 0;  ///< of this lock, told by that stream while this call contended
+  int releases = 0;    ///< of this lock, told by that stream while this call contended
   bool woken = false;  ///< the last attempt was made because of that stream
 };
 
@@ -108,7 +108,7 @@ enum class Jitter {
 ///
 /// No herd: waiters take turns although they do not know of each other. Each counts the releases
 /// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
-/// alone for as long as releases take, 10 ms at least, for each that they lack. Of the attempts
+/// alone for as long as releases take, 10 to 250 ms, for each that they lack. Of the attempts
 /// that the stream caused, a refused one raises that number by one, a win lowers it by a half.
 ///
 /// A stream hears of a release only after its majority commit, and every process reads about every

@@ -1,0 +1,39 @@
+#include <gtest/gtest.h>
+
+#include <leasehold/lock_event.hpp>
+
+namespace leasehold {
+namespace {
+
+using Kind = LockEvent::Kind;
+using std::chrono::milliseconds;
+
+TEST(Metrics, AreTextForPrometheus) {
+  Metrics metrics;
+  metrics.count({Kind::attempt, "a\"b"});
+  metrics.count({Kind::attempt, "a\"b"});
+  metrics.count({Kind::acquired, "a\"b", FencingToken(5), milliseconds(250), {}});
+  metrics.count({Kind::released, "a\"b", FencingToken(5), milliseconds(1'500), "released"});
+  EXPECT_EQ(metrics.prometheus(), R"(# TYPE leasehold_events_total counter
+leasehold_events_total{lock="a\"b",event="attempt"} 2
+leasehold_events_total{lock="a\"b",event="acquired"} 1
+leasehold_events_total{lock="a\"b",event="released"} 1
+# TYPE leasehold_wait_seconds summary
+leasehold_wait_seconds_sum{lock="a\"b"} 0.25
+leasehold_wait_seconds_count{lock="a\"b"} 1
+# TYPE leasehold_hold_seconds summary
+leasehold_hold_seconds_sum{lock="a\"b"} 1.5
+leasehold_hold_seconds_count{lock="a\"b"} 1
+)");
+}
+
+TEST(Metrics, NamesBeyondAHundredShareALabel) {
+  Metrics metrics;
+  for (int i = 0; i < 1'000; ++i) metrics.count({Kind::attempt, "lock-" + std::to_string(i)});
+  const auto text = metrics.prometheus();
+  EXPECT_NE(text.find("{lock=\"(others)\",event=\"attempt\"} 900\n"), std::string::npos);
+  EXPECT_EQ(text.find("lock-100\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leasehold
