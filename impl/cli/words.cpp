@@ -26,6 +26,23 @@ po::variables_map parse(const std::string& usage, po::options_description option
   return values;
 }
 
+int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
+             const std::vector<std::string>& words) {
+  const std::string hint = "; " + program + " --help lists them";
+  if (words.empty()) throw UsageError("no subcommand" + hint);
+  if (words[0] == "--help" || words[0] == "-h") {
+    std::string text = "usage: " + program + " SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
+    for (const auto& s : all) {
+      if (s.what != nullptr) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
+    }
+    throw HelpAsked{text + "\nEach has --help. " + footer + "\n"};
+  }
+  for (const auto& s : all) {
+    if (words[0] == s.name) return s.run({words.begin() + 1, words.end()});
+  }
+  throw UsageError("unknown subcommand '" + words[0] + "'" + hint);
+}
+
 std::chrono::milliseconds duration_of(const std::string& option, const std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kUnits{
       {{"", 1'000}, {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}}};

@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <chrono>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,6 +27,17 @@ struct HelpAsked {
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
                         const po::positional_options_description& positional = {});
+
+struct Subcommand {
+  const char* name;
+  int (*run)(const std::vector<std::string>& words);
+  const char* what;  ///< in a line; null: not for people
+};
+
+/// Runs the one that the first word names, with the rest; returns its exit code. `footer` ends the
+/// help of `program`. Throws UsageError or HelpAsked.
+int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
+             const std::vector<std::string>& words);
 
 /// "250ms", "30s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the option.
 [[nodiscard]] std::chrono::milliseconds duration_of(const std::string& option,

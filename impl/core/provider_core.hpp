@@ -193,7 +193,8 @@ class ProviderCore final : public Provider {
   void replace_stream(Step step);
   void close_stream(Step step);
   bool stream_is_wanted(Step step);
-  Duration nearest_turn(Step step) const;
+  Session* listener(const Line& line);
+  Duration nearest_turn(Step step);
   void pause_stream(Stream::Phase phase, Duration pause, Step step);
   void stream_due(Step step);
   void hear(const std::string& name, Step step);

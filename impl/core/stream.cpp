@@ -52,16 +52,23 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   send_stream(StreamCommand::Step::next, step);
 }
 
+/// The first of that line, if it is one that the stream may wake; null: nobody.
+ProviderCore::Session* ProviderCore::listener(const Line& line) {
+  const auto front = sessions_.find(line.front);
+  const bool listens = front != sessions_.end() && front->second.phase < Session::Phase::held &&
+                       front->second.options.waiting->wants_stream();
+  return listens ? &front->second : nullptr;
+}
+
 /// Nobody would act on news sooner than that: the server need not send each one on its own. When
 /// nobody waits, the next who does will ask for what has come until then.
-Duration ProviderCore::nearest_turn(Step step) const {
+Duration ProviderCore::nearest_turn(Step step) {
   std::optional<Duration> nearest;
   for (const auto& [name, line] : lines_) {
-    const auto front = sessions_.find(line.front);
-    if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) continue;
-    if (front->second.phase == Session::Phase::attempting) return Duration(0);
-    if (front->second.phase != Session::Phase::waiting) continue;
-    const auto turn = front->second.options.waiting->turn(seen_by(front->second, true, step), 0);
+    const Session* front = listener(line);
+    if (front == nullptr) continue;
+    if (front->phase == Session::Phase::attempting) return Duration(0);
+    const auto turn = front->options.waiting->turn(seen_by(*front, true, step), 0);
     nearest = std::min(nearest.value_or(turn), turn);
   }
   return nearest.value_or(kStreamLull);
@@ -114,9 +121,7 @@ void ProviderCore::close_stream(Step step) {
 bool ProviderCore::stream_is_wanted(Step step) {
   if (closed_) return false;
   const bool somebody = std::any_of(lines_.begin(), lines_.end(), [this](const auto& line) {
-    const auto front = sessions_.find(line.second.front);
-    return front != sessions_.end() && front->second.phase < Session::Phase::held &&
-           front->second.options.waiting->wants_stream();
+    return listener(line.second) != nullptr;
   });
   if (somebody) stream_.wanted_until = step.now + kStreamIdle;
   return step.now < stream_.wanted_until;
@@ -126,11 +131,11 @@ void ProviderCore::hear(const std::string& name, Step step) {
   if (stream_.owed && stream_.owed->name == name) stream_.owed.reset();
   const auto line = lines_.find(name);
   if (line == lines_.end()) return;
-  const auto front = sessions_.find(line->second.front);
-  if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) return;
+  Session* front = listener(line->second);
+  if (front == nullptr) return;
   // What happened before it came does not bring its turn nearer.
-  if (!stream_.catches_up) ++front->second.releases;
-  wake(front->first, front->second, step);
+  if (!stream_.catches_up) ++front->releases;
+  wake(line->second.front, *front, step);
 }
 
 void ProviderCore::wake(SessionId id, Session& session, Step step) {
@@ -145,12 +150,8 @@ void ProviderCore::wake(SessionId id, Session& session, Step step) {
 
 /// A new stream may have missed the release that somebody waits for.
 void ProviderCore::wake_all(Step step) {
-  std::vector<SessionId> fronts;
-  for (const auto& [name, line] : lines_) fronts.push_back(line.front);
-  for (const auto id : fronts) {
-    const auto front = sessions_.find(id);
-    if (front == sessions_.end() || !front->second.options.waiting->wants_stream()) continue;
-    wake(id, front->second, step);
+  for (const auto& [name, line] : lines_) {
+    if (Session* front = listener(line)) wake(line.front, *front, step);
   }
 }
 

@@ -13,13 +13,7 @@
 namespace leasehold::lab {
 namespace {
 
-struct Subcommand {
-  const char* name;
-  int (*run)(const std::vector<std::string>&);
-  const char* what;
-};
-
-constexpr Subcommand kSubcommands[] = {
+constexpr cli::Subcommand kSubcommands[] = {
     {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
     {"simulate", simulate, "drawn plans, or one from a file, in the virtual world"},
     {"scenario", scenario, "failure stories: listed, shown, run in either world"},
@@ -32,24 +26,8 @@ constexpr Subcommand kSubcommands[] = {
     {"worker", worker, nullptr},  // a simulated process; started by the harness only
 };
 
-std::string help() {
-  std::string text = "usage: leasehold-lab SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
-  for (const auto& s : kSubcommands) {
-    if (s.what != nullptr) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
-  }
-  return text +
-         "\nEach has --help. Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, "
-         "69 no mongod to be had.\n";
-}
-
-int dispatch(const std::vector<std::string>& words) {
-  if (words.empty()) throw UsageError("no subcommand; leasehold-lab --help lists them");
-  if (words[0] == "--help" || words[0] == "-h") throw HelpAsked{help()};
-  for (const auto& s : kSubcommands) {
-    if (words[0] == s.name) return s.run({words.begin() + 1, words.end()});
-  }
-  throw UsageError("unknown subcommand '" + words[0] + "'; leasehold-lab --help lists them");
-}
+constexpr const char* kExitCodes =
+    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod to be had.";
 
 }  // namespace
 
@@ -95,7 +73,8 @@ int main(int argc, char** argv) {
   using namespace leasehold::lab;
   signal(SIGPIPE, SIG_IGN);
   try {
-    return dispatch({argv + 1, argv + argc});
+    return leasehold::cli::dispatch("leasehold-lab", kSubcommands, kExitCodes,
+                                    {argv + 1, argv + argc});
   } catch (const HelpAsked& asked) {
     std::fputs(asked.text.c_str(), stdout);
     return kHolds;

@@ -56,8 +56,9 @@ TEST_P(Example, RunsAsItsTextSaysTwiceInARow) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(All, Example,
-                         testing::Values("distributed_lock", "document_level", "insert_unique",
-                                         "set_on_insert"));
+                         testing::Values("asio", "distributed_lock", "document_level",
+                                         "insert_unique", "leader_election", "set_on_insert",
+                                         "several_locks"));
 
 TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
   const auto database = fresh_database();
