@@ -4,9 +4,9 @@
 #include <set>
 
 #include "cli/admin.hpp"
-#include "cli/guard.hpp"
 #include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
+#include "runtime/clock.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -171,10 +171,12 @@ void examine_index(Admin& admin, Diagnoses& out) {
 
 /// Server clock less our clock, in ms, from the middle of one round trip.
 std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
+  const auto clock = runtime::boottime_clock();
+  const auto ns = [&clock] { return clock->now().time_since_epoch().count(); };
   try {
-    const auto before = boottime_ns();
+    const auto before = ns();
     const Json hello = admin.client().run_on(member, "admin", {{"hello", 1}});
-    const auto after = boottime_ns();
+    const auto after = ns();
     const auto middle_ms = static_cast<double>(before + after) / 2e6;
     return static_cast<double>(date_ms(hello["localTime"])) - middle_ms;
   } catch (const mongo::NoReply&) {

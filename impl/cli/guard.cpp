@@ -44,12 +44,6 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
 
 }  // namespace
 
-std::int64_t boottime_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return now.tv_sec * kSecond_ns + now.tv_nsec;
-}
-
 Guard::Guard(pid_t group) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::strerror(errno));
@@ -69,7 +63,7 @@ void Guard::tell(std::int64_t value) const {
   (void)!write(pipe_, &value, sizeof value);
 }
 
-void Guard::set_deadline(std::int64_t at_ns) { tell(at_ns); }
+void Guard::set_deadline(core::LocalInstant at) { tell(at.time_since_epoch().count()); }
 
 void Guard::dismiss() {
   if (pid_ <= 0) return;

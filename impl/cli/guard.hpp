@@ -4,10 +4,9 @@
 
 #include <cstdint>
 
-namespace leasehold::cli {
+#include "core/time.hpp"
 
-/// CLOCK_BOOTTIME, on which leases run, in ns.
-[[nodiscard]] std::int64_t boottime_ns();
+namespace leasehold::cli {
 
 /// A process of its own that ends a process group with SIGKILL: at a deadline, and at once when
 /// this process is gone, however it ended. So the group ends also while this process is stopped or
@@ -20,8 +19,9 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// The group may live until then. Without a first call it may live as long as this process.
-  void set_deadline(std::int64_t at_ns);
+  /// The group may live until then, by CLOCK_BOOTTIME, on which leases run. Without a first call it
+  /// may live as long as this process.
+  void set_deadline(core::LocalInstant at);
   /// The group is to be left alone; returns when the guard is gone.
   void dismiss();
 

@@ -12,6 +12,7 @@
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
 #include "cli/guard.hpp"
+#include "runtime/clock.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -221,10 +222,10 @@ class Run {
  private:
   void look_at_lease() {
     const auto left = handle_.remaining();
-    const auto now = boottime_ns();
+    const auto now = clock_->now();
     const bool kills = order_.on_lost == OnLost::kill;
     if (left > nanoseconds(0)) {
-      if (kills) guard_.set_deadline(now + left.count());
+      if (kills) guard_.set_deadline(now + left);
       if (left > order_.grace || told_to_end_ || order_.on_lost == OnLost::ignore) return;
       told_to_end_ = true;
       say("lock '" + order_.lock + "' could not be extended for a while: SIGTERM to the command");
@@ -240,6 +241,7 @@ class Run {
   const Order& order_;
   LockHandle& handle_;
   const Signals& signals_;
+  const std::shared_ptr<const runtime::Clock> clock_ = runtime::boottime_clock();
   Bell bell_;
   Child child_;
   Guard guard_;

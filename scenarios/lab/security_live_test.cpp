@@ -43,13 +43,9 @@ class Certificates {
   /// The file with the server's certificate, valid for a day from when the clock shows, and key.
   std::string server(const std::string& name, std::vector<std::string> with_clock = {}) {
     auto sign = std::move(with_clock);
-    for (const auto& word :
-         {std::string("openssl"), std::string("x509"), std::string("-req"), std::string("-days"),
-          std::string("1"), std::string("-in"), path("server.csr"), std::string("-CA"),
-          path("ca.pem"), std::string("-CAkey"), path("ca.key"), std::string("-CAcreateserial"),
-          std::string("-extfile"), path("names"), std::string("-out"), path(name)}) {
-      sign.push_back(word);
-    }
+    sign.insert(sign.end(), {"openssl", "x509", "-req", "-days", "1", "-in", path("server.csr"),
+                             "-CA", path("ca.pem"), "-CAkey", path("ca.key"), "-CAcreateserial",
+                             "-extfile", path("names"), "-out", path(name)});
     must_run(sign);
     std::ofstream(path(name), std::ios::app) << std::ifstream(path("server.key")).rdbuf();
     return path(name);
@@ -88,31 +84,29 @@ class SecureSet {
     const auto data = janitor_.folder() + "/secure";
     fs::create_directories(data);
     auto words = with_clock;
-    for (const auto& word : {sim::live::find_mongod(),
-                             std::string("--port"),
-                             std::to_string(port_),
-                             std::string("--bind_ip"),
-                             std::string("127.0.0.1"),
-                             std::string("--dbpath"),
-                             data,
-                             std::string("--logpath"),
-                             data + ".log",
-                             std::string("--nounixsocket"),
-                             std::string("--replSet"),
-                             std::string("rs"),
-                             std::string("--keyFile"),
-                             certificates_.path("member.key"),
-                             std::string("--tlsMode"),
-                             std::string("requireTLS"),
-                             std::string("--tlsCertificateKeyFile"),
-                             certificates_.server("server.pem", with_clock),
-                             std::string("--tlsCAFile"),
-                             certificates_.path("ca.pem"),
-                             std::string("--tlsAllowConnectionsWithoutCertificates"),
-                             std::string("--wiredTigerCacheSizeGB"),
-                             std::string("0.25")}) {
-      words.push_back(word);
-    }
+    words.insert(words.end(), {sim::live::find_mongod(),
+                               "--port",
+                               std::to_string(port_),
+                               "--bind_ip",
+                               "127.0.0.1",
+                               "--dbpath",
+                               data,
+                               "--logpath",
+                               data + ".log",
+                               "--nounixsocket",
+                               "--replSet",
+                               "rs",
+                               "--keyFile",
+                               certificates_.path("member.key"),
+                               "--tlsMode",
+                               "requireTLS",
+                               "--tlsCertificateKeyFile",
+                               certificates_.server("server.pem", with_clock),
+                               "--tlsCAFile",
+                               certificates_.path("ca.pem"),
+                               "--tlsAllowConnectionsWithoutCertificates",
+                               "--wiredTigerCacheSizeGB",
+                               "0.25"});
     process_ = ChildProcess(words, ChildProcess::Io::nothing);
     janitor_.watch(process_.pid());
   }

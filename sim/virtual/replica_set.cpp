@@ -91,13 +91,13 @@ void ReplicaSet::command(int member, Request request, Reply reply) {
     return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
   }
   const bool fails = failing_ > 0;
+  const bool streams = ChangeStreams::serves(*request.command);
   if (fails) {
     --failing_;
     ++injected_errors_;
-    const bool streams = ChangeStreams::serves(*request.command);
     if (!failing_after_ || streams) return answer(m, error_reply(failing_code_, "injected"), reply);
   }
-  if (!fails && ChangeStreams::serves(*request.command)) {
+  if (streams) {
     return m.streams.execute(*request.command, queue_,
                              [this, member, reply = std::move(reply)](const Object& object) {
                                Member& me = members_[at(member)];
