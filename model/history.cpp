@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <istream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
@@ -61,10 +63,23 @@ void each_field(EventType& e, Number number, Big big, Text text) {
 
 std::int64_t parse_big(const Json& value) {
   const auto text = value.get<std::string>();
-  std::size_t used = 0;
-  const auto number = std::stoll(text, &used);
-  if (used != text.size()) throw std::runtime_error("'" + text + "' is not a number");
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw std::runtime_error("'" + text + "' is not a number");
+  }
   return number;
+}
+
+/// A whole number: the library would take a fraction, and one too large for it with any result.
+std::int64_t parse_number(const char* key, const Json& value) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<std::uint64_t>() > kMost)) {
+    throw std::runtime_error(std::string(key) + " is " + value.dump() +
+                             ": it must be a whole number of 64 bits");
+  }
+  return value.get<std::int64_t>();
 }
 
 }  // namespace
@@ -97,15 +112,18 @@ Event event_from_json(const std::string& line) {
   Event event;
   try {
     const auto json = Json::parse(line);
-    json.at("at_ns").get_to(event.at_ns);
+    event.at_ns = parse_number("at_ns", json.at("at_ns"));
     event.kind = kind_from(json.at("kind").get<std::string>());
-    const auto plain = [&](const char* key, auto& value) {
+    const auto number = [&](const char* key, std::int64_t& value) {
+      if (json.contains(key)) value = parse_number(key, json.at(key));
+    };
+    const auto text = [&](const char* key, std::string& value) {
       if (json.contains(key)) json.at(key).get_to(value);
     };
     const auto big = [&](const char* key, std::int64_t& value) {
       if (json.contains(key)) value = parse_big(json.at(key));
     };
-    each_field(event, plain, big, plain);
+    each_field(event, number, big, text);
   } catch (const std::exception& error) {
     throw std::runtime_error(error.what());
   }

@@ -28,7 +28,10 @@ TEST(History, TokensAreDecimalStrings) {
 TEST(History, ErrorsNameTheLine) {
   for (const char* bad :
        {"{\"at_ns\":1,\"kind\":\"ask\"}\n{nonsense", "\n\n", "{\"at_ns\":1,\"kind\":\"dance\"}",
-        "{\"kind\":\"ask\"}", "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}"}) {
+        "{\"kind\":\"ask\"}", "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}",
+        // Found by the fuzzer: undefined behaviour in the conversion.
+        "{\"at_ns\":1e42,\"kind\":\"ask\"}", "{\"at_ns\":1.5,\"kind\":\"ask\"}",
+        "{\"at_ns\":9223372036854775808,\"kind\":\"ask\"}"}) {
     std::istringstream in(bad);
     try {
       (void)read(in);

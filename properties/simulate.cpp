@@ -61,6 +61,7 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   const std::int64_t acquisitions = of_run.at("acquisitions");
   fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
   ++runs;
+  scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
   // Seeds are mixed in, so that the sum does not depend on the order of threads.
@@ -97,7 +98,7 @@ void SimulateReport::add(const SimulateReport& other) {
 
 std::string SimulateReport::shortfall() const {
   if (runs == 0) return "nothing ran";
-  if (fewest_acquisitions < kFewestAcquisitions) {
+  if (!scripted && fewest_acquisitions < kFewestAcquisitions) {
     return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
            std::to_string(kFewestAcquisitions);
   }
@@ -124,13 +125,19 @@ model::Verdict SimulateReport::verdict() const {
   return found;
 }
 
-std::size_t entries(const Plan& plan) { return plan.processes.size() + plan.faults.size(); }
+std::size_t entries(const Plan& plan) {
+  return plan.processes.size() + plan.faults.size() + plan.steps.size();
+}
 
 Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails) {
   for (std::size_t before = 0; before != entries(plan);) {
     before = entries(plan);
     shorten(plan, &Plan::faults, 0, fails);
-    shorten(plan, &Plan::processes, 1, fails);
+    if (is_scripted(plan)) {  // steps know their processes by place
+      shorten(plan, &Plan::steps, 0, fails);
+    } else {
+      shorten(plan, &Plan::processes, 1, fails);
+    }
   }
   try_change(plan, fails, [](Plan& p) { p.locks = 1; });
   for (std::int64_t ms = plan.faulty_ms / 2; ms >= 200; ms /= 2) {

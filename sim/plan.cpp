@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -28,7 +29,11 @@ class Fields {
   void take(const std::string& key, T& value) {
     const auto found = values_.find(key);
     if (found == values_.end()) return;
-    value = static_cast<T>(number(key, found->second));
+    const auto wide = number(key, found->second);
+    value = static_cast<T>(wide);
+    if (static_cast<std::int64_t>(value) != wide) {
+      throw std::runtime_error(key + " is '" + found->second + "': it is too large");
+    }
     values_.erase(found);
   }
   void take(const std::string& key, Waiting& value) {
@@ -44,15 +49,11 @@ class Fields {
   void done() const {
     if (!values_.empty()) throw std::runtime_error("unknown key '" + values_.begin()->first + "'");
   }
-  static std::int64_t number(const std::string& key, const std::string& text) {
-    std::size_t read = 0;
-    std::int64_t value = 0;
-    try {
-      value = std::stoll(text, &read);
-    } catch (const std::exception&) {
-      read = 0;
-    }
-    if (read == 0 || read != text.size()) {
+  template <typename T = std::int64_t>
+  static T number(const std::string& key, const std::string& text) {
+    T value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
       throw std::runtime_error(key + " is '" + text + "': it must be a whole number");
     }
     return value;
@@ -101,6 +102,13 @@ FaultPlan read_fault(std::istream& line) {
   fields.take("process", f.process);
   fields.take("member", f.member);
   fields.done();
+  constexpr std::int64_t kAny = -1;
+  for (const auto& [key, value] : {std::pair{"process", f.process}, {"member", f.member}}) {
+    if (value < kAny) {
+      throw std::runtime_error(std::string(key) + " is " + std::to_string(value) +
+                               ": it must be -1, any, or a place in the plan");
+    }
+  }
   return f;
 }
 
@@ -122,6 +130,18 @@ StepPlan read_step(std::istream& line) {
   return s;
 }
 
+/// Steps know their process and caller by their places.
+void require_place(const StepPlan& step, const Plan& plan) {
+  const auto require = [](const char* key, std::int64_t value, std::size_t places) {
+    if (value >= 0 && static_cast<std::size_t>(value) < places) return;
+    throw std::runtime_error(std::string(key) + " is " + std::to_string(value) +
+                             ": the plan has only " + std::to_string(places));
+  };
+  require("process", step.process, plan.processes.size());
+  const auto& process = plan.processes[static_cast<std::size_t>(step.process)];
+  require("caller", step.caller, static_cast<std::size_t>(process.callers));
+}
+
 void read_line(Plan& plan, const std::string& text) {
   std::istringstream line(text);
   std::string key, value;
@@ -135,11 +155,12 @@ void read_line(Plan& plan, const std::string& text) {
   } else {
     line >> value;
     if (key == "lock") {
+      if (value.empty()) throw std::runtime_error("lock needs a name");
       plan.lock = value;
     } else if (key == "seed") {
-      plan.seed = std::stoull(value);
+      plan.seed = Fields::number<std::uint64_t>(key, value);
     } else if (key == "locks") {
-      plan.locks = static_cast<int>(Fields::number(key, value));
+      plan.locks = Fields::number<int>(key, value);
     } else if (key == "clock-margin") {
       plan.clock_margin_ms = Fields::number(key, value);
     } else if (key == "ttl-period") {
@@ -208,7 +229,11 @@ std::string to_scn(const Plan& plan) {
 Plan plan_from_scn(const std::string& text) {
   Plan plan;
   std::istringstream lines(text);
+  std::vector<int> line_of_step;
   int number = 0;
+  const auto at_line = [](int of, const std::exception& error) {
+    return std::runtime_error("line " + std::to_string(of) + ": " + error.what());
+  };
   for (std::string line; std::getline(lines, line);) {
     ++number;
     if (line == "----") break;  // what is expected follows
@@ -217,7 +242,15 @@ Plan plan_from_scn(const std::string& text) {
     try {
       read_line(plan, line);
     } catch (const std::exception& error) {
-      throw std::runtime_error("line " + std::to_string(number) + ": " + error.what());
+      throw at_line(number, error);
+    }
+    line_of_step.resize(plan.steps.size(), number);
+  }
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    try {
+      require_place(plan.steps[i], plan);
+    } catch (const std::exception& error) {
+      throw at_line(line_of_step[i], error);
     }
   }
   return plan;

@@ -113,8 +113,11 @@ void read_command_error(Reply& out, const bson_t& reply) {
   out.outcome = out.code == 11000 ? duplicate_key(reply) : outcome_of_error(out.code);
 }
 
+/// A report of a failure that cannot be read is still one.
 void read_write_errors(Reply& out, const bson_t& reply) {
-  Field(reply, "writeErrors").each_document([&](const bson_t& error) {
+  const Field errors(reply, "writeErrors");
+  if (errors && errors.type() != BSON_TYPE_ARRAY) out.outcome = Outcome::unknown;
+  errors.each_document([&](const bson_t& error) {
     const int code = static_cast<int>(Field(error, "code").number());
     out.failed.push_back(static_cast<std::size_t>(Field(error, "index").number()));
     if (out.code == 0) {
@@ -126,8 +129,9 @@ void read_write_errors(Reply& out, const bson_t& reply) {
 }
 
 void read_write_concern_error(Reply& out, const bson_t& reply) {
-  Field(reply, "writeConcernError").as_document([&](const bson_t& error) {
-    out.outcome = Outcome::unknown;
+  const Field failure(reply, "writeConcernError");
+  if (failure) out.outcome = Outcome::unknown;
+  failure.as_document([&](const bson_t& error) {
     out.code = static_cast<int>(Field(error, "code").number());
     out.message = "write concern: " + Field(error, "errmsg").text();
     out.hopeless = write_concern_is_hopeless(out.code);

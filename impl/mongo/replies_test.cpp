@@ -66,6 +66,15 @@ TEST(ReadReply, AWriteConcernErrorIsUnknownAndKeepsTheDocument) {
   EXPECT_TRUE(w.hopeless);
 }
 
+/// Found by the fuzzer: in another form than usual it was passed over, and the write counted.
+TEST(ReadReply, AFailureThatCannotBeReadIsStillOne) {
+  for (const char* odd : {R"({"ok": 1, "n": 1, "writeConcernError": ["code"]})",
+                          R"({"ok": 1, "n": 1, "writeConcernError": null})",
+                          R"({"ok": 1, "n": 1, "writeErrors": {"code": 11600}})"}) {
+    EXPECT_EQ(read_reply(kAcquire, Json(odd)).outcome, Outcome::unknown) << odd;
+  }
+}
+
 TEST(ReadReply, OddDocumentsSayWhatIsOdd) {
   const auto oddity = [](const char* value) {
     const std::string text = std::string(R"({"ok": 1, "value": )") + value + "}";

@@ -146,7 +146,7 @@ TEST(World, SamePlanSameBytes) {
 }
 
 TEST(World, AHistoryIsTheSameOnEveryMachineAndInEveryBuild) {
-  EXPECT_EQ(hash(run(small_plan()).history), 12'441'709'087'547'590'721u);
+  EXPECT_EQ(hash(run(small_plan()).history), 3'190'841'379'064'980'284u);
 }
 
 TEST(World, NamesTheFirstEventThatDiffers) {
@@ -179,6 +179,16 @@ TEST(Plans, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("process colour=1"), "line 1: unknown key 'colour'");
   EXPECT_EQ(error_of("dance"), "line 1: unknown word 'dance'");
   EXPECT_EQ(error_of("locks 2 3"), "line 1: '3' is too much");
+  EXPECT_EQ(error_of("lock"), "line 1: lock needs a name");
+  EXPECT_EQ(error_of("fault crash at=1 process=-7"),
+            "line 1: process is -7: it must be -1, any, or a place in the plan");
+  EXPECT_EQ(error_of("seed 12abc"), "line 1: seed is '12abc': it must be a whole number");
+  EXPECT_EQ(error_of("process callers=4294967297"),
+            "line 1: callers is '4294967297': it is too large");
+  EXPECT_EQ(error_of("process\nstep acquire at=0 process=1"),
+            "line 2: process is 1: the plan has only 1");
+  EXPECT_EQ(error_of("step release at=0 caller=1\nprocess"),
+            "line 1: caller is 1: the plan has only 1");
 }
 
 }  // namespace

@@ -12,8 +12,10 @@ using std::chrono::nanoseconds;
 constexpr double kAttemptsPerWin = 5;
 constexpr double kStep = 0.01;  ///< by how much a refusal lengthens the pace
 constexpr nanoseconds kLongestWithoutPace = milliseconds(150);
-constexpr nanoseconds kInitialPace = milliseconds(50);  ///< or that part of the first wait:
-constexpr int kInitialShare = 4;
+/// All begin with the same pace, whatever luck they had with their first wait, or it would take
+/// them seconds to be fair; where the first wait shows that they are many, with a part of it.
+constexpr nanoseconds kInitialPace = milliseconds(100);
+constexpr int kInitialShare = 8;
 /// Of a wait this many times the pace a refusal counts so many times as much.
 constexpr int kLate = 3, kLateFactor = 4;
 /// The pace at which one in kAttemptsPerWin wins; at longer ones it is fewer, at shorter ones more.

@@ -104,8 +104,10 @@ nanoseconds after_attempts(nanoseconds pace, int attempts, int one_in) {
 TEST(Waiting, AdaptiveLearnsFromItsFirstWinOn) {
   const auto adaptive = adaptive_waiting();
   EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(10)), false), std::nullopt);
-  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(10)), true), milliseconds(50));
-  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(1'000)), true), milliseconds(250));
+  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(10)), true), milliseconds(100));
+  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(800)), true), milliseconds(100));
+  EXPECT_EQ(adaptive->next_pace(aged(std::nullopt, milliseconds(8'000)), true),
+            milliseconds(1'000));
   EXPECT_EQ(uniform_waiting()->next_pace(aged(std::nullopt, milliseconds(10)), true), std::nullopt);
 }
 

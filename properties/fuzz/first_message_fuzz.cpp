@@ -1,0 +1,15 @@
+#include "properties/fuzz/fuzz.hpp"
+#include "sim/live/first_message.hpp"
+
+/// What the fault proxy makes of the first bytes of whoever connects to it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace leasehold;
+  const auto message = fuzz::text_of(bytes, size);
+  if (size >= 4) {
+    const auto whole = sim::live::message_size(message);
+    fuzz::must(!whole || (*whole >= 16 && *whole <= 48'000'000), "no buffer grows beyond a message");
+  }
+  const auto peer = sim::live::peer_of(message, {{27017, 0}, {27018, 1}});
+  fuzz::must(peer.size() <= size + sizeof "member-N/beat", "a name comes from the message");
+  return 0;
+}

@@ -1,0 +1,111 @@
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <array>
+#include <string>
+
+#include "core/lock_id.hpp"
+#include "mongo/bson.hpp"
+#include "mongo/replies.hpp"
+#include "properties/fuzz/fuzz.hpp"
+
+/// What a server answers. Random bytes are hardly ever BSON, so every other input is not the reply's
+/// bytes but a recipe for one, out of the fields that the reader knows and types it does not expect.
+namespace leasehold::fuzz {
+namespace {
+
+using core::Command;
+using core::Outcome;
+using core::PlainCommand;
+using mongo::Bson;
+
+constexpr int kDeepest = 4;
+constexpr std::array kKeys{
+    "ok",           "code",          "errmsg",       "keyPattern",
+    "writeErrors",  "index",         "n",            "writeConcernError",
+    "value",        "_id",           "lockId",       "acquiredAt",
+    "expiresAt",    "fencingToken",  "cursor",       "id",
+    "firstBatch",   "nextBatch",     "documentKey",  "operationTime",
+    "retriedStmtId", "msg",          "setName",      "maxWireVersion",
+    "key",          "expireAfterSeconds", "partialFilterExpression", "Value",
+    "0",            "1",
+};
+
+/// In the order of Command::body's alternatives.
+Command command_number(std::size_t number) {
+  using Won = PlainCommand::Won;
+  const core::Owner owner{1, 2};
+  const auto plain = [&](Won won) {
+    return PlainCommand{
+        .role = PlainCommand::Role::acquire, .owner = owner, .lock_id = "ours", .won = won};
+  };
+  switch (number) {
+    case 0: return {1, {}, core::AcquireCommand{}};
+    case 1: return {1, {}, core::ExtendCommand{{{}, {}, {}}}};
+    case 2: return {1, {}, core::LookCommand{}};
+    case 3: return {1, {}, core::DeleteCommand{}};
+    case 4: return {1, {}, core::EnsureIndexCommand{}};
+    case 5: return {1, {}, core::HandOverCommand{}};
+    case 6: return {1, {}, core::StreamCommand{}};
+    case 7: return {1, {}, plain(Won::by_success)};
+    case 8: return {1, {}, plain(Won::by_null_before)};
+    default: return {1, {}, plain(Won::by_owner_in_value)};
+  }
+}
+constexpr std::size_t kCommands = 10;
+
+void write(Bson& out, FuzzedDataProvider& input, int depth) {
+  for (int left = input.ConsumeIntegralInRange(0, 6); left > 0; --left) {
+    const char* key = input.PickValueInArray(kKeys);
+    const auto nested = [&](Bson& inside) { write(inside, input, depth + 1); };
+    switch (input.ConsumeIntegralInRange(0, depth < kDeepest ? 9 : 7)) {
+      case 0: out.int32(key, input.ConsumeIntegral<std::int32_t>()); break;
+      case 1: out.int64(key, input.ConsumeIntegral<std::int64_t>()); break;
+      case 2: out.text(key, input.ConsumeRandomLengthString(40)); break;
+      case 3: out.flag(key, input.ConsumeBool()); break;
+      case 4: out.date(key, input.ConsumeIntegral<std::int64_t>()); break;
+      case 5: out.null(key); break;
+      case 6: out.int32(key, 1); break;
+      case 7: out.int32(key, 11000); break;
+      case 8: out.doc(key, nested); break;
+      default: out.array(key, nested); break;
+    }
+  }
+}
+
+void read(const Command& command, const bson_t& reply) {
+  const auto read = mongo::read_reply(command, reply);
+  const bool refused = read.outcome == Outcome::configuration ||
+                       read.outcome == Outcome::failed_before ||
+                       read.outcome == Outcome::duplicate_key;
+  must(!refused || read.code != 0, "certainly not executed needs an error code that says so");
+  must(read.outcome != Outcome::done || !bson_has_field(&reply, "writeConcernError"),
+       "a write concern error is never done");
+  for (const auto& document : read.documents) {
+    const auto parts = core::parse_lock_id(document.lock_id);
+    if (!parts) continue;
+    const auto again = core::parse_lock_id(core::format_lock_id(*parts, ""));
+    must(again && *again == *parts, "a lock id reads back to its parts");
+  }
+  (void)mongo::refusal_of_hello(reply);
+  (void)mongo::judge_indexes(reply);
+}
+
+}  // namespace
+}  // namespace leasehold::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace leasehold;
+  FuzzedDataProvider input(bytes, size);
+  const auto command = fuzz::command_number(input.ConsumeIntegralInRange<std::size_t>(
+      0, fuzz::kCommands - 1));
+  if (input.ConsumeBool()) {
+    mongo::Bson reply;
+    fuzz::write(reply, input, 0);
+    fuzz::read(command, *reply.get());
+    return 0;
+  }
+  const auto raw = input.ConsumeRemainingBytes<std::uint8_t>();
+  bson_t reply;
+  if (!raw.empty() && bson_init_static(&reply, raw.data(), raw.size())) fuzz::read(command, reply);
+  return 0;
+}
