@@ -1,6 +1,7 @@
 #include "mongo/sockets.hpp"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -30,6 +31,14 @@ int descriptor_of(mongoc_socket_t* socket) {
   return same ? candidate : -1;
 }
 
+/// Whether two descriptors are of one socket.
+bool same_socket(int one, int other) {
+  struct stat a {
+  }, b{};
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 }  // namespace
 
 void Sockets::watch(mongoc_client_t* client) {
@@ -57,18 +66,27 @@ void Sockets::keep(mongoc_stream_t* stream) {
   const int duplicate = descriptor < 0 ? -1 : dup(descriptor);
   if (duplicate < 0) return;
   const std::lock_guard lock(mutex_);
-  duplicates_.push_back(duplicate);
+  drop_closed();
+  kept_.push_back({descriptor, duplicate});
+}
+
+void Sockets::drop_closed() {
+  std::erase_if(kept_, [](const Kept& kept) {
+    const bool closed = !same_socket(kept.original, kept.duplicate);
+    if (closed) close(kept.duplicate);
+    return closed;
+  });
 }
 
 void Sockets::cut() noexcept {
   const std::lock_guard lock(mutex_);
-  for (const int duplicate : duplicates_) shutdown(duplicate, SHUT_RDWR);
+  for (const Kept& kept : kept_) shutdown(kept.duplicate, SHUT_RDWR);
 }
 
 void Sockets::forget() {
   const std::lock_guard lock(mutex_);
-  for (const int duplicate : duplicates_) close(duplicate);
-  duplicates_.clear();
+  for (const Kept& kept : kept_) close(kept.duplicate);
+  kept_.clear();
 }
 
 }  // namespace leasehold::mongo

@@ -11,7 +11,8 @@ namespace leasehold::mongo {
 /// another thread: the driver has no call for it.
 ///
 /// Each is kept as a duplicate, which cannot be closed and reused behind our back. A duplicate
-/// keeps the connection alive, so `forget` must follow every error after which the driver closes.
+/// keeps the connection alive, so `forget` must follow every error after which the driver closes;
+/// what it closed by itself, because another client had an error, is dropped when it opens the next.
 /// Thread safety: `cut` from any thread, the rest from the client's.
 class Sockets {
  public:
@@ -25,10 +26,15 @@ class Sockets {
   static mongoc_stream_t* open(const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* self,
                                bson_error_t* error);
   void keep(mongoc_stream_t* stream);
+  void drop_closed();
 
   mongoc_client_t* client_ = nullptr;
   std::mutex mutex_;
-  std::vector<int> duplicates_;
+  struct Kept {
+    int original;  ///< the driver's descriptor, if it is still the same socket
+    int duplicate;
+  };
+  std::vector<Kept> kept_;  ///< protected by mutex_
 };
 
 }  // namespace leasehold::mongo

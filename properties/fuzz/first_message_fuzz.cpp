@@ -7,7 +7,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto message = fuzz::text_of(bytes, size);
   if (size >= 4) {
     const auto whole = sim::live::message_size(message);
-    fuzz::must(!whole || (*whole >= 16 && *whole <= 48'000'000), "no buffer grows beyond a message");
+    fuzz::must(!whole || (*whole >= 16 && *whole <= 48'000'000),
+               "no buffer grows beyond a message");
   }
   const auto peer = sim::live::peer_of(message, {{27017, 0}, {27018, 1}});
   fuzz::must(peer.size() <= size + sizeof "member-N/beat", "a name comes from the message");

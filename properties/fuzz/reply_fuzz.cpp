@@ -8,8 +8,9 @@
 #include "mongo/replies.hpp"
 #include "properties/fuzz/fuzz.hpp"
 
-/// What a server answers. Random bytes are hardly ever BSON, so every other input is not the reply's
-/// bytes but a recipe for one, out of the fields that the reader knows and types it does not expect.
+/// What a server answers. Random bytes are hardly ever BSON, so every other input is not the
+/// reply's bytes but a recipe for one, out of the fields that the reader knows and types it does
+/// not expect.
 namespace leasehold::fuzz {
 namespace {
 
@@ -20,14 +21,36 @@ using mongo::Bson;
 
 constexpr int kDeepest = 4;
 constexpr std::array kKeys{
-    "ok",           "code",          "errmsg",       "keyPattern",
-    "writeErrors",  "index",         "n",            "writeConcernError",
-    "value",        "_id",           "lockId",       "acquiredAt",
-    "expiresAt",    "fencingToken",  "cursor",       "id",
-    "firstBatch",   "nextBatch",     "documentKey",  "operationTime",
-    "retriedStmtId", "msg",          "setName",      "maxWireVersion",
-    "key",          "expireAfterSeconds", "partialFilterExpression", "Value",
-    "0",            "1",
+    "ok",
+    "code",
+    "errmsg",
+    "keyPattern",
+    "writeErrors",
+    "index",
+    "n",
+    "writeConcernError",
+    "value",
+    "_id",
+    "lockId",
+    "acquiredAt",
+    "expiresAt",
+    "fencingToken",
+    "cursor",
+    "id",
+    "firstBatch",
+    "nextBatch",
+    "documentKey",
+    "operationTime",
+    "retriedStmtId",
+    "msg",
+    "setName",
+    "maxWireVersion",
+    "key",
+    "expireAfterSeconds",
+    "partialFilterExpression",
+    "Value",
+    "0",
+    "1",
 };
 
 /// In the order of Command::body's alternatives.
@@ -96,8 +119,8 @@ void read(const Command& command, const bson_t& reply) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace leasehold;
   FuzzedDataProvider input(bytes, size);
-  const auto command = fuzz::command_number(input.ConsumeIntegralInRange<std::size_t>(
-      0, fuzz::kCommands - 1));
+  const auto command =
+      fuzz::command_number(input.ConsumeIntegralInRange<std::size_t>(0, fuzz::kCommands - 1));
   if (input.ConsumeBool()) {
     mongo::Bson reply;
     fuzz::write(reply, input, 0);

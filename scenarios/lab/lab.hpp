@@ -45,6 +45,7 @@ int explore(const std::vector<std::string>& words);
 int explore_core(const model::ExploreOptions& how, const std::string& json_file,
                  const std::string& junit_file);
 int simulate(const std::vector<std::string>& words);
+int soak(const std::vector<std::string>& words);
 int merge(const std::vector<std::string>& words);
 int cluster(const std::vector<std::string>& words);
 int scenario(const std::vector<std::string>& words);

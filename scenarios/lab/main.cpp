@@ -16,6 +16,7 @@ namespace {
 constexpr cli::Subcommand kSubcommands[] = {
     {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
     {"simulate", simulate, "drawn plans, or one from a file, in the virtual world"},
+    {"soak", soak, "one long run with faults: guarantees, memory, descriptors"},
     {"scenario", scenario, "failure stories: listed, shown, run in either world"},
     {"cluster", cluster, "a real replica set to play with"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},

@@ -112,6 +112,7 @@ class Harness {
     std::ofstream(file) << to_json(order);
     ChildProcess child({run_.worker_program, "worker", file}, ChildProcess::Io::pipes);
     run_.janitor->watch(child.pid());
+    if (run_.on_start) run_.on_start(child.pid());
     return child;
   }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <string>
@@ -23,10 +25,11 @@ struct LiveRun {
   std::string uri;
   /// With faults. None: a set of somebody else's, whose members are left alone.
   ReplicaSet* servers = nullptr;
-  std::string worker_program;  ///< is called as `PROGRAM worker FILE`
-  std::string database;        ///< a fresh one for each run
-  std::string folder;          ///< for the orders of the processes; has to exist
-  Janitor* janitor = nullptr;  ///< kills the processes if we end first
+  std::string worker_program;           ///< is called as `PROGRAM worker FILE`
+  std::string database;                 ///< a fresh one for each run
+  std::string folder;                   ///< for the orders of the processes; has to exist
+  Janitor* janitor = nullptr;           ///< kills the processes if we end first
+  std::function<void(pid_t)> on_start;  ///< told of each process; may be empty
   std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
   std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
 };

@@ -1,0 +1,178 @@
+#include "properties/soak.hpp"
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "properties/judged.hpp"
+#include "properties/plans.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+namespace fs = std::filesystem;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr double kSampleEvery_s = 5;
+/// Faults of a short run, drawn as often, would leave a long one little but restarts.
+constexpr std::size_t kOneKillIn = 8;
+constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
+/// What a line fitted through noise may rise by: memory comes in pages and arenas.
+constexpr double kMostGrowth = 0.01;
+constexpr double kMostGrowth_kib = 96;
+constexpr double kMostDescriptors = 0.5;
+
+/// Kills and pauses befall odd processes alone, and fewer of them; leases and holdings
+/// are longer, so that the machine has time for an hour of it.
+sim::Plan soak_plan(const SoakOptions& options) {
+  PlanLimits limits;
+  limits.processes = options.processes;
+  limits.locks = options.locks;
+  limits.faulty_ms = std::int64_t{options.minutes} * 60'000;
+  limits.groups = {sim::fault_groups().begin(), sim::fault_groups().end()};
+  auto plan = draw_plan(options.seed, limits);
+  for (auto& process : plan.processes) {
+    process.hold_ms = kHold_ms;
+    process.expiry_ms *= kLongerLeases;
+    process.patience_ms *= kLongerLeases;
+  }
+  std::size_t kills = 0;
+  std::erase_if(plan.faults, [&](const sim::FaultPlan& f) {
+    return sim::hits_process(f.kind) && kills++ % kOneKillIn != 0;
+  });
+  for (auto& fault : plan.faults) {
+    if (!sim::hits_process(fault.kind)) continue;
+    fault.process = fault.pick % (options.processes / 2) * 2 + 1;
+  }
+  return plan;
+}
+
+/// Nothing once the process is gone.
+std::optional<Weighed> weigh(pid_t pid, double at_s) {
+  const auto proc = "/proc/" + std::to_string(pid);
+  std::ifstream status(proc + "/status");
+  Weighed w{at_s};
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) w.resident_kib = std::stod(line.substr(6));
+  }
+  std::error_code gone;
+  for (auto at = fs::directory_iterator(proc + "/fd", gone); !gone && at != end(at);) {
+    ++w.descriptors;
+    at.increment(gone);
+  }
+  if (gone || w.resident_kib == 0) return std::nullopt;
+  return w;
+}
+
+/// The processes, by the time at which they were last weighed.
+class Scales {
+ public:
+  void started(pid_t pid) { of_[pid]; }
+  void weigh_all(double now_s) {
+    if (now_s < next_s_) return;
+    next_s_ = now_s + kSampleEvery_s;
+    for (auto& [pid, weighed] : of_) {
+      if (const auto w = weigh(pid, now_s)) weighed.push_back(*w);
+    }
+    last_s_ = now_s;
+  }
+
+  void sum_up(SoakReport& report) const {
+    const double from = last_s_ / 4;
+    std::vector<double> at, resident, descriptors;
+    for (const auto& [pid, all] : of_) {
+      if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
+      ++report.measured;
+      for (const Weighed& w : all) {
+        if (w.at_s < from) continue;
+        at.push_back(w.at_s);
+        resident.push_back(w.resident_kib);
+        descriptors.push_back(w.descriptors);
+      }
+    }
+    report.resident_kib = trend(at, resident);
+    report.descriptors = trend(at, descriptors);
+  }
+
+ private:
+  std::map<pid_t, std::vector<Weighed>> of_;
+  double next_s_ = 0, last_s_ = 0;
+};
+
+std::string what_grew(const SoakReport& report) {
+  const auto& kib = report.resident_kib;
+  if (kib.growth > std::max(kMostGrowth * kib.mean, kMostGrowth_kib)) {
+    return "resident memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
+           std::to_string(std::llround(kib.mean)) + " a process";
+  }
+  if (report.descriptors.growth > kMostDescriptors) {
+    return "descriptors grew by " + std::to_string(report.descriptors.growth) + " a process";
+  }
+  return "";
+}
+
+}  // namespace
+
+Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
+  Trend t;
+  if (x.empty()) return t;
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  t.mean = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double along = 0, spread = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    along += (x[i] - mean_x) * (y[i] - t.mean);
+    spread += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  const auto [first, last] = std::minmax_element(x.begin(), x.end());
+  if (spread > 0) t.growth = along / spread * (*last - *first);
+  return t;
+}
+
+model::Verdict SoakReport::verdict() const {
+  const auto found = model::overall(findings);
+  if (found != model::Verdict::holds) return found;
+  if (!grown.empty()) return model::Verdict::violated;
+  return interrupted || measured == 0 ? model::Verdict::unknown : found;
+}
+
+SoakReport soak(const SoakOptions& options,
+                const std::function<void(const sim::live::Progress&)>& on_progress,
+                const std::function<bool()>& stop) {
+  const auto began = SteadyClock::now();
+  const auto plan = soak_plan(options);
+  sim::live::ReplicaSet servers(
+      sim::live::ReplicaSetOptions{.election_timeout_ms = 1'000, .faulty = true});
+  sim::live::Janitor janitor;
+  SoakReport report;
+  Scales scales;
+  sim::live::LiveRun run;
+  run.uri = servers.uri();
+  run.servers = &servers;
+  run.worker_program = options.worker_program;
+  run.database = "leasehold_soak_" + std::to_string(options.seed);
+  run.janitor = &janitor;
+  run.folder = janitor.folder() + "/soak";
+  fs::create_directories(run.folder);
+  run.on_start = [&](pid_t pid) { scales.started(pid); };
+  run.on_progress = [&](const sim::live::Progress& progress) {
+    if (progress.phase == "faults") scales.weigh_all(progress.elapsed_s);
+    report.faults = progress.faults;
+    on_progress(progress);
+  };
+  run.stop = stop;
+  report.history = sim::live::run_live(plan, run);
+  report.findings = judge(report.history).findings;
+  report.totals = totals_of(report.history, report.findings);
+  scales.sum_up(report);
+  report.grown = what_grew(report);
+  report.interrupted = stop();
+  report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
+  return report;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/checkers.hpp"
+#include "sim/live/harness.hpp"
+
+/// One long run of many processes on a real replica set, with every kind of fault: whether the
+/// guarantees hold, and whether the processes that live through all of it grow.
+namespace leasehold::properties {
+
+struct SoakOptions {
+  std::uint64_t seed = 0;
+  int minutes = 60;
+  int processes = 64;  ///< every other one is never killed; those are measured
+  int locks = 16;
+  std::string worker_program;
+};
+
+/// Of one process: what /proc said of it over time.
+struct Weighed {
+  double at_s = 0;
+  double resident_kib = 0;
+  double descriptors = 0;
+};
+
+/// How something went on average over the measured processes, from a quarter of the run on: until
+/// then pools and caches fill.
+struct Trend {
+  double mean = 0;
+  double growth = 0;  ///< of the fitted line, from the first quarter's end to the run's
+};
+
+/// Least squares over (x, y). No growth for fewer than two points.
+[[nodiscard]] Trend trend(const std::vector<double>& x, const std::vector<double>& y);
+
+struct SoakReport {
+  double elapsed_s = 0;
+  int measured = 0;  ///< processes that lived from the first quarter's end to the end
+  Trend resident_kib, descriptors;
+  std::map<std::string, std::int64_t> totals, faults;
+  std::vector<model::Finding> findings;
+  model::History history;
+  std::string grown;  ///< what grew, in words; empty: nothing
+  bool interrupted = false;
+
+  /// Holds: every guarantee, and nothing grew. Unknown: it was cut short, or nobody was measured.
+  [[nodiscard]] model::Verdict verdict() const;
+};
+
+[[nodiscard]] SoakReport soak(const SoakOptions& options,
+                              const std::function<void(const sim::live::Progress&)>& on_progress,
+                              const std::function<bool()>& stop);
+
+}  // namespace leasehold::properties
