@@ -113,10 +113,11 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   session.phase = Session::Phase::held;
   session.token = reply.operation_time;
   session.acquired_at = document.acquired_at;
-  session.deadline = deadline;
+  if (session.options.max_holding) session.ends_at = flight.sent + *session.options.max_holding;
+  session.deadline = std::min(deadline, session.ends_at);
   session.extend_at = flight.sent + session.options.effective_cadence();
-  step.out.push_back(Granted{id, session.token, session.owner, flight.sent, deadline});
-  step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, deadline});
+  step.out.push_back(Granted{id, session.token, session.owner, flight.sent, session.deadline});
+  step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, session.deadline});
   arm_extension_round(session.extend_at, step);
 }
 

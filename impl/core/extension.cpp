@@ -15,6 +15,12 @@ Duration retry_pause(const LockOptions& options) {
 
 }  // namespace
 
+/// One whose deadline cannot move any more is left alone.
+bool ProviderCore::wants_extension(const Session& session) {
+  return session.phase == Session::Phase::held && session.command == 0 &&
+         session.deadline < session.ends_at;
+}
+
 void ProviderCore::arm_extension_round(LocalInstant at, Step step) {
   if (round_at_ && *round_at_ <= at) return;
   round_at_ = at;
@@ -24,7 +30,7 @@ void ProviderCore::arm_extension_round(LocalInstant at, Step step) {
 void ProviderCore::arm_earliest_extension(Step step) {
   std::optional<LocalInstant> earliest;
   for (const auto& [id, session] : sessions_) {
-    if (session.phase != Session::Phase::held || session.command != 0) continue;
+    if (!wants_extension(session)) continue;
     if (!earliest || session.extend_at < *earliest) earliest = session.extend_at;
   }
   if (earliest) arm_extension_round(*earliest, step);
@@ -36,13 +42,12 @@ void ProviderCore::run_extension_round(Step step) {
   round_at_.reset();
   const bool any_due = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
     const Session& session = entry.second;
-    return session.phase == Session::Phase::held && session.command == 0 &&
-           session.extend_at <= step.now;
+    return wants_extension(session) && session.extend_at <= step.now;
   });
   if (!any_due) return arm_earliest_extension(step);
   std::vector<SessionId> alone, together;
   for (const auto& [id, session] : sessions_) {
-    if (session.phase != Session::Phase::held || session.command != 0) continue;
+    if (!wants_extension(session)) continue;
     const bool short_lease = session.options.expiry < kAloneBelow;
     const Duration early = short_lease ? Duration(0) : session.options.effective_cadence() / 2;
     if (session.extend_at > step.now + early) continue;
@@ -159,8 +164,9 @@ void ProviderCore::answer_look(const Flight& flight, const Reply& reply, Step st
 void ProviderCore::extended(SessionId id, LocalInstant sent, Step step) {
   Session* session = extending(id);
   if (session == nullptr) return;
-  if (step.now >= session->deadline) return lose(id, LostReason::deadline, step);
-  const auto deadline = lease_deadline(sent, session->options.expiry, session->options.max_drift);
+  if (step.now >= session->deadline) return run_out(id, step);
+  const auto deadline = std::min(
+      lease_deadline(sent, session->options.expiry, session->options.max_drift), session->ends_at);
   session->deadline = std::max(session->deadline, deadline);
   session->extend_at = std::max(session->extend_at, sent + session->options.effective_cadence());
   step.out.push_back(Extended{id, sent, session->deadline});
@@ -169,6 +175,15 @@ void ProviderCore::extended(SessionId id, LocalInstant sent, Step step) {
 void ProviderCore::retry_extension(SessionId id, Step step) {
   Session* session = extending(id);
   if (session != nullptr) session->extend_at = step.now + retry_pause(session->options);
+}
+
+/// The deadline has come. At the end of a limited holding the lock is also given back.
+void ProviderCore::run_out(SessionId id, Step step) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || found->second.phase != Session::Phase::held) return;
+  const bool limited = found->second.deadline == found->second.ends_at;
+  if (limited) start_removal(make_removal(found->second, step), step);
+  lose(id, limited ? LostReason::max_holding : LostReason::deadline, step);
 }
 
 void ProviderCore::lose(SessionId id, LostReason reason, Step step) {

@@ -66,6 +66,40 @@ TEST(Extension, ShortLeasesTravelAlone) {
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 3u);
 }
 
+TEST(Extension, NoneMovesTheDeadlineBeyondTheLongestHolding) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(4'000);
+  const auto began = w.now;
+  w.hold(1, "lock", limited);
+  EXPECT_EQ(w.find<Granted>()->deadline, lease_deadline(began, milliseconds(3'000), 0.005));
+  w.advance(milliseconds(1'000));
+  w.reply(extended(1));
+  w.advance(milliseconds(1'000));
+  w.reply(extended(1));
+  EXPECT_EQ(w.find<Extended>()->deadline, began + milliseconds(4'000));
+  const auto extensions = w.sent_as<ExtendCommand>().size();
+  w.advance(milliseconds(1'999));
+  EXPECT_FALSE(w.has<Lost>());
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), extensions) << "more would be in vain";
+  w.advance(milliseconds(1));
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::max_holding);
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u) << "others need not wait for the lease";
+}
+
+TEST(Extension, ALongestHoldingBelowTheLeaseCutsTheLease) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  const auto began = w.now;
+  w.hold(1, "lock", limited);
+  EXPECT_EQ(w.find<Granted>()->deadline, began + milliseconds(500));
+  w.advance(milliseconds(500));
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
 TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
   World w;
   w.hold(1);

@@ -41,6 +41,9 @@ TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   o.clock_margin = milliseconds(-1);
   EXPECT_EQ(broken_rule(o), "clock_margin is -1 ms: it must be 0 to 24 h");
   o = {};
+  o.max_holding = milliseconds(0);
+  EXPECT_EQ(broken_rule(o), "max_holding is 0 ms: it must be positive");
+  o = {};
   o.max_drift = 0.2;
   EXPECT_NE(broken_rule(o).find("max_drift"), std::string::npos);
   o = {};

@@ -30,6 +30,7 @@ const char* to_string(LostReason reason) {
   switch (reason) {
     case LostReason::deadline: return "deadline";
     case LostReason::not_owner: return "not_owner";
+    case LostReason::max_holding: return "max_holding";
   }
   return "?";
 }

@@ -55,9 +55,7 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   start_removal(std::move(removal), step);
 }
 
-void ProviderCore::on(const DeadlineSeen& event, Step step) {
-  lose(event.session, LostReason::deadline, step);
-}
+void ProviderCore::on(const DeadlineSeen& event, Step step) { run_out(event.session, step); }
 
 void ProviderCore::on(const CloseAsked&, Step step) {
   closed_ = true;
@@ -103,7 +101,7 @@ void ProviderCore::on(const TimerFired& event, Step step) {
       return;
     case Timer::Kind::lease_end:
       if (session == sessions_.end() || session->second.phase != Session::Phase::held) return;
-      if (step.now >= session->second.deadline) return lose(id, LostReason::deadline, step);
+      if (step.now >= session->second.deadline) return run_out(id, step);
       step.out.push_back(SetTimer{event.timer, session->second.deadline});
       return;
     case Timer::Kind::command_timeout:

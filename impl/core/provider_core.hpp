@@ -75,6 +75,7 @@ class ProviderCore final : public Provider {
     FencingToken token;  ///< held: the rest
     ServerInstant acquired_at;
     LocalInstant deadline;
+    LocalInstant ends_at = LocalInstant::max();  ///< no extension moves the deadline beyond this
     LocalInstant extend_at;
     bool operator==(const Session&) const = default;
   };
@@ -212,6 +213,8 @@ class ProviderCore final : public Provider {
   void extended(SessionId id, LocalInstant sent, Step step);
   void retry_extension(SessionId id, Step step);
   void lose(SessionId id, LostReason reason, Step step);
+  void run_out(SessionId id, Step step);
+  static bool wants_extension(const Session& session);
   Session* extending(SessionId id);
 
   // removal.cpp

@@ -25,7 +25,10 @@ class Bson {
     return copy;
   }
   Bson(Bson&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
-  Bson& operator=(Bson&&) = delete;
+  Bson& operator=(Bson&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
   ~Bson() { bson_destroy(bytes_); }
 
   Bson& text(std::string_view key, std::string_view value) {

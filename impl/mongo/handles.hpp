@@ -16,7 +16,7 @@ struct Call {
 };
 
 using UriHandle = std::unique_ptr<mongoc_uri_t, Call<mongoc_uri_destroy>>;
-using PoolHandle = std::unique_ptr<mongoc_client_pool_t, Call<mongoc_client_pool_destroy>>;
+using PoolHandle = std::shared_ptr<mongoc_client_pool_t>;
 using DescriptionHandle =
     std::unique_ptr<mongoc_server_description_t, Call<mongoc_server_description_destroy>>;
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 
+#include "mongo/client.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/handles.hpp"
 #include "mongo/replies.hpp"
@@ -20,36 +21,11 @@ using core::Reply;
 constexpr int kSocketTimeoutMs = 60'000;
 constexpr int kMaxClients = 256;
 
-/// Turns what the driver says when there is no reply into an outcome.
-Reply driver_failure(const bson_error_t& error) {
-  Reply reply;
-  reply.code = static_cast<int>(error.code);
-  reply.message = error.message;
-  if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    // No member has a certificate that we may trust: another try would find the same.
-    const bool untrusted = reply.message.find("certificate verify failed") != std::string::npos;
-    reply.outcome = untrusted ? Outcome::configuration : Outcome::failed_before;
-  } else if (error.domain == MONGOC_ERROR_STREAM) {
-    const bool connecting = error.code == MONGOC_ERROR_STREAM_CONNECT ||
-                            error.code == MONGOC_ERROR_STREAM_NAME_RESOLUTION;
-    reply.outcome = connecting ? Outcome::failed_before : Outcome::unknown;
-  } else if ((error.domain == MONGOC_ERROR_CLIENT &&
-              error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
-             error.domain == MONGOC_ERROR_SASL || error.domain == MONGOC_ERROR_SCRAM) {
-    reply.outcome = Outcome::configuration;
-    reply.message = "authentication failed: " + reply.message;
-  } else if (error.domain == MONGOC_ERROR_BSON ||
-             (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_TOO_BIG)) {
-    reply.outcome = Outcome::configuration;
-  }
-  return reply;
-}
-
 struct Shared {
   std::string database;
   std::string collection;
   std::function<void(const std::string&)> on_wire;
-  PoolHandle pool;  ///< it still sends endSessions, and reports it, when it is destroyed
+  PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
   std::mutex stream_mutex;
   std::shared_ptr<OwnSession> stream;  ///< protected by its mutex
@@ -68,14 +44,8 @@ struct Shared {
 
 class MongoConnection final : public core::Connection {
  public:
-  explicit MongoConnection(std::shared_ptr<Shared> shared)
-      : shared_(std::move(shared)), client_(mongoc_client_pool_pop(shared_->pool.get())) {
-    sockets_.watch(client_);
-  }
-  ~MongoConnection() override {
-    mongoc_client_set_stream_initiator(client_, nullptr, nullptr);
-    mongoc_client_pool_push(shared_->pool.get(), client_);
-  }
+  explicit MongoConnection(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  ~MongoConnection() override { give_back(shared_->pool.get(), client_); }
 
   Reply execute(const Command& command) override {
     if (auto refused = refusal()) return std::move(*refused);
@@ -139,6 +109,8 @@ class MongoConnection final : public core::Connection {
   std::optional<Reply> refusal() {
     if (server_is_right_) return std::nullopt;
     bson_error_t error;
+    if (client_ == nullptr) client_ = borrow(shared_->pool.get(), sockets_, error);
+    if (client_ == nullptr) return driver_failure(error);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
     if (!server) return driver_failure(error);
     if (auto reason = refusal_of_hello(*mongoc_server_description_hello_response(server.get()))) {
@@ -176,7 +148,7 @@ class MongoConnection final : public core::Connection {
   }
 
   std::shared_ptr<Shared> shared_;
-  mongoc_client_t* client_;
+  mongoc_client_t* client_ = nullptr;  ///< from the first command on
   Sockets sockets_;
   std::mutex elsewhere_mutex_;
   Sockets* elsewhere_ = nullptr;  ///< of a session that a command runs on; protected by its mutex
@@ -230,9 +202,7 @@ void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
   }
 }
 
-}  // namespace
-
-Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
+Result<PoolHandle> own_pool(const TransportOptions& options) {
   static std::once_flag once;
   std::call_once(once, [] {
     mongoc_init();
@@ -242,13 +212,36 @@ Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options
   const UriHandle uri(mongoc_uri_new_with_error(options.uri.c_str(), &error));
   if (!uri) return bad_uri(error.message);
   set_options(uri.get(), options);
+  PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);
+  if (!pool) return bad_uri(error.message);
+  mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+  return pool;
+}
+
+/// The one that the options name, or the pool's, or "leasehold".
+Result<std::string> database_of(const TransportOptions& options, mongoc_client_pool_t* pool) {
+  if (!options.database.empty()) return options.database;
+  Sockets sockets;
+  bson_error_t error;
+  mongoc_client_t* client = borrow(pool, sockets, error);
+  if (client == nullptr) return Error{ErrorKind::unavailable, 0, error.message};
+  const char* named = mongoc_uri_get_database(mongoc_client_get_uri(client));
+  const std::string database = named != nullptr ? named : "leasehold";
+  give_back(pool, client);
+  return database;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
+  auto pool = options.pool ? Result<PoolHandle>(options.pool) : own_pool(options);
+  if (!pool) return pool.error();
+  auto database = database_of(options, pool->get());
+  if (!database) return database.error();
   auto shared = std::make_shared<Shared>();
-  shared->pool.reset(mongoc_client_pool_new_with_error(uri.get(), &error));
-  if (!shared->pool) return bad_uri(error.message);
+  shared->pool = std::move(*pool);
   shared->transactions = std::make_unique<Transactions>(shared->pool.get());
-  mongoc_client_pool_set_error_api(shared->pool.get(), MONGOC_ERROR_API_VERSION_2);
-  const char* named = mongoc_uri_get_database(uri.get());
-  shared->database = !options.database.empty() ? options.database : named ? named : "leasehold";
+  shared->database = std::move(*database);
   shared->collection = options.collection;
   shared->on_wire = std::move(options.on_wire);
   if (shared->on_wire) observe_wire(*shared);

@@ -30,7 +30,7 @@ class OwnSession {
   explicit OwnSession(mongoc_client_pool_t* pool);
 
   mongoc_client_pool_t* pool_;
-  mongoc_client_t* client_;
+  mongoc_client_t* client_ = nullptr;
   Sockets sockets_;
   SessionHandle session_;
 };

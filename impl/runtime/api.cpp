@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/mongoc.hpp>
 #include <leasehold/protocols.hpp>
 #include <mutex>
 #include <numeric>
@@ -144,6 +145,10 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
 
 void Lock::acquire_async(std::chrono::milliseconds timeout,
                          std::function<void(Result<LockHandle>)> done) const {
+  if (driver_->forked()) {  // there is no thread to call it
+    driver_->acquire(name_, options_, timeout, [&done](auto result) { done(result.error()); });
+    return;
+  }
   runtime::Notifier& notifier = driver_->notifier();
   driver_->acquire(name_, options_, timeout, [&notifier, done = std::move(done)](auto result) {
     auto kept = std::make_shared<decltype(result)>(std::move(result));
@@ -164,11 +169,18 @@ std::string ProviderOptions::default_holder() {
 
 namespace {
 
-Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, const std::string& uri,
+/// Where the servers are: a URI, or the application's pool.
+struct Servers {
+  std::string uri;
+  std::shared_ptr<mongoc_client_pool_t> pool;
+};
+
+Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Servers servers,
                                   ProviderOptions options) {
   if (auto error = check(options)) return std::move(*error);
   auto transport =
-      mongo::make_transport({.uri = uri,
+      mongo::make_transport({.uri = std::move(servers.uri),
+                             .pool = std::move(servers.pool),
                              .database = options.database,
                              .collection = options.collection,
                              .server_selection_timeout = options.server_selection_timeout});
@@ -178,21 +190,31 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, cons
       std::fprintf(stderr, "leasehold: %s\n", message.c_str());
     };
   }
-  return LockProvider(std::make_shared<runtime::Driver>(
-      runtime::DriverParts{.transport = std::move(*transport),
+  const auto destroy = [](runtime::Driver* driver) {
+    if (!driver->forked()) delete driver;  // its threads are not here to be joined
+  };
+  return LockProvider(std::shared_ptr<runtime::Driver>(
+      new runtime::Driver({.transport = std::move(*transport),
                            .clock = runtime::boottime_clock(),
                            .entropy = runtime::os_entropy(),
                            .provider = std::move(provider),
                            .workers = options.workers,
                            .on_warning = std::move(options.on_warning),
-                           .on_event = std::move(options.on_event)}));
+                           .on_event = std::move(options.on_event)}),
+      destroy));
 }
 
 }  // namespace
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
   auto core = std::make_unique<core::ProviderCore>(options.holder);
-  return connect_with(std::move(core), uri, std::move(options));
+  return connect_with(std::move(core), {.uri = uri}, std::move(options));
+}
+
+Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool, ProviderOptions options) {
+  if (!pool) return bad_option("pool is empty: it must be one of the driver's");
+  auto core = std::make_unique<core::ProviderCore>(options.holder);
+  return connect_with(std::move(core), {.pool = std::move(pool)}, std::move(options));
 }
 
 namespace protocols {
@@ -214,7 +236,8 @@ Result<LockProvider> connect(const std::string& lock, const std::string& uri,
                       "': it must be distributed-lock, document-level, insert-unique or "
                       "set-on-insert");
   }
-  return connect_with(std::make_unique<Documented>(*recipe, hardening), uri, std::move(options));
+  return connect_with(std::make_unique<Documented>(*recipe, hardening), {.uri = uri},
+                      std::move(options));
 }
 
 LockOptions default_options(const std::string& lock) {

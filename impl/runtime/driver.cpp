@@ -21,6 +21,12 @@ Driver::~Driver() = default;
 
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout, Done done) {
+  if (forked()) {
+    done(Error{
+        ErrorKind::shut_down, 0,
+        "lock '" + name + "': this process is a child of fork; it needs a provider of its own"});
+    return 0;
+  }
   core::AcquireAsked asked{0, name, options, std::nullopt, false};
   if (timeout && timeout->count() <= 0) {
     asked.single_attempt = true;
@@ -37,11 +43,14 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   return asked.session;
 }
 
-void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }
+void Driver::cancel(core::SessionId session) {
+  if (!forked()) step(core::CancelAsked{session});
+}
 void Driver::release(core::SessionId session) { step(core::ReleaseAsked{session}); }
 void Driver::deadline_seen(core::SessionId session) { step(core::DeadlineSeen{session}); }
 
 void Driver::close() {
+  if (forked()) return;
   step(core::CloseAsked{});
   std::unique_lock lock(mutex_);
   stepped_.wait_for(lock, longest_timeout_, [this] { return core_->removals_left() == 0; });

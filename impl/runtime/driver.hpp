@@ -14,6 +14,7 @@
 #include "core/transport.hpp"
 #include "runtime/alarm.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/holding.hpp"
 #include "runtime/notifier.hpp"
 #include "runtime/teller.hpp"
@@ -64,6 +65,10 @@ class Driver : public std::enable_shared_from_this<Driver> {
   void release(core::SessionId session);
   void deadline_seen(core::SessionId session);
 
+  /// Whether this process is a child of the one that made the driver: without its threads. Then
+  /// acquires fail at once, nothing is sent, and the object must not be destroyed.
+  [[nodiscard]] bool forked() const { return forks_ != forks(); }
+
   /// Ends all waiting acquires; waits for clean-ups, at most the longest operation timeout in use.
   void close();
 
@@ -83,6 +88,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   void apply(const core::Released& effect);
   void apply(const core::Warned& effect);
 
+  const int forks_ = forks();
   const std::shared_ptr<const Clock> clock_;
   const std::unique_ptr<core::Entropy> entropy_;
   const std::function<void(const std::string&)> on_warning_;

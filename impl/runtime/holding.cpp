@@ -16,6 +16,7 @@ Holding::Holding(std::shared_ptr<Driver> driver, core::SessionId session, Fencin
 bool Holding::held() { return remaining() > std::chrono::nanoseconds(0); }
 
 std::chrono::nanoseconds Holding::remaining() {
+  if (driver_->forked()) return std::chrono::nanoseconds(0);  // it is the parent's
   auto deadline = deadline_.load();
   const auto now = driver_->now().time_since_epoch().count();
   while (deadline != kOver) {
@@ -38,6 +39,7 @@ void Holding::extend(core::LocalInstant deadline) {
 }
 
 ReleaseResult Holding::release() {
+  if (driver_->forked()) return ReleaseResult::not_owner;
   end();
   std::unique_lock lock(mutex_);
   if (!release_asked_) {

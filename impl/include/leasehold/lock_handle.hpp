@@ -20,8 +20,9 @@ enum class ReleaseResult {
 
 /// Why a handle was lost.
 enum class LostReason {
-  deadline,   ///< the lease ran out before an extension was confirmed
-  not_owner,  ///< the server says the lock is gone or another's
+  deadline,     ///< the lease ran out before an extension was confirmed
+  not_owner,    ///< the server says the lock is gone or another's
+  max_holding,  ///< it was held for as long as `LockOptions::max_holding` allows
 };
 
 [[nodiscard]] const char* to_string(ReleaseResult result);

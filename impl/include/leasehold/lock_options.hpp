@@ -34,6 +34,11 @@ struct LockOptions {
   /// expiry / 2.
   std::optional<std::chrono::milliseconds> operation_timeout;
 
+  /// Ends the belief so long after the granting command was sent, however well extensions go, and
+  /// frees the lock for others then: against work that never comes to its end. Of the production
+  /// lock only. Default: no limit.
+  std::optional<std::chrono::milliseconds> max_holding;
+
   /// How many times in a row a release gives the lock straight to the next waiter of this process,
   /// before other processes get their turn. 0 .. 1000; 0 switches hand-over off.
   int hand_overs_in_a_row = 8;

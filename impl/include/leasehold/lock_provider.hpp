@@ -88,7 +88,11 @@ struct ProviderOptions {
 /// read preference or write concern of the caller is used: writes are majority, reads primary.
 /// MongoDB 5.1 or newer, a replica set; a standalone or a mongos is refused with the first acquire.
 /// Failure: values, see Result. Construction contacts no server.
-/// Thread safety: all calls from any thread. Not usable in a child after fork.
+/// Thread safety: all calls from any thread.
+/// Fork: the locks stay the parent's. In the child handles are not held, calls fail with
+/// `shut_down`, and destruction touches nothing; a provider that the child makes is as any other.
+/// Process exit: handles and providers in static storage are released by `exit`; `_exit`, a signal
+/// or a crash leave the locks to expire.
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
 /// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
 /// provider.

@@ -53,15 +53,19 @@ class [[nodiscard]] Result {
   T&& value() && { return std::move(checked()); }
   T* operator->() { return &checked(); }
   T& operator*() & { return checked(); }
+  const T& value() const& { return checked(); }
+  const T* operator->() const { return &checked(); }
+  const T& operator*() const& { return checked(); }
 
   /// REQUIRES: no value.
   [[nodiscard]] const Error& error() const { return std::get<1>(content_); }
 
  private:
-  T& checked() {
+  const T& checked() const {
     if (!has_value()) throw std::logic_error("Result has no value: " + error().message);
     return std::get<0>(content_);
   }
+  T& checked() { return const_cast<T&>(std::as_const(*this).checked()); }
 
   std::variant<T, Error> content_;
 };

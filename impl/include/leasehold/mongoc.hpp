@@ -1,0 +1,58 @@
+#pragma once
+
+#include <leasehold/fencing_token.hpp>
+#include <leasehold/lock_provider.hpp>
+#include <leasehold/result.hpp>
+#include <memory>
+#include <string>
+
+// As <mongoc/mongoc.h> declares them, which this header does not need.
+extern "C" {
+typedef struct _bson_t bson_t;
+typedef struct _mongoc_client_t mongoc_client_t;
+typedef struct _mongoc_client_pool_t mongoc_client_pool_t;
+}
+
+/// For applications that use libmongoc themselves.
+namespace leasehold {
+
+/// A provider on connections that the application has already; else as `LockProvider::connect`.
+///
+/// It takes clients out of the pool for as long as it lives: up to `workers`, and one for a change
+/// stream; up to four times as many while commands hang. None left is said by the call that needed
+/// it. The pool's URI decides what options cannot say: `server_selection_timeout` is not used, a
+/// socket time-out (300 s unless named) bounds a hung command, and one host needs `replicaSet` or
+/// `directConnection=false`. The pool lives on until the last command has ended, hence shared.
+///
+///     std::shared_ptr<mongoc_client_pool_t> pool(mongoc_client_pool_new(uri),
+///                                                mongoc_client_pool_destroy);
+///     auto provider = leasehold::connect(pool);
+[[nodiscard]] Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool,
+                                           ProviderOptions options = {});
+
+/// Which document a fenced update is for.
+struct FencedTarget {
+  std::string database;
+  std::string collection;
+  /// Make the document if there is none; without it, a missing one is left missing.
+  bool upsert = false;
+};
+
+/// Updates one document unless a later holder has: the field `fencingToken` that it keeps there
+/// must not be above `token`, and is `token` afterwards. One command, acknowledged by a majority.
+///
+/// `id` is {_id: ...} and nothing else; `update` has update operators only ($set, $inc, ...).
+/// True: written. False: a later holder has written, or there is no such document and `upsert` is
+/// off. Error: `unknown_outcome` may have been written; `invalid_option` names what is wrong with
+/// the arguments; `unavailable` and `configuration` were not.
+/// Thread safety: as the client, which is for one thread at a time.
+///
+///     BSON_APPEND_UTF8(&id, "_id", "order-7");            // {_id: "order-7"}
+///     auto written = leasehold::fenced_update(client, {"shop", "orders"}, id, update,
+///                                             handle.fencing_token());
+///     if (written && !*written) return;  // the lock is another's by now
+[[nodiscard]] Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target,
+                                         const bson_t& id, const bson_t& update,
+                                         FencingToken token);
+
+}  // namespace leasehold

@@ -1,0 +1,110 @@
+#include <mongoc/mongoc.h>
+
+#include <leasehold/mongoc.hpp>
+
+#include "mongo/bson.hpp"
+#include "mongo/client.hpp"
+#include "mongo/replies.hpp"
+
+namespace leasehold {
+namespace {
+
+using mongo::Bson;
+
+constexpr const char* kToken = "fencingToken";
+constexpr int kDuplicateKey = 11000;
+
+Error invalid(const std::string& what) { return {ErrorKind::invalid_option, 0, what}; }
+
+std::optional<Error> check(const bson_t& id, const bson_t& update, FencingToken token) {
+  if (bson_count_keys(&id) != 1 || !bson_has_field(&id, "_id")) {
+    return invalid("id must be a document with _id and nothing else");
+  }
+  if (token.value() <= 0) return invalid("token is 0: it must be that of a lock that was held");
+  bson_iter_t at;
+  if (!bson_iter_init(&at, &update) || bson_empty(&update)) return invalid("update is empty");
+  while (bson_iter_next(&at)) {
+    if (*bson_iter_key(&at) == '$' && BSON_ITER_HOLDS_DOCUMENT(&at)) continue;
+    return invalid(std::string("update has '") + bson_iter_key(&at) +
+                   "': it must have update operators only, each with a document");
+  }
+  return std::nullopt;
+}
+
+Bson copy_of(const bson_t& document) {
+  return Bson::of({reinterpret_cast<const char*>(bson_get_data(&document)), document.len});
+}
+
+Bson query_of(const bson_t& id, FencingToken token) {
+  Bson query = copy_of(id);
+  query.array("$or", [&](Bson& either) {
+    either.doc("0", [](Bson& b) { b.doc(kToken, [](Bson& f) { f.flag("$exists", false); }); });
+    either.doc("1",
+               [&](Bson& b) { b.doc(kToken, [&](Bson& f) { f.int64("$lte", token.value()); }); });
+  });
+  return query;
+}
+
+/// The update, with the token beside what it may set to a maximum itself.
+Bson update_of(const bson_t& update, FencingToken token) {
+  Bson with_token;
+  Bson maxima;
+  bson_iter_t at;
+  bson_iter_init(&at, &update);
+  while (bson_iter_next(&at)) {
+    std::uint32_t length = 0;
+    const std::uint8_t* bytes = nullptr;
+    bson_iter_document(&at, &length, &bytes);
+    Bson part = Bson::of({reinterpret_cast<const char*>(bytes), length});
+    if (std::string_view(bson_iter_key(&at)) == "$max") {
+      maxima = std::move(part);
+    } else {
+      with_token.copy(bson_iter_key(&at), part);
+    }
+  }
+  maxima.int64(kToken, token.value());
+  with_token.copy("$max", maxima);
+  return with_token;
+}
+
+Bson command_of(const FencedTarget& target, const bson_t& id, const bson_t& update,
+                FencingToken token) {
+  Bson command;
+  command.text("update", target.collection);
+  command.array("updates", [&](Bson& statements) {
+    statements.doc("0", [&](Bson& s) {
+      s.copy("q", query_of(id, token)).copy("u", update_of(update, token));
+      s.flag("upsert", target.upsert);
+    });
+  });
+  command.doc("writeConcern", [](Bson& w) { w.text("w", "majority"); });
+  return command;
+}
+
+Error failure(const core::Reply& reply) {
+  const auto kind = reply.outcome == core::Outcome::configuration   ? ErrorKind::configuration
+                    : reply.outcome == core::Outcome::failed_before ? ErrorKind::unavailable
+                                                                    : ErrorKind::unknown_outcome;
+  return {kind, reply.code, reply.message};
+}
+
+}  // namespace
+
+Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, const bson_t& id,
+                           const bson_t& update, FencingToken token) {
+  if (auto error = check(id, update, token)) return std::move(*error);
+  const Bson command = command_of(target, id, update, token);
+  mongo::ReplyBson reply;
+  bson_error_t error{};
+  mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr, nullptr,
+                                  reply.out(), &error);
+  if (!bson_has_field(reply.get(), "ok")) return failure(mongo::driver_failure(error));
+  // An update of one statement answers as a delete of one does.
+  const auto read = mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());
+  // The document is there, with a higher token: the upsert inserted and met it.
+  if (target.upsert && read.code == kDuplicateKey) return false;
+  if (read.outcome != core::Outcome::done) return failure(read);
+  return read.matched == 1;
+}
+
+}  // namespace leasehold
