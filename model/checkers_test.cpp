@@ -244,6 +244,17 @@ TEST(CheckLiveness, AWaiterThatOverstaysItsTimeIsViolated) {
   EXPECT_EQ(judged(s, "G7").verdict, Verdict::violated);
 }
 
+/// Found by a soak: the watchdog reports a stall when it is over, and a killed process never does.
+TEST(CheckLiveness, AWaiterKilledBeforeItsNextSignOfLifeIsNotLate) {
+  Story s;
+  s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).crash(1'200, "a");
+  EXPECT_NE(judged(s, "G7").verdict, Verdict::violated);
+  Story alive;  // it spoke, and of something else
+  alive.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ask(1'100, "a", 2);
+  alive.crash(1'200, "a");
+  EXPECT_EQ(judged(alive, "G7").verdict, Verdict::violated);
+}
+
 TEST(CheckLiveness, ADeadHoldersLockThatDoesNotPassOnIsViolated) {
   Story s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");

@@ -20,7 +20,12 @@ using std::chrono::milliseconds;
 /// A server of one lock that always answers at once, or hangs until it is cut.
 class FakeServer final : public core::Transport {
  public:
-  enum class Mode { serve, refuse, hang };
+  enum class Mode {
+    serve,
+    refuse,
+    hang,  ///< until it is cut
+    deaf   ///< until the mode is another
+  };
 
   std::unique_ptr<core::Connection> connect() override {
     ++connections;
@@ -29,16 +34,24 @@ class FakeServer final : public core::Transport {
 
   std::atomic<Mode> mode = Mode::serve;
   std::atomic<int> connections = 0;
+  std::atomic<int> links = 0;  ///< that exist now
   std::atomic<int> hanging = 0;
   std::atomic<int> deletes = 0;
 
  private:
   class Link final : public core::Connection {
    public:
-    explicit Link(FakeServer& server) : server_(server) {}
+    explicit Link(FakeServer& server) : server_(server) { ++server_.links; }
+    ~Link() override { --server_.links; }
 
     Reply execute(const Command& command) override {
       if (server_.mode == Mode::hang) return hang();
+      if (server_.mode == Mode::deaf) {
+        ++server_.hanging;
+        server_.mode.wait(Mode::deaf);
+        --server_.hanging;
+        return {};
+      }
       Reply reply;
       reply.outcome = Outcome::done;
       reply.matched = 1;
@@ -233,6 +246,19 @@ TEST(Driver, AHungCommandNeitherDelaysTheCallNorTakesTheOthersWorker) {
     EXPECT_EQ(result.error().kind, ErrorKind::unknown_outcome);
   }
   f.server->mode = FakeServer::Mode::serve;
+  EXPECT_TRUE(quick.try_acquire(milliseconds(5'000)));
+}
+
+TEST(Driver, WorkersThatStoodInForHungOnesGoAfterwards) {
+  Fixture f;
+  f.server->mode = FakeServer::Mode::deaf;
+  const auto quick = f.lock(milliseconds(200));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(quick.try_acquire());
+  EXPECT_GT(f.server->links, 3) << "two workers, and those that stand in";
+  f.server->mode = FakeServer::Mode::serve;
+  f.server->mode.notify_all();
+  EXPECT_TRUE(quick.try_acquire(milliseconds(5'000)));
+  while (f.server->links > 3) std::this_thread::yield();
   EXPECT_TRUE(quick.try_acquire(milliseconds(5'000)));
 }
 

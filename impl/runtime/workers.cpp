@@ -32,13 +32,20 @@ struct Workers::State {
   bool stopped = false;
   bool transport_gone = false;
 
+  /// Workers that neither hang nor wait for news.
+  [[nodiscard]] int counted() const {
+    return static_cast<int>(std::count_if(workers.begin(), workers.end(), [](const Worker* w) {
+      return !w->abandoned && !w->awaits_news;
+    }));
+  }
+
   /// Hung threads are bounded too: beyond this, commands wait and time out.
   [[nodiscard]] bool may_start() const {
-    const auto gone = std::count_if(workers.begin(), workers.end(),
-                                    [](const Worker* w) { return w->abandoned || w->awaits_news; });
-    const auto all = static_cast<int>(workers.size());
-    return all - static_cast<int>(gone) < limit && all < 4 * limit;
+    return counted() < limit && static_cast<int>(workers.size()) < 4 * limit;
   }
+
+  /// Those that stood in for hung ones go when these are back. One is kept: for a change stream.
+  [[nodiscard]] bool too_many() const { return queue.empty() && counted() > limit + 1; }
 };
 
 Workers::Workers(std::shared_ptr<core::Transport> transport, int limit,
@@ -137,6 +144,7 @@ void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
       --state->replying;
       state->ended.notify_all();
     }
+    if (state->too_many()) break;
   }
   std::erase(state->workers, &self);
   state->ended.notify_all();
