@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <optional>
 
 #include "properties/judged.hpp"
 #include "properties/plans.hpp"
@@ -103,7 +105,10 @@ class Scales {
   double next_s_ = 0, last_s_ = 0;
 };
 
+bool too_short(const SoakReport& report) { return report.elapsed_s < 60 * kShortestSoakMinutes; }
+
 std::string what_grew(const SoakReport& report) {
+  if (too_short(report)) return "";
   const auto& kib = report.resident_kib;
   if (kib.growth > std::max(kMostGrowth * kib.mean, kMostGrowth_kib)) {
     return "resident memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
@@ -137,7 +142,8 @@ model::Verdict SoakReport::verdict() const {
   const auto found = model::overall(findings);
   if (found != model::Verdict::holds) return found;
   if (!grown.empty()) return model::Verdict::violated;
-  return interrupted || measured == 0 ? model::Verdict::unknown : found;
+  const bool unknown = interrupted || measured == 0 || too_short(*this);
+  return unknown ? model::Verdict::unknown : found;
 }
 
 SoakReport soak(const SoakOptions& options,
@@ -168,10 +174,10 @@ SoakReport soak(const SoakOptions& options,
   report.history = sim::live::run_live(plan, run);
   report.findings = judge(report.history).findings;
   report.totals = totals_of(report.history, report.findings);
+  report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
   scales.sum_up(report);
   report.grown = what_grew(report);
   report.interrupted = stop();
-  report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
   return report;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct SoakOptions {
   int locks = 16;
   std::string worker_program;
 };
+
+/// In less time pools and caches still fill, and growth says nothing.
+inline constexpr int kShortestSoakMinutes = 20;
 
 /// Of one process: what /proc said of it over time.
 struct Weighed {
@@ -47,7 +51,8 @@ struct SoakReport {
   std::string grown;  ///< what grew, in words; empty: nothing
   bool interrupted = false;
 
-  /// Holds: every guarantee, and nothing grew. Unknown: it was cut short, or nobody was measured.
+  /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or nobody
+  /// was measured.
   [[nodiscard]] model::Verdict verdict() const;
 };
 

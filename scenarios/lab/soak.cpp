@@ -41,6 +41,10 @@ void print(const properties::SoakReport& report) {
       report.measured, report.resident_kib.mean, report.resident_kib.growth,
       report.descriptors.mean, report.descriptors.growth);
   if (!report.grown.empty()) fmt::print("{}\n", report.grown);
+  if (report.elapsed_s < 60 * properties::kShortestSoakMinutes) {
+    fmt::print("too short to tell whether they grow: {} minutes at least\n",
+               properties::kShortestSoakMinutes);
+  }
   fmt::print("verdict: {}\n", to_string(report.verdict()));
 }
 

@@ -292,6 +292,16 @@ TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
   EXPECT_EQ(lab({"status"}).exit_code, 64);
 }
 
+/// Too short to tell growth, hence never "holds"; every guarantee is judged all the same.
+TEST(Soak, MeasuresThoseThatAreNeverKilled) {
+  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "soak", "--minutes", "1", "--processes", "6",
+                                "--locks", "3", "--seed", "4"});
+  EXPECT_EQ(ran.exit_code, 2) << ran.out;
+  EXPECT_NE(ran.out.find("too short"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("violated"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("\n0 processes lived"), std::string::npos) << ran.out;
+}
+
 }  // namespace
 }  // namespace leasehold::lab
 

@@ -1,0 +1,38 @@
+#include "properties/soak.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::properties {
+namespace {
+
+TEST(Trend, IsOfTheFittedLine) {
+  const auto rising = trend({0, 10, 20, 30}, {5, 7, 9, 11});
+  EXPECT_DOUBLE_EQ(rising.mean, 8);
+  EXPECT_DOUBLE_EQ(rising.growth, 6);
+  EXPECT_NEAR(trend({0, 1, 2, 3, 4}, {3, 9, 3, 9, 3}).growth, 0, 1e-9) << "noise is no growth";
+  EXPECT_EQ(trend({}, {}).growth, 0);
+  EXPECT_EQ(trend({4}, {7}).mean, 7);
+}
+
+SoakReport good(double minutes) {
+  SoakReport report;
+  report.elapsed_s = minutes * 60;
+  report.measured = 1;
+  report.findings = {{.guarantee = "G1", .verdict = model::Verdict::holds}};
+  return report;
+}
+
+TEST(SoakReport, HoldsOnlyIfItWasLongAndNothingGrew) {
+  EXPECT_EQ(good(60).verdict(), model::Verdict::holds);
+  EXPECT_EQ(good(19).verdict(), model::Verdict::unknown);
+  auto cut = good(60), alone = good(60), grown = good(60);
+  cut.interrupted = true;
+  EXPECT_EQ(cut.verdict(), model::Verdict::unknown);
+  alone.measured = 0;
+  EXPECT_EQ(alone.verdict(), model::Verdict::unknown);
+  grown.grown = "descriptors";
+  EXPECT_EQ(grown.verdict(), model::Verdict::violated);
+}
+
+}  // namespace
+}  // namespace leasehold::properties
