@@ -46,8 +46,8 @@ class Holder {
   void give(const Event& event) {
     effects_.clear();
     core_.next(event, now_, entropy_, effects_);
-    for (const auto& effect : effects_) {
-      if (const auto* send = std::get_if<Send>(&effect)) sent_.push_back(send->command);
+    for (auto& effect : effects_) {  // as the runtime does
+      if (auto* send = std::get_if<Send>(&effect)) sent_.push_back(std::move(send->command));
     }
   }
 

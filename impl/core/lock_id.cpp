@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <limits>
 
 #include "core/limits.hpp"
 
@@ -28,15 +29,23 @@ std::string_view next_part(std::string_view& rest) {
   return part;
 }
 
+struct OwnerDigits {
+  explicit OwnerDigits(Owner owner) {
+    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(owner.high),
+                  static_cast<unsigned long long>(owner.low));
+  }
+  char text[kOwnerDigits + 1];
+};
+
+template <typename T>
+void append_number(std::string& to, T number) {
+  char digits[std::numeric_limits<T>::digits10 + 2];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
 }  // namespace
 
-std::string to_hex(Owner owner) {
-  char digits[kOwnerDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx%016llx",
-                static_cast<unsigned long long>(owner.high),
-                static_cast<unsigned long long>(owner.low));
-  return digits;
-}
+std::string to_hex(Owner owner) { return {OwnerDigits(owner).text, kOwnerDigits}; }
 
 std::optional<Owner> owner_from_hex(std::string_view digits) {
   Owner owner;
@@ -46,9 +55,14 @@ std::optional<Owner> owner_from_hex(std::string_view digits) {
   return owner;
 }
 
+/// One allocation: every extension of every lock has a fresh one.
 std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
-  std::string id =
-      to_hex(parts.owner) + '.' + std::to_string(parts.lease_ms) + '.' + std::to_string(parts.beat);
+  constexpr std::size_t kNumbers = 2 * (1 + std::numeric_limits<std::uint64_t>::digits10 + 2);
+  std::string id;
+  id.reserve(kOwnerDigits + kNumbers + 1 + holder.size());
+  id.append(OwnerDigits(parts.owner).text, kOwnerDigits);
+  append_number(id += '.', parts.lease_ms);
+  append_number(id += '.', parts.beat);
   if (!holder.empty()) (id += '.') += holder;
   return id;
 }
