@@ -222,5 +222,17 @@ TEST(Acquire, IsAValueThatCanBeCopiedAndCompared) {
   EXPECT_FALSE(copy == w.core);
 }
 
+/// A write concern that can never be met: executed, but no majority will acknowledge it.
+TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
+  World w;
+  w.acquire(1);
+  auto hopeless = World::with(Outcome::unknown);
+  hopeless.hopeless = true;
+  w.reply(hopeless);
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+}
+
 }  // namespace
 }  // namespace leasehold::core

@@ -200,5 +200,19 @@ TEST(Extension, AReleasedLockIsNotExtended) {
   EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
 }
 
+TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
+  World w;
+  hold_many(w, 2);
+  w.advance(milliseconds(1'000));
+  w.reply(extended(1));  // one of two: which?
+  ASSERT_EQ(w.sent_as<LookCommand>().size(), 1u);
+  w.reply(World::with(Outcome::unknown));
+  EXPECT_EQ(w.count<Lost>(), 0);
+  w.advance(milliseconds(150));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
+  w.reply(extended(2));
+  EXPECT_EQ(w.count<Extended>(), 2);
+}
+
 }  // namespace
 }  // namespace leasehold::core

@@ -255,5 +255,14 @@ TEST(Line, WithoutHandOverTheNextTriesWhenTheDeleteIsKnown) {
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
 }
 
+TEST(Line, AHandOverThatCanNeverBeEndsTheReceiversCall) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::configuration));
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->session, 2u);
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
+}
+
 }  // namespace
 }  // namespace leasehold::core

@@ -47,6 +47,9 @@ TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   o.max_drift = 0.2;
   EXPECT_NE(broken_rule(o).find("max_drift"), std::string::npos);
   o = {};
+  o.hand_overs_in_a_row = 1'001;
+  EXPECT_EQ(broken_rule(o), "hand_overs_in_a_row is 1001: it must be 0 to 1000");
+  o = {};
   o.waiting = nullptr;
   EXPECT_NE(broken_rule(o).find("waiting"), std::string::npos);
 }

@@ -130,5 +130,20 @@ TEST(CleanUp, EndsAfterTwoExpiries) {
   EXPECT_LE(w.sent_as<DeleteCommand>().size(), 6u);
 }
 
+/// A permission that was taken away, say.
+TEST(Release, ThatTheServerWillNeverTakeIsWarnedOfAndNotRepeated) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  auto refused = World::with(Outcome::configuration);
+  refused.message = "not authorized";
+  w.reply(refused);
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+  EXPECT_EQ(w.find<Warned>()->message, "lock 'lock' cannot be deleted: not authorized");
+  w.advance(milliseconds(10'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_EQ(w.core.removals_left(), 0u);
+}
+
 }  // namespace
 }  // namespace leasehold::core

@@ -195,5 +195,15 @@ TEST(Stream, WhoWasRefusedLeavesTheLockToOthersUntilItsTurn) {
   EXPECT_EQ(w.attempts(), before + 1);
 }
 
+TEST(Stream, ThatBreaksWhenNobodyWaitsStaysClosed) {
+  auto w = StreamWorld::waiting();
+  w.give(CancelAsked{1});
+  w.advance(seconds(11));  // the stream was wanted for a while longer
+  const auto steps = w.sent_as<StreamCommand>().size();
+  w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::unknown)});
+  w.advance(seconds(10));
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps);
+}
+
 }  // namespace
 }  // namespace leasehold::core

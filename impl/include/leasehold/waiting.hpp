@@ -96,6 +96,8 @@ enum class Jitter {
 /// of them have come: from three times the pace on refusals lengthen it by 4 %, and from four times
 /// on the pauses grow with the wait itself. Before its first win a process doubles its pauses, up
 /// to 150 ms, so that a thousand that ask at once make some 10,000 attempts a second and not more.
+/// With its first win it begins at a pace of 100 ms, or an eighth of that first wait if this is
+/// more: paces that all begin alike are fair from the first seconds on.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
