@@ -35,7 +35,8 @@ class FakeServer final : public core::Transport {
   std::atomic<Mode> mode = Mode::serve;
   std::atomic<int> connections = 0;
   std::atomic<int> links = 0;  ///< that exist now
-  std::atomic<int> hanging = 0;
+  std::atomic<int> hanging = 0, most_hanging = 0;
+  std::atomic<int> cuts = 0;
   std::atomic<int> deletes = 0;
 
  private:
@@ -72,11 +73,12 @@ class FakeServer final : public core::Transport {
 
    private:
     Reply hang() {
-      ++server_.hanging;
+      server_.most_hanging = std::max<int>(server_.most_hanging, ++server_.hanging);
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return cut_; });
       cut_ = false;
       --server_.hanging;
+      ++server_.cuts;
       return {};
     }
 
@@ -88,13 +90,16 @@ class FakeServer final : public core::Transport {
 };
 
 struct Fixture {
+  explicit Fixture(int workers_ = 2) : workers(workers_) {}
+
+  int workers;
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::optional<LockProvider> provider = LockProvider(
       std::make_shared<Driver>(DriverParts{.transport = server,
                                            .clock = boottime_clock(),
                                            .entropy = os_entropy(),
                                            .provider = std::make_unique<core::ProviderCore>(""),
-                                           .workers = 2,
+                                           .workers = workers,
                                            .on_warning = [](const std::string&) {}}));
 
   [[nodiscard]] Lock lock(milliseconds expiry = milliseconds(30'000)) const {
@@ -247,6 +252,31 @@ TEST(Driver, AHungCommandNeitherDelaysTheCallNorTakesTheOthersWorker) {
   }
   f.server->mode = FakeServer::Mode::serve;
   EXPECT_TRUE(quick.try_acquire(milliseconds(5'000)));
+}
+
+/// An overloaded server does not recover from clients that cut and connect anew at full rate: found
+/// by a soak, where 64 processes kept three members at work with nothing but connections.
+TEST(Driver, WhenNothingIsHeardOneCommandAtATimeAsks) {
+  Fixture f(6);
+  f.server->mode = FakeServer::Mode::hang;
+  std::vector<std::jthread> callers;
+  std::atomic<bool> done = false;
+  for (int i = 0; i < 6; ++i) {
+    callers.emplace_back([&, i] {
+      LockOptions options;
+      options.expiry = milliseconds(200);
+      const auto lock =
+          std::move(f.provider->create_lock("lock" + std::to_string(i), options)).value();
+      while (!done) (void)lock.try_acquire();
+    });
+  }
+  while (f.server->cuts < 14) std::this_thread::yield();
+  f.server->most_hanging = 0;
+  while (f.server->cuts < 22) std::this_thread::yield();
+  EXPECT_LE(f.server->most_hanging, 3) << "one asks; those that were cut may still come back";
+  f.server->mode = FakeServer::Mode::serve;
+  EXPECT_TRUE(f.lock().try_acquire(milliseconds(5'000)));
+  done = true;
 }
 
 TEST(Driver, WorkersThatStoodInForHungOnesGoAfterwards) {

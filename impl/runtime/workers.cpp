@@ -29,6 +29,7 @@ struct Workers::State {
   std::vector<Worker*> workers;
   int idle = 0;
   int replying = 0;  ///< workers inside on_reply
+  int unheard = 0;   ///< commands abandoned in a row, with none answered in between
   bool stopped = false;
   bool transport_gone = false;
 
@@ -39,9 +40,38 @@ struct Workers::State {
     }));
   }
 
+  [[nodiscard]] bool in_trouble() const { return unheard >= limit; }
+  [[nodiscard]] int allowed() const { return in_trouble() ? 1 : limit; }
+
   /// Hung threads are bounded too: beyond this, commands wait and time out.
   [[nodiscard]] bool may_start() const {
-    return counted() < limit && static_cast<int>(workers.size()) < 4 * limit;
+    return counted() < allowed() && static_cast<int>(workers.size()) < 4 * limit;
+  }
+
+  /// Whether a worker may carry the next command.
+  [[nodiscard]] bool may_take() const {
+    const auto busy = std::count_if(workers.begin(), workers.end(), [](const Worker* w) {
+      return w->command != 0 && !w->abandoned && !w->awaits_news;
+    });
+    return !queue.empty() && busy < allowed();
+  }
+
+  core::Command take() {
+    auto next = queue.begin();
+    if (in_trouble()) {
+      next = std::find_if(queue.begin(), queue.end(), [](const core::Command& c) {
+        return std::holds_alternative<core::ExtendCommand>(c.body);
+      });
+      if (next == queue.end()) next = queue.begin();
+    }
+    core::Command command = std::move(*next);
+    queue.erase(next);
+    return command;
+  }
+
+  void heard() {
+    unheard = 0;
+    wanted.notify_all();
   }
 
   /// Those that stood in for hung ones go when these are back. One is kept: for a change stream.
@@ -113,18 +143,23 @@ void Workers::abandon(core::CommandId command) {
   if (busy == state_->workers.end()) return;
   (*busy)->abandoned = true;
   (*busy)->connection->interrupt();
-  if (!state_->queue.empty() && state_->may_start()) start_one(state_);
+  ++state_->unheard;
+  if (state_->queue.empty()) return;
+  if (state_->idle > 0) {
+    state_->wanted.notify_one();
+  } else if (state_->may_start()) {
+    start_one(state_);
+  }
 }
 
 void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
   std::unique_lock lock(state->mutex);
   for (;;) {
     ++state->idle;
-    state->wanted.wait(lock, [&] { return state->stopped || !state->queue.empty(); });
+    state->wanted.wait(lock, [&] { return state->stopped || state->may_take(); });
     --state->idle;
     if (state->stopped) break;
-    const core::Command command = std::move(state->queue.front());
-    state->queue.pop_front();
+    const core::Command command = state->take();
     self.command = command.id;
     const auto* stream = std::get_if<core::StreamCommand>(&command.body);
     self.awaits_news = stream != nullptr && stream->step == core::StreamCommand::Step::next;
@@ -137,6 +172,7 @@ void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
     const bool wanted = !self.abandoned && !state->stopped;
     self.abandoned = false;
     if (wanted) {
+      state->heard();
       ++state->replying;
       lock.unlock();
       state->on_reply(command.id, std::move(reply));

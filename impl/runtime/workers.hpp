@@ -12,6 +12,11 @@ namespace leasehold::runtime {
 /// counts: another may start in its place, so one hung socket never holds up the rest. The same
 /// holds for one that waits for news of a change stream.
 ///
+/// Once as many commands in a row as there are workers were abandoned, and nothing was heard in
+/// between, the servers are taken to be away or overloaded: then one command at a time asks, an
+/// extension before others, until one is answered. Each cut costs a server a connection, so many
+/// processes that all go on at full rate keep an overloaded one from ever recovering.
+///
 /// Thread safety: all calls from any thread. `on_reply` is called on a worker, never after the
 /// destructor returned. The destructor cuts what still runs and waits at most kStopWait.
 class Workers {
