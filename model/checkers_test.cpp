@@ -244,6 +244,17 @@ TEST(CheckLiveness, AWaiterThatOverstaysItsTimeIsViolated) {
   EXPECT_EQ(judged(s, "G7").verdict, Verdict::violated);
 }
 
+/// Found by a soak: the harness learned of the death seconds after it.
+TEST(CheckLoss, AHolderKilledBeforeItsNextSignOfLifeNeedNotBeTold) {
+  Story s;
+  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(2'000, "a");
+  EXPECT_NE(judged(s, "G5").verdict, Verdict::violated);
+  Story alive;
+  alive.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(1'900, "a", 2);
+  alive.crash(2'000, "a");
+  EXPECT_EQ(judged(alive, "G5").verdict, Verdict::violated);
+}
+
 /// Found by a soak: the watchdog reports a stall when it is over, and a killed process never does.
 TEST(CheckLiveness, AWaiterKilledBeforeItsNextSignOfLifeIsNotLate) {
   Story s;
