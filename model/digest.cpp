@@ -147,8 +147,7 @@ bool Digest::ran_throughout(const std::string& process, Span span) const {
   const auto found = processes.find(process);
   if (found == processes.end()) return false;
   const ProcessDigest& p = found->second;
-  // A process that is killed while it stalls has no time to say so.
-  if (p.crash != kNone && p.last_ns < span.to) return false;
+  if (p.known_alive_until() < span.to) return false;
   return std::none_of(p.away.begin(), p.away.end(), [&](const Span& a) { return a.meets(span); });
 }
 

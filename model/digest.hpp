@@ -42,6 +42,8 @@ struct ProcessDigest {
   std::int64_t last_ns = 0;     ///< its last own event
   std::int64_t timeout_ms = 0;  ///< the longest of its acquire calls' operation timeouts
   std::vector<Span> away;       ///< paused or stalled
+  /// The harness learns of a death late, and who is killed in a stall cannot say that it stalled.
+  [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
   std::map<std::string, std::int64_t> sent;  ///< commands by kind, as the core sent them
   std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them
 };

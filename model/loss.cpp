@@ -47,8 +47,7 @@ Finding check_loss_told(const Digest& d) {
     const auto latest = due + kSchedulingAllowance;
     const auto over_before = [&](Index end) { return end != kNone && d.at(end).at_ns <= latest; };
     const bool told = over_before(s.lost);
-    // When a killed process died is known only by its silence.
-    const bool killed = process.crash != kNone && process.last_ns <= latest;
+    const bool killed = process.known_alive_until() <= latest;
     if (!told && (killed || over_before(s.release) || d.finished_ns <= latest)) continue;
     ++f.checked;
     if (!told) {

@@ -105,10 +105,8 @@ class Scales {
   double next_s_ = 0, last_s_ = 0;
 };
 
-bool too_short(const SoakReport& report) { return report.elapsed_s < 60 * kShortestSoakMinutes; }
-
 std::string what_grew(const SoakReport& report) {
-  if (too_short(report)) return "";
+  if (report.too_short()) return "";
   const auto& kib = report.resident_kib;
   if (kib.growth > std::max(kMostGrowth * kib.mean, kMostGrowth_kib)) {
     return "resident memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
@@ -142,7 +140,7 @@ model::Verdict SoakReport::verdict() const {
   const auto found = model::overall(findings);
   if (found != model::Verdict::holds) return found;
   if (!grown.empty()) return model::Verdict::violated;
-  const bool unknown = interrupted || measured == 0 || too_short(*this);
+  const bool unknown = interrupted || measured == 0 || too_short();
   return unknown ? model::Verdict::unknown : found;
 }
 

@@ -51,6 +51,8 @@ struct SoakReport {
   std::string grown;  ///< what grew, in words; empty: nothing
   bool interrupted = false;
 
+  /// Growth is not judged.
+  [[nodiscard]] bool too_short() const { return elapsed_s < 60 * kShortestSoakMinutes; }
   /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or nobody
   /// was measured.
   [[nodiscard]] model::Verdict verdict() const;

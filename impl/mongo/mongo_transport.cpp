@@ -202,7 +202,13 @@ void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
   }
 }
 
-Result<PoolHandle> own_pool(const TransportOptions& options) {
+std::string database_in(const mongoc_uri_t* uri) {
+  const char* named = mongoc_uri_get_database(uri);
+  return named != nullptr ? named : "leasehold";
+}
+
+/// Also fills in the database, if the options name none.
+Result<PoolHandle> own_pool(TransportOptions& options) {
   static std::once_flag once;
   std::call_once(once, [] {
     mongoc_init();
@@ -215,33 +221,32 @@ Result<PoolHandle> own_pool(const TransportOptions& options) {
   PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);
   if (!pool) return bad_uri(error.message);
   mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+  if (options.database.empty()) options.database = database_in(uri.get());
   return pool;
 }
 
-/// The one that the options name, or the pool's, or "leasehold".
-Result<std::string> database_of(const TransportOptions& options, mongoc_client_pool_t* pool) {
-  if (!options.database.empty()) return options.database;
+/// The application's pool; only one of its clients knows the database. The first client taken out
+/// of a pool has the driver look for servers, so none is where the options name the database.
+Result<PoolHandle> given_pool(TransportOptions& options) {
+  if (!options.database.empty()) return options.pool;
   Sockets sockets;
   bson_error_t error;
-  mongoc_client_t* client = borrow(pool, sockets, error);
+  mongoc_client_t* client = borrow(options.pool.get(), sockets, error);
   if (client == nullptr) return Error{ErrorKind::unavailable, 0, error.message};
-  const char* named = mongoc_uri_get_database(mongoc_client_get_uri(client));
-  const std::string database = named != nullptr ? named : "leasehold";
-  give_back(pool, client);
-  return database;
+  options.database = database_in(mongoc_client_get_uri(client));
+  give_back(options.pool.get(), client);
+  return options.pool;
 }
 
 }  // namespace
 
 Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
-  auto pool = options.pool ? Result<PoolHandle>(options.pool) : own_pool(options);
+  auto pool = options.pool ? given_pool(options) : own_pool(options);
   if (!pool) return pool.error();
-  auto database = database_of(options, pool->get());
-  if (!database) return database.error();
   auto shared = std::make_shared<Shared>();
   shared->pool = std::move(*pool);
   shared->transactions = std::make_unique<Transactions>(shared->pool.get());
-  shared->database = std::move(*database);
+  shared->database = std::move(options.database);
   shared->collection = options.collection;
   shared->on_wire = std::move(options.on_wire);
   if (shared->on_wire) observe_wire(*shared);

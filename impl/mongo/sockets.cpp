@@ -33,8 +33,8 @@ int descriptor_of(mongoc_socket_t* socket) {
 
 /// Whether two descriptors are of one socket.
 bool same_socket(int one, int other) {
-  struct stat a {
-  }, b{};
+  struct stat a = {};
+  struct stat b = {};
   return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
          a.st_ino == b.st_ino;
 }

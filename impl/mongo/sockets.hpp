@@ -13,7 +13,9 @@ namespace leasehold::mongo {
 /// Each is kept as a duplicate, which cannot be closed and reused behind our back. A duplicate
 /// keeps the connection alive, so `forget` must follow every error after which the driver closes;
 /// what it closed by itself, because another client had an error, is dropped when it opens the
-/// next. Thread safety: `cut` from any thread, the rest from the client's.
+/// next.
+///
+/// Thread safety: `cut` from any thread, the rest from the client's.
 class Sockets {
  public:
   /// Lets the sockets that this client opens from now on be known here. REQUIRES: outlives it.

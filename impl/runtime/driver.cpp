@@ -43,9 +43,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   return asked.session;
 }
 
-void Driver::cancel(core::SessionId session) {
-  if (!forked()) step(core::CancelAsked{session});
-}
+void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }
 void Driver::release(core::SessionId session) { step(core::ReleaseAsked{session}); }
 void Driver::deadline_seen(core::SessionId session) { step(core::DeadlineSeen{session}); }
 
@@ -61,6 +59,7 @@ void Driver::close() {
 }
 
 void Driver::step(const core::Event& event) {
+  if (forked()) return;  // the lock may be held by a thread that is not here
   const std::lock_guard lock(mutex_);
   effects_.clear();
   const auto at = now();

@@ -70,8 +70,9 @@ struct Workers::State {
   }
 
   void heard() {
+    const bool over = in_trouble();
     unheard = 0;
-    wanted.notify_all();
+    if (over) wanted.notify_all();
   }
 
   /// Those that stood in for hung ones go when these are back. One is kept: for a change stream.

@@ -41,7 +41,7 @@ void print(const properties::SoakReport& report) {
       report.measured, report.resident_kib.mean, report.resident_kib.growth,
       report.descriptors.mean, report.descriptors.growth);
   if (!report.grown.empty()) fmt::print("{}\n", report.grown);
-  if (report.elapsed_s < 60 * properties::kShortestSoakMinutes) {
+  if (report.too_short()) {
     fmt::print("too short to tell whether they grow: {} minutes at least\n",
                properties::kShortestSoakMinutes);
   }

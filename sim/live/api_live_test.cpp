@@ -11,8 +11,7 @@ namespace {
 
 std::shared_ptr<mongoc_client_pool_t> pool_of(const std::string& options) {
   init_driver();
-  const auto& set = shared_set().uri();
-  const auto uri = set + (set.find('?') == std::string::npos ? "?" : "&") + options;
+  const auto uri = with_option(shared_set().uri(), options);
   mongoc_uri_t* parsed = mongoc_uri_new(uri.c_str());
   std::shared_ptr<mongoc_client_pool_t> pool(mongoc_client_pool_new(parsed),
                                              mongoc_client_pool_destroy);

@@ -67,15 +67,14 @@ class CountedProvider {
 
   LockProvider start(const std::string& database, const std::string& application,
                      const std::string& uri) {
-    auto transport = mongo::make_transport(
-        {.uri = uri + (uri.find('?') == std::string::npos ? "?" : "&") + "appName=" + application,
-         .database = database,
-         .collection = kLockCollection,
-         .server_selection_timeout = milliseconds(2'000),
-         .on_wire = [counts = counts_](const std::string& name) {
-           const std::lock_guard lock(counts->mutex);
-           ++counts->wire[name];
-         }});
+    auto transport = mongo::make_transport({.uri = with_option(uri, "appName=" + application),
+                                            .database = database,
+                                            .collection = kLockCollection,
+                                            .server_selection_timeout = milliseconds(2'000),
+                                            .on_wire = [counts = counts_](const std::string& name) {
+                                              const std::lock_guard lock(counts->mutex);
+                                              ++counts->wire[name];
+                                            }});
     return LockProvider(std::make_shared<runtime::Driver>(
         runtime::DriverParts{.transport = std::move(transport).value(),
                              .clock = runtime::boottime_clock(),

@@ -52,8 +52,8 @@ OplogReader::OplogReader(const std::string& uri, std::string database, std::stri
       lock_namespace_(database_ + "." + lock_collection),
       resource_namespace_(database_ + "." + resource_collection),
       now_ns_(std::move(now_ns)),
-      client_(uri + (uri.find('?') == std::string::npos ? "?" : "&") +
-              "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader") {
+      client_(with_option(
+          uri, "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader")) {
   last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
   thread_ = std::thread([this] { follow(); });
 }

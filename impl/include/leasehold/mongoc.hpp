@@ -20,7 +20,8 @@ namespace leasehold {
 ///
 /// It takes clients out of the pool for as long as it lives: up to `workers`, and one for a change
 /// stream; up to four times as many while commands hang. None left is said by the call that needed
-/// it. The pool's URI decides what options cannot say: `server_selection_timeout` is not used, a
+/// it; that is this one if the options name no database, which only a client knows. The pool's URI
+/// decides what options cannot say: `server_selection_timeout` is not used, a
 /// socket time-out (300 s unless named) bounds a hung command, and one host needs `replicaSet` or
 /// `directConnection=false`. The pool lives on until the last command has ended, hence shared.
 ///
