@@ -70,6 +70,17 @@ std::optional<Weighed> weigh(pid_t pid, double at_s) {
   return w;
 }
 
+Weighed mean_of(const std::vector<Weighed>& all) {
+  Weighed sum;
+  for (const Weighed& w : all) {
+    sum.at_s += w.at_s;
+    sum.resident_kib += w.resident_kib;
+    sum.descriptors += w.descriptors;
+  }
+  const auto n = static_cast<double>(all.size());
+  return {sum.at_s / n, sum.resident_kib / n, sum.descriptors / n};
+}
+
 /// The processes, by the time at which they were last weighed.
 class Scales {
  public:
@@ -86,10 +97,12 @@ class Scales {
   void sum_up(SoakReport& report) const {
     const double from = last_s_ / 4;
     std::vector<double> at, resident, descriptors;
+    std::map<int, std::vector<Weighed>> minutes;
     for (const auto& [pid, all] : of_) {
       if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
       ++report.measured;
       for (const Weighed& w : all) {
+        minutes[static_cast<int>(w.at_s / 60)].push_back(w);
         if (w.at_s < from) continue;
         at.push_back(w.at_s);
         resident.push_back(w.resident_kib);
@@ -98,6 +111,7 @@ class Scales {
     }
     report.resident_kib = trend(at, resident);
     report.descriptors = trend(at, descriptors);
+    for (const auto& [minute, weighed] : minutes) report.course.push_back(mean_of(weighed));
   }
 
  private:

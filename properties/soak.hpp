@@ -24,7 +24,7 @@ struct SoakOptions {
 /// In less time pools and caches still fill, and growth says nothing.
 inline constexpr int kShortestSoakMinutes = 20;
 
-/// Of one process: what /proc said of it over time.
+/// Of one process, or the mean of several: what /proc said.
 struct Weighed {
   double at_s = 0;
   double resident_kib = 0;
@@ -45,6 +45,7 @@ struct SoakReport {
   double elapsed_s = 0;
   int measured = 0;  ///< processes that lived from the first quarter's end to the end
   Trend resident_kib, descriptors;
+  std::vector<Weighed> course;  ///< their mean, minute by minute, from the start on
   std::map<std::string, std::int64_t> totals, faults;
   std::vector<model::Finding> findings;
   model::History history;

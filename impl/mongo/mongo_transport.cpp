@@ -20,6 +20,9 @@ using core::Reply;
 /// The last resort against a socket that hangs where nobody can cut it.
 constexpr int kSocketTimeoutMs = 60'000;
 constexpr int kMaxClients = 256;
+/// The driver takes `minPoolSize` for how many clients it keeps that nobody uses: those of workers
+/// that stood in for hung ones would stay for ever, with the sockets that were cut.
+constexpr int kMaxIdleClients = 1;
 
 struct Shared {
   std::string database;
@@ -192,6 +195,7 @@ void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, kMaxClients);
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MINPOOLSIZE, kMaxIdleClients);
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, kSocketTimeoutMs);
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
                                  static_cast<int>(options.server_selection_timeout.count()));

@@ -1,5 +1,6 @@
 #include "mongo/sockets.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ void Sockets::keep(mongoc_stream_t* stream) {
   if (stream == nullptr) return;
   auto* socket = mongoc_stream_socket_get_socket(reinterpret_cast<mongoc_stream_socket_t*>(stream));
   const int descriptor = socket == nullptr ? -1 : descriptor_of(socket);
-  const int duplicate = descriptor < 0 ? -1 : dup(descriptor);
+  const int duplicate = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return;
   const std::lock_guard lock(mutex_);
   drop_closed();

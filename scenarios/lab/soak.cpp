@@ -20,10 +20,16 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
   const auto of = [](const properties::Trend& t) {
     return nlohmann::ordered_json{{"mean", t.mean}, {"growth", t.growth}};
   };
+  auto course = nlohmann::ordered_json::array();
+  for (const auto& w : report.course) {
+    course.push_back(
+        {{"at_s", w.at_s}, {"resident_kib", w.resident_kib}, {"descriptors", w.descriptors}});
+  }
   return {{"elapsed_s", report.elapsed_s},
           {"measured_processes", report.measured},
           {"resident_kib", of(report.resident_kib)},
           {"descriptors", of(report.descriptors)},
+          {"course", std::move(course)},
           {"totals", report.totals},
           {"faults", report.faults},
           {"guarantees", guarantees_json(report.findings)},

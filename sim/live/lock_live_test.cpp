@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <future>
 
 #include "sim/live/live_test.hpp"
@@ -402,6 +403,34 @@ TEST(LiveIndex, AnotherIndexInItsPlaceIsToleratedAndReportedOnce) {
   EXPECT_TRUE(
       eventually([&] { return p.warnings().find("no expireAfterSeconds") != std::string::npos; }));
   EXPECT_EQ(p.sent("createIndexes"), 1);
+}
+
+std::int64_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+/// Found by the soak: the clients of workers that stood in for hung ones stayed in the driver's
+/// pool, each with its sockets.
+TEST(LiveTransport, KeepsHardlyAnyClientThatNobodyUses) {
+  constexpr int kConnections = 20;
+  const auto transport = std::move(mongo::make_transport({.uri = shared_set().uri(),
+                                                          .database = fresh_database(),
+                                                          .collection = kLockCollection,
+                                                          .server_selection_timeout = seconds(5)}))
+                             .value();
+  const core::Command look{1, seconds(5), core::LookCommand{{"n"}}};
+  ASSERT_EQ(transport->connect()->execute(look).outcome, core::Outcome::done);
+  const auto before = open_descriptors();
+  {
+    std::vector<std::unique_ptr<core::Connection>> connections;
+    for (int i = 0; i < kConnections; ++i) {
+      connections.push_back(transport->connect());
+      ASSERT_EQ(connections.back()->execute(look).outcome, core::Outcome::done);
+    }
+    EXPECT_GE(open_descriptors(), before + kConnections);
+  }
+  EXPECT_LE(open_descriptors(), before + kConnections / 2) << "the driver watches the members, too";
 }
 
 }  // namespace
