@@ -31,6 +31,7 @@ struct Order {
   LockOptions options;
   milliseconds wait = kForEver;
   milliseconds grace{0};
+  std::optional<milliseconds> max_holding;
   OnLost on_lost = OnLost::kill;
   std::vector<std::string> command;
 };
@@ -39,8 +40,9 @@ const char* kUsageLine =
     "leasehold run --lock NAME [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
     "Runs the command while this machine holds the lock, and passes its exit code on. The command\n"
     "finds the fencing token in LEASEHOLD_FENCING_TOKEN. Other exit codes: 64 bad usage, 69 no\n"
-    "replica set or no permission, 75 the lock was not free in time, 76 the lock was lost while\n"
-    "the command ran, 126 and 127 the command cannot be executed or was not found, 128 + N ended\n"
+    "replica set or no permission, 75 the lock was not free in time, 76 the lock was lost or held\n"
+    "for --max-holding while the command ran, 126 and 127 the command cannot be executed or was "
+    "not found, 128 + N ended\n"
     "by signal N.";
 
 OnLost on_lost_of(const std::string& word) {
@@ -62,6 +64,9 @@ po::options_description options() {
       ("grace", text("DURATION"),
        "how long before the lease ends, if it cannot be extended, the command gets SIGTERM; "
        "default: a sixth of the expiry")  //
+      ("max-holding", text("DURATION"),
+       "how long the command may run: SIGTERM so much before as --grace says, then SIGKILL to all "
+       "of its process group, and only then is the lock released; default: for ever")  //
       ("on-lost", text("WORD")->default_value("kill"),
        "kill: SIGKILL to the command and all of its process group when the lease ends; signal: "
        "SIGTERM only; ignore: let it run on without the lock");
@@ -90,6 +95,15 @@ Order order_of(const std::vector<std::string>& words) {
     throw UsageError("--grace is " + std::to_string(order.grace.count()) +
                      " ms: it must be below two thirds of the expiry, which is " +
                      std::to_string(order.options.expiry.count()) + " ms");
+  }
+  if (values.contains("max-holding")) order.max_holding = duration("max-holding");
+  if (order.max_holding && *order.max_holding <= order.grace) {
+    throw UsageError("--max-holding is " + std::to_string(order.max_holding->count()) +
+                     " ms: it must be above the grace, which is " +
+                     std::to_string(order.grace.count()) + " ms");
+  }
+  if (order.max_holding && order.on_lost != OnLost::kill) {
+    throw UsageError("--max-holding needs --on-lost kill: nothing else ends the command for sure");
   }
   return order;
 }
@@ -220,19 +234,25 @@ class Run {
   }
 
  private:
+  /// Its end is the lease's, or what --max-holding allows.
   void look_at_lease() {
-    const auto left = handle_.remaining();
     const auto now = clock_->now();
+    const bool limited = ends_at_ - now < handle_.remaining();
+    const auto left = limited ? ends_at_ - now : handle_.remaining();
     const bool kills = order_.on_lost == OnLost::kill;
     if (left > nanoseconds(0)) {
       if (kills) guard_.set_deadline(now + left);
       if (left > order_.grace || told_to_end_ || order_.on_lost == OnLost::ignore) return;
       told_to_end_ = true;
-      say("lock '" + order_.lock + "' could not be extended for a while: SIGTERM to the command");
+      say("lock '" + order_.lock +
+          (limited ? "' was held for almost --max-holding"
+                   : "' could not be extended for a while") +
+          ": SIGTERM to the command");
       child_.signal(SIGTERM);
     } else if (!lost_) {
       lost_ = true;
-      say("lock '" + order_.lock + "' is lost" + (kills ? ": SIGKILL to the command" : ""));
+      say("lock '" + order_.lock + (limited ? "' was held for --max-holding" : "' is lost") +
+          (kills ? ": SIGKILL to the command" : ""));
       if (kills) return child_.signal(SIGKILL);
       if (order_.on_lost == OnLost::signal && !told_to_end_) child_.signal(SIGTERM);
     }
@@ -242,6 +262,8 @@ class Run {
   LockHandle& handle_;
   const Signals& signals_;
   const std::shared_ptr<const runtime::Clock> clock_ = runtime::boottime_clock();
+  const core::LocalInstant ends_at_ =
+      order_.max_holding ? clock_->now() + *order_.max_holding : core::LocalInstant::max();
   Bell bell_;
   Child child_;
   Guard guard_;

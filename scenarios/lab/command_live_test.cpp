@@ -108,9 +108,13 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   };
   says({"run", "--lock", lock_}, "no command");
   says({"run", "--lock", lock_, "--wait", "soon", "--", "true"}, "--wait is 'soon'");
+  says({"run", "--lock", lock_, "--wait", "99999999h", "--", "true"}, "of ten years at most");
   says({"run", "--lock", lock_, "--expiry", "50ms", "--", "true"}, "expiry is 50 ms");
   says({"run", "--lock", lock_, "--grace", "25s", "--", "true"}, "--grace is 25000 ms");
   says({"run", "--lock", lock_, "--on-lost", "cry", "--", "true"}, "--on-lost is 'cry'");
+  says({"run", "--lock", lock_, "--max-holding", "5s", "--", "true"}, "--max-holding is 5000 ms");
+  says({"run", "--lock", lock_, "--max-holding", "9s", "--on-lost", "ignore", "--", "true"},
+       "--max-holding needs --on-lost kill");
   says({"run", "--lock", lock_, "--uri", "mongodb://u:secret@h/", "--", "true"},
        "--uri has a password");
   says({"dance"}, "unknown subcommand 'dance'");
@@ -202,6 +206,25 @@ TEST_F(Command, AskedToIgnoreTheLossItSaysSoAndLetsTheCommandGoOn) {
   auto wrapper = start("sleep 4; exit 5", "2s", {"--on-lost", "ignore"});
   const ServerGone gone;
   EXPECT_EQ(code_of(wrapper), kLost);
+}
+
+TEST_F(Command, AfterItsLongestHoldingItIsToldToEnd) {
+  const sim::live::Stopwatch since;
+  auto wrapper = start("trap 'exit 0' TERM; while :; do sleep 0.1; done", "3s",
+                       {"--max-holding", "2s", "--grace", "1s"});
+  EXPECT_EQ(code_of(wrapper), kLost);
+  EXPECT_LT(since.elapsed(), seconds(2));
+  EXPECT_TRUE(lock_is_free());
+}
+
+TEST_F(Command, AfterItsLongestHoldingWhoDoesNotListenIsKilledAndTheLockIsFree) {
+  const sim::live::Stopwatch since;
+  auto wrapper = start("trap '' TERM; while :; do sleep 1; done", "30s",
+                       {"--max-holding", "1s", "--grace", "500ms"});
+  EXPECT_EQ(code_of(wrapper), kLost);
+  EXPECT_GE(since.elapsed(), milliseconds(990));
+  EXPECT_TRUE(child_is_gone());
+  EXPECT_TRUE(lock_is_free());
 }
 
 TEST_F(Command, AFailoverDuringTheRunIsNotNoticed) {
