@@ -140,11 +140,12 @@ void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply
     }
   }
   if (session.single_attempt) return end_acquire(id, session.last_failure, step);
-  want_stream(session, step);
+  if (session.waits_since == FencingToken()) session.waits_since = reply.operation_time;
   const bool freed = std::exchange(session.freed_meanwhile, false);
   session.woken = false;
   wait(id, look_again_now ? step.now : next_attempt_at(session, true, step), step);
   if (freed && !look_again_now) wake(id, session, step);
+  want_stream(session, step);
 }
 
 void ProviderCore::fail(SessionId id, const Reply& reply, bool unknown, Step step) {
@@ -183,6 +184,11 @@ LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step 
 
 void ProviderCore::wait(SessionId id, LocalInstant at, Step step) {
   Session& session = sessions_.at(id);
+  session.poll_at = at;
+  plan_attempt(id, session, at, step);
+}
+
+void ProviderCore::plan_attempt(SessionId id, Session& session, LocalInstant at, Step step) {
   session.phase = Session::Phase::waiting;
   session.attempt_at = at;
   if (at <= step.now) return start_attempt(id, session, step);

@@ -36,7 +36,11 @@ inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 inline constexpr std::chrono::seconds kStreamIdle{10};
 
 /// How often a change stream is read while nobody waits.
-inline constexpr std::chrono::milliseconds kStreamLull{100};
+inline constexpr std::chrono::milliseconds kStreamLull{1'000};
+
+/// An attempt that soon after news is made without further news: those are about as late
+/// themselves.
+inline constexpr std::chrono::milliseconds kStreamSoon{10};
 
 /// A stream that has not told of a release that long after a poll found it, is replaced.
 inline constexpr std::chrono::seconds kStreamLag{1};

@@ -139,6 +139,13 @@ struct LockDocument {
   bool operator==(const LockDocument&) const = default;
 };
 
+/// A lock document that was deleted, and when, as the oplog counts time.
+struct Freed {
+  std::string name;
+  FencingToken at;
+  bool operator==(const Freed&) const = default;
+};
+
 struct Reply {
   Outcome outcome = Outcome::unknown;
   int code = 0;                     ///< the server's error code, or 0
@@ -150,7 +157,7 @@ struct Reply {
   std::vector<std::size_t> failed;  ///< extend: indices of statements with an error of their own
   std::vector<LockDocument> documents;  ///< acquire, hand-over: the one after; look: those found
   std::int64_t cursor = 0;              ///< stream: the one to go on with; 0: it has ended
-  std::vector<std::string> freed;       ///< stream: names whose documents were deleted
+  std::vector<Freed> freed;             ///< stream: in the order in which it happened
   bool operator==(const Reply&) const = default;
 };
 

@@ -58,15 +58,17 @@ class ProviderCore final : public Provider {
     std::optional<LocalInstant> give_up_at;
     bool single_attempt = false;
     Phase phase = Phase::waiting;
-    Owner owner;                  ///< dead, hence replaced, from the moment a delete of it is sent
-    CommandId command = 0;        ///< the attempt or extension under way, or 0
-    LocalInstant attempt_at;      ///< waiting: when the next attempt is due
+    Owner owner;              ///< dead, hence replaced, from the moment a delete of it is sent
+    CommandId command = 0;    ///< the attempt or extension under way, or 0
+    LocalInstant attempt_at;  ///< waiting: when the next attempt is due
+    LocalInstant poll_at;     ///< waiting: when it is due at the latest, whatever the stream says
     LocalInstant contends_since;  ///< waiting, attempting: when it became the first of its line
     Duration last_pause{0};
     int attempts = 0;
     int unanswered = 0;  ///< attempts of this owner whose outcome is unknown
     bool oddity_reported = false;
-    int releases = 0;              ///< that the stream told of while it contended
+    int releases = 0;              ///< that the stream told of, later than waits_since
+    FencingToken waits_since;      ///< the operation time of its first refusal
     bool woken = false;            ///< waiting, attempting: by the stream
     bool freed_meanwhile = false;  ///< attempting: the stream told of a release
     std::uint64_t hand_over = 0;   ///< receiving: the removal that gives it the lock
@@ -121,9 +123,8 @@ class ProviderCore final : public Provider {
     std::int64_t cursor = 0;
     CommandId command = 0;  ///< the step under way, or 0
     LocalInstant wanted_until;
-    LocalInstant next_at;     ///< when the next step is due, with none under way
-    int failures = 0;         ///< in a row
-    bool catches_up = false;  ///< the step under way brings old news first
+    LocalInstant next_at;  ///< when the next step is due, with none under way
+    int failures = 0;      ///< in a row
     std::optional<Owed> owed;
     bool operator==(const Stream&) const = default;
   };
@@ -163,6 +164,7 @@ class ProviderCore final : public Provider {
   void refuse(SessionId id, const Flight& flight, const Reply& reply, Step step);
   void fail(SessionId id, const Reply& reply, bool unknown, Step step);
   void wait(SessionId id, LocalInstant at, Step step);
+  void plan_attempt(SessionId id, Session& session, LocalInstant at, Step step);
   void end_acquire(SessionId id, Error error, Step step);
   void stop_receiving(const Session& session, Step step);
   void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
@@ -196,9 +198,10 @@ class ProviderCore final : public Provider {
   bool stream_is_wanted(Step step);
   Session* listener(const Line& line);
   Duration nearest_turn(Step step);
+  void read_on(Step step);
   void pause_stream(Stream::Phase phase, Duration pause, Step step);
   void stream_due(Step step);
-  void hear(const std::string& name, Step step);
+  void hear(const Freed& freed, Step step);
   void wake(SessionId id, Session& session, Step step);
   void wake_all(Step step);
   void won_without_news(const Session& session, const Flight& flight, Step step);

@@ -16,9 +16,7 @@ void ProviderCore::want_stream(const Session& session, Step step) {
   if (closed_) return;
   if (stream_.phase == Stream::Phase::off) open_stream(step);
   const bool unread = stream_.phase == Stream::Phase::open && stream_.command == 0;
-  if (!unread) return;
-  stream_.catches_up = true;
-  send_stream(StreamCommand::Step::next, step);
+  if (unread) read_on(step);
 }
 
 void ProviderCore::open_stream(Step step) {
@@ -41,12 +39,16 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   stream_.phase = Stream::Phase::open;
   stream_.cursor = reply.cursor;
   stream_.failures = 0;
-  for (const std::string& name : reply.freed) hear(name, step);
-  stream_.catches_up = false;
+  for (const Freed& freed : reply.freed) hear(freed, step);
   if (opened) wake_all(step);
   const bool lags = stream_.owed && step.now - stream_.owed->since > kStreamLag;
   if (lags) return replace_stream(step);
   if (!stream_is_wanted(step)) return close_stream(step);
+  read_on(step);
+}
+
+/// Its next step, once somebody would act on what it says.
+void ProviderCore::read_on(Step step) {
   const auto turn = nearest_turn(step);
   if (turn > Duration(0)) return pause_stream(Stream::Phase::open, turn, step);
   send_stream(StreamCommand::Step::next, step);
@@ -66,8 +68,9 @@ Duration ProviderCore::nearest_turn(Step step) {
   std::optional<Duration> nearest;
   for (const auto& [name, line] : lines_) {
     const Session* front = listener(line);
-    if (front == nullptr) continue;
-    if (front->phase == Session::Phase::attempting) return Duration(0);
+    // Whose attempt is under way reads on once it is refused.
+    if (front == nullptr || front->phase != Session::Phase::waiting) continue;
+    if (front->woken && front->attempt_at <= step.now + kStreamSoon) continue;
     const auto turn = front->options.waiting->turn(seen_by(*front, true, step), 0);
     nearest = std::min(nearest.value_or(turn), turn);
   }
@@ -127,14 +130,14 @@ bool ProviderCore::stream_is_wanted(Step step) {
   return step.now < stream_.wanted_until;
 }
 
-void ProviderCore::hear(const std::string& name, Step step) {
-  if (stream_.owed && stream_.owed->name == name) stream_.owed.reset();
-  const auto line = lines_.find(name);
+void ProviderCore::hear(const Freed& freed, Step step) {
+  if (stream_.owed && stream_.owed->name == freed.name) stream_.owed.reset();
+  const auto line = lines_.find(freed.name);
   if (line == lines_.end()) return;
   Session* front = listener(line->second);
   if (front == nullptr) return;
   // What happened before it came does not bring its turn nearer.
-  if (!stream_.catches_up) ++front->releases;
+  if (freed.at > front->waits_since) ++front->releases;
   wake(line->second.front, *front, step);
 }
 
@@ -143,9 +146,10 @@ void ProviderCore::wake(SessionId id, Session& session, Step step) {
   if (session.phase != Session::Phase::waiting) return;
   const auto turn =
       session.options.waiting->turn(seen_by(session, true, step), step.entropy.draw());
-  if (step.now + turn >= session.attempt_at) return;
+  // Later than it was to be too, when others were quicker; never later than the safety net.
+  if (step.now + turn >= session.poll_at) return;
   session.woken = true;
-  wait(id, step.now + turn, step);
+  plan_attempt(id, session, step.now + turn, step);
 }
 
 /// A new stream may have missed the release that somebody waits for.

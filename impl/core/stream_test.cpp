@@ -23,16 +23,36 @@ struct StreamWorld : CoreWorld {
   }
   [[nodiscard]] Command attempt() const { return sent_as<AcquireCommand>().back(); }
   [[nodiscard]] std::size_t attempts() const { return sent_as<AcquireCommand>().size(); }
-  void answer_refused() { give(ReplyArrived{attempt().id, refused(kRival)}); }
+  void answer_refused() {
+    auto r = refused(kRival);
+    r.operation_time = FencingToken(++oplog);
+    give(ReplyArrived{attempt().id, r});
+  }
 
   [[nodiscard]] Command stream() const { return sent_as<StreamCommand>().back(); }
   [[nodiscard]] Step step() const { return std::get<StreamCommand>(stream().body).step; }
-  void answer_stream(std::vector<std::string> freed = {}) {
+  void answer_stream(const std::vector<std::string>& freed = {}) {
+    answer_stream_at(++oplog, freed);
+  }
+  void answer_stream_at(std::int64_t at, const std::vector<std::string>& freed) {
     auto r = with(Outcome::done);
     r.cursor = kCursor;
-    r.freed = std::move(freed);
+    for (const auto& name : freed) r.freed.push_back({name, FencingToken(at)});
     give(ReplyArrived{stream().id, r});
   }
+
+  /// After so many attempts in vain, each half a release longer for whoever comes next.
+  void refuse_woken(int attempts_in_vain) {
+    for (int i = 0; i < attempts_in_vain; ++i) {
+      const auto before = attempts();
+      answer_stream({"lock"});
+      advance(milliseconds(100));
+      ASSERT_EQ(attempts(), before + 1);
+      answer_refused();
+    }
+  }
+
+  std::int64_t oplog = 0;
 
   /// Session 1 waits, the stream is open, and its first look after that was refused too.
   static StreamWorld waiting() {
@@ -84,14 +104,29 @@ TEST(Stream, AReleaseWakesWhoWaitsForThatLock) {
 }
 
 TEST(Stream, AReleaseWhileAnAttemptIsOutIsNotForgotten) {
-  auto w = StreamWorld::waiting();
-  w.answer_stream({"lock"});
-  w.advance(milliseconds(50));
-  ASSERT_EQ(w.attempts(), 3u);
-  w.advance(milliseconds(50));
+  StreamWorld w;
+  w.acquire(1, "lock", StreamWorld::pushed(seconds(1)));
+  w.answer_refused();
+  w.answer_stream();
+  w.answer_refused();
+  w.advance(seconds(1));
+  ASSERT_EQ(w.attempts(), 3u) << "the safety net";
   w.answer_stream({"lock"});
   w.answer_refused();
   w.advance(milliseconds(50));
+  EXPECT_EQ(w.attempts(), 4u);
+}
+
+TEST(Stream, NobodyReadsItWhileTheOnlyAttemptIsOut) {
+  auto w = StreamWorld::waiting();
+  w.answer_stream({"lock"});
+  ASSERT_EQ(w.attempts(), 3u);
+  const auto steps = w.sent_as<StreamCommand>().size();
+  w.advance(milliseconds(500));
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps);
+  w.answer_refused();
+  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps + 1);
+  w.answer_stream({"lock"});
   EXPECT_EQ(w.attempts(), 4u);
 }
 
@@ -176,22 +211,51 @@ TEST(Stream, TheEndOfTheProviderCutsItOff) {
 
 TEST(Stream, WhoWasRefusedLeavesTheLockToOthersUntilItsTurn) {
   auto w = StreamWorld::waiting();
-  for (std::size_t i = 3; i < 8; ++i) {  // woken in vain
-    w.answer_stream({"lock"});
-    w.advance(milliseconds(100));
-    ASSERT_EQ(w.attempts(), i);
-    w.answer_refused();
-  }
+  w.refuse_woken(10);
   w.give(CancelAsked{1});
   w.acquire(2, "lock", StreamWorld::pushed());  // its pace: five releases
   w.answer_refused();
+  w.answer_stream({"lock"});
   const auto before = w.attempts();
   const auto steps = w.sent_as<StreamCommand>().size();
-  w.answer_stream({"lock"});
-  w.advance(milliseconds(39));
+  w.advance(milliseconds(26));  // of the four that it lacks it leaves 16/6 alone
   EXPECT_EQ(w.attempts(), before);
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps) << "it need not hear of more before that";
-  w.advance(milliseconds(11));
+  w.advance(milliseconds(3));
+  EXPECT_EQ(w.attempts(), before + 1);
+}
+
+TEST(Stream, NewsFromBeforeItsFirstRefusalDoNotBringItsTurnNearer) {
+  auto w = StreamWorld::waiting();
+  w.refuse_woken(10);
+  w.give(CancelAsked{1});
+  w.acquire(2, "lock", StreamWorld::pushed());
+  w.answer_refused();
+  const auto before = w.attempts();
+  auto later = w;
+  w.answer_stream_at(1, {"lock", "lock", "lock", "lock", "lock"});
+  EXPECT_EQ(w.attempts(), before);
+  later.answer_stream({"lock", "lock", "lock", "lock", "lock"});
+  EXPECT_EQ(later.attempts(), before + 1);
+}
+
+TEST(Stream, NewsPutAnAttemptOffButNotBeyondTheSafetyNet) {
+  auto w = StreamWorld::waiting();
+  w.refuse_woken(40);
+  w.give(CancelAsked{1});
+  w.acquire(2, "lock", StreamWorld::pushed(seconds(1)));  // its pace: twenty releases
+  w.answer_refused();
+  const auto before = w.attempts();
+  w.advance(milliseconds(100));
+  w.answer_stream({"lock"});  // nineteen are lacking: it leaves the lock alone for 190 to 210 ms
+  w.advance(milliseconds(190));
+  w.answer_stream({"lock"});  // eighteen are: for 180 to 205 ms from now on
+  w.advance(milliseconds(170));
+  EXPECT_EQ(w.attempts(), before);
+  for (int i = 0; i < 120; ++i) {
+    w.advance(milliseconds(5));
+    w.answer_stream_at(1, {"lock"});
+  }
   EXPECT_EQ(w.attempts(), before + 1);
 }
 

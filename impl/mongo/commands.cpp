@@ -295,7 +295,7 @@ Bson open_stream(const std::string& collection, milliseconds timeout) {
       stage.doc("$match", [](Bson& match) { match.text("operationType", "delete"); });
     });
     stages.doc("2", [](Bson& stage) {
-      stage.doc("$project", [](Bson& p) { p.int32("documentKey", 1); });
+      stage.doc("$project", [](Bson& p) { p.int32("documentKey", 1).int32("clusterTime", 1); });
     });
   });
   d.doc("cursor", [](Bson&) {});

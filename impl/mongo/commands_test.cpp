@@ -152,7 +152,8 @@ TEST(Commands, AChangeStreamTellsOfDeletionsAndOfNothingElse) {
   EXPECT_EQ(text(Step::open, 0),
             R"({ "aggregate" : "locks", "pipeline" : [ { "$changeStream" : {  } }, )"
             R"({ "$match" : { "operationType" : "delete" } }, )"
-            R"({ "$project" : { "documentKey" : 1 } } ], "cursor" : {  }, "maxTimeMS" : 2700 })");
+            R"({ "$project" : { "documentKey" : 1, "clusterTime" : 1 } } ], )"
+            R"("cursor" : {  }, "maxTimeMS" : 2700 })");
   EXPECT_EQ(text(Step::next, 1LL << 60),
             R"({ "getMore" : 1152921504606846976, "collection" : "locks", "maxTimeMS" : 1000 })");
   EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");

@@ -143,7 +143,8 @@ void read_stream(Reply& out, const bson_t& reply) {
   for (const char* batch : {"cursor.firstBatch", "cursor.nextBatch"}) {
     Field(reply, batch).each_document([&](const bson_t& event) {
       std::string name = Field(event, "documentKey._id").text();
-      if (!name.empty()) out.freed.push_back(std::move(name));
+      const auto at = Field(event, "clusterTime").timestamp();
+      if (!name.empty()) out.freed.push_back({std::move(name), at});
     });
   }
 }

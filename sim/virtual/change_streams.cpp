@@ -65,11 +65,12 @@ void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
   waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
 }
 
-void ChangeStreams::tell(const std::string& deleted) {
+void ChangeStreams::tell(const std::string& deleted, Timestamp at) {
   Object key;
   key.set("_id", deleted);
   Object news;
   news.set("documentKey", key);
+  news.set("clusterTime", at);
   for (auto& [number, cursor] : cursors_) cursor.news.items.emplace_back(news);
 }
 

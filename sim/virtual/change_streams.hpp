@@ -20,7 +20,7 @@ class ChangeStreams {
   /// An `aggregate` with $changeStream, a `getMore` that waits for news, or a `killCursors`.
   void execute(const Object& command, EventQueue& queue, Reply reply);
 
-  void tell(const std::string& deleted);
+  void tell(const std::string& deleted, Timestamp at);
   /// Answers those who wait and have news.
   void answer();
   /// The member is primary no more: those who wait hear this, and no cursor is left.

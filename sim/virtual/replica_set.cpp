@@ -254,7 +254,7 @@ void ReplicaSet::tell_streams(Member& m, std::size_t from) {
     const Entry& entry = m.log[i];
     const bool deletes = entry.change.after == nullptr;
     const bool of_a_lock = !entry.fenced && !entry.change.id.empty();
-    if (of_a_lock && deletes) m.streams.tell(entry.change.id);
+    if (of_a_lock && deletes) m.streams.tell(entry.change.id, entry.time);
   }
   m.streams.answer();
 }

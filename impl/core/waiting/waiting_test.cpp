@@ -126,6 +126,56 @@ TEST(Waiting, AdaptiveLearnsSoonerFromALongWait) {
   EXPECT_GT(adaptive->next_pace(aged(pace, 4 * pace), false), milliseconds(103));
 }
 
+/// Woken by the stream, after so many releases.
+AttemptSeen told(int releases, int pace_in_releases, milliseconds waited) {
+  return {.attempts = 2,
+          .refused = true,
+          .waited = waited,
+          .pace = milliseconds(10 * pace_in_releases),
+          .told = true,
+          .releases = releases,
+          .woken = true};
+}
+
+TEST(Waiting, PushLeavesTheLockAloneForAboutAsLongAsTheReleasesThatItLacksTake) {
+  const auto push = push_waiting();
+  EXPECT_EQ(push->turn(told(9, 9, milliseconds(180)), 7), nanoseconds(0));
+  EXPECT_EQ(push->turn(told(30, 9, milliseconds(600)), 7), nanoseconds(0));
+  const auto far = push->turn(told(50, 68, milliseconds(1'000)), 0);  // eighteen of 20 ms
+  EXPECT_NEAR(static_cast<double>(far.count()) * 1e-6, 324, 1);
+  const auto next = push->turn(told(50, 51, milliseconds(1'000)), 0);
+  EXPECT_LT(next, milliseconds(7)) << "whoever is next may have given up";
+  EXPECT_LT(next, push->turn(told(50, 51, milliseconds(1'000)), ~0ull)) << "not all at once";
+}
+
+TEST(Waiting, PushExpectsNoMoreLongHoldingsAfterOne) {
+  EXPECT_LE(push_waiting()->turn(told(1, 21, milliseconds(500)), 0), milliseconds(250));
+}
+
+/// Attempts of which one in so many wins.
+nanoseconds push_pace_after(nanoseconds pace, int attempts, int one_in) {
+  const auto push = push_waiting();
+  for (int i = 1; i <= attempts; ++i) {
+    auto seen = told(5, 0, milliseconds(100));
+    seen.pace = pace;
+    pace = *push->next_pace(seen, i % one_in == 0);
+  }
+  return pace;
+}
+
+TEST(Waiting, PushWaitsForMoreReleasesTheFewerOfItsAttemptsWin) {
+  const milliseconds start(100);
+  EXPECT_EQ(push_pace_after(start, 1'000, 1), nanoseconds(0));
+  EXPECT_LT(push_pace_after(start, 1'000, 2), start * 11 / 10);
+  EXPECT_GT(push_pace_after(start, 1'000, 4), start * 3 / 2);
+  EXPECT_LE(push_pace_after(start, 10'000, 20'000), std::chrono::seconds(10));
+}
+
+TEST(Waiting, PushPacesThatSeeTheSameComeTogether) {
+  EXPECT_LT(push_pace_after(milliseconds(2'000), 1'000, 3),
+            push_pace_after(milliseconds(10), 1'000, 3) * 11 / 10);
+}
+
 TEST(Waiting, AdaptivePacesThatSeeTheSameComeTogether) {
   const auto small = after_attempts(milliseconds(20), 4'000, 5);
   const auto large = after_attempts(milliseconds(2'000), 4'000, 5);

@@ -18,7 +18,7 @@ struct AttemptSeen {
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
   /// Whether a change stream is open that tells of each release (see `wants_stream`).
   bool told = false;
-  int releases = 0;    ///< of this lock, told by that stream while this call contended
+  int releases = 0;    ///< of this lock since this call was refused first, told by that stream
   bool woken = false;  ///< the last attempt was made because of that stream
 };
 
@@ -53,7 +53,7 @@ class WaitingStrategy {
   [[nodiscard]] virtual bool wants_stream() const { return false; }
 
   /// How long to leave a lock to others when the stream has told of its release. An attempt is
-  /// made after that.
+  /// made after that, unless further news put it off; never later than `pause` said.
   [[nodiscard]] virtual std::chrono::nanoseconds turn(const AttemptSeen& /*seen*/,
                                                       std::uint64_t /*random*/) const {
     return std::chrono::nanoseconds(0);
@@ -110,8 +110,9 @@ enum class Jitter {
 ///
 /// No herd: waiters take turns although they do not know of each other. Each counts the releases
 /// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
-/// alone for as long as releases take, 10 to 250 ms, for each that they lack. Of the attempts
-/// that the stream caused, a refused one raises that number by one, a win lowers it by a half.
+/// alone for about as long as those that they lack take, at 10 to 250 ms each, and do not read the
+/// stream until then; who is all but next hardly waits. Of the attempts that the stream caused, a
+/// refused one raises that number by a half, a win lowers it by about a sixth and by 1/28 of it.
 ///
 /// A stream hears of a release only after its majority commit, and every process reads about every
 /// lock of the collection: worth it where holders are few and hold for long, so that polls would be
