@@ -24,6 +24,8 @@ using sim::virt::to_object;
 
 constexpr std::int64_t kSecond = 1'000 * kMs;
 constexpr std::int64_t kStart = kSecond;
+/// What a real change stream is behind the majority commit by.
+constexpr std::int64_t kStreamBehind = 5 * kMs / 2;
 constexpr const char* kCollection = "distributed.locks";
 
 std::int64_t grained(double ns) { return static_cast<std::int64_t>(ns) / kGrain * kGrain; }
@@ -127,12 +129,14 @@ class Load {
     queue_.after(latency(), [this, &client, command, object, sent] {
       servers_.command(0, {object}, [this, &client, command, sent](auto, const Object& reply) {
         auto read = mongo::read_reply(*command, *Bytes(reply).get());
-        queue_.after(latency(), [this, &client, command, sent, read = std::move(read)] {
-          if (std::holds_alternative<core::DeleteCommand>(command->body)) {
-            write_ns_.push_back(queue_.now() - sent);
-          }
-          give(client, core::ReplyArrived{command->id, read});
-        });
+        const bool news = std::holds_alternative<core::StreamCommand>(command->body);
+        queue_.after(latency() + (news ? kStreamBehind : 0),
+                     [this, &client, command, sent, read = std::move(read)] {
+                       if (std::holds_alternative<core::DeleteCommand>(command->body)) {
+                         write_ns_.push_back(queue_.now() - sent);
+                       }
+                       give(client, core::ReplyArrived{command->id, read});
+                     });
       });
     });
   }

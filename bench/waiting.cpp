@@ -63,6 +63,7 @@ void add_all() {
       {"fixed-100", fixed_waiting(milliseconds(100))},
       {"exponential-full", exponential_waiting(Jitter::full)},
       {"exponential-decorrelated", exponential_waiting(Jitter::decorrelated)},
+      {"push", push_waiting()},
   };
   const std::pair<const char*, Holding> holdings[] = {{"constant", Holding::constant},
                                                       {"exponential", Holding::exponential},
