@@ -76,6 +76,7 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
 }
 
 void Recorder::on(const core::ReleaseAsked& event, core::LocalInstant now) {
+  if (!names_.contains(event.session)) return;  // released before
   emit_(of_session(event.session, now, Kind::release));
 }
 
@@ -200,11 +201,23 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.outcome = to_string(ended->error.kind);
     e.detail = ended->error.message;
     emit_(e);
+    forget(ended->session);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
     Event e = of_session(released->session, now, Kind::released);
     e.outcome = to_string(released->result);
     emit_(e);
+    forget(released->session);
   }
+}
+
+/// Nothing happens to it any more; a process lives for long.
+void Recorder::forget(core::SessionId session) {
+  names_.erase(session);
+  winning_.erase(session);
+  extending_.erase(session);
+  std::erase_if(grants_, [session](const auto& grant) {
+    return grant.second.session == static_cast<std::int64_t>(session);
+  });
 }
 
 void Recorder::wire(const std::string& command) {

@@ -33,7 +33,8 @@ class Recorder final : public runtime::Observer {
   /// Acquire calls asked for from now on carry this word: "healed", once faults are over.
   void set_phase(const std::string& phase);
 
-  /// The session and owner of the grant with this token, for events of its holder.
+  /// The session and owner of the grant with this token, for events of its holder until it has
+  /// released.
   struct Grant {
     std::int64_t session = 0;
     std::string owner;
@@ -60,6 +61,7 @@ class Recorder final : public runtime::Observer {
   void on_send(const core::Command& command, core::LocalInstant now);
   void on_plain(model::Event event, Sent& sent, const core::PlainCommand& plain);
   void on_effect(const core::Effect& effect, core::LocalInstant now);
+  void forget(core::SessionId session);
   void send(model::Event event, const std::string& name, const std::string& owner,
             const std::string& lock_id);
 

@@ -51,6 +51,7 @@ constexpr std::array kKeys{
     "Value",
     "0",
     "1",
+    "clusterTime",
 };
 
 /// In the order of Command::body's alternatives.
