@@ -140,7 +140,8 @@ void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply
     }
   }
   if (session.single_attempt) return end_acquire(id, session.last_failure, step);
-  if (session.waits_since == FencingToken()) session.waits_since = reply.operation_time;
+  const bool counts = session.options.waiting->wants_stream() && !session.waits_since;
+  if (counts) session.waits_since = reply.operation_time;
   const bool freed = std::exchange(session.freed_meanwhile, false);
   session.woken = false;
   wait(id, look_again_now ? step.now : next_attempt_at(session, true, step), step);

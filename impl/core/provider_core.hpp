@@ -67,9 +67,9 @@ class ProviderCore final : public Provider {
     int attempts = 0;
     int unanswered = 0;  ///< attempts of this owner whose outcome is unknown
     bool oddity_reported = false;
-    int releases = 0;              ///< that the stream told of, later than waits_since
-    FencingToken waits_since;      ///< the operation time of its first refusal
-    bool woken = false;            ///< waiting, attempting: by the stream
+    int releases = 0;          ///< that the stream told of, later than waits_since
+    FencingToken waits_since;  ///< the operation time of its first refusal, if it wants a stream
+    bool woken = false;        ///< waiting, attempting: by the stream
     bool freed_meanwhile = false;  ///< attempting: the stream told of a release
     std::uint64_t hand_over = 0;   ///< receiving: the removal that gives it the lock
     int handed_on = 0;             ///< hand-overs in a row up to this holding
