@@ -24,8 +24,8 @@ namespace leasehold {
 /// decides what options cannot say: `server_selection_timeout` is not used, a
 /// socket time-out (300 s unless named) bounds a hung command, and one host needs `replicaSet` or
 /// `directConnection=false`; and the driver keeps each client that nobody uses any more, with its
-/// sockets, unless `minPoolSize` names how many (1 in pools of our own). The pool lives on until the
-/// last command has ended, hence shared.
+/// sockets, unless `minPoolSize` names how many (1 in pools of our own). The pool lives on until
+/// the last command has ended, hence shared.
 ///
 ///     std::shared_ptr<mongoc_client_pool_t> pool(mongoc_client_pool_new(uri),
 ///                                                mongoc_client_pool_destroy);
