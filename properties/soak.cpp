@@ -7,8 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 #include "properties/judged.hpp"
 #include "properties/plans.hpp"
@@ -20,7 +22,6 @@ namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kSampleEvery_s = 5;
-constexpr double kWhile_s = 180;
 /// Faults of a short run, drawn as often, would leave a long one little but restarts.
 constexpr std::size_t kOneKillIn = 8;
 constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
@@ -54,6 +55,17 @@ sim::Plan soak_plan(const SoakOptions& options) {
   return plan;
 }
 
+/// When it started, in the kernel's ticks: tells a process from a later process, or a thread of
+/// another, that got the same number. Empty once it is gone.
+std::string start_of(pid_t pid) {
+  constexpr int kStartsAt = 20;  // counted from the word after the name, which may have spaces
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(stat), {}}, word;
+  std::istringstream words(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  for (int i = 0; i < kStartsAt; ++i) words >> word;
+  return words ? word : "";
+}
+
 /// Nothing once the process is gone.
 std::optional<Weighed> weigh(pid_t pid, double at_s) {
   const auto proc = "/proc/" + std::to_string(pid);
@@ -82,30 +94,16 @@ Weighed mean_of(const std::vector<Weighed>& all) {
   return {sum.at_s / n, sum.resident_kib / n, sum.descriptors / n};
 }
 
-/// Peaks pass: while servers are away, workers stand in for those that hang. What stays is the
-/// least of some minutes.
-std::vector<Weighed> least_of_each_while(const std::vector<Weighed>& all) {
-  std::map<int, Weighed> least;
-  for (const Weighed& w : all) {
-    const int nth = static_cast<int>(w.at_s / kWhile_s);
-    Weighed& kept = least.try_emplace(nth, w).first->second;
-    kept.at_s = (nth + 0.5) * kWhile_s;
-    kept.resident_kib = std::min(kept.resident_kib, w.resident_kib);
-    kept.descriptors = std::min(kept.descriptors, w.descriptors);
-  }
-  std::vector<Weighed> out;
-  for (const auto& [nth, one] : least) out.push_back(one);
-  return out;
-}
-
 /// The processes, by the time at which they were last weighed.
 class Scales {
  public:
-  void started(pid_t pid) { of_[pid]; }
+  void started(pid_t pid) { of_[{pid, start_of(pid)}]; }
   void weigh_all(double now_s) {
     if (now_s < next_s_) return;
     next_s_ = now_s + kSampleEvery_s;
-    for (auto& [pid, weighed] : of_) {
+    for (auto& [process, weighed] : of_) {
+      const auto& [pid, start] = process;
+      if (start.empty() || start_of(pid) != start) continue;
       if (const auto w = weigh(pid, now_s)) weighed.push_back(*w);
     }
     last_s_ = now_s;
@@ -115,17 +113,15 @@ class Scales {
     const double from = last_s_ / 4;
     std::vector<double> at, resident, descriptors;
     std::map<int, std::vector<Weighed>> minutes;
-    const auto add = [&](const Weighed& least) {
-      at.push_back(least.at_s);
-      resident.push_back(least.resident_kib);
-      descriptors.push_back(least.descriptors);
-    };
-    for (const auto& [pid, all] : of_) {
+    for (const auto& [process, all] : of_) {
       if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
       ++report.measured;
-      for (const Weighed& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
-      for (const Weighed& least : least_of_each_while(all)) {
-        if (least.at_s >= from) add(least);
+      for (const Weighed& w : all) {
+        minutes[static_cast<int>(w.at_s / 60)].push_back(w);
+        if (w.at_s < from) continue;
+        at.push_back(w.at_s);
+        resident.push_back(w.resident_kib);
+        descriptors.push_back(w.descriptors);
       }
     }
     report.resident_kib = trend(at, resident);
@@ -134,7 +130,7 @@ class Scales {
   }
 
  private:
-  std::map<pid_t, std::vector<Weighed>> of_;
+  std::map<std::pair<pid_t, std::string>, std::vector<Weighed>> of_;
   double next_s_ = 0, last_s_ = 0;
 };
 

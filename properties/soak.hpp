@@ -31,11 +31,11 @@ struct Weighed {
   double descriptors = 0;
 };
 
-/// How the least of each three minutes went on average over the measured processes, from a quarter
-/// of the run on: until then pools and caches fill.
+/// How something went on average over the measured processes, from a quarter of the run on: until
+/// then pools and caches fill.
 struct Trend {
   double mean = 0;
-  double growth = 0;  ///< of the fitted line, from the first point to the last
+  double growth = 0;  ///< of the fitted line, from the first quarter's end to the run's
 };
 
 /// Least squares over (x, y). No growth for fewer than two points.

@@ -41,7 +41,7 @@ void print(const properties::SoakReport& report) {
   for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
   fmt::print("\n{}\n", table(report.findings));
   fmt::print(
-      "{} processes lived through it; from a quarter of the time on, a process had at the least\n"
+      "{} processes lived through it; from a quarter of the time on, a process had\n"
       "  resident memory {:.0f} KiB, growing by {:+.1f} KiB\n"
       "  descriptors {:.1f}, growing by {:+.2f}\n",
       report.measured, report.resident_kib.mean, report.resident_kib.growth,
