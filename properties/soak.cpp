@@ -7,13 +7,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 #include "properties/judged.hpp"
 #include "properties/plans.hpp"
+#include "sim/live/child_process.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -58,12 +57,9 @@ sim::Plan soak_plan(const SoakOptions& options) {
 /// When it started, in the kernel's ticks: tells a process from a later process, or a thread of
 /// another, that got the same number. Empty once it is gone.
 std::string start_of(pid_t pid) {
-  constexpr int kStartsAt = 20;  // counted from the word after the name, which may have spaces
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  std::string text{std::istreambuf_iterator<char>(stat), {}}, word;
-  std::istringstream words(text.substr(std::min(text.rfind(')') + 1, text.size())));
-  for (int i = 0; i < kStartsAt; ++i) words >> word;
-  return words ? word : "";
+  constexpr std::size_t kStart = 19;
+  const auto stat = sim::live::kernel_stat(pid);
+  return stat.size() > kStart ? stat[kStart] : "";
 }
 
 /// Nothing once the process is gone.

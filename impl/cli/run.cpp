@@ -20,16 +20,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// Longer than anybody waits, and far from an overflow.
-constexpr milliseconds kForEver = std::chrono::hours(24 * 365 * 10);
-
 enum class OnLost { kill, signal, ignore };
 
 struct Order {
   Server server;
   std::string lock;
   LockOptions options;
-  milliseconds wait = kForEver;
+  milliseconds wait = kLongestDuration;  ///< for ever
   milliseconds grace{0};
   std::optional<milliseconds> max_holding;
   OnLost on_lost = OnLost::kill;
@@ -41,9 +38,8 @@ const char* kUsageLine =
     "Runs the command while this machine holds the lock, and passes its exit code on. The command\n"
     "finds the fencing token in LEASEHOLD_FENCING_TOKEN. Other exit codes: 64 bad usage, 69 no\n"
     "replica set or no permission, 75 the lock was not free in time, 76 the lock was lost or held\n"
-    "for --max-holding while the command ran, 126 and 127 the command cannot be executed or was "
-    "not found, 128 + N ended\n"
-    "by signal N.";
+    "for --max-holding while the command ran, 126 and 127 the command cannot be executed or was\n"
+    "not found, 128 + N ended by signal N.";
 
 OnLost on_lost_of(const std::string& word) {
   if (word == "kill") return OnLost::kill;
@@ -237,8 +233,9 @@ class Run {
   /// Its end is the lease's, or what --max-holding allows.
   void look_at_lease() {
     const auto now = clock_->now();
-    const bool limited = ends_at_ - now < handle_.remaining();
-    const auto left = limited ? ends_at_ - now : handle_.remaining();
+    const auto of_lease = handle_.remaining();
+    const auto left = std::min<nanoseconds>(of_lease, ends_at_ - now);
+    const bool limited = left < of_lease;
     const bool kills = order_.on_lost == OnLost::kill;
     if (left > nanoseconds(0)) {
       if (kills) guard_.set_deadline(now + left);

@@ -46,13 +46,12 @@ int dispatch(const std::string& program, std::span<const Subcommand> all, const 
 std::chrono::milliseconds duration_of(const std::string& option, const std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kUnits{
       {{"", 1'000}, {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}}};
-  constexpr std::int64_t kMost_ms =
-      std::chrono::milliseconds(std::chrono::hours(24 * 3'650)).count();
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   for (const auto& [name, ms] : kUnits) {
-    if (error == std::errc() && unit == name && number >= 0 && number <= kMost_ms / ms) {
+    if (error == std::errc() && unit == name && number >= 0 &&
+        number <= kLongestDuration.count() / ms) {
       return std::chrono::milliseconds(number * ms);
     }
   }

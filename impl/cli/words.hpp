@@ -39,7 +39,11 @@ struct Subcommand {
 int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
              const std::vector<std::string>& words);
 
-/// "250ms", "30s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the option.
+/// Longer than anybody waits, and far from an overflow.
+inline constexpr std::chrono::milliseconds kLongestDuration = std::chrono::hours(24 * 365 * 10);
+
+/// "250ms", "30s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the
+/// option, also for more than `kLongestDuration`.
 [[nodiscard]] std::chrono::milliseconds duration_of(const std::string& option,
                                                     const std::string& text);
 

@@ -60,9 +60,8 @@ class Command : public testing::Test {
   [[nodiscard]] bool child_is_gone() const { return is_gone(child()); }
   /// It may still wait for somebody to ask how it ended.
   static bool is_gone(pid_t pid) {
-    std::string number, name, state;
-    std::ifstream("/proc/" + std::to_string(pid) + "/stat") >> number >> name >> state;
-    return state.empty() || state == "Z";
+    const auto stat = sim::live::kernel_stat(pid);
+    return stat.empty() || stat.front() == "Z";
   }
 
   static int code_of(ChildProcess& wrapper) {

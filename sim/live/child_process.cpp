@@ -11,6 +11,9 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -137,6 +140,14 @@ void ChildProcess::kill() {
   if (!running()) return;
   ::kill(pid_, SIGKILL);
   ended_ = waitpid(pid_, &status_, 0) == pid_;
+}
+
+std::vector<std::string> kernel_stat(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  if (text.empty()) return {};
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  return {std::istream_iterator<std::string>(fields), {}};
 }
 
 Janitor::Janitor() {

@@ -43,6 +43,10 @@ class ChildProcess {
   int status_ = 0;
 };
 
+/// What the kernel says of a process in /proc/PID/stat (proc(5)), from the third field, its state,
+/// on: the name before that may have spaces. Empty if there is none of that number.
+[[nodiscard]] std::vector<std::string> kernel_stat(pid_t pid);
+
 /// Kills processes and removes a folder when this process ends in whatever way, SIGKILL included:
 /// a shell that waits for the end of a pipe. Its own folder is where the run may keep its data.
 class Janitor {

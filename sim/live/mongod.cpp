@@ -9,7 +9,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 namespace leasehold::sim::live {
@@ -37,13 +36,9 @@ bool listens(int port) {
   return connected;
 }
 
-/// The letter of the kernel's state of a process, as in ps.
-char state_of(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string number, name;
-  char state = '?';
-  in >> number >> name >> state;
-  return state;
+bool is_stopped(pid_t pid) {
+  const auto stat = kernel_stat(pid);
+  return !stat.empty() && stat.front() == "T";
 }
 
 // Without the last six a paused or restarted member holds up majority writes for many seconds.
@@ -222,7 +217,7 @@ void Mongod::restart() {
 void Mongod::stop() {
   if (!answers()) return;
   process_.send_signal(SIGSTOP);
-  until_true("stopping a member", [&] { return state_of(process_.pid()) == 'T'; });
+  until_true("stopping a member", [&] { return is_stopped(process_.pid()); });
   stopped_ = true;
 }
 
@@ -234,15 +229,11 @@ void Mongod::resume() {
 }
 
 double Mongod::cpu_seconds() const {
-  std::ifstream stat("/proc/" + std::to_string(process_.pid()) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  constexpr int kBeforeTimes = 11;  // proc(5): utime is the 14th field of all
-  for (int i = 0; i < kBeforeTimes; ++i) fields >> text;
-  std::int64_t user = 0, system = 0;
-  fields >> user >> system;
-  return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  constexpr std::size_t kUser = 11, kSystem = 12;
+  const auto stat = kernel_stat(process_.pid());
+  if (stat.size() <= kSystem) return 0;
+  const auto ticks = std::stoll(stat[kUser]) + std::stoll(stat[kSystem]);
+  return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace leasehold::sim::live
