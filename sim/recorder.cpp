@@ -184,7 +184,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.token = granted->token.value();
     e.sent_ns = ns(granted->sent);
     e.until_ns = ns(granted->deadline);
-    grants_[e.token] = {e.session, e.owner};
+    grants_[{e.name, e.token}] = {e.session, e.owner, granted->token};
     emit_(e);
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
     Event e = of_session(extended->session, now, Kind::extended);
@@ -230,9 +230,9 @@ void Recorder::set_phase(const std::string& phase) {
   phase_ = phase;
 }
 
-Recorder::Grant Recorder::grant_of(FencingToken token) const {
+Recorder::Grant Recorder::grant_of(const std::string& name, FencingToken token) const {
   const std::lock_guard lock(mutex_);
-  const auto found = grants_.find(token.value());
+  const auto found = grants_.find({name, token.value()});
   return found == grants_.end() ? Grant{} : found->second;
 }
 

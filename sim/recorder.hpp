@@ -33,13 +33,15 @@ class Recorder final : public runtime::Observer {
   /// Acquire calls asked for from now on carry this word: "healed", once faults are over.
   void set_phase(const std::string& phase);
 
-  /// The session and owner of the grant with this token, for events of its holder until it has
-  /// released.
+  /// Whom this process's latest grant of `name` with `token` went to, until it has released. A
+  /// holder asks as soon as it has its handle: with a lock whose tokens start again, another
+  /// session may be granted the same ones later.
   struct Grant {
     std::int64_t session = 0;
     std::string owner;
+    FencingToken token{0};
   };
-  [[nodiscard]] Grant grant_of(FencingToken token) const;
+  [[nodiscard]] Grant grant_of(const std::string& name, FencingToken token) const;
 
   /// How many commands the driver sent, as `wire` events.
   void emit_wire_counts(core::LocalInstant now);
@@ -74,7 +76,7 @@ class Recorder final : public runtime::Observer {
   std::map<core::SessionId, std::string> names_;
   std::map<core::SessionId, std::string> winning_;    ///< lockId of the last attempt answered
   std::map<core::SessionId, std::string> extending_;  ///< lockId of the last extension
-  std::map<std::int64_t, Grant> grants_;
+  std::map<std::pair<std::string, std::int64_t>, Grant> grants_;  ///< by name and token
   std::map<std::string, std::int64_t> wire_;
 };
 

@@ -89,6 +89,7 @@ class Worker {
     std::mutex mutex;
     std::string name;
     std::optional<LockHandle> handle;  ///< protected by mutex, like the name
+    Recorder::Grant grant;             ///< the handle's, and protected likewise
     std::atomic<bool> busy = false;    ///< an acquire is under way
     std::stop_source stop;
     std::jthread asking;
@@ -200,26 +201,26 @@ class Worker {
   /// Writes at the start and at the end of a holding, without asking whether it still holds: a
   /// process that was paused in between writes late, and the fence has to refuse it.
   void work(Caller& caller, const std::string& name, const LockHandle& handle) {
-    write_fenced(caller, name, handle.fencing_token());
+    const auto grant = recorder_->grant_of(name, handle.fencing_token());
+    write_fenced(caller, name, grant);
     if (caller.chance(order_.plan.long_hold_percent) && !healed_) {
       const auto cadence = options_.effective_cadence().count();
       rest(caller.draw(cadence, 3 * cadence));
     } else {
       rest(caller.draw(0, order_.plan.hold_ms));
     }
-    write_fenced(caller, name, handle.fencing_token());
+    write_fenced(caller, name, grant);
   }
 
-  void write_fenced(Caller& caller, const std::string& name, FencingToken token) {
-    const auto grant = recorder_->grant_of(token);
+  void write_fenced(Caller& caller, const std::string& name, const Recorder::Grant& grant) {
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
-    const auto outcome = caller.resource.write({name, order_.name, number, grant.owner, token});
+    const auto outcome = caller.resource.write({name, order_.name, number, grant.owner, grant.token});
     Event e = event(Kind::write);
     e.session = grant.session;
     e.command = number;
     e.name = name;
-    e.token = token.value();
+    e.token = grant.token.value();
     e.sent_ns = sent;
     e.outcome = outcome;
     emit(e);
@@ -254,7 +255,7 @@ class Worker {
             std::jthread([this, step, &provider, &script] { ask(step, provider, script); });
         return;
       case Action::write:
-        if (script.handle) write_fenced(caller, script.name, script.handle->fencing_token());
+        if (script.handle) write_fenced(caller, script.name, script.grant);
         return;
       case Action::release:
         if (script.handle) script.handle->release();
@@ -270,7 +271,10 @@ class Worker {
                       ->try_acquire(milliseconds(step.patience_ms), script.stop.get_token());
     const std::lock_guard guard(script.mutex);
     script.name = name;
-    if (handle) script.handle = std::move(handle).value();
+    if (handle) {
+      script.handle = std::move(handle).value();
+      script.grant = recorder_->grant_of(name, script.handle->fencing_token());
+    }
     script.busy = false;
   }
 
