@@ -1,9 +1,11 @@
 #include "bench/contender.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <leasehold/leasehold.hpp>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -13,8 +15,9 @@
 namespace leasehold::bench {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, processes, providers, callers, hand_overs,
-                                   hold_us, pause_us, arrival_us)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ContenderOrder, load, process, uri, database, from_ns, to_ns)
+                                   hold_us, pause_us, busy_percent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ContenderOrder, load, process, arrival_us, uri, database,
+                                   from_ns, to_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Taken, caller, asked, granted, released)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Contended, taken, commands)
 
@@ -47,11 +50,35 @@ void sleep_until_ns(std::int64_t at) {
   if (left > 0) std::this_thread::sleep_for(nanoseconds(left));
 }
 
+/// The open loop of one OS process: when somebody asks next. Thread safety: by its own lock.
+class Arrivals {
+ public:
+  explicit Arrivals(const ContenderOrder& order)
+      : random_(static_cast<std::uint64_t>(order.process) + 1),
+        apart_us_(1.0 / static_cast<double>(std::max<std::int64_t>(order.arrival_us, 1))),
+        next_(boot_ns()) {}
+
+  std::int64_t take() {
+    const std::lock_guard lock(mutex_);
+    return next_ += static_cast<std::int64_t>(apart_us_(random_) * 1'000);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::mt19937_64 random_;
+  std::exponential_distribution<double> apart_us_;
+  std::int64_t next_;
+};
+
 /// One provider with its callers.
 class Client {
  public:
-  Client(const ContenderOrder& order, int first_caller)
-      : order_(order), provider_(connect()), lock_(make_lock()), first_(first_caller) {}
+  Client(const ContenderOrder& order, Arrivals& arrivals, int first_caller)
+      : order_(order),
+        arrivals_(arrivals),
+        provider_(connect()),
+        lock_(make_lock()),
+        first_(first_caller) {}
 
   void start(std::vector<std::jthread>& threads) {
     taken_.resize(static_cast<std::size_t>(order_.load.callers));
@@ -87,11 +114,11 @@ class Client {
     const int caller = first_ + number;
     std::mt19937_64 random(static_cast<std::uint64_t>(caller) + 1);
     std::uniform_int_distribution<std::int64_t> pause(0, load.pause_us);
-    std::exponential_distribution<double> arrival(1.0 / static_cast<double>(load.arrival_us + 1));
-    std::int64_t next = boot_ns() + pause(random) * 1'000;
     for (;;) {
+      const bool open = order_.arrival_us > 0;
+      const auto next = open ? arrivals_.take() : boot_ns() + pause(random) * 1'000;
       sleep_until_ns(next);
-      const auto asked = load.arrival_us > 0 ? next : boot_ns();
+      const auto asked = open ? next : boot_ns();
       const auto left = order_.to_ns - boot_ns();
       if (left <= 0) return;
       auto handle = lock_.try_acquire(std::chrono::ceil<milliseconds>(nanoseconds(left)));
@@ -101,12 +128,11 @@ class Client {
       const auto released = boot_ns();
       handle->release();
       taken_[static_cast<std::size_t>(number)].push_back({caller, asked, granted, released});
-      next = load.arrival_us > 0 ? next + static_cast<std::int64_t>(arrival(random) * 1'000)
-                                 : boot_ns() + pause(random) * 1'000;
     }
   }
 
   const ContenderOrder& order_;
+  Arrivals& arrivals_;
   const std::shared_ptr<std::atomic<std::int64_t>> commands_ =
       std::make_shared<std::atomic<std::int64_t>>(0);
   LockProvider provider_;
@@ -141,11 +167,12 @@ std::int64_t boot_ns() {
 }
 
 Contended contend(const ContenderOrder& order) {
+  Arrivals arrivals(order);
   std::vector<std::unique_ptr<Client>> clients;
   std::vector<std::jthread> threads;
   for (int p = 0; p < order.load.providers; ++p) {
     const int first = (order.process * order.load.providers + p) * order.load.callers;
-    clients.push_back(std::make_unique<Client>(order, first));
+    clients.push_back(std::make_unique<Client>(order, arrivals, first));
   }
   for (const auto& client : clients) client->start(threads);
   threads.clear();

@@ -18,9 +18,9 @@ struct Load {
   int hand_overs = 8;
   std::int64_t hold_us = 5'000;
   std::int64_t pause_us = 100'000;  ///< after a release: uniform from 0
-  /// If not 0, callers ask at random times this far apart on average, whether or not they were
-  /// served: an open loop.
-  std::int64_t arrival_us = 0;
+  /// If not 0, an open loop: arrivals at random times ask for so much of the time that an ideal
+  /// lock has, whether or not they are served, and whoever is idle acquires for the next of them.
+  int busy_percent = 0;
   [[nodiscard]] int all_callers() const { return processes * providers * callers; }
 };
 
@@ -28,6 +28,7 @@ struct Load {
 struct ContenderOrder {
   Load load;
   int process = 0;
+  std::int64_t arrival_us = 0;  ///< between two arrivals at this process, on average; open loop
   std::string uri, database;
   std::int64_t from_ns = 0, to_ns = 0;  ///< of the boot clock
 };

@@ -99,11 +99,23 @@ std::string output_of(ChildProcess& child) {
   }
 }
 
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// So that holdings, and the write that each costs, fill as much of the time as is asked for.
+std::int64_t arrival_us(const Load& load, double write_ms) {
+  if (load.busy_percent == 0) return 0;
+  const double lasts_us = static_cast<double>(load.hold_us) + write_ms * 1'000;
+  return static_cast<std::int64_t>(lasts_us * load.processes * 100 / load.busy_percent);
+}
+
 void contention(benchmark::State& state, Load load) {
   static int runs = 0;
   for (auto _ : state) {
     auto writes_ms = majority_writes_ms();
-    ContenderOrder order{load, 0, servers().uri(), "bench_" + std::to_string(++runs)};
+    ContenderOrder order{load, 0, arrival_us(load, mean(writes_ms)), servers().uri(),
+                         "bench_" + std::to_string(++runs)};
     order.from_ns = boot_ns() + kStartUp + kWarmUp;
     order.to_ns = order.from_ns + kMeasured;
     std::vector<ChildProcess> children;
@@ -128,8 +140,7 @@ void contention(benchmark::State& state, Load load) {
     const double acquisitions = std::max(c.acquisitions_per_s * seconds, 1.0);
     for (const double ms : majority_writes_ms()) writes_ms.push_back(ms);
     // A rate is one over a mean: of the holdings, and of the writes.
-    const double write_ms = std::accumulate(writes_ms.begin(), writes_ms.end(), 0.0) /
-                            static_cast<double>(writes_ms.size());
+    const double write_ms = mean(writes_ms);
     const double ideal = 1'000 / (c.mean_hold_ms + write_ms);
     state.SetIterationTime(seconds);
     state.counters["acq_per_s"] = c.acquisitions_per_s;
@@ -165,12 +176,10 @@ Load with(const std::string& strategy, int processes, int providers, int callers
   return load;
 }
 
-/// Random arrivals that ask for so much of the time, of holdings and a write of some 3 ms each;
-/// what it came to is in the figures.
 Load arriving(const std::string& strategy, int hold_ms, int percent) {
   Load open = with(strategy, 1, 16, 1);
   open.hold_us = hold_ms * 1'000;
-  open.arrival_us = (hold_ms + 3) * 1'000 * 16 * 100 / percent;
+  open.busy_percent = percent;
   return open;
 }
 
@@ -183,6 +192,7 @@ void add_all() {
     add("open_30/" + s, arriving(s, 5, 30));
     add("open_80/" + s, arriving(s, 5, 80));
     add("open_80_hold_20/" + s, arriving(s, 20, 80));
+    add("open_80_hold_100/" + s, arriving(s, 100, 80));
     for (const int hold_ms : {0, 20, 100}) {
       Load held = with(s, 1, 16, 1);
       held.hold_us = hold_ms * 1'000;

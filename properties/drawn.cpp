@@ -42,6 +42,7 @@ ProcessPlan read_process(Reader& in, bool drifts) {
   p.waiting = static_cast<sim::Waiting>(in.between(0, sim::kWaitings - 1));
   p.callers = static_cast<int>(std::max<std::int64_t>(in.between(0, 4), 1));
   p.hand_overs = in.chance(30) ? static_cast<int>(in.between(0, 2)) : p.hand_overs;
+  if (in.chance(25)) p.max_holding_ms = in.between(50, p.expiry_ms);
   return p;
 }
 

@@ -61,6 +61,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
     if (e.kind == Kind::lost) ++totals["losses"];
+    if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
     if (e.kind == Kind::reply && e.detail == "stream") {
       ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
     }

@@ -35,6 +35,8 @@ ProcessPlan draw_process() {
   p.waiting = static_cast<sim::Waiting>(between(0, sim::kWaitings - 1));
   p.callers = *rc::gen::element(1, 1, 2, 3);
   p.hand_overs = *rc::gen::element(0, 1, 8, 8);
+  // Shorter than its long holdings, often.
+  if (between(1, 4) == 1) p.max_holding_ms = between<std::int64_t>(50, p.expiry_ms);
   return p;
 }
 

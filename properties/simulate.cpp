@@ -102,7 +102,8 @@ std::string SimulateReport::shortfall() const {
     return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
            std::to_string(kFewestAcquisitions);
   }
-  for (const char* what : {"extensions", "takeovers", "losses", "hand_overs", "streams_broken"}) {
+  for (const char* what :
+       {"extensions", "takeovers", "losses", "hand_overs", "streams_broken", "held_too_long"}) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;
     if (runs < kManyRuns || seen * 4 >= runs) continue;

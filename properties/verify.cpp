@@ -42,7 +42,7 @@ std::map<std::string, std::int64_t> interesting(const VerifyOptions& options) {
   std::map<std::string, std::int64_t> floors;
   if (options.faults.contains("process")) {
     floors = {{"acquisitions", 5'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
-              {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}};
+              {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
   }
   if (options.uri.empty()) {
     const std::map<std::string, std::int64_t> groups{

@@ -13,6 +13,7 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
   const bool of_a_document = protocols::recipe_named(lock) != nullptr;
   o.clock_margin = milliseconds(of_a_document ? 0 : clock_margin_ms);
   o.hand_overs_in_a_row = plan.hand_overs;
+  if (plan.max_holding_ms > 0) o.max_holding = milliseconds(plan.max_holding_ms);
   switch (plan.waiting) {
     case Waiting::uniform: o.waiting = uniform_waiting(min, max); break;
     case Waiting::fixed: o.waiting = fixed_waiting((min + max) / 2); break;

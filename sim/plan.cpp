@@ -78,11 +78,16 @@ ProcessPlan read_process(std::istream& line) {
   fields.take("cancel", p.cancel_percent);
   fields.take("patience", p.patience_ms);
   fields.take("drift", p.drift_ppm);
+  fields.take("max-holding", p.max_holding_ms);
   fields.take("scripted", p.scripted);
   fields.done();
   if (p.callers < 1 || p.callers > kMaxCallers) {
     throw std::runtime_error("callers is " + std::to_string(p.callers) + ": it must be 1 to " +
                              std::to_string(kMaxCallers));
+  }
+  if (p.max_holding_ms < 0) {
+    throw std::runtime_error("max-holding is " + std::to_string(p.max_holding_ms) +
+                             ": it must not be negative");
   }
   return p;
 }
@@ -203,6 +208,7 @@ std::string to_scn(const Plan& plan) {
     if (p.callers != 1) out << " callers=" << p.callers;
     if (p.hand_overs != ProcessPlan().hand_overs) out << " hand-overs=" << p.hand_overs;
     if (p.drift_ppm != 0) out << " drift=" << p.drift_ppm;
+    if (p.max_holding_ms != 0) out << " max-holding=" << p.max_holding_ms;
     if (p.scripted) out << " scripted=1";
     out << '\n';
   }

@@ -30,6 +30,7 @@ struct ProcessPlan {
   int cancel_percent = 5;            ///< acquires cancelled while they wait
   std::int64_t patience_ms = 2'000;  ///< time-outs of the rest are drawn up to this
   std::int64_t drift_ppm = 0;        ///< how much its clock runs fast
+  std::int64_t max_holding_ms = 0;   ///< after which the lock itself ends a holding; 0: never
   bool scripted = false;             ///< does what the plan's steps say, and nothing else
 
   bool operator==(const ProcessPlan&) const = default;

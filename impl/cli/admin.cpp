@@ -54,9 +54,10 @@ Admin::Admin(const Server& server)
       database_(server.database.empty() ? client_.database("leasehold") : server.database),
       collection_(server.collection) {}
 
-Json Admin::run(const std::string& database, const Json& command) {
+Json Admin::run(const std::string& database, const Json& command,
+                const mongo::JsonClient::Read& read) {
   try {
-    return client_.run(database, command);
+    return client_.run(database, command, read);
   } catch (const mongo::NoReply& error) {
     throw no_answer(error);
   }

@@ -37,8 +37,9 @@ class Admin {
   /// role may not read it.
   [[nodiscard]] Result<std::vector<Json>> last_writes(const std::string& name, int count);
 
-  /// The reply, also of a command that failed.
-  Json run(const std::string& database, const Json& command);
+  /// The reply, also of a command that failed; `read` is shown its bytes as well.
+  Json run(const std::string& database, const Json& command,
+           const mongo::JsonClient::Read& read = {});
   /// Fails unless the reply says ok.
   Json must(const std::string& database, const Json& command);
   /// A command of the lock itself, as its bytes say.

@@ -33,13 +33,8 @@ Diagnosis not_permitted(const std::string& subject, const Json& reply) {
 /// Whether locks can be held here at all.
 bool examine_server(Admin& admin, Diagnoses& out) {
   std::optional<std::string> refusal;
-  try {
-    admin.client().run_and_read("admin", {{"hello", 1}}, [&refusal](const bson_t& hello) {
-      refusal = mongo::refusal_of_hello(hello);
-    });
-  } catch (const mongo::NoReply& error) {
-    throw no_answer(error);
-  }
+  admin.run("admin", {{"hello", 1}},
+            [&refusal](const bson_t& hello) { refusal = mongo::refusal_of_hello(hello); });
   if (refusal) {
     out.push_back({Level::problem, "server", *refusal});
     return false;
@@ -149,7 +144,10 @@ void examine_permissions(Admin& admin, Diagnoses& out) {
 
 void examine_index(Admin& admin, Diagnoses& out) {
   const auto& name = admin.collection();
-  const Json listed = admin.run(admin.database(), {{"listIndexes", name}});
+  std::string verdict;
+  const Json listed =
+      admin.run(admin.database(), {{"listIndexes", name}},
+                [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
   if (!ok(listed)) {
     constexpr int kNamespaceNotFound = 26;
     const bool none_yet = mongo::integer(listed["code"]) == kNamespaceNotFound;
@@ -157,10 +155,6 @@ void examine_index(Admin& admin, Diagnoses& out) {
                                               "no lock was ever taken; the first one makes it"}
                                   : not_permitted("TTL index", listed));
   }
-  std::string verdict;
-  admin.client().run_and_read(
-      admin.database(), {{"listIndexes", name}},
-      [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
   if (verdict.empty()) return out.push_back({Level::fine, "TTL index", "as it should be"});
   const std::string on = "db.getCollection(\"" + name + "\")";
   out.push_back({Level::problem, "TTL index", verdict,

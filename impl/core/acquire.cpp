@@ -98,8 +98,11 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
              "' is not above the stored " + std::to_string(document.fencing_token)},
         step);
   }
+  const LockOptions& options = session.options;
+  const auto ends_at =
+      options.max_holding ? flight.sent + *options.max_holding : LocalInstant::max();
   const auto deadline =
-      lease_deadline(flight.sent, session.options.expiry, session.options.max_drift);
+      std::min(lease_deadline(flight.sent, options.expiry, options.max_drift), ends_at);
   if (step.now >= deadline) {  // too late to be a lease: give it back and go on
     replace_owner(session, step);
     return wait(id, step.now, step);
@@ -113,8 +116,8 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   session.phase = Session::Phase::held;
   session.token = reply.operation_time;
   session.acquired_at = document.acquired_at;
-  if (session.options.max_holding) session.ends_at = flight.sent + *session.options.max_holding;
-  session.deadline = std::min(deadline, session.ends_at);
+  session.ends_at = ends_at;
+  session.deadline = deadline;
   session.extend_at = flight.sent + session.options.effective_cadence();
   step.out.push_back(Granted{id, session.token, session.owner, flight.sent, session.deadline});
   step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, session.deadline});

@@ -100,6 +100,19 @@ TEST(Extension, ALongestHoldingBelowTheLeaseCutsTheLease) {
   EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
 }
 
+TEST(Extension, AGrantThatComesAfterTheLongestHoldingIsGivenBack) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  w.acquire(1, "lock", limited);
+  const auto command = w.last_command();
+  w.advance(milliseconds(500));
+  w.give(ReplyArrived{command.id, w.won(command)});
+  EXPECT_FALSE(w.has<Granted>());
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_FALSE(w.has<Ended>()) << "it asks again";
+}
+
 TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
   World w;
   w.hold(1);

@@ -4,6 +4,8 @@
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
 
+#include "mongo/bson.hpp"
+
 namespace leasehold::mongo {
 namespace {
 
@@ -48,30 +50,23 @@ std::string JsonClient::database(const std::string& otherwise) const {
   return named != nullptr ? named : otherwise;
 }
 
-Json JsonClient::run(const std::string& database, const Json& command) {
+Json JsonClient::run(const std::string& database, const Json& command, const Read& read) {
   const auto began = std::chrono::steady_clock::now();
   try {
-    return run_once(database, command);
+    return run_once(database, command, read);
   } catch (const NoReply&) {
     // A member that changed its office has closed our connection: the first try only notices.
     if (std::chrono::steady_clock::now() - began > kNoticedAtOnce) throw;
-    return run_once(database, command);
+    return run_once(database, command, read);
   }
 }
 
-Json JsonClient::run_once(const std::string& database, const Json& command) {
-  Json parsed;
-  run_and_read(database, command, [&parsed](const bson_t& reply) { parsed = to_json(reply); });
-  return parsed;
+Json JsonClient::run_once(const std::string& database, const Json& command, const Read& read) {
+  return execute(database, command, 0, read);
 }
 
 Json JsonClient::run_on(std::uint32_t member, const std::string& database, const Json& command) {
-  bson_t reply;
-  const auto error = execute(database, command, member, reply);
-  const Json parsed = error ? Json() : to_json(reply);
-  bson_destroy(&reply);
-  if (error) throw NoReply(*error);
-  return parsed;
+  return execute(database, command, member, {});
 }
 
 std::vector<JsonClient::Member> JsonClient::members() const {
@@ -86,22 +81,25 @@ std::vector<JsonClient::Member> JsonClient::members() const {
   return members;
 }
 
-std::optional<std::string> JsonClient::execute(const std::string& database, const Json& command,
-                                               std::uint32_t member, bson_t& reply) {
+Json JsonClient::execute(const std::string& database, const Json& command, std::uint32_t member,
+                         const Read& read) {
   bson_error_t error;
   const std::string text = command.dump();
   bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
                                      static_cast<ssize_t>(text.size()), &error);
   if (bytes == nullptr) throw std::runtime_error("command: " + std::string(error.message));
+  ReplyBson reply;
   if (member == 0) {
     mongoc_client_command_with_opts(client_.get(), database.c_str(), bytes, nullptr, nullptr,
-                                    &reply, &error);
+                                    reply.out(), &error);
   } else {
     mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), bytes, nullptr,
-                                                member, &reply, &error);
+                                                member, reply.out(), &error);
   }
   bson_destroy(bytes);
-  return bson_has_field(&reply, "ok") ? std::nullopt : std::optional<std::string>(error.message);
+  if (!bson_has_field(reply.get(), "ok")) throw NoReply(error.message);
+  if (read) read(*reply.get());
+  return to_json(*reply.get());
 }
 
 Json JsonClient::must(const std::string& database, const Json& command) {

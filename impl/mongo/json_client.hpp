@@ -2,9 +2,9 @@
 
 #include <mongoc/mongoc.h>
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,25 +24,21 @@ struct NoReply : std::runtime_error {
 ///     client.run("admin", {{"ping", 1}});
 class JsonClient {
  public:
+  using Read = std::function<void(const _bson_t& reply)>;  // a bson_t, but for its alignment
+
   /// Throws std::runtime_error for a bad URI.
   explicit JsonClient(const std::string& uri);
 
   /// The reply, also of a command that failed. Throws NoReply if there is none, at once or after
-  /// the time-outs of the URI; a command may then have been executed, and even twice.
-  Json run(const std::string& database, const Json& command);
+  /// the time-outs of the URI; a command may then have been executed, and even twice. `read` is
+  /// shown the reply's bytes as well.
+  Json run(const std::string& database, const Json& command, const Read& read = {});
 
   /// The same, and throws unless the reply says ok.
   Json must(const std::string& database, const Json& command);
 
-  /// The same, tried once: `read` is given the reply's bytes.
-  template <typename Read>
-  void run_and_read(const std::string& database, const Json& command, Read read) {
-    bson_t reply;
-    const auto error = execute(database, command, 0, reply);
-    if (!error) read(reply);
-    bson_destroy(&reply);
-    if (error) throw NoReply(*error);
-  }
+  /// The same, tried once.
+  Json run_once(const std::string& database, const Json& command, const Read& read = {});
 
   /// The same on one member of the set, whatever its office.
   Json run_on(std::uint32_t member, const std::string& database, const Json& command);
@@ -59,10 +55,9 @@ class JsonClient {
   [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
 
  private:
-  Json run_once(const std::string& database, const Json& command);
-  /// On one member, or the primary (0). Why there is no reply, if there is none.
-  std::optional<std::string> execute(const std::string& database, const Json& command,
-                                     std::uint32_t member, bson_t& reply);
+  /// On one member, or the primary (0).
+  Json execute(const std::string& database, const Json& command, std::uint32_t member,
+               const Read& read);
 
   struct Destroy {
     void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }

@@ -39,8 +39,8 @@ class SpoiltConnection final : public core::Connection {
     if (changed.is_null()) return real_->execute(command);
     core::Reply out;
     try {
-      client_.run_and_read(place_.database, changed,
-                           [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
+      client_.run_once(place_.database, changed,
+                       [&](const bson_t& reply) { out = mongo::read_reply(command, reply); });
     } catch (const NoReply& error) {
       out.message = error.what();
     }

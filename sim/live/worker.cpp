@@ -215,7 +215,8 @@ class Worker {
   void write_fenced(Caller& caller, const std::string& name, const Recorder::Grant& grant) {
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
-    const auto outcome = caller.resource.write({name, order_.name, number, grant.owner, grant.token});
+    const auto outcome =
+        caller.resource.write({name, order_.name, number, grant.owner, grant.token});
     Event e = event(Kind::write);
     e.session = grant.session;
     e.command = number;
