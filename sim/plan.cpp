@@ -15,6 +15,10 @@ constexpr std::array kWaitingNames{"uniform",      "fixed",    "full-jitter",
                                    "decorrelated", "adaptive", "push"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
 
+[[noreturn]] void refuse(const std::string& key, std::int64_t value, const std::string& rule) {
+  throw std::runtime_error(key + " is " + std::to_string(value) + ": " + rule);
+}
+
 /// A line's fields, key=value each. Every one has to be used, and be a whole number.
 class Fields {
  public:
@@ -82,13 +86,9 @@ ProcessPlan read_process(std::istream& line) {
   fields.take("scripted", p.scripted);
   fields.done();
   if (p.callers < 1 || p.callers > kMaxCallers) {
-    throw std::runtime_error("callers is " + std::to_string(p.callers) + ": it must be 1 to " +
-                             std::to_string(kMaxCallers));
+    refuse("callers", p.callers, "it must be 1 to " + std::to_string(kMaxCallers));
   }
-  if (p.max_holding_ms < 0) {
-    throw std::runtime_error("max-holding is " + std::to_string(p.max_holding_ms) +
-                             ": it must not be negative");
-  }
+  if (p.max_holding_ms < 0) refuse("max-holding", p.max_holding_ms, "it must not be negative");
   return p;
 }
 
@@ -109,10 +109,7 @@ FaultPlan read_fault(std::istream& line) {
   fields.done();
   constexpr std::int64_t kAny = -1;
   for (const auto& [key, value] : {std::pair{"process", f.process}, {"member", f.member}}) {
-    if (value < kAny) {
-      throw std::runtime_error(std::string(key) + " is " + std::to_string(value) +
-                               ": it must be -1, any, or a place in the plan");
-    }
+    if (value < kAny) refuse(key, value, "it must be -1, any, or a place in the plan");
   }
   return f;
 }
@@ -139,8 +136,7 @@ StepPlan read_step(std::istream& line) {
 void require_place(const StepPlan& step, const Plan& plan) {
   const auto require = [](const char* key, std::int64_t value, std::size_t places) {
     if (value >= 0 && static_cast<std::size_t>(value) < places) return;
-    throw std::runtime_error(std::string(key) + " is " + std::to_string(value) +
-                             ": the plan has only " + std::to_string(places));
+    refuse(key, value, "the plan has only " + std::to_string(places));
   };
   require("process", step.process, plan.processes.size());
   const auto& process = plan.processes[static_cast<std::size_t>(step.process)];

@@ -67,8 +67,8 @@ std::optional<Error> check(const LockOptions& o) {
   if (o.clock_margin < milliseconds(0) || o.clock_margin > core::kMaxExpiry) {
     return broken("clock_margin", ms(o.clock_margin), "it must be 0 to 24 h");
   }
-  if (o.max_holding && *o.max_holding <= milliseconds(0)) {
-    return broken("max_holding", ms(*o.max_holding), "it must be positive");
+  if (o.max_holding && (*o.max_holding <= milliseconds(0) || *o.max_holding > core::kLongestSpan)) {
+    return broken("max_holding", ms(*o.max_holding), "it must be 1 ms to 10 years");
   }
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/limits.hpp"
+
 namespace leasehold::runtime {
 
 Driver::Driver(DriverParts parts)
@@ -31,7 +33,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   if (timeout && timeout->count() <= 0) {
     asked.single_attempt = true;
   } else if (timeout) {
-    asked.give_up_at = now() + *timeout;
+    asked.give_up_at = now() + std::min(*timeout, core::kLongestSpan);
   }
   {
     const std::lock_guard lock(mutex_);

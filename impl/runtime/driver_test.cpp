@@ -225,6 +225,19 @@ TEST(Driver, ACallbackMayOwnTheLastHandle) {
   called->get_future().get();
 }
 
+TEST(Driver, TheLongestTimeOutIsAsGoodAsNone) {
+  Fixture f;
+  EXPECT_TRUE(acquire_all({f.lock()}, milliseconds::max()));
+  f.server->mode = FakeServer::Mode::refuse;
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async, [&] {
+    return f.lock().try_acquire(milliseconds::max(), stop.get_token()).error().kind;
+  });
+  EXPECT_EQ(waiting.wait_for(milliseconds(50)), std::future_status::timeout);
+  stop.request_stop();
+  EXPECT_EQ(waiting.get(), ErrorKind::cancelled) << "and not timed out at once";
+}
+
 TEST(Driver, AThousandWaitingAcquiresOccupyNoThread) {
   Fixture f;
   f.server->mode = FakeServer::Mode::refuse;

@@ -36,8 +36,8 @@ struct LockOptions {
 
   /// Ends the belief so long after the granting command was sent, however well extensions go, and
   /// frees the lock for others then: against work that never comes to its end. A grant that is
-  /// known only after that is given back and asked for again. Of the production lock only.
-  /// Default: no limit.
+  /// known only after that is given back and asked for again. 1 ms .. 10 years. Of the production
+  /// lock only. Default: no limit.
   std::optional<std::chrono::milliseconds> max_holding;
 
   /// How many times in a row a release gives the lock straight to the next waiter of this process,
