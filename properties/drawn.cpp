@@ -42,7 +42,6 @@ ProcessPlan read_process(Reader& in, bool drifts) {
   p.waiting = static_cast<sim::Waiting>(in.between(0, sim::kWaitings - 1));
   p.callers = static_cast<int>(std::max<std::int64_t>(in.between(0, 4), 1));
   p.hand_overs = in.chance(30) ? static_cast<int>(in.between(0, 2)) : p.hand_overs;
-  if (in.chance(25)) p.max_holding_ms = in.between(50, p.expiry_ms);
   return p;
 }
 
@@ -80,6 +79,10 @@ sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
     if (!wanted || limits.no_faults) continue;
     const auto count = in.between(1, 4);
     for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, static_cast<Kind>(k));
+  }
+  // Last, so that what else a seed stands for stays as it was.
+  for (auto& p : plan.processes) {
+    if (in.chance(25)) p.max_holding_ms = in.between(50, p.expiry_ms);
   }
   std::stable_sort(plan.faults.begin(), plan.faults.end(),
                    [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
