@@ -15,17 +15,12 @@ constexpr nanoseconds kSlot = milliseconds(10), kLongestSlot = milliseconds(250)
 /// Who lacks many more releases than this leaves all but so many alone, who lacks fewer hardly any:
 /// whoever is next may have given up.
 constexpr double kNear = 2;
-/// After each so many attempts up to one release more is lacking, but not too many: of those who
-/// have waited for long not all try at each.
-constexpr int kOften = 3, kMostInVain = 32;
 /// The part of a release by which waiters that lack equally many differ.
 constexpr int kSpread = 5;
 /// What a refusal adds to the pace; what a win takes from it, in the same unit and as a part of the
 /// pace, without which paces would drift apart.
 constexpr nanoseconds kAfterRefusal = kSlot / 2, kAfterWin = kSlot * 3 / 20;
 constexpr int kPartAfterWin = 28;
-/// The part that a win adds of the releases that it took beyond the pace.
-constexpr int kPartOfLate = 8;
 /// The pauses without a stream.
 constexpr nanoseconds kShortest = milliseconds(10), kLongest = milliseconds(800);
 /// No more releases than this are waited for: then the safety net is the shorter way.
@@ -53,21 +48,15 @@ class PushWaiting final : public WaitingStrategy {
   std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
     if (!seen.woken || seen.releases == 0) return seen.pace;  // by chance, or by a new stream
     const auto pace = seen.pace.value_or(nanoseconds(0));
-    const auto late = std::max(seen.releases * kSlot - pace, nanoseconds(0));
-    const auto next =
-        won ? pace - kAfterWin - pace / kPartAfterWin + late / kPartOfLate : pace + kAfterRefusal;
+    const auto next = won ? pace - kAfterWin - pace / kPartAfterWin : pace + kAfterRefusal;
     return std::clamp<nanoseconds>(next, nanoseconds(0), kMostSlots * kSlot);
   }
 
   bool wants_stream() const override { return true; }
 
   nanoseconds turn(const AttemptSeen& seen, std::uint64_t random) const override {
-    const auto learnt = seen.pace.value_or(nanoseconds(0)) - seen.releases * kSlot;
-    const int tries = std::min(seen.attempts, seen.releases);  // without those of the safety net
-    const auto in_vain = std::min(tries / kOften, kMostInVain) * kSlot;
-    const auto lacks =
-        std::max(learnt, nanoseconds(0)) + core::random_span(nanoseconds(0), in_vain, random);
-    if (lacks == nanoseconds(0)) return nanoseconds(0);
+    const auto lacks = seen.pace.value_or(nanoseconds(0)) - seen.releases * kSlot;
+    if (lacks <= nanoseconds(0)) return nanoseconds(0);
     const auto each = std::clamp(seen.waited / std::max(seen.releases, 1), kSlot, kLongestSlot);
     // One long holding says little of the next: never for long compared with what was waited.
     const auto longest = std::max(seen.waited / 2, lacks);

@@ -148,21 +148,6 @@ TEST(Waiting, PushLeavesTheLockAloneForAboutAsLongAsTheReleasesThatItLacksTake) 
   EXPECT_LT(next, push->turn(told(50, 51, milliseconds(1'000)), ~0ull)) << "not all at once";
 }
 
-TEST(Waiting, PushLetsThoseWhoTriedOftenTryAtSomeReleases) {
-  const auto push = push_waiting();
-  auto late = told(90, 9, milliseconds(1'800));
-  late.attempts = 60;
-  EXPECT_EQ(push->turn(late, 0), nanoseconds(0)) << "perhaps at the next";
-  const auto twenty_releases = 20 * milliseconds(10);
-  EXPECT_GT(push->turn(late, static_cast<std::uint64_t>(nanoseconds(twenty_releases).count())),
-            milliseconds(300));
-  late.attempts = 100'000;
-  EXPECT_LT(push->turn(late, ~0ull), std::chrono::seconds(1)) << "it has to win some day";
-  late.releases = 1;
-  late.pace = nanoseconds(0);
-  EXPECT_EQ(push->turn(late, ~0ull), nanoseconds(0)) << "polls during a long holding do not count";
-}
-
 TEST(Waiting, PushExpectsNoMoreLongHoldingsAfterOne) {
   EXPECT_LE(push_waiting()->turn(told(1, 21, milliseconds(500)), 0), milliseconds(250));
 }
@@ -180,7 +165,7 @@ nanoseconds push_pace_after(nanoseconds pace, int attempts, int one_in) {
 
 TEST(Waiting, PushWaitsForMoreReleasesTheFewerOfItsAttemptsWin) {
   const milliseconds start(100);
-  EXPECT_LT(push_pace_after(start, 1'000, 1), milliseconds(40)) << "below the five that it took";
+  EXPECT_EQ(push_pace_after(start, 1'000, 1), nanoseconds(0));
   EXPECT_LT(push_pace_after(start, 1'000, 2), start * 11 / 10);
   EXPECT_GT(push_pace_after(start, 1'000, 4), start * 3 / 2);
   EXPECT_LE(push_pace_after(start, 10'000, 20'000), std::chrono::seconds(10));

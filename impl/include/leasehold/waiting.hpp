@@ -112,9 +112,7 @@ enum class Jitter {
 /// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
 /// alone for about as long as those that they lack take, at 10 to 250 ms each, and do not read the
 /// stream until then; who is all but next hardly waits. Of the attempts that the stream caused, a
-/// refused one raises that number by a half; a win lowers it by about a sixth and by 1/28 of it,
-/// and raises it by 1/8 of what it took more. Who has tried n times lacks up to n / 3 releases
-/// more, at random, so that a thousand that ask at once do not all try at each release.
+/// refused one raises that number by a half, a win lowers it by about a sixth and by 1/28 of it.
 ///
 /// A stream hears of a release only after its majority commit, and every process reads about every
 /// lock of the collection: worth it where holders are few and hold for long, so that polls would be
