@@ -19,7 +19,8 @@ class Connection {
   virtual void interrupt() noexcept = 0;
 };
 
-/// Where connections come from. Thread safety: `connect` from any thread.
+/// Where connections come from. Thread safety: `connect` from any thread. A connection may outlive
+/// its transport: one that hangs, or that its thread has yet to destroy.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -18,7 +18,7 @@ using core::Reply;
 using std::chrono::milliseconds;
 
 /// A server of one lock that always answers at once, or hangs until it is cut.
-class FakeServer final : public core::Transport {
+class FakeServer final : public core::Transport, public std::enable_shared_from_this<FakeServer> {
  public:
   enum class Mode {
     serve,
@@ -29,7 +29,7 @@ class FakeServer final : public core::Transport {
 
   std::unique_ptr<core::Connection> connect() override {
     ++connections;
-    return std::make_unique<Link>(*this);
+    return std::make_unique<Link>(shared_from_this());
   }
 
   std::atomic<Mode> mode = Mode::serve;
@@ -42,15 +42,17 @@ class FakeServer final : public core::Transport {
  private:
   class Link final : public core::Connection {
    public:
-    explicit Link(FakeServer& server) : server_(server) { ++server_.links; }
-    ~Link() override { --server_.links; }
+    explicit Link(std::shared_ptr<FakeServer> server) : server_(std::move(server)) {
+      ++server_->links;
+    }
+    ~Link() override { --server_->links; }
 
     Reply execute(const Command& command) override {
-      if (server_.mode == Mode::hang) return hang();
-      if (server_.mode == Mode::deaf) {
-        ++server_.hanging;
-        server_.mode.wait(Mode::deaf);
-        --server_.hanging;
+      if (server_->mode == Mode::hang) return hang();
+      if (server_->mode == Mode::deaf) {
+        ++server_->hanging;
+        server_->mode.wait(Mode::deaf);
+        --server_->hanging;
         return {};
       }
       Reply reply;
@@ -59,9 +61,9 @@ class FakeServer final : public core::Transport {
       if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
         reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
         reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
-        if (server_.mode == Mode::refuse) reply.documents[0].lock_id = "somebody";
+        if (server_->mode == Mode::refuse) reply.documents[0].lock_id = "somebody";
       }
-      if (std::holds_alternative<core::DeleteCommand>(command.body)) ++server_.deletes;
+      if (std::holds_alternative<core::DeleteCommand>(command.body)) ++server_->deletes;
       return reply;
     }
 
@@ -73,16 +75,16 @@ class FakeServer final : public core::Transport {
 
    private:
     Reply hang() {
-      server_.most_hanging = std::max<int>(server_.most_hanging, ++server_.hanging);
+      server_->most_hanging = std::max<int>(server_->most_hanging, ++server_->hanging);
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return cut_; });
       cut_ = false;
-      --server_.hanging;
-      ++server_.cuts;
+      --server_->hanging;
+      ++server_->cuts;
       return {};
     }
 
-    FakeServer& server_;
+    std::shared_ptr<FakeServer> server_;
     std::mutex mutex_;
     std::condition_variable changed_;
     bool cut_ = false;
