@@ -103,10 +103,7 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
       options.max_holding ? flight.sent + *options.max_holding : LocalInstant::max();
   const auto deadline =
       std::min(lease_deadline(flight.sent, options.expiry, options.max_drift), ends_at);
-  if (step.now >= deadline) {  // too late to be a lease: give it back and go on
-    replace_owner(session, step);
-    return wait(id, step.now, step);
-  }
+  if (step.now >= deadline) return win_too_late(id, step);
   if (flight.kind == Flight::Kind::attempt) {
     session.handed_on = 0;
     if (Line* line = line_led_by(id, session)) line->row_since = flight.sent;
@@ -122,6 +119,19 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   step.out.push_back(Granted{id, session.token, session.owner, flight.sent, session.deadline});
   step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, session.deadline});
   arm_extension_round(session.extend_at, step);
+}
+
+/// What was won is over before anybody could use it: it is given back, by its owner.
+void ProviderCore::win_too_late(SessionId id, Step step) {
+  Session& session = sessions_.at(id);
+  if (session.single_attempt) {
+    ++session.unanswered;  // so that ending deletes the owner
+    return end_acquire(
+        id, {ErrorKind::timed_out, 0, "lock '" + session.name + "': the grant came after its end"},
+        step);
+  }
+  replace_owner(session, step);
+  wait(id, step.now, step);
 }
 
 void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply, Step step) {

@@ -113,6 +113,20 @@ TEST(Extension, AGrantThatComesAfterTheLongestHoldingIsGivenBack) {
   EXPECT_FALSE(w.has<Ended>()) << "it asks again";
 }
 
+TEST(Extension, ASingleAttemptWhoseGrantComesAfterTheLongestHoldingEnds) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  w.acquire(1, "lock", limited, std::nullopt, true);
+  const auto command = w.last_command();
+  w.advance(milliseconds(500));
+  w.give(ReplyArrived{command.id, w.won(command)});
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::timed_out);
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
+}
+
 TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
   World w;
   w.hold(1);

@@ -161,6 +161,7 @@ class ProviderCore final : public Provider {
   void start_attempt(SessionId id, Session& session, Step step);
   void answer_attempt(const Flight& flight, const Reply& reply, Step step);
   void win(SessionId id, const Flight& flight, const Reply& reply, Step step);
+  void win_too_late(SessionId id, Step step);
   void refuse(SessionId id, const Flight& flight, const Reply& reply, Step step);
   void fail(SessionId id, const Reply& reply, bool unknown, Step step);
   void wait(SessionId id, LocalInstant at, Step step);

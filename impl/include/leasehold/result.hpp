@@ -11,7 +11,8 @@ namespace leasehold {
 enum class ErrorKind {
   invalid_option,   ///< an option or a name breaks a rule; nothing was sent
   refused,          ///< a single attempt found the lock held by another
-  timed_out,        ///< the wait ended at the time it was given
+  timed_out,        ///< the wait ended at the time it was given, or a single attempt's grant came
+                    ///< after its own end
   cancelled,        ///< the stop token asked
   unavailable,      ///< no server could be reached, or none that takes writes
   unknown_outcome,  ///< a single attempt whose reply was lost; what it may have won is being
