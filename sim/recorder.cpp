@@ -34,7 +34,7 @@ Event Recorder::at(core::LocalInstant now, Kind kind) const {
 Event Recorder::of_session(core::SessionId session, core::LocalInstant now, Kind kind) const {
   Event e = at(now, kind);
   e.session = static_cast<std::int64_t>(session);
-  e.name = names_.at(session);
+  e.name = sessions_.at(session).name;
   return e;
 }
 
@@ -71,12 +71,12 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   e.timeout_ms = o.effective_operation_timeout().count();
   e.drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
   e.detail = phase_;
-  names_[event.session] = event.name;
+  sessions_[event.session] = {event.name};
   emit_(e);
 }
 
 void Recorder::on(const core::ReleaseAsked& event, core::LocalInstant now) {
-  if (!names_.contains(event.session)) return;  // released before
+  if (!sessions_.contains(event.session)) return;  // released before
   emit_(of_session(event.session, now, Kind::release));
 }
 
@@ -94,7 +94,9 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.matched = r.matched;
   if (model::asks_for_lock(e)) {
     if (!r.documents.empty()) e.lock_id = r.documents[0].lock_id;
-    winning_[sent->second.session] = sent->second.lock_id;
+    // The call may have given up meanwhile.
+    const auto asking = sessions_.find(sent->second.session);
+    if (asking != sessions_.end()) asking->second.winning = sent->second.lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
   }
   under_way_.erase(sent);
@@ -130,7 +132,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     sent = {e.detail, "", "", 0};
     for (const auto& s : extend->statements) {
       e.session = static_cast<std::int64_t>(s.session);
-      extending_[s.session] = s.lock_id;
+      sessions_.at(s.session).extending = s.lock_id;
       send(e, s.name, core::to_hex(s.owner), s.lock_id);
     }
   } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
@@ -162,7 +164,7 @@ void Recorder::on_plain(Event e, Sent& sent, const core::PlainCommand& plain) {
     send(e, plain.name, owner, plain.lock_id);
   } else if (plain.role == Role::extend) {
     e.session = static_cast<std::int64_t>(plain.session);
-    extending_[plain.session] = plain.lock_id;
+    sessions_.at(plain.session).extending = plain.lock_id;
     send(e, plain.name, owner, plain.lock_id);
   } else if (plain.role == Role::release) {
     sent.owner = owner;
@@ -180,7 +182,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
     Event e = of_session(granted->session, now, Kind::granted);
     e.owner = core::to_hex(granted->owner);
-    e.lock_id = winning_[granted->session];
+    e.lock_id = sessions_.at(granted->session).winning;
     e.token = granted->token.value();
     e.sent_ns = ns(granted->sent);
     e.until_ns = ns(granted->deadline);
@@ -188,7 +190,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     emit_(e);
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
     Event e = of_session(extended->session, now, Kind::extended);
-    e.lock_id = extending_[extended->session];
+    e.lock_id = sessions_.at(extended->session).extending;
     e.sent_ns = ns(extended->sent);
     e.until_ns = ns(extended->deadline);
     emit_(e);
@@ -212,9 +214,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
 
 /// Nothing happens to it any more; a process lives for long.
 void Recorder::forget(core::SessionId session) {
-  names_.erase(session);
-  winning_.erase(session);
-  extending_.erase(session);
+  sessions_.erase(session);
   std::erase_if(grants_, [session](const auto& grant) {
     return grant.second.session == static_cast<std::int64_t>(session);
   });
@@ -234,6 +234,11 @@ Recorder::Grant Recorder::grant_of(const std::string& name, FencingToken token) 
   const std::lock_guard lock(mutex_);
   const auto found = grants_.find({name, token.value()});
   return found == grants_.end() ? Grant{} : found->second;
+}
+
+std::size_t Recorder::sessions() const {
+  const std::lock_guard lock(mutex_);
+  return sessions_.size();
 }
 
 void Recorder::emit_wire_counts(core::LocalInstant now) {

@@ -43,6 +43,9 @@ class Recorder final : public runtime::Observer {
   };
   [[nodiscard]] Grant grant_of(const std::string& name, FencingToken token) const;
 
+  /// How many acquire calls and handles it keeps in mind: of those that ended, none.
+  [[nodiscard]] std::size_t sessions() const;
+
   /// How many commands the driver sent, as `wire` events.
   void emit_wire_counts(core::LocalInstant now);
 
@@ -53,6 +56,11 @@ class Recorder final : public runtime::Observer {
     std::string lock_id;  ///< of an acquire or hand-over, like the session
     core::SessionId session = 0;
     std::string other_owner = {};
+  };
+  struct Session {
+    std::string name;
+    std::string winning = {};    ///< lockId of the last attempt answered
+    std::string extending = {};  ///< lockId of the last extension
   };
 
   model::Event at(core::LocalInstant now, model::Kind kind) const;
@@ -73,9 +81,7 @@ class Recorder final : public runtime::Observer {
   mutable std::mutex mutex_;  // protects the rest
   std::string phase_;
   std::map<core::CommandId, Sent> under_way_;
-  std::map<core::SessionId, std::string> names_;
-  std::map<core::SessionId, std::string> winning_;    ///< lockId of the last attempt answered
-  std::map<core::SessionId, std::string> extending_;  ///< lockId of the last extension
+  std::map<core::SessionId, Session> sessions_;  ///< from the asking to the end or the release
   std::map<std::pair<std::string, std::int64_t>, Grant> grants_;  ///< by name and token
   std::map<std::string, std::int64_t> wire_;
 };

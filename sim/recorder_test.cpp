@@ -46,5 +46,19 @@ TEST(Recorder, ATokenThatCameAgainIsTheLaterGrants) {
   EXPECT_EQ(r.session_of("lock", 1), 2);
 }
 
+// Found by an hour of soak: each left a hundred bytes behind.
+TEST(Recorder, AnAnswerToACallThatGaveUpIsNotKept) {
+  Recorded r;
+  core::AcquireCommand attempt{};
+  attempt.session = 1;
+  attempt.name = "lock";
+  const core::Command command{7, std::chrono::milliseconds(100), attempt};
+  r.recorder.step(core::AcquireAsked{1, "lock", {}, std::nullopt}, {core::Send{command}}, kNow);
+  EXPECT_EQ(r.recorder.sessions(), 1u);
+  r.recorder.step(core::CancelAsked{1}, {core::Ended{1, {}}}, kNow);
+  r.recorder.step(core::ReplyArrived{7, {}}, {}, kNow);
+  EXPECT_EQ(r.recorder.sessions(), 0u);
+}
+
 }  // namespace
 }  // namespace leasehold::sim

@@ -32,9 +32,7 @@ int dispatch(const std::string& program, std::span<const Subcommand> all, const 
   if (words.empty()) throw UsageError("no subcommand" + hint);
   if (words[0] == "--help" || words[0] == "-h") {
     std::string text = "usage: " + program + " SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
-    for (const auto& s : all) {
-      if (s.what != nullptr) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
-    }
+    for (const auto& s : all) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
     throw HelpAsked{text + "\nEach has --help. " + footer + "\n"};
   }
   for (const auto& s : all) {

@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <chrono>
+#include <leasehold/lock_options.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,16 +32,13 @@ po::variables_map parse(const std::string& usage, po::options_description option
 struct Subcommand {
   const char* name;
   int (*run)(const std::vector<std::string>& words);
-  const char* what;  ///< in a line; null: not for people
+  const char* what;  ///< in a line
 };
 
 /// Runs the one that the first word names, with the rest; returns its exit code. `footer` ends the
 /// help of `program`. Throws UsageError or HelpAsked.
 int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
              const std::vector<std::string>& words);
-
-/// Longer than anybody waits, and far from an overflow.
-inline constexpr std::chrono::milliseconds kLongestDuration = std::chrono::hours(24 * 365 * 10);
 
 /// "250ms", "30s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the
 /// option, also for more than `kLongestDuration`.

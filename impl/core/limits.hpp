@@ -8,8 +8,6 @@ namespace leasehold::core {
 /// Every bound of the lock that is not an option.
 inline constexpr std::chrono::milliseconds kMinExpiry{100};
 inline constexpr std::chrono::milliseconds kMaxExpiry{std::chrono::hours(24)};
-/// As good as for ever, and an instant so much later can still be counted in ns.
-inline constexpr std::chrono::milliseconds kLongestSpan{std::chrono::hours(24 * 365 * 10)};
 inline constexpr std::size_t kMaxNameBytes = 1024;
 
 /// Statements of one `update` command: more raise the latency of everyone else on the server and

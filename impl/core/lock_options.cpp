@@ -67,7 +67,7 @@ std::optional<Error> check(const LockOptions& o) {
   if (o.clock_margin < milliseconds(0) || o.clock_margin > core::kMaxExpiry) {
     return broken("clock_margin", ms(o.clock_margin), "it must be 0 to 24 h");
   }
-  if (o.max_holding && (*o.max_holding <= milliseconds(0) || *o.max_holding > core::kLongestSpan)) {
+  if (o.max_holding && (*o.max_holding <= milliseconds(0) || *o.max_holding > kLongestDuration)) {
     return broken("max_holding", ms(*o.max_holding), "it must be 1 ms to 10 years");
   }
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {

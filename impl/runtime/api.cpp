@@ -10,7 +10,6 @@
 #include <mutex>
 #include <numeric>
 
-#include "core/limits.hpp"
 #include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "protocols/documented.hpp"
@@ -126,7 +125,7 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
     return bad_option("locks has '" + name(*twice) + "' twice: each must be there once");
   }
   const auto clock = runtime::boottime_clock();
-  const auto end = clock->now() + std::clamp(timeout, milliseconds(0), core::kLongestSpan);
+  const auto end = clock->now() + std::clamp(timeout, milliseconds(0), kLongestDuration);
   std::vector<LockHandle> handles(locks.size());
   for (const auto i : order) {
     const auto left = std::chrono::ceil<milliseconds>(end - clock->now());

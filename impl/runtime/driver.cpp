@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/limits.hpp"
-
 namespace leasehold::runtime {
 
 Driver::Driver(DriverParts parts)
@@ -33,7 +31,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   if (timeout && timeout->count() <= 0) {
     asked.single_attempt = true;
   } else if (timeout) {
-    asked.give_up_at = now() + std::min(*timeout, core::kLongestSpan);
+    asked.give_up_at = now() + std::min(*timeout, kLongestDuration);
   }
   {
     const std::lock_guard lock(mutex_);

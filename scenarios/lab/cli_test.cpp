@@ -196,6 +196,7 @@ TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {
   expect_usage_error({"cluster", "sing"}, "it must be up, status, step-up, skew or down");
   expect_usage_error({"cluster", "status", "--state", "/nowhere"}, "no cluster is up");
   expect_usage_error({"matrix", "--world", "moon"}, "--world is 'moon'");
+  expect_usage_error({"matrix", "--runs", "x"}, "--runs is 'x': virtual runs are repeated");
 }
 
 }  // namespace

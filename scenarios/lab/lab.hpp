@@ -51,6 +51,5 @@ int cluster(const std::vector<std::string>& words);
 int scenario(const std::vector<std::string>& words);
 int matrix(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
-int worker(const std::vector<std::string>& words);
 
 }  // namespace leasehold::lab

@@ -24,7 +24,6 @@ constexpr cli::Subcommand kSubcommands[] = {
     {"check", check, "judge a recorded history again"},
     {"explore", explore, "the abstract lock in small scope, or one of its wrong variants"},
     {"diagram", diagram, "the documents' diagrams as the tables hold them, in Mermaid"},
-    {"worker", worker, nullptr},  // a simulated process; started by the harness only
 };
 
 constexpr const char* kExitCodes =

@@ -142,6 +142,14 @@ void ChildProcess::kill() {
   ended_ = waitpid(pid_, &status_, 0) == pid_;
 }
 
+std::string beside_this_program(const std::string& file) {
+  const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / file;
+  if (!std::filesystem::exists(path)) {
+    throw std::runtime_error(path.string() + " is not there: build it first");
+  }
+  return path;
+}
+
 std::vector<std::string> kernel_stat(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(stat), {}};

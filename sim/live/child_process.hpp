@@ -43,6 +43,10 @@ class ChildProcess {
   int status_ = 0;
 };
 
+/// A file that the build puts beside the program that runs. Throws std::runtime_error if it is not
+/// there.
+[[nodiscard]] std::string beside_this_program(const std::string& file);
+
 /// What the kernel says of a process in /proc/PID/stat (proc(5)), from the third field, its state,
 /// on: the name before that may have spaces. Empty if there is none of that number.
 [[nodiscard]] std::vector<std::string> kernel_stat(pid_t pid);

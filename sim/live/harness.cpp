@@ -28,6 +28,10 @@ constexpr std::int64_t kStartUp = 300 * kMs;  ///< until the processes run
 constexpr std::int64_t kHealLimit = 90'000 * kMs;
 constexpr std::int64_t kTtlSlack = 3'500 * kMs;  ///< a pass, and the reading of the truth
 constexpr int kGraves = 2;
+/// What malloc keeps for each thread is twenty times what is in use and fills up for hours: that
+/// would hide whether a process grows.
+constexpr const char* kNoThreadCaches =
+    "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0";
 
 /// A simulated process as the harness sees it.
 struct Actor {
@@ -110,7 +114,8 @@ class Harness {
   ChildProcess spawn(const WorkerOrder& order) {
     const std::string file = run_.folder + "/" + order.name + ".order";
     std::ofstream(file) << to_json(order);
-    ChildProcess child({run_.worker_program, "worker", file}, ChildProcess::Io::pipes);
+    ChildProcess child({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
+                       ChildProcess::Io::pipes);
     run_.janitor->watch(child.pid());
     if (run_.on_start) run_.on_start(child.pid());
     return child;

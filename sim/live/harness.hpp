@@ -25,7 +25,6 @@ struct LiveRun {
   std::string uri;
   /// With faults. None: a set of somebody else's, whose members are left alone.
   ReplicaSet* servers = nullptr;
-  std::string worker_program;           ///< is called as `PROGRAM worker FILE`
   std::string database;                 ///< a fresh one for each run
   std::string folder;                   ///< for the orders of the processes; has to exist
   Janitor* janitor = nullptr;           ///< kills the processes if we end first

@@ -5,9 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <stdexcept>
 #include <utility>
+
+#include "sim/live/child_process.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -70,13 +71,7 @@ void MemberClock::write(std::int64_t real, std::int64_t shown, std::int64_t rate
 }
 
 std::string MemberClock::preload() {
-  // Beside the program that runs, where the build and an installation put it.
-  const auto shim =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libleasehold_clock_shim.so";
-  if (!std::filesystem::exists(shim)) {
-    throw std::runtime_error("clock shim " + shim.string() + ": not there; build it first");
-  }
-  return "LD_PRELOAD=" + shim.string();
+  return "LD_PRELOAD=" + beside_this_program("libleasehold_clock_shim.so");
 }
 
 }  // namespace leasehold::sim::live

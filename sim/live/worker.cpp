@@ -1,6 +1,7 @@
 #include "sim/live/worker.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kWatchdogPeriod{50};
 constexpr milliseconds kStallFrom{150};
+constexpr int kTrimEvery = 100;  ///< waits for a word of the harness
 constexpr milliseconds kHealedPatience{60'000};
 constexpr int kHealedAcquires = 2;
 constexpr int kScriptedWorkers = 1;  ///< so that a step's command finds a connection that stands
@@ -204,8 +206,8 @@ class Worker {
     const auto grant = recorder_->grant_of(name, handle.fencing_token());
     write_fenced(caller, name, grant);
     if (caller.chance(order_.plan.long_hold_percent) && !healed_) {
-      const auto cadence = options_.effective_cadence().count();
-      rest(caller.draw(cadence, 3 * cadence));
+      const auto [least_ms, most_ms] = long_holding(order_.plan, options_);
+      rest(caller.draw(least_ms, most_ms));
     } else {
       rest(caller.draw(0, order_.plan.hold_ms));
     }
@@ -294,7 +296,10 @@ class Worker {
   void listen(const std::stop_token& stop) {
     char buffer[64];
     std::string heard;
-    while (!stop.stop_requested()) {
+    for (int turn = 0; !stop.stop_requested(); ++turn) {
+      // What is resident is then what is in use: the soak looks for growth. Not in the watchdog,
+      // which would take the time for a stall.
+      if (turn % kTrimEvery == 0) malloc_trim(0);
       pollfd input{STDIN_FILENO, POLLIN, 0};
       if (poll(&input, 1, static_cast<int>(kWatchdogPeriod.count())) <= 0) continue;
       const auto n = read(STDIN_FILENO, buffer, sizeof buffer);

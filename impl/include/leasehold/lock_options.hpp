@@ -9,6 +9,10 @@
 
 namespace leasehold {
 
+/// As good as for ever, and an instant so much later can still be counted in ns: a longer time-out
+/// counts as this.
+inline constexpr std::chrono::milliseconds kLongestDuration{std::chrono::hours(24 * 365 * 10)};
+
 /// The options of one lock. The first three are those of DistributedLock.MongoDB, with its
 /// defaults; `check` says which rule a set of options breaks.
 struct LockOptions {
@@ -36,8 +40,8 @@ struct LockOptions {
 
   /// Ends the belief so long after the granting command was sent, however well extensions go, and
   /// frees the lock for others then: against work that never comes to its end. A grant that is
-  /// known only after that is given back and asked for again. 1 ms .. 10 years. Of the production
-  /// lock only. Default: no limit.
+  /// known only after that is given back and asked for again. 1 ms .. `kLongestDuration`. Of the
+  /// production lock only. Default: no limit.
   std::optional<std::chrono::milliseconds> max_holding;
 
   /// How many times in a row a release gives the lock straight to the next waiter of this process,
