@@ -43,10 +43,15 @@ class Story {
 
   /// An attempt from `at` to `back`, which wins with the write at `order`.
   Story& win(int at, int back, const std::string& process, int session, std::int64_t order) {
-    const auto id = send(at, process, session, "acquire");
-    put(at, id, order);
-    reply(back, process, order, 1);
+    const auto id = attempt_wins(at, back, process, session, order);
     return granted(at, back, process, session, id, order);
+  }
+
+  /// Likewise, but nothing is made of it.
+  Story& win_too_late(int at, int back, const std::string& process, int session,
+                      std::int64_t order) {
+    attempt_wins(at, back, process, session, order);
+    return *this;
   }
 
   Story& refused(int at, int back, const std::string& process, int session) {
@@ -172,6 +177,14 @@ class Story {
     e.sent_ns = at * kMillion;
     e.until_ns = (at + 1'000) * kMillion;
     return add(e);
+  }
+
+  std::string attempt_wins(int at, int back, const std::string& process, int session,
+                           std::int64_t order) {
+    const auto id = send(at, process, session, "acquire");
+    put(at, id, order);
+    reply(back, process, order, 1);
+    return id;
   }
 
   std::string send(int at, const std::string& process, int session, const std::string& what,

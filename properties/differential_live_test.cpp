@@ -193,8 +193,7 @@ class Drawn {
       }
       case 2: {
         core::DeleteCommand gone{kName, random_.chance(70) ? kOurs : kOther, std::nullopt};
-        if (random_.chance(40))
-          gone.or_owner = kOurs;
+        if (random_.chance(40)) gone.or_owner = kOurs;
         c.body = gone;
         break;
       }

@@ -82,6 +82,7 @@ sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
   }
   // Last, so that what else a seed stands for stays as it was.
   for (auto& p : plan.processes) {
+    p.long_hold_leases = long_hold_leases(limits.lock);
     if (in.chance(25)) p.max_holding_ms = in.between(50, p.expiry_ms);
   }
   std::stable_sort(plan.faults.begin(), plan.faults.end(),

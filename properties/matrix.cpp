@@ -84,6 +84,14 @@ std::map<std::string, Cell> run_row(const std::string& lock, const std::string& 
   return row;
 }
 
+std::optional<std::uint64_t> first_break(const std::string& lock, const std::string& fault,
+                                         const std::string& guarantee, std::uint64_t seeds) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    if (breaks(simulate(matrix_plan(lock, fault, seed)).judged, guarantee)) return seed;
+  }
+  return std::nullopt;
+}
+
 const std::vector<LiveDifference>& live_differences() {
   static const std::vector<LiveDifference> all{
       {"insert-unique", "G9", "the driver's sessions send commands of their own"},

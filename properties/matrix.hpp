@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,12 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<std::string,
 using RunPlan = std::function<Judged(const sim::Plan&)>;
 [[nodiscard]] std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
                                                   std::uint64_t seeds, const RunPlan& run);
+
+/// The first of so many virtual runs of a row in which the lock breaks the guarantee.
+[[nodiscard]] std::optional<std::uint64_t> first_break(const std::string& lock,
+                                                       const std::string& fault,
+                                                       const std::string& guarantee,
+                                                       std::uint64_t seeds);
 
 /// A cell in which the live world may show a violation that the virtual one does not have, and the
 /// mechanism that makes the difference. Written down before a run.

@@ -19,7 +19,7 @@ T between(T low, T high) {
   return *rc::gen::resize(kFullSize, rc::gen::inRange<T>(low, static_cast<T>(high + 1)));
 }
 
-ProcessPlan draw_process() {
+ProcessPlan draw_process(const std::string& lock) {
   ProcessPlan p;
   // Mostly short leases: a run sees more of them end.
   p.expiry_ms =
@@ -28,6 +28,7 @@ ProcessPlan draw_process() {
   p.wait_max_ms = *rc::gen::element<std::int64_t>(60, 120, 200, 400);
   p.hold_ms = between<std::int64_t>(1, 6);
   p.long_hold_percent = between(3, 4);
+  p.long_hold_leases = long_hold_leases(lock);
   p.single_attempt_percent = between(0, 20);
   p.cancel_percent = between(0, 10);
   p.patience_ms = between<std::int64_t>(300, 4'000);
@@ -93,7 +94,7 @@ rc::Gen<Plan> plans(PlanLimits limits) {
     plan.clock_margin_ms = between(1, 5) == 1 ? between<std::int64_t>(2'000, 10'000)
                                               : between<std::int64_t>(500, 2'000);
     const int processes = limits.processes.value_or(between(4, 32));
-    for (int i = 0; i < processes; ++i) plan.processes.push_back(draw_process());
+    for (int i = 0; i < processes; ++i) plan.processes.push_back(draw_process(limits.lock));
     for (int k = 0; k < sim::kFaultKinds; ++k) {
       const auto kind = static_cast<FaultPlan::Kind>(k);
       if (!limits.groups.contains(sim::group_of(kind))) continue;

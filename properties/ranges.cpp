@@ -1,5 +1,7 @@
 #include "properties/ranges.hpp"
 
+#include "model/lock_rules.hpp"
+
 namespace leasehold::properties {
 
 FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms) {
@@ -20,6 +22,11 @@ FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms) {
     case K::ttl_off: return {{500, 3'500}, {}};
     default: return {{200, 2'500}, {5, 900}};
   }
+}
+
+int long_hold_leases(const std::string& lock) {
+  const auto known = model::lock_named(lock);
+  return !known || model::rules_of(*known).extends ? 2 : 1;
 }
 
 }  // namespace leasehold::properties

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/plan.hpp"
 
@@ -16,5 +17,9 @@ struct FaultRanges {
   Range for_ms, amount;
 };
 [[nodiscard]] FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms);
+
+/// How many leases a long holding of this lock may last. One without extension has to be over
+/// within its lease, as its text says.
+[[nodiscard]] int long_hold_leases(const std::string& lock);
 
 }  // namespace leasehold::properties

@@ -12,6 +12,7 @@
 
 #include "properties/judged.hpp"
 #include "properties/plans.hpp"
+#include "properties/run_folder.hpp"
 #include "sim/live/child_process.hpp"
 
 namespace leasehold::properties {
@@ -69,6 +70,7 @@ std::optional<Weighed> weigh(pid_t pid, double at_s) {
   Weighed w{at_s};
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) w.resident_kib = std::stod(line.substr(6));
+    if (line.starts_with("RssAnon:")) w.anonymous_kib = std::stod(line.substr(8));
   }
   std::error_code gone;
   for (auto at = fs::directory_iterator(proc + "/fd", gone); !gone && at != end(at);) {
@@ -84,10 +86,11 @@ Weighed mean_of(const std::vector<Weighed>& all) {
   for (const Weighed& w : all) {
     sum.at_s += w.at_s;
     sum.resident_kib += w.resident_kib;
+    sum.anonymous_kib += w.anonymous_kib;
     sum.descriptors += w.descriptors;
   }
   const auto n = static_cast<double>(all.size());
-  return {sum.at_s / n, sum.resident_kib / n, sum.descriptors / n};
+  return {sum.at_s / n, sum.resident_kib / n, sum.anonymous_kib / n, sum.descriptors / n};
 }
 
 /// The processes, by the time at which they were last weighed.
@@ -107,7 +110,7 @@ class Scales {
 
   void sum_up(SoakReport& report) const {
     const double from = last_s_ / 4;
-    std::vector<double> at, resident, descriptors;
+    std::vector<double> at, resident, anonymous, descriptors;
     std::map<int, std::vector<Weighed>> minutes;
     for (const auto& [process, all] : of_) {
       if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
@@ -117,10 +120,12 @@ class Scales {
         if (w.at_s < from) continue;
         at.push_back(w.at_s);
         resident.push_back(w.resident_kib);
+        anonymous.push_back(w.anonymous_kib);
         descriptors.push_back(w.descriptors);
       }
     }
     report.resident_kib = trend(at, resident);
+    report.anonymous_kib = trend(at, anonymous);
     report.descriptors = trend(at, descriptors);
     for (const auto& [minute, weighed] : minutes) report.course.push_back(mean_of(weighed));
   }
@@ -132,9 +137,9 @@ class Scales {
 
 std::string what_grew(const SoakReport& report) {
   if (report.too_short()) return "";
-  const auto& kib = report.resident_kib;
+  const auto& kib = report.anonymous_kib;
   if (kib.growth > std::max(kMostGrowth * kib.mean, kMostGrowth_kib)) {
-    return "resident memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
+    return "anonymous memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
            std::to_string(std::llround(kib.mean)) + " a process";
   }
   if (report.descriptors.growth > kMostDescriptors) {
@@ -182,7 +187,6 @@ SoakReport soak(const SoakOptions& options,
   sim::live::LiveRun run;
   run.uri = servers.uri();
   run.servers = &servers;
-  run.worker_program = options.worker_program;
   run.database = "leasehold_soak_" + std::to_string(options.seed);
   run.janitor = &janitor;
   run.folder = janitor.folder() + "/soak";
@@ -197,6 +201,10 @@ SoakReport soak(const SoakOptions& options,
   report.history = sim::live::run_live(plan, run);
   report.findings = judge(report.history).findings;
   report.totals = totals_of(report.history, report.findings);
+  if (model::overall(report.findings) != model::Verdict::holds) {
+    report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);
+    keep_run(report.kept, plan, report.history, report.findings, &servers);
+  }
   report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
   scales.sum_up(report);
   report.grown = what_grew(report);

@@ -18,16 +18,18 @@ struct SoakOptions {
   int minutes = 60;
   int processes = 64;  ///< every other one is never killed; those are measured
   int locks = 16;
-  std::string worker_program;
+  std::string keep_folder = "leasehold-runs";  ///< where a run that broke a guarantee is kept
 };
 
 /// In less time pools and caches still fill, and growth says nothing.
 inline constexpr int kShortestSoakMinutes = 20;
 
-/// Of one process, or the mean of several: what /proc said.
+/// Of one process, or the mean of several: what /proc said. What is resident and not anonymous is
+/// pages of the program's files, read when their code runs for the first time: bounded, no leak.
 struct Weighed {
   double at_s = 0;
   double resident_kib = 0;
+  double anonymous_kib = 0;
   double descriptors = 0;
 };
 
@@ -44,12 +46,13 @@ struct Trend {
 struct SoakReport {
   double elapsed_s = 0;
   int measured = 0;  ///< processes that lived from the first quarter's end to the end
-  Trend resident_kib, descriptors;
+  Trend resident_kib, anonymous_kib, descriptors;
   std::vector<Weighed> course;  ///< their mean, minute by minute, from the start on
   std::map<std::string, std::int64_t> totals, faults;
   std::vector<model::Finding> findings;
   model::History history;
-  std::string grown;  ///< what grew, in words; empty: nothing
+  std::string grown;  ///< what grew of anonymous memory and descriptors, in words; empty: nothing
+  std::string kept;   ///< the run's folder; empty: every guarantee holds
   bool interrupted = false;
 
   /// Growth is not judged.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "properties/plans.hpp"
+#include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 
 namespace leasehold::properties {
@@ -132,7 +133,6 @@ class Run {
     sim::live::LiveRun run;
     run.uri = servers_ ? servers_->uri() : options_.uri;
     run.servers = servers_.get();
-    run.worker_program = options_.worker_program;
     run.database =
         "leasehold_verify_" + std::to_string(options_.seed) + "_" + std::to_string(number);
     run.janitor = &janitor_;
@@ -206,21 +206,9 @@ class Run {
 
   void keep(int number, const sim::Plan& plan, const model::History& history,
             const std::vector<Finding>& findings, bool failed) {
-    const fs::path folder = fs::path(options_.keep_folder) /
-                            (std::to_string(options_.seed) + "-" + std::to_string(number));
-    fs::create_directories(folder);
-    std::ofstream(folder / "plan.scn") << to_scn(plan);
-    std::ofstream history_file(folder / "history.jsonl");
-    model::write(history_file, history);
-    std::ofstream verdict(folder / "verdict.txt");
-    for (const auto& f : findings) {
-      verdict << f.guarantee << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
-    }
-    if (servers_) {
-      for (const auto& log : servers_->log_files()) {
-        fs::copy_file(log, folder / fs::path(log).filename(), fs::copy_options::overwrite_existing);
-      }
-    }
+    const auto folder =
+        options_.keep_folder + "/" + std::to_string(options_.seed) + "-" + std::to_string(number);
+    keep_run(folder, plan, history, findings, servers_.get());
     report_.kept.push_back(folder);
     if (failed && report_.repeat.empty()) report_.repeat = repeat_command(number);
   }

@@ -27,7 +27,6 @@ struct VerifyOptions {
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
   bool keep_all = false;
-  std::string worker_program;
 };
 
 /// What a property run found.

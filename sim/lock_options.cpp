@@ -27,4 +27,10 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
   return o;
 }
 
+LongHolding long_holding(const ProcessPlan& plan, const LockOptions& options) {
+  constexpr std::int64_t kCadencesOfALease = 3;
+  const std::int64_t cadence = options.effective_cadence().count();
+  return {cadence, plan.long_hold_leases * kCadencesOfALease * cadence};
+}
+
 }  // namespace leasehold::sim

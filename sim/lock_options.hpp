@@ -11,4 +11,10 @@ namespace leasehold::sim {
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                                      std::int64_t clock_margin_ms);
 
+/// How long a long holding of the process lasts: drawn from the one to the other.
+struct LongHolding {
+  std::int64_t least_ms, most_ms;
+};
+[[nodiscard]] LongHolding long_holding(const ProcessPlan& plan, const LockOptions& options);
+
 }  // namespace leasehold::sim

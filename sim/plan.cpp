@@ -11,6 +11,7 @@ namespace leasehold::sim {
 namespace {
 
 constexpr int kMaxCallers = 64;
+constexpr int kMostLongHoldLeases = 1'000;
 constexpr std::array kWaitingNames{"uniform",      "fixed",    "full-jitter",
                                    "decorrelated", "adaptive", "push"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
@@ -78,6 +79,7 @@ ProcessPlan read_process(std::istream& line) {
   fields.take("hand-overs", p.hand_overs);
   fields.take("hold", p.hold_ms);
   fields.take("long", p.long_hold_percent);
+  fields.take("long-leases", p.long_hold_leases);
   fields.take("single", p.single_attempt_percent);
   fields.take("cancel", p.cancel_percent);
   fields.take("patience", p.patience_ms);
@@ -87,6 +89,10 @@ ProcessPlan read_process(std::istream& line) {
   fields.done();
   if (p.callers < 1 || p.callers > kMaxCallers) {
     refuse("callers", p.callers, "it must be 1 to " + std::to_string(kMaxCallers));
+  }
+  if (p.long_hold_leases < 1 || p.long_hold_leases > kMostLongHoldLeases) {
+    refuse("long-leases", p.long_hold_leases,
+           "it must be 1 to " + std::to_string(kMostLongHoldLeases));
   }
   if (p.max_holding_ms < 0) refuse("max-holding", p.max_holding_ms, "it must not be negative");
   return p;
@@ -166,6 +172,10 @@ void read_line(Plan& plan, const std::string& text) {
       plan.clock_margin_ms = Fields::number(key, value);
     } else if (key == "ttl-period") {
       plan.ttl_period_ms = Fields::number(key, value);
+    } else if (key == "election-timeout") {
+      plan.election_timeout_ms = Fields::number<int>(key, value);
+      if (plan.election_timeout_ms < 1)
+        refuse(key, plan.election_timeout_ms, "it must be at least 1");
     } else if (key == "faulty") {
       plan.faulty_ms = Fields::number(key, value);
     } else {
@@ -195,6 +205,8 @@ std::string to_scn(const Plan& plan) {
       << "\nclock-margin " << plan.clock_margin_ms << "\nfaulty " << plan.faulty_ms << '\n';
   if (plan.ttl_period_ms != Plan().ttl_period_ms)
     out << "ttl-period " << plan.ttl_period_ms << '\n';
+  if (plan.election_timeout_ms != Plan().election_timeout_ms)
+    out << "election-timeout " << plan.election_timeout_ms << '\n';
   for (const auto& p : plan.processes) {
     out << "process expiry=" << p.expiry_ms << " wait-min=" << p.wait_min_ms
         << " wait-max=" << p.wait_max_ms << " hold=" << p.hold_ms << " long=" << p.long_hold_percent
@@ -204,6 +216,7 @@ std::string to_scn(const Plan& plan) {
     if (p.callers != 1) out << " callers=" << p.callers;
     if (p.hand_overs != ProcessPlan().hand_overs) out << " hand-overs=" << p.hand_overs;
     if (p.drift_ppm != 0) out << " drift=" << p.drift_ppm;
+    if (p.long_hold_leases != 1) out << " long-leases=" << p.long_hold_leases;
     if (p.max_holding_ms != 0) out << " max-holding=" << p.max_holding_ms;
     if (p.scripted) out << " scripted=1";
     out << '\n';

@@ -25,7 +25,8 @@ struct ProcessPlan {
   int callers = 1;
   int hand_overs = 8;                ///< in a row
   std::int64_t hold_ms = 10;         ///< a usual holding lasts up to this
-  int long_hold_percent = 5;         ///< holdings of 1 to 3 extension cadences
+  int long_hold_percent = 5;         ///< holdings of one extension cadence or more
+  int long_hold_leases = 1;          ///< and up to so many leases: with 2 they live by extensions
   int single_attempt_percent = 10;   ///< acquires that try once
   int cancel_percent = 5;            ///< acquires cancelled while they wait
   std::int64_t patience_ms = 2'000;  ///< time-outs of the rest are drawn up to this
@@ -63,7 +64,9 @@ struct Plan {
   int locks = 2;                   ///< names that are fought over
   std::int64_t clock_margin_ms = 1'000;
   std::int64_t ttl_period_ms = 1'000;  ///< of the TTL monitor; live it is a second, always
-  std::int64_t faulty_ms = 8'000;      ///< how long faults are on; then all is healed
+  /// A primary whose clock jumps by more may take the others for dead, and leave its office.
+  int election_timeout_ms = 1'000;
+  std::int64_t faulty_ms = 8'000;  ///< how long faults are on; then all is healed
   std::vector<ProcessPlan> processes;
   std::vector<FaultPlan> faults;  ///< by time
   std::vector<StepPlan> steps;    ///< of scripted processes, by time

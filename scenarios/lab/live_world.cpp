@@ -1,18 +1,37 @@
 #include "scenarios/lab/live_world.hpp"
 
-#include <filesystem>
+#include <algorithm>
 
 namespace leasehold::lab {
+namespace {
+
+using sim::FaultPlan;
+
+bool moves_clocks(const FaultPlan& fault) {
+  return fault.kind == FaultPlan::Kind::clock_jump || fault.kind == FaultPlan::Kind::clock_drift;
+}
+
+}  // namespace
+
+void LiveWorld::start_servers_for(const sim::Plan& plan) {
+  sim::live::ReplicaSetOptions options{.faulty = true};
+  // At least the usual one: a busy machine's heartbeats may be late.
+  options.election_timeout_ms = std::max(plan.election_timeout_ms, options.election_timeout_ms);
+  // A member whose clock was put back sleeps for so long wherever it waits, and above all in its
+  // TTL monitor.
+  if (!servers_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {
+    servers_.reset();
+    servers_ = std::make_unique<sim::live::ReplicaSet>(options);
+  }
+  election_timeout_ms_ = options.election_timeout_ms;
+  clocks_moved_ = std::any_of(plan.faults.begin(), plan.faults.end(), moves_clocks);
+}
 
 model::History LiveWorld::run(const sim::Plan& plan) {
-  if (!servers_) {
-    servers_ =
-        std::make_unique<sim::live::ReplicaSet>(sim::live::ReplicaSetOptions{.faulty = true});
-  }
+  start_servers_for(plan);
   sim::live::LiveRun run;
   run.uri = servers_->uri();
   run.servers = servers_.get();
-  run.worker_program = std::filesystem::read_symlink("/proc/self/exe");
   run.database = "leasehold_lab_" + std::to_string(++runs_);
   run.janitor = &janitor_;
   run.folder = janitor_.folder();

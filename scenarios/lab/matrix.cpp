@@ -38,17 +38,18 @@ void write_scenarios(const properties::Matrix& matrix, const std::string& folder
 }
 
 /// Both tables, and where they differ.
-int live_matrix(const std::string& json_file) {
+int live_matrix(const std::string& json_file, const std::string& runs) {
   const auto progress = [](std::size_t done, std::size_t all) {
     fmt::print(stderr, "\r\x1b[K{} of {} live runs{}", done, all, done == all ? "\n" : "");
   };
   const auto virt = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
-  const auto live = run_live_matrix(progress);
+  const auto live = run_live_matrix(runs, progress);
   const auto c = compare(live, virt);
   fmt::print(
       "{}\n{} cells hold in both worlds, {} are violated in both, {} violations of the "
       "virtual world were not met in the one live run\n",
       to_markdown(live, 1), c.agree_to_hold, c.seen_in_both, c.only_virtual);
+  for (const auto& text : c.rare) fmt::print("rare: {}\n", text);
   for (const auto& text : c.listed) fmt::print("listed beforehand: {}\n", text);
   for (const auto& text : c.only_live) fmt::print("ONLY LIVE: {}\n", text);
   write_json(json_file, to_json(live));
@@ -59,7 +60,7 @@ int live_matrix(const std::string& json_file) {
 
 int matrix(const std::vector<std::string>& words) {
   std::uint64_t seeds = kSeeds;
-  std::string world = "virtual", markdown, html, json_file, scenarios;
+  std::string world = "virtual", markdown, html, json_file, scenarios, runs;
   po::options_description options(
       "Which lock keeps which promise under which fault: five locks, every fault kind, G1 to G9. "
       "Options");
@@ -71,17 +72,22 @@ int matrix(const std::vector<std::string>& words) {
       "write a page on which each cell opens the run that shows it")(
       "scenarios", po::value(&scenarios)->value_name("FOLDER"),
       "write the smallest plan that shows each broken promise, one for each lock and guarantee")(
+      "runs", po::value(&runs)->value_name("FOLDER"),
+      "keep the live runs that broke a guarantee, for `check`")(
       "json", po::value(&json_file)->value_name("FILE"), "write all cells as JSON");
   parse("matrix [OPTIONS]", options, words);
   if (world != "virtual" && world != "live") {
     throw UsageError("--world is '" + world + "': it must be virtual or live");
+  }
+  if (world == "virtual" && !runs.empty()) {
+    throw UsageError("--runs is '" + runs + "': virtual runs are repeated by their seeds");
   }
   require_range("seeds", static_cast<std::int64_t>(seeds), 1, 1'000);
   for (const auto& [name, file] :
        {std::pair("markdown", markdown), std::pair("html", html), std::pair("json", json_file)}) {
     require_writable(name, file);
   }
-  if (world == "live") return live_matrix(json_file);
+  if (world == "live") return live_matrix(json_file, runs);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const auto found = run_matrix(seeds, [&](std::size_t done, std::size_t all) {
     if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} rows", done, all);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 #include "scenarios/lab/live_world.hpp"
 
@@ -42,7 +43,8 @@ properties::Matrix run_matrix(std::uint64_t seeds,
   return matrix;
 }
 
-properties::Matrix run_live_matrix(const std::function<void(std::size_t, std::size_t)>& done) {
+properties::Matrix run_live_matrix(const std::string& runs,
+                                   const std::function<void(std::size_t, std::size_t)>& done) {
   const auto locks = properties::matrix_locks();
   const auto faults = properties::matrix_faults();
   LiveWorld world;
@@ -50,8 +52,14 @@ properties::Matrix run_live_matrix(const std::function<void(std::size_t, std::si
   std::size_t finished = 0;
   for (const auto& fault : faults) {
     for (const auto& lock : locks) {
-      matrix[lock][fault] = properties::run_row(lock, fault, 1, [&world](const sim::Plan& plan) {
-        return properties::judge(world.run(plan));
+      matrix[lock][fault] = properties::run_row(lock, fault, 1, [&](const sim::Plan& plan) {
+        const auto history = world.run(plan);
+        auto judged = properties::judge(history);
+        if (!runs.empty() && model::overall(judged.findings) == model::Verdict::violated) {
+          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judged.findings,
+                               nullptr);
+        }
+        return judged;
       });
       done(++finished, locks.size() * faults.size());
     }
@@ -60,6 +68,8 @@ properties::Matrix run_live_matrix(const std::function<void(std::size_t, std::si
 }
 
 namespace {
+
+constexpr std::uint64_t kManySeeds = 4'000;
 
 bool is_listed(const std::string& lock, const std::string& guarantee) {
   const auto& listed = properties::live_differences();
@@ -83,7 +93,13 @@ Comparison compare(const properties::Matrix& live, const properties::Matrix& vir
         c.agree_to_hold += cell.state == State::holds && other.state == State::holds ? 1 : 0;
         if (cell.state != State::violated || both) continue;
         const auto text = lock + ", " + fault + ", " + guarantee + ": " + cell.why;
-        (is_listed(lock, guarantee) ? c.listed : c.only_live).push_back(text);
+        if (is_listed(lock, guarantee)) {
+          c.listed.push_back(text);
+        } else if (const auto seed = properties::first_break(lock, fault, guarantee, kManySeeds)) {
+          c.rare.push_back(text + "; virtual: seed " + std::to_string(*seed));
+        } else {
+          c.only_live.push_back(text);
+        }
       }
     }
   }

@@ -118,5 +118,13 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
   EXPECT_GE(files, 12);
 }
 
+// A live run met it; the table's twenty runs of the row do not.
+TEST(Matrix, ARareViolationIsFoundByMoreRuns) {
+  const auto seed = properties::first_break("document-level", "late-requests", "G2", 200);
+  ASSERT_TRUE(seed);
+  EXPECT_GT(*seed, 20u);
+  EXPECT_FALSE(properties::first_break("leasehold", "late-requests", "G2", 50));
+}
+
 }  // namespace
 }  // namespace leasehold::lab

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -22,17 +21,21 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
   };
   auto course = nlohmann::ordered_json::array();
   for (const auto& w : report.course) {
-    course.push_back(
-        {{"at_s", w.at_s}, {"resident_kib", w.resident_kib}, {"descriptors", w.descriptors}});
+    course.push_back({{"at_s", w.at_s},
+                      {"resident_kib", w.resident_kib},
+                      {"anonymous_kib", w.anonymous_kib},
+                      {"descriptors", w.descriptors}});
   }
   return {{"elapsed_s", report.elapsed_s},
           {"measured_processes", report.measured},
           {"resident_kib", of(report.resident_kib)},
+          {"anonymous_kib", of(report.anonymous_kib)},
           {"descriptors", of(report.descriptors)},
           {"course", std::move(course)},
           {"totals", report.totals},
           {"faults", report.faults},
           {"guarantees", guarantees_json(report.findings)},
+          {"kept", report.kept},
           {"verdict", to_string(report.verdict())}};
 }
 
@@ -43,10 +46,13 @@ void print(const properties::SoakReport& report) {
   fmt::print(
       "{} processes lived through it; from a quarter of the time on, a process had\n"
       "  resident memory {:.0f} KiB, growing by {:+.1f} KiB\n"
+      "  of it anonymous {:.0f} KiB, growing by {:+.1f} KiB\n"
       "  descriptors {:.1f}, growing by {:+.2f}\n",
       report.measured, report.resident_kib.mean, report.resident_kib.growth,
-      report.descriptors.mean, report.descriptors.growth);
+      report.anonymous_kib.mean, report.anonymous_kib.growth, report.descriptors.mean,
+      report.descriptors.growth);
   if (!report.grown.empty()) fmt::print("{}\n", report.grown);
+  if (!report.kept.empty()) fmt::print("kept: {}\n", report.kept);
   if (report.too_short()) {
     fmt::print("too short to tell whether they grow: {} minutes at least\n",
                properties::kShortestSoakMinutes);
@@ -69,6 +75,8 @@ int soak(const std::vector<std::string>& words) {
       "locks", po::value(&s.locks)->default_value(s.locks), "names that they fight over")(
       "seed", po::value(&s.seed), "of the plan; default fresh, and printed")(
       "history", po::value(&history)->value_name("FILE"), "write what happened, for `check`")(
+      "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
+      "where a run that broke a guarantee is kept")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON");
   parse("soak [OPTIONS]", options, words);
   require_range("minutes", s.minutes, 1, 7 * 24 * 60);
@@ -76,7 +84,6 @@ int soak(const std::vector<std::string>& words) {
   require_range("locks", s.locks, 1, 1'000);
   require_writable("json", json_file);
   require_writable("history", history);
-  s.worker_program = std::filesystem::read_symlink("/proc/self/exe");
   signal(SIGINT, [](int) { interrupted = true; });
   signal(SIGTERM, [](int) { interrupted = true; });
 

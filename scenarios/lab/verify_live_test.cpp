@@ -42,7 +42,6 @@ History run_plan(const sim::Plan& plan) {
   sim::live::LiveRun run;
   run.uri = faulty_set().uri();
   run.servers = &faulty_set();
-  run.worker_program = LEASEHOLD_LAB_PROGRAM;
   run.database = sim::live::fresh_database();
   run.janitor = &janitor;
   run.folder = janitor.folder();

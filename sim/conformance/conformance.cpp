@@ -116,6 +116,7 @@ class Conformer {
         live(session(e), "Lock Released", i);
         return;
       case Kind::ended:
+        if (session(e).won) won_too_late(session(e), i);
         live(session(e), "Give Up", i);
         chart(session(e), {"Give Up"}, i);
         return;
@@ -123,15 +124,18 @@ class Conformer {
     }
   }
 
+  /// Nothing was made of a win: the call asks again, or ends.
+  void won_too_late(Session& s, Index i) {
+    live(s, "Won Too Late", i);
+    chart(s, {"Won Too Late"}, i);
+    s.won = false;
+  }
+
   void sent(Index i, const Event& e) {
     if (model::asks_for_lock(e)) {
       Session& s = session(e);
       attempts_[{e.process, e.command}] = i;
-      if (s.won) {
-        live(s, "Won Too Late", i);
-        chart(s, {"Won Too Late"}, i);
-        s.won = false;
-      }
+      if (s.won) won_too_late(s, i);
       live(s, "Call AcquireAsync()", i);
       if (s.chart.state() == "P") chart(s, {"then"}, i);
       chart(s, {"then"}, i);  // A or Q, B

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/story.hpp"
 
 namespace leasehold::sim {
@@ -44,6 +46,18 @@ TEST(Conformance, AHandOverIsAPathOfTheDiagrams) {
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
   const auto c = conform(s.end(9'000));
   EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
+}
+
+TEST(Conformance, AWinThatCameTooLateMayEndTheCall) {
+  Story s;
+  s.start(1, "a").ask(10, "a", 1).win_too_late(10, 1'020, "a", 1, 100).ended(1'020, "a", 1, "late");
+  const auto c = conform(s.end(9'000));
+  EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
+  const auto& arrows = model::flowchart().arrows();
+  const auto late = std::find_if(arrows.begin(), arrows.end(),
+                                 [](const auto& arrow) { return arrow.input == "Won Too Late"; });
+  ASSERT_NE(late, arrows.end());
+  EXPECT_EQ(c.taken.at("flowchart").at(static_cast<std::size_t>(late - arrows.begin())), 1);
 }
 
 TEST(Conformance, AStepThatIsNoArrowIsRefusedByName) {

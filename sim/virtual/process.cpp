@@ -350,8 +350,8 @@ void Process::work(Caller& caller, core::SessionId session) {
   if (grave_ && !healed_) return write_fenced(*caller.holding, [] {});  // holds until it is killed
   std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
   if (random_.chance(plan_.long_hold_percent) && !healed_) {
-    const auto cadence = options_.effective_cadence().count();
-    hold_us = random_.between(cadence, 3 * cadence) * 1'000;
+    const auto [least_ms, most_ms] = long_holding(plan_, options_);
+    hold_us = random_.between(least_ms, most_ms) * 1'000;
   }
   const auto let_go = [this, &caller, holds_it] {
     if (holds_it()) release(caller);

@@ -160,7 +160,9 @@ TEST(World, NamesTheFirstEventThatDiffers) {
 }
 
 TEST(Plans, AreReadBackAsTheyWereWritten) {
-  const auto plan = small_plan();
+  auto plan = small_plan();
+  plan.processes[0].long_hold_leases = 2;
+  plan.election_timeout_ms = 30'000;
   EXPECT_EQ(plan_from_scn(to_scn(plan)), plan);
   EXPECT_EQ(to_scn(plan_from_scn(to_scn(plan))), to_scn(plan));
 }
@@ -185,6 +187,8 @@ TEST(Plans, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("seed 12abc"), "line 1: seed is '12abc': it must be a whole number");
   EXPECT_EQ(error_of("process callers=4294967297"),
             "line 1: callers is '4294967297': it is too large");
+  EXPECT_EQ(error_of("process long-leases=0"), "line 1: long-leases is 0: it must be 1 to 1000");
+  EXPECT_EQ(error_of("election-timeout 0"), "line 1: election-timeout is 0: it must be at least 1");
   EXPECT_EQ(error_of("process\nstep acquire at=0 process=1"),
             "line 2: process is 1: the plan has only 1");
   EXPECT_EQ(error_of("step release at=0 caller=1\nprocess"),

@@ -35,7 +35,9 @@ class World {
   explicit World(const Plan& plan)
       : plan_(plan),
         random_(plan.seed),
-        servers_(queue_, random_, {.ttl_period_ns = plan.ttl_period_ms * kMs},
+        servers_(queue_, random_,
+                 {.election_timeout_ns = plan.election_timeout_ms * kMs,
+                  .ttl_period_ns = plan.ttl_period_ms * kMs},
                  [this](const Entry& entry) { committed(entry); }),
         faults_({plan_, queue_, servers_, out_.bitten, processes_,
                  [this](const Event& e) { emit(e); },
