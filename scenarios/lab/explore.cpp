@@ -9,12 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "model/eventually.hpp"
 #include "model/lock_liveness.hpp"
 #include "model/lock_scopes.hpp"
 #include "model/lock_system.hpp"
+#include "scenarios/lab/all_cores.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 
@@ -100,20 +100,14 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
       ++ended;
     }
   };
-  std::vector<std::jthread> workers;
-  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-    workers.emplace_back(work);
-  }
-  const timespec pause{0, 200'000'000};
-  while (ended < jobs.size()) {
-    nanosleep(&pause, nullptr);
-    if (!terminal) continue;
+  on_all_cores(work, [&] {
+    if (!terminal) return;
     std::uint64_t states = 0;
     for (const auto& job : jobs) states += job->states;
     const std::scoped_lock lock(printing);
     fmt::print(stderr, "\r\x1b[K{} of {} explorations ended, {:.1f} million states", ended.load(),
                jobs.size(), static_cast<double>(states) / 1e6);
-  }
+  });
   if (terminal) fmt::print(stderr, "\r\x1b[K");
 }
 

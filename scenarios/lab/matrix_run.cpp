@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
+#include "scenarios/lab/all_cores.hpp"
 #include "scenarios/lab/live_world.hpp"
 
 namespace leasehold::lab {
@@ -34,12 +34,7 @@ properties::Matrix run_matrix(std::uint64_t seeds,
       done(++finished, jobs.size());
     }
   };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-      workers.emplace_back(work);
-    }
-  }
+  on_all_cores(work);
   return matrix;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,13 +10,12 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <sstream>
-#include <thread>
 
+#include "scenarios/lab/all_cores.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
@@ -87,7 +85,6 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
     return seeds.seconds == 0 || passed.count() < seeds.seconds;
   };
   std::atomic<bool> enough = false;
-  std::exception_ptr failure;  // of any thread: what the simulated server does not know
   const auto work = [&] {
     SimulateReport mine;
     for (auto seed = take(); seed <= seeds.to && !interrupted && !enough && in_time();
@@ -95,11 +92,9 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
       const Plan plan = plan_of(seed, limits);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed);
-      } catch (...) {
-        const std::scoped_lock lock(mutex);
-        failure = std::current_exception();
+      } catch (...) {  // what the simulated server does not know
         enough = true;
-        return;
+        throw;
       }
       ++done;
       if (until_failure && !mine.failed.empty()) enough = true;
@@ -107,20 +102,12 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
     const std::scoped_lock lock(mutex);
     report.add(mine);
   };
-  {
-    std::vector<std::jthread> workers;
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned i = 0; i < cores; ++i) workers.emplace_back(work);
-    const std::uint64_t all = (seeds.to - seeds.from + 1 - seeds.shard) / seeds.shards + 1;
-    const timespec pause{0, 200'000'000};
-    const bool terminal = isatty(STDERR_FILENO) == 1;
-    while (terminal && done < all && !interrupted && !enough && in_time()) {
-      nanosleep(&pause, nullptr);
-      fmt::print(stderr, "\r\x1b[K{} of {} runs", done.load(), all);
-    }
-    if (terminal) fmt::print(stderr, "\r\x1b[K");
-  }
-  if (failure) std::rethrow_exception(failure);
+  const std::uint64_t all = (seeds.to - seeds.from + 1 - seeds.shard) / seeds.shards + 1;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  on_all_cores(work, [&] {
+    if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} runs", done.load(), all);
+  });
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
   return report;
 }
 
