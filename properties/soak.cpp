@@ -25,9 +25,9 @@ constexpr double kSampleEvery_s = 5;
 /// Faults of a short run, drawn as often, would leave a long one little but restarts.
 constexpr std::size_t kOneKillIn = 8;
 constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
-/// What a line fitted through noise may rise by: memory comes in pages and arenas.
-constexpr double kMostGrowth = 0.01;
-constexpr double kMostGrowth_kib = 96;
+/// What a fitted line may rise by: memory comes in pages. In an hour a leak of 50 bytes an
+/// acquisition is more.
+constexpr double kMostGrowth_kib = 48;
 constexpr double kMostDescriptors = 0.5;
 
 /// Kills and pauses befall odd processes alone, and fewer of them; leases and holdings
@@ -93,6 +93,17 @@ Weighed mean_of(const std::vector<Weighed>& all) {
   return {sum.at_s / n, sum.resident_kib / n, sum.anonymous_kib / n, sum.descriptors / n};
 }
 
+/// Of minutes, because what is weighed every few seconds is hardly independent.
+Trend trend_from(double from_s, const std::vector<Weighed>& course, double Weighed::*what) {
+  std::vector<double> at, values;
+  for (const Weighed& minute : course) {
+    if (minute.at_s < from_s) continue;
+    at.push_back(minute.at_s);
+    values.push_back(minute.*what);
+  }
+  return trend(at, values);
+}
+
 /// The processes, by the time at which they were last weighed.
 class Scales {
  public:
@@ -110,24 +121,16 @@ class Scales {
 
   void sum_up(SoakReport& report) const {
     const double from = last_s_ / 4;
-    std::vector<double> at, resident, anonymous, descriptors;
     std::map<int, std::vector<Weighed>> minutes;
     for (const auto& [process, all] : of_) {
       if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
       ++report.measured;
-      for (const Weighed& w : all) {
-        minutes[static_cast<int>(w.at_s / 60)].push_back(w);
-        if (w.at_s < from) continue;
-        at.push_back(w.at_s);
-        resident.push_back(w.resident_kib);
-        anonymous.push_back(w.anonymous_kib);
-        descriptors.push_back(w.descriptors);
-      }
+      for (const Weighed& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
     }
-    report.resident_kib = trend(at, resident);
-    report.anonymous_kib = trend(at, anonymous);
-    report.descriptors = trend(at, descriptors);
     for (const auto& [minute, weighed] : minutes) report.course.push_back(mean_of(weighed));
+    report.resident_kib = trend_from(from, report.course, &Weighed::resident_kib);
+    report.anonymous_kib = trend_from(from, report.course, &Weighed::anonymous_kib);
+    report.descriptors = trend_from(from, report.course, &Weighed::descriptors);
   }
 
  private:
@@ -138,11 +141,11 @@ class Scales {
 std::string what_grew(const SoakReport& report) {
   if (report.too_short()) return "";
   const auto& kib = report.anonymous_kib;
-  if (kib.growth > std::max(kMostGrowth * kib.mean, kMostGrowth_kib)) {
+  if (kib.grew(kMostGrowth_kib)) {
     return "anonymous memory grew by " + std::to_string(std::llround(kib.growth)) + " KiB of " +
            std::to_string(std::llround(kib.mean)) + " a process";
   }
-  if (report.descriptors.growth > kMostDescriptors) {
+  if (report.descriptors.grew(kMostDescriptors)) {
     return "descriptors grew by " + std::to_string(report.descriptors.growth) + " a process";
   }
   return "";
@@ -161,8 +164,15 @@ Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
     along += (x[i] - mean_x) * (y[i] - t.mean);
     spread += (x[i] - mean_x) * (x[i] - mean_x);
   }
-  const auto [first, last] = std::minmax_element(x.begin(), x.end());
-  if (spread > 0) t.growth = along / spread * (*last - *first);
+  if (spread == 0) return t;
+  const double slope = along / spread, length = x.back() - x.front();
+  t.growth = slope * length;
+  if (x.size() < 3) return t;
+  double missed = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    missed += std::pow(y[i] - t.mean - slope * (x[i] - mean_x), 2);
+  }
+  t.error = std::sqrt(missed / (n - 2) / spread) * length;
   return t;
 }
 

@@ -37,10 +37,15 @@ struct Weighed {
 /// then pools and caches fill.
 struct Trend {
   double mean = 0;
-  double growth = 0;  ///< of the fitted line, from the first quarter's end to the run's
+  double growth = 0;  ///< of the fitted line, from the first point to the last
+  double error = 0;   ///< the standard error of `growth`, by how the points lie about the line
+
+  /// It grew by more than `most`, and not by chance: by more than twice its error.
+  [[nodiscard]] bool grew(double most) const { return growth > most && growth > 2 * error; }
 };
 
-/// Least squares over (x, y). No growth for fewer than two points.
+/// Least squares over (x, y), with x rising. No growth for fewer than two points, no error for
+/// fewer than three.
 [[nodiscard]] Trend trend(const std::vector<double>& x, const std::vector<double>& y);
 
 struct SoakReport {

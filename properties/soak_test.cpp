@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace leasehold::properties {
 namespace {
 
@@ -10,8 +12,24 @@ TEST(Trend, IsOfTheFittedLine) {
   EXPECT_DOUBLE_EQ(rising.mean, 8);
   EXPECT_DOUBLE_EQ(rising.growth, 6);
   EXPECT_NEAR(trend({0, 1, 2, 3, 4}, {3, 9, 3, 9, 3}).growth, 0, 1e-9) << "noise is no growth";
+  EXPECT_DOUBLE_EQ(rising.error, 0);
   EXPECT_EQ(trend({}, {}).growth, 0);
   EXPECT_EQ(trend({4}, {7}).mean, 7);
+}
+
+TEST(Trend, GrowsOnlyByMoreThanChance) {
+  std::vector<double> minutes, noise, leak;
+  for (int minute = 0; minute < 45; ++minute) {
+    minutes.push_back(minute);
+    // A wave that has not come to its end, as pools make it.
+    noise.push_back(36 + 2 * std::sin(1.4 * minute) + (minute > 40 ? 2 : 0));
+    leak.push_back(noise.back() + 0.1 * minute);
+  }
+  const auto flat = trend(minutes, noise), rising = trend(minutes, leak);
+  EXPECT_GT(flat.growth, 0.5);
+  EXPECT_FALSE(flat.grew(0.5)) << flat.growth << " +- " << flat.error;
+  EXPECT_TRUE(rising.grew(0.5)) << rising.growth << " +- " << rising.error;
+  EXPECT_FALSE(rising.grew(50));
 }
 
 SoakReport good(double minutes) {

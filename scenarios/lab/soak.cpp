@@ -17,7 +17,7 @@ std::atomic<bool> interrupted = false;
 
 nlohmann::ordered_json to_json(const properties::SoakReport& report) {
   const auto of = [](const properties::Trend& t) {
-    return nlohmann::ordered_json{{"mean", t.mean}, {"growth", t.growth}};
+    return nlohmann::ordered_json{{"mean", t.mean}, {"growth", t.growth}, {"error", t.error}};
   };
   auto course = nlohmann::ordered_json::array();
   for (const auto& w : report.course) {
@@ -45,12 +45,13 @@ void print(const properties::SoakReport& report) {
   fmt::print("\n{}\n", table(report.findings));
   fmt::print(
       "{} processes lived through it; from a quarter of the time on, a process had\n"
-      "  resident memory {:.0f} KiB, growing by {:+.1f} KiB\n"
-      "  of it anonymous {:.0f} KiB, growing by {:+.1f} KiB\n"
-      "  descriptors {:.1f}, growing by {:+.2f}\n",
+      "  resident memory {:.0f} KiB, growing by {:+.1f} KiB, give or take {:.1f}\n"
+      "  of it anonymous {:.0f} KiB, growing by {:+.1f} KiB, give or take {:.1f}\n"
+      "  descriptors {:.1f}, growing by {:+.2f}, give or take {:.2f}\n",
       report.measured, report.resident_kib.mean, report.resident_kib.growth,
-      report.anonymous_kib.mean, report.anonymous_kib.growth, report.descriptors.mean,
-      report.descriptors.growth);
+      report.resident_kib.error, report.anonymous_kib.mean, report.anonymous_kib.growth,
+      report.anonymous_kib.error, report.descriptors.mean, report.descriptors.growth,
+      report.descriptors.error);
   if (!report.grown.empty()) fmt::print("{}\n", report.grown);
   if (!report.kept.empty()) fmt::print("kept: {}\n", report.kept);
   if (report.too_short()) {
