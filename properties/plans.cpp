@@ -68,8 +68,8 @@ std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
 void draw_faults(Plan& plan, FaultPlan::Kind kind) {
   // Half of them in each case, so that locks are at work most of the time. Two primaries always:
   // other faults of the moment often prevent the election.
-  const bool rare = kind == FaultPlan::Kind::two_primaries;
-  if (stops_writes(kind) && !rare && between(1, 2) == 1) return;
+  const bool always = !stops_writes(kind) || kind == FaultPlan::Kind::two_primaries;
+  if (!always && between(1, 2) == 1) return;
   const auto count = std::max<std::int64_t>(plan.faulty_ms / interval_ms(kind, plan.locks), 1);
   const auto ranges = ranges_of(kind, plan.clock_margin_ms);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -189,8 +189,8 @@ SoakReport soak(const SoakOptions& options,
                 const std::function<bool()>& stop) {
   const auto began = SteadyClock::now();
   const auto plan = soak_plan(options);
-  sim::live::ReplicaSet servers(
-      sim::live::ReplicaSetOptions{.election_timeout_ms = 1'000, .faulty = true});
+  sim::live::ReplicaSet servers(sim::live::ReplicaSetOptions{
+      .election_timeout_ms = plan.election_timeout_ms, .faulty = true});
   sim::live::Janitor janitor;
   SoakReport report;
   Scales scales;

@@ -85,8 +85,9 @@ class Run {
       : options_(options), on_progress_(on_progress), stop_(stop) {
     report_.options = options;
     if (options.uri.empty()) {
-      servers_ = std::make_unique<sim::live::ReplicaSet>(
-          sim::live::ReplicaSetOptions{.election_timeout_ms = 1'000, .faulty = true});
+      servers_ = std::make_unique<sim::live::ReplicaSet>(sim::live::ReplicaSetOptions{
+          .election_timeout_ms = options.plan.value_or(sim::Plan()).election_timeout_ms,
+          .faulty = true});
     }
   }
 
