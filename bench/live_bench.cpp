@@ -3,7 +3,6 @@
 #include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "runtime/driver.hpp"
-#include "runtime/os_entropy.hpp"
 
 namespace leasehold::bench {
 
@@ -14,13 +13,10 @@ LockProvider told_provider(const std::string& uri, const std::string& database, 
                                           .collection = "distributed.locks",
                                           .server_selection_timeout = std::chrono::seconds(5),
                                           .on_wire = std::move(on_wire)});
-  return LockProvider(std::make_shared<runtime::Driver>(
-      runtime::DriverParts{.transport = std::move(transport).value(),
-                           .clock = runtime::boottime_clock(),
-                           .entropy = runtime::os_entropy(),
-                           .provider = std::make_unique<core::ProviderCore>("bench"),
-                           .workers = workers,
-                           .on_warning = [](const std::string&) {}}));
+  auto parts = runtime::production_parts(std::move(transport).value(),
+                                         std::make_unique<core::ProviderCore>("bench"));
+  parts.workers = workers;
+  return LockProvider(runtime::Driver::make(std::move(parts)));
 }
 
 }  // namespace leasehold::bench

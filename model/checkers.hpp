@@ -13,9 +13,12 @@ namespace leasehold::model {
 enum class Verdict { holds, violated, unknown };
 [[nodiscard]] const char* to_string(Verdict verdict);
 
+/// Why a finding is unknown that nothing put to the test.
+inline constexpr const char* kNeverTested = "never put to the test";
+
 /// What one checker found.
 struct Finding {
-  std::string guarantee;  ///< "G1" .. "G9", or "form" for the history itself
+  std::string guarantee;  ///< "G1" .. "G9", "release", "needless", or "form" for the history itself
   std::string statement;  ///< the guarantee in a sentence
   Verdict verdict = Verdict::holds;
   std::int64_t checked = 0;   ///< how often the guarantee was put to the test
@@ -24,10 +27,10 @@ struct Finding {
   std::vector<Index> events;  ///< of the first violation
   std::int64_t violations = 0;
   std::map<std::string, std::int64_t> counts;  ///< what else is worth telling
-};
 
-/// How late a process that runs may be, on a busy machine, before it counts as a fault of the lock.
-inline constexpr std::int64_t kSchedulingAllowance = 400 * kMs;
+  /// Whether it is unknown because nothing in the history put it to the test.
+  [[nodiscard]] bool never_tested() const;
+};
 
 /// Is the history whole: every event where its neighbours say it must be, no more and no fewer?
 /// Anything else makes its verdict unknown, for then nobody can judge.
@@ -35,14 +38,16 @@ inline constexpr std::int64_t kSchedulingAllowance = 400 * kMs;
 
 /// G1: a lease is never given to another before it ran out or was released.
 [[nodiscard]] Finding check_leases(const Digest& d);
-/// G2: two processes never believe at the same time that they hold one lock.
+/// G2: two processes never believe at the same time that they hold one lock; by what `held()` told
+/// their users. Belief ends for ever, and with the release at the latest.
 [[nodiscard]] Finding check_exclusion(const Digest& d);
 /// G3: the fenced resource takes writes in the order of the holders, and never refuses the current
 /// one.
 [[nodiscard]] Finding check_fence(const Digest& d);
 /// G4: tokens of one name strictly rise in commit order, each that of its grant's own write.
 [[nodiscard]] Finding check_token_order(const Digest& d);
-/// G5: a holder whose lease ended unreleased is told so by its deadline.
+/// G5: a holder whose lease ended unreleased is told so by its deadline; by when its `lost()` fired
+/// and what its `held()` said. Nobody is told who lost nothing.
 [[nodiscard]] Finding check_loss_told(const Digest& d);
 /// G6: release, extend and clean-up never touch another's lock.
 [[nodiscard]] Finding check_ownership(const Digest& d);
@@ -53,15 +58,23 @@ inline constexpr std::int64_t kSchedulingAllowance = 400 * kMs;
 /// G9: one command per uncontended acquire, one per release; none that the core did not ask for.
 [[nodiscard]] Finding check_cost(const Digest& d);
 
+/// A release says "released" only if the owner's document was there and went by it, and "not_owner"
+/// only if it was not there any more.
+[[nodiscard]] Finding check_release(const Digest& d);
+/// No handle is called lost whose document was there and whose lease was extended in time.
+[[nodiscard]] Finding check_needless_loss(const Digest& d);
+
 /// The least number of checks per guarantee that makes "holds" mean something.
 using Floors = std::map<std::string, std::int64_t>;
 
-/// All of them, the form first. A finding below its floor, and every "holds" of a history that is
-/// not whole, becomes unknown.
+/// All of them, the form first. A finding that was never put to the test or is below its floor, and
+/// every "holds" of a history that is not whole, becomes unknown.
 [[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
 [[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
 
 /// The verdict of them all: violated before unknown before holds.
 [[nodiscard]] Verdict overall(const std::vector<Finding>& findings);
+/// The same of what was put to the test: for one run among many, which are asked the rest together.
+[[nodiscard]] Verdict overall_tested(const std::vector<Finding>& findings);
 
 }  // namespace leasehold::model

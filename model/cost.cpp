@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "model/finding.hpp"
@@ -8,6 +9,88 @@ namespace {
 std::int64_t count(const std::map<std::string, std::int64_t>& counts, const char* key) {
   const auto found = counts.find(key);
   return found == counts.end() ? 0 : found->second;
+}
+
+/// The write that stood before each write of a lock, by the later one's lockId; kNone: it was free.
+std::unordered_map<std::string, Index> before_each(const Digest& d) {
+  std::unordered_map<std::string, Index> before;
+  for (const auto& [name, changes] : d.truth) {
+    Index last = kNone;
+    for (const Change& c : changes) {
+      if (!c.gone) before.emplace(d.at(c.event).lock_id, last);
+      last = c.event;
+    }
+  }
+  return before;
+}
+
+/// The sessions of one process, as spans in which it may have had something to ask the servers.
+using Lives = std::map<std::string, std::vector<std::pair<Span, const SessionDigest*>>>;
+
+Lives lives_of(const Digest& d) {
+  Lives lives;
+  for (const auto& [key, s] : d.sessions) {
+    if (s.ask == kNone) continue;
+    Span life{d.at(s.ask).at_ns, kNever};
+    for (const Index end : {s.ended, s.released}) {
+      if (end != kNone) life.to = std::min(life.to, d.at(end).at_ns + d.allowed.lateness_ns);
+    }
+    lives[key.first].emplace_back(life, &s);
+  }
+  return lives;
+}
+
+/// Whether every attempt was answered, so that none had to be repeated.
+bool all_answered(const Digest& d, const SessionDigest& s) {
+  return std::all_of(s.attempts.begin(), s.attempts.end(), [&](Index send) {
+    const Index reply = d.writers.at(d.at(send).lock_id).reply;
+    return reply != kNone && d.at(reply).outcome == "done";
+  });
+}
+
+/// Whether the lock was free from the asking to the win, and nobody and nothing disturbed that.
+bool uncontended(const Digest& d, const std::unordered_map<std::string, Index>& before,
+                 const std::string& process, const SessionDigest& s) {
+  const Span asking{d.at(s.ask).at_ns, d.at(s.granted).at_ns};
+  const auto stood = before.find(d.at(s.granted).lock_id);
+  if (stood == before.end()) return false;
+  const bool free = stood->second == kNone || (d.at(stood->second).kind == Kind::gone &&
+                                               d.at(stood->second).at_ns < asking.from);
+  return free && all_answered(d, s) && !d.disturbed(asking) && d.ran_throughout(process, asking);
+}
+
+/// Looks for a lock that its process sent while it did nothing but this acquire.
+Index look_meanwhile(const Digest& d, const std::vector<Index>& looks,
+                     const Lives::mapped_type& all, const SessionDigest& s) {
+  const Span asking{d.at(s.ask).at_ns, d.at(s.granted).at_ns};
+  const auto look = std::find_if(looks.begin(), looks.end(), [&](Index i) {
+    return d.at(i).at_ns >= asking.from && d.at(i).at_ns < asking.to;
+  });
+  if (look == looks.end()) return kNone;
+  const bool alone = std::none_of(all.begin(), all.end(), [&](const auto& life) {
+    return life.second != &s && life.first.meets(asking);
+  });
+  return alone ? *look : kNone;
+}
+
+/// One command, where nobody holds the lock and no command is lost.
+void check_acquires(const Digest& d, Finding& f) {
+  const auto before = before_each(d);
+  const auto lives = lives_of(d);
+  std::map<std::string, std::vector<Index>> looks;
+  for (Index i = 0; i < d.history->size() && !d.of_a_document; ++i) {
+    if (d.at(i).kind == Kind::send && d.at(i).detail == "look") looks[d.at(i).process].push_back(i);
+  }
+  for (const auto& [key, s] : d.sessions) {
+    if (s.granted == kNone || s.ask == kNone || !uncontended(d, before, key.first, s)) continue;
+    ++f.checked;
+    const Index look = look_meanwhile(d, looks[key.first], lives.at(key.first), s);
+    if (s.attempts.size() == 1 && look == kNone) continue;
+    auto events = s.attempts;
+    events.push_back(look);
+    violate(f, key.first + ": an acquire that nobody contested took more than one command",
+            std::move(events));
+  }
 }
 
 /// A call whose attempts were all refused has nothing to clean up.
@@ -43,9 +126,8 @@ Finding check_cost(const Digest& d) {
                       "core did not ask for");
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone) continue;
-    if (s.acquires_sent == 1) ++f.checked;
     ++f.counts["grants"];
-    f.counts["attempts"] += s.acquires_sent;
+    f.counts["attempts"] += static_cast<std::int64_t>(s.attempts.size());
     if (s.released == kNone || d.at(s.released).outcome == "unknown") continue;
     const std::string& owner = d.at(s.granted).owner;
     if (d.hand_overs.contains(owner)) continue;  // which is its release
@@ -54,7 +136,7 @@ Finding check_cost(const Digest& d) {
     const auto deletes = d.deletes.find(owner);
     if (deletes == d.deletes.end()) {
       violate(f, key.first + ": a release without a command", {s.granted, s.released});
-    } else if (s.acquires_sent == 1 && deletes->second.size() > 1) {
+    } else if (s.attempts.size() == 1 && deletes->second.size() > 1) {
       const Index first = deletes->second.front().reply;
       const bool answered = first != kNone && d.at(first).outcome == "done";
       if (answered) {
@@ -63,6 +145,7 @@ Finding check_cost(const Digest& d) {
       }
     }
   }
+  check_acquires(d, f);
   check_refused(d, f);
   if (d.of_a_document) return f;  // other commands, by other names
   constexpr std::pair<const char*, const char*> kNames[] = {

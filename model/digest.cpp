@@ -7,9 +7,6 @@
 namespace leasehold::model {
 namespace {
 
-/// How long after a fault the servers may still be busy with it.
-constexpr std::int64_t kFaultEcho = 3'000 * kMs;
-
 using CommandKey = std::pair<std::string, std::int64_t>;
 
 class Builder {
@@ -17,14 +14,23 @@ class Builder {
   explicit Builder(const History& history) { out_.history = &history; }
 
   void add(Index i, const Event& e) {
-    const bool own = !e.process.empty() && e.kind != Kind::stored && e.kind != Kind::crash;
+    const bool own = !e.process.empty() && e.kind != Kind::stored && e.kind != Kind::crash &&
+                     e.kind != Kind::exit;
     if (own) process(e).last_ns = std::max(process(e).last_ns, e.at_ns);
     switch (e.kind) {
-      case Kind::start: process(e).start = i; break;
+      case Kind::start:
+        process(e).start = i;
+        process(e).rate_ppm = e.drift_ppm;
+        break;
       case Kind::crash: process(e).crash = i; break;
+      case Kind::exit:
+        if (!e.process.empty()) process(e).crash = i;
+        break;
       case Kind::pause: paused_[e.process] = e.at_ns; break;
       case Kind::resume: end_pause(e); break;
-      case Kind::stall: process(e).away.push_back({e.sent_ns, e.at_ns}); break;
+      case Kind::stall:
+        (e.process.empty() ? out_.stalls : process(e).away).push_back({e.sent_ns, e.at_ns});
+        break;
       case Kind::wire: process(e).wire[e.detail] += e.matched; break;
       case Kind::fault: add_fault(e); break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
@@ -35,15 +41,11 @@ class Builder {
         break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
-      case Kind::granted:
-        session(e).granted = i;
-        session(e).deadline_ns = e.until_ns;
-        break;
-      case Kind::extended:
-        session(e).extended.push_back(i);
-        session(e).deadline_ns = std::max(session(e).deadline_ns, e.until_ns);
-        break;
+      case Kind::granted: session(e).granted = i; break;
+      case Kind::extended: session(e).extended.push_back(i); break;
       case Kind::lost: session(e).lost = i; break;
+      case Kind::held: add_answer(i, e, session(e).answers); break;
+      case Kind::told: session(e).told = i; break;
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
@@ -51,11 +53,8 @@ class Builder {
       case Kind::put: out_.truth[e.name].push_back({i, false}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::stored: out_.stored.push_back(i); break;
-      case Kind::run: {
-        const auto lock = lock_named(e.detail.substr(0, e.detail.find(' ')));
-        out_.of_a_document = lock && *lock != Lock::leasehold;
-        break;
-      }
+      case Kind::reread: break;
+      case Kind::run: begin(e); break;
     }
   }
 
@@ -68,7 +67,7 @@ class Builder {
         return by_order(a.event, b.event);
       });
     }
-    for (auto& [key, session] : out_.sessions) set_belief(key.first, session);
+    for (auto& [key, session] : out_.sessions) set_over(key.first, session);
     for (auto& [lock_id, send] : out_.writers) send.reply = reply_to(send.send);
     for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
       for (auto& [owner, sends] : *by_owner) {
@@ -82,6 +81,33 @@ class Builder {
   ProcessDigest& process(const Event& e) { return out_.processes[e.process]; }
   SessionDigest& session(const Event& e) { return out_.sessions[{e.process, e.session}]; }
 
+  void begin(const Event& e) {
+    const auto lock = lock_named(e.detail.substr(0, e.detail.find(' ')));
+    out_.of_a_document = lock && *lock != Lock::leasehold;
+    if (e.expiry_ms == 0) return;
+    out_.allowed = {e.sent_ns, e.expiry_ms * kMs, e.until_ns, e.timeout_ms * kMs};
+  }
+
+  static void add_answer(Index i, const Event& e, Answers& a) {
+    a.first_ns = std::min(a.first_ns, std::min(e.sent_ns, e.until_ns));
+    if (e.outcome != "yes") {
+      a.no += e.matched;
+      if (e.until_ns >= a.first_no_ns) return;
+      a.first_no_ns = e.until_ns;
+      a.denied = i;
+      return;
+    }
+    a.yes += e.matched;
+    if (e.sent_ns < a.first_yes_ns) {
+      a.first_yes_ns = e.sent_ns;
+      a.first = i;
+    }
+    if (e.until_ns > a.last_yes_ns) {
+      a.last_yes_ns = e.until_ns;
+      a.last = i;
+    }
+  }
+
   void end_pause(const Event& e) {
     const auto began = paused_.find(e.process);
     if (began == paused_.end()) return;
@@ -91,14 +117,15 @@ class Builder {
 
   /// One that lasts disturbs the servers until it ends.
   void add_fault(const Event& e) {
+    out_.clocks_moved = out_.clocks_moved || e.detail.starts_with("clock");
     const auto began = lasting_.find({e.detail, e.name});
     if (e.outcome == "ends" && began != lasting_.end()) {
-      out_.faulty[began->second].to = e.at_ns + kFaultEcho;
+      out_.faulty[began->second].to = e.at_ns + out_.allowed.fault_echo_ns;
       lasting_.erase(began);
       return;
     }
     if (e.outcome == "begins") lasting_[{e.detail, e.name}] = out_.faulty.size();
-    out_.faulty.push_back({e.at_ns, e.at_ns + kFaultEcho});
+    out_.faulty.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
   }
 
   void add_send(Index i, const Event& e) {
@@ -106,7 +133,8 @@ class Builder {
       ++process(e).sent[e.detail];
       last_counted_ = {e.process, e.command};
     }
-    if (asks_for_lock(e)) ++session(e).acquires_sent;
+    if (asks_for_lock(e)) session(e).attempts.push_back(i);
+    if (e.detail == "extend") session(e).extensions.push_back(i);
     if (e.detail == "hand-over") out_.hand_overs[e.other_owner].push_back({i, kNone});
     if (!e.lock_id.empty()) out_.writers[e.lock_id].send = i;
     if (e.detail != "delete") return;
@@ -125,13 +153,14 @@ class Builder {
     return found == replies_.end() ? kNone : found->second;
   }
 
-  void set_belief(const std::string& name, SessionDigest& s) {
+  void set_over(const std::string& name, SessionDigest& s) {
     if (s.granted == kNone) return;
-    Span belief{out_.at(s.granted).at_ns, s.deadline_ns};
-    for (const Index end : {s.lost, s.release, out_.processes[name].crash}) {
-      if (end != kNone) belief.to = std::min(belief.to, out_.at(end).at_ns);
+    auto deadline = out_.at(s.granted).until_ns;
+    for (const Index e : s.extended) deadline = std::max(deadline, out_.at(e).until_ns);
+    s.over_ns = std::min(deadline, s.answers.first_no_ns);
+    for (const Index end : {s.told, s.release, out_.processes[name].crash}) {
+      if (end != kNone) s.over_ns = std::min(s.over_ns, out_.at(end).at_ns);
     }
-    s.belief = belief;
   }
 
   Digest out_;
@@ -142,6 +171,18 @@ class Builder {
 };
 
 }  // namespace
+
+bool Digest::disturbed(Span span) const {
+  return std::any_of(faulty.begin(), faulty.end(), [&](const Span& f) { return f.meets(span); });
+}
+
+std::int64_t Digest::stalled_ns(Span span) const {
+  std::int64_t sum = 0;
+  for (const Span& stall : stalls) {
+    if (stall.meets(span)) sum += stall.to - stall.from;
+  }
+  return sum;
+}
 
 bool Digest::ran_throughout(const std::string& process, Span span) const {
   const auto found = processes.find(process);

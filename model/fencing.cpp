@@ -5,14 +5,17 @@
 namespace leasehold::model {
 namespace {
 
+/// In the server's order, by owner.
+using Ranks = std::unordered_map<std::string, std::int64_t>;
+
 /// When each owner was granted its lock, in the server's order: the write that it was told of, for
 /// an earlier attempt of the same owner may have won unheard, and run out.
-std::unordered_map<std::string, std::int64_t> ranks(const Digest& d) {
+Ranks ranks(const Digest& d) {
   std::unordered_map<std::string, std::string> granted;  // lockId -> owner
   for (const auto& [key, s] : d.sessions) {
     if (s.granted != kNone) granted[d.at(s.granted).lock_id] = d.at(s.granted).owner;
   }
-  std::unordered_map<std::string, std::int64_t> rank;
+  Ranks rank;
   for (const auto& [name, changes] : d.truth) {
     for (const Change& c : changes) {
       const auto owner = c.gone ? granted.end() : granted.find(d.at(c.event).lock_id);
@@ -20,6 +23,19 @@ std::unordered_map<std::string, std::int64_t> ranks(const Digest& d) {
     }
   }
   return rank;
+}
+
+/// Whether a later holder may have written before: then it is right that this one is refused,
+/// whatever its user was told.
+bool may_be_overtaken(const Digest& d, const Ranks& rank, const std::string& owner,
+                      const Event& write) {
+  const auto own = rank.find(owner);
+  return std::any_of(d.stored.begin(), d.stored.end(), [&](Index i) {
+    const Event& stored = d.at(i);
+    const auto other = rank.find(stored.owner);
+    return stored.name == write.name && stored.at_ns <= write.at_ns + d.allowed.truth_lag_ns &&
+           other != rank.end() && (own == rank.end() || other->second > own->second);
+  });
 }
 
 }  // namespace
@@ -48,15 +64,17 @@ Finding check_fence(const Digest& d) {
   for (const Index i : d.writes) {
     const Event& write = d.at(i);
     const auto session = d.sessions.find({write.process, write.session});
-    if (session == d.sessions.end() || !session->second.belief) continue;
-    const Span belief = *session->second.belief;
+    if (session == d.sessions.end() || session->second.granted == kNone) continue;
     ++f.checked;
-    if (write.sent_ns >= belief.to) {
+    if (write.sent_ns >= session->second.over_ns) {
       ++f.counts["stale_writes"];
       if (write.outcome == "refused") ++f.counts["stale_writes_refused"];
     }
-    const bool current = write.sent_ns >= belief.from && write.at_ns <= belief.to;
-    if (write.outcome == "refused" && current) {
+    const auto belief = session->second.answers.belief();
+    const bool current = belief && write.sent_ns >= belief->from && write.at_ns <= belief->to;
+    f.counts["current_writes"] += current ? 1 : 0;
+    if (write.outcome != "refused" || !current) continue;
+    if (!may_be_overtaken(d, rank, d.at(session->second.granted).owner, write)) {
       violate(f, "resource '" + write.name + "' refused its current holder " + write.process,
               {session->second.granted, i});
     }

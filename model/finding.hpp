@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "model/checkers.hpp"
 
 /// What the checkers share.
@@ -26,6 +28,32 @@ inline std::string ms(std::int64_t ns) {
   return std::to_string(ns / kMs) + '.' + std::to_string(ns / (kMs / 10) % 10) + " ms";
 }
 
+/// Something that had to happen by `latest`, counting from `from`.
+struct TimeBound {
+  std::int64_t from = 0, latest = 0;
+  std::int64_t happened = kNever;  ///< kNever: not while the history lasted
+  std::int64_t until = kNever;     ///< it was wanted no longer, some time after `latest`
+};
+
+/// Puts a bound to the test. What is late by no more than the stalls in its window is nobody's
+/// fault for certain: it is counted as excused, and not as checked. `why` makes the sentence.
+template <typename Why>
+void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
+                 std::vector<Index> events) {
+  const auto seen = std::min({bound.happened, bound.until, d.finished_ns});
+  const auto stalled = d.stalled_ns({bound.from, seen});
+  const bool late = bound.happened > bound.latest;
+  if (!late || seen - bound.latest > stalled) {
+    ++f.checked;
+    if (late) violate(f, why(), std::move(events));
+    return;
+  }
+  ++f.counts["excused by stalls"];
+  if (f.verdict != Verdict::holds) return;
+  f.verdict = Verdict::unknown;
+  f.why = "the machine stalled " + ms(stalled) + ": " + why();
+}
+
 /// Who asked for the lock that this put was written for.
 struct Writer {
   SendDigest command;
@@ -44,6 +72,17 @@ inline std::optional<Writer> writer_of(const Digest& d, Index put) {
 
 inline std::int64_t shortest_lease(const Event& ask) {
   return ask.expiry_ms * kMs - ask.expiry_ms * ask.drift_ppm;  // ms * ppm = ns
+}
+
+/// How long a span of a process's own clock takes by the harness's, at most. A clock whose rate is
+/// not said runs as slow as it may.
+inline std::int64_t by_our_clock(const Digest& d, const std::string& process, const Event& ask,
+                                 std::int64_t local_ns) {
+  constexpr std::int64_t kMillion = 1'000'000, kRounding = 1'000;
+  const auto said = d.processes.at(process).rate_ppm;
+  const auto rate = said != 0 ? said : -ask.drift_ppm;
+  const auto ours = static_cast<__int128>(local_ns) * kMillion / (kMillion + rate);
+  return static_cast<std::int64_t>(ours) + kRounding;
 }
 
 /// A document's last state under one owner, and the change that ended it.
@@ -89,6 +128,40 @@ inline std::vector<Tenure> tenures(const Digest& d, const std::vector<Change>& c
     out.push_back({owner, change.event});
   }
   return out;
+}
+
+/// When the last write under this tenure had executed at the latest: when it was acknowledged, or
+/// when the harness read it. One that nobody answered may have executed long after its sending.
+inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put) {
+  const Index reply = holder.command.reply;
+  const bool acknowledged = reply != kNone && d.at(reply).outcome == "done";
+  return acknowledged ? std::min(d.at(reply).at_ns, d.at(put).at_ns) : d.at(put).at_ns;
+}
+
+/// No lease that this write gave ends earlier: it began with the execution, after the sending.
+inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
+  return d.at(holder.command.send).at_ns + shortest_lease(*holder.ask);
+}
+
+/// Whether a delete of this owner can have been the end of its tenure: one that was sent before
+/// that was read, and was not told that it found nothing.
+inline bool may_have_deleted(const Digest& d, const Tenure& t) {
+  const auto sent = d.deletes.find(t.owner);
+  if (!t.next_gone || sent == d.deletes.end()) return false;
+  return std::any_of(sent->second.begin(), sent->second.end(), [&](const SendDigest& one) {
+    if (d.at(one.send).at_ns > d.at(t.next).at_ns) return false;
+    if (one.reply == kNone) return true;
+    const Event& reply = d.at(one.reply);
+    if (reply.outcome == "unknown") return true;
+    // An attempt that executes late may come after it, and leave a second document behind.
+    return reply.matched > 0 && (d.of_a_document || reply.order == d.at(t.next).order);
+  });
+}
+
+/// Whether no release or clean-up ended it: its holder died, or an attempt that executed late left
+/// it behind.
+inline bool left_behind(const Digest& d, const Tenure& t) {
+  return !may_have_deleted(d, t) && !handed_over(d, t);
 }
 
 }  // namespace leasehold::model

@@ -44,6 +44,7 @@ class FormChecker {
 
   void visit(Index i, const Event& e) {
     ++counts_[e.kind];
+    if (e.kind == Kind::exit) broken(told_exit(e), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.at(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
     if (!e.process.empty() && e.kind != Kind::stored) visit_process(i, e);
@@ -72,6 +73,7 @@ class FormChecker {
   }
 
   void visit_process(Index i, const Event& e) {
+    if (e.kind == Kind::exit) return;
     const bool harness = e.kind == Kind::crash || e.kind == Kind::pause || e.kind == Kind::resume;
     auto& [started, crashed, paused] = processes_[e.process];
     if (e.kind == Kind::start) {
@@ -93,8 +95,9 @@ class FormChecker {
   void visit_session(Index i, const Event& e) {
     const bool of_session =
         e.kind == Kind::ask || e.kind == Kind::granted || e.kind == Kind::extended ||
-        e.kind == Kind::lost || e.kind == Kind::release || e.kind == Kind::released ||
-        e.kind == Kind::ended || e.kind == Kind::write || (e.kind == Kind::send && e.session != 0);
+        e.kind == Kind::lost || e.kind == Kind::held || e.kind == Kind::told ||
+        e.kind == Kind::release || e.kind == Kind::released || e.kind == Kind::ended ||
+        e.kind == Kind::write || (e.kind == Kind::send && e.session != 0);
     if (!of_session) return;
     const auto require = [&](bool rule, const char* what) {
       if (!rule) broken(what, {i});
@@ -123,6 +126,14 @@ class FormChecker {
         require(s.granted && !s.lost && !s.released, "a stray loss");
         s.lost = true;
         break;
+      case Kind::held:
+        require(s.granted && may_answer(e), "an answer that held() cannot have given");
+        require(s.answers.insert({e.sent_ns, e.until_ns}).second, "answers stand twice");
+        break;
+      case Kind::told:
+        require(s.granted && !s.told, "a stray signal of a loss");
+        s.told = true;
+        break;
       case Kind::release:
         require(s.granted && !s.release, "a stray release");
         s.release = true;
@@ -140,6 +151,18 @@ class FormChecker {
       case Kind::write: require(s.granted, "a write of no holder"); break;
       default: break;
     }
+  }
+
+  /// Asked of a handle that was there, and so often that its times can be those of the answers.
+  bool may_answer(const Event& held) const {
+    const auto session = d_.sessions.find({held.process, held.session});
+    const auto granted = d_.at(session->second.granted).at_ns;
+    const bool yes = held.outcome == "yes";
+    const auto earliest = yes ? held.until_ns : held.sent_ns;
+    if ((!yes && held.outcome != "no") || held.matched < 1 || earliest < granted) return false;
+    if (held.sent_ns > held.at_ns || held.until_ns > held.at_ns) return false;
+    return held.sent_ns <= held.until_ns ? !yes || held.matched > 1 || held.sent_ns == held.until_ns
+                                         : yes;
   }
 
   bool won(const Event& granted) const {
@@ -256,7 +279,7 @@ class FormChecker {
       if (d_.at(e).sent_ns == send.at_ns) return;
     }
     for (const Index end : {s.lost, s.release}) {
-      if (end != kNone && d_.at(end).at_ns <= reply.at_ns + kSchedulingAllowance) return;
+      if (end != kNone && d_.at(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
     }
     if (goes_on(reply, 1'000 * kMs)) broken("an extension that came to nothing", {statement});
   }
@@ -296,8 +319,9 @@ class FormChecker {
   }
 
   struct Life {
-    bool asked = false, attempting = false, granted = false, lost = false, release = false,
-         released = false, ended = false;
+    bool asked = false, attempting = false, granted = false, lost = false, told = false,
+         release = false, released = false, ended = false;
+    std::set<std::pair<std::int64_t, std::int64_t>> answers;  ///< their spans
   };
   struct ProcessLife {
     bool started = false, crashed = false, paused = false;

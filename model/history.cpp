@@ -23,11 +23,13 @@ constexpr std::array kKinds{
     std::pair{Kind::finish, "finish"},     std::pair{Kind::ask, "ask"},
     std::pair{Kind::send, "send"},         std::pair{Kind::reply, "reply"},
     std::pair{Kind::granted, "granted"},   std::pair{Kind::extended, "extended"},
-    std::pair{Kind::lost, "lost"},         std::pair{Kind::release, "release"},
+    std::pair{Kind::lost, "lost"},         std::pair{Kind::held, "held"},
+    std::pair{Kind::told, "told"},         std::pair{Kind::release, "release"},
     std::pair{Kind::released, "released"}, std::pair{Kind::ended, "ended"},
     std::pair{Kind::write, "write"},       std::pair{Kind::wire, "wire"},
     std::pair{Kind::put, "put"},           std::pair{Kind::gone, "gone"},
-    std::pair{Kind::stored, "stored"},
+    std::pair{Kind::stored, "stored"},     std::pair{Kind::exit, "exit"},
+    std::pair{Kind::reread, "reread"},
 };
 
 Kind kind_from(const std::string& name) {
@@ -154,6 +156,15 @@ void sort_by_time(History& history) {
 
 bool asks_for_lock(const Event& event) {
   return event.detail == "acquire" || event.detail == "hand-over";
+}
+
+std::string told_exit(const Event& event) {
+  const auto& who = event.process.empty() ? event.name : event.process;
+  if (event.outcome == "did not end") return who + " was told to end and did not";
+  const bool has_status = event.outcome == "exited";
+  return who + ' ' + event.outcome +
+         (has_status ? " with status " + std::to_string(event.matched) : "") +
+         ", and nobody had asked it to";
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }

@@ -14,17 +14,26 @@
 namespace leasehold::model {
 
 enum class Kind {
-  run,     ///< the first line: `detail` names lock and world, `lock_id` the seed
-  start,   ///< a process began. Its name is used once: a restarted process has another
+  run,     ///< the first line: `detail` names lock and world, `lock_id` the seed; what its world
+           ///< allows: `expiry_ms` the TTL monitor's period (0: not said), `sent_ns` how late a
+           ///< process that runs may be, `until_ns` how late the truth is read, `timeout_ms` how
+           ///< long servers stay busy after a fault
+  start,   ///< a process began. Its name is used once: a restarted process has another.
+           ///< `drift_ppm` how much its clock runs fast; 0: not said
   crash,   ///< it was killed: its beliefs end here
-  pause,   ///< it was stopped ...
+  exit,    ///< it ended and nobody had asked it to: `outcome` = exited (with status `matched`),
+           ///< killed by signal N, or did not end (and was told to); `detail` its last words. A
+           ///< member has `name` instead
+  pause,   ///< it was stopped (`detail` suspend: with its machine, and its clocks too) ...
   resume,  ///< ... and goes on
-  stall,   ///< it did not run between `sent_ns` and `at_ns`, by its own watchdog
+  stall,   ///< it did not run between `sent_ns` and `at_ns`, by its own watchdog; of no process:
+           ///< the machine or the member in `name` did not, by the harness's
   fault,   ///< the harness did something to servers or links: `detail` says what, `name` to
            ///< whom, `matched` how much, `outcome` begins or ends if it lasts
   heal,    ///< no fault begins after this
   finish,  ///< no process acts after this
-  ask,     ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options
+  ask,     ///< an acquire call: `until_ns` its time-out (0: one attempt; -1: none), its options;
+           ///< `matched` the longest holding in ms, 0: no limit
   send,    ///< a command: `detail` = acquire, extend, hand-over, look, delete or index; one event
            ///< per lock. `session` of a hand-over is who receives
   reply,   ///< what came back: `outcome`, `matched`, `order`; one event per command. To an
@@ -32,6 +41,11 @@ enum class Kind {
   granted,   ///< `token`, `lock_id` of the command that won, `sent_ns`, `until_ns` the deadline
   extended,  ///< `sent_ns`, `until_ns` the new deadline
   lost,      ///< `outcome` = deadline or not_owner
+  held,  ///< what `held()` told the handle's user, `matched` questions of one answer in a row.
+         ///< `outcome` = yes: one came back by `sent_ns` (stamped after it), one was asked at
+         ///< `until_ns` or later (stamped before it). no: the first was asked at `sent_ns` or
+         ///< later, and came back by `until_ns`. A session may have several of yes
+  told,  ///< the handle's `lost()` fired: stamped inside the user's callback
   release,   ///< the handle was asked to release: the belief ended just before
   released,  ///< `outcome` = released, not_owner or unknown
   ended,     ///< the acquire call ended without the lock: `outcome` is the error's kind
@@ -41,6 +55,8 @@ enum class Kind {
              ///< many
   put,       ///< server's truth: the lock document after a write, `order` its oplog time
   gone,      ///< server's truth: the lock document was deleted
+  reread,    ///< the oplog once more, at the end: `outcome` = kept (`matched` entries), vanished
+             ///< (one that a majority had, of `order`), or unread (`detail` says why)
   stored,    ///< server's truth: an accepted write to the fenced resource, by `owner`
 };
 
@@ -93,6 +109,9 @@ void sort_by_time(History& history);
 /// Whether this send or reply is of a command that asks for the lock for its session: an attempt,
 /// or a hand-over to it.
 [[nodiscard]] bool asks_for_lock(const Event& event);
+
+/// An `exit` in words: "p0.1 exited with status 3, and nobody had asked it to".
+[[nodiscard]] std::string told_exit(const Event& event);
 
 /// The owner in a lockId of ours: what stands before the first dot.
 [[nodiscard]] std::string owner_of(const std::string& lock_id);

@@ -19,6 +19,21 @@ RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten, (std::int64_t token, std
   RC_ASSERT(event_from_json(to_json(e)) == e);
 }
 
+TEST(History, AnswersOfHandlesAreReadBack) {
+  for (const Kind kind : {Kind::held, Kind::told}) {
+    Event e;
+    e.kind = kind;
+    e.process = "p1";
+    e.session = 3;
+    e.outcome = "yes";
+    e.matched = 20;
+    e.sent_ns = 5;
+    e.until_ns = 7;
+    EXPECT_EQ(event_from_json(to_json(e)), e);
+    EXPECT_NE(to_json(e).find(kind == Kind::held ? "\"held\"" : "\"told\""), std::string::npos);
+  }
+}
+
 TEST(History, TokensAreDecimalStrings) {
   Event e;
   e.token = 9'007'199'254'740'993;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "model/checkers.hpp"
 
@@ -13,6 +14,10 @@ const char* to_string(Verdict verdict) {
   return "?";
 }
 
+bool Finding::never_tested() const {
+  return verdict == Verdict::unknown && checked == 0 && why == kNeverTested;
+}
+
 std::vector<Finding> judge(const History& history, const Floors& floors) {
   return judge(digest(history), floors);
 }
@@ -21,7 +26,7 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors) {
   std::vector<Finding> findings{check_form(d),      check_leases(d),      check_exclusion(d),
                                 check_fence(d),     check_token_order(d), check_loss_told(d),
                                 check_ownership(d), check_liveness(d),    check_cleanup(d),
-                                check_cost(d)};
+                                check_cost(d),      check_release(d),     check_needless_loss(d)};
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
     const auto floor = floors.find(f.guarantee);
@@ -30,6 +35,9 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors) {
     if (!whole) {
       f.verdict = Verdict::unknown;
       f.why = "the history is not whole";
+    } else if (f.checked == 0) {
+      f.verdict = Verdict::unknown;
+      f.why = kNeverTested;
     } else if (f.checked < f.floor) {
       f.verdict = Verdict::unknown;
       f.why =
@@ -47,6 +55,13 @@ Verdict overall(const std::vector<Finding>& findings) {
   return any(Verdict::violated)  ? Verdict::violated
          : any(Verdict::unknown) ? Verdict::unknown
                                  : Verdict::holds;
+}
+
+Verdict overall_tested(const std::vector<Finding>& findings) {
+  std::vector<Finding> tested;
+  std::copy_if(findings.begin(), findings.end(), std::back_inserter(tested),
+               [](const Finding& f) { return !f.never_tested(); });
+  return overall(tested);
 }
 
 }  // namespace leasehold::model

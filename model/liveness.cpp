@@ -5,9 +5,8 @@
 namespace leasehold::model {
 namespace {
 
-/// The harness reads the server's truth this much late, and a TTL pass is this long.
-constexpr std::int64_t kTruthLag = 1'000 * kMs;
-constexpr std::int64_t kTtlPass = 2'000 * kMs;
+constexpr const char* kHealed = "healed";       ///< the phase of an acquire call
+constexpr const char* kTimedOut = "timed_out";  ///< how one ends
 
 /// From when until when an acquire call waited, if it can be known.
 Span waiting(const Digest& d, const SessionDigest& s) {
@@ -18,84 +17,143 @@ Span waiting(const Digest& d, const SessionDigest& s) {
   return span;
 }
 
+/// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
+std::int64_t drift_of(const Event& ask) {
+  return ask.drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
+}
+
+/// How long a free lock may be left by somebody who waits for it.
+std::int64_t attempts(const Digest& d, const Event& ask) {
+  const auto own = (ask.poll_ms + 2 * ask.timeout_ms) * kMs;
+  return by_our_clock(d, ask.process, ask, own) + d.allowed.lateness_ns;
+}
+
 void check_on_time(const Digest& d, Finding& f, const std::string& process,
                    const SessionDigest& s) {
   const Event& ask = d.at(s.ask);
   if (ask.until_ns < 0) return;
-  const auto said = ask.until_ns > 0 ? ask.until_ns : ask.at_ns + ask.timeout_ms * kMs;
-  const auto latest = said + kSchedulingAllowance;
+  const auto attempt = by_our_clock(d, process, ask, ask.timeout_ms * kMs);
+  const auto said = ask.until_ns > 0 ? ask.until_ns : ask.at_ns + attempt;
+  const auto latest = said + d.allowed.lateness_ns;
   if (latest >= d.finished_ns || !d.ran_throughout(process, {ask.at_ns, latest})) return;
-  ++f.checked;
   const Index end = s.granted != kNone ? s.granted : s.ended;
-  if (end == kNone || d.at(end).at_ns > latest) {
-    violate(f,
-            "lock '" + ask.name + "': an acquire of " + process + " ended " +
-                (end == kNone ? "never" : ms(d.at(end).at_ns - said) + " late"),
-            {s.ask, end});
-  }
-}
-
-void check_served_when_healed(const Digest& d, Finding& f, const std::string& process,
-                              const SessionDigest& s) {
-  const Event& ask = d.at(s.ask);
-  if (ask.detail != "healed") return;
-  ++f.counts["healed_acquires"];
-  if (s.ended == kNone) return;
-  violate(f,
-          "lock '" + ask.name + "': a waiter of " + process +
-              " got nothing although all "
-              "faults had stopped: " +
-              d.at(s.ended).outcome,
-          {s.ask, s.ended});
-}
-
-/// When the last write under this tenure had executed at the latest: when it was acknowledged, or
-/// when the harness read it. One that nobody answered may have executed long after its sending.
-std::int64_t executed_by(const Digest& d, const Writer& holder, Index last_put) {
-  const Index reply = holder.command.reply;
-  if (reply != kNone && d.at(reply).outcome == "done") return d.at(reply).at_ns;
-  return d.at(last_put).at_ns;
+  const auto happened = end == kNone ? kNever : d.at(end).at_ns;
+  check_bound(
+      d, f, {ask.at_ns, latest, happened},
+      [&] {
+        return "lock '" + ask.name + "': an acquire of " + process + " ended " +
+               (end == kNone ? "never" : ms(happened - said) + " late");
+      },
+      {s.ask, end});
 }
 
 using Waiters = std::map<std::string, std::vector<std::pair<std::string, const SessionDigest*>>>;
 
-void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
-                     const Waiters& waiters) {
-  const Event& dead = *holder.ask;
-  const auto last = executed_by(d, holder, t.last_put);
-  const auto lease = dead.expiry_ms * kMs;
-  const auto drift =
-      dead.drift_ppm * dead.expiry_ms * 2 + lease / 1'000;  // (1+d)/(1-d), rounded up
-  const auto found = waiters.find(dead.name);
-  if (found == waiters.end()) return;
-  for (const auto& [process, s] : found->second) {
+/// The longest that it takes to serve all who ask for one name once faults are over: as many turns
+/// as there are calls and one for who died before, each a lease and the way to it.
+std::int64_t all_turns(const Digest& d, const Waiters::mapped_type& waiters) {
+  std::int64_t longest = 0, turns = 1;
+  for (const auto& [process, s] : waiters) {
     const Event& ask = d.at(s->ask);
-    if (ask.until_ns == 0 || s == holder.session) continue;
-    const auto bound =
-        lease + drift + (ask.poll_ms + 2 * ask.timeout_ms) * kMs + kSchedulingAllowance;
-    const Span waited = waiting(d, *s);
-    const Span window{std::max(last, waited.from), std::max(last, waited.from) + bound};
-    if (waited.to < window.to || !d.ran_throughout(process, window)) continue;
-    const Span undisturbed{d.at(holder.command.send).at_ns, window.to};
-    if (std::any_of(d.faulty.begin(), d.faulty.end(),
-                    [&](const Span& s2) { return s2.meets(undisturbed); })) {
-      continue;
-    }
-    ++f.counts["bounded_takeovers"];
-    // Executed no earlier than it was sent.
-    const auto next = t.next_put == kNone ? std::nullopt : writer_of(d, t.next_put);
-    const bool late =
-        t.next == kNone || (!t.next_gone && next && d.at(next->command.send).at_ns > window.to);
-    if (late) {
-      violate(f,
-              "lock '" + dead.name + "': " + process + " waited " + ms(bound) +
-                  " and more for a dead holder's lock",
-              {t.last_put, s->ask, t.next});
-    }
+    if (ask.detail == kHealed) ++turns;
+    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + attempts(d, ask));
+  }
+  return turns * longest;
+}
+
+/// Who asks once faults are over is served in the turns that this takes. Who waits less may end
+/// unserved, but for no other reason.
+void check_served_when_healed(const Digest& d, Finding& f, const std::string& process,
+                              const SessionDigest& s, std::int64_t turns) {
+  const Event& ask = d.at(s.ask);
+  if (ask.detail != kHealed) return;
+  ++f.counts["healed_acquires"];
+  const std::string who = "lock '" + ask.name + "': a waiter of " + process;
+  if (s.ended != kNone && d.at(s.ended).outcome != kTimedOut) {
+    violate(f,
+            who + " got nothing although all faults had stopped: " + d.at(s.ended).outcome,
+            {s.ask, s.ended});
     return;
   }
+  const Span waited = waiting(d, s);
+  const auto latest = ask.at_ns + turns;
+  if (s.granted == kNone && waited.to <= latest) return;
+  if (!d.ran_throughout(process, {ask.at_ns, latest})) return;
+  check_bound(
+      d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
+      [&] { return who + " got nothing in " + ms(turns) + " although all faults had stopped"; },
+      {s.ask, s.granted, s.ended});
+}
+
+/// Whether this one waits from then on for so long that it must have tried, undisturbed.
+std::optional<Span> must_have_tried(const Digest& d, const std::string& process,
+                                    const SessionDigest& s, std::int64_t from, std::int64_t bound) {
+  const Event& ask = d.at(s.ask);
+  if (ask.until_ns == 0) return std::nullopt;  // it tries once
+  const Span waited = waiting(d, s);
+  const Span window{std::max(from, waited.from), std::max(from, waited.from) + bound};
+  if (waited.to < window.to || d.disturbed(window)) return std::nullopt;
+  if (!d.ran_throughout(process, window)) return std::nullopt;
+  return window;
+}
+
+/// When a put executed at the earliest: no write does before it was sent.
+std::int64_t executed_from(const Digest& d, Index put) {
+  if (put == kNone) return kNever;
+  const auto sent = d.writers.find(d.at(put).lock_id);
+  const bool known = sent != d.writers.end() && sent->second.send != kNone;
+  return d.at(known ? sent->second.send : put).at_ns;
+}
+
+/// When the change after this tenure happened at the earliest: a deletion that no reply claims was
+/// read late at most.
+std::int64_t changed_from(const Digest& d, const Tenure& t) {
+  return t.next_gone ? d.at(t.next).at_ns - d.allowed.truth_lag_ns : executed_from(d, t.next);
+}
+
+/// Everybody who waits sees a dead holder's lock pass on in time, to whomever.
+void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
+                     const Waiters::mapped_type& waiters) {
+  const Event& dead = *holder.ask;
+  const auto last = executed_by(d, holder, t.last_put);
+  const auto changed = changed_from(d, t);
+  bool bounded = false;
+  for (const auto& [process, s] : waiters) {
+    if (s == holder.session) continue;
+    const auto bound = dead.expiry_ms * kMs + drift_of(dead) + attempts(d, d.at(s->ask));
+    const auto window = must_have_tried(d, process, *s, last, bound);
+    if (!window || d.disturbed({d.at(holder.command.send).at_ns, window->to})) continue;
+    bounded = true;
+    check_bound(
+        d, f, {window->from, window->to, changed, waiting(d, *s).to},
+        [&, &who = process] {
+          return "lock '" + dead.name + "': " + who + " waited " + ms(bound) +
+                 " and more for a dead holder's lock";
+        },
+        {t.last_put, s->ask, t.next});
+  }
+  if (bounded) ++f.counts["bounded_takeovers"];
   // Whoever took it in time was a waiter whose wait ended by it.
-  if (t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
+  if (!bounded && t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
+}
+
+/// A lock that is free does not stay so while somebody waits.
+void check_free_taken(const Digest& d, Finding& f, const Tenure& t,
+                      const Waiters::mapped_type& waiters) {
+  const auto free_from = d.at(t.next).at_ns;
+  const auto taken = executed_from(d, t.next_put);
+  if (taken <= free_from) return;
+  for (const auto& [process, s] : waiters) {
+    const auto window = must_have_tried(d, process, *s, free_from, attempts(d, d.at(s->ask)));
+    if (!window) continue;
+    check_bound(
+        d, f, {window->from, window->to, taken, waiting(d, *s).to},
+        [&, &who = process] {
+          return "lock '" + d.at(s->ask).name + "': " + who + " left it free for " +
+                 ms(window->to - window->from) + " and more";
+        },
+        {t.next, s->ask, t.next_put});
+  }
 }
 
 /// An attempt or a hand-over that found its own owner there has to win: it is the retry of a win
@@ -108,6 +166,7 @@ void check_recognised(const Digest& d, Finding& f, Index i) {
   violate(f, "a retry of " + reply.process + " did not recognise its own win", {i});
 }
 
+/// Nobody ever tried to give it up.
 bool died(const Digest& d, const Tenure& t) {
   return !d.deletes.contains(t.owner) && !d.hand_overs.contains(t.owner);
 }
@@ -117,9 +176,10 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
   const auto& process = d.at(ended).process;
-  const Span rest{d.at(ended).at_ns, d.at(ended).at_ns + holder.ask->timeout_ms * kMs + kTruthLag};
+  const auto until = d.at(ended).at_ns + holder.ask->timeout_ms * kMs + d.allowed.truth_lag_ns;
+  const Span rest{d.at(ended).at_ns, until};
   const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
-  if (!lived) return;
+  if (!lived || d.stalled_ns(rest) > 0) return;
   violate(f, "lock '" + holder.ask->name + "': " + process + " gave up and left what it had won",
           {ended, t.last_put});
 }
@@ -134,8 +194,11 @@ Finding check_liveness(const Digest& d) {
   for (const auto& [key, s] : d.sessions) {
     if (s.ask == kNone) continue;
     check_on_time(d, f, key.first, s);
-    check_served_when_healed(d, f, key.first, s);
     waiters[d.at(s.ask).name].emplace_back(key.first, &s);
+  }
+  for (const auto& [name, all] : waiters) {
+    const auto turns = all_turns(d, all);
+    for (const auto& [process, s] : all) check_served_when_healed(d, f, process, *s, turns);
   }
   for (Index i = 0; i < d.history->size(); ++i) {
     if (d.at(i).kind == Kind::reply) check_recognised(d, f, i);
@@ -143,9 +206,11 @@ Finding check_liveness(const Digest& d) {
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
-      if (!holder || !died(d, t)) continue;
-      check_passes_on(d, f, t, *holder, waiters);
-      if (d.of_a_document) check_given_up(d, f, t, *holder);  // nobody recognises that win again
+      if (!holder) continue;
+      if (t.next_gone) check_free_taken(d, f, t, waiters[name]);
+      if (left_behind(d, t)) check_passes_on(d, f, t, *holder, waiters[name]);
+      // Nobody recognises that win again.
+      if (d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
     }
   }
   return f;
@@ -158,23 +223,27 @@ Finding check_cleanup(const Digest& d) {
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
-      if (!holder || !died(d, t)) continue;
-      if (!d.of_a_document) check_given_up(d, f, t, *holder);
-      if (t.next != kNone && !t.next_gone) continue;
+      if (!holder || !left_behind(d, t)) continue;
+      if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
       const auto bound =
-          (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + kTtlPass + kTruthLag;
-      auto latest = executed_by(d, *holder, t.last_put) + bound;
+          (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + d.allowed.ttl_seen_ns();
+      const auto from = executed_by(d, *holder, t.last_put);
+      auto latest = from + bound;
       // While servers are disturbed no monitor may run; the next pass after that counts.
       for (const Span& fault : d.faulty) {
-        if (fault.from < latest) latest = std::max(latest, fault.to + kTtlPass + kTruthLag);
+        if (fault.from < latest) latest = std::max(latest, fault.to + d.allowed.ttl_seen_ns());
       }
       if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
-      ++f.checked;
-      if (t.next == kNone || d.at(t.next).at_ns > latest) {
-        violate(f,
-                "lock '" + name + "': a dead holder's document was still there after " + ms(bound),
-                {t.last_put, t.next});
-      }
+      const auto gone = t.next_gone ? d.at(t.next).at_ns : executed_from(d, t.next);
+      if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
+      if (!died(d, t)) ++f.counts["ghosts"];
+      check_bound(
+          d, f, {from, latest, gone},
+          [&] {
+            return "lock '" + name + "': a dead holder's document was still there after " +
+                   ms(bound);
+          },
+          {t.last_put, t.next});
     }
   }
   return f;

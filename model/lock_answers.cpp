@@ -35,6 +35,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
       if (c.lease > 0 || !rules.has_deadline) {
         took(arrow::extended());
         c.lease = std::max(c.lease, byte(std::max(left, 0)));
+        c.due = std::max(c.due, byte(std::max(kLease - int{m.age}, 0)));
       } else if (rules.late_extension_revives && left > 0) {
         c.lease = byte(left);
         violate(w, kRevived);
@@ -51,7 +52,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
         return;
       }
       took(arrow::extension_failed());
-      c.lease = 0;
+      c.lease = c.due = 0;
       if (!rules.has_deadline) {  // told so, and stops
         c.phase = kIdle;
         c.owner = c.token = c.order = 0;
@@ -79,6 +80,7 @@ void LockSystem::won(World& w, int i, const Message& m) const {
   took(arrow::won());
   c.phase = kHeld;
   c.lease = byte(std::clamp(left, 0, 3));
+  c.due = byte(std::max(kLease - int{m.age}, 0));
   c.token = m.token;
   c.order = m.order;
   c.doubtful = 0;

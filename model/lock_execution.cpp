@@ -58,13 +58,29 @@ void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool cl
   const bool changed = d.owner != before.owner || d.beat != before.beat ||
                        d.until != before.until || m.slot == kWon || m.slot == kExtended;
   m.beat = 0;
-  if (stale) {  // no majority will ever have it: nobody is answered who waits for one
-    if (rules_for(scope_, i).majority) m = {};
-    return;
-  }
+  if (stale) return;
   if (changed && m.slot != kRefused && m.slot != kNoMatch) wrote(w, before);
   // A reply, of a refusal too, waits until a majority has the newest write.
   m.committed = w.dirty == 0 ? 1 : 0;
+}
+
+/// What the old primary may answer who awaits a majority, besides nothing. No majority will ever
+/// have what it wrote, so nobody hears of that but as a refusal; so what it wrote, and when it
+/// finds a document expired, is left open. What it had when it was cut off it shows.
+void LockSystem::answers_by_stale(const World& w, const Rules& rules, const Message& m,
+                                  std::vector<Message>& out) const {
+  Message answer = m;
+  answer.beat = 0;
+  answer.committed = 1;
+  if (m.slot == kAcquire) {
+    refuse(answer, rules, {});
+    out.push_back(answer);
+    refuse(answer, rules, w.stale);
+    if (w.stale.owner != m.owner && answer.seen_owner != 0) out.push_back(answer);
+  }
+  if (m.slot != kExtend || w.stale.owner == m.owner) return;
+  answer.slot = kNoMatch;
+  out.push_back(answer);
 }
 
 /// The document changed from `before`: until a majority has it, a successor may not.
@@ -87,13 +103,21 @@ void LockSystem::check_grant(World& w, int i, const Document& before) const {
   }
 }
 
+/// The reply shows who holds it; only a lockId that changes with each command is worth observing.
+void LockSystem::refuse(Message& m, const Rules& rules, const Document& d) const {
+  const bool foreign = d.owner != 0 && is_package(scope_, client_of(d.owner));
+  const bool observed = rules.observes && (!foreign || rules.observes_foreign);
+  m.slot = kRefused;
+  m.seen_owner = observed ? d.owner : Byte{0};
+  m.seen_beat = m.seen_owner != 0 ? d.beat : Byte{0};
+}
+
 void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int waited,
                                  bool clock_off) const {
   const Rules& rules = rules_for(scope_, i);
   const bool stale = &d == &w.stale;
   const bool there = d.owner != 0;
   const bool ours = there && d.owner == m.owner;
-  const bool foreign = there && is_package(scope_, client_of(d.owner));
   const bool owner_seen = d.owner == m.seen_owner || !rules.compares_seen_owner;
   const bool beat_seen = d.beat == m.seen_beat || !rules.compares_seen_beat;
   const bool dead = m.seen_owner != 0 && there && owner_seen && beat_seen;
@@ -111,13 +135,12 @@ void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int w
     const Client& c = w.client[i];
     const bool awaited = c.awaited != 0 && &c.message[c.awaited - 1] == &m;
     if (awaited && d.owner == c.doubtful && !is_package(scope_, i)) violate(w, kUnrecognised);
-    const Byte owner = d.owner, beat = d.beat;
-    m.slot = rules.checks_the_winner ? kRefused : kWon;
-    m.seen_owner = rules.checks_the_winner && rules.observes && (!foreign || rules.observes_foreign)
-                       ? owner
-                       : Byte{0};
-    m.seen_beat = m.seen_owner != 0 ? beat : Byte{0};
-    if (m.slot == kWon) m.token = m.order = next_order(w);
+    refuse(m, rules, d);
+    if (!rules.checks_the_winner) {
+      m.slot = kWon;
+      m.seen_owner = m.seen_beat = 0;
+      m.token = m.order = next_order(w);
+    }
     return;
   }
   if (!stale && !ours) check_grant(w, i, d);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,12 +13,20 @@ namespace leasehold::model {
 struct NamedScope {
   std::string_view name;
   Scope scope;
-  std::uint64_t states;  ///< of the production lock, pinned
+  std::uint64_t states;  ///< of the production lock, pinned; 0: not counted
 };
 [[nodiscard]] const std::vector<NamedScope>& standard_scopes();
 
-/// Null for a name that none has.
+/// Scopes too large for that: explored as far as one likes.
+[[nodiscard]] const std::vector<NamedScope>& partial_scopes();
+
+/// One of either kind. Null for a name that none has.
 [[nodiscard]] const NamedScope* scope_named(std::string_view name);
+
+/// What an exploration says of each guarantee that it looked at, "G1" to "G7". It ends with the
+/// first violation, which leaves the others unknown; so is what takes two clients of ours where
+/// there is one.
+[[nodiscard]] std::map<std::string, Verdict> verdicts(const Scope& scope, const Exploration& found);
 
 /// Guarantees as bits: "G3 G4", "G3,G4". Zero when a word is not one of G1 to G7.
 [[nodiscard]] unsigned guarantees_named(std::string_view names);

@@ -301,8 +301,14 @@ void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
         m.slot == kAcquire) {
       go(Act::execute, 0, [&](World& n) { execute(n, i, k, false, 0, true); });
     }
-    if (w.stale_runs != 0) {
+    if (w.stale_runs != 0 && !rules.majority) {
       go(Act::execute_stale, 0, [&](World& n) { execute(n, i, k, true, 0, false); });
+    } else if (w.stale_runs != 0) {
+      std::vector<Message> answers{{}};
+      answers_by_stale(w, rules, m, answers);
+      for (const Message& answer : answers) {
+        go(Act::execute_stale, 0, [&](World& n) { n.client[i].message[k] = answer; });
+      }
     }
     if (rules.token == Rules::Token::cluster_time && m.slot == kAcquire && m.token == 0) {
       go(Act::start, 0, [&](World& n) { n.client[i].message[k].token = next_order(n); });
@@ -327,6 +333,7 @@ const char* LockSystem::broken_in(const World& w) const {
     const Client& c = w.client[i];
     const bool believing = believes(w, i);
     believers += believing ? 1 : 0;
+    if (believing && c.due == 0 && looks_at(5)) return kBroken[kUntold].text;
     if (c.phase != kHeld || c.order >= w.top_order || !looks_at(3)) continue;
     if (resource_takes(w, i)) return kBroken[kFenceOrder].text;
     if (believing && c.lease > 0 && looks_at(1)) return kBroken[kFenceRefused].text;

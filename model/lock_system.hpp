@@ -105,6 +105,9 @@ class LockSystem {
   void take(World& w, Message& m, Document& d, const Rules& rules, int until) const;
   void execute_extend(World& w, int i, Message& m, Document& d, int waited) const;
   void execute_delete(World& w, int i, Message& m, Document& d) const;
+  void answers_by_stale(const World& w, const Rules& rules, const Message& m,
+                        std::vector<Message>& out) const;
+  void refuse(Message& m, const Rules& rules, const Document& d) const;
   void wrote(World& w, const Document& d) const;
   void check_grant(World& w, int i, const Document& before) const;
   void deliver(World& w, int i, int k) const;

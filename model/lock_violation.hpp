@@ -17,6 +17,7 @@ enum Violation : Byte {
   kFenceRefused,
   kToken,
   kRevived,
+  kUntold,
   kOwnership,
   kUnrecognised
 };
@@ -32,6 +33,7 @@ inline constexpr Broken kBroken[] = {
     {3, "G3: the resource refuses its current holder"},
     {4, "G4: a token did not rise"},
     {5, "G5: a lost handle believed again"},
+    {5, "G5: a holder believes past its deadline"},
     {6, "G6: another's lock was touched"},
     {7, "G7: a retry did not recognise its own win"}};
 

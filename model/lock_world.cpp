@@ -22,7 +22,7 @@ void each_field(W& w, const Scope& scope, F f) {
   if (scope.stale_primary) document(w.stale);
   for (int i = 0; i < scope.clients; ++i) {
     auto& c = w.client[i];
-    f(c.phase, 3), f(c.owner, 5), f(c.awaited, 2), f(c.lease, 2);
+    f(c.phase, 3), f(c.owner, 5), f(c.awaited, 2), f(c.lease, 2), f(c.due, 2);
     f(c.order, 4);
     if (tokens) f(c.token, 4);
     f(c.sight_owner, 5), f(c.sight_beat, 3), f(c.sight_age, 2);
@@ -158,11 +158,9 @@ void drop_what_nobody_needs(World& w, const Scope& scope) {
     w.committed = {};
     w.committed_clock = 0;
   }
-  // Where a majority is awaited, nobody ever hears what the old primary did.
-  if (w.stale_runs == 0 || scope.rules.majority) {
-    w.stale = {};
-    w.stale_clock = 0;
-  }
+  if (w.stale_runs == 0) w.stale = {};
+  // Where a majority is awaited, nobody ever hears what the old primary granted.
+  if (w.stale_runs == 0 || scope.rules.majority) w.stale_clock = 0;
   for (int i = 0; i < scope.clients; ++i) {
     Client& c = w.client[i];
     for (int k = 0; k < scope.messages; ++k) {
@@ -193,6 +191,7 @@ void drop_what_nobody_needs(World& w, const Scope& scope) {
   for (Document* d : {&w.document, &w.committed, &w.stale}) {
     if (d->owner != 0) d->until = std::max(d->until, byte(kDue - longest));
   }
+  if (scope.rules.majority && w.stale.owner != 0) w.stale.until = kDue;
   if (scope.rules.beat != Rules::Beat::every_command || !scope.rules.compares_seen_beat ||
       !scope.rules.compares_seen_owner) {
     return;
@@ -204,6 +203,7 @@ void drop_what_nobody_needs(World& w, const Scope& scope) {
     }
     return owner != 0;
   };
+  if (scope.rules.majority && gone(w.stale.owner, w.stale.beat)) w.stale = {};
   for (int i = 0; i < scope.clients; ++i) {
     Client& c = w.client[i];
     if (gone(c.sight_owner, c.sight_beat)) c.sight_owner = c.sight_beat = c.sight_age = 0;
@@ -328,7 +328,7 @@ void age(World& w, const Scope& scope) {
   older(w.since_failover);
   for (int i = 0; i < scope.clients; ++i) {
     Client& c = w.client[i];
-    less(c.lease);
+    less(c.lease), less(c.due);
     if (c.sight_owner != 0) older(c.sight_age);
     for (int k = 0; k < scope.messages; ++k) {
       if (c.message[k].slot != kEmpty) older(c.message[k].age);

@@ -5,58 +5,221 @@
 namespace leasehold::model {
 namespace {
 
-/// The first moment at or after `instant` at which the process runs and goes on running for the
-/// allowance.
-std::int64_t when_running(const ProcessDigest& process, std::int64_t instant) {
+/// The first moment at or after `instant` at which the process runs and goes on running for as long
+/// as it may be late.
+std::int64_t when_running(const Digest& d, const ProcessDigest& process, std::int64_t instant) {
   auto spans = process.away;
   std::sort(spans.begin(), spans.end(),
             [](const Span& a, const Span& b) { return a.from < b.from; });
   for (const Span& away : spans) {
-    if (away.from <= instant + kSchedulingAllowance && away.to > instant) instant = away.to;
+    if (away.from <= instant + d.allowed.lateness_ns && away.to > instant) instant = away.to;
   }
   return instant;
 }
 
-/// When the lease of a grant or an extension ends. The handles of the documents' locks know no such
-/// time; their leases end all the same.
-std::int64_t lease_end(const Digest& d, const SessionDigest& s, Index event) {
+struct Holder {
+  const std::string& process;
+  const SessionDigest& session;
+};
+
+/// When the lease of a grant or an extension ends at the latest, from the sending of its command.
+/// What the lock itself says may only be earlier; the documents' handles know no end, and shorten
+/// nothing.
+std::int64_t lease_end(const Digest& d, const Holder& h, Index event) {
   const Event& e = d.at(event);
-  if (!d.of_a_document || s.ask == kNone) return e.until_ns;
-  return std::min(e.until_ns, e.sent_ns + d.at(s.ask).expiry_ms * kMs);
+  if (h.session.ask == kNone) return e.until_ns;
+  const Event& ask = d.at(h.session.ask);
+  const auto lease =
+      d.of_a_document ? ask.expiry_ms * kMs : by_our_clock(d, h.process, ask, shortest_lease(ask));
+  return std::min(e.until_ns, e.sent_ns + lease);
+}
+
+/// When the longest holding that the caller wants is over.
+std::int64_t limit(const Digest& d, const Holder& h) {
+  if (h.session.ask == kNone || d.at(h.session.ask).matched == 0) return kNever;
+  const Event& ask = d.at(h.session.ask);
+  return d.at(h.session.granted).sent_ns + by_our_clock(d, h.process, ask, ask.matched * kMs);
+}
+
+/// The deadline after the last extension; what was granted or revived when it was over, is said.
+std::int64_t last_deadline(const Digest& d, Finding& f, const Holder& h) {
+  const SessionDigest& s = h.session;
+  const auto longest = limit(d, h);
+  auto deadline = std::min(lease_end(d, h, s.granted), longest);
+  if (deadline <= d.at(s.granted).at_ns) {
+    violate(f, h.process + ": a lease was granted that was over already", {s.granted});
+  }
+  for (const Index e : s.extended) {
+    if (d.at(e).at_ns >= deadline) {
+      violate(f, h.process + ": an extension revived a lease that was over", {s.granted, e});
+    }
+    deadline = std::min(std::max(deadline, lease_end(d, h, e)), longest);
+  }
+  return deadline;
+}
+
+/// A yes is wrong after the last lease's end, and after a no.
+void check_answers(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
+  const Answers& a = h.session.answers;
+  const std::string who = "lock '" + d.at(h.session.granted).name + "': " + h.process;
+  if (a.last_yes_ns > deadline) {
+    const auto over = ms(a.last_yes_ns - deadline);
+    violate(f, who + " was told that it holds " + over + " after its deadline",
+            {h.session.granted, a.last});
+  }
+  if (a.revived()) {
+    violate(f, who + " was told that it holds after it was told that it does not",
+            {a.denied, a.last});
+  }
+}
+
+/// A signal without a loss, or before it.
+void check_signal(const Digest& d, Finding& f, const Holder& h) {
+  const SessionDigest& s = h.session;
+  if (s.told == kNone) return;
+  const auto told = d.at(s.told).at_ns + d.allowed.lateness_ns;
+  if (s.lost != kNone && d.at(s.lost).at_ns <= told) return;
+  violate(f,
+          "lock '" + d.at(s.granted).name + "': " + h.process + " was told of a loss that was none",
+          {s.granted, s.told});
+}
+
+void check_told(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
+  const SessionDigest& s = h.session;
+  const ProcessDigest& process = d.processes.at(h.process);
+  // A handle on its way to its user, behind other callbacks, cannot tell anything yet.
+  const auto due = when_running(d, process, std::max(deadline, s.answers.first_ns));
+  if (due == kNever) return;
+  const auto latest = due + d.allowed.lateness_ns;
+  const auto told = s.told == kNone ? kNever : d.at(s.told).at_ns;
+  auto until = process.known_alive_until();
+  if (s.release != kNone) until = std::min(until, d.at(s.release).at_ns);
+  if (told > latest && std::min(until, d.finished_ns) <= latest) return;
+  check_bound(
+      d, f, {d.at(s.granted).at_ns, latest, told, until},
+      [&] {
+        return "lock '" + d.at(s.granted).name + "': " + h.process + " was told of its loss " +
+               (told == kNever ? "never" : ms(told - deadline) + " after its deadline");
+      },
+      {s.granted, s.told});
 }
 
 }  // namespace
 
 Finding check_loss_told(const Digest& d) {
   Finding f = finding("G5", "a holder whose lease ended unreleased is told so by its deadline");
-  for (const auto& [key, s] : d.sessions) {
+  for (const auto& [process, s] : d.sessions) {
     if (s.granted == kNone) continue;
-    const ProcessDigest& process = d.processes.at(key.first);
-    auto deadline = lease_end(d, s, s.granted);
-    if (deadline <= d.at(s.granted).at_ns) {
-      violate(f, key.first + ": a lease was granted that was over already", {s.granted});
-    }
-    for (const Index e : s.extended) {
-      if (d.at(e).at_ns >= deadline) {
-        violate(f, key.first + ": an extension revived a lease that was over", {s.granted, e});
-      }
-      deadline = std::max(deadline, lease_end(d, s, e));
-    }
-    const auto due = when_running(process, deadline);
-    if (due == kNever) continue;
-    const auto latest = due + kSchedulingAllowance;
-    const auto over_before = [&](Index end) { return end != kNone && d.at(end).at_ns <= latest; };
-    const bool told = over_before(s.lost);
-    const bool killed = process.known_alive_until() <= latest;
-    if (!told && (killed || over_before(s.release) || d.finished_ns <= latest)) continue;
+    const Holder holder{process.first, s};
+    const auto deadline = last_deadline(d, f, holder);
+    f.counts["yes"] += s.answers.yes;
+    f.counts["no"] += s.answers.no;
+    f.counts["asked"] += s.answers.yes + s.answers.no;
+    f.counts["told"] += s.told == kNone ? 0 : 1;
+    check_signal(d, f, holder);
+    if (!s.answers.any()) continue;
+    check_answers(d, f, holder, deadline);
+    check_told(d, f, holder, deadline);
+  }
+  return f;
+}
+
+namespace {
+
+/// The last write under this grant that the harness had read before the command was sent, if
+/// nothing but such writes happened to the document since the grant, up to the time `order`.
+Index still_there(const Digest& d, const Event& granted, std::int64_t sent_ns,
+                  std::int64_t order) {
+  const auto truth = d.truth.find(granted.name);
+  if (truth == d.truth.end()) return kNone;
+  Index last = kNone;
+  for (const Change& c : truth->second) {
+    const Event& e = d.at(c.event);
+    if (e.order > order) break;
+    const bool ours = !c.gone && owner_of(e.lock_id) == granted.owner;
+    const bool since_the_grant = last != kNone || e.lock_id == granted.lock_id;
+    last = ours && since_the_grant ? c.event : kNone;
+  }
+  return last != kNone && d.at(last).at_ns < sent_ns ? last : kNone;
+}
+
+/// How many statements travelled with this one.
+std::int64_t statements_of(const Digest& d, Index send) {
+  const auto same = [&](Index i) {
+    const Event& e = d.at(i);
+    return e.kind == Kind::send && e.process == d.at(send).process &&
+           e.command == d.at(send).command;
+  };
+  const auto close = [&](Index i) { return d.at(i).at_ns == d.at(send).at_ns; };
+  std::int64_t count = 0;
+  for (Index i = send; i < d.history->size() && close(i); ++i) count += same(i) ? 1 : 0;
+  for (Index i = send; i-- > 0 && close(i);) count += same(i) ? 1 : 0;
+  return count;
+}
+
+/// What its process had heard of the servers when it lost the lock: the newest time in a reply, and
+/// the last command for this lock that was answered.
+struct Heard {
+  Index send = kNone, reply = kNone;
+  std::int64_t order = 0;
+};
+
+using Replies = std::map<std::string, std::vector<Index>>;
+
+Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest& s) {
+  Heard heard;
+  const Event& lost = d.at(s.lost);
+  const auto own = replies.find(lost.process);
+  for (const Index i : own == replies.end() ? std::vector<Index>{} : own->second) {
+    if (i > s.lost) break;
+    heard.order = std::max(heard.order, d.at(i).order);
+  }
+  for (const Index i : s.extensions) {
+    const auto sent = d.writers.find(d.at(i).lock_id);
+    if (sent == d.writers.end() || sent->second.reply == kNone) continue;
+    const Event& reply = d.at(sent->second.reply);
+    // One of the same instant that comes after the loss was not heard yet.
+    if (reply.outcome != "done" || sent->second.reply > s.lost) continue;
+    heard.send = i;
+    heard.reply = sent->second.reply;
+  }
+  return heard;
+}
+
+void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& replies) {
+  const SessionDigest& s = h.session;
+  const Event& lost = d.at(s.lost);
+  const Event& granted = d.at(s.granted);
+  const std::string what = "lock '" + granted.name + "': " + h.process + " lost it ";
+  const auto heard = heard_before(d, replies, s);
+  if (lost.outcome == "not_owner" && heard.send != kNone) {
+    const Index there = still_there(d, granted, d.at(heard.send).at_ns, heard.order);
+    if (there == kNone) return;
+    return violate(f, what + "to nobody: its document was there", {s.granted, there, s.lost});
+  }
+  if (lost.outcome != "deadline" || heard.send == kNone) return;
+  const auto lease = shortest_lease(d.at(s.ask));
+  const auto fastest = d.at(s.ask).drift_ppm * (lease / 1'000'000);
+  const auto runs_until = d.at(heard.send).at_ns + lease - fastest;
+  const bool all = d.at(heard.reply).matched == statements_of(d, heard.send);
+  if (!all || lost.at_ns >= runs_until) return;
+  violate(f, what + ms(runs_until - lost.at_ns) + " before the end of a lease that it had extended",
+          {s.granted, heard.send, heard.reply, s.lost});
+}
+
+}  // namespace
+
+Finding check_needless_loss(const Digest& d) {
+  Finding f = finding("needless", "a lock that the server keeps and extends in time is not lost");
+  if (d.of_a_document) return f;  // they lose by rules of their own
+  Replies replies;
+  for (Index i = 0; i < d.history->size(); ++i) {
+    if (d.at(i).kind == Kind::reply) replies[d.at(i).process].push_back(i);
+  }
+  for (const auto& [key, s] : d.sessions) {
+    if (s.granted == kNone || s.ask == kNone || (s.lost == kNone && s.release == kNone)) continue;
     ++f.checked;
-    if (!told) {
-      const std::string when =
-          s.lost == kNone ? "never" : ms(d.at(s.lost).at_ns - deadline) + " after its deadline";
-      violate(f,
-              "lock '" + d.at(s.granted).name + "': " + key.first + " was told of its loss " + when,
-              {s.granted, s.lost});
-    }
+    if (s.lost != kNone) check_reason(d, f, {key.first, s}, replies);
   }
   return f;
 }

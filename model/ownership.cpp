@@ -3,6 +3,38 @@
 namespace leasehold::model {
 namespace {
 
+/// Whether a delete of another owner was under way that nobody answered: sent before the deletion
+/// was read. Nobody's reply claims such a deletion.
+Index unanswered_delete(const Digest& d, const Event& gone, const std::string& holder) {
+  for (const auto& [owner, sends] : d.deletes) {
+    if (owner == holder) continue;
+    for (const SendDigest& one : sends) {
+      const Event& send = d.at(one.send);
+      const bool reaches = send.name == gone.name && send.at_ns <= gone.at_ns;
+      const bool of_holder = send.owner == holder || send.other_owner == holder;
+      const bool answered = one.reply != kNone && d.at(one.reply).outcome == "done";
+      if (reaches && !of_holder && !answered) return one.send;
+    }
+  }
+  return kNone;
+}
+
+/// A deletion that no reply claims and that comes before any lease can have ended is neither its
+/// owner's nor the TTL monitor's, as long as the servers' clocks were left alone.
+void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
+  const auto holder = writer_of(d, t.last_put);
+  if (!holder || d.clocks_moved || may_have_deleted(d, t)) return;
+  const Event& gone = d.at(t.next);
+  if (gone.at_ns >= earliest_end(d, *holder)) return;
+  const Index foreign = unanswered_delete(d, gone, t.owner);
+  if (foreign == kNone) return;
+  ++f.checked;
+  violate(f,
+          "lock '" + gone.name + "': a release or clean-up of " + d.at(foreign).process +
+              " that nobody answered deleted the lock of another",
+          {t.last_put, foreign, t.next});
+}
+
 /// A deletion belongs to whoever was told that it deleted something at just that time.
 void check_deletion(const Digest& d, Finding& f, const std::string& name, Index gone,
                     Index last_put) {
@@ -50,6 +82,9 @@ Finding check_ownership(const Digest& d) {
         check_update(d, f, name, c.event, last_put);
         last_put = c.event;
       }
+    }
+    for (const Tenure& t : tenures(d, changes)) {
+      if (t.next_gone && !d.claims.contains(d.at(t.next).order)) check_unclaimed(d, f, t);
     }
   }
   return f;

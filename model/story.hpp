@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "model/history.hpp"
 
@@ -27,6 +28,20 @@ class Story {
     Event e = event(at, Kind::fault, "");
     e.detail = what;
     return add(e);
+  }
+
+  /// The machine, or a member, did not run.
+  Story& stall(int from, int at, const std::string& name = "machine") {
+    Event e = event(at, Kind::stall, "");
+    e.name = name;
+    e.sent_ns = from * kMillion;
+    return add(e);
+  }
+
+  /// A world in which nobody is ever late, and the TTL monitor comes every second.
+  Story& exact() {
+    history_.front().expiry_ms = 1'000;
+    return *this;
   }
 
   Story& ask(int at, const std::string& process, int session, int until = -1,
@@ -59,6 +74,15 @@ class Story {
     return reply(back, process, 0, 0);
   }
 
+  Story& look(int at, int back, const std::string& process) {
+    Event e = event(at, Kind::send, process);
+    e.command = ++command_;
+    e.detail = "look";
+    e.name.clear();
+    add(e);
+    return reply(back, process, 0, 0);
+  }
+
   Story& extend(int at, int back, const std::string& process, int session, std::int64_t order) {
     const auto id = send(at, process, session, "extend");
     put(at, id, order);
@@ -74,6 +98,18 @@ class Story {
     Event e = event(at, Kind::lost, process, session);
     e.outcome = "deadline";
     return add(e);
+  }
+
+  /// `held()` said yes from `first` to `last`.
+  Story& yes(int first, int last, const std::string& process, int session) {
+    return answer(std::max(first, last), {first, last}, process, session, "yes");
+  }
+  /// It said no to a question from `at` to `back`.
+  Story& no(int at, int back, const std::string& process, int session) {
+    return answer(back, {at, back}, process, session, "no");
+  }
+  Story& told(int at, const std::string& process, int session) {
+    return add(event(at, Kind::told, process, session));
   }
 
   /// A release from `at` to `back`; its delete takes the document at `order`, or nothing if 0.
@@ -166,6 +202,16 @@ class Story {
   Story& add(const Event& e) {
     history_.push_back(e);
     return *this;
+  }
+
+  Story& answer(int at, std::pair<int, int> span, const std::string& process, int session,
+                const std::string& said) {
+    Event e = event(at, Kind::held, process, session);
+    e.outcome = said;
+    e.matched = 5;
+    e.sent_ns = span.first * kMillion;
+    e.until_ns = span.second * kMillion;
+    return add(e);
   }
 
   Story& granted(int at, int back, const std::string& process, int session, const std::string& id,

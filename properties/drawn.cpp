@@ -45,6 +45,9 @@ ProcessPlan read_process(Reader& in, bool drifts) {
   return p;
 }
 
+/// From here on kinds are read last, so that what else a seed stands for stays as it was.
+constexpr int kReadLast = static_cast<int>(Kind::wall_clock) + 1;
+
 /// Faults of one kind, and how long or large they are.
 void read_fault(Reader& in, sim::Plan& plan, Kind kind) {
   FaultPlan f;
@@ -60,6 +63,14 @@ void read_fault(Reader& in, sim::Plan& plan, Kind kind) {
   plan.faults.push_back(f);
 }
 
+void read_kind(Reader& in, sim::Plan& plan, Kind kind, const DrawnLimits& limits) {
+  const bool drawn = in.chance(35) && sim::harm_of(kind) == sim::Harm::none;
+  const bool wanted = limits.only ? *limits.only == kind : drawn;
+  if (!wanted || limits.no_faults) return;
+  const auto count = in.between(1, 4);
+  for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, kind);
+}
+
 }  // namespace
 
 sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
@@ -73,17 +84,13 @@ sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
   const auto processes = in.between(2, limits.processes);
   const bool drifts = in.chance(50);
   for (std::int64_t i = 0; i < processes; ++i) plan.processes.push_back(read_process(in, drifts));
-  for (int k = 0; k < sim::kFaultKinds; ++k) {
-    const bool drawn = in.chance(35);
-    const bool wanted = limits.only ? *limits.only == static_cast<Kind>(k) : drawn;
-    if (!wanted || limits.no_faults) continue;
-    const auto count = in.between(1, 4);
-    for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, static_cast<Kind>(k));
-  }
-  // Last, so that what else a seed stands for stays as it was.
+  for (int k = 0; k < kReadLast; ++k) read_kind(in, plan, static_cast<Kind>(k), limits);
   for (auto& p : plan.processes) {
     p.long_hold_leases = long_hold_leases(limits.lock);
     if (in.chance(25)) p.max_holding_ms = in.between(50, p.expiry_ms);
+  }
+  for (int k = kReadLast; k < sim::kFaultKinds; ++k) {
+    read_kind(in, plan, static_cast<Kind>(k), limits);
   }
   std::stable_sort(plan.faults.begin(), plan.faults.end(),
                    [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });

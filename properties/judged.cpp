@@ -12,24 +12,99 @@ void add(Totals& to, const Totals& from) {
   for (const auto& [key, count] : from) to[key] += count;
 }
 
+namespace {
+
+constexpr const char* kNotRead = "the server's truth was not read to its end";
+
+/// One of many runs that tested nothing says nothing.
+void merge(Finding& a, const Finding& b) {
+  const bool untested = a.never_tested();
+  a.checked += b.checked;
+  a.violations += b.violations;
+  add(a.counts, b.counts);
+  const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
+                     (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
+  const bool first_tested = untested && !b.never_tested();
+  if (!first_tested && (!worse || b.never_tested())) return;
+  a.verdict = b.verdict;
+  a.why = b.why;
+  a.events = b.events;
+}
+
+void make_unknown(Finding& f, const char* why) {
+  f.verdict = Verdict::unknown;
+  f.why = why;
+}
+
+/// Of a live run, which reads the oplog again at its end.
+void add_majority(std::vector<Finding>& findings, const model::History& history) {
+  Finding f;
+  f.guarantee = "majority";
+  f.statement = "what a majority had in its oplog is there to the end";
+  bool read = false, unread = false;
+  for (model::Index i = 0; i < history.size(); ++i) {
+    const auto& e = history[i];
+    if (e.kind != Kind::reread) continue;
+    read = true;
+    f.checked += e.matched;
+    if (e.outcome == "unread") {
+      unread = true;
+      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.detail;
+    }
+    if (e.outcome != "vanished") continue;
+    ++f.checked;
+    f.events.push_back(i);
+    if (f.violations++ > 0) continue;
+    f.verdict = Verdict::violated;
+    f.why = "an oplog entry that a majority had is gone, of time " + std::to_string(e.order);
+  }
+  if (!read) return;
+  // What was deleted or taken over in time may stand in what was not read.
+  for (Finding& other : findings) {
+    const bool of_time = other.guarantee == "G7" || other.guarantee == "G8";
+    const bool certain = other.verdict == Verdict::violated && !of_time;
+    if (unread && !certain) make_unknown(other, kNotRead);
+  }
+  findings.push_back(std::move(f));
+}
+
+}  // namespace
+
 void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
-  if (all.empty()) {
-    all = one;
-    return;
+  for (const Finding& b : one) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Finding& a) {
+      return a.guarantee == b.guarantee;
+    });
+    if (found == all.end()) {
+      all.push_back(b);
+    } else {
+      merge(*found, b);
+    }
   }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Finding& a = all[i];
-    const Finding& b = one[i];
-    a.checked += b.checked;
-    a.violations += b.violations;
-    add(a.counts, b.counts);
-    const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
-                       (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
-    if (!worse) continue;
-    a.verdict = b.verdict;
-    a.why = b.why;
-    a.events = b.events;
+}
+
+void require_checked(std::vector<Finding>& findings) {
+  for (Finding& f : findings) {
+    if (f.verdict == Verdict::holds && f.checked == 0) make_unknown(f, model::kNeverTested);
   }
+}
+
+bool is_stalled(const Finding& finding) {
+  return finding.verdict == Verdict::unknown && finding.why.starts_with("the machine stalled");
+}
+
+Stall longest_stall(const model::History& history) {
+  Stall longest;
+  for (const auto& e : history) {
+    if (e.kind != Kind::stall || !e.process.empty()) continue;
+    if (e.at_ns - e.sent_ns > longest.ns) longest = {e.at_ns - e.sent_ns, e.name};
+  }
+  return longest;
+}
+
+std::string to_string(const Stall& stall) {
+  if (stall.ns == 0) return "";
+  return std::to_string(stall.ns / model::kMs) + " ms (" + stall.who + ")";
 }
 
 Judged judge(const model::History& history) {
@@ -43,7 +118,15 @@ Judged judge(const model::History& history) {
   }
   judged.findings.push_back(std::move(finding));
   judged.arrows = std::move(taken);
+  add_majority(judged.findings, history);
   return judged;
+}
+
+std::string harness_failure(const model::History& history) {
+  const auto exit = std::find_if(history.begin(), history.end(),
+                                 [](const model::Event& e) { return e.kind == Kind::exit; });
+  if (exit == history.end()) return "";
+  return model::told_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
 }
 
 bool breaks(const Judged& judged, const std::string& guarantee) {
@@ -62,6 +145,8 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
     if (e.kind == Kind::lost) ++totals["losses"];
     if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
+    if (e.kind == Kind::held) totals["held_asked"] += e.matched;
+    if (e.kind == Kind::told) ++totals["lost_fired"];
     if (e.kind == Kind::reply && e.detail == "stream") {
       ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
     }

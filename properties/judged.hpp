@@ -18,6 +18,25 @@ struct Judged {
 };
 [[nodiscard]] Judged judge(const model::History& history);
 
+/// What was checked 0 times does not hold: unknown.
+void require_checked(std::vector<model::Finding>& findings);
+
+/// Whether the verdict is unknown only because the machine or a member stood still.
+[[nodiscard]] bool is_stalled(const model::Finding& finding);
+
+/// The longest time that the machine or a member stood still, and who; 0: none of note.
+struct Stall {
+  std::int64_t ns = 0;
+  std::string who;
+};
+[[nodiscard]] Stall longest_stall(const model::History& history);
+/// "1900 ms (machine)".
+[[nodiscard]] std::string to_string(const Stall& stall);
+
+/// Who ended unasked, or not when asked, with its last words; empty: nobody. Such a run says
+/// nothing of the lock.
+[[nodiscard]] std::string harness_failure(const model::History& history);
+
 /// Whether the guarantee is violated.
 [[nodiscard]] bool breaks(const Judged& judged, const std::string& guarantee);
 
@@ -29,7 +48,8 @@ using Totals = std::map<std::string, std::int64_t>;
 
 void add(Totals& to, const Totals& from);
 
-/// Adds one run's findings to those of the runs before; the worst verdict stays, with its reason.
+/// Adds one run's findings to those of the runs before; the worst verdict stays, with its reason. A
+/// run that did not put a guarantee to the test says nothing of it.
 void merge(std::vector<model::Finding>& all, const std::vector<model::Finding>& one);
 
 }  // namespace leasehold::properties

@@ -37,8 +37,8 @@ const char* to_string(Cell::State state) {
 
 std::vector<std::string> matrix_faults() {
   std::vector<std::string> faults{"none"};
-  for (int k = 0; k < sim::kFaultKinds; ++k) {
-    faults.emplace_back(sim::to_string(static_cast<FaultPlan::Kind>(k)));
+  for (const auto kind : sim::fault_kinds(sim::Harm::alone)) {
+    faults.emplace_back(sim::to_string(kind));
   }
   return faults;
 }

@@ -45,7 +45,8 @@ ProcessPlan draw_process(const std::string& lock) {
 bool stops_writes(FaultPlan::Kind kind) {
   using K = FaultPlan::Kind;
   return kind == K::step_down || kind == K::kill_member || kind == K::stop_member ||
-         kind == K::split_members || kind == K::two_primaries;
+         kind == K::split_members || kind == K::two_primaries || kind == K::kill_two ||
+         kind == K::kill_all;
 }
 
 /// About one fault of this kind in so many ms.
@@ -97,10 +98,12 @@ rc::Gen<Plan> plans(PlanLimits limits) {
                                               : between<std::int64_t>(500, 2'000);
     const int processes = limits.processes.value_or(between(4, 32));
     for (int i = 0; i < processes; ++i) plan.processes.push_back(draw_process(limits.lock));
-    for (int k = 0; k < sim::kFaultKinds; ++k) {
-      const auto kind = static_cast<FaultPlan::Kind>(k);
-      if (!limits.groups.contains(sim::group_of(kind))) continue;
-      if (limits.own_servers || sim::hits_process(kind)) draw_faults(plan, kind);
+    for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
+      if (limits.groups.contains(sim::group_of(kind))) draw_faults(plan, kind);
+    }
+    // Left out, not undrawn: the rest of the plan is the same on anybody's servers.
+    if (!limits.own_servers) {
+      std::erase_if(plan.faults, [](const FaultPlan& f) { return !sim::hits_process(f.kind); });
     }
     std::stable_sort(plan.faults.begin(), plan.faults.end(),
                      [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });

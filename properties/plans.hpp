@@ -17,7 +17,7 @@ struct PlanLimits {
   std::string lock = "leasehold";
   std::int64_t faulty_ms = 8'000;
   std::set<std::string> groups;  ///< of faults; empty: none
-  bool own_servers = true;       ///< false: only what befalls processes
+  bool own_servers = true;  ///< false: the same plan, but for the faults of servers and links
 };
 
 /// Plans of live runs: options within the lock's rules, processes of different manners, faults of

@@ -21,6 +21,8 @@ constexpr std::array kPromises{
     Promise{"leasehold", "G7", "its README"},
     Promise{"leasehold", "G8", "its README"},
     Promise{"leasehold", "G9", "its README"},
+    Promise{"leasehold", "release", "its README"},
+    Promise{"leasehold", "needless", "its README"},
 
     Promise{"distributed-lock", "G1", "a lock held by another process is left unchanged"},
     Promise{"distributed-lock", "G2", "no two processes both believe that they hold the lock"},

@@ -21,10 +21,13 @@ constexpr const char* kLocksWord = "# locks: ";
 constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises that it spoils, which is the production lock.
-bool is_broken_promise(const std::string& lock, const model::Finding& f) {
-  if (f.verdict != model::Verdict::violated) return false;
+bool is_promised(const std::string& lock, const std::string& guarantee) {
   const bool is_variant = promise_of(lock, "G1").empty();
-  return !promise_of(is_variant ? "leasehold" : lock, f.guarantee).empty();
+  return !promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
+}
+
+bool is_broken_promise(const std::string& lock, const model::Finding& f) {
+  return f.verdict == model::Verdict::violated && is_promised(lock, f.guarantee);
 }
 
 /// The comment lines before the first line of the plan, without their "# ".
@@ -112,7 +115,12 @@ std::string verdict_line(const std::string& lock, const Judged& judged) {
   const auto broken = broken_promises(lock, judged);
   if (!broken.empty()) return "violated " + broken;
   const auto& form = judged.findings.front();
-  return form.verdict == model::Verdict::holds ? "holds" : "unknown: " + form.why;
+  if (form.verdict != model::Verdict::holds) return "unknown: " + form.why;
+  const bool tested =
+      std::any_of(judged.findings.begin(), judged.findings.end(), [&](const model::Finding& f) {
+        return is_promised(lock, f.guarantee) && f.verdict == model::Verdict::holds;
+      });
+  return tested ? "holds" : "unknown: nothing that it promises was put to the test";
 }
 
 std::string told(const Scenario& scenario) {
@@ -130,7 +138,7 @@ std::string told(const Scenario& scenario) {
     out += "\nwith " + lock + "\n";
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
     for (const auto& f : one.judged.findings) {
-      if (is_broken_promise(lock, f)) out += f.guarantee + " violated: " + f.why + '\n';
+      if (is_broken_promise(lock, f)) out += f.guarantee + " violated: " + told_names(f.why) + '\n';
     }
   }
   return out;

@@ -16,7 +16,9 @@ namespace leasehold::properties {
 struct Simulated {
   sim::virt::VirtualRun run;
   Judged judged;
-  [[nodiscard]] model::Verdict verdict() const { return model::overall(judged.findings); }
+  [[nodiscard]] model::Verdict verdict() const {
+    return model::overall_tested(judged.findings);
+  }
 };
 [[nodiscard]] Simulated simulate(const sim::Plan& plan);
 

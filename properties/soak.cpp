@@ -210,6 +210,9 @@ SoakReport soak(const SoakOptions& options,
   run.stop = stop;
   report.history = sim::live::run_live(plan, run);
   report.findings = judge(report.history).findings;
+  require_checked(report.findings);
+  report.longest_stall = longest_stall(report.history);
+  report.harness_failure = harness_failure(report.history);
   report.totals = totals_of(report.history, report.findings);
   if (model::overall(report.findings) != model::Verdict::holds) {
     report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);

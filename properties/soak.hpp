@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/checkers.hpp"
+#include "properties/judged.hpp"
 #include "sim/live/harness.hpp"
 
 /// One long run of many processes on a real replica set, with every kind of fault: whether the
@@ -58,6 +59,8 @@ struct SoakReport {
   model::History history;
   std::string grown;  ///< what grew of anonymous memory and descriptors, in words; empty: nothing
   std::string kept;   ///< the run's folder; empty: every guarantee holds
+  Stall longest_stall;          ///< of the machine or a member
+  std::string harness_failure;  ///< who died, with last words; empty: nobody
   bool interrupted = false;
 
   /// Growth is not judged.

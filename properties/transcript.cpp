@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
 
 namespace leasehold::properties {
@@ -63,8 +64,8 @@ class Teller {
       case Kind::ended: return who + " does not get " + name(e) + ": " + e.outcome;
       case Kind::write: return who + "'s write with token " + token(e.token) + " is " + e.outcome;
       case Kind::crash: return who + " is killed";
-      case Kind::pause: return who + " is stopped";
-      case Kind::resume: return who + " goes on";
+      case Kind::pause: return who + (e.detail.empty() ? "" : "'s machine") + " is stopped";
+      case Kind::resume: return who + (e.detail.empty() ? "" : "'s machine") + " goes on";
       case Kind::fault: return fault(e);
       case Kind::heal: return "all faults are over";
       case Kind::gone: return deleted_.contains(e.order) ? "" : e.name + "'s document disappears";
@@ -135,6 +136,18 @@ std::string told_name(const std::string& process) {
   std::string life = digits == std::string::npos ? "" : process.substr(digits);
   if (life == ".1") life.clear();
   return static_cast<char>('A' + number) + life;
+}
+
+std::string told_names(const std::string& text) {
+  static const std::regex process(R"(\bp[0-9]+(\.[0-9]+)?\b)");
+  std::string out;
+  auto rest = text.cbegin();
+  for (std::sregex_iterator found(text.begin(), text.end(), process), end; found != end; ++found) {
+    out.append(rest, (*found)[0].first);
+    out += told_name(found->str());
+    rest = (*found)[0].second;
+  }
+  return out.append(rest, text.cend());
 }
 
 std::vector<std::string> transcript(const model::History& history) {

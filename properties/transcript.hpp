@@ -16,4 +16,7 @@ namespace leasehold::properties {
 /// The name that a transcript gives to a process: "p1.2" is B.
 [[nodiscard]] std::string told_name(const std::string& process);
 
+/// A text with every process in it by the name that the story gives it.
+[[nodiscard]] std::string told_names(const std::string& text);
+
 }  // namespace leasehold::properties

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "properties/plans.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
+#include "sim/live/preflight.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -26,23 +29,65 @@ constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 100;
 constexpr int kLiveTries = 2;
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
+constexpr const char* kDatabases = "leasehold_verify_";
+constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
+/// From the end of the faults until a drawn plan's dead documents have expired, at the longest.
+constexpr std::int64_t kLongestDeath_ms = 26'000;
 
-/// What a minute has to show before "holds" means something.
-model::Floors floors_for(const VerifyOptions& options) {
-  const model::Floors per_minute{{"G1", 200}, {"G2", 200}, {"G3", 100}, {"G4", 200}, {"G5", 3},
-                                 {"G6", 200}, {"G7", 200}, {"G8", 2},   {"G9", 50}};
-  model::Floors floors;
-  for (const auto& [guarantee, count] : per_minute) {
-    floors[guarantee] = count * options.seconds * options.floor_percent / 6'000;
-  }
-  return floors;
+struct Times {
+  int cases = 1;
+  double case_s = 0;
+  bool settles = false;  ///< the last one waits for a slow TTL monitor
+};
+
+/// Of drawn plans. What is waited for at the end makes fewer of them, and no others.
+Times times_of(const VerifyOptions& options) {
+  const int all = std::max(1, options.seconds / kCaseSeconds);
+  const double case_s = static_cast<double>(options.seconds) / all;
+  if (options.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
+  const std::int64_t rest =
+      options.seconds - (options.ttl_period_ms + kLongestDeath_ms) / 1'000;
+  if (rest < kCaseSeconds) return {all, case_s, false};
+  return {std::max(1, static_cast<int>(static_cast<double>(rest) / case_s)), case_s, true};
 }
 
-/// The least of what makes a run interesting, in 300 s.
+/// From how many seconds on G8 can be shown.
+std::int64_t seconds_for_g8(const VerifyOptions& options) {
+  return (options.ttl_period_ms + kLongestDeath_ms) / 1'000 + kCaseSeconds;
+}
+
+double judged_seconds(const VerifyOptions& options) {
+  const auto times = times_of(options);
+  return options.only_case ? times.case_s : times.case_s * times.cases;
+}
+
+std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options) {
+  const double share = judged_seconds(options) * options.floor_percent / 6'000;
+  return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
+                                1);
+}
+
+sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
+  PlanLimits limits;
+  limits.processes = options.processes;
+  limits.locks = options.locks;
+  limits.lock = options.lock;
+  limits.faulty_ms =
+      static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);
+  limits.groups = options.faults;
+  // Takeovers in bounded time are judged only where the servers are left alone.
+  const bool quiet = number % kQuietEvery == kQuietEvery - 1;
+  if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
+  limits.own_servers = options.uri.empty();
+  return draw_plan(options.seed + static_cast<std::uint64_t>(number), limits);
+}
+
+/// The least of what makes a run interesting, in 300 s; what is less than one is not asked for.
 std::map<std::string, std::int64_t> interesting(const VerifyOptions& options) {
+  const double seconds = judged_seconds(options);
   std::map<std::string, std::int64_t> floors;
   if (options.faults.contains("process")) {
-    floors = {{"acquisitions", 5'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
+    floors = {{"acquisitions", 3'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
               {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
   }
   if (options.uri.empty()) {
@@ -54,17 +99,25 @@ std::map<std::string, std::int64_t> interesting(const VerifyOptions& options) {
     if (options.faults.contains("clock")) floors["clock-jump"] = 30;
   }
   for (auto& [key, count] : floors) {
-    count = count * options.seconds * options.floor_percent / 30'000;
+    const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
+    count = static_cast<std::int64_t>(asked);
   }
   // In a run that is long enough every kind has to be felt.
-  for (int k = 0; k < sim::kFaultKinds && options.seconds >= kEveryKindFrom_s; ++k) {
-    const auto kind = static_cast<sim::FaultPlan::Kind>(k);
+  if (seconds < kEveryKindFrom_s) return floors;
+  for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
     const bool can = options.uri.empty() || sim::hits_process(kind);
     if (can && options.faults.contains(sim::group_of(kind))) {
       floors.emplace(sim::to_string(kind), 1);
     }
   }
   return floors;
+}
+
+/// For a shell.
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
 }
 
 /// Faults that bit, by group.
@@ -91,80 +144,79 @@ class Run {
     }
   }
 
+  ~Run() { drop_databases(); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
   VerifyReport go() {
-    const int drawn = options_.only_case ? 1 : std::max(1, options_.seconds / kCaseSeconds);
-    const int cases = options_.plan ? options_.times : drawn;
-    const double seconds = static_cast<double>(options_.seconds) / cases;
-    const double faulty = std::max(seconds - kHealingSeconds, seconds / 2);
-    for (int i = 0; i < cases && !stop_(); ++i) {
-      one_case(options_.only_case.value_or(i), static_cast<std::int64_t>(faulty * 1'000));
+    std::vector<VerifyCase> ran;
+    for (auto& one : cases_of(options_)) {
+      if (stop_() || !report_.harness_failure.empty()) break;
+      run_case(one);
+      ran.push_back(std::move(one));
     }
+    report_.plans_hash = hash_of(ran);
     report_.interrupted = stop_();
     finish();
-    if (failed_ && !stop_()) reduce();
+    if (failed_ && report_.harness_failure.empty() && !stop_()) reduce();
+    drop_databases();
     return std::move(report_);
   }
 
  private:
-  void one_case(int number, std::int64_t faulty_ms) {
-    const auto plan = options_.plan ? given_plan(number) : drawn_plan(number, faulty_ms);
-    run_case(number, plan);
-  }
-
-  sim::Plan given_plan(int number) {
-    sim::Plan plan = *options_.plan;
-    plan.seed += static_cast<std::uint64_t>(number);
-    return plan;
-  }
-
-  sim::Plan drawn_plan(int number, std::int64_t faulty_ms) const {
-    PlanLimits limits;
-    limits.processes = options_.processes;
-    limits.locks = options_.locks;
-    limits.lock = options_.lock;
-    limits.faulty_ms = faulty_ms;
-    limits.groups = options_.faults;
-    // Takeovers in bounded time are judged only where the servers are left alone.
-    if (number % kQuietEvery == kQuietEvery - 1) limits.groups = {"process"};
-    limits.own_servers = servers_ != nullptr;
-    return draw_plan(options_.seed + static_cast<std::uint64_t>(number), limits);
-  }
-
-  model::History run_plan(int number, const sim::Plan& plan, sim::live::Progress& last) {
+  model::History run_plan(const VerifyCase& one, sim::live::Progress& last) {
     sim::live::LiveRun run;
     run.uri = servers_ ? servers_->uri() : options_.uri;
     run.servers = servers_.get();
+    run.ttl_period_ms = options_.ttl_period_ms;
+    if (!one.settles) run.settle_ms = 0;
     run.database =
-        "leasehold_verify_" + std::to_string(options_.seed) + "_" + std::to_string(number);
+        kDatabases + std::to_string(options_.seed) + "_" + std::to_string(one.number);
+    databases_.push_back(run.database);
     run.janitor = &janitor_;
-    run.folder = janitor_.folder() + "/case-" + std::to_string(number);
+    run.folder = janitor_.folder() + "/case-" + std::to_string(one.number);
     fs::create_directories(run.folder);
     run.on_progress = [&](const sim::live::Progress& progress) {
       last = progress;
       if (on_progress_) on_progress_(report_, progress);
     };
     run.stop = stop_;
-    auto history = sim::live::run_live(plan, run);
+    auto history = sim::live::run_live(one.plan, run);
     fs::remove_all(run.folder);
     return history;
   }
 
-  void run_case(int number, const sim::Plan& plan) {
+  /// At the end, so that what a killed process had sent has arrived. Our own set goes as a whole.
+  void drop_databases() {
+    const bool drops = !servers_ && !options_.keep_databases;
+    for (const auto& database : std::exchange(databases_, {})) {
+      try {
+        if (drops) sim::live::drop_database(options_.uri, database);
+      } catch (const std::exception& error) {
+        report_.left_behind.push_back(database + " (" + error.what() + ")");
+      }
+    }
+  }
+
+  void run_case(const VerifyCase& one) {
     sim::live::Progress last;
-    auto history = run_plan(number, plan, last);
+    auto history = run_plan(one, last);
     const auto [findings, arrows] = judge(history);
+    report_.harness_failure = harness_failure(history);
+    const auto stall = longest_stall(history);
+    if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
     sim::add(report_.arrows, arrows);
     ++report_.cases;
-    report_.processes = std::max(report_.processes, static_cast<int>(plan.processes.size()));
-    report_.locks = std::max(report_.locks, plan.locks);
+    report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
+    report_.locks = std::max(report_.locks, one.plan.locks);
     add(report_.totals, totals_of(history, findings));
     add(report_.faults, last.faults);
     merge(report_.findings, findings);
-    const bool failed = model::overall(findings) != Verdict::holds && !stop_();
+    const bool failed = model::overall_tested(findings) != Verdict::holds && !stop_();
     report_.failed += failed ? 1 : 0;
-    if (failed || options_.keep_all) keep(number, plan, history, findings, failed);
+    if (failed || options_.keep_all) keep(one, history, findings, failed);
     if (!failed_) report_.shown = std::move(history);
-    if (failed && !failed_) failed_ = Failed{plan, first_violated(findings)};
+    if (failed && !failed_) failed_ = Failed{one.plan, first_violated(findings)};
   }
 
   static std::string first_violated(const std::vector<Finding>& findings) {
@@ -197,7 +249,7 @@ class Run {
     int hits = 0;
     for (int i = 0; i < kLiveTries && !stop_(); ++i) {
       sim::live::Progress last;
-      const auto findings = judge(run_plan(kReduced + i, plan, last)).findings;
+      const auto findings = judge(run_plan({kReduced + i, plan}, last)).findings;
       hits += first_violated(findings).empty() ? 0 : 1;
     }
     report_.reduced = "made small in the virtual world, " + std::to_string(entries(plan)) +
@@ -205,55 +257,57 @@ class Run {
                       std::to_string(hits) + " of " + std::to_string(kLiveTries) + " runs";
   }
 
-  void keep(int number, const sim::Plan& plan, const model::History& history,
+  void keep(const VerifyCase& one, const model::History& history,
             const std::vector<Finding>& findings, bool failed) {
-    const auto folder =
-        options_.keep_folder + "/" + std::to_string(options_.seed) + "-" + std::to_string(number);
-    keep_run(folder, plan, history, findings, servers_.get());
+    const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
+                        std::to_string(one.number);
+    keep_run(folder, one.plan, history, findings, servers_.get());
     report_.kept.push_back(folder);
-    if (failed && report_.repeat.empty()) report_.repeat = repeat_command(number);
-  }
-
-  std::string repeat_command(int number) const {
-    std::string command =
-        "leasehold-lab verify --seed " + std::to_string(options_.seed) + " --case " +
-        std::to_string(number) + " --seconds " +
-        std::to_string(options_.seconds / std::max(1, options_.seconds / kCaseSeconds));
-    if (options_.processes) command += " --processes " + std::to_string(*options_.processes);
-    if (options_.locks) command += " --locks " + std::to_string(*options_.locks);
-    if (options_.lock != "leasehold") command += " --lock " + options_.lock;
-    std::string groups;
-    for (const auto& group : options_.faults) groups += (groups.empty() ? "" : ",") + group;
-    if (options_.faults.size() != sim::fault_groups().size()) {
-      command += " --faults " + (groups.empty() ? "none" : groups);
-    }
-    return command;
+    if (!failed || !report_.repeat.empty()) return;
+    report_.repeat = repeat_command(options_, one.number);
+    report_.repeat_hash = sim::hash_of({one.plan});
   }
 
   void finish() {
     report_.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began_).count();
-    if (options_.plan) return;  // a chosen plan has no floors: its hit rate is the result
     const auto floors = floors_for(options_);
     for (Finding& f : report_.findings) {
       const auto floor = floors.find(f.guarantee);
       if (floor != floors.end()) f.floor = floor->second;
-      if (f.verdict == Verdict::holds && f.checked < f.floor) {
-        f.verdict = Verdict::unknown;
-        f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
-                std::to_string(f.floor);
-      }
+      const bool judged = f.verdict != Verdict::holds && !f.never_tested();
+      if (judged || f.checked >= f.floor) continue;
+      f.verdict = Verdict::unknown;
+      f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
+              std::to_string(f.floor);
+      if (f.guarantee == "G8") f.why += why_no_g8();
     }
+    require_checked(report_.findings);
+    if (!options_.plan && !report_.findings.empty()) add_activity();
+  }
+
+  std::string why_no_g8() const {
+    const auto needed = seconds_for_g8(options_);
+    if (options_.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
+    return ": the TTL monitor runs once in " + std::to_string(options_.ttl_period_ms / 1'000) +
+           " s here, so it needs --seconds " + std::to_string(needed);
+  }
+
+  /// Whether enough happened. A chosen plan is not asked: its hit rate is the result.
+  void add_activity() {
     auto seen = report_.totals;
     add(seen, report_.faults);
     add(seen, by_group(report_.faults));
+    Finding activity;
+    activity.guarantee = "activity";
+    activity.statement = "enough happened to tell";
     for (const auto& [what, floor] : interesting(options_)) {
-      if (seen[what] >= floor || report_.findings.empty()) continue;
-      Finding& form = report_.findings.front();
-      if (form.verdict == Verdict::violated) continue;
-      form.verdict = Verdict::unknown;
-      form.why = what + " happened " + std::to_string(seen[what]) + " times, the floor is " +
-                 std::to_string(floor);
+      ++activity.checked;
+      if (seen[what] >= floor) continue;
+      activity.verdict = Verdict::unknown;
+      activity.why += (activity.why.empty() ? "" : "; ") + what + " happened " +
+                      std::to_string(seen[what]) + " times, the floor is " + std::to_string(floor);
     }
+    if (activity.checked > 0) report_.findings.push_back(std::move(activity));
   }
 
   const VerifyOptions& options_;
@@ -267,10 +321,69 @@ class Run {
   const SteadyClock::time_point began_ = SteadyClock::now();
   std::unique_ptr<sim::live::ReplicaSet> servers_;
   sim::live::Janitor janitor_;
+  std::vector<std::string> databases_;  ///< that were written to
   VerifyReport report_;
 };
 
 }  // namespace
+
+std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
+  const auto times = times_of(options);
+  const int all = options.plan ? options.times : times.cases;
+  std::vector<VerifyCase> cases;
+  const int first = options.only_case.value_or(0);
+  for (int i = first; i < (options.only_case ? first + 1 : all); ++i) {
+    VerifyCase one{i, options.plan ? *options.plan : drawn_plan(options, i, times.case_s)};
+    if (options.plan) one.plan.seed += static_cast<std::uint64_t>(i);
+    const bool slow = options.ttl_period_ms > kOwnTtlPeriod_ms;
+    one.settles = options.plan || !slow || (times.settles && i + 1 >= all);
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::string hash_of(const std::vector<VerifyCase>& cases) {
+  std::vector<sim::Plan> plans;
+  for (const auto& one : cases) plans.push_back(one.plan);
+  return sim::hash_of(plans);
+}
+
+std::string repeat_command(const VerifyOptions& options, int number) {
+  const VerifyOptions usual;
+  std::string command = "leasehold-lab verify";
+  const auto say = [&](const std::string& option, const std::string& value, bool needed = true) {
+    if (needed) command += " --" + option + " " + value;
+  };
+  const bool drawn = !options.plan;
+  if (!drawn) say("plan", quoted(options.plan_file));
+  say("seed", std::to_string(options.seed), drawn);
+  say("case", std::to_string(number));
+  say("seconds", std::to_string(options.seconds), drawn);
+  if (options.processes) say("processes", std::to_string(*options.processes), drawn);
+  if (options.locks) say("locks", std::to_string(*options.locks), drawn);
+  say("lock", options.lock, drawn && options.lock != usual.lock);
+  if (!drawn) say("lock", options.plan->lock);
+  std::string groups;
+  for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;
+  say("faults", groups.empty() ? "none" : groups,
+      drawn && options.faults.size() != sim::fault_groups().size());
+  say("uri", quoted(sim::live::without_password(options.uri)), !options.uri.empty());
+  say("floors", std::to_string(options.floor_percent),
+      options.floor_percent != usual.floor_percent);
+  return command;
+}
+
+model::Floors floors_for(const VerifyOptions& options) {
+  const model::Floors per_minute{{"G1", 5},   {"G2", 200}, {"G3", 100}, {"G4", 200}, {"G5", 3},
+                                 {"G6", 200}, {"G7", 200}, {"G8", 2},   {"G9", 10}};
+  model::Floors floors;
+  const bool slow = options.ttl_period_ms > kOwnTtlPeriod_ms;
+  for (const auto& [guarantee, count] : per_minute) {
+    const bool once = options.plan || (slow && guarantee == "G8");
+    floors[guarantee] = once ? 1 : scaled(count, options);
+  }
+  return floors;
+}
 
 Verdict VerifyReport::verdict() const {
   const auto found = model::overall(findings);

@@ -22,12 +22,35 @@ struct VerifyOptions {
   std::set<std::string> faults;                ///< groups of them that are injected
   std::optional<int> only_case;                ///< repeat just this one
   std::optional<sim::Plan> plan;               ///< run this one instead of drawn ones ...
+  std::string plan_file;                       ///< ... which stands here ...
   int times = 1;                               ///< ... so often
   std::string uri;                             ///< empty: a replica set of our own
+  std::int64_t ttl_period_ms = 1'000;          ///< of that set's TTL monitor
+  bool keep_databases = false;                 ///< of that set; else they are dropped
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
   bool keep_all = false;
 };
+
+/// One run of a plan among those of a property run.
+struct VerifyCase {
+  int number = 0;
+  sim::Plan plan;
+  bool settles = true;  ///< it waits until dead holders' documents are gone
+};
+
+/// What the options run. A slow TTL monitor is waited for once, at the end, and only if the seconds
+/// are enough.
+[[nodiscard]] std::vector<VerifyCase> cases_of(const VerifyOptions& options);
+
+/// Of the cases' plans; of one case, that of its plan.
+[[nodiscard]] std::string hash_of(const std::vector<VerifyCase>& cases);
+
+/// The command that repeats a case, with every option that shaped it.
+[[nodiscard]] std::string repeat_command(const VerifyOptions& options, int number);
+
+/// The least number of checks per guarantee that the options ask for, never 0.
+[[nodiscard]] model::Floors floors_for(const VerifyOptions& options);
 
 /// What a property run found.
 struct VerifyReport {
@@ -44,7 +67,12 @@ struct VerifyReport {
   sim::ArrowCounts arrows;               ///< of the diagrams, how often each was taken
   std::vector<std::string> kept;         ///< folders of the cases that failed
   std::string repeat;                    ///< the command that repeats the first of them
+  std::string repeat_hash;               ///< of that one's plan
+  std::string plans_hash;                ///< of the plans that ran
+  std::vector<std::string> left_behind;  ///< databases that could not be dropped, and why
   std::string reduced;                   ///< what came of making it small in the virtual world
+  Stall longest_stall;                   ///< of the machine or a member
+  std::string harness_failure;           ///< who died, with last words; empty: nobody
   model::History shown;                  ///< the first case that failed, else the last
   [[nodiscard]] model::Verdict verdict() const;
 };

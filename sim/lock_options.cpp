@@ -1,8 +1,31 @@
 #include "sim/lock_options.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "protocols/recipe.hpp"
 
 namespace leasehold::sim {
+namespace {
+
+constexpr std::array kLiveLocks{"leasehold", "leasehold-w1", "canary"};
+
+}  // namespace
+
+const std::vector<std::string>& locks() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{kLiveLocks.begin(), kLiveLocks.end()};
+    for (const auto* recipe : protocols::recipes()) all.emplace_back(recipe->name);
+    all.insert(all.end(), {"canary-extend", "canary-clock"});
+    return all;
+  }();
+  return names;
+}
+
+bool runs_live(const std::string& lock) {
+  return protocols::recipe_named(lock) != nullptr ||
+         std::find(kLiveLocks.begin(), kLiveLocks.end(), lock) != kLiveLocks.end();
+}
 
 LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                        std::int64_t clock_margin_ms) {
@@ -26,6 +49,8 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
   }
   return o;
 }
+
+int workers_of(const ProcessPlan& plan) { return plan.scripted ? 1 : 3; }
 
 LongHolding long_holding(const ProcessPlan& plan, const LockOptions& options) {
   constexpr std::int64_t kCadencesOfALease = 3;

@@ -2,14 +2,25 @@
 
 #include <leasehold/lock_options.hpp>
 #include <string>
+#include <vector>
 
 #include "sim/plan.hpp"
 
 namespace leasehold::sim {
 
+/// The locks that a plan may name: the production lock, the documents', and variants with a planted
+/// error.
+[[nodiscard]] const std::vector<std::string>& locks();
+/// Whether the live world has it too.
+[[nodiscard]] bool runs_live(const std::string& lock);
+
 /// The options of the process's locks. A documents' lock knows no margin.
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                                      std::int64_t clock_margin_ms);
+
+/// How many commands a process may have under way. A scripted one has a single connection, so that
+/// a step's command finds one that stands.
+[[nodiscard]] int workers_of(const ProcessPlan& plan);
 
 /// How long a long holding of the process lasts: drawn from the one to the other.
 struct LongHolding {

@@ -3,21 +3,46 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iomanip>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/lock_options.hpp"
+
 namespace leasehold::sim {
 namespace {
 
-constexpr int kMaxCallers = 64;
-constexpr int kMostLongHoldLeases = 1'000;
+constexpr std::int64_t kMaxCallers = 64;
+constexpr std::int64_t kMaxLocks = 1'000;
+constexpr std::int64_t kMostLongHoldLeases = 1'000;
+constexpr std::int64_t kAny = -1;
+constexpr std::int64_t kDay_ms = 24 * 3'600'000;
+constexpr std::int64_t kWeek_ms = 7 * kDay_ms;
+constexpr std::int64_t kMostDrift_ppm = 900'000;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::array kWaitingNames{"uniform",      "fixed",    "full-jitter",
                                    "decorrelated", "adaptive", "push"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
 
 [[noreturn]] void refuse(const std::string& key, std::int64_t value, const std::string& rule) {
   throw std::runtime_error(key + " is " + std::to_string(value) + ": " + rule);
+}
+
+void require_range(const std::string& key, std::int64_t value, std::int64_t low,
+                   std::int64_t high) {
+  if (value >= low && value <= high) return;
+  refuse(key, value,
+         high == kMost ? "it must be at least " + std::to_string(low)
+                       : "it must be " + std::to_string(low) + " to " + std::to_string(high));
+}
+
+template <typename Names>
+std::string listed(const Names& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
 }
 
 /// A line's fields, key=value each. Every one has to be used, and be a whole number.
@@ -27,18 +52,19 @@ class Fields {
     for (std::string word; line >> word;) {
       const auto equals = word.find('=');
       if (equals == std::string::npos) throw std::runtime_error("'" + word + "' is not key=value");
-      values_[word.substr(0, equals)] = word.substr(equals + 1);
+      const auto key = word.substr(0, equals);
+      if (!values_.emplace(key, word.substr(equals + 1)).second) {
+        throw std::runtime_error("'" + key + "' stands twice");
+      }
     }
   }
   template <typename T>
-  void take(const std::string& key, T& value) {
+  void take(const std::string& key, T& value, std::int64_t low, std::int64_t high) {
     const auto found = values_.find(key);
     if (found == values_.end()) return;
     const auto wide = number(key, found->second);
+    require_range(key, wide, low, high);
     value = static_cast<T>(wide);
-    if (static_cast<std::int64_t>(value) != wide) {
-      throw std::runtime_error(key + " is '" + found->second + "': it is too large");
-    }
     values_.erase(found);
   }
   void take(const std::string& key, Waiting& value) {
@@ -46,7 +72,8 @@ class Fields {
     if (found == values_.end()) return;
     const auto name = std::find(kWaitingNames.begin(), kWaitingNames.end(), found->second);
     if (name == kWaitingNames.end()) {
-      throw std::runtime_error(key + " is '" + found->second + "': there is no such strategy");
+      throw std::runtime_error(key + " is '" + found->second + "': it must be one of " +
+                               listed(kWaitingNames));
     }
     value = static_cast<Waiting>(name - kWaitingNames.begin());
     values_.erase(found);
@@ -71,30 +98,29 @@ class Fields {
 ProcessPlan read_process(std::istream& line) {
   ProcessPlan p;
   Fields fields(line);
-  fields.take("expiry", p.expiry_ms);
-  fields.take("wait-min", p.wait_min_ms);
-  fields.take("wait-max", p.wait_max_ms);
+  fields.take("expiry", p.expiry_ms, 0, kDay_ms);
+  fields.take("wait-min", p.wait_min_ms, 1, kDay_ms);
+  fields.take("wait-max", p.wait_max_ms, 1, kDay_ms);
   fields.take("waiting", p.waiting);
-  fields.take("callers", p.callers);
-  fields.take("hand-overs", p.hand_overs);
-  fields.take("hold", p.hold_ms);
-  fields.take("long", p.long_hold_percent);
-  fields.take("long-leases", p.long_hold_leases);
-  fields.take("single", p.single_attempt_percent);
-  fields.take("cancel", p.cancel_percent);
-  fields.take("patience", p.patience_ms);
-  fields.take("drift", p.drift_ppm);
-  fields.take("max-holding", p.max_holding_ms);
-  fields.take("scripted", p.scripted);
+  fields.take("callers", p.callers, 1, kMaxCallers);
+  fields.take("hand-overs", p.hand_overs, 0, std::numeric_limits<int>::max());
+  fields.take("hold", p.hold_ms, 0, kDay_ms);
+  fields.take("long", p.long_hold_percent, 0, 100);
+  fields.take("long-leases", p.long_hold_leases, 1, kMostLongHoldLeases);
+  fields.take("single", p.single_attempt_percent, 0, 100);
+  fields.take("cancel", p.cancel_percent, 0, 100);
+  fields.take("patience", p.patience_ms, 0, kDay_ms);
+  fields.take("drift", p.drift_ppm, -kMostDrift_ppm, kMostDrift_ppm);
+  fields.take("max-holding", p.max_holding_ms, 0, kWeek_ms);
+  fields.take("scripted", p.scripted, 0, 1);
   fields.done();
-  if (p.callers < 1 || p.callers > kMaxCallers) {
-    refuse("callers", p.callers, "it must be 1 to " + std::to_string(kMaxCallers));
+  if (p.wait_min_ms > p.wait_max_ms) {
+    refuse("wait-min", p.wait_min_ms,
+           "it must be at most wait-max, which is " + std::to_string(p.wait_max_ms));
   }
-  if (p.long_hold_leases < 1 || p.long_hold_leases > kMostLongHoldLeases) {
-    refuse("long-leases", p.long_hold_leases,
-           "it must be 1 to " + std::to_string(kMostLongHoldLeases));
+  if (const auto error = check(options_of(p, Plan().lock, 0))) {
+    throw std::runtime_error(error->message);
   }
-  if (p.max_holding_ms < 0) refuse("max-holding", p.max_holding_ms, "it must not be negative");
   return p;
 }
 
@@ -103,20 +129,20 @@ FaultPlan read_fault(std::istream& line) {
   std::string name;
   line >> name;
   const auto kind = fault_named(name);
-  if (!kind) throw std::runtime_error("unknown fault '" + name + "'");
+  if (!kind) {
+    std::vector<std::string> known;
+    for (const auto each : fault_kinds(Harm::assumption)) known.emplace_back(to_string(each));
+    throw std::runtime_error("unknown fault '" + name + "': it must be one of " + listed(known));
+  }
   f.kind = *kind;
   Fields fields(line);
-  fields.take("at", f.at_ms);
-  fields.take("for", f.for_ms);
-  fields.take("pick", f.pick);
-  fields.take("amount", f.amount);
-  fields.take("process", f.process);
-  fields.take("member", f.member);
+  fields.take("at", f.at_ms, 0, kWeek_ms);
+  fields.take("for", f.for_ms, 0, kWeek_ms);
+  fields.take("pick", f.pick, 0, kMost);
+  fields.take("amount", f.amount, -kWeek_ms, kWeek_ms);
+  fields.take("process", f.process, kAny, kMost);
+  fields.take("member", f.member, kAny, kMost);
   fields.done();
-  constexpr std::int64_t kAny = -1;
-  for (const auto& [key, value] : {std::pair{"process", f.process}, {"member", f.member}}) {
-    if (value < kAny) refuse(key, value, "it must be -1, any, or a place in the plan");
-  }
   return f;
 }
 
@@ -125,28 +151,54 @@ StepPlan read_step(std::istream& line) {
   std::string name;
   line >> name;
   const auto found = std::find(kActions.begin(), kActions.end(), name);
-  if (found == kActions.end()) throw std::runtime_error("unknown step '" + name + "'");
+  if (found == kActions.end()) {
+    throw std::runtime_error("unknown step '" + name + "': it must be one of " + listed(kActions));
+  }
   s.action = static_cast<StepPlan::Action>(found - kActions.begin());
   Fields fields(line);
-  fields.take("at", s.at_ms);
-  fields.take("process", s.process);
-  fields.take("caller", s.caller);
-  fields.take("lock", s.lock);
-  fields.take("patience", s.patience_ms);
-  fields.take("fault", s.is_the_fault);
+  fields.take("at", s.at_ms, 0, kWeek_ms);
+  fields.take("process", s.process, 0, kMost);
+  fields.take("caller", s.caller, 0, kMost);
+  fields.take("lock", s.lock, 0, kMost);
+  fields.take("patience", s.patience_ms, 0, kDay_ms);
+  fields.take("fault", s.is_the_fault, 0, 1);
   fields.done();
   return s;
 }
 
-/// Steps know their process and caller by their places.
-void require_place(const StepPlan& step, const Plan& plan) {
-  const auto require = [](const char* key, std::int64_t value, std::size_t places) {
-    if (value >= 0 && static_cast<std::size_t>(value) < places) return;
-    refuse(key, value, "the plan has only " + std::to_string(places));
-  };
-  require("process", step.process, plan.processes.size());
+void require_place(const char* key, std::int64_t value, std::int64_t places) {
+  if (value < places) return;
+  refuse(key, value, "the plan has only " + std::to_string(places) + ", counted from 0");
+}
+
+std::int64_t processes_of(const Plan& plan) {
+  return static_cast<std::int64_t>(plan.processes.size());
+}
+
+/// Steps know their process, caller and lock by their places, faults their process.
+void require_places(const StepPlan& step, const Plan& plan) {
+  require_place("process", step.process, processes_of(plan));
   const auto& process = plan.processes[static_cast<std::size_t>(step.process)];
-  require("caller", step.caller, static_cast<std::size_t>(process.callers));
+  require_place("caller", step.caller, process.callers);
+  require_place("lock", step.lock, plan.locks);
+}
+
+void require_places(const FaultPlan& fault, const Plan& plan) {
+  require_place("process", fault.process, processes_of(plan));
+}
+
+void require_lock(const std::string& name) {
+  const auto& all = locks();
+  if (std::find(all.begin(), all.end(), name) != all.end()) return;
+  throw std::runtime_error("lock is '" + name + "': it must be one of " + listed(all));
+}
+
+template <typename T>
+T read_number(const std::string& key, const std::string& text, std::int64_t low,
+              std::int64_t high) {
+  const auto value = Fields::number(key, text);
+  require_range(key, value, low, high);
+  return static_cast<T>(value);
 }
 
 void read_line(Plan& plan, const std::string& text) {
@@ -162,22 +214,20 @@ void read_line(Plan& plan, const std::string& text) {
   } else {
     line >> value;
     if (key == "lock") {
-      if (value.empty()) throw std::runtime_error("lock needs a name");
+      require_lock(value);
       plan.lock = value;
     } else if (key == "seed") {
       plan.seed = Fields::number<std::uint64_t>(key, value);
     } else if (key == "locks") {
-      plan.locks = Fields::number<int>(key, value);
+      plan.locks = read_number<int>(key, value, 1, kMaxLocks);
     } else if (key == "clock-margin") {
-      plan.clock_margin_ms = Fields::number(key, value);
+      plan.clock_margin_ms = read_number<std::int64_t>(key, value, 0, kDay_ms);
     } else if (key == "ttl-period") {
-      plan.ttl_period_ms = Fields::number(key, value);
+      plan.ttl_period_ms = read_number<std::int64_t>(key, value, 1, kDay_ms);
     } else if (key == "election-timeout") {
-      plan.election_timeout_ms = Fields::number<int>(key, value);
-      if (plan.election_timeout_ms < 1)
-        refuse(key, plan.election_timeout_ms, "it must be at least 1");
+      plan.election_timeout_ms = read_number<int>(key, value, 1, kDay_ms);
     } else if (key == "faulty") {
-      plan.faulty_ms = Fields::number(key, value);
+      plan.faulty_ms = read_number<std::int64_t>(key, value, 0, kWeek_ms);
     } else {
       throw std::runtime_error("unknown word '" + key + "'");
     }
@@ -241,32 +291,56 @@ std::string to_scn(const Plan& plan) {
   return out.str();
 }
 
+std::string hash_of(const std::vector<Plan>& plans) {
+  constexpr std::uint64_t kOffset = 0xcbf29ce484222325, kPrime = 0x100000001b3;  // FNV-1a
+  std::uint64_t hash = kOffset;
+  for (const Plan& plan : plans) {
+    for (const char c : to_scn(plan)) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  }
+  std::ostringstream text;
+  text << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return text.str();
+}
+
+std::string unsound(const Plan& plan) {
+  try {
+    for (const auto& step : plan.steps) require_places(step, plan);
+    for (const auto& fault : plan.faults) require_places(fault, plan);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 Plan plan_from_scn(const std::string& text) {
   Plan plan;
   std::istringstream lines(text);
-  std::vector<int> line_of_step;
+  std::vector<int> line_of_step, line_of_fault;
   int number = 0;
-  const auto at_line = [](int of, const std::exception& error) {
-    return std::runtime_error("line " + std::to_string(of) + ": " + error.what());
+  const auto at_line = [](int of, const auto& read) {
+    try {
+      read();
+    } catch (const std::exception& error) {
+      throw std::runtime_error("line " + std::to_string(of) + ": " + error.what());
+    }
   };
   for (std::string line; std::getline(lines, line);) {
     ++number;
     if (line == "----") break;  // what is expected follows
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    try {
-      read_line(plan, line);
-    } catch (const std::exception& error) {
-      throw at_line(number, error);
-    }
+    at_line(number, [&] { read_line(plan, line); });
     line_of_step.resize(plan.steps.size(), number);
+    line_of_fault.resize(plan.faults.size(), number);
   }
+  at_line(number, [&] {
+    if (plan.processes.empty()) throw std::runtime_error("the plan ends without a process");
+  });
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    try {
-      require_place(plan.steps[i], plan);
-    } catch (const std::exception& error) {
-      throw at_line(line_of_step[i], error);
-    }
+    at_line(line_of_step[i], [&] { require_places(plan.steps[i], plan); });
+  }
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    at_line(line_of_fault[i], [&] { require_places(plan.faults[i], plan); });
   }
   return plan;
 }

@@ -74,6 +74,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// What is wrong with the places by which steps and faults name others; empty: nothing.
+[[nodiscard]] std::string unsound(const Plan& plan);
+
 /// Whether a person wrote every step, so that nothing runs beside them.
 [[nodiscard]] bool is_scripted(const Plan& plan);
 
@@ -81,7 +84,10 @@ struct Plan {
 /// Reads back to the same plan.
 [[nodiscard]] std::string to_scn(const Plan& plan);
 
-/// Throws std::runtime_error that names the line and what is wrong with it.
+/// Of what `to_scn` says of them, one after the other: the same on every machine.
+[[nodiscard]] std::string hash_of(const std::vector<Plan>& plans);
+
+/// Throws std::runtime_error that names the line, the field, its value and what is allowed.
 [[nodiscard]] Plan plan_from_scn(const std::string& text);
 
 }  // namespace leasehold::sim

@@ -70,9 +70,10 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   e.poll_ms = std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
   e.timeout_ms = o.effective_operation_timeout().count();
   e.drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
+  e.matched = o.max_holding ? o.max_holding->count() : 0;
   e.detail = phase_;
   sessions_[event.session] = {event.name};
-  emit_(e);
+  emit_(std::move(e));
 }
 
 void Recorder::on(const core::ReleaseAsked& event, core::LocalInstant now) {
@@ -100,7 +101,7 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
   }
   under_way_.erase(sent);
-  emit_(e);
+  emit_(std::move(e));
 }
 
 void Recorder::send(Event e, const std::string& name, const std::string& owner,
@@ -108,7 +109,7 @@ void Recorder::send(Event e, const std::string& name, const std::string& owner,
   e.name = name;
   e.owner = owner;
   e.lock_id = lock_id;
-  emit_(e);
+  emit_(std::move(e));
 }
 
 void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
@@ -147,7 +148,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
                : std::holds_alternative<core::StreamCommand>(command.body) ? "stream"
                                                                            : "index";
     sent = {e.detail, "", "", 0};
-    emit_(e);
+    emit_(std::move(e));
   }
 }
 
@@ -170,7 +171,7 @@ void Recorder::on_plain(Event e, Sent& sent, const core::PlainCommand& plain) {
     sent.owner = owner;
     send(e, plain.name, owner, "");
   } else {
-    emit_(e);
+    emit_(std::move(e));
   }
 }
 
@@ -187,27 +188,27 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.sent_ns = ns(granted->sent);
     e.until_ns = ns(granted->deadline);
     grants_[{e.name, e.token}] = {e.session, e.owner, granted->token};
-    emit_(e);
+    emit_(std::move(e));
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
     Event e = of_session(extended->session, now, Kind::extended);
     e.lock_id = sessions_.at(extended->session).extending;
     e.sent_ns = ns(extended->sent);
     e.until_ns = ns(extended->deadline);
-    emit_(e);
+    emit_(std::move(e));
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
     Event e = of_session(lost->session, now, Kind::lost);
     e.outcome = to_string(lost->reason);
-    emit_(e);
+    emit_(std::move(e));
   } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
     Event e = of_session(ended->session, now, Kind::ended);
     e.outcome = to_string(ended->error.kind);
     e.detail = ended->error.message;
-    emit_(e);
+    emit_(std::move(e));
     forget(ended->session);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
     Event e = of_session(released->session, now, Kind::released);
     e.outcome = to_string(released->result);
-    emit_(e);
+    emit_(std::move(e));
     forget(released->session);
   }
 }
@@ -247,7 +248,7 @@ void Recorder::emit_wire_counts(core::LocalInstant now) {
     Event e = at(now, Kind::wire);
     e.detail = command;
     e.matched = count;
-    emit_(e);
+    emit_(std::move(e));
   }
 }
 

@@ -20,7 +20,7 @@ namespace leasehold::sim {
 /// Thread safety: all calls from any thread.
 class Recorder final : public runtime::Observer {
  public:
-  using Emit = std::function<void(const model::Event&)>;
+  using Emit = std::function<void(model::Event)>;
 
   Recorder(std::string process, Emit emit) : process_(std::move(process)), emit_(std::move(emit)) {}
 

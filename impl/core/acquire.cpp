@@ -118,6 +118,7 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   session.extend_at = flight.sent + session.options.effective_cadence();
   step.out.push_back(Granted{id, session.token, session.owner, flight.sent, session.deadline});
   step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, session.deadline});
+  if (session.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
   arm_extension_round(session.extend_at, step);
 }
 
@@ -203,9 +204,13 @@ void ProviderCore::wait(SessionId id, LocalInstant at, Step step) {
 }
 
 void ProviderCore::plan_attempt(SessionId id, Session& session, LocalInstant at, Step step) {
+  const bool timer_set = session.phase == Session::Phase::waiting;
   session.phase = Session::Phase::waiting;
   session.attempt_at = at;
-  if (at <= step.now) return start_attempt(id, session, step);
+  if (at <= step.now) {
+    if (timer_set) clear_timer(Timer::Kind::attempt, id, step);
+    return start_attempt(id, session, step);
+  }
   step.out.push_back(SetTimer{{Timer::Kind::attempt, id}, at});
 }
 
@@ -225,6 +230,8 @@ void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
   const auto found = sessions_.find(id);
   const Session& session = found->second;
   step.out.push_back(Ended{id, std::move(error)});
+  if (session.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
+  if (session.phase == Session::Phase::waiting) clear_timer(Timer::Kind::attempt, id, step);
   if (session.phase == Session::Phase::receiving) stop_receiving(session, step);
   if (session.command != 0) {
     Removal removal = make_removal(session, step);
@@ -236,9 +243,7 @@ void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
     flight.removal = ++last_removal_;
     removals_.emplace(flight.removal, std::move(removal));
   } else if (session.unanswered > 0) {
-    Removal removal = make_removal(session, step);
-    removal.repeat = true;
-    start_removal(std::move(removal), step);
+    start_removal(make_removal(session, step), step);
   }
   // Whoever comes next keeps the pace: those who give up do not make the others ask more often.
   const auto again = session.phase == Session::Phase::waiting ? session.attempt_at : step.now;
@@ -251,7 +256,9 @@ void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
 void ProviderCore::stop_receiving(const Session& session, Step step) {
   Removal& removal = removals_.at(session.hand_over);
   removal.receiver = 0;
-  if (removal.command == 0) send_delete(session.hand_over, removal, step);
+  if (removal.command != 0) return;  // its answer has the delete follow
+  clear_timer(Timer::Kind::removal, session.hand_over, step);
+  send_delete(session.hand_over, removal, step);
 }
 
 void ProviderCore::replace_owner(Session& session, Step step) {

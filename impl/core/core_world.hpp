@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "core/provider_core.hpp"
@@ -31,7 +33,12 @@ class CoreWorld {
 
   void give(const Event& event) {
     effects.clear();
+    if (const auto* fired = std::get_if<TimerFired>(&event)) timers.erase(fired->timer);
     core.next(event, now, entropy, effects);
+    for (const auto& effect : effects) {
+      if (const auto* set = std::get_if<SetTimer>(&effect)) timers[set->timer] = set->at;
+      if (const auto* clear = std::get_if<ClearTimer>(&effect)) timers.erase(clear->timer);
+    }
     all.insert(all.end(), effects.begin(), effects.end());
   }
 
@@ -41,26 +48,22 @@ class CoreWorld {
     give(AcquireAsked{id, name, std::move(o), give_up, single});
   }
 
-  /// Moves the clock and fires every timer that came due, earliest first.
+  /// Moves the clock and fires every timer that comes due, earliest first.
   void advance(Ms by) {
     const auto until = now + by;
     Effects gathered;
-    for (;;) {
-      const SetTimer* next = nullptr;
-      for (const auto& effect : all) {
-        const auto* timer = std::get_if<SetTimer>(&effect);
-        if (timer == nullptr || timer->at <= fired_until_ || timer->at > until) continue;
-        if (next == nullptr || timer->at < next->at) next = timer;
-      }
-      if (next == nullptr) break;
-      now = fired_until_ = next->at;
-      fire_due(gathered);
+    for (auto next = earliest(); next && timers.at(*next) <= until; next = earliest()) {
+      now = std::max(now, timers.at(*next));
+      give(TimerFired{*next});
+      gathered.insert(gathered.end(), effects.begin(), effects.end());
     }
-    now = fired_until_ = until;
+    now = until;
     effects = std::move(gathered);
   }
 
   void reply(Reply r) { give(ReplyArrived{last_command().id, std::move(r)}); }
+
+  static constexpr std::int64_t kLater = 1'000'000;  ///< than any win, unless a test says otherwise
 
   /// The reply of a server that executed `command` with the token `seconds` after 2020.
   Reply won(const Command& command, std::int64_t token = 1'000) const {
@@ -82,6 +85,7 @@ class CoreWorld {
   static Reply with(Outcome outcome, std::int64_t matched = 0) {
     Reply r;
     r.outcome = outcome;
+    r.operation_time = FencingToken(kLater);
     r.matched = matched;
     return r;
   }
@@ -139,21 +143,15 @@ class CoreWorld {
   ProviderCore core{"host:1:test"};
   Effects effects;  ///< of the last event, or of the last advance
   Effects all;      ///< of all events
+  std::map<Timer, LocalInstant> timers;  ///< that are set
 
- private:
-  void fire_due(Effects& gathered) {
-    std::vector<Timer> due;
-    for (const auto& effect : all) {
-      const auto* timer = std::get_if<SetTimer>(&effect);
-      if (timer != nullptr && timer->at == now) due.push_back(timer->timer);
-    }
-    for (const auto& timer : due) {
-      give(TimerFired{timer});
-      gathered.insert(gathered.end(), effects.begin(), effects.end());
-    }
+ protected:
+  [[nodiscard]] std::optional<Timer> earliest() const {
+    const auto found = std::min_element(
+        timers.begin(), timers.end(),
+        [](const auto& one, const auto& other) { return one.second < other.second; });
+    return found == timers.end() ? std::nullopt : std::optional(found->first);
   }
-
-  LocalInstant fired_until_{};
 };
 
 }  // namespace leasehold::core

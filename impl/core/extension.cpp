@@ -40,6 +40,7 @@ void ProviderCore::arm_earliest_extension(Step step) {
 /// different times fall into step, and a round costs few commands.
 void ProviderCore::run_extension_round(Step step) {
   round_at_.reset();
+  lose_what_is_over(step);
   const bool any_due = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
     const Session& session = entry.second;
     return wants_extension(session) && session.extend_at <= step.now;
@@ -64,6 +65,16 @@ void ProviderCore::run_extension_round(Step step) {
                    step);
   }
   arm_earliest_extension(step);
+}
+
+/// After a pause of the process a round may come before the ends of leases that passed meanwhile:
+/// what is over is lost, never extended.
+void ProviderCore::lose_what_is_over(Step step) {
+  std::vector<SessionId> over;
+  for (const auto& [id, session] : sessions_) {
+    if (session.phase == Session::Phase::held && step.now >= session.deadline) over.push_back(id);
+  }
+  for (const auto id : over) run_out(id, step);
 }
 
 void ProviderCore::send_extension(const std::vector<SessionId>& ids, Step step) {
@@ -108,9 +119,7 @@ void ProviderCore::answer_extension(const Flight& flight, const Reply& reply, St
   if (matched == judged.size()) {
     for (const auto id : judged) extended(id, flight.sent, step);
   } else if (matched == 0) {
-    for (const auto id : judged) {
-      if (extending(id) != nullptr) lose(id, LostReason::not_owner, step);
-    }
+    for (const auto id : judged) found_gone(id, reply, step);
   } else {
     // Only totals come back. One look tells whose statement matched nothing.
     LookCommand look;
@@ -151,7 +160,7 @@ void ProviderCore::answer_look(const Flight& flight, const Reply& reply, Step st
     const bool ours = parts && parts->owner == session->owner &&
                       document->second->acquired_at == session->acquired_at;
     if (!ours) {
-      lose(id, LostReason::not_owner, step);
+      found_gone(id, reply, step);
     } else if (parts->beat == flight.beat) {
       extended(id, flight.sent, step);
     } else {
@@ -159,6 +168,14 @@ void ProviderCore::answer_look(const Flight& flight, const Reply& reply, Step st
     }
   }
   arm_earliest_extension(step);
+}
+
+/// The holder's document is not there, says this reply.
+void ProviderCore::found_gone(SessionId id, const Reply& reply, Step step) {
+  const Session* session = extending(id);
+  if (session == nullptr) return;
+  if (reply.is_before(session->token)) return retry_extension(id, step);
+  lose(id, LostReason::not_owner, step);
 }
 
 void ProviderCore::extended(SessionId id, LocalInstant sent, Step step) {
@@ -191,6 +208,7 @@ void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   if (found == sessions_.end() || found->second.phase != Session::Phase::held) return;
   found->second.phase = Session::Phase::lost;
   step.out.push_back(Lost{id, reason});
+  clear_timer(Timer::Kind::lease_end, id, step);
   leave_line(found->second.name, id, step.now, step);
 }
 

@@ -139,6 +139,22 @@ TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
   EXPECT_EQ(w.count<Lost>(), 1);
 }
 
+/// A primary that was cut off before the win answers that nothing matched.
+TEST(Extension, AReplyOfATimeBeforeTheWinIsNoLoss) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  Reply old = extended(0);
+  old.operation_time = FencingToken(999);  // the win's is 1000
+  w.reply(old);
+  EXPECT_FALSE(w.has<Lost>());
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u) << "it is asked again";
+  old.operation_time = FencingToken(1'000);
+  w.reply(old);
+  EXPECT_TRUE(w.has<Lost>()) << "as of the win or later it counts";
+}
+
 TEST(Extension, ALookTellsWhichOfABatchIsLost) {
   World w;
   hold_many(w, 4);
@@ -239,6 +255,43 @@ TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
   w.reply(extended(2));
   EXPECT_EQ(w.count<Extended>(), 2);
+}
+
+/// After a pause of the process the timers that came due meanwhile fire in any order.
+TEST(Extension, ARoundThatComesAfterTheDeadlineLosesInsteadOfExtending) {
+  World w;
+  w.hold(1);
+  w.now += milliseconds(3'000);
+  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
+TEST(Extension, ARetryThatComesAfterTheDeadlineLosesInsteadOfExtending) {
+  World w;
+  w.hold(1, "due");
+  w.advance(milliseconds(1'000));
+  w.reply(World::with(Outcome::failed_before));
+  w.now += milliseconds(2'500);
+  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+}
+
+/// The late attempt would take the lock again, for a call that is over.
+TEST(Extension, TheEndOfALimitedHoldingIsDeletedTwiceAfterAnAttemptWithoutAnswer) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  w.acquire(1, "lock", limited);
+  w.advance(milliseconds(1'000));  // no answer
+  w.reply(w.won(w.last_command()));
+  w.advance(milliseconds(500));
+  ASSERT_TRUE(w.has<Lost>());
+  w.reply(World::with(Outcome::done, 1));
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace leasehold::core {
 inline constexpr std::chrono::milliseconds kMinExpiry{100};
 inline constexpr std::chrono::milliseconds kMaxExpiry{std::chrono::hours(24)};
 inline constexpr std::size_t kMaxNameBytes = 1024;
+inline constexpr std::size_t kMaxHolderBytes = 256;
 
 /// Statements of one `update` command: more raise the latency of everyone else on the server and
 /// lose more on a time-out, and the total is no faster.

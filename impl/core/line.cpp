@@ -25,8 +25,8 @@ ProviderCore::Line* ProviderCore::line_led_by(SessionId id, const Session& sessi
   return found != lines_.end() && found->second.front == id ? &found->second : nullptr;
 }
 
-/// Whoever was behind contends from now on, with a first attempt at that time.
-void ProviderCore::leave_line(const std::string& name, SessionId id, LocalInstant next_attempt,
+/// Whoever was behind contends from now on, with a first attempt at that time at the latest.
+void ProviderCore::leave_line(const std::string& name, SessionId id, LocalInstant at_latest,
                               Step step) {
   const auto found = lines_.find(name);
   if (found == lines_.end()) return;
@@ -46,15 +46,22 @@ void ProviderCore::leave_line(const std::string& name, SessionId id, LocalInstan
   line.behind.pop_front();
   Session& next = sessions_.at(line.front);
   next.contends_since = step.now;
-  wait(line.front, next_attempt, step);
+  wait(line.front, first_attempt_of_next(next, at_latest, step), step);
 }
 
-/// When whoever is behind this session tries, should nobody hear of the delete that is about to go.
-LocalInstant ProviderCore::after_release(SessionId id, Session& session, Step step) {
-  Line* line = line_led_by(id, session);
-  if (line == nullptr || line->behind.empty()) return step.now;
-  line->row = step.now - line->row_since;
-  return next_attempt_at(session, true, step);
+/// It keeps the pace of who left: those who give up do not make the others ask more often. But what
+/// is left of that pause was another call's, maybe a minute: its own strategy may be quicker, and
+/// it must not end unasked, for the lock may be free. Half of its time is left for the reply.
+LocalInstant ProviderCore::first_attempt_of_next(Session& next, LocalInstant at_latest,
+                                                 Step step) const {
+  if (at_latest <= step.now) return at_latest;
+  const auto at = std::min(at_latest, next_attempt_at(next, true, step));
+  return next.give_up_at ? std::min(at, step.now + (*next.give_up_at - step.now) / 2) : at;
+}
+
+/// A release without hand-over ends the row of holdings of this process.
+void ProviderCore::end_row(SessionId id, const Session& session, Step step) {
+  if (Line* line = line_led_by(id, session)) line->row = step.now - line->row_since;
 }
 
 /// Who gets the lock that this session holds when it releases now; 0: nobody of this process.
@@ -79,6 +86,7 @@ void ProviderCore::hand_over(Removal removal, SessionId to, int in_a_row, Step s
     line.behind.pop_front();
   }
   Session& receiver = sessions_.at(to);
+  if (receiver.phase == Session::Phase::waiting) clear_timer(Timer::Kind::attempt, to, step);
   receiver.phase = Session::Phase::receiving;
   receiver.handed_on = in_a_row;
   removal.or_owner = receiver.owner;
@@ -120,7 +128,7 @@ void ProviderCore::answer_hand_over(const Flight& flight, const Reply& reply, St
   const bool given = reply.outcome == Outcome::done && !reply.retried &&
                      reply.documents.front().lock_id == lock_id(sessions_.at(to), flight.beat);
   if (given) {
-    report(removal, ReleaseResult::released, step);
+    report(id, ReleaseResult::released, step);
     removals_.erase(id);
     sessions_.at(to).phase = Session::Phase::attempting;  // nothing is handed over any more
     return win(to, flight, reply, step);
@@ -133,14 +141,13 @@ void ProviderCore::answer_hand_over(const Flight& flight, const Reply& reply, St
   }
   // The first time at once: sent again it finds what it may have written.
   if (first_unknown) return send_hand_over(id, removal, step);
-  pause_removal(id, removal, pause_after_failure(removal), step);
+  pause_removal(id, removal, pause_after_failure(removal, step.now), step);
 }
 
 /// There was nothing to hand over, or nobody can tell: the receiver makes attempts of its own.
 void ProviderCore::contend_for_itself(RemovalId id, ReleaseResult giver, bool unsure, Step step) {
-  Removal& removal = removals_.at(id);
-  const SessionId to = removal.receiver;
-  report(removal, giver, step);
+  const SessionId to = removals_.at(id).receiver;
+  report(id, giver, step);
   removals_.erase(id);
   Session& session = sessions_.at(to);
   session.contends_since = step.now;

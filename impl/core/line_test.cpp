@@ -209,6 +209,48 @@ TEST(Line, TheNextKeepsThePaceOfOneThatGaveUp) {
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
 }
 
+/// The lock may have become free long ago: the pause that is left was another call's.
+TEST(Line, TheNextDoesNotWaitLongerThanItsOwnStrategySays) {
+  World w;
+  auto patient = World::options();
+  patient.waiting = fixed_waiting(milliseconds(60'000));
+  w.acquire(1, "lock", patient);
+  w.acquire(2);
+  w.reply(World::refused(kRival));
+  const auto commands = w.sent().size();
+  w.give(CancelAsked{1});
+  w.advance(milliseconds(99));
+  EXPECT_EQ(w.sent().size(), commands) << "nor sooner than that";
+  w.advance(milliseconds(1));
+  ASSERT_EQ(w.sent().size(), commands + 1);
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+}
+
+TEST(Line, TheNextDoesNotEndUnasked) {
+  World w;
+  auto patient = World::options();
+  patient.waiting = fixed_waiting(milliseconds(60'000));
+  w.acquire(1, "lock", patient);
+  w.acquire(2, "lock", patient, milliseconds(5'000));
+  w.reply(World::refused(kRival));
+  w.give(CancelAsked{1});
+  w.advance(milliseconds(2'500));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u)
+      << "it asks when half of its time is over";
+}
+
+TEST(Line, TheNextAfterAReleaseWaitsByItsOwnStrategy) {
+  World w;
+  auto patient = World::options();
+  patient.waiting = fixed_waiting(milliseconds(60'000));
+  patient.hand_overs_in_a_row = 0;
+  w.hold(1, "lock", patient);
+  w.acquire(2);
+  w.give(ReleaseAsked{1});  // and the answer to its delete is lost
+  w.advance(milliseconds(100));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+}
+
 TEST(Line, WhenTheHolderLosesItTheNextContends) {
   auto w = with_waiters(2);
   w.give(DeadlineSeen{1});

@@ -1,7 +1,6 @@
 #include "core/lock_id.hpp"
 
 #include <charconv>
-#include <cstdio>
 #include <limits>
 
 #include "core/limits.hpp"
@@ -31,10 +30,13 @@ std::string_view next_part(std::string_view& rest) {
 
 struct OwnerDigits {
   explicit OwnerDigits(Owner owner) {
-    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(owner.high),
-                  static_cast<unsigned long long>(owner.low));
+    for (std::size_t i = 0; i < kOwnerDigits / 2; ++i) {
+      const auto shift = 4 * (kOwnerDigits / 2 - 1 - i);
+      text[i] = "0123456789abcdef"[owner.high >> shift & 15];
+      text[kOwnerDigits / 2 + i] = "0123456789abcdef"[owner.low >> shift & 15];
+    }
   }
-  char text[kOwnerDigits + 1];
+  char text[kOwnerDigits];
 };
 
 template <typename T>

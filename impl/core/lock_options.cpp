@@ -2,6 +2,8 @@
 #include <leasehold/lock_options.hpp>
 
 #include "core/limits.hpp"
+#include "core/time.hpp"
+#include "core/utf8.hpp"
 
 namespace leasehold {
 namespace {
@@ -15,30 +17,13 @@ std::optional<Error> broken(const std::string& what, const std::string& value,
   return Error{ErrorKind::invalid_option, 0, what + " is " + value + ": " + rule};
 }
 
-/// Whether the bytes are well-formed UTF-8 (RFC 3629: shortest form, no surrogates).
-bool valid_utf8(const std::string& text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xC2 ? 0
-                               : lead < 0xE0 ? 2
-                               : lead < 0xF0 ? 3
-                               : lead < 0xF5 ? 4
-                                             : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    }
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-        (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) {
-      return false;
-    }
-    i += length;
-  }
-  return true;
+/// The rule that every text breaks which is sent as one; empty: none.
+std::string broken_text_rule(const std::string& text) {
+  if (text.find('\0') != std::string::npos) return "it must not contain NUL";
+  return core::valid_utf8_prefix(text).size() == text.size() ? "" : "it must be valid UTF-8";
 }
+
+std::string bytes(const std::string& text) { return std::to_string(text.size()) + " bytes long"; }
 
 }  // namespace
 
@@ -73,6 +58,13 @@ std::optional<Error> check(const LockOptions& o) {
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");
   }
+  const auto believed = o.expiry - core::drift_of(o.expiry, o.max_drift);
+  if (cadence >= believed) {
+    return broken("extension_cadence", ms(cadence),
+                  "it must be below expiry less its max_drift (" +
+                      ms(std::chrono::duration_cast<milliseconds>(believed)) +
+                      "), when a holder stops believing");
+  }
   if (o.hand_overs_in_a_row < 0 || o.hand_overs_in_a_row > core::kMaxHandOvers) {
     return broken("hand_overs_in_a_row", std::to_string(o.hand_overs_in_a_row),
                   "it must be 0 to 1000");
@@ -82,15 +74,19 @@ std::optional<Error> check(const LockOptions& o) {
 }
 
 std::optional<Error> check_name(const std::string& name) {
-  const auto size = std::to_string(name.size()) + " bytes long";
   if (name.empty() || name.size() > core::kMaxNameBytes) {
-    return broken("lock name", size, "it must have 1 to 1024 bytes");
+    return broken("lock name", bytes(name), "it must have 1 to 1024 bytes");
   }
-  if (name.find('\0') != std::string::npos) {
-    return broken("lock name", size, "it must not contain NUL");
+  const auto rule = broken_text_rule(name);
+  return rule.empty() ? std::nullopt : broken("lock name", bytes(name), rule);
+}
+
+std::optional<Error> check_holder(const std::string& holder) {
+  if (holder.size() > core::kMaxHolderBytes) {
+    return broken("holder", bytes(holder), "it must have at most 256 bytes");
   }
-  if (!valid_utf8(name)) return broken("lock name", size, "it must be valid UTF-8");
-  return std::nullopt;
+  const auto rule = broken_text_rule(holder);
+  return rule.empty() ? std::nullopt : broken("holder", bytes(holder), rule);
 }
 
 }  // namespace leasehold

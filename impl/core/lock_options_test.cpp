@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <leasehold/lock_options.hpp>
+
+#include "core/utf8.hpp"
 
 namespace leasehold {
 namespace {
@@ -32,6 +35,12 @@ TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   o.extension_cadence = o.expiry;
   EXPECT_EQ(broken_rule(o),
             "extension_cadence is 30000 ms: it must be positive and below expiry (30000 ms)");
+  o.extension_cadence = milliseconds(29'850);
+  EXPECT_EQ(broken_rule(o),
+            "extension_cadence is 29850 ms: it must be below expiry less its max_drift (29849 ms), "
+            "when a holder stops believing");
+  o.extension_cadence = milliseconds(29'849);
+  EXPECT_EQ(broken_rule(o), "");
   o = {};
   o.operation_timeout = milliseconds(15'000);
   EXPECT_EQ(broken_rule(o),
@@ -67,6 +76,31 @@ TEST(LockName, HasOneTo1024BytesOfUtf8WithoutNul) {
                           "\xE0\x80\x80", "\x80", "\xF4\x90\x80\x80"}) {
     EXPECT_TRUE(check_name(bad)) << bad;
   }
+}
+
+TEST(Holder, HasAtMost256BytesOfUtf8WithoutNul) {
+  EXPECT_FALSE(check_holder(""));
+  EXPECT_FALSE(check_holder("host:1:r\xC3\xA9sum\xC3\xA9"));
+  EXPECT_FALSE(check_holder(std::string(256, 'x')));
+  EXPECT_EQ(check_holder(std::string(257, 'x'))->message,
+            "holder is 257 bytes long: it must have at most 256 bytes");
+  EXPECT_EQ(check_holder("\xFF")->message, "holder is 1 bytes long: it must be valid UTF-8");
+  EXPECT_EQ(check_holder(std::string("a\0b", 3))->message,
+            "holder is 3 bytes long: it must not contain NUL");
+}
+
+TEST(Utf8, APrefixEndsBeforeACharacterThatWasCut) {
+  EXPECT_EQ(core::valid_utf8_prefix(""), "");
+  EXPECT_EQ(core::valid_utf8_prefix("a job"), "a job");
+  EXPECT_EQ(core::valid_utf8_prefix("caf\xC3"), "caf");
+  EXPECT_EQ(core::valid_utf8_prefix("caf\xC3\xA9 \xF0\x9F\x94"), "caf\xC3\xA9 ");
+  EXPECT_EQ(core::valid_utf8_prefix("\xFFx"), "");
+}
+
+RC_GTEST_PROP(Utf8, APrefixOfAnyBytesIsValid, (const std::string& text)) {
+  const auto prefix = core::valid_utf8_prefix(text);
+  RC_ASSERT(text.starts_with(prefix));
+  RC_ASSERT(core::valid_utf8_prefix(prefix) == prefix);
 }
 
 }  // namespace

@@ -147,6 +147,11 @@ struct Freed {
 };
 
 struct Reply {
+  /// Whether it tells of a time before this write. A primary that was cut off does not know yet
+  /// that another was elected; that nothing matched it answers at once, for there is nothing to
+  /// replicate. What was written since, it cannot deny.
+  [[nodiscard]] bool is_before(FencingToken write) const { return operation_time < write; }
+
   Outcome outcome = Outcome::unknown;
   int code = 0;                     ///< the server's error code, or 0
   std::string message;              ///< for people
@@ -214,10 +219,16 @@ struct Send {
 struct Abandon {
   CommandId command;
 };
-/// At most one timer of a kind and id is wanted at a time, but firing early or twice does no harm.
+/// At most one timer of a kind and id is set: a later SetTimer replaces the earlier. One that has
+/// fired is no longer set. To fire early, twice or although cleared does no harm.
 struct SetTimer {
   Timer timer;
   LocalInstant at;
+};
+/// This timer is no longer wanted: a caller that asks in a loop with a long time-out must not leave
+/// one behind for each call. Nothing happens if it is not set.
+struct ClearTimer {
+  Timer timer;
 };
 struct Granted {
   SessionId session;
@@ -246,8 +257,8 @@ struct Released {
 struct Warned {
   std::string message;
 };
-using Effect =
-    std::variant<Send, Abandon, SetTimer, Granted, Extended, Lost, Ended, Released, Warned>;
+using Effect = std::variant<Send, Abandon, SetTimer, ClearTimer, Granted, Extended, Lost, Ended,
+                            Released, Warned>;
 using Effects = std::vector<Effect>;
 
 }  // namespace leasehold::core

@@ -40,8 +40,8 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   if (found == sessions_.end()) return;
   Session& session = found->second;
   if (session.phase != Session::Phase::held && session.phase != Session::Phase::lost) return;
+  clear_timer(Timer::Kind::lease_end, event.session, step);
   Removal removal = make_removal(session, step);
-  removal.repeat = session.unanswered > 0;
   removal.reporting = event.session;
   const SessionId receiver = receiver_after(event.session, session);
   if (receiver != 0) {
@@ -49,9 +49,9 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
     sessions_.erase(found);
     return hand_over(std::move(removal), receiver, in_a_row, step);
   }
-  const auto again = after_release(event.session, session, step);
+  end_row(event.session, session, step);
   sessions_.erase(found);
-  leave_line(removal.name, event.session, again, step);
+  leave_line(removal.name, event.session, LocalInstant::max(), step);
   start_removal(std::move(removal), step);
 }
 
@@ -59,7 +59,7 @@ void ProviderCore::on(const DeadlineSeen& event, Step step) { run_out(event.sess
 
 void ProviderCore::on(const CloseAsked&, Step step) {
   closed_ = true;
-  close_stream(step);
+  end_stream(step);
   std::vector<SessionId> waiting;
   for (const auto& [id, session] : sessions_) waiting.push_back(id);
   for (const auto id : waiting) {
@@ -72,6 +72,7 @@ void ProviderCore::on(const ReplyArrived& event, Step step) {
   if (found == flights_.end()) return;
   const Flight flight = std::move(found->second);
   flights_.erase(found);
+  clear_timer(Timer::Kind::command_timeout, event.command, step);
   switch (flight.kind) {
     case Flight::Kind::attempt: return answer_attempt(flight, event.reply, step);
     case Flight::Kind::extension: return answer_extension(flight, event.reply, step);
@@ -117,11 +118,9 @@ void ProviderCore::on(const TimerFired& event, Step step) {
       if (step.now >= removal->second.next_at) send_removal(id, removal->second, step);
       return;
     }
-    case Timer::Kind::report: {
-      const auto removal = removals_.find(id);
-      if (removal != removals_.end()) report(removal->second, ReleaseResult::unknown, step);
+    case Timer::Kind::report:
+      if (removals_.contains(id)) report(id, ReleaseResult::unknown, step);
       return;
-    }
     case Timer::Kind::stream: return stream_due(step);
   }
 }
@@ -134,6 +133,10 @@ CommandId ProviderCore::send(Flight flight, std::chrono::milliseconds timeout,
   step.out.push_back(Send{{id, timeout, std::move(body)}});
   step.out.push_back(SetTimer{{Timer::Kind::command_timeout, id}, step.now + timeout});
   return id;
+}
+
+void ProviderCore::clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
+  step.out.push_back(ClearTimer{{kind, id}});
 }
 
 Owner ProviderCore::fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }

@@ -98,6 +98,7 @@ class ProviderCore final : public Provider {
     Owner owner;
     std::optional<Owner> or_owner;  ///< the receiver's, also after it gave up
     SessionId receiver = 0;
+    FencingToken won;  ///< by this write; none: nobody was ever told of a win
     std::chrono::milliseconds timeout;
     LocalInstant stop_at;         ///< the document frees itself like a crashed holder's
     LocalInstant next_at;         ///< when the next delete is due, with none under way
@@ -105,14 +106,18 @@ class ProviderCore final : public Provider {
     bool awaits_attempt = false;  ///< an attempt is under way; no delete was sent yet
     bool doubtful = false;        ///< an earlier attempt, hand-over or delete was never answered
     bool repeat = false;          ///< one more delete, after a pause, against late requests
+    int failures = 0;             ///< of deletes, in a row
     bool acknowledged = false;
     std::optional<SessionId> reporting;  ///< who waits for the result
     bool operator==(const Removal&) const = default;
   };
 
   /// The change stream that wakes those who wait, if a strategy wants one.
+  ///
+  /// INVARIANT: at most one command of it is under way that was not abandoned. A close and the open
+  /// after it must not run side by side, on two threads of a driver and one connection.
   struct Stream {
-    enum class Phase { off, opening, open, pausing, refused };
+    enum class Phase { off, opening, open, pausing, closing, refused };
     /// A poll found a lock free that the stream had not told of yet.
     struct Owed {
       std::string name;
@@ -179,8 +184,9 @@ class ProviderCore final : public Provider {
   // line.cpp
   bool join_line(SessionId id, Session& session);
   Line* line_led_by(SessionId id, const Session& session);
-  void leave_line(const std::string& name, SessionId id, LocalInstant next_attempt, Step step);
-  LocalInstant after_release(SessionId id, Session& session, Step step);
+  void leave_line(const std::string& name, SessionId id, LocalInstant at_latest, Step step);
+  LocalInstant first_attempt_of_next(Session& next, LocalInstant at_latest, Step step) const;
+  void end_row(SessionId id, const Session& session, Step step);
   SessionId receiver_after(SessionId id, const Session& session) const;
   void hand_over(Removal removal, SessionId to, int in_a_row, Step step);
   void send_hand_over(RemovalId id, Removal& removal, Step step);
@@ -194,8 +200,9 @@ class ProviderCore final : public Provider {
   void send_stream(StreamCommand::Step what, Step step);
   void answer_stream(CommandId command, const Reply& reply, Step step);
   void stream_failed(const Reply& reply, Step step);
-  void replace_stream(Step step);
   void close_stream(Step step);
+  void stream_closed(Step step);
+  void end_stream(Step step);
   bool stream_is_wanted(Step step);
   Session* listener(const Line& line);
   Duration nearest_turn(Step step);
@@ -209,11 +216,13 @@ class ProviderCore final : public Provider {
 
   // extension.cpp
   void run_extension_round(Step step);
+  void lose_what_is_over(Step step);
   void arm_extension_round(LocalInstant at, Step step);
   void arm_earliest_extension(Step step);
   void send_extension(const std::vector<SessionId>& ids, Step step);
   void answer_extension(const Flight& flight, const Reply& reply, Step step);
   void answer_look(const Flight& flight, const Reply& reply, Step step);
+  void found_gone(SessionId id, const Reply& reply, Step step);
   void extended(SessionId id, LocalInstant sent, Step step);
   void retry_extension(SessionId id, Step step);
   void lose(SessionId id, LostReason reason, Step step);
@@ -228,12 +237,13 @@ class ProviderCore final : public Provider {
   void send_delete(RemovalId id, Removal& removal, Step step);
   void answer_delete(const Flight& flight, const Reply& reply, Step step);
   void attempt_ended(RemovalId id, bool may_have_won, Outcome outcome, Step step);
-  void report(Removal& removal, ReleaseResult result, Step step);
+  void report(RemovalId id, ReleaseResult result, Step step);
   void pause_removal(RemovalId id, Removal& removal, Duration pause, Step step);
-  static Duration pause_after_failure(const Removal& removal);
+  static Duration pause_after_failure(const Removal& removal, LocalInstant now);
 
   CommandId send(Flight flight, std::chrono::milliseconds timeout, decltype(Command::body) body,
                  Step step);
+  static void clear_timer(Timer::Kind kind, std::uint64_t id, Step step);
   Owner fresh_owner(Step step);
   std::string lock_id(const Session& session, std::uint64_t beat) const;
 

@@ -4,13 +4,22 @@
 #include "core/provider_core.hpp"
 
 namespace leasehold::core {
+namespace {
+
+/// From the shortest first pause, 10 ms, to the longest.
+constexpr int kMostRemovalDoublings = 9;
+constexpr std::chrono::seconds kLongestRemovalPause{5};
+
+}  // namespace
 
 ProviderCore::Removal ProviderCore::make_removal(const Session& session, Step step) const {
   Removal removal;
   removal.name = session.name;
   removal.owner = session.owner;
+  removal.won = session.token;
   removal.timeout = session.options.effective_operation_timeout();
   removal.stop_at = step.now + 2 * session.options.expiry;
+  removal.repeat = session.unanswered > 0;
   return removal;
 }
 
@@ -51,10 +60,13 @@ void ProviderCore::attempt_ended(RemovalId id, bool may_have_won, Outcome outcom
   send_delete(id, removal, step);
 }
 
-/// How soon to repeat what failed: often within one time-out, but not a storm.
-Duration ProviderCore::pause_after_failure(const Removal& removal) {
-  return std::clamp<Duration>(removal.timeout / 4, std::chrono::milliseconds(10),
-                              std::chrono::seconds(1));
+/// How soon to repeat what failed: at first often within one time-out, then ever more seldom, so
+/// that an overloaded server recovers. The last try is at the end.
+Duration ProviderCore::pause_after_failure(const Removal& removal, LocalInstant now) {
+  const auto first = std::clamp<Duration>(removal.timeout / 4, std::chrono::milliseconds(10),
+                                          std::chrono::seconds(1));
+  const auto pause = std::min<Duration>(first * (1 << removal.failures), kLongestRemovalPause);
+  return std::min(pause, removal.stop_at - now);
 }
 
 void ProviderCore::answer_delete(const Flight& flight, const Reply& reply, Step step) {
@@ -62,23 +74,25 @@ void ProviderCore::answer_delete(const Flight& flight, const Reply& reply, Step 
   Removal& removal = removals_.at(id);
   removal.command = 0;
   if (reply.outcome == Outcome::configuration) {
-    report(removal, ReleaseResult::unknown, step);
+    report(id, ReleaseResult::unknown, step);
     step.out.push_back(Warned{"lock '" + removal.name + "' cannot be deleted: " + reply.message});
     removals_.erase(id);
     return;
   }
-  if (reply.outcome != Outcome::done) {
+  if (reply.outcome != Outcome::done || (reply.matched == 0 && reply.is_before(removal.won))) {
     removal.doubtful |= reply.outcome == Outcome::unknown;
     if (step.now >= removal.stop_at) {
-      report(removal, ReleaseResult::unknown, step);
+      report(id, ReleaseResult::unknown, step);
       removals_.erase(id);
       return;
     }
-    return pause_removal(id, removal, pause_after_failure(removal), step);
+    const auto pause = pause_after_failure(removal, step.now);
+    removal.failures = std::min(removal.failures + 1, kMostRemovalDoublings);
+    return pause_removal(id, removal, pause, step);
   }
   // Nothing matched after a delete without an answer: that one may have been it.
   const auto nothing = removal.doubtful ? ReleaseResult::unknown : ReleaseResult::not_owner;
-  report(removal, reply.matched > 0 ? ReleaseResult::released : nothing, step);
+  report(id, reply.matched > 0 ? ReleaseResult::released : nothing, step);
   removal.acknowledged = true;
   const std::string name = removal.name;
   if (removal.repeat) {
@@ -95,8 +109,10 @@ void ProviderCore::pause_removal(RemovalId id, Removal& removal, Duration pause,
   step.out.push_back(SetTimer{{Timer::Kind::removal, id}, removal.next_at});
 }
 
-void ProviderCore::report(Removal& removal, ReleaseResult result, Step step) {
+void ProviderCore::report(RemovalId id, ReleaseResult result, Step step) {
+  Removal& removal = removals_.at(id);
   if (!removal.reporting) return;
+  clear_timer(Timer::Kind::report, id, step);
   step.out.push_back(Released{*removal.reporting, result});
   removal.reporting.reset();
 }

@@ -29,6 +29,21 @@ TEST(Release, OfALostHandleIsSentToo) {
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
 }
 
+/// A primary that was cut off before the win answers that nothing was there.
+TEST(Release, AReplyOfATimeBeforeTheWinIsNoAnswer) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  Reply old = World::with(Outcome::done, 0);
+  old.operation_time = FencingToken(999);  // the win's is 1000
+  w.reply(old);
+  EXPECT_FALSE(w.has<Released>());
+  w.advance(milliseconds(300));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u) << "it is sent again";
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+}
+
 TEST(Release, ASecondAskIsANoOp) {
   World w;
   w.hold(1);
@@ -128,6 +143,29 @@ TEST(CleanUp, EndsAfterTwoExpiries) {
   }
   EXPECT_EQ(w.core.removals_left(), 0u);
   EXPECT_LE(w.sent_as<DeleteCommand>().size(), 6u);
+}
+
+/// Many processes that clean up at full rate keep an overloaded server from recovering.
+TEST(CleanUp, PausesLongerAfterEachFailureButEndsInTime) {
+  World w;
+  auto o = World::options();
+  o.expiry = milliseconds(30'000);
+  const auto began = w.now;
+  w.acquire(1, "lock", o, std::nullopt, true);
+  w.reply(World::with(Outcome::unknown));
+  std::vector<milliseconds> sent;
+  while (w.core.removals_left() > 0) {
+    sent.push_back(std::chrono::duration_cast<milliseconds>(w.now - began));
+    w.reply(World::with(Outcome::failed_before));
+    const auto deletes = w.sent_as<DeleteCommand>().size();
+    while (w.core.removals_left() > 0 && w.sent_as<DeleteCommand>().size() == deletes) {
+      w.advance(milliseconds(500));
+    }
+  }
+  EXPECT_EQ(std::vector(sent.begin(), sent.begin() + 5),
+            (std::vector<milliseconds>{milliseconds(0), milliseconds(1'000), milliseconds(3'000),
+                                       milliseconds(7'000), milliseconds(12'000)}));
+  EXPECT_EQ(sent.back(), milliseconds(60'000)) << "two expiries";
 }
 
 /// A permission that was taken away, say.

@@ -34,6 +34,7 @@ void ProviderCore::send_stream(StreamCommand::Step what, Step step) {
 void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
   if (command != stream_.command) return;  // of a stream that was closed
   stream_.command = 0;
+  if (stream_.phase == Stream::Phase::closing) return stream_closed(step);
   if (reply.outcome != Outcome::done || reply.cursor == 0) return stream_failed(reply, step);
   const bool opened = stream_.phase == Stream::Phase::opening;
   stream_.phase = Stream::Phase::open;
@@ -42,8 +43,7 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   for (const Freed& freed : reply.freed) hear(freed, step);
   if (opened) wake_all(step);
   const bool lags = stream_.owed && step.now - stream_.owed->since > kStreamLag;
-  if (lags) return replace_stream(step);
-  if (!stream_is_wanted(step)) return close_stream(step);
+  if (lags || !stream_is_wanted(step)) return close_stream(step);
   read_on(step);
 }
 
@@ -105,18 +105,29 @@ void ProviderCore::stream_failed(const Reply& reply, Step step) {
   pause_stream(Stream::Phase::pausing, pause, step);
 }
 
-void ProviderCore::replace_stream(Step step) {
+/// REQUIRES: it is open, and no step of it under way
+void ProviderCore::close_stream(Step step) {
+  stream_.phase = Stream::Phase::closing;
   send_stream(StreamCommand::Step::close, step);
-  open_stream(step);
 }
 
-/// A step that waits for news is cut off; a cursor that waits for its next step is closed.
-void ProviderCore::close_stream(Step step) {
+/// Or nobody knows: a cursor that nobody reads dies by itself. Who lagged, or who is wanted again
+/// since, is opened anew only now.
+void ProviderCore::stream_closed(Step step) {
+  if (stream_is_wanted(step)) return open_stream(step);
+  stream_ = {};
+}
+
+/// The provider ends. A step that waits for news is cut off; a cursor that waits for its next step
+/// is closed.
+void ProviderCore::end_stream(Step step) {
+  if (stream_.phase == Stream::Phase::closing) return;
+  clear_timer(Timer::Kind::stream, 0, step);
+  if (stream_.command == 0 && stream_.phase == Stream::Phase::open) return close_stream(step);
   if (stream_.command != 0) {
     step.out.push_back(Abandon{stream_.command});
     flights_.erase(stream_.command);
-  } else if (stream_.phase == Stream::Phase::open) {
-    send_stream(StreamCommand::Step::close, step);
+    clear_timer(Timer::Kind::command_timeout, stream_.command, step);
   }
   stream_ = {};
 }

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "core/core_world.hpp"
+#include <rapidcheck/gtest.h>
+
+#include "core/drawn_schedule.hpp"
 #include "core/limits.hpp"
 
 namespace leasehold::core {
@@ -183,7 +185,97 @@ TEST(Stream, OneThatLagsBehindAPollIsReplaced) {
   EXPECT_EQ(w.step(), Step::next);
   w.advance(milliseconds(900));
   w.answer_stream();
+  EXPECT_EQ(w.step(), Step::close) << "and not opened beside it: both may share a connection";
+  w.answer_stream();
   EXPECT_EQ(w.step(), Step::open);
+}
+
+/// Nobody has waited for a while, so that it is being closed.
+StreamWorld closing() {
+  auto w = StreamWorld::waiting();
+  w.give(CancelAsked{1});
+  for (int i = 0; w.step() == Step::next; ++i) {
+    w.answer_stream();
+    w.advance(seconds(1));
+  }
+  return w;
+}
+
+TEST(Stream, OneThatIsWantedAgainWhileItIsClosedIsOpenedAfterThat) {
+  for (const bool answered : {true, false}) {
+    auto w = closing();
+    ASSERT_EQ(w.step(), Step::close);
+    w.acquire(2, "lock", StreamWorld::pushed());
+    w.answer_refused();
+    EXPECT_EQ(w.step(), Step::close);
+    answered ? w.answer_stream() : w.advance(kStreamTimeout);
+    EXPECT_EQ(w.step(), Step::open);
+  }
+}
+
+TEST(Stream, ItsCloseIsNotCutOffByTheEndOfTheProvider) {
+  auto w = closing();
+  w.give(CloseAsked{});
+  EXPECT_FALSE(w.has<Abandon>());
+  w.answer_stream();
+  EXPECT_EQ(w.step(), Step::close);
+}
+
+/// All of a kind that are under way.
+template <typename Body>
+std::vector<Command> under_way(const DrawnSchedule& w) {
+  std::vector<Command> found;
+  for (const auto& [id, command] : w.under_way) {
+    if (std::holds_alternative<Body>(command.body)) found.push_back(command);
+  }
+  return found;
+}
+
+void answer_attempts(DrawnSchedule& w) {
+  for (const auto& command : under_way<AcquireCommand>(w)) {
+    const bool wins = *rc::gen::inRange(0, 4) == 0;
+    w.happen(ReplyArrived{command.id, wins ? w.won(command) : CoreWorld::refused(kRival)});
+  }
+}
+
+void answer_stream(DrawnSchedule& w, Outcome outcome) {
+  for (const auto& command : under_way<StreamCommand>(w)) {
+    auto reply = CoreWorld::with(outcome);
+    reply.cursor = kCursor;
+    w.happen(ReplyArrived{command.id, reply});
+  }
+}
+
+/// Callers come and go; the stream works, breaks, lags, is not wanted for a while, or says nothing.
+void draw_event(DrawnSchedule& w, SessionId& last) {
+  switch (*rc::gen::inRange(0, 7)) {
+    case 0:
+    case 1:
+      w.happen(AcquireAsked{++last, "lock", StreamWorld::pushed(seconds(2)), std::nullopt});
+      return answer_attempts(w);
+    case 2: return answer_attempts(w);
+    case 3:
+      for (SessionId id = 1; id <= last; ++id) {
+        w.happen(CancelAsked{id});
+        w.happen(ReleaseAsked{id});
+      }
+      return;
+    case 4:
+      for (int left = *rc::gen::inRange(1, 15); left > 0; --left) {
+        w.pass(seconds(1));
+        answer_stream(w, Outcome::done);
+      }
+      return;
+    case 5: return answer_stream(w, Outcome::unknown);
+    default: return w.pass(milliseconds(*rc::gen::inRange(0, 4'000)));
+  }
+}
+
+RC_GTEST_PROP(Stream, HasAtMostOneCommandUnderWay, ()) {
+  DrawnSchedule w;
+  w.after_each = [&w](const Effects&) { RC_ASSERT(under_way<StreamCommand>(w).size() <= 1); };
+  SessionId last = 0;
+  for (int left = *rc::gen::inRange(20, 200); left > 0; --left) draw_event(w, last);
 }
 
 TEST(Stream, ItIsClosedWhenNobodyWaitsAnyMore) {

@@ -2,10 +2,15 @@
 
 #include <mongoc/mongoc.h>
 
+#include <mutex>
+#include <string>
+
 #include "core/protocol.hpp"
+#include "mongo/bson.hpp"
 #include "mongo/sockets.hpp"
 
-/// The driver's clients, and what it says when there is no reply.
+/// The driver's clients, how a command that was given up stays unsent, and what the driver says
+/// when there is no reply.
 namespace leasehold::mongo {
 
 /// A client of the pool whose sockets are known from now on. Null when the pool has none left:
@@ -16,7 +21,42 @@ namespace leasehold::mongo {
 /// Null is fine.
 void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client);
 
-/// What became of a command that the driver has no reply to.
-[[nodiscard]] core::Reply driver_failure(const bson_error_t& error);
+/// The command that a connection carries, as another thread sees it that gives it up.
+///
+/// INVARIANT: once it is given up, nothing of it is sent. The driver may wait for a primary for as
+/// long as the server selection time-out, in which nothing can be cut; so it is asked for a primary
+/// first, then this is asked, and only then is the command aimed at that one member, where cutting
+/// its sockets stops it. Given up before it has begun, it does not begin: hence the mark is taken
+/// off at the end of a command, and not at its beginning.
+///
+/// Thread safety: `give_up` from any thread, the rest from the connection's.
+class Underway {
+ public:
+  void give_up() noexcept;
+  /// From now on it may be sent to this member by these sockets; empty: to whichever the driver
+  /// picks. False: it was given up; `error` says so.
+  [[nodiscard]] bool begin(Sockets& sockets, const std::string& member, bson_error_t& error);
+  void end();
+  [[nodiscard]] bool given_up() const;
+  /// The next command is another.
+  void renew();
+
+ private:
+  mutable std::mutex mutex_;  // protects the rest
+  Sockets* on_ = nullptr;     ///< where it may hang
+  bool given_up_ = false;
+};
+
+/// A command on the primary. False: `error` says what the driver says, unless `reply` has an `ok`.
+/// `session` may be null.
+bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underway,
+                    mongoc_client_session_t* session, const std::string& database,
+                    const bson_t* command, ReplyBson& reply, bson_error_t& error);
+
+/// How many members the client's set has, as far as the driver knows by now. Null: none.
+[[nodiscard]] std::size_t members_of(mongoc_client_t* client);
+
+/// What became of a command that the driver has no reply to, in a set of so many members.
+[[nodiscard]] core::Reply driver_failure(const bson_error_t& error, std::size_t members);
 
 }  // namespace leasehold::mongo

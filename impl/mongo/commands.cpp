@@ -73,15 +73,24 @@ void append_case(Bson& branches, std::string_view key, const Bson& condition, bo
   branches.doc(key, [&](Bson& b) { b.copy("case", condition).flag("then", then); });
 }
 
-/// Whether the lock may be taken.
-Bson free_for(const AcquireCommand& command) {
+/// Whether an upsert made the document just now: it has nothing but its name.
+Bson is_missing() {
   Bson seed;
   seed.text("_id", "$_id");
-  const Bson missing = expression("$eq", text("$$ROOT"), nested(seed));
+  return expression("$eq", text("$$ROOT"), nested(seed));
+}
+
+Bson is_corrupt() {
   const Bson odd_id = type_is("$ne", "$lockId", "string");
   const Bson odd_expiry = type_is("$ne", "$expiresAt", "date");
-  const Bson corrupt = expression("$or", nested(odd_id), nested(odd_expiry));
-  const Bson expired = expression("$lte", text("$expiresAt"), text("$$NOW"));
+  return expression("$or", nested(odd_id), nested(odd_expiry));
+}
+
+/// Whether the lock may be taken.
+Bson free_for(const AcquireCommand& command) {
+  static const Bson missing = is_missing();
+  static const Bson corrupt = is_corrupt();
+  static const Bson expired = expression("$lte", text("$expiresAt"), text("$$NOW"));
   Bson e;
   e.doc("$switch", [&](Bson& s) {
     s.array("branches", [&](Bson& branches) {
@@ -138,7 +147,8 @@ Bson lower_bound() {
 /// executes.
 template <typename Command>
 Bson taken_document(const Command& command) {
-  const Bson is_text = type_is("$eq", "$lockId", "string");
+  static const Bson is_text = type_is("$eq", "$lockId", "string");
+  static const Bson token = lower_bound();
   const Bson is_mine = mine(command.owner);
   const Bson ours = expression("$and", nested(is_text), nested(is_mine));
   const Bson expiry = until(command.lease, command.margin);
@@ -152,7 +162,7 @@ Bson taken_document(const Command& command) {
   d.doc("expiresAt", [&](Bson& a) {
     a.array("$cond", [&](Bson& c) { c.copy("0", ours).copy("1", not_lower).copy("2", expiry); });
   });
-  d.copy("fencingToken", lower_bound());
+  d.copy("fencingToken", token);
   return d;
 }
 

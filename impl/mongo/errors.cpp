@@ -22,8 +22,21 @@ constexpr std::array kErrors{
     Row{16, Outcome::configuration},     // InvalidLength
     Row{18, Outcome::configuration},     // AuthenticationFailed
     Row{24, Outcome::failed_before},     // LockTimeout
+    Row{59, Outcome::configuration},     // CommandNotFound
+    Row{67, Outcome::configuration},     // CannotCreateIndex
+    Row{72, Outcome::configuration},     // InvalidOptions
+    Row{73, Outcome::configuration},     // InvalidNamespace
     Row{112, Outcome::failed_before},    // WriteConflict
+    Row{115, Outcome::configuration},    // CommandNotSupported
     Row{121, Outcome::configuration},    // DocumentValidationFailure
+    Row{166, Outcome::configuration},    // CommandNotSupportedOnView
+    Row{167, Outcome::configuration},    // OptionNotSupportedOnView
+    Row{168, Outcome::configuration},    // InvalidPipelineOperator
+    Row{197, Outcome::configuration},    // InvalidIndexSpecificationOption
+    Row{224, Outcome::configuration},    // QueryFeatureNotAllowed: of the compatibility version
+    Row{263, Outcome::configuration},    // OperationNotSupportedInTransaction
+    Row{322, Outcome::configuration},    // APIVersionError: a pool that pins a stable API
+    Row{323, Outcome::configuration},    // APIStrictError
     Row{10107, Outcome::failed_before},  // NotWritablePrimary
     Row{10334, Outcome::configuration},  // BSONObjectTooLarge
     Row{13435, Outcome::failed_before},  // NotPrimaryNoSecondaryOk

@@ -14,14 +14,15 @@ TEST(ErrorTable, OnlyWhatCertainlyDidNotHappenFailedBefore) {
 }
 
 TEST(ErrorTable, WhatRetryingCannotMendIsConfiguration) {
-  for (const int code : {2, 9, 13, 14, 16, 18, 121, 10334, 16554, 51144}) {
+  for (const int code : {2,   9,   13,  14,  16,  18,  59,  67,  72,    73,    115,  121,
+                         166, 167, 168, 197, 224, 263, 322, 323, 10334, 16554, 51144}) {
     EXPECT_EQ(outcome_of_error(code), Outcome::configuration) << code;
   }
 }
 
 TEST(ErrorTable, EverythingElseIsUnknown) {
   for (const int code :
-       {0, 6, 7, 50, 64, 79, 89, 91, 100, 189, 262, 9001, 11600, 11601, 11602, 424'242}) {
+       {0, 6, 7, 26, 50, 64, 79, 89, 91, 100, 189, 262, 9001, 11600, 11601, 11602, 424'242}) {
     EXPECT_EQ(outcome_of_error(code), Outcome::unknown) << code;
   }
 }

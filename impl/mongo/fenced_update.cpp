@@ -88,23 +88,40 @@ Error failure(const core::Reply& reply) {
   return {kind, reply.code, reply.message};
 }
 
+/// A document with this key is there already: under which index, as far as it is another's.
+Error taken(const core::Reply& reply, const std::string& index) {
+  return {ErrorKind::configuration, reply.code,
+          "another document has what the unique index " + index + " must have once: " +
+              reply.message};
+}
+
 }  // namespace
 
 Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, const bson_t& id,
                            const bson_t& update, FencingToken token) {
   if (auto error = check(id, update, token)) return std::move(*error);
   const Bson command = command_of(target, id, update, token);
-  mongo::ReplyBson reply;
-  bson_error_t error{};
-  mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr, nullptr,
-                                  reply.out(), &error);
-  if (!bson_has_field(reply.get(), "ok")) return failure(mongo::driver_failure(error));
-  // An update of one statement answers as a delete of one does.
-  const auto read = mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());
-  // The document is there, with a higher token: the upsert inserted and met it.
-  if (target.upsert && read.code == kDuplicateKey) return false;
-  if (read.outcome != core::Outcome::done) return failure(read);
-  return read.matched == 1;
+  // An upsert that meets the document it did not find was outrun by another's insert, or is refused
+  // by a higher token. Once more tells: then the document is there to be found.
+  for (bool again = false;; again = true) {
+    mongo::ReplyBson reply;
+    bson_error_t error{};
+    mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr,
+                                    nullptr, reply.out(), &error);
+    if (!bson_has_field(reply.get(), "ok")) {
+      return failure(mongo::driver_failure(error, mongo::members_of(client)));
+    }
+    // An update of one statement answers as a delete of one does.
+    const auto read = mongo::read_reply({0, {}, core::DeleteCommand{}}, *reply.get());
+    if (read.code == kDuplicateKey) {
+      const auto index = mongo::duplicate_index(*reply.get());
+      if (index != "{_id}") return taken(read, index);
+      if (again) return false;
+      continue;
+    }
+    if (read.outcome != core::Outcome::done) return failure(read);
+    return read.matched == 1;
+  }
 }
 
 }  // namespace leasehold

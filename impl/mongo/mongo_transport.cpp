@@ -8,6 +8,7 @@
 #include "mongo/handles.hpp"
 #include "mongo/replies.hpp"
 #include "mongo/sockets.hpp"
+#include "mongo/streams.hpp"
 #include "mongo/transactions.hpp"
 
 namespace leasehold::mongo {
@@ -30,19 +31,7 @@ struct Shared {
   std::function<void(const std::string&)> on_wire;
   PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
-  std::mutex stream_mutex;
-  std::shared_ptr<OwnSession> stream;  ///< protected by its mutex
-
-  std::shared_ptr<OwnSession> open_stream(bson_error_t& error) {
-    std::shared_ptr<OwnSession> fresh = OwnSession::start(pool.get(), error);
-    const std::scoped_lock lock(stream_mutex);
-    stream = fresh;
-    return fresh;
-  }
-  std::shared_ptr<OwnSession> current_stream() {
-    const std::scoped_lock lock(stream_mutex);
-    return stream;
-  }
+  Streams streams;
 };
 
 class MongoConnection final : public core::Connection {
@@ -51,6 +40,15 @@ class MongoConnection final : public core::Connection {
   ~MongoConnection() override { give_back(shared_->pool.get(), client_); }
 
   Reply execute(const Command& command) override {
+    Reply reply = carry_out(command);
+    underway_.renew();
+    return reply;
+  }
+
+  void interrupt() noexcept override { underway_.give_up(); }
+
+ private:
+  Reply carry_out(const Command& command) {
     if (auto refused = refusal()) return std::move(*refused);
     Reply reply = run(command, build(command, shared_->collection));
     if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
@@ -59,53 +57,51 @@ class MongoConnection final : public core::Connection {
     return reply;
   }
 
-  void interrupt() noexcept override {
-    sockets_.cut();
-    const std::scoped_lock lock(elsewhere_mutex_);
-    if (elsewhere_ != nullptr) elsewhere_->cut();
-  }
-
- private:
   Reply run(const Command& command, const Bson& bytes) {
     ReplyBson reply;
     bson_error_t error{};
-    if (in_transaction(bytes)) {
-      shared_->transactions->run(shared_->database, bytes, reply, error,
-                                 [this](Sockets* sockets) { runs_elsewhere(sockets); });
-      if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
-      return driver_failure(error);
-    }
     if (const auto* step = std::get_if<core::StreamCommand>(&command.body)) {
-      return run_stream(command, step->step, bytes);
+      return run_stream(command, *step, bytes);
     }
-    const auto* plain = std::get_if<core::PlainCommand>(&command.body);
-    const bool on_admin = plain != nullptr && plain->on_admin;
-    mongoc_client_command_with_opts(client_, on_admin ? "admin" : shared_->database.c_str(),
-                                    bytes.get(), nullptr, nullptr, reply.out(), &error);
-    if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
-    sockets_.forget();
-    return driver_failure(error);
+    if (in_transaction(bytes)) {
+      shared_->transactions->run(shared_->database, bytes, underway_, reply, error);
+    } else {
+      const auto* plain = std::get_if<core::PlainCommand>(&command.body);
+      const bool on_admin = plain != nullptr && plain->on_admin;
+      run_here(on_admin ? "admin" : shared_->database, bytes, reply, error);
+    }
+    return read(command, reply, error);
   }
 
-  /// The steps of a change stream share a session, whichever worker carries them. One that is still
-  /// on its way keeps its own stream when another is opened.
-  Reply run_stream(const Command& command, core::StreamCommand::Step step, const Bson& bytes) {
-    ReplyBson reply;
+  bool run_here(const std::string& database, const Bson& bytes, ReplyBson& reply,
+                bson_error_t& error) {
+    return run_on_primary(client_, sockets_, underway_, nullptr, database, bytes.get(), reply,
+                          error);
+  }
+
+  Reply read(const Command& command, const ReplyBson& reply, const bson_error_t& error) {
+    if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
+    return driver_failure(error, members_of(client_));
+  }
+
+  Reply run_stream(const Command& command, const core::StreamCommand& step, const Bson& bytes) {
     bson_error_t error{};
-    const auto stream = step == core::StreamCommand::Step::open ? shared_->open_stream(error)
-                                                                : shared_->current_stream();
-    if (!stream) return driver_failure(error);
-    runs_elsewhere(&stream->sockets());
-    stream->run(shared_->database, bytes.get(), reply, error);
-    runs_elsewhere(nullptr);
-    if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
-    stream->sockets().forget();
-    return driver_failure(error);
-  }
-
-  void runs_elsewhere(Sockets* sockets) {
-    const std::scoped_lock lock(elsewhere_mutex_);
-    elsewhere_ = sockets;
+    const bool opens = step.step == core::StreamCommand::Step::open;
+    auto stream =
+        opens ? OwnSession::start(shared_->pool.get(), error) : shared_->streams.take(step.cursor);
+    if (!stream && opens) return driver_failure(error, members_of(client_));
+    if (!stream) {
+      Reply gone;
+      gone.outcome = Outcome::failed_before;
+      gone.message = "the change stream is not open";
+      return gone;
+    }
+    ReplyBson bson;
+    stream->run(shared_->database, bytes.get(), underway_, bson, error);
+    Reply reply = read(command, bson, error);
+    const bool lives_on = reply.outcome == Outcome::done && reply.cursor != 0;
+    if (lives_on && !underway_.given_up()) shared_->streams.put(reply.cursor, std::move(stream));
+    return reply;
   }
 
   /// What the servers are is asked once; a wrong kind stays wrong.
@@ -113,9 +109,9 @@ class MongoConnection final : public core::Connection {
     if (server_is_right_) return std::nullopt;
     bson_error_t error;
     if (client_ == nullptr) client_ = borrow(shared_->pool.get(), sockets_, error);
-    if (client_ == nullptr) return driver_failure(error);
+    if (client_ == nullptr) return driver_failure(error, 0);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
-    if (!server) return driver_failure(error);
+    if (!server) return driver_failure(error, members_of(client_));
     if (auto reason = refusal_of_hello(*mongoc_server_description_hello_response(server.get()))) {
       Reply reply;
       reply.outcome = Outcome::configuration;
@@ -140,8 +136,7 @@ class MongoConnection final : public core::Connection {
       list.text("listIndexes", shared_->collection);
       ReplyBson indexes;
       bson_error_t error;
-      const bool listed = mongoc_client_command_with_opts(
-          client_, shared_->database.c_str(), list.get(), nullptr, nullptr, indexes.out(), &error);
+      const bool listed = run_here(shared_->database, list, indexes, error);
       reply.outcome = Outcome::done;
       reply.message = listed ? judge_indexes(*indexes.get()) : error.message;
     } else if (reply.outcome == Outcome::done) {
@@ -153,8 +148,7 @@ class MongoConnection final : public core::Connection {
   std::shared_ptr<Shared> shared_;
   mongoc_client_t* client_ = nullptr;  ///< from the first command on
   Sockets sockets_;
-  std::mutex elsewhere_mutex_;
-  Sockets* elsewhere_ = nullptr;  ///< of a session that a command runs on; protected by its mutex
+  Underway underway_;
   bool server_is_right_ = false;
 };
 

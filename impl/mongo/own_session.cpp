@@ -1,7 +1,5 @@
 #include "mongo/own_session.hpp"
 
-#include "mongo/client.hpp"
-
 namespace leasehold::mongo {
 
 OwnSession::OwnSession(mongoc_client_pool_t* pool) : pool_(pool) {}
@@ -19,14 +17,10 @@ OwnSession::~OwnSession() {
   give_back(pool_, client_);
 }
 
-bool OwnSession::run(const std::string& database, const bson_t* command, ReplyBson& reply,
-                     bson_error_t& error) {
-  bson_t options = BSON_INITIALIZER;
-  const bool done = mongoc_client_session_append(session_.get(), &options, &error) &&
-                    mongoc_client_command_with_opts(client_, database.c_str(), command, nullptr,
-                                                    &options, reply.out(), &error);
-  bson_destroy(&options);
-  return done;
+bool OwnSession::run(const std::string& database, const bson_t* command, Underway& underway,
+                     ReplyBson& reply, bson_error_t& error) {
+  return run_on_primary(client_, sockets_, underway, session_.get(), database, command, reply,
+                        error);
 }
 
 }  // namespace leasehold::mongo

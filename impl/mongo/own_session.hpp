@@ -4,6 +4,7 @@
 #include <string>
 
 #include "mongo/bson.hpp"
+#include "mongo/client.hpp"
 #include "mongo/handles.hpp"
 #include "mongo/sockets.hpp"
 
@@ -21,9 +22,10 @@ class OwnSession {
   OwnSession(const OwnSession&) = delete;
   OwnSession& operator=(const OwnSession&) = delete;
 
-  bool run(const std::string& database, const bson_t* command, ReplyBson& reply,
-           bson_error_t& error);
+  bool run(const std::string& database, const bson_t* command, Underway& underway,
+           ReplyBson& reply, bson_error_t& error);
   [[nodiscard]] mongoc_client_session_t* session() { return session_.get(); }
+  [[nodiscard]] mongoc_client_t* client() { return client_; }
   Sockets& sockets() { return sockets_; }
 
  private:

@@ -95,16 +95,18 @@ core::LockDocument read_document(const bson_t& document) {
   return out;
 }
 
+std::string keys_of(const bson_t& pattern) {
+  std::string keys;
+  bson_iter_t at;
+  if (!bson_iter_init(&at, &pattern)) return keys;
+  while (bson_iter_next(&at)) keys += (keys.empty() ? "" : ", ") + std::string(bson_iter_key(&at));
+  return keys;
+}
+
 /// A duplicate key is a lost race only on `_id`. Under any other unique index waiting would last
 /// for ever.
 Outcome duplicate_key(const bson_t& reply) {
-  Outcome outcome = Outcome::configuration;
-  Field(reply, "keyPattern").as_document([&](const bson_t& keys) {
-    if (bson_has_field(&keys, "_id") && bson_count_keys(&keys) == 1) {
-      outcome = Outcome::duplicate_key;
-    }
-  });
-  return outcome;
+  return duplicate_index(reply) == "{_id}" ? Outcome::duplicate_key : Outcome::configuration;
 }
 
 void read_command_error(Reply& out, const bson_t& reply) {
@@ -214,6 +216,16 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
     out.outcome = outcome_of_error(out.code);  // its only statement
   }
   return out;
+}
+
+std::string duplicate_index(const bson_t& reply) {
+  std::string keys;
+  const auto read = [&keys](const bson_t& pattern) { keys = keys_of(pattern); };
+  Field(reply, "keyPattern").as_document(read);
+  Field(reply, "writeErrors").each_document([&](const bson_t& error) {
+    if (keys.empty()) Field(error, "keyPattern").as_document(read);
+  });
+  return '{' + keys + '}';
 }
 
 std::optional<std::string> refusal_of_hello(const bson_t& hello) {

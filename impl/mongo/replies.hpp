@@ -3,6 +3,7 @@
 #include <bson/bson.h>
 
 #include <optional>
+#include <string>
 
 #include "core/protocol.hpp"
 
@@ -12,6 +13,10 @@ namespace leasehold::mongo {
 
 /// The reply to `command`, as a server sent it.
 [[nodiscard]] core::Reply read_reply(const core::Command& command, const bson_t& reply);
+
+/// The keys of the unique index that a duplicate met, "{a, b}": of the command, or of its first
+/// statement with an error. "{}" if the reply does not tell.
+[[nodiscard]] std::string duplicate_index(const bson_t& reply);
 
 /// Why the member that sent this `hello` reply cannot hold locks, or nothing if it can.
 [[nodiscard]] std::optional<std::string> refusal_of_hello(const bson_t& hello);

@@ -52,23 +52,28 @@ mongoc_stream_t* Sockets::open(const mongoc_uri_t* uri, const mongoc_host_list_t
                                bson_error_t* error) {
   auto* sockets = static_cast<Sockets*>(self);
   auto* stream = mongoc_client_default_stream_initiator(uri, host, sockets->client_, error);
-  if (stream != nullptr) sockets->keep(stream);
-  return stream;
+  if (stream == nullptr || sockets->keep(stream, host->host_and_port)) return stream;
+  mongoc_stream_destroy(stream);
+  bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
+                 "given up while connecting to %s", host->host_and_port);
+  return nullptr;
 }
 
-void Sockets::keep(mongoc_stream_t* stream) {
+bool Sockets::keep(mongoc_stream_t* stream, const std::string& member) {
   constexpr int kSocketStream = 1;  // MONGOC_STREAM_SOCKET
   while (stream != nullptr && stream->type != kSocketStream) {
     stream = mongoc_stream_get_base_stream(stream);
   }
-  if (stream == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  if (cut_) return false;
+  if (stream == nullptr) return true;
   auto* socket = mongoc_stream_socket_get_socket(reinterpret_cast<mongoc_stream_socket_t*>(stream));
   const int descriptor = socket == nullptr ? -1 : descriptor_of(socket);
   const int duplicate = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  if (duplicate < 0) return;
-  const std::lock_guard lock(mutex_);
+  if (duplicate < 0) return true;
   drop_closed();
-  kept_.push_back({descriptor, duplicate});
+  kept_.push_back({member, descriptor, duplicate});
+  return true;
 }
 
 void Sockets::drop_closed() {
@@ -79,15 +84,27 @@ void Sockets::drop_closed() {
   });
 }
 
-void Sockets::cut() noexcept {
+void Sockets::aim(const std::string& member) {
   const std::lock_guard lock(mutex_);
-  for (const Kept& kept : kept_) shutdown(kept.duplicate, SHUT_RDWR);
+  target_ = member;
 }
 
-void Sockets::forget() {
+void Sockets::cut() noexcept {
   const std::lock_guard lock(mutex_);
+  cut_ = true;
+  for (const Kept& kept : kept_) {
+    if (target_.empty() || kept.member == target_) shutdown(kept.duplicate, SHUT_RDWR);
+  }
+}
+
+void Sockets::settle() {
+  const std::lock_guard lock(mutex_);
+  cut_ = false;
+  drop_closed();
+}
+
+Sockets::~Sockets() {
   for (const Kept& kept : kept_) close(kept.duplicate);
-  kept_.clear();
 }
 
 }  // namespace leasehold::mongo

@@ -1,7 +1,5 @@
 #include "mongo/transactions.hpp"
 
-#include <functional>
-
 namespace leasehold::mongo {
 namespace {
 
@@ -23,21 +21,33 @@ void copy_plain(const Bson& command, bson_t* to) {
                                 "startTransaction", nullptr);
 }
 
+/// The driver picks the member of a commit itself, so every socket of this client may be its.
+bool commit(OwnSession& open, Underway& underway, ReplyBson& reply, bson_error_t& error) {
+  const DescriptionHandle primary(
+      mongoc_client_select_server(open.client(), true, nullptr, &error));
+  if (!primary || !underway.begin(open.sockets(), "", error)) return false;
+  const bool done =
+      mongoc_client_session_commit_transaction(open.session(), reply.out(), &error);
+  underway.end();
+  return done;
+}
+
 }  // namespace
 
 bool in_transaction(const Bson& command) { return bson_has_field(command.get(), "autocommit"); }
 
-bool Transactions::run(const std::string& database, const Bson& command, ReplyBson& reply,
-                       bson_error_t& error, const std::function<void(Sockets*)>& cut) {
+std::unique_ptr<OwnSession> Transactions::take(const std::string& id) {
+  const std::scoped_lock lock(mutex_);
+  auto found = open_.extract(id);
+  return found.empty() ? nullptr : std::move(found.mapped());
+}
+
+bool Transactions::run(const std::string& database, const Bson& command, Underway& underway,
+                       ReplyBson& reply, bson_error_t& error) {
   const auto id = session_of(command);
-  std::unique_ptr<OwnSession> open;
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto found = open_.extract(id);
-    if (!found.empty()) open = std::move(found.mapped());
-  }
-  const bool commits = bson_has_field(command.get(), "commitTransaction");
-  if (!open && commits) {
+  auto open = take(id);
+  if (bson_has_field(command.get(), "commitTransaction")) {
+    if (open) return commit(*open, underway, reply, error);
     bson_set_error(&error, MONGOC_ERROR_TRANSACTION, 0, "the transaction was not begun");
     return false;
   }
@@ -47,19 +57,12 @@ bool Transactions::run(const std::string& database, const Bson& command, ReplyBs
       return false;
     }
   }
-  cut(&open->sockets());
-  bool done = false;
-  if (commits) {
-    done = mongoc_client_session_commit_transaction(open->session(), reply.out(), &error);
-  } else {
-    bson_t plain = BSON_INITIALIZER;
-    copy_plain(command, &plain);
-    done = open->run(database, &plain, reply, error);
-    done = done && !bson_has_field(reply.get(), "writeErrors");  // ok: 1, and not inserted
-    bson_destroy(&plain);
-  }
-  cut(nullptr);
-  if (commits || !done) return done;
+  bson_t plain = BSON_INITIALIZER;
+  copy_plain(command, &plain);
+  const bool done = open->run(database, &plain, underway, reply, error) &&
+                    !bson_has_field(reply.get(), "writeErrors");  // ok: 1, and not inserted
+  bson_destroy(&plain);
+  if (!done) return false;
   const std::scoped_lock lock(mutex_);
   open_[id] = std::move(open);
   return true;

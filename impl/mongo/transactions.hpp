@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,11 +20,13 @@ class Transactions {
   explicit Transactions(mongoc_client_pool_t* pool) : pool_(pool) {}
 
   /// Runs the command on its transaction's own client. False: `error` says what the driver says,
-  /// unless `reply` has an `ok`. `cut` is told which sockets to cut while it hangs.
-  bool run(const std::string& database, const Bson& command, ReplyBson& reply, bson_error_t& error,
-           const std::function<void(Sockets*)>& cut);
+  /// unless `reply` has an `ok`.
+  bool run(const std::string& database, const Bson& command, Underway& underway, ReplyBson& reply,
+           bson_error_t& error);
 
  private:
+  std::unique_ptr<OwnSession> take(const std::string& id);
+
   mongoc_client_pool_t* pool_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<OwnSession>> open_;  ///< by the session in the bytes

@@ -71,6 +71,7 @@ void Documented::on(const core::ReplyArrived& event, Step step) {
   if (found == flights_.end()) return;
   const Flight flight = found->second;
   flights_.erase(found);
+  step.out.push_back(core::ClearTimer{{Timer::Kind::command_timeout, event.command}});
   if (flight.role == Role::index) return answer_index(step);
   const auto session = sessions_.find(flight.session);
   if (session == sessions_.end() || session->second.command != event.command) return;
@@ -109,6 +110,7 @@ void Documented::answer_acquire(SessionId id, const Flight& flight, const Reply&
   s.deadline = believed_until(s, flight.sent);
   const FencingToken token(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
   step.out.push_back(core::Granted{id, token, s.call.owner, flight.sent, s.deadline});
+  clear_timers(id, {Timer::Kind::give_up}, step);
   if (hardening_.own_expiry) {
     step.out.push_back(core::SetTimer{{Timer::Kind::lease_end, id}, s.deadline});
   }
@@ -174,6 +176,7 @@ void Documented::lose(SessionId id, LostReason reason, Step step) {
   if (s.phase != Session::Phase::held) return;
   s.phase = Session::Phase::lost;
   step.out.push_back(core::Lost{id, reason});
+  clear_timers(id, {Timer::Kind::lease_end, Timer::Kind::extension_round}, step);
 }
 
 void Documented::on(const core::ReleaseAsked& event, Step step) {
@@ -182,6 +185,7 @@ void Documented::on(const core::ReleaseAsked& event, Step step) {
   Session& s = found->second;
   if (s.phase != Session::Phase::held && s.phase != Session::Phase::lost) return;
   s.phase = Session::Phase::releasing;
+  clear_timers(event.session, {Timer::Kind::lease_end, Timer::Kind::extension_round}, step);
   send(event.session, Role::release, recipe_->release(s.call, hardening_), step);
 }
 
@@ -215,6 +219,7 @@ void Documented::end(SessionId id, ErrorKind kind, const std::string& why, int c
   const Session& s = found->second;
   if (s.phase != Session::Phase::waiting && s.phase != Session::Phase::attempting) return;
   step.out.push_back(core::Ended{id, {kind, code, "lock '" + s.call.name + "': " + why}});
+  clear_timers(id, {Timer::Kind::give_up, Timer::Kind::attempt}, step);
   sessions_.erase(found);
 }
 
@@ -272,6 +277,10 @@ void Documented::send(SessionId id, Role role, std::string bson, Step step) {
   step.out.push_back(core::Send{{command, timeout, std::move(plain)}});
   step.out.push_back(
       core::SetTimer{{Timer::Kind::command_timeout, command}, step.now.local + timeout});
+}
+
+void Documented::clear_timers(SessionId id, std::initializer_list<Timer::Kind> kinds, Step step) {
+  for (const auto kind : kinds) step.out.push_back(core::ClearTimer{{kind, id}});
 }
 
 std::unique_ptr<core::Provider> provider_named(std::string_view lock, std::string holder,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -66,6 +67,8 @@ class Documented final : public core::Provider {
   void lose(core::SessionId id, LostReason reason, Step step);
   void end(core::SessionId id, ErrorKind kind, const std::string& why, int code, Step step);
   void send(core::SessionId id, core::PlainCommand::Role role, std::string bson, Step step);
+  static void clear_timers(core::SessionId id, std::initializer_list<core::Timer::Kind> kinds,
+                           Step step);
   [[nodiscard]] core::LocalInstant believed_until(const Session& s, core::LocalInstant sent) const;
 
   const Recipe* recipe_;

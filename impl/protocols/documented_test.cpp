@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/core_world.hpp"
 
 namespace leasehold::protocols {
@@ -20,12 +22,17 @@ struct Bench {
   }
   void give(const core::Event& event) {
     effects.clear();
+    if (const auto* fired = std::get_if<core::TimerFired>(&event)) timers.erase(fired->timer);
     lock.next(event, {now, {1'700'000'000'000}}, entropy, effects);
     for (const auto& effect : effects) {
       if (const auto* send = std::get_if<core::Send>(&effect)) sent.push_back(send->command);
+      if (const auto* set = std::get_if<core::SetTimer>(&effect)) timers.insert(set->timer);
+      if (const auto* clear = std::get_if<core::ClearTimer>(&effect)) timers.erase(clear->timer);
     }
   }
-  void ask() { give(core::AcquireAsked{1, "l", options, std::nullopt, false}); }
+  void ask(std::optional<core::LocalInstant> give_up_at = std::nullopt) {
+    give(core::AcquireAsked{1, "l", options, give_up_at, false});
+  }
   [[nodiscard]] const PlainCommand& last() const {
     return std::get<PlainCommand>(sent.back().body);
   }
@@ -58,6 +65,7 @@ struct Bench {
   core::CountingEntropy entropy;
   core::Effects effects;
   std::vector<core::Command> sent;
+  std::set<core::Timer> timers;  ///< that are set
 };
 
 void settle_indexes(Bench& bench, std::size_t count) {
@@ -147,6 +155,19 @@ TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
     ASSERT_NE(bench.find<core::Ended>(), nullptr) << recipe->name;
     EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::unknown_outcome);
     EXPECT_EQ(bench.lock.removals_left(), 0u);
+  }
+}
+
+TEST(DocumentedLocks, LeaveNoTimerBehind) {
+  for (const bool wins : {true, false}) {
+    Bench bench(distributed_lock(), {.own_expiry = true});
+    bench.ask(bench.now + std::chrono::hours(24));
+    bench.answer(wins ? Outcome::done : Outcome::duplicate_key);
+    bench.give(core::CancelAsked{1});
+    bench.give(core::ReleaseAsked{1});
+    bench.answer(Outcome::done);
+    settle_indexes(bench, 2);
+    EXPECT_TRUE(bench.timers.empty()) << wins;
   }
 }
 

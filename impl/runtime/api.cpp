@@ -9,12 +9,14 @@
 #include <leasehold/protocols.hpp>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 
+#include "core/limits.hpp"
 #include "core/provider_core.hpp"
+#include "core/utf8.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "protocols/documented.hpp"
 #include "runtime/driver.hpp"
-#include "runtime/os_entropy.hpp"
 
 namespace leasehold {
 namespace {
@@ -22,25 +24,30 @@ namespace {
 /// Where a blocking acquire waits for its result.
 class Mailbox {
  public:
-  void put(Result<std::shared_ptr<runtime::Holding>> result) {
+  using Content = Result<std::shared_ptr<runtime::HandleState>>;
+  void put(Content result) {
     const std::lock_guard lock(mutex_);
     result_ = std::move(result);
     filled_.notify_all();
   }
-  Result<LockHandle> take() {
+  Content take() {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [this] { return result_.has_value(); });
-    if (!*result_) return result_->error();
-    return LockHandle(std::move(*result_).value());
+    return std::move(*result_);
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable filled_;
-  std::optional<Result<std::shared_ptr<runtime::Holding>>> result_;
+  std::optional<Content> result_;
 };
 
-Result<LockHandle> acquire_blocking(runtime::Driver& driver, const Lock& lock,
+LockHandle handle_of(runtime::Handle handle) {
+  return LockHandle(std::make_shared<runtime::Handle>(std::move(handle)));
+}
+
+Result<LockHandle> acquire_blocking(const std::shared_ptr<runtime::Driver>& driver,
+                                    const Lock& lock,
                                     std::optional<std::chrono::milliseconds> timeout,
                                     const std::stop_token& stop) {
   if (stop.stop_requested()) {
@@ -48,11 +55,24 @@ Result<LockHandle> acquire_blocking(runtime::Driver& driver, const Lock& lock,
   }
   // Shared: the driver may still be inside `put` when the waiter has what it wants.
   const auto mailbox = std::make_shared<Mailbox>();
-  const auto session = driver.acquire(lock.name(), lock.options(), timeout,
-                                      [mailbox](auto result) { mailbox->put(std::move(result)); });
-  const std::stop_callback cancel(stop, [&driver, session] { driver.cancel(session); });
-  return mailbox->take();
+  const auto session = driver->acquire(lock.name(), lock.options(), timeout,
+                                       [mailbox](auto result) { mailbox->put(std::move(result)); });
+  const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
+  auto state = mailbox->take();
+  if (!state) return state.error();
+  return handle_of({driver, std::move(state).value()});
 }
+
+/// Handles of a call that may yet fail: then all are let go at the same time.
+struct AllOrNothing {
+  explicit AllOrNothing(std::size_t count) : handles(count) {}
+  ~AllOrNothing() {
+    for (auto& handle : handles) handle.begin_release();
+  }
+  AllOrNothing(const AllOrNothing&) = delete;
+  AllOrNothing& operator=(const AllOrNothing&) = delete;
+  std::vector<LockHandle> handles;
+};
 
 Error bad_option(const std::string& text) { return {ErrorKind::invalid_option, 0, text}; }
 
@@ -61,6 +81,7 @@ std::optional<Error> check(const ProviderOptions& options) {
     return bad_option("workers is " + std::to_string(options.workers) + ": it must be 1 to 64");
   }
   if (options.collection.empty()) return bad_option("collection is empty: it must have a name");
+  if (auto error = check_holder(options.holder)) return error;
   if (options.server_selection_timeout <= std::chrono::milliseconds(0)) {
     return bad_option("server_selection_timeout is " +
                       std::to_string(options.server_selection_timeout.count()) +
@@ -71,32 +92,36 @@ std::optional<Error> check(const ProviderOptions& options) {
 
 }  // namespace
 
-LockHandle::LockHandle(std::shared_ptr<runtime::Holding> holding) : holding_(std::move(holding)) {}
+LockHandle::LockHandle(std::shared_ptr<runtime::Handle> handle) : handle_(std::move(handle)) {}
 
 LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
   if (this != &other) {
     release();
-    holding_ = std::move(other.holding_);
+    handle_ = std::move(other.handle_);
   }
   return *this;
 }
 
 LockHandle::~LockHandle() { release(); }
 
-bool LockHandle::held() const { return holding_ && holding_->held(); }
+bool LockHandle::held() const { return handle_ && handle_->held(); }
 
 std::chrono::nanoseconds LockHandle::remaining() const {
-  return holding_ ? holding_->remaining() : std::chrono::nanoseconds(0);
+  return handle_ ? handle_->remaining() : std::chrono::nanoseconds(0);
 }
 
-std::stop_token LockHandle::lost() const { return holding_ ? holding_->lost() : std::stop_token(); }
+std::stop_token LockHandle::lost() const { return handle_ ? handle_->lost() : std::stop_token(); }
 
 FencingToken LockHandle::fencing_token() const {
-  return holding_ ? holding_->token() : FencingToken();
+  return handle_ ? handle_->token() : FencingToken();
+}
+
+void LockHandle::begin_release() {
+  if (handle_) handle_->begin_release();
 }
 
 ReleaseResult LockHandle::release() {
-  return holding_ ? holding_->release() : ReleaseResult::not_owner;
+  return handle_ ? handle_->release() : ReleaseResult::not_owner;
 }
 
 Lock::Lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options)
@@ -104,11 +129,11 @@ Lock::Lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOption
 
 Result<LockHandle> Lock::try_acquire(std::chrono::milliseconds timeout,
                                      std::stop_token stop) const {
-  return acquire_blocking(*driver_, *this, timeout, stop);
+  return acquire_blocking(driver_, *this, timeout, stop);
 }
 
 Result<LockHandle> Lock::acquire(std::stop_token stop) const {
-  return acquire_blocking(*driver_, *this, std::nullopt, stop);
+  return acquire_blocking(driver_, *this, std::nullopt, stop);
 }
 
 Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
@@ -126,13 +151,15 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
   }
   const auto clock = runtime::boottime_clock();
   const auto end = clock->now() + std::clamp(timeout, milliseconds(0), kLongestDuration);
-  std::vector<LockHandle> handles(locks.size());
+  // What is held by then is let go all at once, not one time-out after the other.
+  AllOrNothing taken(locks.size());
+  auto& handles = taken.handles;
   for (const auto i : order) {
     const auto left = std::chrono::ceil<milliseconds>(end - clock->now());
     const bool once = timeout <= milliseconds(0);
     auto handle =
         locks[i].try_acquire(once ? milliseconds(0) : std::max(left, milliseconds(1)), stop);
-    if (!handle) return handle.error();  // those that are held are released
+    if (!handle) return handle.error();
     handles[i] = std::move(*handle);
   }
   for (const auto i : order) {
@@ -140,23 +167,16 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
     return Error{ErrorKind::unavailable, 0,
                  "lock '" + name(i) + "' was lost while others were waited for"};
   }
-  return handles;
+  return std::move(handles);
 }
 
 void Lock::acquire_async(std::chrono::milliseconds timeout,
                          std::function<void(Result<LockHandle>)> done) const {
-  if (driver_->forked()) {  // there is no thread to call it
-    driver_->acquire(name_, options_, timeout, [&done](auto result) { done(result.error()); });
-    return;
-  }
-  runtime::Notifier& notifier = driver_->notifier();
-  driver_->acquire(name_, options_, timeout, [&notifier, done = std::move(done)](auto result) {
-    auto kept = std::make_shared<decltype(result)>(std::move(result));
-    notifier.post([kept, done] {
-      if (!*kept) return done(kept->error());
-      done(LockHandle(std::move(**kept)));
-    });
-  });
+  driver_->acquire_async(name_, options_, timeout,
+                         [done = std::move(done)](Result<runtime::Handle> handle) {
+                           if (!handle) return done(handle.error());
+                           done(handle_of(std::move(handle).value()));
+                         });
 }
 
 std::string ProviderOptions::default_holder() {
@@ -164,7 +184,9 @@ std::string ProviderOptions::default_holder() {
   gethostname(host, sizeof host - 1);
   std::string program;
   std::getline(std::ifstream("/proc/self/comm"), program);
-  return std::string(host) + ':' + std::to_string(getpid()) + ':' + program;
+  // The kernel cuts a program's name at 15 bytes, amid a character if need be.
+  const auto whole = std::string(host) + ':' + std::to_string(getpid()) + ':' + program;
+  return core::valid_utf8_prefix(whole.substr(0, core::kMaxHolderBytes));
 }
 
 namespace {
@@ -190,18 +212,15 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Serv
       std::fprintf(stderr, "leasehold: %s\n", message.c_str());
     };
   }
-  const auto destroy = [](runtime::Driver* driver) {
-    if (!driver->forked()) delete driver;  // its threads are not here to be joined
-  };
-  return LockProvider(std::shared_ptr<runtime::Driver>(
-      new runtime::Driver({.transport = std::move(*transport),
-                           .clock = runtime::boottime_clock(),
-                           .entropy = runtime::os_entropy(),
-                           .provider = std::move(provider),
-                           .workers = options.workers,
-                           .on_warning = std::move(options.on_warning),
-                           .on_event = std::move(options.on_event)}),
-      destroy));
+  auto parts = runtime::production_parts(std::move(*transport), std::move(provider));
+  parts.workers = options.workers;
+  parts.on_warning = std::move(options.on_warning);
+  parts.on_event = std::move(options.on_event);
+  try {
+    return LockProvider(runtime::Driver::make(std::move(parts)));
+  } catch (const std::system_error& error) {
+    return Error{ErrorKind::unavailable, error.code().value(), error.what()};
+  }
 }
 
 }  // namespace

@@ -2,27 +2,73 @@
 
 #include <algorithm>
 
+#include "runtime/os_entropy.hpp"
+#include "runtime/thread_executor.hpp"
+
 namespace leasehold::runtime {
+
+DriverParts production_parts(std::shared_ptr<core::Transport> transport,
+                             std::unique_ptr<core::Provider> provider,
+                             std::shared_ptr<const Clock> clock) {
+  return {.carriers = carriers_of(std::move(transport)),
+          .clock = clock,
+          .executor = thread_executor(clock),
+          .entropy = os_entropy(),
+          .provider = std::move(provider),
+          .on_warning = [](const std::string&) {}};
+}
+
+std::shared_ptr<Driver> Driver::make(DriverParts parts) {
+  return {new Driver(std::move(parts)), [](Driver* driver) { destroy(driver); }};
+}
 
 Driver::Driver(DriverParts parts)
     : clock_(parts.clock),
+      executor_(parts.executor),
       entropy_(std::move(parts.entropy)),
       on_warning_(std::move(parts.on_warning)),
       on_event_(std::move(parts.on_event)),
       observer_(std::move(parts.observer)),
       core_(std::move(parts.provider)),
-      alarm_(parts.clock, [this](core::Timer timer) { step(core::TimerFired{timer}); }),
-      workers_(std::move(parts.transport), parts.workers,
+      callbacks_(parts.executor),
+      losses_(parts.executor),
+      timers_(parts.executor, parts.clock,
+              [this](core::Timer timer) { step(core::TimerFired{timer}); }),
+      workers_(parts.executor, std::move(parts.carriers), parts.workers,
                [this](core::CommandId command, core::Reply reply) {
                  step(core::ReplyArrived{command, std::move(reply)});
                }) {}
 
-Driver::~Driver() = default;
+/// Each part stops before what it uses: from here on nothing steps, so that timers and workers, who
+/// step and are used by steps, end in any order.
+Driver::~Driver() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  timers_.stop();
+  workers_.stop();
+  losses_.stop();
+  callbacks_.stop();
+}
+
+/// The threads of a parent are not there to be waited for in its child. Where there is no thread to
+/// be had for what a thread of ours may not do, the driver stays: a leak, but no deadlock.
+void Driver::destroy(Driver* driver) {
+  if (driver->forked()) return;
+  const auto executor = driver->executor_;
+  if (!executor->on_own_thread()) {
+    delete driver;
+  } else {
+    executor->run_apart([driver] { delete driver; });
+  }
+}
 
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
-                                std::optional<std::chrono::milliseconds> timeout, Done done) {
+                                std::optional<std::chrono::milliseconds> timeout,
+                                Answered answered) {
   if (forked()) {
-    done(Error{
+    answered(Error{
         ErrorKind::shut_down, 0,
         "lock '" + name + "': this process is a child of fork; it needs a provider of its own"});
     return 0;
@@ -36,22 +82,47 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   {
     const std::lock_guard lock(mutex_);
     asked.session = ++last_session_;
-    acquiring_[asked.session] = std::move(done);
+    acquiring_[asked.session] = std::move(answered);
     longest_timeout_ = std::max(longest_timeout_, options.effective_operation_timeout());
   }
   step(asked);
   return asked.session;
 }
 
+core::SessionId Driver::acquire_async(const std::string& name, const LockOptions& options,
+                                      std::optional<std::chrono::milliseconds> timeout,
+                                      Done done) {
+  using State = Result<std::shared_ptr<HandleState>>;
+  const auto call = [](const std::shared_ptr<Driver>& driver, const Done& to, const State& state) {
+    state ? to(Handle(driver, *state)) : to(state.error());
+  };
+  const bool no_thread_to_call_it = forked();
+  return acquire(name, options, timeout,
+                 [=, driver = shared_from_this(), kept = std::move(done)](State state) mutable {
+                   if (no_thread_to_call_it) return call(driver, kept, state);
+                   // What is left here, under the lock, is empty: both go to who calls it.
+                   Callbacks& callbacks = driver->callbacks_;
+                   callbacks.post([call, driver = std::move(driver), kept = std::move(kept),
+                                   state = std::move(state)] { call(driver, kept, state); });
+                 });
+}
+
 void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }
 void Driver::release(core::SessionId session) { step(core::ReleaseAsked{session}); }
 void Driver::deadline_seen(core::SessionId session) { step(core::DeadlineSeen{session}); }
 
+void Driver::begin_close() { step(core::CloseAsked{}); }
+
+std::size_t Driver::cleanups_left() {
+  const std::lock_guard lock(mutex_);
+  return core_->removals_left();
+}
+
 void Driver::close() {
   if (forked()) return;
-  step(core::CloseAsked{});
+  begin_close();
   std::unique_lock lock(mutex_);
-  stepped_.wait_for(lock, longest_timeout_, [this] { return core_->removals_left() == 0; });
+  executor_->wait(lock, stepped_, longest_timeout_, [this] { return core_->removals_left() == 0; });
   const auto left = core_->removals_left();
   if (left == 0) return;
   apply(core::Warned{"the provider was destroyed with " + std::to_string(left) +
@@ -61,6 +132,7 @@ void Driver::close() {
 void Driver::step(const core::Event& event) {
   if (forked()) return;  // the lock may be held by a thread that is not here
   const std::lock_guard lock(mutex_);
+  if (stopped_) return;
   effects_.clear();
   const auto at = now();
   core_->next(event, {at, clock_->wall()}, *entropy_, effects_);
@@ -72,47 +144,50 @@ void Driver::step(const core::Event& event) {
   stepped_.notify_all();
 }
 
+/// The driver waits for its callbacks before it ends, so they may use what it has.
 void Driver::tell(const core::Event& event, core::LocalInstant at) {
   for (auto& told : teller_.tell(event, effects_, at)) {
-    notifier_.post([on_event = on_event_, told = std::move(told)] { on_event(told); });
+    callbacks_.post([this, told = std::move(told)] { on_event_(told); });
   }
 }
 
 void Driver::apply(core::Send& effect) { workers_.submit(std::move(effect.command)); }
 void Driver::apply(const core::Abandon& effect) { workers_.abandon(effect.command); }
-void Driver::apply(const core::SetTimer& effect) { alarm_.set(effect.timer, effect.at); }
+void Driver::apply(const core::SetTimer& effect) { timers_.set(effect.timer, effect.at); }
+void Driver::apply(const core::ClearTimer& effect) { timers_.clear(effect.timer); }
+
+void Driver::answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result) {
+  acquiring_.extract(session).mapped()(std::move(result));
+}
 
 void Driver::apply(const core::Granted& effect) {
-  auto holding =
-      std::make_shared<Holding>(shared_from_this(), effect.session, effect.token, effect.deadline);
-  holding_[effect.session] = holding;
-  auto waiting = acquiring_.extract(effect.session);
-  waiting.mapped()(std::move(holding));
+  auto handle = std::make_shared<HandleState>(effect.session, effect.token, effect.deadline);
+  handles_[effect.session] = handle;
+  answer(effect.session, std::move(handle));
 }
 
 void Driver::apply(const core::Extended& effect) {
-  if (const auto holding = holding_[effect.session].lock()) holding->extend(effect.deadline);
+  handles_.at(effect.session)->extend(effect.deadline);
 }
 
 void Driver::apply(const core::Lost& effect) {
-  const auto holding = holding_[effect.session].lock();
-  if (!holding) return;
-  holding->end();
-  notifier_.post([holding] { holding->signal_lost(); });
+  const auto& handle = handles_.at(effect.session);
+  handle->end();
+  if (losses_.signal(handle)) return;
+  callbacks_.post([handle] { handle->signal_lost(); });
 }
 
-void Driver::apply(const core::Ended& effect) {
-  auto waiting = acquiring_.extract(effect.session);
-  waiting.mapped()(effect.error);
-}
+void Driver::apply(const core::Ended& effect) { answer(effect.session, effect.error); }
 
 void Driver::apply(const core::Released& effect) {
-  auto released = holding_.extract(effect.session);
-  if (const auto holding = released.mapped().lock()) holding->answer_release(effect.result);
+  const auto handle = handles_.extract(effect.session).mapped();
+  auto then = handle->answer_release(effect.result);
+  if (!then) return;
+  callbacks_.post([then = std::move(then), result = effect.result] { then(result); });
 }
 
 void Driver::apply(const core::Warned& effect) {
-  notifier_.post([warn = on_warning_, message = effect.message] { warn(message); });
+  callbacks_.post([this, message = effect.message] { on_warning_(message); });
 }
 
 }  // namespace leasehold::runtime

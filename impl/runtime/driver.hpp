@@ -11,13 +11,15 @@
 #include <string>
 
 #include "core/provider.hpp"
-#include "core/transport.hpp"
-#include "runtime/alarm.hpp"
+#include "runtime/callbacks.hpp"
+#include "runtime/carrier.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/executor.hpp"
 #include "runtime/fork.hpp"
-#include "runtime/holding.hpp"
-#include "runtime/notifier.hpp"
+#include "runtime/handle_state.hpp"
+#include "runtime/loss_signals.hpp"
 #include "runtime/teller.hpp"
+#include "runtime/timers.hpp"
 #include "runtime/workers.hpp"
 
 namespace leasehold::runtime {
@@ -32,8 +34,9 @@ class Observer {
 
 /// What a driver is made of.
 struct DriverParts {
-  std::shared_ptr<core::Transport> transport;
+  Carriers carriers;
   std::shared_ptr<const Clock> clock;
+  std::shared_ptr<Executor> executor;
   std::unique_ptr<core::Entropy> entropy;
   std::unique_ptr<core::Provider> provider;
   int workers = 4;
@@ -42,25 +45,57 @@ struct DriverParts {
   std::shared_ptr<Observer> observer;              ///< may be empty
 };
 
-/// Runs a provider in real time: moves its commands to workers, its timers to the alarm, its
-/// news to handles. It decides nothing.
+/// The same for production: connections of `transport`, real threads, the system's clock and
+/// entropy.
+[[nodiscard]] DriverParts production_parts(std::shared_ptr<core::Transport> transport,
+                                           std::unique_ptr<core::Provider> provider,
+                                           std::shared_ptr<const Clock> clock = boottime_clock());
+
+/// Runs a provider: moves its commands to workers, its timers to the clock, its news to handles and
+/// users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one thread
+/// and virtual time, in the simulation.
 ///
-/// Whoever has an event steps the core itself, under one lock that is never held across I/O, so an
-/// acquire costs two thread switches and no more.
+/// Who runs what:
+///
+///     any thread of the user ── acquire, cancel, release, held ──┐
+///     workers (at most 4 x limit) ── reply ──────────────────────┤ step(): the core, under one
+///     the timers' thread ── timer due ───────────────────────────┘ lock never held across I/O
+///                                                                  │
+///              commands -> Workers   timers -> Timers   results, events -> Callbacks (one thread)
+///                                                       losses -> LossSignals (a thread each)
+///
+/// Who owns what:
+///
+///     LockProvider, Lock, LockHandle, an asynchronous call that waits ──> Driver ──> its parts
+///     Driver ──> HandleState <── LockHandle            (a HandleState owns nothing)
+///
+/// So the last owner of a driver is never a worker or the timers' thread: those own only what they
+/// share with the driver's parts. It may be a user's function, called by Callbacks or LossSignals;
+/// `destroy` then has a thread of its own do it, because the driver waits for such functions.
+/// Users' functions are called and destroyed outside every lock, there and nowhere else.
+///
+/// An acquire costs two thread switches and no more: whoever has an event steps the core itself.
 /// Thread safety: all calls from any thread.
 class Driver : public std::enable_shared_from_this<Driver> {
  public:
-  using Done = std::function<void(Result<std::shared_ptr<Holding>>)>;
+  using Answered = std::function<void(Result<std::shared_ptr<HandleState>>)>;
 
-  explicit Driver(DriverParts parts);
-  ~Driver();
+  /// Throws std::system_error where there are no threads for it.
+  [[nodiscard]] static std::shared_ptr<Driver> make(DriverParts parts);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Starts an acquire; `done` is called once, under the driver's lock: be quick.
-  /// No timeout: waits for ever; zero: one attempt.
+  /// Starts an acquire; `answered` is called once, under the driver's lock: be quick, and own no
+  /// user's function. No timeout: waits for ever; zero: one attempt.
   core::SessionId acquire(const std::string& name, const LockOptions& options,
-                          std::optional<std::chrono::milliseconds> timeout, Done done);
+                          std::optional<std::chrono::milliseconds> timeout, Answered answered);
+
+  /// The same for a user's function: `done` is called as Callbacks calls. It keeps the driver until
+  /// then.
+  using Done = std::function<void(Result<Handle>)>;
+  core::SessionId acquire_async(const std::string& name, const LockOptions& options,
+                                std::optional<std::chrono::milliseconds> timeout, Done done);
+
   void cancel(core::SessionId session);
   void release(core::SessionId session);
   void deadline_seen(core::SessionId session);
@@ -69,45 +104,56 @@ class Driver : public std::enable_shared_from_this<Driver> {
   /// acquires fail at once, nothing is sent, and the object must not be destroyed.
   [[nodiscard]] bool forked() const { return forks_ != forks(); }
 
+  /// Ends all waiting acquires.
+  void begin_close();
+  /// How many deletes no majority has acknowledged.
+  [[nodiscard]] std::size_t cleanups_left();
   /// Ends all waiting acquires; waits for clean-ups, at most the longest operation timeout in use.
   void close();
 
   [[nodiscard]] core::LocalInstant now() const { return clock_->now(); }
-  Notifier& notifier() { return notifier_; }
 
  private:
+  explicit Driver(DriverParts parts);
+  ~Driver();
+  static void destroy(Driver* driver);
+
   void step(const core::Event& event);
   void tell(const core::Event& event, core::LocalInstant at);
   void apply(core::Send& effect);
   void apply(const core::Abandon& effect);
   void apply(const core::SetTimer& effect);
+  void apply(const core::ClearTimer& effect);
   void apply(const core::Granted& effect);
   void apply(const core::Extended& effect);
   void apply(const core::Lost& effect);
   void apply(const core::Ended& effect);
   void apply(const core::Released& effect);
   void apply(const core::Warned& effect);
+  void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
 
   const int forks_ = forks();
   const std::shared_ptr<const Clock> clock_;
+  const std::shared_ptr<Executor> executor_;
   const std::unique_ptr<core::Entropy> entropy_;
   const std::function<void(const std::string&)> on_warning_;
   const std::function<void(const LockEvent&)> on_event_;
   const std::shared_ptr<Observer> observer_;
 
-  std::mutex mutex_;  // protects all down to the threads
+  std::mutex mutex_;  // protects all down to the parts that have threads
   std::condition_variable stepped_;
   const std::unique_ptr<core::Provider> core_;
   core::Effects effects_;
   Teller teller_;
   core::SessionId last_session_ = 0;
-  std::map<core::SessionId, Done> acquiring_;
-  std::map<core::SessionId, std::weak_ptr<Holding>> holding_;
+  std::map<core::SessionId, Answered> acquiring_;
+  std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;
   std::chrono::milliseconds longest_timeout_{0};
+  bool stopped_ = false;  ///< nothing steps any more
 
-  // The threads, last: they end before what they use.
-  Notifier notifier_;
-  Alarm alarm_;
+  Callbacks callbacks_;
+  LossSignals losses_;
+  Timers timers_;
   Workers workers_;
 };
 

@@ -6,110 +6,10 @@
 #include <leasehold/lock_provider.hpp>
 #include <thread>
 
-#include "core/provider_core.hpp"
-#include "runtime/os_entropy.hpp"
+#include "runtime/testing/fake_server.hpp"
 
 namespace leasehold::runtime {
 namespace {
-
-using core::Command;
-using core::Outcome;
-using core::Reply;
-using std::chrono::milliseconds;
-
-/// A server of one lock that always answers at once, or hangs until it is cut.
-class FakeServer final : public core::Transport, public std::enable_shared_from_this<FakeServer> {
- public:
-  enum class Mode {
-    serve,
-    refuse,
-    hang,  ///< until it is cut
-    deaf   ///< until the mode is another
-  };
-
-  std::unique_ptr<core::Connection> connect() override {
-    ++connections;
-    return std::make_unique<Link>(shared_from_this());
-  }
-
-  std::atomic<Mode> mode = Mode::serve;
-  std::atomic<int> connections = 0;
-  std::atomic<int> links = 0;  ///< that exist now
-  std::atomic<int> hanging = 0, most_hanging = 0;
-  std::atomic<int> cuts = 0;
-  std::atomic<int> deletes = 0;
-
- private:
-  class Link final : public core::Connection {
-   public:
-    explicit Link(std::shared_ptr<FakeServer> server) : server_(std::move(server)) {
-      ++server_->links;
-    }
-    ~Link() override { --server_->links; }
-
-    Reply execute(const Command& command) override {
-      if (server_->mode == Mode::hang) return hang();
-      if (server_->mode == Mode::deaf) {
-        ++server_->hanging;
-        server_->mode.wait(Mode::deaf);
-        --server_->hanging;
-        return {};
-      }
-      Reply reply;
-      reply.outcome = Outcome::done;
-      reply.matched = 1;
-      if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
-        reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
-        reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
-        if (server_->mode == Mode::refuse) reply.documents[0].lock_id = "somebody";
-      }
-      if (std::holds_alternative<core::DeleteCommand>(command.body)) ++server_->deletes;
-      return reply;
-    }
-
-    void interrupt() noexcept override {
-      const std::lock_guard lock(mutex_);
-      cut_ = true;
-      changed_.notify_all();
-    }
-
-   private:
-    Reply hang() {
-      server_->most_hanging = std::max<int>(server_->most_hanging, ++server_->hanging);
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return cut_; });
-      cut_ = false;
-      --server_->hanging;
-      ++server_->cuts;
-      return {};
-    }
-
-    std::shared_ptr<FakeServer> server_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool cut_ = false;
-  };
-};
-
-struct Fixture {
-  explicit Fixture(int workers_ = 2) : workers(workers_) {}
-
-  int workers;
-  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
-  std::optional<LockProvider> provider = LockProvider(
-      std::make_shared<Driver>(DriverParts{.transport = server,
-                                           .clock = boottime_clock(),
-                                           .entropy = os_entropy(),
-                                           .provider = std::make_unique<core::ProviderCore>(""),
-                                           .workers = workers,
-                                           .on_warning = [](const std::string&) {}}));
-
-  [[nodiscard]] Lock lock(milliseconds expiry = milliseconds(30'000)) const {
-    LockOptions options;
-    options.expiry = expiry;
-    return std::move(provider->create_lock("lock", options)).value();
-  }
-};
 
 TEST(Driver, AcquiresAndReleases) {
   Fixture f;
@@ -150,13 +50,8 @@ TEST(Driver, EventsAreToldInOrder) {
   const auto server = std::make_shared<FakeServer>();
   std::vector<LockEvent> told;
   {
-    const LockProvider provider(std::make_shared<Driver>(
-        DriverParts{.transport = server,
-                    .clock = boottime_clock(),
-                    .entropy = os_entropy(),
-                    .provider = std::make_unique<core::ProviderCore>(""),
-                    .on_warning = [](const std::string&) {},
-                    .on_event = [&told](const LockEvent& event) { told.push_back(event); }}));
+    const auto provider =
+        provider_for(server, 4, [&told](const LockEvent& event) { told.push_back(event); });
     std::move(provider.create_lock("lock")).value().try_acquire().value().release();
   }
   ASSERT_EQ(told.size(), 3u);

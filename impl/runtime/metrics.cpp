@@ -59,9 +59,22 @@ void Metrics::count(const LockEvent& event) {
   OfLock& of = locks_[known ? event.lock : kOthers];
   ++of.events[event.kind];
   const bool begins = event.kind == Kind::acquired || event.kind == Kind::handed_over;
-  const bool ends = event.kind == Kind::released || event.kind == Kind::lost;
   if (begins) of.waited += event.took;
-  if (ends) of.held += event.took;
+  if (!ends_holding(event)) return;
+  of.held += event.took;
+  ++of.holdings;
+}
+
+bool Metrics::ends_holding(const LockEvent& event) {
+  if (event.kind == Kind::lost) {
+    ++lost_[{event.lock, event.token}];
+    return true;
+  }
+  if (event.kind != Kind::released) return false;
+  const auto lost = lost_.find({event.lock, event.token});
+  if (lost == lost_.end()) return true;
+  if (--lost->second == 0) lost_.erase(lost);
+  return false;
 }
 
 std::string Metrics::prometheus() const {
@@ -82,8 +95,7 @@ std::string Metrics::prometheus() const {
     }
     waits += summary("leasehold_wait_seconds", label, of.waited,
                      count_of(of.events, {Kind::acquired, Kind::handed_over}));
-    holds += summary("leasehold_hold_seconds", label, of.held,
-                     count_of(of.events, {Kind::released, Kind::lost}));
+    holds += summary("leasehold_hold_seconds", label, of.held, of.holdings);
   }
   return events + waits + holds;
 }

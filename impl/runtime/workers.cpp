@@ -4,40 +4,44 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <vector>
 
 namespace leasehold::runtime {
 
+/// Protected by the state's mutex, but for the carrier's own work.
 struct Workers::Worker {
-  std::unique_ptr<core::Connection> connection;
-  core::CommandId command = 0;  ///< the one under way, or 0
-  bool abandoned = false;       ///< its command was given up; it does not count until it is back
-  bool awaits_news = false;     ///< of a change stream: it does not count either
+  std::unique_ptr<Activity> activity;
+  std::unique_ptr<Carrier> carrier;    ///< made by its own thread, for its first command
+  core::CommandId command = 0;         ///< given to it or under way, or 0: it is idle
+  std::optional<core::Command> given;  ///< not begun yet
+  bool abandoned = false;    ///< its command was given up; it does not count until it is back
+  bool awaits_news = false;  ///< of a change stream: it does not count either
+  bool makes_index = false;  ///< in trouble it does not count: it may take ten seconds
 };
 
 /// Shared with the threads, which may outlive the object when a command hangs to the end.
 struct Workers::State {
-  std::shared_ptr<core::Transport> transport;
+  std::shared_ptr<Executor> executor;
   std::function<void(core::CommandId, core::Reply)> on_reply;
   int limit = 1;
 
   std::mutex mutex;  // protects the rest
-  std::condition_variable wanted;
   std::condition_variable ended;
+  Carriers carriers;
   std::deque<core::Command> queue;
-  std::vector<Worker*> workers;
-  int idle = 0;
+  std::vector<std::shared_ptr<Worker>> workers;
   int replying = 0;  ///< workers inside on_reply
   int unheard = 0;   ///< commands abandoned in a row, with none answered in between
   bool stopped = false;
-  bool transport_gone = false;
 
+  [[nodiscard]] bool counts(const Worker& w) const {
+    return !w.abandoned && !w.awaits_news && !(w.makes_index && in_trouble());
+  }
   /// Workers that neither hang nor wait for news.
   [[nodiscard]] int counted() const {
-    return static_cast<int>(std::count_if(workers.begin(), workers.end(), [](const Worker* w) {
-      return !w->abandoned && !w->awaits_news;
-    }));
+    return static_cast<int>(std::count_if(workers.begin(), workers.end(),
+                                          [this](const auto& w) { return counts(*w); }));
   }
 
   [[nodiscard]] bool in_trouble() const { return unheard >= limit; }
@@ -48,12 +52,18 @@ struct Workers::State {
     return counted() < allowed() && static_cast<int>(workers.size()) < 4 * limit;
   }
 
-  /// Whether a worker may carry the next command.
-  [[nodiscard]] bool may_take() const {
-    const auto busy = std::count_if(workers.begin(), workers.end(), [](const Worker* w) {
-      return w->command != 0 && !w->abandoned && !w->awaits_news;
+  /// Whether one more command may be carried.
+  [[nodiscard]] bool may_carry() const {
+    const auto busy = std::count_if(workers.begin(), workers.end(), [this](const auto& w) {
+      return w->command != 0 && counts(*w);
     });
     return !queue.empty() && busy < allowed();
+  }
+
+  [[nodiscard]] std::shared_ptr<Worker> idle() const {
+    const auto found = std::find_if(workers.begin(), workers.end(),
+                                    [](const auto& w) { return w->command == 0; });
+    return found == workers.end() ? nullptr : *found;
   }
 
   core::Command take() {
@@ -69,122 +79,164 @@ struct Workers::State {
     return command;
   }
 
-  void heard() {
-    const bool over = in_trouble();
-    unheard = 0;
-    if (over) wanted.notify_all();
-  }
-
   /// Those that stood in for hung ones go when these are back. One is kept: for a change stream.
   [[nodiscard]] bool too_many() const { return queue.empty() && counted() > limit + 1; }
 };
 
-Workers::Workers(std::shared_ptr<core::Transport> transport, int limit,
+namespace {
+
+bool waits_for_news(const core::Command& command) {
+  const auto* stream = std::get_if<core::StreamCommand>(&command.body);
+  return stream != nullptr && stream->step == core::StreamCommand::Step::next;
+}
+
+bool makes_index(const core::Command& command) {
+  return std::holds_alternative<core::EnsureIndexCommand>(command.body);
+}
+
+}  // namespace
+
+Workers::Workers(std::shared_ptr<Executor> executor, Carriers carriers, int limit,
                  std::function<void(core::CommandId, core::Reply)> on_reply)
-    : state_(std::make_shared<State>()) {
-  state_->transport = std::move(transport);
+    : executor_(executor), state_(std::make_shared<State>()) {
+  state_->executor = std::move(executor);
+  state_->carriers = std::move(carriers);
   state_->limit = limit;
   state_->on_reply = std::move(on_reply);
 }
 
-Workers::~Workers() {
-  std::unique_lock lock(state_->mutex);
-  state_->stopped = true;
-  state_->queue.clear();
-  state_->wanted.notify_all();
-  for (Worker* worker : state_->workers) {
-    if (worker->command != 0) worker->connection->interrupt();
+/// Gives commands to workers as long as both are there. REQUIRES: the mutex is held.
+void Workers::dispatch(const Shared& state) {
+  while (!state->stopped && state->may_carry()) {
+    auto worker = state->idle();
+    if (!worker && state->may_start()) worker = start_one(state);
+    if (!worker) return;
+    worker->given = state->take();
+    worker->command = worker->given->id;
+    worker->awaits_news = waits_for_news(*worker->given);
+    worker->makes_index = makes_index(*worker->given);
+    worker->activity->wake();
   }
-  const auto limit = std::chrono::steady_clock::now() + kStopWait;
-  state_->ended.wait_until(lock, limit, [this] { return state_->workers.empty(); });
-  state_->ended.wait(lock, [this] { return state_->replying == 0; });
-  state_->on_reply = nullptr;
-  // A transport says good-bye to its servers, which may hang: not on the caller's time.
-  std::thread([state = state_, transport = std::move(state_->transport)]() mutable {
-    transport.reset();
-    const std::lock_guard done(state->mutex);
-    state->transport_gone = true;
-    state->ended.notify_all();
-  }).detach();
-  state_->ended.wait_until(lock, limit, [this] { return state_->transport_gone; });
+}
+
+/// Null where no thread is to be had: the command goes on waiting, for another worker or for its
+/// time-out.
+std::shared_ptr<Workers::Worker> Workers::start_one(const Shared& state) {
+  auto worker = std::make_shared<Worker>();
+  worker->activity = state->executor->start([state, worker] { turn(state, worker); });
+  if (!worker->activity) return nullptr;
+  state->workers.push_back(worker);
+  return worker;
 }
 
 void Workers::submit(core::Command command) {
   const std::lock_guard lock(state_->mutex);
   if (state_->stopped) return;
   state_->queue.push_back(std::move(command));
-  if (state_->idle > 0) {
-    state_->wanted.notify_one();
-  } else if (state_->may_start()) {
-    start_one(state_);
-  }
+  dispatch(state_);
 }
 
-void Workers::start_one(const std::shared_ptr<State>& state) {
-  auto* worker = new Worker;  // owned by its thread; listed at once, so that the limit holds
-  state->workers.push_back(worker);
-  std::thread([state, worker, transport = state->transport]() mutable {
-    worker->connection = transport->connect();
-    transport.reset();
-    const std::unique_ptr<Worker> owned(worker);
-    run(state, *owned);
-  }).detach();
+bool Workers::drop_queued(State& state, core::CommandId command) {
+  return std::erase_if(state.queue, [&](const auto& c) { return c.id == command; }) > 0;
 }
 
 void Workers::abandon(core::CommandId command) {
   const std::lock_guard lock(state_->mutex);
-  const auto queued = std::find_if(state_->queue.begin(), state_->queue.end(),
-                                   [&](const auto& c) { return c.id == command; });
-  if (queued != state_->queue.end()) {
-    state_->queue.erase(queued);
-    return;
-  }
+  if (drop_queued(*state_, command)) return;
   const auto busy = std::find_if(state_->workers.begin(), state_->workers.end(),
-                                 [&](const Worker* w) { return w->command == command; });
+                                 [&](const auto& w) { return w->command == command; });
   if (busy == state_->workers.end()) return;
-  (*busy)->abandoned = true;
-  (*busy)->connection->interrupt();
-  ++state_->unheard;
-  if (state_->queue.empty()) return;
-  if (state_->idle > 0) {
-    state_->wanted.notify_one();
-  } else if (state_->may_start()) {
-    start_one(state_);
+  Worker& worker = **busy;
+  if (worker.given) {  // its thread has not come to it
+    worker.given.reset();
+    worker.command = 0;
+    worker.awaits_news = worker.makes_index = false;
+  } else {
+    worker.abandoned = true;
+    if (worker.carrier) worker.carrier->interrupt();
+    ++state_->unheard;
   }
+  dispatch(state_);
 }
 
-void Workers::run(const std::shared_ptr<State>& state, Worker& self) {
+void Workers::turn(const Shared& state, const std::shared_ptr<Worker>& self) {
   std::unique_lock lock(state->mutex);
-  for (;;) {
-    ++state->idle;
-    state->wanted.wait(lock, [&] { return state->stopped || state->may_take(); });
-    --state->idle;
-    if (state->stopped) break;
-    const core::Command command = state->take();
-    self.command = command.id;
-    const auto* stream = std::get_if<core::StreamCommand>(&command.body);
-    self.awaits_news = stream != nullptr && stream->step == core::StreamCommand::Step::next;
-    if (self.awaits_news && !state->queue.empty() && state->may_start()) start_one(state);
+  if (!self->given) return;
+  const core::Command command = std::move(*self->given);
+  self->given.reset();
+  if (!self->carrier) {
+    const auto connect = state->carriers;
     lock.unlock();
-    core::Reply reply = self.connection->execute(command);
+    auto carrier = connect();
     lock.lock();
-    self.command = 0;
-    self.awaits_news = false;
-    const bool wanted = !self.abandoned && !state->stopped;
-    self.abandoned = false;
-    if (wanted) {
-      state->heard();
-      ++state->replying;
-      lock.unlock();
-      state->on_reply(command.id, std::move(reply));
-      lock.lock();
-      --state->replying;
-      state->ended.notify_all();
-    }
-    if (state->too_many()) break;
+    self->carrier = std::move(carrier);
   }
-  std::erase(state->workers, &self);
+  const bool wanted = !self->abandoned && !state->stopped;
+  lock.unlock();
+  if (!wanted) return answered(state, self, command.id, {});
+  self->carrier->carry(command, [state, self, id = command.id](core::Reply reply) {
+    answered(state, self, id, std::move(reply));
+  });
+}
+
+void Workers::answered(const Shared& state, const std::shared_ptr<Worker>& self,
+                       core::CommandId command, core::Reply reply) {
+  std::unique_lock lock(state->mutex);
+  const bool wanted = !self->abandoned && !state->stopped;
+  self->command = 0;
+  self->abandoned = self->awaits_news = self->makes_index = false;
+  if (wanted) {
+    state->unheard = 0;
+    ++state->replying;
+    dispatch(state);
+    lock.unlock();
+    state->on_reply(command, std::move(reply));
+    lock.lock();
+    --state->replying;
+  }
+  const bool idle = self->command == 0;
+  if (idle && (state->stopped || state->too_many())) {
+    retire(*state, self);
+  } else {
+    dispatch(state);
+  }
   state->ended.notify_all();
+}
+
+/// Its thread ends after this turn. REQUIRES: the mutex is held.
+void Workers::retire(State& state, const std::shared_ptr<Worker>& self) {
+  std::erase(state.workers, self);
+  self->activity.reset();
+}
+
+void Workers::stop() {
+  std::unique_lock lock(state_->mutex);
+  state_->stopped = true;
+  state_->queue.clear();
+  for (const auto& worker : std::vector(state_->workers)) {
+    if (worker->given || worker->command == 0) {
+      worker->given.reset();
+      retire(*state_, worker);
+    } else if (worker->carrier) {
+      worker->carrier->interrupt();
+    }
+  }
+  executor_->wait(lock, state_->ended, kStopWait, [this] { return state_->workers.empty(); });
+  executor_->wait(lock, state_->ended, core::Duration::max(),
+                  [this] { return state_->replying == 0; });
+  state_->on_reply = nullptr;
+  // A transport says good-bye to its servers, which may hang: not on the caller's time.
+  const auto gone = std::make_shared<bool>(false);
+  auto carriers = std::make_shared<Carriers>(std::move(state_->carriers));
+  state_->carriers = nullptr;
+  const bool apart = executor_->run_apart([state = state_, carriers, gone] {
+    *carriers = nullptr;
+    const std::lock_guard done(state->mutex);
+    *gone = true;
+    state->ended.notify_all();
+  });
+  carriers.reset();
+  if (apart) executor_->wait(lock, state_->ended, kStopWait, [&] { return *gone; });
 }
 
 }  // namespace leasehold::runtime

@@ -4,28 +4,31 @@
 #include <functional>
 #include <memory>
 
-#include "core/transport.hpp"
+#include "runtime/carrier.hpp"
+#include "runtime/executor.hpp"
 
 namespace leasehold::runtime {
 
-/// The bounded set of threads on which commands run. A worker whose command was abandoned no longer
-/// counts: another may start in its place, so one hung socket never holds up the rest. The same
-/// holds for one that waits for news of a change stream.
+/// The bounded set of activities that carry commands. A worker whose command was abandoned no
+/// longer counts: another may start in its place, so one hung socket never holds up the rest. The
+/// same holds for one that waits for news of a change stream.
 ///
 /// Once as many commands in a row as there are workers were abandoned, and nothing was heard in
 /// between, the servers are taken to be away or overloaded: then one command at a time asks, an
 /// extension before others, until one is answered. Each cut costs a server a connection, so many
 /// processes that all go on at full rate keep an overloaded one from ever recovering.
 ///
-/// Thread safety: all calls from any thread. `on_reply` is called on a worker, never after the
-/// destructor returned. The destructor cuts what still runs and waits at most kStopWait.
+/// INVARIANT: no command waits while a worker that may carry it is idle or may be started. All that
+/// changes one side of that ends with `dispatch`.
+/// Thread safety: all calls from any thread. `on_reply` is called on a worker without a lock, never
+/// after `stop` returned.
 class Workers {
  public:
+  /// For how long `stop` waits for commands that hang.
   static constexpr std::chrono::seconds kStopWait{1};
 
-  Workers(std::shared_ptr<core::Transport> transport, int limit,
+  Workers(std::shared_ptr<Executor> executor, Carriers carriers, int limit,
           std::function<void(core::CommandId, core::Reply)> on_reply);
-  ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
@@ -34,13 +37,25 @@ class Workers {
   /// Drops the command if it still waits for a worker; otherwise cuts the connection it hangs on.
   void abandon(core::CommandId command);
 
+  /// Cuts what still runs, and waits at most kStopWait for it; threads that hang for longer are
+  /// left to themselves, with what they use.
+  /// REQUIRES: not called by `on_reply`.
+  void stop();
+
  private:
   struct State;
   struct Worker;
-  static void run(const std::shared_ptr<State>& state, Worker& self);
-  static void start_one(const std::shared_ptr<State>& state);
+  using Shared = std::shared_ptr<State>;
+  static void dispatch(const Shared& state);
+  static std::shared_ptr<Worker> start_one(const Shared& state);
+  static void turn(const Shared& state, const std::shared_ptr<Worker>& self);
+  static void answered(const Shared& state, const std::shared_ptr<Worker>& self,
+                       core::CommandId command, core::Reply reply);
+  static void retire(State& state, const std::shared_ptr<Worker>& self);
+  static bool drop_queued(State& state, core::CommandId command);
 
-  std::shared_ptr<State> state_;
+  const std::shared_ptr<Executor> executor_;
+  const Shared state_;
 };
 
 }  // namespace leasehold::runtime

@@ -33,20 +33,22 @@ int check(const std::vector<std::string>& words) {
     throw UsageError("history '" + file + "': " + error.what());
   }
   const auto [findings, arrows] = properties::judge(history);
-  const auto verdict = model::overall(findings);
-  fmt::print("{} events\n{}{}verdict: {}\n", history.size(), table(findings),
-             story(findings, history), to_string(verdict));
+  const auto failure = properties::harness_failure(history);
+  const auto verdict = told(model::overall(findings), failure);
+  fmt::print("{} events\n{}{}", history.size(), table(findings), story(findings, history));
+  if (!failure.empty()) fmt::print("harness failure: {}\n", failure);
+  fmt::print("verdict: {}\n", verdict.word);
   nlohmann::ordered_json json;
   json["history"] = file;
   json["events"] = history.size();
   for (const auto& [key, count] : properties::totals_of(history, findings)) json[key] = count;
   json["guarantees"] = guarantees_json(findings);
   json["arrows"] = arrows_json(arrows);
-  json["verdict"] = to_string(verdict);
+  json["verdict"] = verdict.word;
   write_json(json_file, json);
-  write_junit(junit_file, "check", 0, findings);
+  write_junit(junit_file, {"check", 0, failure}, findings);
   write_report(page_file, history);
-  return exit_code(verdict);
+  return verdict.exit_code;
 }
 
 }  // namespace leasehold::lab

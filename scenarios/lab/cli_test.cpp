@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -34,6 +35,177 @@ TEST(LabCommand, BadInputIsOneSentenceThatNamesThingValueAndRule) {
   expect_usage_error({"check"}, "history");
   expect_usage_error({"dance"}, "unknown subcommand 'dance'");
   expect_usage_error({}, "no subcommand");
+}
+
+/// A folder of its own for a test's files; the commands run in an empty one beside it.
+class Place {
+ public:
+  Place() {
+    std::filesystem::remove_all(root);
+    std::filesystem::create_directories(cwd);
+  }
+  ~Place() { std::filesystem::remove_all(root); }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(root + "/" + name) << text;
+    return root + "/" + name;
+  }
+  [[nodiscard]] Ran run(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", cwd,
+                                 LEASEHOLD_LAB_PROGRAM});
+    return run_program(words);
+  }
+  [[nodiscard]] bool is_untouched() const { return std::filesystem::is_empty(cwd); }
+
+  const std::string root = testing::TempDir() + "leasehold-cli-" + std::to_string(getpid());
+  const std::string cwd = root + "/cwd";
+};
+
+/// Everything is refused before anything is done: code 64, one sentence, nothing left behind.
+TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
+  const Place place;
+  const auto folder = place.root, rubbish = place.file("rubbish", "\x01\xff{"),
+             nothing = place.file("nothing", ""), empty_json = place.file("empty.json", "{}"),
+             bad_lock = place.file("lock.scn", "lock leashold\nprocess\n"),
+             bad_field = place.file("field.scn", "process waiting=eager\n"),
+             bad_place = place.file("place.scn", "process\nstep write at=0 process=4\n"),
+             only_virtual = place.file("virtual.scn", "lock canary-extend\nprocess\n");
+  struct Case {
+    std::vector<std::string> words;
+    std::string sentence;
+  };
+  std::vector<Case> cases{
+      {{"verify", "--seconds", "3"}, "--seconds is 3: it must be 4 to 604800"},
+      {{"verify", "--seconds=-5"}, "--seconds is -5"},
+      {{"verify", "--seconds", "99999999999999999999"}, "99999999999999999999"},
+      {{"verify", "--seconds"}, "--seconds"},
+      {{"verify", "--seconds", "5", "--seconds", "6"}, "more than once"},
+      {{"verify", "--case=-1"}, "--case is -1: it must be 0 to"},
+      {{"verify", "--times", "0"}, "--times is 0"},
+      {{"verify", "--floors", "101"}, "--floors is 101"},
+      {{"verify", "--lock", "canary-extend"}, "--lock is 'canary-extend': it must be one of"},
+      {{"verify", "--plan", bad_lock}, "line 1: lock is 'leashold': it must be one of"},
+      {{"verify", "--plan", bad_field}, "line 1: waiting is 'eager': it must be one of"},
+      {{"verify", "--plan", bad_place}, "line 2: process is 4: the plan has only 1"},
+      {{"verify", "--plan", only_virtual}, "which only the virtual world has"},
+      {{"verify", "--plan", nothing}, "the plan ends without a process"},
+      {{"verify", "--plan", rubbish}, "line 1: unknown word"},
+      {{"verify", "--plan", folder}, "it cannot be read, or is no file"},
+      {{"verify", "--runs", rubbish}, "it must be a folder that can be written, or made"},
+      {{"verify", "--uri", "nonsense"}, "uri: "},
+      {{"verify", "extra"}, "positional"},
+      {{"simulate", "--seeds=-1"}, "--seeds is '-1'"},
+      {{"simulate", "--seeds", "1..-3"}, "--seeds is '1..-3'"},
+      {{"simulate", "--shard", "1/-2"}, "--shard is '1/-2'"},
+      {{"simulate", "--seconds", "nan"}, "--seconds is nan"},
+      {{"simulate", "--lock", "padlock"}, "--lock is 'padlock': it must be one of"},
+      {{"simulate", "--runs", rubbish}, "--runs is '"},
+      {{"simulate", bad_lock}, "lock is 'leashold'"},
+      {{"simulate", folder}, "it cannot be read, or is no file"},
+      {{"soak", "--minutes", "0"}, "--minutes is 0"},
+      {{"soak", "--processes", "1"}, "--processes is 1"},
+      {{"soak", "--runs", rubbish}, "--runs is '"},
+      {{"scenario"}, "it must be list, show or run"},
+      {{"scenario", "run", bad_field}, "line 1: waiting is 'eager'"},
+      {{"scenario", "run", folder}, "scenario is '"},
+      {{"scenario", "list", "--folder", "/nowhere"}, "--folder is '/nowhere'"},
+      {{"scenario", "run", "--all", "--tries", "0"}, "--tries is 0"},
+      {{"scenario", "run", "--all", "--lock", "padlock"}, "--lock is 'padlock'"},
+      {{"cluster", "status", "--state", rubbish}, "it must be a file that cluster up wrote"},
+      {{"cluster", "up", "--state", "/nowhere/state"}, "--state is '/nowhere/state'"},
+      {{"matrix", "--seeds", "0"}, "--seeds is 0"},
+      {{"matrix", "--scenarios", rubbish}, "--scenarios is '"},
+      {{"merge", folder}, "it cannot be read, or is no file"},
+      {{"merge", rubbish}, "it is not JSON"},
+      {{"merge", empty_json}, "report is '"},
+      {{"check", folder}, "it must be a file that can be read"},
+      {{"check", nothing}, "it must be a file that can be read"},
+      {{"check", rubbish}, "line 1: "},
+      {{"explore", "--max-states", "some"}, "some"},
+      {{"diagram", "nope"}, "table is 'nope'"},
+  };
+  for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
+                              "merge", "check", "explore", "diagram"}) {
+    cases.push_back({{command, "--dance"}, "--dance"});
+  }
+  // Where a report goes is looked at before the run and not after it.
+  const std::vector<std::pair<std::vector<std::string>, std::vector<const char*>>> writers{
+      {{"verify"}, {"json", "junit", "report"}},
+      {{"simulate"}, {"json", "junit", "report"}},
+      {{"soak"}, {"json", "junit", "report", "history"}},
+      {{"scenario", "run", "--all"}, {"json", "junit", "report"}},
+      {{"matrix"}, {"json", "report", "markdown"}},
+      {{"merge", empty_json}, {"json", "junit"}},
+      {{"check", rubbish}, {"json", "junit", "report"}},
+      {{"explore"}, {"json", "junit"}},
+      {{"diagram"}, {"json"}},
+  };
+  for (const auto& [words, options] : writers) {
+    for (const std::string option : options) {
+      for (const std::string& bad : {std::string("/nowhere/file"), folder, std::string()}) {
+        auto with = words;
+        with.insert(with.end(), {"--" + option, bad});
+        cases.push_back({std::move(with), "--" + option + " is '" + bad + "'"});
+      }
+    }
+  }
+  for (const auto& [words, sentence] : cases) {
+    std::string line;
+    for (const auto& word : words) line += word + ' ';
+    const auto ran = place.run(words);
+    EXPECT_EQ(ran.exit_code, 64) << line << ran.out;
+    EXPECT_NE(ran.out.find(sentence), std::string::npos) << line << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << line << ran.out;
+    EXPECT_TRUE(place.is_untouched()) << line;
+  }
+}
+
+/// A file that did not exist is not there because a later option was refused.
+TEST(LabCommand, ARefusedCommandLeavesNoReportBehind) {
+  const Place place;
+  const auto ran = place.run({"verify", "--json", "out.json", "--junit", "/nowhere/out.xml"});
+  EXPECT_EQ(ran.exit_code, 64) << ran.out;
+  EXPECT_TRUE(place.is_untouched());
+}
+
+TEST(LabCommand, ALockGivenBesideAPlanFileIsTheOneThatRuns) {
+  const Place place;
+  const std::string file = LEASEHOLD_SCENARIOS "/documents/distributed-lock-breaks-g1.scn";
+  EXPECT_EQ(place.run({"simulate", file, "--runs", place.root}).exit_code, 1);
+  const auto ran = place.run({"simulate", file, "--lock", "leasehold", "--runs", place.root});
+  EXPECT_NE(ran.exit_code, 1) << ran.out;
+  EXPECT_EQ(ran.out.find("violated"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, AStoryHasAPageForEachLockAndItsNamesInTheFindings) {
+  const Place place;
+  const auto ran = place.run({"scenario", "run", "extension-hangs", "--report", "story.html",
+                              "--json", "out.json", "--junit", "out.xml"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_TRUE(std::filesystem::exists(place.cwd + "/story-leasehold.html")) << ran.out;
+  EXPECT_TRUE(std::filesystem::exists(place.cwd + "/story-distributed-lock.html")) << ran.out;
+  EXPECT_FALSE(std::filesystem::exists(place.cwd + "/story.html"));
+  EXPECT_NE(ran.out.find("A and B both believed"), std::string::npos) << ran.out;
+  std::ifstream in(place.cwd + "/out.xml");
+  const std::string xml{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(xml.find("failures=\"0\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("extension-hangs: with leasehold"), std::string::npos) << xml;
+}
+
+TEST(LabCommand, CheckSaysThatAProcessDied) {
+  const Place place;
+  const auto file = place.file(
+      "history.jsonl",
+      "{\"at_ns\":1,\"kind\":\"run\"}\n"
+      "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
+      "{\"at_ns\":3,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"matched\":3,"
+      "\"detail\":\"out of paper\"}\n{\"at_ns\":4,\"kind\":\"heal\"}\n"
+      "{\"at_ns\":5,\"kind\":\"finish\"}\n");
+  const auto ran = place.run({"check", file});
+  EXPECT_EQ(ran.exit_code, 70) << ran.out;
+  EXPECT_NE(ran.out.find("harness failure: p0.1 exited with status 3, and nobody had asked it to:\n"
+                         "out of paper\nverdict: harness failure"),
+            std::string::npos)
+      << ran.out;
 }
 
 TEST(LabCommand, HelpIsThereForAll) {
@@ -81,7 +253,7 @@ TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {
   expect_usage_error({"simulate", "--seeds", "ten"}, "--seeds is 'ten'");
   expect_usage_error({"simulate", "--seeds", "9..3"}, "the range is empty");
   expect_usage_error({"simulate", "--shard", "3/2"}, "--shard is '3/2'");
-  expect_usage_error({"simulate", "--seconds", "-1"}, "--seconds is negative");
+  expect_usage_error({"simulate", "--seconds", "-1"}, "--seconds is -1: it must be at least 0");
   expect_usage_error({"merge"}, "merge needs at least one report");
   expect_usage_error({"merge", "/nowhere.json"}, "report is '/nowhere.json': it cannot be read");
   expect_usage_error({"simulate", "--lock", "etcd"}, "--lock is 'etcd'");
@@ -94,12 +266,12 @@ TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {
 }
 
 TEST(LabCommand, SimulateRepeatsItselfToTheByte) {
-  const auto once = lab({"simulate", "--seeds", "1..20", "--hash"});
+  const auto once = lab({"simulate", "--seeds", "1..40", "--hash"});
   EXPECT_EQ(once.exit_code, 0) << once.out;
   const auto hash = once.out.find("\nhash ");
   ASSERT_NE(hash, std::string::npos) << once.out;
   const auto line = once.out.substr(hash, once.out.find('\n', hash + 1) - hash);
-  EXPECT_NE(lab({"simulate", "--seeds", "1..20", "--hash"}).out.find(line), std::string::npos);
+  EXPECT_NE(lab({"simulate", "--seeds", "1..40", "--hash"}).out.find(line), std::string::npos);
 }
 
 TEST(LabCommand, ShardsJoinToTheWhole) {
@@ -110,13 +282,13 @@ TEST(LabCommand, ShardsJoinToTheWhole) {
   std::vector<std::string> merge{"merge"};
   for (const char* shard : {"1/3", "2/3", "3/3"}) {
     merge.push_back(testing::TempDir() + "shard-" + shard[0] + ".json");
-    lab({"simulate", "--seeds", "1..20", "--hash", "--shard", shard, "--json", merge.back()});
+    lab({"simulate", "--seeds", "1..40", "--hash", "--shard", shard, "--json", merge.back()});
   }
-  const auto whole = lab({"simulate", "--seeds", "1..20", "--hash"});
+  const auto whole = lab({"simulate", "--seeds", "1..40", "--hash"});
   const auto joined = lab(merge);
   EXPECT_EQ(joined.exit_code, 0) << joined.out;
   EXPECT_EQ(hash_of(joined.out), hash_of(whole.out));
-  EXPECT_TRUE(joined.out.starts_with("20 runs, ")) << joined.out;
+  EXPECT_TRUE(joined.out.starts_with("40 runs, ")) << joined.out;
 }
 
 TEST(LabCommand, SimulateNamesTheFirstEventThatALeakOfRealTimeChanged) {

@@ -37,7 +37,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cluster, pid, uri, members)
 Cluster read_cluster(const std::string& file) {
   std::ifstream in(file);
   if (!in) throw UsageError("no cluster is up (" + file + " is not there); cluster up starts one");
-  auto cluster = nlohmann::json::parse(in).get<Cluster>();
+  Cluster cluster;
+  try {
+    cluster = nlohmann::json::parse(in).get<Cluster>();
+  } catch (const std::exception&) {
+    throw UsageError("--state is '" + file + "': it must be a file that cluster up wrote");
+  }
   if (kill(cluster.pid, 0) != 0) {
     throw UsageError("no cluster is up (the one of " + file + " is gone); cluster up starts one");
   }
@@ -66,6 +71,7 @@ bool is_up(const std::string& file) {
 
 int up(const std::string& file) {
   if (is_up(file)) throw UsageError("a cluster is up already: " + read_cluster(file).uri);
+  require_writable("state", file);
   sim::live::ReplicaSet set({.faulty = true});
   Cluster cluster{getpid(), set.uri(), {}};
   for (int i = 0; i < set.size(); ++i) {

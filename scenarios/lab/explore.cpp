@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,13 +14,13 @@
 #include "model/lock_scopes.hpp"
 #include "model/lock_system.hpp"
 #include "scenarios/lab/all_cores.hpp"
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 
 namespace leasehold::lab {
 namespace {
 
-std::atomic<bool> interrupted = false;
 
 double thread_seconds() {
   timespec t{};
@@ -62,7 +61,7 @@ void run(Job& job, std::uint64_t max_states) {
   const double began = thread_seconds();
   model::ExploreOptions how;
   how.max_states = max_states;
-  how.stop = [] { return interrupted.load(); };
+  how.stop = interrupted;
   how.progress = [&](const model::Exploration& now) { job.states = now.states; };
   if (job.promise) {
     run_promise(job, how);
@@ -184,8 +183,16 @@ void print_arrows(const Jobs& jobs) {
              missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
 }
 
+/// A promise is the first word of its name.
+std::map<std::string, model::Verdict> verdicts_of(const Job& job) {
+  if (job.promise) return {{job.name.substr(0, 2), job.found.verdict}};
+  return verdicts(job.scope, job.found);
+}
+
 nlohmann::ordered_json to_json(const Job& job) {
   const auto& found = job.found;
+  nlohmann::ordered_json guarantees;
+  for (const auto& [name, verdict] : verdicts_of(job)) guarantees[name] = to_string(verdict);
   return {{"name", job.name},
           {"scope", describe(job.scope)},
           {"states", found.states},
@@ -195,6 +202,7 @@ nlohmann::ordered_json to_json(const Job& job) {
           {"bytes_per_state", found.bytes / std::max<std::uint64_t>(found.states, 1)},
           {"verdict", to_string(found.verdict)},
           {"why", found.why},
+          {"guarantees", guarantees},
           {"known_fault", job.expected},
           {"story", found.story}};
 }
@@ -210,6 +218,10 @@ void list() {
   for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
   fmt::print("scopes:\n");
   for (const auto& s : model::standard_scopes()) {
+    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+  }
+  fmt::print("scopes too large to be explored completely:\n");
+  for (const auto& s : model::partial_scopes()) {
     fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
   }
   fmt::print("variants, and the guarantees of which one must break:\n");
@@ -275,11 +287,11 @@ int explore(const std::vector<std::string>& words) {
   require_writable("json", json_file);
   require_writable("junit", junit_file);
 
-  signal(SIGINT, [](int) { interrupted = true; });
+  catch_interruptions();
   if (given.contains("core")) {
     model::ExploreOptions how;
     how.max_states = max_states;
-    how.stop = [] { return interrupted.load(); };
+    how.stop = interrupted;
     how.progress = show_states;
     return explore_core(how, json_file, junit_file);
   }
@@ -340,7 +352,7 @@ int explore(const std::vector<std::string>& words) {
     seconds += job->cpu_seconds;
   }
   write_json(json_file, json);
-  write_junit(junit_file, "explore", seconds, findings);
+  write_junit(junit_file, {"explore", seconds}, findings);
   return exit_code(verdict);
 }
 

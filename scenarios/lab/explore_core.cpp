@@ -52,7 +52,7 @@ int explore_core(const model::ExploreOptions& how, const std::string& json_file,
   fmt::print("verdict: {}\n", to_string(overall));
   json["verdict"] = to_string(overall);
   write_json(json_file, json);
-  write_junit(junit_file, "explore-core", 0, findings);
+  write_junit(junit_file, {"explore-core", 0}, findings);
   return exit_code(overall);
 }
 

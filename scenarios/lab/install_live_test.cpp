@@ -54,6 +54,24 @@ TEST_F(Installed, AProgramFoundByPkgConfigLocks) {
   expect_locks("install_test");
 }
 
+TEST(Sources, BuildInAnotherProjectTheLockAloneFromLibmongocAlone) {
+  const std::string folder =
+      testing::TempDir() + "leasehold-subproject-test-" + std::to_string(getpid());
+  fs::create_directories(folder);
+  const auto built = shell(folder, "cmake -S '" LEASEHOLD_INSTALL_TEST
+                                   "/subproject' -B build -G Ninja "
+                                   "-DLEASEHOLD_SOURCE_DIR='" LEASEHOLD_SOURCE_DIR
+                                   "' -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_UNITY_BUILD=ON "
+                                   "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON "
+                                   "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON && "
+                                   "cmake --build build");
+  EXPECT_EQ(built.exit_code, 0) << built.out;
+  const auto ran = run_program({folder + "/build/install_test", sim::live::shared_set().uri()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("held with token "), std::string::npos) << ran.out;
+  fs::remove_all(folder);
+}
+
 TEST_F(Installed, APublicHeaderNeedsNoDriverHeader) {
   const auto ran =
       shell(folder_, "! grep -rE 'include.*(mongoc|bson|boost)' prefix/include --exclude=asio.hpp");

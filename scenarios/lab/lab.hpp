@@ -14,7 +14,14 @@ namespace leasehold::lab {
 namespace po = boost::program_options;
 
 /// Exit codes, the same everywhere.
-enum Exit { kHolds = 0, kViolated = 1, kUnknown = 2, kUsage = 64, kNoMongod = 69 };
+enum Exit {
+  kHolds = 0,
+  kViolated = 1,
+  kUnknown = 2,
+  kUsage = 64,
+  kNoMongod = 69,
+  kHarnessFailure = 70,  ///< a process died that nobody killed, or the laboratory itself failed
+};
 
 using cli::HelpAsked;
 using cli::UsageError;
@@ -24,15 +31,27 @@ po::variables_map parse(const std::string& usage, po::options_description option
                         const std::vector<std::string>& words,
                         const po::positional_options_description& positional = {});
 
-/// Fails early, before a long run, if the file cannot be written. Empty is fine.
+/// Fails early, before a long run, if the file cannot be written. Leaves nothing. Empty is fine.
 void require_writable(const std::string& option, const std::string& file);
+
+/// Throws UsageError unless runs can be kept in the folder, or it can be made. Leaves nothing.
+void require_folder(const std::string& option, const std::string& folder);
+
+/// Throws UsageError unless `--lock` has one that is known, and is `fit` if that is asked.
+void require_lock(const std::string& lock, bool (*fit)(const std::string&) = nullptr);
 
 /// Throws UsageError unless low <= value <= high.
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,
                    std::int64_t high);
 
+/// Throws UsageError that names the file, and `what` it is.
+[[nodiscard]] std::string read_file(const std::string& what, const std::string& file);
+
 /// Throws UsageError that names the file, and the line if it is one.
 [[nodiscard]] sim::Plan read_plan(const std::string& file);
+
+/// The same, of a plan that the live world can run.
+[[nodiscard]] sim::Plan read_live_plan(const std::string& file);
 
 /// Where the failure stories are: LEASEHOLD_SCENARIOS, or where they were when this was built.
 [[nodiscard]] std::string scenario_folder();

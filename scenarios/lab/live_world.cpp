@@ -1,6 +1,9 @@
 #include "scenarios/lab/live_world.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include "properties/judged.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -35,7 +38,10 @@ model::History LiveWorld::run(const sim::Plan& plan) {
   run.database = "leasehold_lab_" + std::to_string(++runs_);
   run.janitor = &janitor_;
   run.folder = janitor_.folder();
-  return sim::live::run_live(plan, run);
+  auto history = sim::live::run_live(plan, run);
+  const auto failure = properties::harness_failure(history);
+  if (!failure.empty()) throw std::runtime_error("harness failure: " + failure);
+  return history;
 }
 
 }  // namespace leasehold::lab

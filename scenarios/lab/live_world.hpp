@@ -10,7 +10,7 @@ namespace leasehold::lab {
 /// the first run, and anew for one that it does not suit.
 class LiveWorld {
  public:
-  /// Throws NoMongod.
+  /// Throws NoMongod; std::runtime_error if a process died that nobody had killed.
   [[nodiscard]] model::History run(const sim::Plan& plan);
 
  private:

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "scenarios/lab/lab.hpp"
 #include "sim/live/replica_set.hpp"
+#include "sim/lock_options.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -27,14 +29,24 @@ constexpr cli::Subcommand kSubcommands[] = {
 };
 
 constexpr const char* kExitCodes =
-    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod to be had.";
+    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod to be had, 70 harness "
+    "failure: a process died that nobody had killed, or the laboratory itself failed.";
 
 }  // namespace
 
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
                         const po::positional_options_description& positional) {
-  return cli::parse("leasehold-lab " + usage, std::move(options), words, positional);
+  auto given = cli::parse("leasehold-lab " + usage, options, words, positional);
+  for (const auto& [option, value] : given) {
+    const auto* text = boost::any_cast<std::string>(&value.value());
+    if (text == nullptr || !text->empty() || value.defaulted()) continue;
+    const auto* known = options.find_nothrow(option, false);
+    const bool needs_value = known == nullptr || known->semantic()->min_tokens() > 0;
+    if (!needs_value) continue;  // as --core, which means all of them alone
+    throw UsageError("--" + option + " is '': it must not be empty");
+  }
+  return given;
 }
 
 std::string scenario_folder() {
@@ -42,15 +54,31 @@ std::string scenario_folder() {
   return named != nullptr ? named : LEASEHOLD_SCENARIOS;
 }
 
-sim::Plan read_plan(const std::string& file) {
+std::string read_file(const std::string& what, const std::string& file) {
   std::ifstream in(file);
-  if (!in) throw UsageError("plan is '" + file + "': it cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  const bool is_file = in && !std::filesystem::is_directory(file);
+  if (!is_file) {
+    throw UsageError(what + " is '" + file + "': it cannot be read, or is no file");
+  }
+  text << in.rdbuf();
+  return text.str();
+}
+
+sim::Plan read_plan(const std::string& file) {
+  const auto text = read_file("plan", file);
   try {
     return sim::plan_from_scn(text);
   } catch (const std::exception& error) {
     throw UsageError("plan is '" + file + "': " + error.what());
   }
+}
+
+sim::Plan read_live_plan(const std::string& file) {
+  auto plan = read_plan(file);
+  if (sim::runs_live(plan.lock)) return plan;
+  throw UsageError("plan is '" + file + "': its lock is '" + plan.lock +
+                   "', which only the virtual world has");
 }
 
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,
@@ -62,9 +90,30 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 
 void require_writable(const std::string& option, const std::string& file) {
   if (file.empty()) return;
+  const bool was_there = std::filesystem::exists(std::filesystem::symlink_status(file));
   if (!std::ofstream(file, std::ios::app)) {
     throw UsageError("--" + option + " is '" + file + "': it must be a file that can be written");
   }
+  if (!was_there) std::filesystem::remove(file);
+}
+
+void require_folder(const std::string& option, const std::string& folder) {
+  namespace fs = std::filesystem;
+  auto nearest = fs::absolute(folder);
+  while (!nearest.empty() && !fs::exists(nearest)) nearest = nearest.parent_path();
+  if (!folder.empty() && fs::is_directory(nearest) && access(nearest.c_str(), W_OK) == 0) return;
+  throw UsageError("--" + option + " is '" + folder +
+                   "': it must be a folder that can be written, or made");
+}
+
+void require_lock(const std::string& lock, bool (*fit)(const std::string&)) {
+  std::string allowed;
+  for (const auto& name : sim::locks()) {
+    if (fit != nullptr && !fit(name)) continue;
+    if (name == lock) return;
+    allowed += (allowed.empty() ? "" : ", ") + name;
+  }
+  throw UsageError("--lock is '" + lock + "': it must be one of " + allowed);
 }
 
 }  // namespace leasehold::lab
@@ -86,6 +135,6 @@ int main(int argc, char** argv) {
     return kNoMongod;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
-    return kUnknown;
+    return kHarnessFailure;
   }
 }

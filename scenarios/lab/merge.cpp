@@ -10,9 +10,7 @@ namespace leasehold::lab {
 namespace {
 
 nlohmann::json read_json(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) throw UsageError("report is '" + file + "': it cannot be read");
-  auto json = nlohmann::json::parse(in, nullptr, false);
+  auto json = nlohmann::json::parse(read_file("report", file), nullptr, false);
   if (json.is_discarded()) throw UsageError("report is '" + file + "': it is not JSON");
   return json;
 }
@@ -45,10 +43,11 @@ int merge(const std::vector<std::string>& words) {
       // A shard that parted from its own repetition is violated with every guarantee kept.
       const auto word = json.at("verdict").get<std::string>();
       if (word == to_string(model::Verdict::violated)) verdict = model::Verdict::violated;
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const std::exception& error) {
       throw UsageError("report is '" + file + "': " + error.what());
     }
   }
+  properties::require_checked(all.findings);
   if (verdict == model::Verdict::holds) verdict = all.verdict();
   print_report(all, std::max(cpu, 1e-9));
   return conclude(all, {std::max(cpu, 1e-9), verdict, hashed}, json_file, junit_file);

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "properties/judged.hpp"
 #include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {
@@ -20,7 +21,8 @@ std::string escaped(const std::string& text) {
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      default: out += c;
+      case '\n': out += "&#10;"; break;
+      default: out += static_cast<unsigned char>(c) < ' ' ? '?' : c;  // XML has no name for them
     }
   }
   return out;
@@ -73,11 +75,11 @@ std::string arrows_table(const sim::ArrowCounts& taken) {
 
 std::string table(const std::vector<Finding>& findings) {
   std::string out =
-      fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
+      fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
   for (const Finding& f : findings) {
-    out += fmt::format("{:<5} {:<9} {:>9} {:>7}  {}\n", f.guarantee, to_string(f.verdict),
+    out += fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", f.guarantee, to_string(f.verdict),
                        f.checked, f.floor, f.statement);
-    if (f.verdict != Verdict::holds) out += fmt::format("{:>33}  {}\n", "!", f.why);
+    if (f.verdict != Verdict::holds) out += fmt::format("{:>36}  {}\n", "!", f.why);
   }
   return out;
 }
@@ -102,28 +104,45 @@ void write_json(const std::string& file, const nlohmann::ordered_json& json) {
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
-void write_junit(const std::string& file, const std::string& suite, double seconds,
+void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<Finding>& findings) {
   if (file.empty()) return;
-  int failures = 0;
+  int failures = 0, skipped = 0, errors = 0;
   std::string cases;
+  const auto add = [&](const std::string& name, const std::string& outcome,
+                       const std::string& message) {
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", suite.name, escaped(name));
+    cases += outcome.empty() ? "/>\n"
+                             : fmt::format(">\n      <{} message=\"{}\"/>\n    </testcase>\n",
+                                           outcome, escaped(message));
+  };
   for (const Finding& f : findings) {
-    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}: {}\"", suite, f.guarantee,
-                         escaped(f.statement));
-    if (f.verdict == Verdict::holds) {
-      cases += "/>\n";
-      continue;
-    }
-    ++failures;
-    cases += fmt::format(">\n      <failure message=\"{}: {}\"/>\n    </testcase>\n",
-                         to_string(f.verdict), escaped(f.why));
+    const bool excused = properties::is_stalled(f) && !suite.strict;
+    const bool failed = f.verdict != Verdict::holds && !excused;
+    skipped += excused ? 1 : 0;
+    failures += failed ? 1 : 0;
+    add(f.guarantee + ": " + f.statement, excused ? "skipped" : failed ? "failure" : "",
+        std::string(to_string(f.verdict)) + ": " + f.why);
+  }
+  if (!suite.harness_failure.empty()) {
+    ++errors;
+    add("harness: every process ended as it was told to", "error", suite.harness_failure);
   }
   std::ofstream out(file);
   out << fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
-      "tests=\"{}\" failures=\"{}\" time=\"{:.3f}\">\n{}  </testsuite>\n</testsuites>\n",
-      suite, findings.size(), failures, seconds, cases);
+      "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}  "
+      "</testsuite>\n</testsuites>\n",
+      suite.name, findings.size() + static_cast<std::size_t>(errors), failures, errors, skipped,
+      suite.seconds, cases);
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+Told told(Verdict verdict, const std::string& harness_failure) {
+  if (harness_failure.empty() || verdict == Verdict::violated) {
+    return {to_string(verdict), exit_code(verdict)};
+  }
+  return {"harness failure", kHarnessFailure};
 }
 
 int exit_code(Verdict verdict) {

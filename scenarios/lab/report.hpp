@@ -28,9 +28,23 @@ namespace leasehold::lab {
 /// Writes `json` unless the file's name is empty.
 void write_json(const std::string& file, const nlohmann::ordered_json& json);
 
-/// Writes a JUnit report: a test case a guarantee; unless the file's name is empty.
-void write_junit(const std::string& file, const std::string& suite, double seconds,
+struct JunitSuite {
+  std::string name;
+  double seconds = 0;
+  std::string harness_failure = {};  ///< an error of its own, unless it is empty
+  bool strict = false;               ///< what only a stall left unknown fails; else it is skipped
+};
+/// Writes a JUnit report: a test case a finding; unless the file's name is empty.
+void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<model::Finding>& findings);
+
+/// The verdict in words and as an exit code. A harness failure never holds, and is no mere unknown;
+/// what is certainly violated stays so.
+struct Told {
+  std::string word;
+  int exit_code;
+};
+[[nodiscard]] Told told(model::Verdict verdict, const std::string& harness_failure = "");
 
 [[nodiscard]] int exit_code(model::Verdict verdict);
 

@@ -91,10 +91,9 @@ class Gatherer {
         {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});
     if (s.granted == model::kNone) return;
     const Event& granted = history_[s.granted];
-    const auto end = s.belief ? s.belief->to : granted.until_ns;
     Json bar{{"kind", "believes"},
              {"from", ms(granted.at_ns)},
-             {"to", ms(std::min(end, history_.back().at_ns))},
+             {"to", ms(std::min(s.over_ns, history_.back().at_ns))},
              {"lock", ask.name},
              {"token", std::to_string(granted.token)}};
     lane["bars"].push_back(bar);
@@ -162,7 +161,7 @@ class Gatherer {
                {"statement", f.statement},
                {"verdict", model::to_string(f.verdict)},
                {"checked", f.checked},
-               {"why", f.why},
+               {"why", properties::told_names(f.why)},
                {"events", Json::array()}};
       for (const Index i : f.events) {
         if (i >= history_.size()) continue;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <sstream>
 
 #include "scenarios/lab/all_cores.hpp"
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
@@ -28,18 +28,22 @@ using properties::DrawnLimits;
 using properties::SimulateReport;
 using sim::Plan;
 
-std::atomic<bool> interrupted = false;
-
 struct Seeds {
   std::uint64_t from = 1, to = 1'000;
   std::uint64_t shard = 1, shards = 1;  ///< every so manieth of them, from this one on
   double seconds = 0;                   ///< no run starts later than this; 0: all run
 };
 
+/// Else a minus sign would make a large number.
+void require_digits(const std::string& text) {
+  if (text.find_first_not_of("0123456789./") != std::string::npos) throw std::invalid_argument("");
+}
+
 /// "7" or "1..1000".
 void parse_seeds(const std::string& text, Seeds& seeds) {
   const auto dots = text.find("..");
   try {
+    require_digits(text);
     std::size_t read = 0;
     seeds.from = seeds.to = std::stoull(text, &read);
     if (dots != std::string::npos) {
@@ -60,13 +64,15 @@ void parse_seeds(const std::string& text, Seeds& seeds) {
 void parse_shard(const std::string& text, Seeds& seeds) {
   char slash = 0;
   std::istringstream words(text);
+  const bool signless = text.find('-') == std::string::npos;
   const bool read = static_cast<bool>(words >> seeds.shard >> slash >> seeds.shards);
-  if (!read || slash != '/' || !words.eof() || seeds.shard < 1 || seeds.shard > seeds.shards) {
+  const bool whole = read && signless && slash == '/' && words.eof();
+  if (!whole || seeds.shard < 1 || seeds.shard > seeds.shards) {
     throw UsageError("--shard is '" + text + "': it must be like 2/8, the second of eight");
   }
 }
 
-Plan plan_of(std::uint64_t seed, const DrawnLimits& limits) {
+Plan drawn(std::uint64_t seed, const DrawnLimits& limits) {
   return properties::plan_from(properties::numbers_of(seed), limits);
 }
 
@@ -87,9 +93,9 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
   std::atomic<bool> enough = false;
   const auto work = [&] {
     SimulateReport mine;
-    for (auto seed = take(); seed <= seeds.to && !interrupted && !enough && in_time();
+    for (auto seed = take(); seed <= seeds.to && !interrupted() && !enough && in_time();
          seed = take()) {
-      const Plan plan = plan_of(seed, limits);
+      const Plan plan = drawn(seed, limits);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed);
       } catch (...) {  // what the simulated server does not know
@@ -111,12 +117,14 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
   return report;
 }
 
-/// The guarantee that a run broke first, in the order of the table; of a run that broke none, what
-/// could not be told.
+/// What a run broke first, in the order of the table; of a run that broke nothing, what could not
+/// be told although it was put to the test.
 std::string broken_by(const properties::Simulated& one) {
   for (const auto wanted : {model::Verdict::violated, model::Verdict::unknown}) {
     for (const auto& f : one.judged.findings) {
-      if (f.verdict == wanted) return f.guarantee;
+      if (f.verdict == wanted && !f.never_tested()) {
+        return f.guarantee + ' ' + model::to_string(wanted);
+      }
     }
   }
   return "";
@@ -125,9 +133,9 @@ std::string broken_by(const properties::Simulated& one) {
 /// The smallest plan that breaks the same guarantee, in a file.
 void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
-  const auto guarantee = broken_by(properties::simulate(plan));
+  const auto broken = broken_by(properties::simulate(plan));
   const Plan small = properties::minimise(plan, [&](const Plan& candidate) {
-    return broken_by(properties::simulate(candidate)) == guarantee;
+    return broken_by(properties::simulate(candidate)) == broken;
   });
   fs::create_directories(folder);
   const std::string file = folder + "/" + name + ".scn";
@@ -176,14 +184,20 @@ int simulate(const std::vector<std::string>& words) {
                            po::positional_options_description().add("plan", 1));
   require_range("processes", limits.processes, 2, 64);
   require_range("locks", limits.locks, 1, 100);
-  const auto& locks = sim::virt::locks();
-  if (std::find(locks.begin(), locks.end(), limits.lock) == locks.end()) {
-    throw UsageError(
-        fmt::format("--lock is '{}': it must be one of {}", limits.lock, fmt::join(locks, ", ")));
-  }
+  require_lock(limits.lock);
   parse_seeds(seeds, range);
   if (!shard.empty()) parse_shard(shard, range);
-  if (range.seconds < 0) throw UsageError("--seconds is negative: it must be at least 0");
+  const bool given_lock = !given["lock"].defaulted();
+  const auto plan_of = [&](std::uint64_t seed) {
+    if (file.empty()) return drawn(seed, limits);
+    auto plan = read_plan(file);
+    if (given_lock) plan.lock = limits.lock;
+    return plan;
+  };
+  if (given.contains("plan")) (void)read_plan(file);  // refused before anything runs
+  if (!(range.seconds >= 0)) {
+    throw UsageError(fmt::format("--seconds is {}: it must be at least 0", range.seconds));
+  }
   if (!history.empty() && file.empty() && range.from != range.to) {
     throw UsageError("--history is '" + history + "': it needs a single run");
   }
@@ -191,12 +205,13 @@ int simulate(const std::vector<std::string>& words) {
   require_writable("junit", junit_file);
   require_writable("history", history);
   require_writable("report", page);
-  signal(SIGINT, [](int) { interrupted = true; });
+  require_folder("runs", folder);
+  catch_interruptions();
 
   const double began = cpu_seconds();
   SimulateReport report;
   if (!file.empty() || !history.empty()) {
-    const Plan plan = file.empty() ? plan_of(range.from, limits) : read_plan(file);
+    const Plan plan = plan_of(range.from);
     const auto one = properties::simulate(plan);
     report.add(range.from, plan, one, hashed);
     if (!history.empty()) {
@@ -207,23 +222,24 @@ int simulate(const std::vector<std::string>& words) {
     report = run_seeds(range, limits, hashed, until_failure);
   }
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
+  properties::require_checked(report.findings);
   print_report(report, cpu);
   if (!report.failed.empty()) {
     const auto seed = *report.failed.begin();
     fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
                seed);
-    keep_failure(file.empty() ? plan_of(seed, limits) : read_plan(file), folder,
+    keep_failure(plan_of(seed), folder,
                  file.empty() ? limits.lock + "-" + std::to_string(seed)
                               : std::filesystem::path(file).stem().string());
   }
-  auto verdict = interrupted && report.verdict() == model::Verdict::holds ? model::Verdict::unknown
-                                                                          : report.verdict();
+  auto verdict = interrupted() && report.verdict() == model::Verdict::holds
+                     ? model::Verdict::unknown
+                     : report.verdict();
   if (!page.empty()) {
     const auto shown = report.failed.empty() ? range.from : *report.failed.begin();
-    const auto plan = file.empty() ? plan_of(shown, limits) : read_plan(file);
-    write_report(page, sim::virt::run(plan).history);
+    write_report(page, sim::virt::run(plan_of(shown)).history);
   }
-  const auto difference = repeat(file.empty() ? plan_of(range.from, limits) : read_plan(file));
+  const auto difference = repeat(plan_of(range.from));
   if (!difference.empty()) {
     verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);

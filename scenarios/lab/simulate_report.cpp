@@ -102,7 +102,7 @@ int conclude(const SimulateReport& report, const Conclusion& conclusion,
   }
   fmt::print("verdict: {}\n", to_string(verdict));
   write_json(json_file, json);
-  write_junit(junit_file, "simulate", cpu, report.findings);
+  write_junit(junit_file, {"simulate", cpu}, report.findings);
   return exit_code(verdict);
 }
 

@@ -1,19 +1,17 @@
 #include "properties/soak.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
-
-#include <atomic>
 #include <fstream>
 #include <random>
 
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
+#include "scenarios/lab/run_page.hpp"
 
 namespace leasehold::lab {
 namespace {
 
-std::atomic<bool> interrupted = false;
 
 nlohmann::ordered_json to_json(const properties::SoakReport& report) {
   const auto of = [](const properties::Trend& t) {
@@ -36,7 +34,25 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
           {"faults", report.faults},
           {"guarantees", guarantees_json(report.findings)},
           {"kept", report.kept},
-          {"verdict", to_string(report.verdict())}};
+          {"harness_failure", report.harness_failure},
+          {"verdict", told(report.verdict(), report.harness_failure).word}};
+}
+
+/// The findings, and whether the processes grew as one more.
+std::vector<model::Finding> with_growth(const properties::SoakReport& report) {
+  auto findings = report.findings;
+  model::Finding growth;
+  growth.guarantee = "growth";
+  growth.statement = "processes that live through all of it do not grow";
+  growth.checked = report.measured;
+  growth.why = report.grown;
+  if (!report.grown.empty()) growth.verdict = model::Verdict::violated;
+  if (report.grown.empty() && (report.too_short() || report.measured == 0)) {
+    growth.verdict = model::Verdict::unknown;
+    growth.why = "the run was too short to tell";
+  }
+  findings.push_back(std::move(growth));
+  return findings;
 }
 
 void print(const properties::SoakReport& report) {
@@ -53,12 +69,16 @@ void print(const properties::SoakReport& report) {
       report.anonymous_kib.error, report.descriptors.mean, report.descriptors.growth,
       report.descriptors.error);
   if (!report.grown.empty()) fmt::print("{}\n", report.grown);
+  if (report.longest_stall.ns > 0) {
+    fmt::print("longest stall: {}\n", to_string(report.longest_stall));
+  }
   if (!report.kept.empty()) fmt::print("kept: {}\n", report.kept);
   if (report.too_short()) {
     fmt::print("too short to tell whether they grow: {} minutes at least\n",
                properties::kShortestSoakMinutes);
   }
-  fmt::print("verdict: {}\n", to_string(report.verdict()));
+  if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
+  fmt::print("verdict: {}\n", told(report.verdict(), report.harness_failure).word);
 }
 
 }  // namespace
@@ -66,7 +86,8 @@ void print(const properties::SoakReport& report) {
 int soak(const std::vector<std::string>& words) {
   properties::SoakOptions s;
   s.seed = std::random_device()();
-  std::string json_file, history;
+  std::string json_file, junit_file, page, history;
+  bool strict = false;
   po::options_description options(
       "One long run on a real replica set with every kind of fault: guarantees, and whether the "
       "processes grow. Options");
@@ -78,15 +99,21 @@ int soak(const std::vector<std::string>& words) {
       "history", po::value(&history)->value_name("FILE"), "write what happened, for `check`")(
       "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
       "where a run that broke a guarantee is kept")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON");
+      "strict", po::bool_switch(&strict),
+      "in --junit, what only a stall of the machine left unknown fails; else it is skipped")(
+      "report", po::value(&page)->value_name("FILE"), "write the run as a page")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
   parse("soak [OPTIONS]", options, words);
   require_range("minutes", s.minutes, 1, 7 * 24 * 60);
   require_range("processes", s.processes, 2, 256);
   require_range("locks", s.locks, 1, 1'000);
   require_writable("json", json_file);
   require_writable("history", history);
-  signal(SIGINT, [](int) { interrupted = true; });
-  signal(SIGTERM, [](int) { interrupted = true; });
+  require_writable("junit", junit_file);
+  require_writable("report", page);
+  require_folder("runs", s.keep_folder);
+  catch_interruptions();
 
   fmt::print(stderr, "seed {}\n", s.seed);
   double next_s = 0;
@@ -98,14 +125,17 @@ int soak(const std::vector<std::string>& words) {
     fmt::print(stderr, "{:>5.0f}/{} s  {:<11} {} acquisitions, {} faults\n", now.elapsed_s,
                s.minutes * 60, now.phase, now.acquisitions, faults);
   };
-  const auto report = properties::soak(s, on_progress, [] { return interrupted.load(); });
+  const auto report = properties::soak(s, on_progress, interrupted);
   print(report);
   write_json(json_file, to_json(report));
+  write_junit(junit_file, {"soak", report.elapsed_s, report.harness_failure, strict},
+              with_growth(report));
+  write_report(page, report.history);
   if (!history.empty()) {
     std::ofstream out(history);
     model::write(out, report.history);
   }
-  return exit_code(report.verdict());
+  return told(report.verdict(), report.harness_failure).exit_code;
 }
 
 }  // namespace leasehold::lab

@@ -2,19 +2,20 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
 #include <random>
 #include <set>
 #include <sstream>
 
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "sim/live/preflight.hpp"
+#include "sim/lock_options.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 using properties::VerifyOptions;
 using properties::VerifyReport;
 
-std::atomic<bool> interrupted = false;
 
 /// A line that overwrites itself on a terminal, and comes every ten seconds in a log.
 class ProgressLine {
@@ -77,8 +77,15 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   json["guarantees"] = guarantees_json(report.findings);
   json["arrows"] = arrows_json(report.arrows);
   json["kept"] = report.kept;
-  if (!report.repeat.empty()) json["repeat"] = report.repeat;
-  json["verdict"] = to_string(report.verdict());
+  json["plans_hash"] = report.plans_hash;
+  if (!report.repeat.empty()) {
+    json["repeat"] = report.repeat;
+    json["repeat_hash"] = report.repeat_hash;
+  }
+  if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
+  if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
+  if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
+  json["verdict"] = told(report.verdict(), report.harness_failure).word;
   return json;
 }
 
@@ -90,15 +97,25 @@ void print_summary(const VerifyReport& report) {
   if (report.options.plan) {
     fmt::print("{} of {} runs failed\n", report.failed, report.cases);
   }
+  fmt::print("plans {}\n", report.plans_hash);
+  if (report.longest_stall.ns > 0) {
+    fmt::print("longest stall: {}\n", to_string(report.longest_stall));
+  }
   fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
   for (const auto& folder : report.kept) {
     std::ifstream in(folder + "/history.jsonl");
     const auto history = model::read(in);
     fmt::print("{}kept: {}\n", story(model::judge(history, {}), history), folder);
   }
-  if (!report.repeat.empty()) fmt::print("to repeat: {}\n", report.repeat);
+  if (!report.repeat.empty()) {
+    fmt::print("to repeat: {}\nits plan has the hash {}\n", report.repeat, report.repeat_hash);
+  }
+  for (const auto& database : report.left_behind) {
+    fmt::print("left behind: database {}\n", database);
+  }
   if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
-  fmt::print("verdict: {}\n", to_string(report.verdict()));
+  if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
+  fmt::print("verdict: {}\n", told(report.verdict(), report.harness_failure).word);
 }
 
 std::set<std::string> fault_groups_in(const std::string& text) {
@@ -116,11 +133,37 @@ std::set<std::string> fault_groups_in(const std::string& text) {
   return groups;
 }
 
+/// So that more options can follow it; the one added is what the lock's driver has anyway.
+std::string extensible(std::string uri) {
+  if (uri.find('?') != std::string::npos) return uri;
+  const auto host = uri.find("://");
+  const bool path = host != std::string::npos && uri.find('/', host + 3) != std::string::npos;
+  return uri + (path ? "?" : "/?") + "retryWrites=false";
+}
+
+std::int64_t least_margin(const std::vector<properties::VerifyCase>& cases) {
+  std::int64_t least = cases.front().plan.clock_margin_ms;
+  for (const auto& one : cases) least = std::min(least, one.plan.clock_margin_ms);
+  return least;
+}
+
+/// Says all at once what a set of somebody else's lacks for these options.
+void look_before_running(VerifyOptions& v) {
+  const auto found = sim::live::look_before_running(
+      v.uri, "leasehold_verify_" + std::to_string(v.seed), least_margin(cases_of(v)));
+  const auto lines = fmt::format("{}", fmt::join(found.missing, "\nleasehold-lab: "));
+  if (found.unreachable) throw sim::live::NoMongod(lines);
+  if (!found.missing.empty()) throw UsageError(lines);
+  v.ttl_period_ms = found.ttl_period_ms;
+  for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
+}
+
 }  // namespace
 
 int verify(const std::vector<std::string>& words) {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
+  bool strict = false;
   std::string json_file, junit_file, plan_file, page, faults = "all";
   v.seed = std::random_device()();
   po::options_description options(
@@ -129,7 +172,7 @@ int verify(const std::vector<std::string>& words) {
       "processes", po::value(&processes), "simulated processes in each plan; default drawn")(
       "locks", po::value(&locks), "names that they fight over; default drawn")(
       "lock", po::value(&v.lock)->default_value(v.lock),
-      "leasehold, distributed-lock (of the documents), or canary: a lock with a planted error")(
+      "leasehold, a documents' lock, or canary: a lock with a planted error; of --plan too")(
       "seed", po::value(&v.seed), "repeat a run; default fresh, and printed")(
       "case", po::value(&only_case), "run only this case of the seed")(
       "plan", po::value(&plan_file)->value_name("FILE"), "run this .scn instead of drawn plans")(
@@ -145,6 +188,9 @@ int verify(const std::vector<std::string>& words) {
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
                                      "keep good runs too")(
+      "keep", po::bool_switch(&v.keep_databases), "with --uri: do not drop the databases")(
+      "strict", po::bool_switch(&strict),
+      "in --junit, what only a stall of the machine left unknown fails; else it is skipped")(
       "report", po::value(&page)->value_name("FILE"),
       "write the first case that failed, else the last, as a page")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
@@ -160,37 +206,44 @@ int verify(const std::vector<std::string>& words) {
     require_range("locks", locks, 1, 1'000);
     v.locks = locks;
   }
-  if (given.contains("case")) v.only_case = only_case;
-  if (v.lock != "leasehold" && v.lock != "canary" && v.lock != "distributed-lock") {
-    throw UsageError("--lock is '" + v.lock +
-                     "': it must be leasehold, distributed-lock or canary");
+  if (given.contains("case")) {
+    require_range("case", only_case, 0, 1'000'000);
+    v.only_case = only_case;
   }
+  require_lock(v.lock, sim::runs_live);
   v.faults = fault_groups_in(faults);
   require_range("times", v.times, 1, 1'000);
-  if (!plan_file.empty()) v.plan = read_plan(plan_file);
-  if (!v.uri.empty() && v.uri.find('?') == std::string::npos) {
-    const auto host = v.uri.find("://");
-    const bool path = host != std::string::npos && v.uri.find('/', host + 3) != std::string::npos;
-    v.uri += path ? "?" : "/?";
+  if (given.contains("plan")) {
+    v.plan = read_live_plan(plan_file);
+    v.plan_file = plan_file;
+    if (!given["lock"].defaulted()) v.plan->lock = v.lock;
+    v.lock = v.plan->lock;
+  }
+  if (given.contains("uri")) {
+    if (v.uri.empty()) throw UsageError("--uri is '': it must name a replica set");
+    v.uri = extensible(v.uri);
   }
   require_writable("json", json_file);
   require_writable("junit", junit_file);
   require_writable("report", page);
-  signal(SIGINT, [](int) { interrupted = true; });
-  signal(SIGTERM, [](int) { interrupted = true; });
+  require_folder("runs", v.keep_folder);
+  if (!v.uri.empty()) look_before_running(v);
+  catch_interruptions();
 
-  fmt::print(stderr, "seed {}\n", v.seed);
+  const auto cases = properties::cases_of(v);
+  fmt::print(stderr, "seed {}, {} plans {}\n", v.seed, cases.size(), properties::hash_of(cases));
   ProgressLine line;
   const auto report = properties::verify(
       v,
       [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now, v.seconds); },
-      [] { return interrupted.load(); });
+      interrupted);
   line.end();
   print_summary(report);
   write_report(page, report.shown);
   write_json(json_file, to_json(report));
-  write_junit(junit_file, "verify", report.elapsed_s, report.findings);
-  return exit_code(report.verdict());
+  write_junit(junit_file, {"verify", report.elapsed_s, report.harness_failure, strict},
+              report.findings);
+  return told(report.verdict(), report.harness_failure).exit_code;
 }
 
 }  // namespace leasehold::lab

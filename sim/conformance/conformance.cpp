@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "model/finding.hpp"
 
@@ -195,13 +197,9 @@ class Conformer {
   /// Which way a win went through the chart is told by the document before it.
   void chart_win(Session& s, const Event& attempt, Index i) {
     const std::string owner = model::owner_of(attempt.lock_id);
-    std::string before;
-    const auto truth = d_.truth.find(attempt.name);
-    if (truth == d_.truth.end()) return;  // a history that lacks the very write
-    for (const Change& change : truth->second) {
-      if (!change.gone && d_.at(change.event).lock_id == attempt.lock_id) break;
-      before = change.gone ? "" : model::owner_of(d_.at(change.event).lock_id);
-    }
+    const auto stood = owners_before().find(attempt.lock_id);
+    if (stood == owners_before().end()) return;  // a history that lacks the very write
+    const std::string& before = stood->second;
     if (before.empty()) {
       chart(s, {"then", "No"}, i);
     } else {
@@ -227,10 +225,12 @@ class Conformer {
       take(tables_.document, walk, input, i);
     };
     std::string owner;
+    Index last_put = kNone;
     for (const Change& change : changes) {
       const Event& e = d_.at(change.event);
+      const Index standing = std::exchange(last_put, change.gone ? kNone : change.event);
       if (change.gone) {
-        end_tenure(walk, owner, change.event,
+        end_tenure(walk, {owner, standing, change.event},
                    d_.deletes.contains(owner) ? "Release" : "TTL Cleanup");
         owner.clear();
         continue;
@@ -250,18 +250,35 @@ class Conformer {
                  d_.at(writer->second.send).other_owner == owner) {
         go("Handed Over", change.event);
       } else {
-        end_tenure(walk, owner, change.event, "Other Process Acquires");
+        end_tenure(walk, {owner, standing, change.event}, "Other Process Acquires");
       }
       owner = next;
     }
   }
 
+  struct End {
+    const std::string& owner;
+    Index last_put, change;
+  };
+
+  /// Whether the lease of the last write can have run out before the change came: nobody sees it
+  /// run out, and a lock that is taken in mid-lease is no path.
+  bool can_have_run_out(const End& end) const {
+    const auto holder =
+        end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
+    if (!holder) return true;
+    const auto next = model::writer_of(d_, end.change);
+    const auto by = next ? model::executed_by(d_, *next, end.change) : d_.at(end.change).at_ns;
+    return by >= model::earliest_end(d_, *holder);
+  }
+
   /// How a holder's time at the document ended: what expired first, if anything.
-  void end_tenure(Walk& walk, const std::string& owner, Index i, std::string_view how) {
+  void end_tenure(Walk& walk, const End& end, std::string_view how) {
+    const Index i = end.change;
     const auto go = [&](std::string_view input) { take(tables_.document, walk, input, i); };
-    const bool released_in_time = how == "Release" && !lost_owners().contains(owner);
-    if (!released_in_time) {
-      if (unexecuted_extensions().contains(owner)) {
+    const bool released_in_time = how == "Release" && !lost_owners().contains(end.owner);
+    if (!released_in_time && (how == "Release" || can_have_run_out(end))) {
+      if (unexecuted_extensions().contains(end.owner)) {
         go("Background Task");
         go("Failure");
       } else {
@@ -275,6 +292,22 @@ class Conformer {
       take(tables_.lifecycle, unseen, "TTL Cleanup", i);
       take(tables_.lifecycle, unseen, "Stale Lock Cleaned Up", i);
     }
+  }
+
+  /// Whose document each write found, by the write's lockId; empty: nobody's.
+  const std::unordered_map<std::string, std::string>& owners_before() {
+    if (!owners_before_) {
+      owners_before_.emplace();
+      for (const auto& [name, changes] : d_.truth) {
+        std::string owner;
+        for (const Change& c : changes) {
+          const auto& lock_id = d_.at(c.event).lock_id;
+          if (!c.gone) owners_before_->emplace(lock_id, owner);
+          owner = c.gone ? "" : model::owner_of(lock_id);
+        }
+      }
+    }
+    return *owners_before_;
   }
 
   /// Owners whose handle was lost before it was released.
@@ -311,6 +344,7 @@ class Conformer {
   Conformance out_;
   std::map<Key, Session> sessions_;
   std::map<Key, Index> attempts_;
+  std::optional<std::unordered_map<std::string, std::string>> owners_before_;
   std::optional<std::set<std::string>> lost_owners_;
   std::optional<std::set<std::string>> unexecuted_;
 };

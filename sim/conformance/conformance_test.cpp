@@ -60,6 +60,19 @@ TEST(Conformance, AWinThatCameTooLateMayEndTheCall) {
   EXPECT_EQ(c.taken.at("flowchart").at(static_cast<std::size_t>(late - arrows.begin())), 1);
 }
 
+TEST(Conformance, ALockThatIsTakenInMidLeaseIsNoPath) {
+  const auto taken = [](int at) {
+    Story s;
+    s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "b", 1);
+    return conform(s.win(at, at + 10, "b", 1, 110).lose(1'010, "a", 1).end(9'000)).finding;
+  };
+  EXPECT_EQ(taken(1'010).verdict, Verdict::holds) << taken(1'010).why;
+  EXPECT_EQ(taken(500).why, "document: no arrow Active --Other Process Acquires-->");
+  Story s;  // and so is one that the TTL monitor takes
+  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).gone(500, 110).crash(600, "a");
+  EXPECT_EQ(conform(s.end(9'000)).finding.why, "document: no arrow Active --TTL Cleanup-->");
+}
+
 TEST(Conformance, AStepThatIsNoArrowIsRefusedByName) {
   Story s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(1'010, "a", 1);

@@ -123,6 +123,7 @@ class CoreSystem::Reaction {
     out_.abandoned.push_back(abandon.command);
   }
   void carry_out(const core::SetTimer& timer) { a_.timers[timer.timer] = timer.at; }
+  void carry_out(const core::ClearTimer&) {}  // to fire does no harm, and tidy_up forgets it
   void carry_out(const core::Granted& granted) {
     take("Successfully Acquired Lock");
     a_.holds = true;

@@ -10,6 +10,7 @@ namespace {
 struct About {
   const char* name;
   const char* group;
+  Harm harm = Harm::none;
 };
 
 /// In the order of the kinds.
@@ -20,7 +21,12 @@ constexpr std::array<About, kFaultKinds> kAbout{
      {"refuse-link", "network"},   {"slow-link", "network"},     {"lost-replies", "network"},
      {"late-requests", "network"}, {"waiting-inside", "errors"}, {"clock-jump", "clock"},
      {"clock-drift", "clock"},     {"ttl-off", "ttl"},           {"slow-majority", "majority"},
-     {"errors", "errors"},         {"wall-clock", "clock"}}};
+     {"errors", "errors"},         {"wall-clock", "clock"},      {"kill-two", "failover"},
+     {"kill-all", "failover"},     {"drop-index", "ttl"},        {"change-index", "ttl"},
+     {"lost-data", "failover", Harm::alone},
+     {"drop-collection", "administrator", Harm::assumption},
+     {"delete-document", "administrator", Harm::assumption},
+     {"suspend", "process", Harm::assumption}}};
 
 const About& about(FaultPlan::Kind kind) { return kAbout[static_cast<std::size_t>(kind)]; }
 
@@ -37,6 +43,17 @@ std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
 
 const char* group_of(FaultPlan::Kind kind) { return about(kind).group; }
 
+Harm harm_of(FaultPlan::Kind kind) { return about(kind).harm; }
+
+std::vector<FaultPlan::Kind> fault_kinds(Harm most) {
+  std::vector<FaultPlan::Kind> kinds;
+  for (int k = 0; k < kFaultKinds; ++k) {
+    const auto kind = static_cast<FaultPlan::Kind>(k);
+    if (harm_of(kind) <= most) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 const std::vector<std::string>& fault_groups() {
   static const std::vector<std::string> groups{"process", "failover", "network", "clock",
                                                "ttl",     "majority", "errors"};
@@ -49,6 +66,27 @@ int member_hit(const FaultPlan& fault, int primary, int members) {
   if (fault.member >= 0) return static_cast<int>(fault.member % members);
   if (fault.pick % 2 == 0 && primary >= 0) return primary;
   return static_cast<int>(fault.pick / 2 % members);
+}
+
+std::vector<int> members_hit(const FaultPlan& fault, int primary, int members) {
+  using K = FaultPlan::Kind;
+  int count = 1;
+  if (fault.kind == K::kill_two) count = 2;
+  if (fault.kind == K::kill_all) count = members;
+  // Who all lost their data are no set any more.
+  if (fault.kind == K::lost_data) {
+    count = static_cast<int>(std::clamp<std::int64_t>(fault.amount, 1, members - 1));
+  }
+  const int first = member_hit(fault, primary, members);
+  std::vector<int> hit;
+  for (int i = 0; i < std::min(count, members); ++i) hit.push_back((first + i) % members);
+  return hit;
+}
+
+bool takes_members(FaultPlan::Kind kind) {
+  using K = FaultPlan::Kind;
+  return kind == K::kill_member || kind == K::stop_member || kind == K::kill_two ||
+         kind == K::kill_all || kind == K::lost_data;
 }
 
 std::int64_t clock_amount(const FaultPlan& fault, std::int64_t clock_margin_ms) {
@@ -67,7 +105,7 @@ int error_code(const FaultPlan& fault) {
 
 bool hits_process(FaultPlan::Kind kind) {
   using K = FaultPlan::Kind;
-  return kind == K::crash || kind == K::pause || kind == K::wall_clock;
+  return kind == K::crash || kind == K::pause || kind == K::wall_clock || kind == K::suspend;
 }
 
 }  // namespace leasehold::sim

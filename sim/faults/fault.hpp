@@ -32,6 +32,14 @@ struct FaultPlan {
     slow_majority,  ///< replication takes `amount` ms longer for `for_ms`
     errors,         ///< the next `amount` commands get a transient error; pick odd: once executed
     wall_clock,     ///< a process's wall clock is off by `amount` ms for `for_ms`
+    kill_two,       ///< SIGKILL of two members at once, for `for_ms`
+    kill_all,       ///< the same of all
+    drop_index,     ///< an administrator drops the TTL index, and makes it again after `for_ms`
+    change_index,   ///< and lets documents live `amount` s longer for `for_ms`
+    lost_data,      ///< SIGKILL of `amount` members (0: one), which come back empty after `for_ms`
+    drop_collection,  ///< an administrator drops the locks' collection
+    delete_document,  ///< and deletes one lock's document, by `pick`
+    suspend,          ///< as pause, of a process's whole machine: its clocks do not see it
   };
   Kind kind = Kind::crash;
   std::int64_t at_ms = 0;
@@ -47,22 +55,39 @@ struct FaultPlan {
   bool operator==(const FaultPlan&) const = default;
 };
 
-inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::wall_clock) + 1;
+inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::suspend) + 1;
 
 [[nodiscard]] const char* to_string(FaultPlan::Kind kind);
 /// Nothing for a name that none has.
 [[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
 
 /// What kinds have in common: "process", "failover", "network", "clock", "ttl", "majority",
-/// "errors".
+/// "errors"; "administrator", which no drawn plan has.
 [[nodiscard]] const char* group_of(FaultPlan::Kind kind);
+/// Those that plans are drawn with.
 [[nodiscard]] const std::vector<std::string>& fault_groups();
+
+/// What a kind does to the guarantees.
+enum class Harm {
+  none,        ///< all hold, whatever else happens: plans are drawn with it
+  alone,       ///< all hold as long as no other kind happens
+  assumption,  ///< it breaks an assumption: only stories have it
+};
+[[nodiscard]] Harm harm_of(FaultPlan::Kind kind);
+/// Those that do no more than that, in their order.
+[[nodiscard]] std::vector<FaultPlan::Kind> fault_kinds(Harm most);
 
 /// What a history calls a member: "member-1".
 [[nodiscard]] std::string member_name(int member);
 
 /// Which of so many members it befalls while `primary` is primary (-1: nobody is).
 [[nodiscard]] int member_hit(const FaultPlan& fault, int primary, int members);
+
+/// All that it befalls, the first by the rule of `member_hit`, the others after it.
+[[nodiscard]] std::vector<int> members_hit(const FaultPlan& fault, int primary, int members);
+
+/// Whether it takes members away for a while.
+[[nodiscard]] bool takes_members(FaultPlan::Kind kind);
 
 /// Of clock faults: how far the clock moves, in ms, or how fast it drifts, in ppm, with what
 /// `amount` says of the margin kept.

@@ -2,6 +2,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <leasehold/mongoc.hpp>
 
 #include "sim/live/live_test.hpp"
@@ -68,6 +71,102 @@ TEST(LivePool, ThatIsEmptySaysSoAndNobodyHangs) {
   EXPECT_EQ(connect(nullptr).error().kind, ErrorKind::invalid_option);
 }
 
+TEST(LiveCollection, ThatCannotHoldLocksEndsWaitingCallsAtOnce) {
+  const auto database = fresh_database();
+  MongoClient client(shared_set().uri());
+  client.must(database, {{"create", "a view"},
+                         {"viewOn", "orders"},
+                         {"pipeline", Json::array()}});
+  client.must(database, {{"create", "a time series"}, {"timeseries", {{"timeField", "at"}}}});
+  for (const std::string collection : {"a view", "a time series", "a$dollar", ".dot"}) {
+    const auto provider = std::move(LockProvider::connect(
+        shared_set().uri(), {.database = database,
+                             .collection = collection,
+                             .on_warning = [](const std::string&) {}})).value();
+    const Stopwatch since;
+    const auto got = one_lock(provider).try_acquire(seconds(20));
+    ASSERT_FALSE(got) << collection;
+    EXPECT_EQ(got.error().kind, ErrorKind::configuration)
+        << collection << ": " << got.error().code << ' ' << got.error().message;
+    EXPECT_LT(since.elapsed(), seconds(10)) << collection;
+  }
+}
+
+/// A set of one member that wants a log-in, and fails on request.
+class LoginSet {
+ public:
+  LoginSet() : port_(free_ports(1)[0]) {
+    const auto data = janitor_.folder() + "/login", key = janitor_.folder() + "/key";
+    std::filesystem::create_directories(data);
+    std::ofstream(key) << "a key that the members of this test share\n";
+    std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+    process_ = ChildProcess({find_mongod(), "--port", std::to_string(port_), "--bind_ip",
+                             "127.0.0.1", "--dbpath", data, "--logpath", data + ".log",
+                             "--nounixsocket", "--replSet", "rs", "--keyFile", key,
+                             "--wiredTigerCacheSizeGB", "0.25", "--setParameter",
+                             "enableTestCommands=1"},
+                            ChildProcess::Io::nothing);
+    janitor_.watch(process_.pid());
+    initiate();
+  }
+
+  /// The next so many steps of a log-in, of anybody with this name of an application.
+  void disturb(int times, const Json& how) {
+    Json data{{"failCommands", {"saslStart", "saslContinue"}}, {"appName", kApplication}};
+    data.update(how);
+    admin_->must("admin", {{"configureFailPoint", "failCommand"},
+                           {"mode", {{"times", times}}},
+                           {"data", data}});
+  }
+  [[nodiscard]] std::string uri(const std::string& password = "secret") const {
+    return "mongodb://root:" + password + "@" + address_of(port_) +
+           "/?replicaSet=rs&authSource=admin&appName=" + kApplication;
+  }
+
+ private:
+  static constexpr const char* kApplication = "disturbed";
+
+  void initiate() {
+    const auto host = address_of(port_);
+    MongoClient first("mongodb://" + host + "/?directConnection=true");  // the localhost exception
+    until_true("starting a mongod with log-ins",
+               [&first] { return integer(first.run("admin", {{"ping", 1}})["ok"]) == 1; });
+    first.must("admin",
+               {{"replSetInitiate",
+                 {{"_id", "rs"}, {"members", Json::array({{{"_id", 0}, {"host", host}}})}}}});
+    until_true("an election", [&first] {
+      return first.run("admin", {{"hello", 1}}).value("isWritablePrimary", false);
+    });
+    first.must("admin",
+               {{"createUser", "root"}, {"pwd", "secret"}, {"roles", Json::array({"root"})}});
+    admin_ = std::make_unique<MongoClient>("mongodb://root:secret@" + host +
+                                           "/?replicaSet=rs&authSource=admin");
+  }
+
+  Janitor janitor_;
+  int port_;
+  ChildProcess process_;
+  std::unique_ptr<MongoClient> admin_;
+};
+
+TEST(LiveLogin, OnlyARefusalEndsACall) {
+  LoginSet set;
+  const auto acquire = [](const std::string& uri) {
+    const auto provider =
+        std::move(LockProvider::connect(uri, {.on_warning = [](const std::string&) {}})).value();
+    const auto got = one_lock(provider).try_acquire(seconds(30));
+    return got ? "acquired" : std::string(to_string(got.error().kind)) + ": " + got.error().message;
+  };
+  for (const Json& how : {Json{{"closeConnection", true}},
+                          Json{{"errorCode", 91}, {"closeConnection", false}}}) {
+    set.disturb(3, how);
+    EXPECT_EQ(acquire(set.uri()), "acquired") << how;
+  }
+  const auto refused = acquire(set.uri("wrong"));
+  EXPECT_NE(refused.find("configuration: "), std::string::npos) << refused;
+  EXPECT_NE(refused.find("authentication failed"), std::string::npos) << refused;
+}
+
 /// What a child of fork finds wrong, as its exit code; 0: nothing.
 int child_of_fork(LockHandle& handle, std::unique_ptr<LockProvider>& provider,
                   const std::string& database) {
@@ -87,6 +186,9 @@ int child_of_fork(LockHandle& handle, std::unique_ptr<LockProvider>& provider,
 }
 
 TEST(LiveFork, TheLockStaysTheParentsAndTheChildStartsAnew) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
+#endif
   const auto database = fresh_database();
   auto provider = std::make_unique<LockProvider>(
       std::move(LockProvider::connect(shared_set().uri(), {.database = database})).value());
@@ -171,6 +273,100 @@ TEST_F(Fenced, BadArgumentsAreNamedAndNothingIsSent) {
   EXPECT_EQ(update(R"({"$inc": {"n": 1}})", 5).error().message,
             "id must be a document with _id and nothing else");
   EXPECT_TRUE(stored().empty());
+}
+
+/// Holds upserts of the primary between finding no document and inserting one.
+class HeldUpserts {
+ public:
+  HeldUpserts() : primary_(shared_set().primary()) {
+    shared_set().fail_point(primary_, kName, "alwaysOn");
+  }
+  ~HeldUpserts() { shared_set().fail_point(primary_, kName, "off"); }
+
+  /// Waits until so many are held.
+  bool until(int count) {
+    auto& member = shared_set().member(primary_);
+    return eventually([&] {
+      const auto reply = member.must(
+          "admin", {{"aggregate", 1},
+                    {"pipeline", Json::array({{{"$currentOp", Json::object()}},
+                                              {{"$match", {{"failpointMsg", kName}}}}})},
+                    {"cursor", Json::object()}});
+      return static_cast<int>(reply["cursor"]["firstBatch"].size()) == count;
+    });
+  }
+
+ private:
+  static constexpr const char* kName = "hangBeforeUpsertPerformsInsert";
+  const int primary_;
+};
+
+/// Of one document that nobody has made yet. Whether it was written; nothing: an error.
+std::optional<bool> upsert_of(mongoc_client_pool_t* pool, const std::string& database, int document,
+                              int token) {
+  mongoc_client_t* client = mongoc_client_pool_pop(pool);
+  bson_t id = BSON_INITIALIZER, change;
+  BSON_APPEND_INT32(&id, "_id", document);
+  bson_init_from_json(&change, R"({"$inc": {"n": 1}})", -1, nullptr);
+  const auto done =
+      fenced_update(client, {database, "raced", true}, id, change, FencingToken(token));
+  bson_destroy(&change);
+  bson_destroy(&id);
+  mongoc_client_pool_push(pool, client);
+  return done ? std::optional(*done) : std::nullopt;
+}
+
+/// Upserts of one document that race: who has the highest token holds the lock.
+TEST_F(Fenced, TheCurrentHolderIsNeverRefused) {
+  constexpr int kHolders = 8, kRounds = 12;
+  int written = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::future<std::optional<bool>>> race;
+    {
+      HeldUpserts held;
+      for (int token = 1; token <= kHolders; ++token) {
+        race.push_back(std::async(std::launch::async, upsert_of, pool_.get(), database_, round,
+                                  token));
+      }
+      ASSERT_TRUE(held.until(kHolders));
+    }
+    for (int token = 1; token <= kHolders; ++token) {
+      const auto done = race[static_cast<std::size_t>(token - 1)].get();
+      ASSERT_TRUE(done) << "round " << round << ", token " << token;
+      written += *done ? 1 : 0;
+      EXPECT_TRUE(*done || token < kHolders) << "round " << round << ": nobody is later";
+    }
+  }
+  MongoClient reader(shared_set().uri());
+  const auto documents =
+      reader.must(database_, {{"find", "raced"}})["cursor"]["firstBatch"];
+  ASSERT_EQ(documents.size(), static_cast<std::size_t>(kRounds));
+  for (const auto& document : documents) {
+    EXPECT_EQ(integer(document["fencingToken"]), kHolders);
+    written -= static_cast<int>(integer(document["n"]));
+  }
+  EXPECT_EQ(written, 0) << "as many said so as have written";
+}
+
+TEST_F(Fenced, AnotherUniqueIndexIsNamed) {
+  MongoClient(shared_set().uri())
+      .must(database_,
+            {{"createIndexes", "orders"},
+             {"indexes",
+              Json::array(
+                  {{{"key", {{"a", 1}, {"b", 1}}}, {"name", "a_b"}, {"unique", true}}})}});
+  ASSERT_TRUE(*update(R"({"$set": {"a": 1, "b": 1}})", 5, true));
+  bson_reinit(&id_);
+  BSON_APPEND_UTF8(&id_, "_id", "another order");
+  const auto inserted = update(R"({"$set": {"a": 1, "b": 1}})", 5, true);
+  ASSERT_FALSE(inserted) << "no later holder has written";
+  EXPECT_EQ(inserted.error().kind, ErrorKind::configuration);
+  EXPECT_NE(inserted.error().message.find("unique index {a, b}"), std::string::npos)
+      << inserted.error().message;
+  ASSERT_TRUE(*update(R"({"$set": {"a": 1, "b": 2}})", 5, true));
+  const auto changed = update(R"({"$set": {"b": 1}})", 5);
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().kind, ErrorKind::configuration) << changed.error().message;
 }
 
 TEST_F(Fenced, WhatTheServerRefusesIsAnError) {

@@ -43,7 +43,8 @@ void close_if_open(int& descriptor) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session) {
+ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session,
+                           const std::string& errors) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -62,6 +63,10 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool 
   } else {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  }
+  if (!errors.empty()) {
+    posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
   }
   // Else it would keep connections open that we close: not every library marks its sockets.
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
@@ -156,6 +161,11 @@ std::vector<std::string> kernel_stat(pid_t pid) {
   if (text.empty()) return {};
   std::istringstream fields(text.substr(text.rfind(')') + 1));
   return {std::istream_iterator<std::string>(fields), {}};
+}
+
+bool is_stopped(pid_t pid) {
+  const auto stat = kernel_stat(pid);
+  return !stat.empty() && stat.front() == "T";
 }
 
 Janitor::Janitor() {

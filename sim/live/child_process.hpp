@@ -15,8 +15,10 @@ class ChildProcess {
   enum class Io { nothing, pipes };
 
   ChildProcess() = default;
-  /// Throws std::runtime_error if it cannot be started.
-  ChildProcess(const std::vector<std::string>& command, Io io, bool own_session = false);
+  /// `errors`: the file that its standard error goes to; empty: ours. Throws std::runtime_error if
+  /// it cannot be started.
+  ChildProcess(const std::vector<std::string>& command, Io io, bool own_session = false,
+               const std::string& errors = "");
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess();
@@ -50,6 +52,7 @@ class ChildProcess {
 /// What the kernel says of a process in /proc/PID/stat (proc(5)), from the third field, its state,
 /// on: the name before that may have spaces. Empty if there is none of that number.
 [[nodiscard]] std::vector<std::string> kernel_stat(pid_t pid);
+[[nodiscard]] bool is_stopped(pid_t pid);
 
 /// Kills processes and removes a folder when this process ends in whatever way, SIGKILL included:
 /// a shell that waits for the end of a pipe. Its own folder is where the run may keep its data.

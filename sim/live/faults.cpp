@@ -24,18 +24,6 @@ milliseconds real_time() {
       std::chrono::system_clock::now().time_since_epoch());
 }
 
-/// A date in extended JSON: text from 1970 to 9999, else a number.
-milliseconds date(const Json& value) {
-  const Json& d = value.at("$date");
-  if (!d.is_string()) return milliseconds(integer(d));
-  std::tm parts{};
-  int ms = 0;
-  const auto text = d.get<std::string>();
-  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest != nullptr && *rest == '.') ms = std::atoi(rest + 1);
-  return milliseconds(static_cast<std::int64_t>(timegm(&parts)) * 1'000 + ms);
-}
-
 }  // namespace
 
 void Faults::note(const FaultPlan& fault, const std::string& hit, const char* outcome,
@@ -104,11 +92,14 @@ void Faults::renew_secondaries() {
 }
 
 void Faults::inject(const FaultPlan& fault, const std::string& process) {
+  if (takes_members(fault.kind)) return take_members(fault);
   switch (fault.kind) {
     case K::step_up:
     case K::step_down: return elect(fault);
-    case K::kill_member:
-    case K::stop_member: return take_member(fault);
+    case K::drop_index:
+    case K::change_index: return disturb_index(fault);
+    case K::drop_collection: return drop_collection(fault);
+    case K::delete_document: return delete_document(fault);
     case K::split_members:
     case K::two_primaries: return split(fault);
     case K::clock_jump:
@@ -149,23 +140,108 @@ void Faults::elect(const FaultPlan& fault) {
   if (world_.servers.try_step_up(next, kElectionLimit)) world_.bite(fault.kind);
 }
 
-/// One at a time, so that a majority stays.
-void Faults::take_member(const FaultPlan& fault) {
-  if (member_away_) return;
-  const int index = member_of(fault);
-  Mongod& member = world_.servers.mongod(index);
-  const bool kills = fault.kind == K::kill_member;
+/// One fault at a time, so that as many stay as it says.
+void Faults::take_members(const FaultPlan& fault) {
+  const bool kills = fault.kind != K::stop_member, loses = fault.kind == K::lost_data;
+  if (members_away_ > 0) return;
+  // Before the next one loses its data, the last has all of them again.
+  const auto confirmed = [&] { return world_.servers.confirms(world_.servers.size(), kCatchUp); };
+  if (loses && lost_data_ && !confirmed()) return;
+  lost_data_ |= loses;
+  const auto hit = members_hit(fault, world_.servers.primary_now(), world_.servers.size());
+  for (const int index : hit) {
+    if (kills) world_.servers.mongod(index).begin_kill();  // all at once
+  }
+  for (const int index : hit) {
+    Mongod& member = world_.servers.mongod(index);
+    for_a_while(
+        fault, member_name(index), fault.for_ms,
+        [&] {
+          kills ? member.kill() : member.stop();
+          if (loses) member.wipe();
+          ++members_away_;
+        },
+        [this, &member, hit, kills] {
+          for (const int other : hit) {
+            if (kills) world_.servers.mongod(other).begin_restart();  // all at once, too
+          }
+          kills ? member.restart() : member.resume();
+          --members_away_;
+        });
+  }
+  world_.bite(fault.kind);
+}
+
+std::string Faults::database() const {
+  return world_.lock_namespace.substr(0, world_.lock_namespace.find('.'));
+}
+
+std::string Faults::collection() const {
+  return world_.lock_namespace.substr(world_.lock_namespace.find('.') + 1);
+}
+
+/// As an administrator: on the primary, for a majority.
+Json Faults::administer(Json command) {
+  command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kCatchUp.count()}};
+  return world_.servers.member(world_.servers.primary()).must(database(), command);
+}
+
+/// As `listIndexes` tells it; null: there is none.
+Json Faults::ttl_index() {
+  auto& primary = world_.servers.member(world_.servers.primary());
+  const auto reply = primary.run(database(), {{"listIndexes", collection()}});
+  if (integer(reply["ok"]) != 1) return {};
+  for (const Json& index : reply["cursor"]["firstBatch"]) {
+    if (index.contains("expireAfterSeconds")) return index;
+  }
+  return {};
+}
+
+/// One at a time, so that it ends as it was.
+void Faults::disturb_index(const FaultPlan& fault) {
+  const Json before = index_disturbed_ ? Json() : ttl_index();
+  if (before.is_null()) return;
+  const auto expire = [this, name = before["name"]](std::int64_t seconds) {
+    const Json index{{"name", name}, {"expireAfterSeconds", seconds}};
+    administer({{"collMod", collection()}, {"index", index}});
+  };
+  const auto seconds = integer(before["expireAfterSeconds"]);
+  const bool drops = fault.kind == K::drop_index;
   for_a_while(
-      fault, member_name(index), fault.for_ms,
+      fault, "", fault.for_ms,
       [&] {
-        kills ? member.kill() : member.stop();
-        member_away_ = true;
+        drops ? void(administer({{"dropIndexes", collection()}, {"index", before["name"]}}))
+              : expire(seconds + fault.amount);
+        index_disturbed_ = true;
         world_.bite(fault.kind);
       },
-      [this, &member, kills] {
-        kills ? member.restart() : member.resume();
-        member_away_ = false;
+      [this, before, drops, expire, seconds] {
+        const Json made{{"key", before["key"]},
+                        {"name", before["name"]},
+                        {"expireAfterSeconds", seconds}};
+        drops ? void(administer({{"createIndexes", collection()}, {"indexes", {made}}}))
+              : expire(seconds);
+        index_disturbed_ = false;
       });
+}
+
+void Faults::drop_collection(const FaultPlan& fault) {
+  note(fault, "", "", 0);
+  administer({{"drop", collection()}});
+  world_.bite(fault.kind);
+}
+
+void Faults::delete_document(const FaultPlan& fault) {
+  auto& primary = world_.servers.member(world_.servers.primary());
+  const auto reply = primary.must(database(), {{"find", collection()}, {"sort", {{"_id", 1}}}});
+  const Json& found = reply["cursor"]["firstBatch"];
+  if (found.empty()) return;
+  const Json& id = found[static_cast<std::size_t>(fault.pick) % found.size()]["_id"];
+  note(fault, id.is_string() ? id.get<std::string>() : id.dump(), "", 0);
+  const Json one{{"q", {{"_id", id}}}, {"limit", 1}};
+  if (integer(administer({{"delete", collection()}, {"deletes", {one}}})["n"]) == 1) {
+    world_.bite(fault.kind);
+  }
 }
 
 void Faults::split(const FaultPlan& fault) {

@@ -20,7 +20,7 @@ class Faults {
   struct World {
     const Plan& plan;
     ReplicaSet& servers;
-    std::string lock_namespace;  ///< database and collection, for errors
+    std::string lock_namespace;  ///< database and collection
     std::function<std::int64_t()> now_ns;
     std::function<void(model::Event)> emit;
     std::function<void(FaultPlan::Kind)> bite;
@@ -47,7 +47,14 @@ class Faults {
   [[nodiscard]] int member_of(const FaultPlan& fault);
   [[nodiscard]] int successor(const FaultPlan& fault, int primary);
   void elect(const FaultPlan& fault);
-  void take_member(const FaultPlan& fault);
+  void take_members(const FaultPlan& fault);
+  [[nodiscard]] std::string database() const;
+  [[nodiscard]] std::string collection() const;
+  Json administer(Json command);
+  [[nodiscard]] Json ttl_index();
+  void disturb_index(const FaultPlan& fault);
+  void drop_collection(const FaultPlan& fault);
+  void delete_document(const FaultPlan& fault);
   void split(const FaultPlan& fault);
   void move_clock(const FaultPlan& fault);
   [[nodiscard]] bool shows(int member, std::chrono::milliseconds ahead);
@@ -74,7 +81,8 @@ class Faults {
 
   const World world_;
   std::vector<Lasting> lasting_;
-  bool member_away_ = false;
+  int members_away_ = 0;
+  bool index_disturbed_ = false, lost_data_ = false;
 };
 
 }  // namespace leasehold::sim::live

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "sim/live/named_writes.hpp"
 #include "sim/live/oplog.hpp"
 #include "sim/live/resource.hpp"
+#include "sim/live/stall_watch.hpp"
+#include "sim/live/suspended_times.hpp"
 #include "sim/live/worker.hpp"
 #include "sim/recorder.hpp"
 
@@ -26,8 +29,15 @@ using model::Kind;
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kStartUp = 300 * kMs;  ///< until the processes run
 constexpr std::int64_t kHealLimit = 90'000 * kMs;
-constexpr std::int64_t kTtlSlack = 3'500 * kMs;  ///< a pass, and the reading of the truth
+constexpr std::int64_t kTtlSlack = 2'500 * kMs;  ///< the monitor's own work, and our reading of it
+// What the checkers allow this world.
+constexpr std::int64_t kLateness = 400 * kMs;    ///< of a process on a busy machine
+constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our reading of it
+constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< servers are busy with a fault for so long
 constexpr int kGraves = 2;
+constexpr const char* kGrave = "grave";
+constexpr const char* kMachine = "machine";
+constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of a process
 /// What malloc keeps for each thread is twenty times what is in use and fills up for hours: that
 /// would hide whether a process grows.
 constexpr const char* kNoThreadCaches =
@@ -40,10 +50,34 @@ struct Actor {
   std::string rest;                ///< an unfinished line
   std::set<std::int64_t> holding;  ///< sessions granted and not over
   std::int64_t resume_at = 0;      ///< while it is stopped
+  std::int64_t suspended_at = 0;   ///< while its machine is
   std::int64_t wall_true_at = 0;   ///< while its wall clock is off
+  std::string errors;              ///< the file of its standard error
+  std::string suspended_file;      ///< what its clock leaves out
   bool started = false;            ///< it said so
+  bool killed = false;             ///< by us
   bool done = false;               ///< its output ended
+  [[nodiscard]] bool is_grave() const { return name.starts_with(kGrave); }
 };
+
+/// The end of a text file, from a sanitizer's report on if there is one.
+std::string last_words(const std::string& file) {
+  constexpr std::size_t kMost = 2'000;
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto report = text.find("Sanitizer");
+  if (report == std::string::npos) return text.substr(text.size() - std::min(text.size(), kMost));
+  const auto line = text.rfind('\n', report);
+  return text.substr(line == std::string::npos ? 0 : line + 1, kMost);
+}
+
+/// `status` is waitpid(2)'s.
+void tell_ending(Event& e, int status, const std::string& words_file) {
+  const bool by_signal = WIFSIGNALED(status);
+  e.matched = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+  e.outcome = by_signal ? "killed by signal " + std::to_string(e.matched) : "exited";
+  e.detail = last_words(words_file);
+}
 
 /// Where this lock's documents are.
 std::string collection_of(const std::string& lock) {
@@ -71,14 +105,18 @@ class Harness {
     Event header = event(Kind::run);
     header.detail = plan_.lock + " live";
     header.lock_id = std::to_string(plan_.seed);
+    header.expiry_ms = run_.ttl_period_ms;
+    header.sent_ns = kLateness;
+    header.until_ns = kTruthLag;
+    header.timeout_ms = kFaultEcho_ms;
     keep(header);
     prepare();
     phase_ = "faults";
     inject_until(began_ + kStartUp + plan_.faulty_ms * kMs);
     heal();
     wait_for_graves();
-    oplog_.catch_up();
-    take_truth();
+    read_truth_to_its_end();
+    take_stalls();
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
@@ -111,14 +149,20 @@ class Harness {
     for (int i = 0; i < kGraves && !is_scripted(plan_); ++i) start_grave(i);
   }
 
-  ChildProcess spawn(const WorkerOrder& order) {
+  Actor spawn(WorkerOrder order) {
     const std::string file = run_.folder + "/" + order.name + ".order";
+    order.suspended_file = file + ".suspended";
     std::ofstream(file) << to_json(order);
-    ChildProcess child({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
-                       ChildProcess::Io::pipes);
-    run_.janitor->watch(child.pid());
-    if (run_.on_start) run_.on_start(child.pid());
-    return child;
+    Actor actor;
+    actor.name = order.name;
+    actor.errors = file + ".errors";
+    actor.suspended_file = order.suspended_file;
+    actor.child =
+        ChildProcess({"env", kNoThreadCaches, beside_this_program("leasehold-worker"), file},
+                     ChildProcess::Io::pipes, false, actor.errors);
+    run_.janitor->watch(actor.child.pid());
+    if (run_.on_start) run_.on_start(actor.child.pid());
+    return actor;
   }
 
   WorkerOrder order_for(const std::string& name, const ProcessPlan& plan) {
@@ -136,30 +180,24 @@ class Harness {
 
   void start(std::size_t i) {
     const auto name = "p" + std::to_string(i) + "." + std::to_string(++lives_[i]);
-    Actor actor;
-    actor.name = name;
     auto order = order_for(name, plan_.processes[i]);
     std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(order.steps),
                  [i](const StepPlan& s) { return s.process == static_cast<std::int64_t>(i); });
     order.began_ns = began_ + kStartUp;
-    actor.child = spawn(order);
-    actors_[i] = std::move(actor);
+    actors_[i] = spawn(order);
   }
 
   /// A process that takes a lock which nobody else wants, and dies with it: its document is for the
   /// TTL monitor.
   void start_grave(int i) {
-    auto order = order_for("grave" + std::to_string(i), plan_.processes[0]);
+    auto order = order_for(kGrave + std::to_string(i), plan_.processes[0]);
     order.grave = true;
-    Actor actor;
-    actor.name = order.name;
-    actor.child = spawn(order);
-    graves_.push_back(std::move(actor));
+    graves_.push_back(spawn(order));
   }
 
   void inject_until(std::int64_t end) {
     std::size_t next = 0;
-    while (now() < end && !stopping()) {
+    while (now() < end && !stopping() && !somebody_died_) {
       const auto elapsed = (now() - began_ - kStartUp) / kMs;
       while (next < plan_.faults.size() && plan_.faults[next].at_ms <= elapsed) {
         inject(plan_.faults[next++]);
@@ -191,6 +229,7 @@ class Harness {
     for (Actor& grave : graves_) {
       if (!grave.holding.empty()) crash(grave);
     }
+    look_at_members();
     if (faults_) faults_->turn();
     end_wall_offsets();
     take_truth();
@@ -201,7 +240,7 @@ class Harness {
     char buffer[1 << 16];
     for (;;) {
       const auto n = read(actor.child.out(), buffer, sizeof buffer);
-      if (n == 0) actor.done = true;
+      if (n == 0) bury(actor);
       if (n <= 0) return;
       actor.rest.append(buffer, static_cast<std::size_t>(n));
       std::size_t from = 0;
@@ -211,6 +250,42 @@ class Harness {
         from = end + 1;
       }
       actor.rest.erase(0, from);
+    }
+  }
+
+  /// Its output ended. Who was not told to end is in the history, with its last words.
+  void bury(Actor& actor) {
+    actor.done = true;
+    actor.holding.clear();
+    if (actor.killed) return;
+    actor.child.wait_ms(kReapLimit_ms);
+    actor.child.kill();
+    const int status = actor.child.exit_status();
+    const bool may_end = healed_ || actor.is_grave();  // a grave may have found no lock to take
+    if (may_end && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    Event e = event(Kind::exit, actor.name);
+    tell_ending(e, status, actor.errors);
+    keep(std::move(e));
+    somebody_died_ = true;
+  }
+
+  /// Of members, only those that a fault killed may be dead.
+  void look_at_members() {
+    for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
+      Mongod& member = run_.servers->mongod(i);
+      if (!member.died()) continue;
+      Event e = event(Kind::exit);
+      e.name = member_name(i);
+      tell_ending(e, member.exit_status(), member.log_file());
+      keep(std::move(e));
+      somebody_died_ = true;
+    }
+  }
+
+  /// So that the rest of the run can be told from what is dead.
+  void restart_members() {
+    for (int i = 0; somebody_died_ && run_.servers != nullptr && i < run_.servers->size(); ++i) {
+      run_.servers->mongod(i).restart();
     }
   }
 
@@ -242,6 +317,57 @@ class Harness {
                     std::make_move_iterator(truth.end()));
   }
 
+  void read_truth_to_its_end() {
+    const bool read = oplog_.catch_up();
+    auto again = oplog_.read_again();
+    take_truth();
+    if (!read) {
+      again.push_back(event(Kind::reread));
+      again.back().outcome = "unread";
+      again.back().detail = "no primary showed its oplog within 30 s of the end";
+    }
+    history_.insert(history_.end(), std::make_move_iterator(again.begin()),
+                    std::make_move_iterator(again.end()));
+  }
+
+  std::vector<StallWatch::Member> watched_members() const {
+    std::vector<StallWatch::Member> members;
+    for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
+      members.push_back({member_name(i), run_.servers->mongod(i).port()});
+    }
+    return members;
+  }
+
+  /// A member that we stopped or killed did not stall.
+  void take_stalls() {
+    const auto ours = times_of_members_away();
+    for (auto& stall : stalls_.take()) {
+      const auto is_ours = [&](const Away& a) {
+        return (a.member.empty() || a.member == stall.name) && stall.name != kMachine &&
+               a.from_ns < stall.at_ns && stall.sent_ns < a.to_ns;
+      };
+      const bool in_the_run = stall.at_ns > history_.front().at_ns;
+      if (in_the_run && std::none_of(ours.begin(), ours.end(), is_ours)) keep(std::move(stall));
+    }
+  }
+
+  struct Away {
+    std::string member;  ///< empty: any, for members are started anew while we heal
+    std::int64_t from_ns, to_ns;
+  };
+  std::vector<Away> times_of_members_away() const {
+    std::vector<Away> all{{"", healing_from_, healing_to_}};
+    for (const Event& e : history_) {
+      const auto kind = e.kind == Kind::fault ? fault_named(e.detail) : std::nullopt;
+      if (!kind || !takes_members(*kind)) continue;
+      if (e.outcome == "begins") all.push_back({e.name, e.at_ns, now()});
+      for (Away& a : all) {
+        if (e.outcome == "ends" && a.member == e.name) a.to_ns = std::min(a.to_ns, e.at_ns);
+      }
+    }
+    return all;
+  }
+
   /// Whom a fault befalls: the one that the plan names, else one that holds a lock if there is any,
   /// else any that runs.
   Actor* victim(const FaultPlan& fault) {
@@ -266,10 +392,8 @@ class Harness {
     }
     if (actor == nullptr) return;
     ++progress_.faults[to_string(fault.kind)];
-    if (fault.kind == FaultPlan::Kind::pause) {
-      keep(event(Kind::pause, actor->name));
-      actor->child.send_signal(SIGSTOP);
-      actor->resume_at = now() + fault.for_ms * kMs;
+    if (fault.kind == FaultPlan::Kind::pause || fault.kind == FaultPlan::Kind::suspend) {
+      pause(*actor, fault);
     } else if (fault.kind == FaultPlan::Kind::wall_clock) {
       tell_wall(*actor, fault.amount);
       actor->wall_true_at = now() + fault.for_ms * kMs;
@@ -305,37 +429,74 @@ class Harness {
 
   /// Kills the process; it is dead for certain when the event is written.
   void crash(Actor& actor) {
+    actor.killed = actor.child.running();  // else it was somebody else
     actor.child.kill();
     listen(actor);
+    if (!actor.killed) return;
     keep(event(Kind::crash, actor.name));
     actor.done = true;
     actor.holding.clear();
-    if (&actor < actors_.data() || &actor >= actors_.data() + actors_.size()) {
-      ++progress_.faults["grave"];
-    }
+    if (actor.is_grave()) ++progress_.faults[kGrave];
+  }
+
+  void pause(Actor& actor, const FaultPlan& fault) {
+    const bool suspends = fault.kind == FaultPlan::Kind::suspend;
+    Event e = event(Kind::pause, actor.name);
+    if (suspends) e.detail = to_string(fault.kind);
+    keep(std::move(e));
+    actor.child.send_signal(SIGSTOP);
+    actor.resume_at = now() + fault.for_ms * kMs;
+    if (!suspends) return;
+    until_true("stopping a process", [&] { return is_stopped(actor.child.pid()); });
+    actor.suspended_at = now();
   }
 
   void resume(Actor& actor) {
+    Event e = event(Kind::resume, actor.name);
+    if (const auto from = std::exchange(actor.suspended_at, 0); from != 0) {
+      SuspendedTimes(actor.suspended_file).add({from, now() - from});
+      e.detail = to_string(FaultPlan::Kind::suspend);
+    }
     actor.child.send_signal(SIGCONT);
-    keep(event(Kind::resume, actor.name));
+    e.at_ns = now();
+    keep(std::move(e));
     actor.resume_at = 0;
   }
 
   void heal() {
     phase_ = "healing";
+    healing_from_ = now();
     for (Actor& actor : actors_) {
       if (actor.resume_at != 0) resume(actor);
       if (actor.wall_true_at != 0) actor.wall_true_at = 1;
     }
     end_wall_offsets();
+    restart_members();
     if (faults_) faults_->heal();
     keep(event(Kind::heal));
+    healed_ = true;
+    healing_to_ = now();
     for (Actor& actor : actors_) actor.child.say("heal\n");
     const auto limit = now() + kHealLimit;
     const auto all_done = [this] {
       return std::all_of(actors_.begin(), actors_.end(), [](const Actor& a) { return a.done; });
     };
     while (!all_done() && now() < limit) turn();
+    for (Actor& actor : actors_) {
+      if (!actor.done) end_by_force(actor);
+    }
+  }
+
+  /// It was told to end and did not.
+  void end_by_force(Actor& actor) {
+    actor.killed = true;
+    actor.child.kill();
+    listen(actor);
+    Event e = event(Kind::exit, actor.name);
+    e.outcome = "did not end";
+    e.detail = last_words(actor.errors);
+    keep(std::move(e));
+    somebody_died_ = true;
   }
 
   /// The last dead documents have to disappear in their time, and are given it.
@@ -344,10 +505,10 @@ class Harness {
     const auto longest = std::max_element(
         plan_.processes.begin(), plan_.processes.end(),
         [](const ProcessPlan& a, const ProcessPlan& b) { return a.expiry_ms < b.expiry_ms; });
-    const auto bound = (longest->expiry_ms + 2 * plan_.clock_margin_ms) * kMs + kTtlSlack;
-    const auto limit = now() + bound;
+    const auto bound_ms = longest->expiry_ms + 2 * plan_.clock_margin_ms + run_.ttl_period_ms;
+    const auto limit = now() + std::min(bound_ms * kMs + kTtlSlack, run_.settle_ms * kMs);
     constexpr int kTurnsPerLook = 20;
-    while (now() < limit && documents_left() && !stopping()) {
+    while (now() < limit && documents_left() && !stopping() && !somebody_died_) {
       for (int i = 0; i < kTurnsPerLook; ++i) turn();
     }
   }
@@ -377,6 +538,7 @@ class Harness {
   std::shared_ptr<const runtime::Clock> clock_;
   OplogReader oplog_;
   std::int64_t began_;
+  StallWatch stalls_{watched_members(), [this] { return now(); }};
   std::unique_ptr<Faults> faults_;
   std::vector<Actor> actors_;
   std::vector<Actor> graves_;
@@ -386,6 +548,9 @@ class Harness {
   Progress progress_;
   std::string phase_;
   std::int64_t reported_ = 0;
+  std::int64_t healing_from_ = 0, healing_to_ = 0;
+  bool healed_ = false;
+  bool somebody_died_ = false;
 };
 
 }  // namespace

@@ -26,6 +26,9 @@ struct LiveRun {
   /// With faults. None: a set of somebody else's, whose members are left alone.
   ReplicaSet* servers = nullptr;
   std::string database;                 ///< a fresh one for each run
+  std::int64_t ttl_period_ms = 1'000;   ///< of the servers' TTL monitor
+  /// At most so long it waits, at the end, for that monitor to take dead holders' documents away.
+  std::int64_t settle_ms = 600'000;
   std::string folder;                   ///< for the orders of the processes; has to exist
   Janitor* janitor = nullptr;           ///< kills the processes if we end first
   std::function<void(pid_t)> on_start;  ///< told of each process; may be empty

@@ -11,7 +11,6 @@
 #include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "runtime/driver.hpp"
-#include "runtime/os_entropy.hpp"
 #include "sim/live/replica_set.hpp"
 #include "sim/live/worker.hpp"
 
@@ -75,15 +74,13 @@ class CountedProvider {
                                               const std::lock_guard lock(counts->mutex);
                                               ++counts->wire[name];
                                             }});
-    return LockProvider(std::make_shared<runtime::Driver>(
-        runtime::DriverParts{.transport = std::move(transport).value(),
-                             .clock = runtime::boottime_clock(),
-                             .entropy = runtime::os_entropy(),
-                             .provider = std::make_unique<core::ProviderCore>("test"),
-                             .on_warning = [counts = counts_](const std::string& warning) {
-                               const std::lock_guard lock(counts->mutex);
-                               counts->warnings += warning + '\n';
-                             }}));
+    auto parts = runtime::production_parts(std::move(transport).value(),
+                                           std::make_unique<core::ProviderCore>("test"));
+    parts.on_warning = [counts = counts_](const std::string& warning) {
+      const std::lock_guard lock(counts->mutex);
+      counts->warnings += warning + '\n';
+    };
+    return LockProvider(runtime::Driver::make(std::move(parts)));
   }
 
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();

@@ -1,12 +1,6 @@
 #include "sim/live/member_clock.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <stdexcept>
-#include <utility>
 
 #include "sim/live/child_process.hpp"
 
@@ -22,24 +16,6 @@ std::int64_t real_ns() {
 }
 
 }  // namespace
-
-MemberClock::MemberClock(const std::string& file) : file_(file) {
-  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  const bool sized = fd >= 0 && ftruncate(fd, sizeof(Block)) == 0;
-  void* mapped =
-      !sized ? MAP_FAILED : mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (fd >= 0) close(fd);
-  if (mapped == MAP_FAILED) throw std::runtime_error("clock file " + file + ": cannot be mapped");
-  block_ =
-      static_cast<Block*>(mapped);  // a new file is zeros, which is a clock that shows real time
-}
-
-MemberClock::MemberClock(MemberClock&& other) noexcept
-    : file_(std::move(other.file_)), block_(std::exchange(other.block_, nullptr)) {}
-
-MemberClock::~MemberClock() {
-  if (block_ != nullptr) munmap(block_, sizeof(Block));
-}
 
 void MemberClock::set(std::chrono::nanoseconds ahead) {
   const auto now = real_ns();

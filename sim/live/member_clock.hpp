@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "sim/live/mapped_file.hpp"
+
 namespace leasehold::sim::live {
 
 /// The wall clock of one mongod, which runs with the clock shim (live/clock_shim.c): moved from
@@ -15,10 +17,7 @@ namespace leasehold::sim::live {
 class MemberClock {
  public:
   /// Opens the file, or makes it, with a clock that shows real time. Throws std::runtime_error.
-  explicit MemberClock(const std::string& file);
-  MemberClock(MemberClock&& other) noexcept;
-  MemberClock& operator=(MemberClock&&) = delete;
-  ~MemberClock();
+  explicit MemberClock(const std::string& file) : file_(file), block_("clock file", file) {}
 
   /// So far ahead of real time from now on, and as fast.
   void set(std::chrono::nanoseconds ahead);
@@ -43,7 +42,7 @@ class MemberClock {
   [[nodiscard]] std::int64_t shown_at(std::int64_t real_ns) const;
 
   std::string file_;
-  Block* block_ = nullptr;
+  MappedFile<Block> block_;  ///< zeros: real time
 };
 
 }  // namespace leasehold::sim::live

@@ -36,11 +36,6 @@ bool listens(int port) {
   return connected;
 }
 
-bool is_stopped(pid_t pid) {
-  const auto stat = kernel_stat(pid);
-  return !stat.empty() && stat.front() == "T";
-}
-
 // Without the last six a paused or restarted member holds up majority writes for many seconds.
 constexpr const char* kMemberOptions[] = {
     "--replSet",
@@ -202,16 +197,37 @@ void Mongod::shut_down() {
   kill();
 }
 
+void Mongod::begin_kill() { process_.send_signal(SIGKILL); }
+
 void Mongod::kill() {
   process_.kill();
   client_.reset();
-  alive_ = false;
+  alive_ = starting_ = false;
+}
+
+bool Mongod::died() {
+  if (!alive_ || process_.running()) return false;
+  alive_ = stopped_ = false;
+  return true;
+}
+
+void Mongod::wipe() {
+  fs::remove_all(options_.data);
+  fs::create_directories(options_.data);
+}
+
+void Mongod::begin_restart() {
+  if (alive_) return;
+  client_.reset();
+  start();
+  starting_ = true;
 }
 
 void Mongod::restart() {
-  if (alive_) return;
-  start();
+  begin_restart();
+  if (!starting_) return;
   wait_until_ready();
+  starting_ = false;
 }
 
 void Mongod::stop() {

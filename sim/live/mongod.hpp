@@ -53,13 +53,20 @@ class Mongod {
   /// Waits until it answers. Throws NoMongod if it ended.
   void wait_until_ready();
 
-  void shut_down();  ///< SIGTERM, and waits until it has stopped cleanly
-  void kill();       ///< SIGKILL; it is dead when this returns
-  void restart();    ///< on the same data; waits until it answers
-  void stop();       ///< SIGSTOP; it is stopped when this returns
+  void shut_down();      ///< SIGTERM, and waits until it has stopped cleanly
+  void begin_kill();     ///< SIGKILL, and no wait; `kill` has to follow
+  void kill();           ///< SIGKILL; it is dead when this returns
+  void begin_restart();  ///< on the same data, and no wait; `restart` has to follow
+  void restart();        ///< the same, and waits until it answers
+  void wipe();           ///< empties its data folder. REQUIRES: it is dead
+  void stop();           ///< SIGSTOP; it is stopped when this returns
   void resume();
+  /// Whether it ended and nobody had asked it to. Says so once; it can be restarted then.
+  [[nodiscard]] bool died();
+  /// As waitpid(2) says it, after `died`.
+  [[nodiscard]] int exit_status() const { return process_.exit_status(); }
   /// Whether commands have an answer to hope for.
-  [[nodiscard]] bool answers() const { return alive_ && !stopped_; }
+  [[nodiscard]] bool answers() const { return alive_ && !stopped_ && !starting_; }
 
   /// A client of this member alone, past any proxy.
   MongoClient& client() { return *client_; }
@@ -79,7 +86,7 @@ class Mongod {
   std::optional<MemberClock> clock_;
   ChildProcess process_;
   std::unique_ptr<MongoClient> client_;
-  bool alive_ = false, stopped_ = false;
+  bool alive_ = false, stopped_ = false, starting_ = false;
 };
 
 }  // namespace leasehold::sim::live

@@ -1,5 +1,6 @@
 #include "sim/live/oplog.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace leasehold::sim::live {
@@ -44,7 +45,32 @@ std::string name_of(const Json& entry) {
   return text(entry.contains("o2") ? entry["o2"] : entry["o"], "_id");
 }
 
+SeenEntry seen_in(const Json& entry) {
+  return {packed_timestamp(entry["ts"]), std::hash<std::string>{}(entry.dump())};
+}
+
+model::Event reread_event(std::int64_t at_ns, const char* outcome) {
+  model::Event e;
+  e.at_ns = at_ns;
+  e.kind = model::Kind::reread;
+  e.outcome = outcome;
+  return e;
+}
+
 }  // namespace
+
+std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
+                                const std::vector<SeenEntry>& again, std::int64_t oldest) {
+  std::vector<SeenEntry> gone;
+  for (const auto& entry : seen) {
+    if (entry.order < oldest) continue;  // the oplog keeps so much and no more
+    const auto same_time = std::lower_bound(
+        again.begin(), again.end(), entry.order,
+        [](const SeenEntry& e, std::int64_t order) { return e.order < order; });
+    if (same_time == again.end() || *same_time != entry) gone.push_back(entry);
+  }
+  return gone;
+}
 
 OplogReader::OplogReader(const std::string& uri, std::string database, std::string lock_collection,
                          std::string resource_collection, std::function<std::int64_t()> now_ns)
@@ -54,13 +80,13 @@ OplogReader::OplogReader(const std::string& uri, std::string database, std::stri
       now_ns_(std::move(now_ns)),
       client_(with_option(
           uri, "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader")) {
-  last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
+  first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
   thread_ = std::thread([this] { follow(); });
 }
 
 OplogReader::~OplogReader() {
   stopped_ = true;
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 model::History OplogReader::take() {
@@ -68,13 +94,45 @@ model::History OplogReader::take() {
   return std::exchange(events_, {});
 }
 
-void OplogReader::catch_up() {
+bool OplogReader::catch_up() {
   // The round under way may have begun before; the next but one has certainly begun after.
   const auto target = rounds_ + 2;
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (rounds_ < target && std::chrono::steady_clock::now() < limit) {
     std::this_thread::sleep_for(kPause);
   }
+  return rounds_ >= target;
+}
+
+model::History OplogReader::read_again() {
+  stopped_ = true;
+  thread_.join();
+  model::History out;
+  try {
+    std::vector<SeenEntry> again;
+    for (Json from = first_, batch; !(batch = entries_after(from)).empty();) {
+      for (const Json& entry : batch) again.push_back(seen_in(entry));
+      from = batch.back()["ts"];
+    }
+    const auto gone = vanished(seen_, again, oldest_entry());
+    out.push_back(reread_event(now_ns_(), "kept"));
+    out.back().matched = static_cast<std::int64_t>(seen_.size() - gone.size());
+    for (const auto& entry : gone) {
+      out.push_back(reread_event(now_ns_(), "vanished"));
+      out.back().order = entry.order;
+    }
+  } catch (const std::exception& error) {
+    out.push_back(reread_event(now_ns_(), "unread"));
+    out.back().detail = error.what();
+  }
+  return out;
+}
+
+std::int64_t OplogReader::oldest_entry() {
+  const Json reply = client_.must(
+      "local",
+      {{"find", "oplog.rs"}, {"sort", {{"$natural", 1}}}, {"limit", 1}, {"singleBatch", true}});
+  return packed_timestamp(reply["cursor"]["firstBatch"].at(0)["ts"]);
 }
 
 void OplogReader::follow() {
@@ -90,26 +148,35 @@ void OplogReader::follow() {
   }
 }
 
-/// Whether there may be more.
-bool OplogReader::read_batch() {
+Json OplogReader::entries_after(const Json& timestamp) {
+  const auto collection = lock_namespace_.substr(database_.size() + 1);
   const Json reply = client_.must(
       "local", {{"find", "oplog.rs"},
                 {"filter",
-                 {{"ts", {{"$gt", last_}}},
+                 {{"ts", {{"$gt", timestamp}}},
                   {"$or", Json::array({{{"ns", {{"$in", {lock_namespace_, resource_namespace_}}}}},
-                                       {{"op", "c"}, {"o.applyOps.ns", lock_namespace_}}})}}},
+                                       {{"op", "c"}, {"o.applyOps.ns", lock_namespace_}},
+                                       {{"ns", database_ + ".$cmd"}, {"o.drop", collection}}})}}},
                 {"limit", kBatch},
                 {"batchSize", kBatch},
                 {"singleBatch", true},
                 {"readConcern", {{"level", "majority"}}}});
-  const Json& batch = reply["cursor"]["firstBatch"];
+  return reply["cursor"]["firstBatch"];
+}
+
+/// Whether there may be more.
+bool OplogReader::read_batch() {
+  const Json batch = entries_after(last_);
   for (const Json& entry : batch) {
     const Json& timestamp = entry["ts"];
-    if (text(entry, "op") == "c") {
+    if (entry["o"].contains("drop")) {
+      read_drop(timestamp);
+    } else if (text(entry, "op") == "c") {
       for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, timestamp);
     } else {
       read_entry(entry, timestamp);
     }
+    seen_.push_back(seen_in(entry));
     last_ = timestamp;
   }
   return static_cast<int>(batch.size()) == kBatch;
@@ -138,6 +205,15 @@ void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   event.kind = held ? model::Kind::put : model::Kind::gone;
   if (held) event.lock_id = text(*document, document->contains("LockId") ? "LockId" : "lockId");
   emit(std::move(event));
+}
+
+/// All that was there is gone.
+void OplogReader::read_drop(const Json& timestamp) {
+  for (const auto& [id, document] : std::exchange(locks_, {})) {
+    const Json deletion{{"op", "d"}, {"o", {{"_id", document["_id"]}}}};
+    locks_[id] = document;
+    read_lock(deletion, packed_timestamp(timestamp));
+  }
 }
 
 void OplogReader::read_resource(const Json& entry, std::int64_t order) {

@@ -6,11 +6,24 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "model/history.hpp"
 #include "sim/live/mongo_client.hpp"
 
 namespace leasehold::sim::live {
+
+/// An oplog entry that was read: its time, and a hash of all that it says.
+struct SeenEntry {
+  std::int64_t order = 0;
+  std::size_t hash = 0;
+  bool operator==(const SeenEntry&) const = default;
+};
+
+/// Those of `seen` that `again` has not, as far back as `oldest` reaches. Both by time.
+[[nodiscard]] std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
+                                              const std::vector<SeenEntry>& again,
+                                              std::int64_t oldest);
 
 /// The server's truth: follows the oplog, as far as a majority has it, on a connection of its own,
 /// and turns every write to the lock collection and to the fenced resource into an event.
@@ -26,13 +39,22 @@ class OplogReader {
   /// The events since the last call.
   [[nodiscard]] model::History take();
 
-  /// Waits until everything that was written before this call has been read.
-  void catch_up();
+  /// Waits until everything that was written before this call has been read. False: it could not
+  /// be, within 30 s.
+  [[nodiscard]] bool catch_up();
+
+  /// Ends the following, and reads all entries once more: what a majority had has to be there
+  /// still. As `reread` events; `take` has what came before.
+  [[nodiscard]] model::History read_again();
 
  private:
+  /// Of our namespaces, after this time; as far as a majority has them.
+  [[nodiscard]] Json entries_after(const Json& timestamp);
+  [[nodiscard]] std::int64_t oldest_entry();
   void follow();
   bool read_batch();
   void read_entry(const Json& entry, const Json& timestamp);
+  void read_drop(const Json& timestamp);
   void read_lock(const Json& entry, std::int64_t order);
   void read_resource(const Json& entry, std::int64_t order);
   void emit(model::Event event);
@@ -42,7 +64,8 @@ class OplogReader {
   const std::string resource_namespace_;
   const std::function<std::int64_t()> now_ns_;
   MongoClient client_;
-  Json last_;                          ///< timestamp of the last entry read
+  Json first_, last_;            ///< timestamps: where reading began, and of the last entry read
+  std::vector<SeenEntry> seen_;  ///< of the following thread, while it runs
   std::map<std::string, Json> locks_;  ///< documents as the entries left them
   std::map<std::string, Json> resources_;
 

@@ -1,5 +1,6 @@
 #include "sim/live/replica_set.hpp"
 
+#include <ctime>
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
@@ -20,6 +21,17 @@ std::string election_of(const Json& hello) {
 }
 
 }  // namespace
+
+milliseconds date(const Json& value) {
+  const Json& d = value.at("$date");
+  if (!d.is_string()) return milliseconds(integer(d));
+  std::tm parts{};
+  int ms = 0;
+  const auto text = d.get<std::string>();
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest != nullptr && *rest == '.') ms = std::atoi(rest + 1);
+  return milliseconds(static_cast<std::int64_t>(timegm(&parts)) * 1'000 + ms);
+}
 
 ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(options) {
   init_driver();

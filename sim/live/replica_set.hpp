@@ -10,6 +10,9 @@
 
 namespace leasehold::sim::live {
 
+/// A date in extended JSON: text from 1970 to 9999, else a number.
+[[nodiscard]] std::chrono::milliseconds date(const Json& value);
+
 struct ReplicaSetOptions {
   int members = 3;
   int election_timeout_ms = 1'500;

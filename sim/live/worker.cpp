@@ -17,7 +17,8 @@
 
 #include "mongo/mongo_transport.hpp"
 #include "protocols/documented.hpp"
-#include "runtime/os_entropy.hpp"
+#include "sim/live/handle_watch.hpp"
+#include "sim/live/mongo_client.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/live/spoilt.hpp"
 #include "sim/live/worker_clock.hpp"
@@ -28,7 +29,7 @@
 namespace leasehold::sim::live {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerOrder, name, uri, database, lock, locks, clock_margin_ms,
-                                   seed, grave, plan, steps, began_ns)
+                                   seed, grave, plan, steps, began_ns, suspended_file)
 
 namespace {
 
@@ -41,7 +42,7 @@ constexpr milliseconds kStallFrom{150};
 constexpr int kTrimEvery = 100;  ///< waits for a word of the harness
 constexpr milliseconds kHealedPatience{60'000};
 constexpr int kHealedAcquires = 2;
-constexpr int kScriptedWorkers = 1;  ///< so that a step's command finds a connection that stands
+constexpr int kSilentPercent = 25;  ///< holders that rely on `lost()` alone
 constexpr std::int64_t kForEver_ms = 24 * 3'600'000;
 constexpr const char* kWallWord = "wall ";
 
@@ -56,23 +57,34 @@ void emit(const Event& event) {
   }
 }
 
+/// A driver that is told by an injected error that its primary shuts down forgets it, and hears
+/// from it again only by the next heartbeat: a real one would have said good-bye. So it asks often.
+std::string uri_of(const WorkerOrder& order) {
+  auto uri = with_option(order.uri, "appName=" + order.name);
+  if (uri.find("heartbeatFrequencyMS=") != std::string::npos) return uri;
+  return with_option(uri, "heartbeatFrequencyMS=1000");
+}
+
 class Worker {
  public:
   explicit Worker(const WorkerOrder& order)
       : order_(order),
-        clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm)),
+        uri_(uri_of(order)),
+        clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm, order.suspended_file)),
         recorder_(std::make_shared<Recorder>(order.name,
                                              [this](const Event& e) { emit(by_true_time(e)); })),
+        watch_(clock_, order.name, emit),
         options_(options_of(order.plan, order.lock, order.clock_margin_ms)) {
-    const auto uri =
-        order.uri + "&socketTimeoutMS=3000&serverSelectionTimeoutMS=3000&appName=" + order.name;
+    const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
     for (int i = 0; i < (order.grave ? 1 : order.plan.callers); ++i) {
       callers_.push_back(std::make_unique<Caller>(i, order.seed, uri, order.database));
     }
   }
 
   int run() {
-    emit(event(Kind::start));
+    Event started = event(Kind::start);
+    started.drift_ppm = order_.plan.drift_ppm;
+    emit(started);
     std::jthread listener([this](const std::stop_token& stop) { listen(stop); });
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
     {
@@ -92,6 +104,7 @@ class Worker {
     std::string name;
     std::optional<LockHandle> handle;  ///< protected by mutex, like the name
     Recorder::Grant grant;             ///< the handle's, and protected likewise
+    std::unique_ptr<HandleWatch::Watched> watched;  ///< the handle, and protected likewise
     std::atomic<bool> busy = false;    ///< an acquire is under way
     std::stop_source stop;
     std::jthread asking;
@@ -144,7 +157,7 @@ class Worker {
 
   std::shared_ptr<runtime::Driver> start_driver() {
     auto made = mongo::make_transport(
-        {.uri = order_.uri + "&appName=" + order_.name,
+        {.uri = uri_,
          .database = order_.database,
          .collection = kLockCollection,
          .server_selection_timeout = milliseconds(2'000),
@@ -152,18 +165,16 @@ class Worker {
     auto transport = std::move(made).value();
     if (is_spoilt(order_.lock)) {
       transport = spoilt_transport(transport, order_.lock,
-                                   order_.uri + "&socketTimeoutMS=2000&appName=" + order_.name,
+                                   with_option(uri_, "socketTimeoutMS=2000"),
                                    order_.database, kLockCollection);
     }
-    return std::make_shared<runtime::Driver>(
-        runtime::DriverParts{.transport = std::move(transport),
-                             .clock = clock_,
-                             .entropy = runtime::os_entropy(),
-                             .provider = protocols::provider_named(
-                                 is_spoilt(order_.lock) ? "leasehold" : order_.lock, order_.name),
-                             .workers = order_.plan.scripted ? kScriptedWorkers : 3,
-                             .on_warning = [](const std::string&) {},
-                             .observer = recorder_});
+    auto parts = runtime::production_parts(
+        std::move(transport),
+        protocols::provider_named(is_spoilt(order_.lock) ? "leasehold" : order_.lock, order_.name),
+        clock_);
+    parts.workers = workers_of(order_.plan);
+    parts.observer = recorder_;
+    return runtime::Driver::make(std::move(parts));
   }
 
   void cycle(const LockProvider& provider, Caller& caller) {
@@ -196,25 +207,39 @@ class Worker {
     }
     auto handle = lock->try_acquire(patience, stop.get_token());
     if (!handle) return;
-    work(caller, name, *handle);
-    handle->release();
+    const auto grant = recorder_->grant_of(name, handle->fencing_token());
+    auto watched = std::make_unique<HandleWatch::Watched>(watch_, *handle, grant.session, name,
+                                                          caller.chance(kSilentPercent));
+    work(caller, name, grant, *watched);
+    release(*handle, std::move(watched));
+  }
+
+  /// Asks once more when the release is asked for and not yet answered: it is not held then.
+  static void release(LockHandle& handle, std::unique_ptr<HandleWatch::Watched> watched) {
+    watched->ask();
+    handle.begin_release();
+    watched->ask();
+    watched.reset();
+    handle.release();
   }
 
   /// Writes at the start and at the end of a holding, without asking whether it still holds: a
   /// process that was paused in between writes late, and the fence has to refuse it.
-  void work(Caller& caller, const std::string& name, const LockHandle& handle) {
-    const auto grant = recorder_->grant_of(name, handle.fencing_token());
-    write_fenced(caller, name, grant);
+  void work(Caller& caller, const std::string& name, const Recorder::Grant& grant,
+            HandleWatch::Watched& watched) {
+    write_fenced(caller, name, grant, watched);
     if (caller.chance(order_.plan.long_hold_percent) && !healed_) {
       const auto [least_ms, most_ms] = long_holding(order_.plan, options_);
       rest(caller.draw(least_ms, most_ms));
     } else {
       rest(caller.draw(0, order_.plan.hold_ms));
     }
-    write_fenced(caller, name, grant);
+    write_fenced(caller, name, grant, watched);
   }
 
-  void write_fenced(Caller& caller, const std::string& name, const Recorder::Grant& grant) {
+  void write_fenced(Caller& caller, const std::string& name, const Recorder::Grant& grant,
+                    HandleWatch::Watched& watched) {
+    watched.ask();
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
     const auto outcome =
@@ -227,6 +252,7 @@ class Worker {
     e.sent_ns = sent;
     e.outcome = outcome;
     emit(e);
+    watched.ask();
   }
 
   /// Each step at its time. An acquire waits beside the steps that come after it.
@@ -241,8 +267,12 @@ class Worker {
     rest(kForEver_ms);
     recorder_->set_phase("healed");
     caller.script.asking = {};  // waits for the acquire under way
-    if (caller.script.handle) caller.script.handle->release();
-    caller.script.handle.reset();
+    let_go(caller.script);
+  }
+
+  static void let_go(Script& script) {
+    if (script.handle) release(*script.handle, std::move(script.watched));
+    script.handle.reset();
   }
 
   void perform(const StepPlan& step, const LockProvider& provider, Caller& caller) {
@@ -258,12 +288,9 @@ class Worker {
             std::jthread([this, step, &provider, &script] { ask(step, provider, script); });
         return;
       case Action::write:
-        if (script.handle) write_fenced(caller, script.name, script.grant);
+        if (script.handle) write_fenced(caller, script.name, script.grant, *script.watched);
         return;
-      case Action::release:
-        if (script.handle) script.handle->release();
-        script.handle.reset();
-        return;
+      case Action::release: return let_go(script);
       case Action::cancel: script.stop.request_stop(); return;
     }
   }
@@ -277,6 +304,8 @@ class Worker {
     if (handle) {
       script.handle = std::move(handle).value();
       script.grant = recorder_->grant_of(name, script.handle->fencing_token());
+      script.watched = std::make_unique<HandleWatch::Watched>(watch_, *script.handle,
+                                                              script.grant.session, name);
     }
     script.busy = false;
   }
@@ -284,8 +313,12 @@ class Worker {
   void lie_in_grave(const LockProvider& provider) {
     auto lock = provider.create_lock("grave-" + order_.name, options_);
     auto handle = lock->try_acquire(milliseconds(10'000));
-    while (handle && !healed_) rest(1'000);
-    if (handle) handle->release();
+    if (!handle) return;
+    const auto grant = recorder_->grant_of(lock->name(), handle->fencing_token());
+    auto watched =
+        std::make_unique<HandleWatch::Watched>(watch_, *handle, grant.session, lock->name());
+    while (!healed_) rest(1'000);
+    release(*handle, std::move(watched));
   }
 
   void rest(std::int64_t ms) {
@@ -338,8 +371,10 @@ class Worker {
   }
 
   const WorkerOrder order_;
+  const std::string uri_;
   const std::shared_ptr<WorkerClock> clock_;
   const std::shared_ptr<Recorder> recorder_;
+  HandleWatch watch_;
   const LockOptions options_;
   std::vector<std::unique_ptr<Caller>> callers_;
   std::latch cycled_{order_.plan.callers};

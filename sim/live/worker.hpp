@@ -21,6 +21,7 @@ struct WorkerOrder {
   ProcessPlan plan;
   std::vector<StepPlan> steps;  ///< its own, if it is scripted ...
   std::int64_t began_ns = 0;    ///< ... which count from here
+  std::string suspended_file;   ///< live/suspended_times.hpp
 };
 
 [[nodiscard]] std::string to_json(const WorkerOrder& order);

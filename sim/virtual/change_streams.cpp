@@ -7,7 +7,7 @@
 namespace leasehold::sim::virt {
 namespace {
 
-constexpr int kCursorNotFound = 43;
+constexpr int kCursorNotFound = 43, kCursorKilled = 237;
 
 Object batch(std::int64_t id, const char* name, Array news) {
   Object cursor;
@@ -40,10 +40,26 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
     cursors_[++last_cursor_] = {};
     return reply(batch(last_cursor_, "firstBatch", {}));
   }
-  for (const Value& id : command.find("cursors")->as<Array>()->items) cursors_.erase(id.integer());
+  reply(kill(command.find("cursors")->as<Array>()->items));
+}
+
+/// Who waits for news of one of them hears that it was killed.
+Object ChangeStreams::kill(const std::vector<Value>& ids) {
+  Array killed, unknown;
+  for (const Value& id : ids) {
+    const auto found = cursors_.extract(id.integer());
+    (found.empty() ? unknown : killed).items.push_back(id);
+    if (!found.empty() && found.mapped().waiting) {
+      found.mapped().waiting(error_reply(kCursorKilled, "operation was interrupted"));
+    }
+  }
   Object done;
+  done.set("cursorsKilled", std::move(killed));
+  done.set("cursorsNotFound", std::move(unknown));
+  done.set("cursorsAlive", Array{});
+  done.set("cursorsUnknown", Array{});
   done.set("ok", 1.0);
-  reply(done);
+  return done;
 }
 
 void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply) {

@@ -9,8 +9,8 @@
 
 namespace leasehold::sim::virt {
 
-/// The cursors of change streams that one primary has open, on one collection: each is told of
-/// deletions once a majority has them.
+/// The cursors of change streams that one member has open, on one collection: each is told of
+/// deletions once a majority has them. Opened by a primary; they outlive its office.
 class ChangeStreams {
  public:
   using Reply = std::function<void(const Object&)>;
@@ -23,7 +23,7 @@ class ChangeStreams {
   void tell(const std::string& deleted, Timestamp at);
   /// Answers those who wait and have news.
   void answer();
-  /// The member is primary no more: those who wait hear this, and no cursor is left.
+  /// The member dies or rolls back: those who wait hear this, and no cursor is left.
   void end(const Object& error);
 
  private:
@@ -34,6 +34,7 @@ class ChangeStreams {
   };
   void next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply);
   static void answer(std::int64_t id, Cursor& cursor);
+  Object kill(const std::vector<Value>& ids);
 
   std::map<std::int64_t, Cursor> cursors_;
   std::int64_t last_cursor_ = 0;

@@ -141,6 +141,15 @@ void read_write_concern(Executed& out, const Fields& command) {
   out.wtimeout_ms = concern.need("wtimeout").integer();
 }
 
+Executed duplicate_id() {
+  Object keys;
+  keys.set("_id", std::int32_t{1});
+  Executed out;
+  out.reply = error_reply(kDuplicateKey, "duplicate key: _id");
+  out.reply.set("keyPattern", keys);
+  return out;
+}
+
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
       command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
@@ -161,7 +170,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
     out.reply.set("ok", 1.0);
     return out;
   }
-  if (before && !found) throw ServerError(kDuplicateKey, "duplicate key: _id");
+  if (before && !found) return duplicate_id();
   Object seed;
   seed.set("_id", id);
   auto after = std::make_shared<const Object>(
@@ -278,6 +287,7 @@ Executed find(const Object& command, const Collection& collection) {
 Executed create_indexes(const Object& command) {
   const Fields fields(command, {"createIndexes", "indexes", "writeConcern", "maxTimeMS"});
   Executed out;
+  read_write_concern(out, fields);
   for (const Value& item : fields.need_as<Array>("indexes").items) {
     const Fields index(*item.as<Object>(), {"key", "name", "expireAfterSeconds", "unique"});
     const auto& key = index.need_as<Object>("key").fields;
@@ -295,6 +305,8 @@ Document Collection::find(const std::string& id) const {
   const auto found = documents_.find(id);
   return found == documents_.end() ? nullptr : found->second;
 }
+
+Change note_in_oplog() { return {"", nullptr}; }
 
 void Collection::apply(const Change& change) {
   if (change.after) {
@@ -336,12 +348,27 @@ Executed execute(const Object& command, const Collection& collection, const Star
   throw Unsupported("command " + name);
 }
 
+namespace {
+
+/// The index has an entry for each element of an array; of other types than dates none counts.
+bool has_date_up_to(const Value& value, std::int64_t limit_ms) {
+  if (const auto* date = value.as<Date>()) return date->ms <= limit_ms;
+  const auto* array = value.as<Array>();
+  return array != nullptr &&
+         std::any_of(array->items.begin(), array->items.end(), [&](const Value& item) {
+           return item.is<Date>() && item.as<Date>()->ms <= limit_ms;
+         });
+}
+
+}  // namespace
+
 std::vector<std::string> expired(const Collection& collection, const TtlIndex& index, Date now) {
   std::vector<std::string> ids;
   for (const auto& [id, document] : collection.documents()) {
     const Value* value = document->find(index.field);
-    const Date* expires = value == nullptr ? nullptr : value->as<Date>();
-    if (expires != nullptr && expires->ms + index.after_s * 1'000 <= now.ms) ids.push_back(id);
+    if (value != nullptr && has_date_up_to(*value, now.ms - index.after_s * 1'000)) {
+      ids.push_back(id);
+    }
   }
   return ids;
 }

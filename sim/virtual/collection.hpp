@@ -30,6 +30,9 @@ class Collection {
   std::map<std::string, Document> documents_;
 };
 
+/// An entry of the oplog that changes no document.
+[[nodiscard]] Change note_in_oplog();
+
 /// What the member knows when the command starts.
 struct Start {
   Date now;

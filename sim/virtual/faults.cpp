@@ -70,14 +70,18 @@ void Faults::for_a_while(const FaultPlan& fault, const std::string& hit,
 
 void Faults::inject(const FaultPlan& fault) {
   if (healed_) return;
+  if (takes_members(fault.kind)) return take_members(fault);
   switch (fault.kind) {
     case K::crash: return crash_one(fault);
-    case K::pause: return pause(fault);
+    case K::pause:
+    case K::suspend: return pause(fault);
     case K::wall_clock: return move_wall_clock(fault);
     case K::step_up:
     case K::step_down: return elect(fault);
-    case K::kill_member:
-    case K::stop_member: return take_member(fault);
+    case K::drop_index:
+    case K::change_index: return disturb_index(fault);
+    case K::drop_collection:
+    case K::delete_document: return administer(fault);
     case K::split_members:
     case K::two_primaries: return split(fault);
     case K::clock_jump:
@@ -118,16 +122,18 @@ void Faults::bury() {
 void Faults::pause(const FaultPlan& fault) {
   Process* p = victim(fault);
   if (p == nullptr) return;
-  const auto tell = [this, p](Kind kind) {
+  const bool suspends = fault.kind == K::suspend;
+  const auto tell = [this, p, suspends](Kind kind) {
     Event e;
     e.at_ns = world_.queue.now();
     e.kind = kind;
     e.process = p->name();
+    if (suspends) e.detail = to_string(K::suspend);
     world_.emit(e);
   };
-  p->pause();
+  suspends ? p->suspend() : p->pause();
   tell(Kind::pause);
-  bite(K::pause);
+  bite(fault.kind);
   undo_later(fault.for_ms, [p, tell] {
     if (p->crashed()) return;
     tell(Kind::resume);
@@ -139,8 +145,8 @@ void Faults::move_wall_clock(const FaultPlan& fault) {
   Process* p = victim(fault);
   if (p == nullptr) return;
   for_a_while(
-      fault, p->name(), [this, p, &fault] { p->wall_offset_ms = fault.amount, bite(fault.kind); },
-      [p] { p->wall_offset_ms = 0; });
+      fault, p->name(), [this, p, &fault] { p->set_wall_offset(fault.amount), bite(fault.kind); },
+      [p] { p->set_wall_offset(0); });
 }
 
 void Faults::elect(const FaultPlan& fault) {
@@ -159,22 +165,54 @@ void Faults::elect(const FaultPlan& fault) {
   if (world_.servers.primary() != primary) bite(fault.kind);
 }
 
-/// One at a time, so that a majority stays.
-void Faults::take_member(const FaultPlan& fault) {
-  if (dead_member_) return;
-  const int member = member_of(fault);
-  const bool kills = fault.kind == K::kill_member;
+/// One fault at a time, so that as many stay as it says.
+void Faults::take_members(const FaultPlan& fault) {
+  const bool kills = fault.kind != K::stop_member, loses = fault.kind == K::lost_data;
+  if (members_away_ > 0 || (loses && world_.servers.copies())) return;
+  bite(fault.kind);
+  for (const int member : members_hit(fault, world_.servers.primary(), ReplicaSet::kMembers)) {
+    for_a_while(
+        fault, member_name(member),
+        [this, member, kills, loses] {
+          kills ? world_.servers.kill(member) : world_.servers.stop(member);
+          if (loses) world_.servers.wipe(member);
+          ++members_away_;
+        },
+        [this, member, kills] {
+          kills ? world_.servers.restart(member) : world_.servers.go_on(member);
+          --members_away_;
+        });
+  }
+}
+
+/// One at a time, so that it ends as it was.
+void Faults::disturb_index(const FaultPlan& fault) {
+  const auto before = world_.servers.ttl_index();
+  if (index_disturbed_ || !before) return;
+  auto index = before;
+  if (fault.kind == K::drop_index) {
+    index.reset();
+  } else {
+    index->after_s += fault.amount;
+  }
   for_a_while(
-      fault, member_name(member),
-      [this, &fault, member, kills] {
-        kills ? world_.servers.kill(member) : world_.servers.stop(member);
-        dead_member_ = true;
+      fault, "",
+      [this, &fault, index] {
+        index_disturbed_ = true;
+        world_.servers.set_ttl_index(index);
         bite(fault.kind);
       },
-      [this, member, kills] {
-        kills ? world_.servers.restart(member) : world_.servers.go_on(member);
-        dead_member_ = false;
+      [this, before] {
+        index_disturbed_ = false;
+        world_.servers.set_ttl_index(before);
       });
+}
+
+void Faults::administer(const FaultPlan& fault) {
+  const bool drops = fault.kind == K::drop_collection;
+  const auto deleted = drops ? "" : world_.servers.delete_lock(fault.pick);
+  if (drops ? world_.servers.drop_locks() : !deleted.empty()) bite(fault.kind);
+  note(fault, deleted, "", 0);
 }
 
 void Faults::split(const FaultPlan& fault) {
@@ -247,7 +285,7 @@ void Faults::disturb_link(const FaultPlan& fault) {
   for_a_while(
       fault, p->name(),
       [p, primary, &fault] {
-        LinkFaults& link = p->link;
+        LinkFaults& link = p->link();
         switch (fault.kind) {
           case K::cut_link: link.cut[primary] = true; break;
           case K::refuse_link: link.refused[primary] = true; break;
@@ -257,7 +295,7 @@ void Faults::disturb_link(const FaultPlan& fault) {
           default: link.inside_ms = fault.amount; break;
         }
       },
-      [p] { p->link = {}; });
+      [p] { p->link() = {}; });
 }
 
 void Faults::heal() {

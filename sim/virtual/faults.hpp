@@ -44,7 +44,9 @@ class Faults {
   void pause(const FaultPlan& fault);
   void move_wall_clock(const FaultPlan& fault);
   void elect(const FaultPlan& fault);
-  void take_member(const FaultPlan& fault);
+  void take_members(const FaultPlan& fault);
+  void disturb_index(const FaultPlan& fault);
+  void administer(const FaultPlan& fault);
   void split(const FaultPlan& fault);
   void move_clock(const FaultPlan& fault);
   void disturb_set(const FaultPlan& fault);
@@ -54,7 +56,8 @@ class Faults {
   const World world_;
   std::vector<std::function<void()>> healers_;
   std::array<std::int64_t, ReplicaSet::kMembers> clock_offsets_{};
-  bool dead_member_ = false, healed_ = false;
+  int members_away_ = 0;
+  bool healed_ = false, index_disturbed_ = false;
 };
 
 }  // namespace leasehold::sim::virt

@@ -1,101 +1,76 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
+#include <stop_token>
 #include <string>
 
-#include "core/provider.hpp"
+#include "runtime/driver.hpp"
+#include "sim/held_answers.hpp"
 #include "sim/plan.hpp"
 #include "sim/recorder.hpp"
+#include "sim/virtual/machine.hpp"
+#include "sim/virtual/network.hpp"
 #include "sim/virtual/replica_set.hpp"
 
 namespace leasehold::sim::virt {
 
-/// What disturbs the way between one process and the members.
-struct LinkFaults {
-  std::array<bool, ReplicaSet::kMembers> cut{};      ///< and nobody is told
-  std::array<bool, ReplicaSet::kMembers> refused{};  ///< and the caller is told at once
-  std::int64_t slower_ms = 0;
-  std::int64_t late_ms = 0;    ///< requests arrive that late
-  std::int64_t inside_ms = 0;  ///< commands wait inside the server that long
-  bool replies_lost = false;
-};
-
-/// How often a fault was felt: it counts only then.
-using Bitten = std::map<std::string, std::int64_t>;
-
-/// How a protocol is spoilt on purpose between core and server, so that a run can fail.
-enum class Spoil {
-  none,
-  deletes_without_owner,
-  extends_without_owner,
-  writes_for_one,  ///< w: 1, not a majority
-  reads_the_real_clock
-};
-
-/// A simulated process: the production core, a workload, a clock that may drift, and the driver's
-/// part, which finds the primary and carries commands and replies as bytes.
+/// A simulated process: a machine, a network, the runtime and the core of production on them, and a
+/// workload that uses its handles as a user would: it asks `held()` while it holds, listens to
+/// `lost()`, and has what it is told written down.
 class Process {
  public:
   struct World {
     EventQueue& queue;
     ReplicaSet& servers;
     Random& random;
-    std::function<void(const model::Event&)> emit;
+    std::function<void(model::Event)> emit;
+    /// Somebody was granted this name: whoever believes to hold it is to be asked now.
+    std::function<void(const std::string& name)> on_grant;
     Bitten& bitten;
     const Plan& plan;
     Spoil spoil;
   };
 
   Process(World world, std::string name, const ProcessPlan& plan, bool grave);
+  ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void start();
   void crash();
   void pause();
+  void suspend();  ///< a pause of its machine, clocks and all
   void resume();
   /// Faults are over: two more acquires, and then it is done; a scripted one releases what it has.
   void heal();
   /// What a plan says that one of its callers does now. REQUIRES: it is scripted.
   void perform(const StepPlan& step);
+  /// Its callers that hold this name ask their handles, if it runs.
+  void ask_holders_of(const std::string& name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
-  [[nodiscard]] bool done() const { return done_ || crashed_; }
-  [[nodiscard]] bool crashed() const { return crashed_; }
-  [[nodiscard]] bool paused() const { return paused_; }
+  [[nodiscard]] bool done() const { return done_ || crashed(); }
+  [[nodiscard]] bool crashed() const { return machine_.killed(); }
+  [[nodiscard]] bool paused() const { return machine_.paused(); }
   [[nodiscard]] bool holds() const;
-  [[nodiscard]] bool awaits_a_reply() const { return !under_way_.empty(); }
+  [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
   [[nodiscard]] bool is_grave() const { return grave_; }
 
-  LinkFaults link;
-  std::int64_t wall_offset_ms = 0;  ///< of its wall clock; only the documents' locks read it
+  LinkFaults& link() { return network_.link; }
+  /// Of its wall clock; only the documents' locks read it.
+  void set_wall_offset(std::int64_t ms) { machine_.wall_offset_ms = ms; }
 
  private:
+  using OnLost = std::stop_callback<std::function<void()>>;
   struct Holding {
-    core::SessionId session;
+    runtime::Handle handle;
     std::string name, owner;
-    FencingToken token;
+    HeldAnswers answers;
+    std::unique_ptr<OnLost> on_lost;
   };
-
-  [[nodiscard]] std::int64_t local_time(std::int64_t true_ns) const;
-  [[nodiscard]] core::LocalInstant local_now() const;
-  [[nodiscard]] core::Clocks clocks() const;
-  [[nodiscard]] std::int64_t true_time(std::int64_t local_ns) const;
-  void later(std::int64_t span_ns, std::function<void()> run);
-  void when_running(std::function<void()> run);
-  void give(const core::Event& event);
-  void carry_out(const core::Effect& effect);
-  using Sent = std::shared_ptr<const core::Command>;
-  void send(const Sent& command, int tries);
-  void deliver(const Sent& command, int member);
-  void answered(const core::Command& command, ReplicaSet::Answer answer, const Object& reply);
-  [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
-  [[nodiscard]] bool reply_stopped(int member);
-  [[nodiscard]] std::int64_t latency();
 
   /// One thread of the process's workload: it holds or awaits one lock at a time.
   struct Caller {
@@ -106,34 +81,41 @@ class Process {
     int healed_acquires = 0;
     bool asking = false, finished = false;
   };
-  Caller& caller_of(core::SessionId session);
+
+  [[nodiscard]] model::Event event(model::Kind kind) const;
+  std::shared_ptr<runtime::Driver> make_driver();
+  void later(std::int64_t span_ns, std::function<void()> job);
   void rest(Caller& caller, std::int64_t up_to_ms);
   void cycle(Caller& caller);
   void ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> patience_ms,
            bool cancel);
+  void granted(Caller& caller, runtime::Handle handle);
+  void keep_asking(Caller& caller, core::SessionId session);
+  bool ask_held(Holding& holding);
+  void ask_all();
   void work(Caller& caller, core::SessionId session);
   void release(Caller& caller);
   void go_on(Caller& caller);
   /// Calls `then` when its outcome is known, or never will be.
-  void write_fenced(const Holding& holding, std::function<void()> then);
+  void write_fenced(Holding& holding, std::function<void()> then);
   void finish(Caller& caller);
   void finish();
+  [[nodiscard]] static bool holds(const Caller& caller, core::SessionId session);
 
   World world_;
   const std::string name_;
   const ProcessPlan plan_;
   const bool grave_;
   Random random_;
-  Recorder recorder_;
-  const std::unique_ptr<core::Provider> core_;
-  std::set<core::CommandId> under_way_;  ///< whose reply is wanted
-  int known_primary_ = 0;
-  core::SessionId last_session_ = 0;
-  std::vector<Caller> callers_;
+  Machine machine_;
+  const std::shared_ptr<Recorder> recorder_;
+  Network network_;
   LockOptions options_;
   std::int64_t writes_ = 0;
-  bool healed_ = false, crashed_ = false, paused_ = false, done_ = false;
-  std::vector<std::function<void()>> held_back_;  ///< while it is paused
+  bool healed_ = false, done_ = false;
+  bool over_ = false;  ///< the run has ended: what is told now is told to nobody
+  const std::shared_ptr<runtime::Driver> driver_;  ///< ends before what it runs on
+  std::vector<Caller> callers_;                    ///< and their handles before it
 };
 
 }  // namespace leasehold::sim::virt

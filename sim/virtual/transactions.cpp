@@ -14,10 +14,15 @@ std::string session_of(const Object& command) {
   return id->as<Binary>()->bytes;
 }
 
-Executed done(std::int32_t n) {
+Executed done() {
   Executed out;
-  out.reply.set("n", n);
   out.reply.set("ok", 1.0);
+  return out;
+}
+
+Executed inserted(std::int32_t n) {
+  Executed out = done();
+  out.reply.set("n", n);
   return out;
 }
 
@@ -25,7 +30,11 @@ Executed done(std::int32_t n) {
 Executed duplicate_key() {
   Array errors;
   add_write_error(errors, 0, kDuplicateKey, "duplicate key: resourceId");
-  Executed out = done(0);
+  Object keys, error = *errors.items[0].as<Object>();
+  keys.set("resourceId", std::int32_t{1});
+  error.set("keyPattern", keys);
+  errors.items[0] = error;
+  Executed out = inserted(0);
   out.reply.set("writeErrors", errors);
   return out;
 }
@@ -43,10 +52,13 @@ Executed Transactions::execute(const Object& command, const Collection& collecti
   try {
     if (name == "insert") return insert(command, collection, start);
     if (name == "commitTransaction") return commit(command);
+    if (name == "abortTransaction") return abort(command);
   } catch (const ServerError& error) {
     open_.erase(session_of(command));
     Executed out;
     out.reply = error_reply(error.code, error.what());
+    // Before it says so, the server writes a note, for whoever waits for a majority.
+    if (error.code == kNoSuchTransaction) out.changes.push_back(note_in_oplog());
     return out;
   }
   throw Unsupported("in a transaction: " + name);
@@ -63,19 +75,29 @@ Executed Transactions::insert(const Object& command, const Collection& collectio
     if (open.change.id == key) throw ServerError(kWriteConflict, "WriteConflict");
   }
   open_[session_of(command)] = {{key, document}, start.now};
-  return done(1);
+  return inserted(1);
 }
 
 Executed Transactions::commit(const Object& command) {
-  const auto found = open_.find(session_of(command));
-  if (found == open_.end()) throw ServerError(kNoSuchTransaction, "NoSuchTransaction");
-  Executed out = done(0);
-  out.changes.push_back(std::move(found->second.change));
-  open_.erase(found);
+  const auto session = session_of(command);
+  Executed out = done();
+  if (!committed_.contains(session)) out.changes.push_back(take(session));
+  committed_.insert(session);
   const Value* concern = command.find("writeConcern");
   out.for_majority = true;
   out.wtimeout_ms = concern->as<Object>()->find("wtimeout")->integer();
   return out;
+}
+
+Executed Transactions::abort(const Object& command) {
+  (void)take(session_of(command));
+  return done();
+}
+
+Change Transactions::take(const std::string& session) {
+  auto found = open_.extract(session);
+  if (found.empty()) throw ServerError(kNoSuchTransaction, "NoSuchTransaction");
+  return std::move(found.mapped().change);
 }
 
 }  // namespace leasehold::sim::virt

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "sim/virtual/collection.hpp"
 
 /// Multi-document transactions of one member, as far as "insert-unique" uses them: one insert, then
-/// a commit.
+/// a commit or an abort.
 namespace leasehold::sim::virt {
 
 [[nodiscard]] bool in_transaction(const Object& command);
@@ -25,8 +26,11 @@ class Transactions {
   };
   Executed insert(const Object& command, const Collection& collection, const Start& start);
   Executed commit(const Object& command);
+  Executed abort(const Object& command);
+  Change take(const std::string& session);
 
   std::map<std::string, Open> open_;  ///< by session
+  std::set<std::string> committed_;   ///< sessions: to commit again is to wait again
 };
 
 }  // namespace leasehold::sim::virt

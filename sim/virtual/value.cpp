@@ -43,10 +43,63 @@ int compare_objects(const Object& a, const Object& b) {
   return order(a.fields.size(), b.fields.size());
 }
 
-std::size_t count(bson_iter_t at) {
+std::size_t count(const bson_iter_t& first) {
+  bson_iter_t at = first;
   std::size_t elements = 0;
   while (bson_iter_next(&at)) ++elements;
   return elements;
+}
+
+Value read(const bson_iter_t& at);
+
+Object read_fields(bson_iter_t at) {
+  Object object;
+  object.fields.reserve(count(at));
+  while (bson_iter_next(&at)) object.fields.emplace_back(bson_iter_key(&at), read(at));
+  return object;
+}
+
+Value read_items(const bson_iter_t& at) {
+  bson_iter_t child;
+  bson_iter_recurse(&at, &child);
+  if (bson_iter_type(&at) != BSON_TYPE_ARRAY) return read_fields(child);
+  Array array;
+  array.items.reserve(count(child));
+  while (bson_iter_next(&child)) array.items.push_back(read(child));
+  return array;
+}
+
+/// The bytes of a document or an array inside another.
+std::string_view bytes_of(const bson_iter_t& at) {
+  std::uint32_t length = 0;
+  const std::uint8_t* bytes = nullptr;
+  if (bson_iter_type(&at) == BSON_TYPE_ARRAY) {
+    bson_iter_array(&at, &length, &bytes);
+  } else {
+    bson_iter_document(&at, &length, &bytes);
+  }
+  return {reinterpret_cast<const char*>(bytes), length};
+}
+
+/// Remembers what it read last of each place in a table: the parts of a pipeline that are the same
+/// in each command are read once. Small ones are not worth it, and large ones never the same.
+Value read_nested(const bson_iter_t& at) {
+  struct Known {
+    std::string bytes;
+    bson_type_t type{};
+    Value value;
+  };
+  constexpr std::size_t kSmall = 40, kLarge = 800, kPlaces = 1'024;
+  const auto bytes = bytes_of(at);
+  if (bytes.size() < kSmall || bytes.size() > kLarge) return read_items(at);
+  thread_local std::vector<Known> table(kPlaces);
+  const auto type = bson_iter_type(&at);
+  const auto place = std::hash<std::string_view>()(bytes) % kPlaces;
+  if (table[place].bytes != bytes || table[place].type != type) {
+    Value value = read_items(at);  // which may use the same place
+    table[place] = {std::string(bytes), type, std::move(value)};
+  }
+  return table[place].value;
 }
 
 Value read(const bson_iter_t& at) {
@@ -82,28 +135,7 @@ Value read(const bson_iter_t& at) {
       return std::string(text, length);
     }
     case BSON_TYPE_DOCUMENT:
-    case BSON_TYPE_ARRAY: {
-      bson_iter_t child;
-      bson_iter_recurse(&at, &child);
-      Object object;
-      Array array;
-      const bool is_array = bson_iter_type(&at) == BSON_TYPE_ARRAY;
-      const std::size_t size = count(child);
-      if (is_array) {
-        array.items.reserve(size);
-      } else {
-        object.fields.reserve(size);
-      }
-      while (bson_iter_next(&child)) {
-        if (is_array) {
-          array.items.push_back(read(child));
-        } else {
-          object.fields.emplace_back(bson_iter_key(&child), read(child));
-        }
-      }
-      if (is_array) return array;
-      return object;
-    }
+    case BSON_TYPE_ARRAY: return read_nested(at);
     default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
   }
 }
@@ -174,11 +206,9 @@ int compare(const Value& a, const Value& b) {
 }
 
 Object to_object(const bson_t& bytes) {
-  Object object;
   bson_iter_t at;
   if (!bson_iter_init(&at, &bytes)) throw Unsupported("broken BSON");
-  while (bson_iter_next(&at)) object.fields.emplace_back(bson_iter_key(&at), read(at));
-  return object;
+  return read_fields(at);
 }
 
 void append(bson_t& to, std::string_view key, const Value& value) {

@@ -3,9 +3,11 @@
 #include <bson/bson.h>
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -62,22 +64,39 @@ struct Array {
   bool operator==(const Array&) const;
 };
 
+/// Documents and arrays are shared and never changed, so that a copy of a value costs little:
+/// every command carries a pipeline, and most of it is the same each time.
+template <typename T>
+struct Shared {
+  std::shared_ptr<const T> of;
+  bool operator==(const Shared& other) const { return of == other.of || *of == *other.of; }
+};
+
 class Value {
  public:
+  template <typename T>
+  static constexpr bool kShared = std::is_same_v<T, Object> || std::is_same_v<T, Array>;
+  template <typename T>
+  using Stored = std::conditional_t<kShared<T>, Shared<T>, T>;
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
-                           Date, Timestamp, Regex, Binary, Object, Array>;
+                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>>;
 
   Value() = default;
   template <typename T>
-  Value(T value) : any_(std::move(value)) {}  // NOLINT: a value of each kind is a Value
+  Value(T value) : any_(stored(std::move(value))) {}  // NOLINT: a value of each kind is a Value
 
   template <typename T>
   [[nodiscard]] const T* as() const {
-    return std::get_if<T>(&any_);
+    const auto* found = std::get_if<Stored<T>>(&any_);
+    if constexpr (kShared<T>) {
+      return found == nullptr ? nullptr : found->of.get();
+    } else {
+      return found;
+    }
   }
   template <typename T>
   [[nodiscard]] bool is() const {
-    return std::holds_alternative<T>(any_);
+    return std::holds_alternative<Stored<T>>(any_);
   }
   [[nodiscard]] bool is_number() const;
   /// REQUIRES: an int32 or an int64.
@@ -89,6 +108,15 @@ class Value {
   bool operator==(const Value&) const = default;
 
  private:
+  template <typename T>
+  static Stored<T> stored(T value) {
+    if constexpr (kShared<T>) {
+      return {std::make_shared<const T>(std::move(value))};
+    } else {
+      return value;
+    }
+  }
+
   Any any_;
 };
 

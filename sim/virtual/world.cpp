@@ -13,6 +13,8 @@ using model::Kind;
 
 constexpr std::int64_t kStartUp = 1'000 * kMs;    ///< histories do not begin at zero
 constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
+constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
+constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
 
 Spoil spoil_of(const std::string& lock) {
@@ -49,6 +51,10 @@ class World {
     Event begin = event(Kind::run);
     begin.detail = plan_.lock + " virtual";
     begin.lock_id = std::to_string(plan_.seed);
+    begin.expiry_ms = plan_.ttl_period_ms;
+    begin.sent_ns = kGrain;  // timers fire on the next grain
+    begin.until_ns = kTruthLag;
+    begin.timeout_ms = 2 * plan_.election_timeout_ms + kFollows_ms;
     emit(begin);
     queue_.at(kStartUp, [this] { start(); });
     while (!finished_ && queue_.step()) {
@@ -67,7 +73,7 @@ class World {
     e.process = process;
     return e;
   }
-  void emit(const Event& e) { out_.history.push_back(e); }
+  void emit(Event e) { out_.history.push_back(std::move(e)); }
 
   void start() {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -88,8 +94,11 @@ class World {
 
   void add_process(const std::string& name, const ProcessPlan& plan, bool grave) {
     processes_.push_back(std::make_unique<Process>(
-        Process::World{queue_, servers_, random_, [this](const Event& e) { emit(e); }, out_.bitten,
-                       plan_, spoil_of(plan_.lock)},
+        Process::World{queue_, servers_, random_, [this](Event e) { emit(std::move(e)); },
+                       [this](const std::string& lock) {
+                         for (const auto& p : processes_) p->ask_holders_of(lock);
+                       },
+                       out_.bitten, plan_, spoil_of(plan_.lock)},
         name, plan, grave));
     processes_.back()->start();
   }
@@ -162,16 +171,6 @@ class World {
 };
 
 }  // namespace
-
-const std::vector<std::string>& locks() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all{"leasehold"};
-    for (const auto* recipe : protocols::recipes()) all.emplace_back(recipe->name);
-    all.insert(all.end(), {"leasehold-w1", "canary", "canary-extend", "canary-clock"});
-    return all;
-  }();
-  return names;
-}
 
 VirtualRun run(const Plan& plan) {
   World world(plan);

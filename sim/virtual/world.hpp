@@ -17,9 +17,6 @@ struct VirtualRun {
   std::uint64_t events = 0;     ///< of the queue
 };
 
-/// The locks that a plan may name: the production lock, the documents', and the canaries.
-[[nodiscard]] const std::vector<std::string>& locks();
-
 /// Throws Unsupported when the lock sends what the simulated server does not know.
 [[nodiscard]] VirtualRun run(const Plan& plan);
 

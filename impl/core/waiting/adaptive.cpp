@@ -38,7 +38,8 @@ class AdaptiveWaiting final : public WaitingStrategy {
       const auto mean = std::clamp(seen.waited, min_, longest);
       return std::min(core::random_span(mean / 2, mean + mean / 2, random), max_);
     }
-    const auto pace = std::max({*seen.pace, seen.waited / kOutdated, nanoseconds(1)});
+    const auto learned = std::min<nanoseconds>(*seen.pace, core::kLongestPause);
+    const auto pace = std::max({learned, seen.waited / kOutdated, nanoseconds(1)});
     const auto spread = core::random_span(pace / 2, pace + pace / 2, random);
     const auto finest = spread / kFinest;
     // Attempts fall where (age / pace)^4 grows by about one: rare at first, then ever closer.
@@ -54,12 +55,13 @@ class AdaptiveWaiting final : public WaitingStrategy {
   std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
     if (!seen.pace && !won) return std::nullopt;
     if (!seen.pace) return std::max({kInitialPace, seen.waited / kInitialShare, min_});
-    const double now = static_cast<double>(seen.pace->count());
+    const auto pace = std::min<nanoseconds>(*seen.pace, core::kLongestPause);
+    const double now = static_cast<double>(pace.count());
     const double eagerness = std::sqrt(now / kReferencePace_ns);
-    const double longer = 1 + (seen.waited > kLate * *seen.pace ? kLateFactor : 1) * kStep;
+    const double longer = 1 + (seen.waited > kLate * pace ? kLateFactor : 1) * kStep;
     const double step = won ? 1 / (1 + kStep * (kAttemptsPerWin - 1) * eagerness) : longer;
     const nanoseconds next(static_cast<std::int64_t>(now * step));
-    return std::clamp<nanoseconds>(next, min_, std::chrono::hours(1));
+    return std::max(min_, std::min<nanoseconds>(next, std::chrono::hours(1)));
   }
 
  private:
@@ -69,8 +71,8 @@ class AdaptiveWaiting final : public WaitingStrategy {
 }  // namespace
 
 std::shared_ptr<const WaitingStrategy> adaptive_waiting(milliseconds min, milliseconds max) {
-  const auto low = std::max(min, milliseconds(1));
-  return std::make_shared<AdaptiveWaiting>(low, std::max(low, max));
+  const auto low = std::max(core::bounded_pause(min), milliseconds(1));
+  return std::make_shared<AdaptiveWaiting>(low, std::max(low, core::bounded_pause(max)));
 }
 
 }  // namespace leasehold

@@ -14,8 +14,9 @@ class FullJitter final : public WaitingStrategy {
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
     constexpr int kMostDoublings = 30;  // beyond it any base of a ms or more has passed 24 h
-    const int doublings = std::clamp(seen.attempts - 1, 0, kMostDoublings);
-    return core::random_span(nanoseconds(0), std::min(max_, base_ * (1 << doublings)), random);
+    const auto factor = 1 << std::clamp(seen.attempts - 1, 0, kMostDoublings);
+    const auto longest = base_ <= max_ / factor ? base_ * factor : max_;  // without overflow
+    return core::random_span(nanoseconds(0), longest, random);
   }
   nanoseconds longest_pause() const override { return max_; }
 
@@ -28,7 +29,7 @@ class DecorrelatedJitter final : public WaitingStrategy {
   DecorrelatedJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
-    const auto before = std::max(seen.last_pause, base_);
+    const auto before = std::clamp(seen.last_pause, base_, max_);
     return core::random_span(base_, std::min(max_, 3 * before), random);
   }
   nanoseconds longest_pause() const override { return max_; }
@@ -41,8 +42,8 @@ class DecorrelatedJitter final : public WaitingStrategy {
 
 std::shared_ptr<const WaitingStrategy> exponential_waiting(Jitter jitter, milliseconds base,
                                                            milliseconds max) {
-  const auto low = std::max(base, milliseconds(1));
-  const auto high = std::clamp(max, low, milliseconds(std::chrono::hours(24)));
+  const auto low = std::max(core::bounded_pause(base), milliseconds(1));
+  const auto high = std::max(core::bounded_pause(max), low);
   if (jitter == Jitter::full) return std::make_shared<FullJitter>(low, high);
   return std::make_shared<DecorrelatedJitter>(low, high);
 }

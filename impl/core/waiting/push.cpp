@@ -71,7 +71,7 @@ class PushWaiting final : public WaitingStrategy {
 }  // namespace
 
 std::shared_ptr<const WaitingStrategy> push_waiting(milliseconds poll) {
-  return std::make_shared<PushWaiting>(std::max(poll, milliseconds(1)));
+  return std::make_shared<PushWaiting>(std::max(core::bounded_pause(poll), milliseconds(1)));
 }
 
 }  // namespace leasehold

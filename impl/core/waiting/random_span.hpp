@@ -6,6 +6,14 @@
 
 namespace leasehold::core {
 
+/// No strategy pauses for longer, whatever it is asked for: what is added to an instant, or
+/// doubled, must not overflow.
+inline constexpr std::chrono::milliseconds kLongestPause{std::chrono::hours(24)};
+
+inline std::chrono::milliseconds bounded_pause(std::chrono::milliseconds pause) {
+  return std::clamp(pause, std::chrono::milliseconds(0), kLongestPause);
+}
+
 /// A time in [low, high], each ns equally likely; `low` if the span is empty.
 inline std::chrono::nanoseconds random_span(std::chrono::nanoseconds low,
                                             std::chrono::nanoseconds high, std::uint64_t random) {

@@ -23,8 +23,8 @@ class UniformWaiting final : public WaitingStrategy {
 
 std::shared_ptr<const WaitingStrategy> uniform_waiting(std::chrono::milliseconds min,
                                                        std::chrono::milliseconds max) {
-  const auto low = std::max(min, std::chrono::milliseconds(0));
-  return std::make_shared<UniformWaiting>(low, std::max(low, max));
+  const auto low = core::bounded_pause(min);
+  return std::make_shared<UniformWaiting>(low, std::max(low, core::bounded_pause(max)));
 }
 
 std::shared_ptr<const WaitingStrategy> fixed_waiting(std::chrono::milliseconds pause) {

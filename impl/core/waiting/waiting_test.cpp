@@ -2,6 +2,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <leasehold/waiting.hpp>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -41,6 +42,37 @@ RC_GTEST_PROP(Waiting, NoPauseIsNegativeOrLongerThanSaid, ()) {
   }
 }
 
+/// Any number of ms, often one at which something overflows.
+milliseconds any_ms() {
+  constexpr std::int64_t kDay = 86'400'000;
+  return milliseconds(*rc::gen::oneOf(
+      rc::gen::arbitrary<std::int64_t>(),
+      rc::gen::element<std::int64_t>(milliseconds::min().count(), -1, 0, 1, 8'600, 10'000, kDay,
+                                     kDay + 1, milliseconds::max().count())));
+}
+
+RC_GTEST_PROP(Waiting, WhateverTheArgumentsAPauseIsBetweenZeroAndADay, ()) {
+  const auto one = any_ms(), other = any_ms();
+  const auto random = *rc::gen::arbitrary<std::uint64_t>();
+  AttemptSeen seen = draw_seen();
+  seen.attempts = *rc::gen::oneOf(rc::gen::inRange(1, 100),
+                                  rc::gen::just(std::numeric_limits<int>::max()));
+  seen.told = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) seen.waited = seen.last_pause = nanoseconds::max();
+  if (*rc::gen::arbitrary<bool>()) seen.pace = nanoseconds::max();
+  for (const auto& strategy :
+       {fixed_waiting(one), uniform_waiting(one, other), adaptive_waiting(one, other),
+        exponential_waiting(Jitter::full, one, other),
+        exponential_waiting(Jitter::decorrelated, one, other), push_waiting(one)}) {
+    const auto pause = strategy->pause(seen, random);
+    RC_ASSERT(pause >= nanoseconds(0));
+    RC_ASSERT(pause <= strategy->longest_pause());
+    RC_ASSERT(strategy->longest_pause() <= std::chrono::hours(24));
+    const auto pace = strategy->next_pace(seen, *rc::gen::arbitrary<bool>());
+    RC_ASSERT(pace.value_or(nanoseconds(0)) >= nanoseconds(0));
+  }
+}
+
 AttemptSeen aged(std::optional<std::chrono::nanoseconds> pace, std::chrono::nanoseconds waited) {
   return {.attempts = 1, .waited = waited, .pace = pace};
 }
@@ -53,6 +85,12 @@ double mean_ms(const WaitingStrategy& strategy, const AttemptSeen& seen) {
     sum += static_cast<double>(strategy.pause(seen, random()).count()) * 1e-6;
   }
   return sum / kDraws;
+}
+
+TEST(Waiting, ExponentialDoesNotFallToZeroAfterManyAttempts) {
+  const auto backoff = exponential_waiting(Jitter::full, std::chrono::seconds(10),
+                                           std::chrono::hours(1));
+  EXPECT_GT(mean_ms(*backoff, {.attempts = 31}), 1'000'000) << "half an hour on average";
 }
 
 TEST(Waiting, UniformIsUniform) {

@@ -6,28 +6,60 @@
 #include <boost/asio/post.hpp>
 #include <leasehold/lock_provider.hpp>
 #include <memory>
+#include <utility>
 
 namespace leasehold {
+namespace detail {
+
+/// A handler on its way to its associated executor, which has work until then. Whoever ends it, and
+/// on whichever thread: the handler is called, and destroyed, on its executor only. One that is
+/// never called is destroyed there all the same.
+template <typename Handler>
+class HandlerUnderway {
+ public:
+  explicit HandlerUnderway(Handler handler)
+      : handler_(std::make_unique<Handler>(std::move(handler))),
+        work_(boost::asio::get_associated_executor(*handler_)) {}
+  ~HandlerUnderway() {
+    if (handler_) boost::asio::post(work_.get_executor(), [handler = std::move(handler_)] {});
+  }
+  HandlerUnderway(const HandlerUnderway&) = delete;
+  HandlerUnderway& operator=(const HandlerUnderway&) = delete;
+
+  /// REQUIRES: called once at most.
+  void arrive(Result<LockHandle> result) {
+    boost::asio::post(work_.get_executor(), [handler = std::move(handler_),
+                                             result = std::move(result)]() mutable {
+      std::move (*handler)(std::move(result));
+    });
+  }
+
+ private:
+  using Executor = boost::asio::associated_executor_t<Handler>;
+
+  std::unique_ptr<Handler> handler_;  ///< moved as a whole: nothing of it is left behind
+  boost::asio::executor_work_guard<Executor> work_;
+};
+
+}  // namespace detail
 
 /// `try_acquire` for programs on Boost.Asio: the result comes by any completion token, hence as a
 /// callback, a std::future or to a C++20 coroutine. Header-only; the library needs no Boost.
 ///
 /// The waiting occupies no thread. The handler runs on its associated executor, which has work
-/// until then. Releasing waits for a reply: on a busy executor, release on another thread.
+/// until then, and is destroyed there. Releasing waits for a reply: on a busy executor, release on
+/// another thread.
 ///
 ///     auto handle = co_await leasehold::async_acquire(lock, 5s, boost::asio::use_awaitable);
 ///     if (handle) co_await write_report(handle->fencing_token());
 template <typename CompletionToken>
 auto async_acquire(Lock lock, std::chrono::milliseconds timeout, CompletionToken&& token) {
   const auto start = [](auto handler, Lock asked, std::chrono::milliseconds limit) {
-    auto kept = std::make_shared<decltype(handler)>(std::move(handler));
-    const auto executor = boost::asio::get_associated_executor(*kept);
-    asked.acquire_async(
-        limit, [kept, work = boost::asio::make_work_guard(executor)](Result<LockHandle> result) {
-          boost::asio::post(work.get_executor(), [kept, result = std::move(result)]() mutable {
-            (*kept)(std::move(result));
-          });
-        });
+    using Underway = detail::HandlerUnderway<decltype(handler)>;
+    const auto underway = std::make_shared<Underway>(std::move(handler));  // functions are copied
+    asked.acquire_async(limit, [underway](Result<LockHandle> result) {
+      underway->arrive(std::move(result));
+    });
   };
   return boost::asio::async_initiate<CompletionToken, void(Result<LockHandle>)>(
       start, token, std::move(lock), timeout);

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace leasehold {
 
@@ -46,16 +47,24 @@ class Metrics {
   void count(const LockEvent& event);
 
   /// leasehold_events_total{lock,event}, leasehold_wait_seconds_{sum,count}{lock} of calls that
-  /// acquired, leasehold_hold_seconds_{sum,count}{lock} of releases and losses.
+  /// acquired, leasehold_hold_seconds_{sum,count}{lock} of holdings that are over: each counts
+  /// once, by its release, or by its loss if that came first.
   [[nodiscard]] std::string prometheus() const;
 
  private:
   struct OfLock {
     std::map<LockEvent::Kind, std::uint64_t> events;
     std::chrono::nanoseconds waited{0}, held{0};
+    std::uint64_t holdings = 0;  ///< that are over
   };
-  mutable std::mutex mutex_;
-  std::map<std::string, OfLock> locks_;  ///< protected by mutex_
+  /// Whether this event is the first that says that its holding is over.
+  bool ends_holding(const LockEvent& event);
+
+  mutable std::mutex mutex_;  // protects the rest
+  std::map<std::string, OfLock> locks_;
+  /// Handles that were lost and not released yet: how many of a lock and token, which not every
+  /// kind of lock has.
+  std::map<std::pair<std::string, FencingToken>, int> lost_;
 };
 
 }  // namespace leasehold

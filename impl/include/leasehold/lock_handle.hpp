@@ -8,7 +8,7 @@
 namespace leasehold {
 
 namespace runtime {
-class Holding;
+class Handle;
 }
 
 /// What a release found. None of them leaves the lock ours.
@@ -36,7 +36,8 @@ enum class LostReason {
 /// that was paused between asking `held()` and acting is not protected by it: give
 /// `fencing_token()` to the resource.
 /// Thread safety: all const calls and `release` from any thread; moving is for one thread.
-/// Destruction: releases; returns within `operation_timeout`, answered or not.
+/// Destruction: releases; returns within `operation_timeout`, answered or not. A handle may outlive
+/// its provider, and be destroyed anywhere, a callback of the provider included.
 ///
 ///     auto handle = lock.try_acquire(5s);
 ///     if (handle) write_report(handle->fencing_token());
@@ -44,7 +45,7 @@ class LockHandle {
  public:
   /// An empty handle: holds nothing, token 0.
   LockHandle() = default;
-  explicit LockHandle(std::shared_ptr<runtime::Holding> holding);
+  explicit LockHandle(std::shared_ptr<runtime::Handle> handle);
   LockHandle(LockHandle&&) noexcept = default;
   LockHandle& operator=(LockHandle&& other) noexcept;
   LockHandle(const LockHandle&) = delete;
@@ -58,7 +59,8 @@ class LockHandle {
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
 
   /// Stops when the handle is lost, within a scheduling delay of the deadline; never by a release.
-  /// Callbacks run one after the other on a thread of the provider: be brief.
+  /// A stop callback runs on a thread made for it; it delays neither the loss of another handle nor
+  /// other callbacks, and may release or destroy this handle.
   [[nodiscard]] std::stop_token lost() const;
 
   /// The same for the whole life of the handle; 0 for an empty one.
@@ -68,8 +70,12 @@ class LockHandle {
   /// before the first byte is sent. Calling again gives the first answer again.
   ReleaseResult release();
 
+  /// The same without waiting; `release` and the destructor then wait for the answer. `held()` is
+  /// false from here on.
+  void begin_release();
+
  private:
-  std::shared_ptr<runtime::Holding> holding_;
+  std::shared_ptr<runtime::Handle> handle_;
 };
 
 }  // namespace leasehold

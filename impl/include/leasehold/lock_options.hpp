@@ -19,7 +19,9 @@ struct LockOptions {
   /// How long the lock stays ours without an extension. 100 ms .. 24 h.
   std::chrono::milliseconds expiry{30'000};
 
-  /// How often a held lock is renewed to the full expiry. Default expiry / 3; below expiry.
+  /// How often a held lock is renewed to the full expiry. Default expiry / 3; below expiry less its
+  /// `max_drift`, when a holder stops believing. That leaves time for one extension; one that gets
+  /// no answer within `operation_timeout` can only be repeated if both together are below it too.
   std::optional<std::chrono::milliseconds> extension_cadence;
 
   /// How long to pause between attempts on a held lock.
@@ -59,5 +61,8 @@ struct LockOptions {
 
 /// The rule that a lock name breaks: 1..1024 bytes of UTF-8 without NUL.
 [[nodiscard]] std::optional<Error> check_name(const std::string& name);
+
+/// The rule that the name of a holder breaks: at most 256 bytes of UTF-8 without NUL; may be empty.
+[[nodiscard]] std::optional<Error> check_holder(const std::string& holder);
 
 }  // namespace leasehold

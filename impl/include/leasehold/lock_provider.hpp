@@ -37,8 +37,9 @@ class Lock {
   /// mend.
   Result<LockHandle> acquire(std::stop_token stop = {}) const;
 
-  /// `try_acquire` without a waiting thread. `done` is called exactly once, on a thread of the
-  /// provider, and must be brief.
+  /// `try_acquire` without a waiting thread. `done` is called exactly once, and destroyed, on the
+  /// provider's thread for callbacks, where others wait behind it: be brief. It may own the last
+  /// handle or provider.
   void acquire_async(std::chrono::milliseconds timeout,
                      std::function<void(Result<LockHandle>)> done) const;
 
@@ -95,7 +96,8 @@ struct ProviderOptions {
 /// or a crash leave the locks to expire.
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
 /// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
-/// provider.
+/// provider. Whoever destroys the last of them (in a callback: a thread of its own) waits for
+/// callbacks that run.
 ///
 ///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
 ///     auto lock = provider->create_lock("nightly-report");

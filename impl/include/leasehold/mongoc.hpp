@@ -18,14 +18,14 @@ namespace leasehold {
 
 /// A provider on connections that the application has already; else as `LockProvider::connect`.
 ///
-/// It takes clients out of the pool for as long as it lives: up to `workers`, and one for a change
-/// stream; up to four times as many while commands hang. None left is said by the call that needed
-/// it; that is this one if the options name no database, which only a client knows. The pool's URI
-/// decides what options cannot say: `server_selection_timeout` is not used, a
-/// socket time-out (300 s unless named) bounds a hung command, and one host needs `replicaSet` or
-/// `directConnection=false`; and the driver keeps each client that nobody uses any more, with its
-/// sockets, unless `minPoolSize` names how many (1 in pools of our own). The pool lives on until
-/// the last command has ended, hence shared.
+/// It takes clients out of the pool for as long as it lives: up to `workers`, and one for each
+/// change stream, two while it is replaced; up to four times as many while commands hang. None left
+/// is said by the call that needed it; that is this one if the options name no database, which only
+/// a client knows. The pool's URI decides what options cannot say: `server_selection_timeout` is
+/// not used, a socket time-out (300 s unless named) bounds a hung command, and one host needs
+/// `replicaSet` or `directConnection=false`; and the driver keeps each client that nobody uses any
+/// more, with its sockets, unless `minPoolSize` names how many (1 in pools of our own). The pool
+/// lives on until the last command has ended, hence shared.
 ///
 ///     std::shared_ptr<mongoc_client_pool_t> pool(mongoc_client_pool_new(uri),
 ///                                                mongoc_client_pool_destroy);
@@ -46,8 +46,10 @@ struct FencedTarget {
 ///
 /// `id` is {_id: ...} and nothing else; `update` has update operators only ($set, $inc, ...).
 /// True: written. False: a later holder has written, or there is no such document and `upsert` is
-/// off. Error: `unknown_outcome` may have been written; `invalid_option` names what is wrong with
-/// the arguments; `unavailable` and `configuration` were not.
+/// off. A holder that is outrun by another's upsert of the same document is tried once more, and
+/// refused only by a higher token. Error: `unknown_outcome` may have been written; `invalid_option`
+/// names what is wrong with the arguments; `unavailable` and `configuration` were not, the latter
+/// also if another document has the same keys of a unique index, which the message names.
 /// Thread safety: as the client, which is for one thread at a time.
 ///
 ///     BSON_APPEND_UTF8(&id, "_id", "order-7");            // {_id: "order-7"}

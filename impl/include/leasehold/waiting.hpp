@@ -60,6 +60,8 @@ class WaitingStrategy {
   }
 };
 
+/// A span given to the functions below counts as 0 if it is negative, and as 24 h if it is longer.
+
 /// The same pause each time. Waiters that began together stay together: for comparison only.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> fixed_waiting(std::chrono::milliseconds pause);
 

@@ -1,0 +1,69 @@
+#include "runtime/handle_state.hpp"
+
+#include "runtime/driver.hpp"
+
+namespace leasehold::runtime {
+
+HandleState::HandleState(core::SessionId session, FencingToken token, core::LocalInstant deadline)
+    : session_(session), token_(token), deadline_(deadline.time_since_epoch().count()) {}
+
+HandleState::Left HandleState::left_at(core::LocalInstant instant) {
+  const auto now = instant.time_since_epoch().count();
+  auto deadline = deadline_.load();
+  while (deadline != kOver) {
+    if (now < deadline) return {std::chrono::nanoseconds(deadline - now)};
+    // The answer "no" must stay: whoever first gives it closes the door to late extensions.
+    if (deadline_.compare_exchange_weak(deadline, kOver)) return {.just_over = true};
+  }
+  return {};
+}
+
+void HandleState::extend(core::LocalInstant deadline) {
+  const auto later = deadline.time_since_epoch().count();
+  auto current = deadline_.load();
+  while (current != kOver && current < later) {
+    if (deadline_.compare_exchange_weak(current, later)) return;
+  }
+}
+
+bool HandleState::ask_release(Released then) {
+  const std::lock_guard lock(mutex_);
+  if (release_asked_) return false;
+  release_asked_ = true;
+  then_ = std::move(then);
+  return true;
+}
+
+HandleState::Released HandleState::answer_release(ReleaseResult result) {
+  const std::lock_guard lock(mutex_);
+  result_ = result;
+  answered_.notify_all();
+  return std::move(then_);
+}
+
+ReleaseResult HandleState::wait_for_release() {
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [this] { return result_.has_value(); });
+  return *result_;
+}
+
+std::chrono::nanoseconds Handle::remaining() const {
+  if (driver_->forked()) return std::chrono::nanoseconds(0);  // it is the parent's
+  const auto left = state_->left_at(driver_->now());
+  if (left.just_over) driver_->deadline_seen(state_->session());
+  return left.remaining;
+}
+
+void Handle::begin_release(HandleState::Released then) const {
+  if (driver_->forked()) return;
+  state_->end();
+  if (state_->ask_release(std::move(then))) driver_->release(state_->session());
+}
+
+ReleaseResult Handle::release() const {
+  if (driver_->forked()) return ReleaseResult::not_owner;
+  begin_release();
+  return state_->wait_for_release();
+}
+
+}  // namespace leasehold::runtime

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <leasehold/fencing_token.hpp>
+#include <leasehold/lock_handle.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "core/protocol.hpp"
+
+namespace leasehold::runtime {
+
+class Driver;
+
+/// What a handle shares with its driver: until when it is held, and what became of it. It owns
+/// nothing of the driver, so whichever thread drops it last destroys nothing else.
+///
+/// INVARIANT: once `remaining` was zero it is zero for ever: the deadline is then kOver, and an
+/// extension that arrives later does not move it.
+/// Thread safety: all calls from any thread.
+class HandleState {
+ public:
+  using Released = std::function<void(ReleaseResult)>;
+
+  HandleState(core::SessionId session, FencingToken token, core::LocalInstant deadline);
+
+  [[nodiscard]] core::SessionId session() const { return session_; }
+  [[nodiscard]] FencingToken token() const { return token_; }
+  [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
+
+  struct Left {
+    std::chrono::nanoseconds remaining{0};
+    bool just_over = false;  ///< this question found the deadline passed: the first to
+  };
+  [[nodiscard]] Left left_at(core::LocalInstant now);
+  /// An extension was confirmed; not heard if the handle has said no.
+  void extend(core::LocalInstant deadline);
+  /// From here on it is not held.
+  void end() { deadline_.store(kOver); }
+  void signal_lost() { lost_.request_stop(); }
+
+  /// Whether nobody had asked for the release before. `then` gets the answer; empty: nobody does.
+  [[nodiscard]] bool ask_release(Released then);
+  /// Returns whom to tell, and the same answer to everybody who waits for it.
+  [[nodiscard]] Released answer_release(ReleaseResult result);
+  ReleaseResult wait_for_release();
+
+ private:
+  static constexpr std::int64_t kOver = 0;
+
+  const core::SessionId session_;
+  const FencingToken token_;
+  std::atomic<std::int64_t> deadline_;  ///< ns of the local clock, or kOver
+  std::stop_source lost_;
+
+  std::mutex mutex_;  // protects the rest
+  std::condition_variable answered_;
+  bool release_asked_ = false;
+  Released then_;
+  std::optional<ReleaseResult> result_;
+};
+
+/// What the holder of a lock has: the state, and the driver, which it keeps alive.
+/// Thread safety: all calls from any thread.
+class Handle {
+ public:
+  Handle(std::shared_ptr<Driver> driver, std::shared_ptr<HandleState> state)
+      : driver_(std::move(driver)), state_(std::move(state)) {}
+
+  [[nodiscard]] bool held() const { return remaining() > std::chrono::nanoseconds(0); }
+  [[nodiscard]] std::chrono::nanoseconds remaining() const;
+  [[nodiscard]] std::stop_token lost() const { return state_->lost(); }
+  [[nodiscard]] FencingToken token() const { return state_->token(); }
+  [[nodiscard]] core::SessionId session() const { return state_->session(); }
+
+  /// Ends the holding at once and asks the driver to free the lock. Only the first call does
+  /// something; its `then` is called with the answer, as users' functions are.
+  void begin_release(HandleState::Released then = nullptr) const;
+  /// The same, and waits for the answer. Later calls get the first one again.
+  ReleaseResult release() const;
+
+ private:
+  std::shared_ptr<Driver> driver_;
+  std::shared_ptr<HandleState> state_;
+};
+
+}  // namespace leasehold::runtime

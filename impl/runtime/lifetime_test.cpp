@@ -1,0 +1,198 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <latch>
+#include <thread>
+
+#include "runtime/testing/fake_server.hpp"
+
+/// Who ends last, and where: the last owner of a driver may be a handle, a user's function, or what
+/// that function owned.
+namespace leasehold::runtime {
+namespace {
+
+int rounds() {
+  const char* wanted = std::getenv("LEASEHOLD_ROUNDS");
+  return wanted == nullptr ? 300 : std::atoi(wanted);
+}
+
+std::ptrdiff_t entries_of(const char* folder) {
+  const std::filesystem::directory_iterator begin(folder);
+  return std::distance(begin, {});
+}
+
+/// Threads that were detached end soon after they were told to, but not at that moment.
+class Resources {
+ public:
+  /// With the first thread a sanitizer starts one of its own.
+  Resources() {
+    std::thread([] {}).join();
+    threads_ = entries_of(kThreads);
+  }
+
+  /// Whether there are no more threads and descriptors than at the beginning, or soon will be.
+  [[nodiscard]] bool as_at_the_start() const {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < limit) {
+      if (entries_of(kThreads) <= threads_ && entries_of(kDescriptors) <= descriptors_) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+ private:
+  static constexpr const char* kThreads = "/proc/self/task";
+  static constexpr const char* kDescriptors = "/proc/self/fd";
+  std::ptrdiff_t threads_ = 0;
+  const std::ptrdiff_t descriptors_ = entries_of(kDescriptors);
+};
+
+LockOptions short_lease() {
+  LockOptions options;
+  options.expiry = milliseconds(100);
+  options.operation_timeout = milliseconds(1);
+  return options;
+}
+
+LockHandle acquired_from(std::optional<LockProvider>& provider, const LockOptions& options) {
+  return std::move(provider->create_lock("lock", options).value().acquire()).value();
+}
+
+TEST(Lifetime, AHandleIsTheLastOwnerAndAWorkerAnswersItsRelease) {
+  const Resources before;
+  const auto server = std::make_shared<FakeServer>();
+  for (int i = 0; i < rounds(); ++i) {
+    std::optional provider = provider_for(server);
+    auto handle = acquired_from(provider, {});
+    provider.reset();
+  }
+  EXPECT_EQ(server->deletes, rounds());
+  EXPECT_TRUE(before.as_at_the_start());
+}
+
+TEST(Lifetime, AHandleIsTheLastOwnerAndATimerAnswersItsRelease) {
+  const Resources before;
+  const auto server = std::make_shared<FakeServer>();
+  for (int i = 0; i < rounds(); ++i) {
+    std::optional provider = provider_for(server);
+    auto handle = acquired_from(provider, short_lease());
+    server->deletes_hang = true;
+    provider.reset();
+    EXPECT_EQ(handle.release(), ReleaseResult::unknown);
+    server->deletes_hang = false;
+  }
+  EXPECT_TRUE(before.as_at_the_start());
+}
+
+/// The user's function owns the provider, and the handle that it is given: both go with it.
+TEST(Lifetime, AUsersFunctionIsTheLastOwner) {
+  const Resources before;
+  const auto server = std::make_shared<FakeServer>();
+  for (int i = 0; i < rounds(); ++i) {
+    auto provider = std::make_shared<LockProvider>(provider_for(server));
+    const auto called = std::make_shared<std::promise<void>>();
+    const auto lock = std::move(provider->create_lock("lock")).value();
+    lock.acquire_async(milliseconds(1'000),
+                       [called, provider = std::move(provider)](const Result<LockHandle>& handle) {
+                         EXPECT_TRUE(handle);
+                         called->set_value();
+                       });
+    called->get_future().get();
+  }
+  EXPECT_TRUE(before.as_at_the_start());
+}
+
+/// What the function owned uses the provider while it is destroyed, which needs the driver's lock.
+TEST(Lifetime, AUsersFunctionIsDestroyedWhereItIsCalled) {
+  struct Owned {
+    std::shared_ptr<std::promise<std::thread::id>> destroyed_by;
+    std::shared_ptr<LockProvider> provider;
+    ~Owned() {
+      EXPECT_TRUE(provider->create_lock("other").value().try_acquire());
+      destroyed_by->set_value(std::this_thread::get_id());
+    }
+  };
+  Fixture f;
+  for (int i = 0; i < 100; ++i) {
+    const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
+    const auto provider = std::make_shared<LockProvider>(provider_for(f.server));
+    auto owned = std::make_shared<Owned>(destroyed_by, provider);
+    const auto called_by = std::make_shared<std::promise<std::thread::id>>();
+    provider->create_lock("lock").value().acquire_async(
+        milliseconds(1'000), [called_by, owned = std::move(owned)](const Result<LockHandle>&) {
+          called_by->set_value(std::this_thread::get_id());
+        });
+    EXPECT_EQ(called_by->get_future().get(), destroyed_by->get_future().get());
+  }
+}
+
+TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
+  const Resources before;
+  const auto server = std::make_shared<FakeServer>();
+  {
+    auto provider = std::make_shared<std::optional<LockProvider>>(provider_for(server));
+    auto handle =
+        std::make_shared<std::optional<LockHandle>>(acquired_from(*provider, short_lease()));
+    const auto token = (*handle)->lost();
+    server->mode = FakeServer::Mode::hang;
+    std::promise<void> destroyed;
+    const std::stop_callback on_lost(token, [&] {
+      provider->reset();
+      handle->reset();
+      destroyed.set_value();
+    });
+    destroyed.get_future().get();
+  }
+  EXPECT_TRUE(before.as_at_the_start());
+}
+
+/// Each stop callback waits for all the others to have begun, and a callback of the provider waits
+/// too: one queue for all of them would never come to its end.
+TEST(Lifetime, LossesWaitNeitherForEachOtherNorForOtherCallbacks) {
+  constexpr int kLocks = 10;
+  Fixture f;
+  std::vector<LockHandle> handles;
+  for (int i = 0; i < kLocks; ++i) {
+    auto lock = f.provider->create_lock("lock" + std::to_string(i), short_lease());
+    handles.push_back(std::move(lock.value().acquire()).value());
+  }
+  std::latch all_signalled(kLocks + 1);
+  f.server->mode = FakeServer::Mode::refuse;
+  f.provider->create_lock("lock", short_lease())
+      .value()
+      .acquire_async(milliseconds(0),
+                     [&](const Result<LockHandle>&) { all_signalled.arrive_and_wait(); });
+  f.server->mode = FakeServer::Mode::hang;
+  {
+    std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> on_lost;
+    for (const auto& handle : handles) {
+      on_lost.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
+          handle.lost(), [&] { all_signalled.arrive_and_wait(); }));
+    }
+    all_signalled.wait();
+  }
+  f.server->mode = FakeServer::Mode::serve;
+}
+
+/// One after the other they would wait for as many time-outs.
+TEST(Lifetime, AcquireAllLetsGoOfAllAtOnce) {
+  constexpr int kLocks = 8;
+  Fixture f(kLocks);
+  LockOptions options;
+  options.operation_timeout = milliseconds(500);
+  std::vector<Lock> locks;
+  for (int i = 0; i < kLocks; ++i) {
+    locks.push_back(f.provider->create_lock("lock" + std::to_string(i), options).value());
+  }
+  locks.push_back(f.provider->create_lock("none", options).value());
+  f.server->refused_name = "none";
+  f.server->deletes_hang = true;
+  EXPECT_FALSE(acquire_all(locks));
+  EXPECT_EQ(f.server->most_hanging, kLocks) << "the deletes of all are on their way together";
+  f.server->deletes_hang = false;
+}
+
+}  // namespace
+}  // namespace leasehold::runtime

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "core/provider_core.hpp"
+#include "core/transport.hpp"
+#include "runtime/driver.hpp"
+
+namespace leasehold::runtime {
+
+using core::Command;
+using core::Outcome;
+using core::Reply;
+using std::chrono::milliseconds;
+
+/// A server of one lock that always answers at once, or hangs until it is cut.
+class FakeServer final : public core::Transport, public std::enable_shared_from_this<FakeServer> {
+ public:
+  enum class Mode {
+    serve,
+    refuse,
+    hang,  ///< until it is cut
+    deaf   ///< until the mode is another
+  };
+
+  std::unique_ptr<core::Connection> connect() override {
+    ++connections;
+    return std::make_unique<Link>(shared_from_this());
+  }
+
+  std::atomic<Mode> mode = Mode::serve;
+  std::atomic<int> connections = 0;
+  std::atomic<int> links = 0;  ///< that exist now
+  std::atomic<int> hanging = 0, most_hanging = 0;
+  std::atomic<int> cuts = 0;
+  std::atomic<int> deletes = 0;
+  std::atomic<bool> deletes_hang = false;  ///< until they are cut
+  std::string refused_name;                ///< a lock that another holds; set while nobody asks
+
+ private:
+  class Link final : public core::Connection {
+   public:
+    explicit Link(std::shared_ptr<FakeServer> server) : server_(std::move(server)) {
+      ++server_->links;
+    }
+    ~Link() override { --server_->links; }
+
+    Reply execute(const Command& command) override {
+      const bool deletes = std::holds_alternative<core::DeleteCommand>(command.body);
+      if (server_->mode == Mode::hang || (deletes && server_->deletes_hang)) return hang();
+      if (server_->mode == Mode::deaf) {
+        ++server_->hanging;
+        server_->mode.wait(Mode::deaf);
+        --server_->hanging;
+        return {};
+      }
+      Reply reply;
+      reply.outcome = Outcome::done;
+      reply.matched = 1;
+      if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+        reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
+        reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
+        const bool refused =
+            server_->mode == Mode::refuse || acquire->name == server_->refused_name;
+        if (refused) reply.documents[0].lock_id = "somebody";
+      }
+      if (deletes) ++server_->deletes;
+      return reply;
+    }
+
+    void interrupt() noexcept override {
+      const std::lock_guard lock(mutex_);
+      cut_ = true;
+      changed_.notify_all();
+    }
+
+   private:
+    Reply hang() {
+      server_->most_hanging = std::max<int>(server_->most_hanging, ++server_->hanging);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return cut_; });
+      cut_ = false;
+      --server_->hanging;
+      ++server_->cuts;
+      return {};
+    }
+
+    std::shared_ptr<FakeServer> server_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool cut_ = false;
+  };
+};
+
+inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
+                                 std::function<void(const LockEvent&)> on_event = nullptr) {
+  auto parts = production_parts(std::move(server), std::make_unique<core::ProviderCore>(""));
+  parts.workers = workers;
+  parts.on_event = std::move(on_event);
+  return LockProvider(Driver::make(std::move(parts)));
+}
+
+struct Fixture {
+  explicit Fixture(int workers_ = 2) : workers(workers_) {}
+
+  int workers;
+  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
+  std::optional<LockProvider> provider = provider_for(server, workers);
+
+  [[nodiscard]] Lock lock(milliseconds expiry = milliseconds(30'000)) const {
+    LockOptions options;
+    options.expiry = expiry;
+    return std::move(provider->create_lock("lock", options)).value();
+  }
+};
+
+}  // namespace leasehold::runtime

@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "model/finding.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// One release and whom it was of.
+struct Answered {
+  const Event& asked;
+  const Event& answer;
+  const Event& granted;
+  std::vector<Index> events;
+};
+
+/// How an owner's documents ended, all of them that the server knows.
+struct Ends {
+  bool by_itself = false;      ///< one may have gone by its own delete or hand-over
+  std::vector<Index> deleted;  ///< by its own delete, for certain: the reply that says so
+};
+using EndsByOwner = std::unordered_map<std::string, Ends>;
+
+EndsByOwner all_ends(const Digest& d) {
+  EndsByOwner all;
+  for (const auto& [name, changes] : d.truth) {
+    for (const Tenure& t : tenures(d, changes)) {
+      Ends& ends = all[t.owner];
+      ends.by_itself = ends.by_itself || !left_behind(d, t);
+      const auto claim = t.next_gone ? d.claims.find(d.at(t.next).order) : d.claims.end();
+      if (claim == d.claims.end()) continue;
+      const Event& reply = d.at(claim->second);
+      const bool own = reply.owner == t.owner || reply.other_owner == t.owner;
+      if (own) ends.deleted.push_back(claim->second);
+    }
+  }
+  return all;
+}
+
+/// Whether a delete of this release found nothing, though the document was there before it was
+/// sent and after it was answered.
+Index overlooked(const Digest& d, const Answered& a) {
+  const auto sent = d.deletes.find(a.granted.owner);
+  const auto truth = d.truth.find(a.granted.name);
+  if (sent == d.deletes.end() || truth == d.truth.end()) return kNone;
+  for (const SendDigest& one : sent->second) {
+    if (one.reply == kNone || d.at(one.reply).outcome != "done" || d.at(one.reply).matched > 0) {
+      continue;
+    }
+    Index last = kNone;
+    for (const Change& c : truth->second) {
+      if (d.at(c.event).order <= d.at(one.reply).order) last = c.gone ? kNone : c.event;
+    }
+    const bool ours = last != kNone && owner_of(d.at(last).lock_id) == a.granted.owner;
+    if (ours && d.at(last).at_ns < d.at(one.send).at_ns) return last;
+  }
+  return kNone;
+}
+
+void check_released(Finding& f, const std::string& who, const Answered& a, const Ends& ends) {
+  if (ends.by_itself) return;
+  violate(f, who + " was told 'released', and nothing of its own freed the lock", a.events);
+}
+
+void check_not_owner(const Digest& d, Finding& f, const std::string& who, const Answered& a,
+                     const Ends& ends) {
+  const auto own = std::find_if(ends.deleted.begin(), ends.deleted.end(), [&](Index reply) {
+    return d.at(reply).at_ns <= a.answer.at_ns && d.at(reply).at_ns >= a.asked.at_ns;
+  });
+  if (own != ends.deleted.end()) {
+    violate(f, who + " was told 'not_owner', and its own delete freed the lock", a.events);
+  }
+  const Index there = overlooked(d, a);
+  if (there == kNone) return;
+  auto events = a.events;
+  events.push_back(there);
+  violate(f, who + " was told 'not_owner', and its document was there", std::move(events));
+}
+
+}  // namespace
+
+Finding check_release(const Digest& d) {
+  Finding f = finding("release", "a release says whether it freed the lock");
+  if (d.of_a_document) return f;  // they delete by rules of their own
+  auto ends = all_ends(d);
+  for (const auto& [key, s] : d.sessions) {
+    if (s.granted == kNone || s.release == kNone || s.released == kNone) continue;
+    const Answered a{d.at(s.release), d.at(s.released), d.at(s.granted), {s.release, s.released}};
+    const std::string who = "lock '" + a.granted.name + "': " + key.first;
+    if (a.answer.outcome == "unknown") continue;
+    ++f.checked;
+    const Ends& own = ends[a.granted.owner];
+    if (a.answer.outcome == "released") check_released(f, who, a, own);
+    // One that was lost before has been told so; what it cleaned up itself is gone for that reason.
+    const bool lost = s.lost != kNone && d.at(s.lost).at_ns <= a.asked.at_ns;
+    if (a.answer.outcome == "not_owner" && !lost) check_not_owner(d, f, who, a, own);
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

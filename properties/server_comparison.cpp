@@ -1,0 +1,123 @@
+#include "properties/server_comparison.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "mongo/replies.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using sim::virt::Array;
+using sim::virt::Bytes;
+using sim::virt::Date;
+using sim::virt::Object;
+using sim::virt::Timestamp;
+using sim::virt::Value;
+
+/// What no reader of a reply looks at, or what names this run's own things. Error labels: the
+/// adapter goes by codes.
+bool is_masked(const std::string& key) {
+  static const std::set<std::string> masked{
+      "operationTime", "$clusterTime", "electionId", "opTime",    "codeName", "errmsg",
+      "errInfo",       "ns",           "keyValue",   "numYields", "postBatchResumeToken",
+      "numIndexesBefore", "numIndexesAfter", "createdCollectionAutomatically", "commitQuorum",
+      "topologyVersion", "note", "errorLabels"};
+  return masked.contains(key);
+}
+
+std::string told(const std::string& key, const Value& value);
+
+std::string told(const Object& object) {
+  std::vector<std::string> fields;
+  for (const auto& [key, value] : object.fields) {
+    const auto* inner = value.as<Object>();
+    const bool resume_token = inner != nullptr && inner->find("_data") != nullptr;
+    if (!is_masked(key) && !resume_token) fields.push_back(key + ':' + told(key, value));
+  }
+  std::sort(fields.begin(), fields.end());
+  std::string text;
+  for (const auto& field : fields) text += (text.empty() ? "" : " ") + field;
+  return '{' + text + '}';
+}
+
+std::string told(const std::string& key, const Value& value) {
+  if (key == "fencingToken") return value.type_name();
+  if (key == "id" && value.is<std::int64_t>()) return value.integer() == 0 ? "0" : "cursor";
+  if (value.is<Date>() || value.is<Timestamp>()) return value.type_name();
+  if (key.starts_with("cursors")) return std::to_string(value.as<Array>()->items.size());
+  if (const auto* object = value.as<Object>()) return told(*object);
+  if (const auto* text = value.as<std::string>()) return *text;
+  if (const auto* flag = value.as<bool>()) return *flag ? "true" : "false";
+  if (const auto* real = value.as<double>()) return std::to_string(static_cast<long long>(*real));
+  if (value.is_number()) return std::to_string(value.integer());
+  const auto* array = value.as<Array>();
+  if (array == nullptr) return value.type_name();
+  std::string text;
+  for (const Value& item : array->items) text += (text.empty() ? "" : " ") + told("", item);
+  return '[' + text + ']';
+}
+
+const char* told(core::Outcome outcome) {
+  constexpr const char* kNames[] = {"done", "unknown", "failed before", "duplicate key",
+                                    "configuration"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+std::string told(const Request& request, const Answer& answer) {
+  if (answer.kind == Answer::Kind::silent) return "nothing comes";
+  if (answer.kind == Answer::Kind::broken) return "the connection ends";
+  std::string text;
+  if (request.command) {
+    const auto read = mongo::read_reply(*request.command, *Bytes(answer.reply).get());
+    text = std::string(told(read.outcome)) + (read.retried ? ", retried: " : ": ");
+  }
+  return text + told(answer.reply);
+}
+
+}  // namespace
+
+Call Stage::send(int member, const Request& request) {
+  requests_.push_back(request);
+  return cluster.send(member, request.bytes);
+}
+
+Answer Stage::note(const std::string& label, Call call, std::int64_t limit_ms) {
+  Answer answer = cluster.await(call, limit_ms);
+  lines_.push_back({label, told(requests_.at(call), answer)});
+  times_.resize(lines_.size());
+  const Value* time = answer.reply.find("operationTime");
+  // A stream's reply is of the time up to which a majority has everything, as far as the server has
+  // heard by then; nobody reads it.
+  // Nor does anybody read when an index was made: the simulated set's oplog has no such entry.
+  const std::string& name = requests_.at(call).bytes.fields.at(0).first;
+  const bool read = name != "aggregate" && name != "getMore" && name != "createIndexes";
+  if (time != nullptr && compares_times_ && read) times_.back() = *time->as<Timestamp>();
+  return answer;
+}
+
+Answer Stage::ask(const std::string& label, int member, const Request& request) {
+  return note(label, send(member, request));
+}
+
+std::vector<Seen> Stage::lines() const {
+  std::set<Timestamp> ranks;
+  for (const auto& time : times_) {
+    if (time) ranks.insert(*time);
+  }
+  auto lines = lines_;
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    if (!times_[i]) continue;
+    const auto rank = std::distance(ranks.begin(), ranks.find(*times_[i]));
+    lines[i].text += " at T" + std::to_string(rank);
+  }
+  return lines;
+}
+
+std::vector<Seen> run_script(const Script& script, Cluster& cluster) {
+  Stage stage(cluster);
+  script.run(stage);
+  return stage.lines();
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/protocol.hpp"
+#include "sim/virtual/value.hpp"
+
+/// The same scripts of commands and faults on a real replica set and on the simulated one, and what
+/// a client sees of each.
+namespace leasehold::properties {
+
+/// One command: its bytes, and how the adapter reads the reply if it is one of the lock's.
+struct Request {
+  sim::virt::Object bytes;
+  std::optional<core::Command> command = {};
+};
+
+/// What came back on the connection: a reply, its end, or nothing so far.
+struct Answer {
+  enum class Kind { reply, broken, silent };
+  Kind kind = Kind::silent;
+  sim::virt::Object reply = {};
+};
+
+using Call = std::size_t;  ///< a command under way, each on a connection of its own
+
+/// Three members as a script needs them: 0 is primary when it begins. `collection()` holds the
+/// documents; every other state is undone by whoever owns the cluster.
+class Cluster {
+ public:
+  static constexpr int kMembers = 3;
+  static constexpr std::int64_t kElectionTimeout_ms = 2'000;
+  static constexpr std::int64_t kHeartbeat_ms = 200;
+  static constexpr const char* kCollection = "locks";
+
+  Cluster() = default;
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+  virtual ~Cluster() = default;
+
+  virtual Call send(int member, const sim::virt::Object& command) = 0;
+  /// What a findAndModify waits for inside: a lock that somebody else has, so that nobody can step
+  /// down either; or a fail point before it has looked at anything.
+  enum class Hold { lock, fail_point };
+  /// The next findAndModify waits so long inside the primary.
+  virtual void hold_next_inside(std::int64_t ms, Hold hold = Hold::lock) = 0;
+  /// Waits for the answer for at most so long.
+  virtual Answer await(Call call, std::int64_t limit_ms) = 0;
+  /// Closes the connection; what was sent may still be executed.
+  virtual void hang_up(Call call) = 0;
+  virtual void pass(std::int64_t ms) = 0;
+
+  /// The member reaches no other; clients still reach it.
+  virtual void isolate(int member, bool on) = 0;
+  /// Secondaries fetch nothing, while heartbeats and votes go on.
+  virtual void hold_replication(bool on) = 0;
+  virtual void step_up(int member) = 0;
+  virtual void step_down() = 0;  ///< of the primary, with nobody asked to follow
+  virtual void stop(int member) = 0;
+  virtual void go_on(int member) = 0;
+  virtual void kill(int member) = 0;
+  virtual void move_clock(int member, std::int64_t ahead_ms) = 0;
+  virtual void set_ttl(bool on) = 0;
+
+  /// What the member's wall clock shows.
+  [[nodiscard]] virtual std::int64_t wall_ms(int member) = 0;
+  /// The member that says it is primary, of the latest election, waited for.
+  [[nodiscard]] virtual int primary() = 0;
+  /// Writes something of its own, and waits until every member has it.
+  virtual void catch_up() = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Cluster> simulated_cluster(std::uint64_t seed);
+
+/// A line of what a script saw: which reply, and what of it is comparable. Dates are only "date";
+/// operation times are told by their rank among all that the script saw.
+struct Seen {
+  std::string label, text;
+  bool operator==(const Seen&) const = default;
+};
+
+/// What a script works with: it asks, and writes down what came back.
+class Stage {
+ public:
+  explicit Stage(Cluster& servers) : cluster(servers) {}
+
+  Call send(int member, const Request& request);
+  /// Waits for the answer, and writes it down.
+  Answer note(const std::string& label, Call call, std::int64_t limit_ms = 10'000);
+  Answer ask(const std::string& label, int member, const Request& request);
+  void note(const std::string& label, const std::string& text) { lines_.push_back({label, text}); }
+  /// From here on: two primaries count their times apart.
+  void leave_out_times() { compares_times_ = false; }
+  /// All lines, with the ranks of the operation times.
+  [[nodiscard]] std::vector<Seen> lines() const;
+
+  Cluster& cluster;  // NOLINT: scripts bring their faults about through it
+
+ private:
+  bool compares_times_ = true;
+  std::vector<Request> requests_;  ///< by call
+  std::vector<Seen> lines_;
+  std::vector<std::optional<sim::virt::Timestamp>> times_;  ///< by line
+};
+
+struct Script {
+  const char* name;
+  void (*run)(Stage& stage);
+};
+[[nodiscard]] const std::vector<Script>& scripts();
+
+/// Runs the script on a cluster whose member 0 is primary.
+[[nodiscard]] std::vector<Seen> run_script(const Script& script, Cluster& cluster);
+
+}  // namespace leasehold::properties

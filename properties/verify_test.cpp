@@ -1,0 +1,192 @@
+#include "properties/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/plans.hpp"
+#include "sim/live/oplog.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using model::Event;
+using model::Finding;
+using model::Kind;
+using model::Verdict;
+
+VerifyOptions usual() {
+  VerifyOptions options;
+  options.seed = 11;
+  options.faults = {sim::fault_groups().begin(), sim::fault_groups().end()};
+  return options;
+}
+
+std::vector<sim::FaultPlan> of_processes(std::vector<sim::FaultPlan> faults) {
+  std::erase_if(faults, [](const sim::FaultPlan& f) { return !sim::hits_process(f.kind); });
+  return faults;
+}
+
+TEST(VerifyPlans, OnSomebodyElsesServersOnlyTheirFaultsAreLeftOut) {
+  auto theirs = usual();
+  theirs.uri = "mongodb://db1/?replicaSet=rs";
+  theirs.ttl_period_ms = 60'000;
+  const auto own_cases = cases_of(usual()), their_cases = cases_of(theirs);
+  ASSERT_FALSE(their_cases.empty());
+  ASSERT_LE(their_cases.size(), own_cases.size());
+  bool left_out = false;
+  for (std::size_t i = 0; i < their_cases.size(); ++i) {
+    auto own = own_cases[i].plan;
+    left_out = left_out || of_processes(own.faults) != own.faults;
+    own.faults = of_processes(own.faults);
+    EXPECT_EQ(own, their_cases[i].plan);
+  }
+  EXPECT_TRUE(left_out);
+}
+
+TEST(VerifyPlans, ACaseAloneIsTheOneOfTheWholeRun) {
+  auto options = usual();
+  options.seconds = 110;  // no whole number of seconds for each case
+  const auto all = cases_of(options);
+  ASSERT_EQ(all.size(), 5u);
+  options.only_case = 3;
+  const auto one = cases_of(options);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].plan, all[3].plan);
+  EXPECT_EQ(hash_of(one), sim::hash_of({all[3].plan}));
+  EXPECT_NE(hash_of(one), hash_of(all));
+}
+
+TEST(VerifyPlans, TheCommandThatRepeatsACaseHasEveryOptionThatShapedIt) {
+  auto options = usual();
+  options.seconds = 110;
+  options.processes = 7;
+  options.locks = 3;
+  options.lock = "canary";
+  options.faults = {"process", "ttl"};
+  options.floor_percent = 20;
+  options.uri = "mongodb://me:secret@db1,db2/?replicaSet=rs";
+  EXPECT_EQ(repeat_command(options, 2),
+            "leasehold-lab verify --seed 11 --case 2 --seconds 110 --processes 7 --locks 3 --lock "
+            "canary --faults process,ttl --uri 'mongodb://me:***@db1,db2/?replicaSet=rs' --floors "
+            "20");
+  VerifyOptions planned;
+  planned.plan = sim::Plan();
+  planned.plan_file = "it's mine.scn";
+  EXPECT_EQ(repeat_command(planned, 4),
+            "leasehold-lab verify --plan 'it'\\''s mine.scn' --case 4 --lock leasehold");
+}
+
+TEST(VerifyPlans, AGivenPlanRunsWithASeedOfItsOwnEachTime) {
+  VerifyOptions options;
+  options.plan = sim::Plan();
+  options.plan->seed = 5;
+  options.times = 3;
+  const auto cases = cases_of(options);
+  ASSERT_EQ(cases.size(), 3u);
+  EXPECT_EQ(cases[2].plan.seed, 7u);
+}
+
+TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
+  auto options = usual();
+  options.uri = "mongodb://db1/?replicaSet=rs";
+  options.ttl_period_ms = 60'000;
+  const auto settling = [&] {
+    const auto cases = cases_of(options);
+    return std::count_if(cases.begin(), cases.end(), [](const auto& c) { return c.settles; });
+  };
+  options.seconds = 60;
+  EXPECT_EQ(settling(), 0);
+  options.seconds = 120;
+  EXPECT_EQ(settling(), 1);
+  EXPECT_TRUE(cases_of(options).back().settles);
+  options.ttl_period_ms = 1'000;
+  EXPECT_EQ(settling(), 6);
+}
+
+TEST(VerifyFloors, AreNeverZero) {
+  auto options = usual();
+  options.seconds = 20;
+  options.floor_percent = 5;
+  for (const auto& [guarantee, floor] : floors_for(options)) EXPECT_GE(floor, 1) << guarantee;
+  options.seconds = 60;
+  options.floor_percent = 100;
+  EXPECT_EQ(floors_for(options).at("G5"), 3);
+  options.plan = sim::Plan();
+  EXPECT_EQ(floors_for(options).at("G5"), 1);
+}
+
+Finding finding(const char* guarantee, std::int64_t checked) {
+  Finding f;
+  f.guarantee = guarantee;
+  f.checked = checked;
+  return f;
+}
+
+TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
+  std::vector<Finding> all{finding("G1", 3), finding("G8", 0)};
+  require_checked(all);
+  EXPECT_EQ(all[0].verdict, Verdict::holds);
+  EXPECT_EQ(all[1].verdict, Verdict::unknown);
+  merge(all, {finding("G8", 2), finding("G1", 1)});
+  EXPECT_EQ(all[0].checked, 4);
+  EXPECT_EQ(all[1].verdict, Verdict::holds);
+  EXPECT_EQ(all[1].why, "");
+}
+
+Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
+  Event e;
+  e.kind = Kind::reread;
+  e.outcome = outcome;
+  e.matched = matched;
+  e.order = order;
+  return e;
+}
+
+const Finding& majority_of(const Judged& judged) { return judged.findings.back(); }
+
+TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
+  auto judged = judge({reread("kept", 4, 0)});
+  EXPECT_EQ(majority_of(judged).guarantee, "majority");
+  EXPECT_EQ(majority_of(judged).verdict, Verdict::holds);
+  EXPECT_EQ(majority_of(judged).checked, 4);
+  judged = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
+  EXPECT_EQ(majority_of(judged).verdict, Verdict::violated);
+  EXPECT_NE(majority_of(judged).why.find("77"), std::string::npos);
+  EXPECT_EQ(model::overall(judged.findings), Verdict::violated);
+}
+
+TEST(Findings, ATruthThatWasNotReadToItsEndLeavesAllUnknown) {
+  for (const auto& f : judge({reread("unread", 0, 0)}).findings) {
+    EXPECT_EQ(f.verdict, Verdict::unknown) << f.guarantee;
+  }
+}
+
+TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
+  using sim::live::SeenEntry;
+  const std::vector<SeenEntry> seen{{1, 10}, {2, 20}, {3, 30}, {4, 40}};
+  EXPECT_TRUE(sim::live::vanished(seen, seen, 0).empty());
+  const std::vector<SeenEntry> again{{2, 20}, {3, 31}, {5, 50}};
+  const std::vector<SeenEntry> expected{{3, 30}, {4, 40}};
+  EXPECT_EQ(sim::live::vanished(seen, again, 2), expected) << "the oplog begins at 2 by now";
+}
+
+TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
+  const auto stall = [](const char* process, const char* name, std::int64_t from, std::int64_t to) {
+    Event e;
+    e.kind = Kind::stall;
+    e.process = process;
+    e.name = name;
+    e.sent_ns = from * model::kMs;
+    e.at_ns = to * model::kMs;
+    return e;
+  };
+  const auto longest =
+      longest_stall({stall("", "machine", 0, 150), stall("", "member-1", 10, 1'910),
+                     stall("p0.1", "", 0, 9'000)});
+  EXPECT_EQ(to_string(longest), "1900 ms (member-1)");
+  EXPECT_EQ(to_string(longest_stall({})), "");
+}
+
+}  // namespace
+}  // namespace leasehold::properties

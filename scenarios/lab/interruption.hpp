@@ -1,0 +1,12 @@
+#pragma once
+
+namespace leasehold::lab {
+
+/// From here on Ctrl-C and SIGTERM do not end the process: a long command ends itself, between two
+/// runs, and says what it has found.
+void catch_interruptions();
+
+/// Whether one came. Thread safety: any thread.
+[[nodiscard]] bool interrupted();
+
+}  // namespace leasehold::lab

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+
+#include "model/history.hpp"
+
+namespace leasehold::sim {
+
+/// What the user of one handle was told by `held()`: equal answers in a row make one event (see
+/// model::Kind::held), for they are asked for often.
+class HeldAnswers {
+ public:
+  using Emit = std::function<void(model::Event)>;
+
+  HeldAnswers(std::string process, std::int64_t session, std::string name);
+
+  /// An answer that was asked for and came between these two readings of the harness's clock.
+  void add(bool held, std::int64_t before_ns, std::int64_t after_ns, const Emit& emit);
+  /// Emits what has not been. A process that may be killed does this now and then.
+  void flush(std::int64_t now_ns, const Emit& emit);
+
+  [[nodiscard]] bool said_no() const { return said_no_; }
+  [[nodiscard]] std::int64_t count() const { return run_.matched; }
+
+ private:
+  model::Event run_;
+  bool said_no_ = false;
+};
+
+}  // namespace leasehold::sim

@@ -1,0 +1,221 @@
+#include "sim/virtual/network.hpp"
+
+#include <time.h>
+
+#include <utility>
+
+#include "mongo/commands.hpp"
+#include "mongo/replies.hpp"
+
+namespace leasehold::sim::virt {
+namespace {
+
+constexpr const char* kCollection = "distributed.locks";
+constexpr std::int64_t kSelection = 2'000 * kMs;  ///< server selection gives up after this
+constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that often
+
+/// A planted error, made where the adapter's bytes pass: the owner check is taken out.
+Object spoilt(Object command, Spoil spoil) {
+  const auto without_owner = [&](const char* list) {
+    Array statements = *command.find(list)->as<Array>();
+    for (Value& item : statements.items) {
+      Object statement = *item.as<Object>();
+      Object query;
+      query.set("_id", *statement.find("q")->as<Object>()->find("_id"));
+      statement.set("q", query);
+      item = statement;
+    }
+    command.set(list, statements);
+  };
+  const std::string& name = command.fields[0].first;
+  const Value* concern = command.find("writeConcern");
+  if (spoil == Spoil::writes_for_one && concern != nullptr) {
+    Object one = *concern->as<Object>();
+    one.set("w", std::int32_t{1});
+    command.set("writeConcern", one);
+  }
+  if (spoil == Spoil::deletes_without_owner && name == "delete") without_owner("deletes");
+  if (spoil == Spoil::extends_without_owner && name == "update") without_owner("updates");
+  return command;
+}
+
+/// What the oplog's entry of this command is told by, where the document itself does not say.
+std::string tag_of(const core::Command& command) {
+  const auto* plain = std::get_if<core::PlainCommand>(&command.body);
+  return plain == nullptr ? "" : plain->lock_id;
+}
+
+/// What must never enter a virtual run: planted, so that a test sees it found out.
+std::int64_t leaked_time() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (now.tv_nsec / 100 % 300 + 50) * kGrain;
+}
+
+}  // namespace
+
+/// A connection: one command at a time. What it hangs on may be cut; an answer that comes after
+/// that is nobody's.
+class Network::SimulatedCarrier final : public runtime::Carrier {
+ public:
+  explicit SimulatedCarrier(Network& network) : network_(network) {
+    network_.carriers_.insert(this);
+  }
+  ~SimulatedCarrier() override { network_.carriers_.erase(this); }
+
+  void carry(const core::Command& command, std::function<void(core::Reply)> done) override {
+    ++network_.under_way_;
+    done_ = std::move(done);
+    sent_ = std::make_shared<Underway>();
+    sent_->command = command;
+    sent_->answered = [this](ReplicaSet::Answer answer, const Object& reply) {
+      finish(network_.read(sent_->command, answer, reply));
+    };
+    network_.send(sent_, 0);
+  }
+
+  /// Nobody is told any more. What was to be told owns this carrier, and ends with it.
+  void forget() { const auto done = std::exchange(done_, nullptr); }
+
+  void interrupt() noexcept override {
+    if (!sent_ || !sent_->wanted) return;
+    sent_->wanted = false;
+    network_.known_primary_ = -1;  // whoever is there now is asked for
+    network_.world_.machine.later(0, [this] { finish({}); });
+  }
+
+ private:
+  void finish(core::Reply reply) {
+    --network_.under_way_;
+    sent_->wanted = false;
+    const auto done = std::move(done_);
+    done_ = nullptr;
+    done(std::move(reply));
+  }
+
+  Network& network_;
+  std::function<void(core::Reply)> done_;
+  Sent sent_;
+};
+
+/// Commands that hang to the end own their carriers, which own them.
+Network::~Network() {
+  while (!carriers_.empty()) {
+    const auto hung = carriers_.extract(carriers_.begin());
+    hung.value()->forget();
+  }
+}
+
+runtime::Carriers Network::carriers() {
+  return [this] { return std::make_unique<SimulatedCarrier>(*this); };
+}
+
+std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
+  std::array<bool, ReplicaSet::kMembers> members{};
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = !link.cut[i] && !link.refused[i];
+  return members;
+}
+
+/// Whether the link swallows what this member answers.
+bool Network::reply_stopped(int member) {
+  const bool cut = link.cut[static_cast<std::size_t>(member)];
+  if (!link.replies_lost && !cut) return false;
+  ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
+  return true;
+}
+
+std::int64_t Network::latency() {
+  if (link.slower_ms > 0) ++world_.bitten["slow-link"];
+  if (world_.spoil == Spoil::reads_the_real_clock) return leaked_time();
+  return random_.between(50, 400) * kGrain + link.slower_ms * kMs;
+}
+
+/// As the driver does it: to the primary that it knows of, else it looks for one for a while.
+void Network::send(const Sent& sent, int tries) {
+  if (!sent->wanted) return;
+  // By the next step of a stream the driver has heard of an election: it goes to the new primary,
+  // which does not know the cursor.
+  const bool of_stream = std::holds_alternative<core::StreamCommand>(sent->command.body);
+  if (of_stream || known_primary_ < 0) known_primary_ = world_.servers.primary_for(reachable());
+  if (known_primary_ >= 0) return deliver(sent, known_primary_);
+  if (tries * kLookAgain < kSelection) {
+    return world_.machine.later(kLookAgain, [this, sent, tries] { send(sent, tries + 1); });
+  }
+  answer_later(sent, 0, ReplicaSet::Answer::refused, {});  // not within `carry`, as any answer
+}
+
+void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
+                           Object reply) {
+  world_.machine.later(span_ns, [sent, answer, reply = std::move(reply)] {
+    if (sent->wanted) sent->answered(answer, reply);
+  });
+}
+
+void Network::deliver(const Sent& sent, int member) {
+  const auto bytes = mongo::build(sent->command, kCollection);
+  auto object = std::make_shared<const Object>(spoilt(to_object(*bytes.get()), world_.spoil));
+  world_.recorder.wire(object->fields[0].first);
+  if (link.cut[static_cast<std::size_t>(member)]) {
+    ++world_.bitten["cut-link"];
+    return;  // nobody hears it; the core's own timer ends the wait
+  }
+  if (link.refused[static_cast<std::size_t>(member)]) {
+    ++world_.bitten["refuse-link"];
+    return answer_later(sent, latency(), ReplicaSet::Answer::refused, {});
+  }
+  std::int64_t way = latency();
+  if (link.late_ms > 0) {
+    ++world_.bitten["late-requests"];
+    way += link.late_ms * kMs;
+  }
+  std::int64_t inside = 0;
+  if (link.inside_ms > 0) {
+    ++world_.bitten["waiting-inside"];
+    inside = link.inside_ms * kMs;
+  }
+  world_.queue.after(way, [this, sent, object, member, inside] {
+    world_.servers.command(member, {object, tag_of(sent->command), inside},
+                           [this, sent, member](ReplicaSet::Answer answer, const Object& reply) {
+                             if (reply_stopped(member)) return;
+                             const bool reset = link.refused[static_cast<std::size_t>(member)];
+                             answer_later(sent, latency(),
+                                          reset ? ReplicaSet::Answer::broken : answer, reply);
+                           });
+  });
+}
+
+/// By the adapter's own code.
+core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answer,
+                          const Object& reply) {
+  if (answer == ReplicaSet::Answer::reply) {
+    constexpr int kNotWritablePrimary = 10107;
+    const Value* code = reply.find("code");
+    if (code != nullptr && code->integer() == kNotWritablePrimary) known_primary_ = -1;
+    if (reply.find("writeConcernError") != nullptr) known_primary_ = -1;
+    return mongo::read_reply(command, *Bytes(reply).get());
+  }
+  known_primary_ = -1;
+  return {.outcome = answer == ReplicaSet::Answer::refused ? core::Outcome::failed_before
+                                                           : core::Outcome::unknown,
+          .message = "no connection"};
+}
+
+void Network::fenced_write(const FencedWrite& write,
+                           std::function<void(const char* outcome)> told) {
+  const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
+  if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
+  world_.queue.after(latency(), [this, write, member, told] {
+    world_.servers.fenced_write(
+        member, write, [this, told, member](ReplicaSet::Answer answer, const Object& reply) {
+          if (link.replies_lost || !reachable()[static_cast<std::size_t>(member)]) return;
+          const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
+                             reply.find("writeConcernError") == nullptr;
+          const char* outcome = !clear                            ? "unknown"
+                                : reply.find("n")->integer() == 1 ? "accepted"
+                                                                  : "refused";
+          world_.machine.later(latency(), [told, outcome] { told(outcome); });
+        });
+  });
+}
+
+}  // namespace leasehold::sim::virt
