@@ -116,7 +116,9 @@ void ProviderCore::answer_hand_over(const Flight& flight, const Reply& reply, St
   removal.command = 0;
   const bool first_unknown = reply.outcome == Outcome::unknown && !removal.doubtful;
   removal.doubtful |= reply.outcome == Outcome::unknown;
-  const bool nothing = reply.outcome == Outcome::done && reply.documents.empty();
+  // An old primary, cut off before the giver won, finds nothing of what was written since.
+  const bool nothing = reply.outcome == Outcome::done && reply.documents.empty() &&
+                       !reply.is_before(removal.won);
   if (removal.receiver == 0) {  // it gave up; nobody has the lock, and both owners have to go
     return send_delete(id, removal, step);
   }
@@ -125,8 +127,8 @@ void ProviderCore::answer_hand_over(const Flight& flight, const Reply& reply, St
     return contend_for_itself(id, giver, removal.doubtful, step);
   }
   const SessionId to = removal.receiver;
-  const bool given = reply.outcome == Outcome::done && !reply.retried &&
-                     reply.documents.front().lock_id == lock_id(sessions_.at(to), flight.beat);
+  const bool given = reply.outcome == Outcome::done && !reply.documents.empty() &&
+                     !reply.retried && reply.documents.front().lock_id == lock_id(sessions_.at(to), flight.beat);
   if (given) {
     report(id, ReleaseResult::released, step);
     removals_.erase(id);

@@ -81,6 +81,20 @@ TEST(Line, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {
   EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u) << "it tries for itself";
 }
 
+TEST(Line, AnOldPrimaryOfBeforeTheWinDoesNotDenyTheReleaserItsLock) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  auto old = World::with(Outcome::done);  // no document
+  old.operation_time = FencingToken(999);  // the win's is 1000
+  w.reply(old);
+  EXPECT_FALSE(w.has<Released>());
+  w.advance(milliseconds(250));
+  EXPECT_EQ(hand_over_of(w.last_command()).from, (Owner{1, 2})) << "sent again";
+  w.reply(given(w.last_command(), 2'000));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+  EXPECT_TRUE(w.has<Granted>());
+}
+
 TEST(Line, AnUnansweredHandOverIsSentAgainAsSuch) {
   auto w = with_waiters(2);
   w.give(ReleaseAsked{1});
