@@ -83,7 +83,7 @@ class Client {
   void start(std::vector<std::jthread>& threads) {
     taken_.resize(static_cast<std::size_t>(order_.load.callers));
     for (int i = 0; i < order_.load.callers; ++i) {
-      threads.emplace_back([this, i] { fight(i); });
+      threads.emplace_back([this, i] { run_caller(i); });
     }
   }
   void add_to(Contended& out) const {
@@ -109,7 +109,7 @@ class Client {
     return std::move(provider_.create_lock(kName, options)).value();
   }
 
-  void fight(int number) {
+  void run_caller(int number) {
     const Load& load = order_.load;
     const int caller = first_ + number;
     std::mt19937_64 random(static_cast<std::uint64_t>(caller) + 1);

@@ -68,7 +68,7 @@ class Holder {
   }
 
   ProviderCore core_{"host:1:bench"};
-  sim::virt::Random entropy_{1};
+  sim::simulated::Random entropy_{1};
   Effects effects_;
   std::vector<Command> sent_;
   LocalInstant now_{std::chrono::hours(1)};
@@ -91,7 +91,7 @@ BENCHMARK(extension_round)->Arg(1)->Arg(100)->Arg(10'000);
 /// A timer that fires early, as most do.
 void idle_timer(benchmark::State& state) {
   ProviderCore core("");
-  sim::virt::Random entropy(1);
+  sim::simulated::Random entropy(1);
   Effects effects;
   core.next(AcquireAsked{1, "lock", {}, std::nullopt}, LocalInstant(std::chrono::hours(1)), entropy,
             effects);

@@ -13,7 +13,7 @@ namespace {
 /// unknown outcomes and expiries.
 model::History history_of(std::int64_t operations) {
   for (std::int64_t faulty_ms = 1'000;;) {
-    auto history = sim::virt::run(busy_plan(1, faulty_ms, true)).history;
+    auto history = sim::simulated::run(busy_plan(1, faulty_ms, true)).history;
     const auto sent = std::count_if(history.begin(), history.end(), [](const model::Event& e) {
       return e.kind == model::Kind::send;
     });

@@ -10,7 +10,7 @@
 namespace leasehold::bench {
 namespace {
 
-using sim::virt::EventQueue;
+using sim::simulated::EventQueue;
 
 /// The event loop alone: processes that do nothing but wait again.
 void idle_processes(benchmark::State& run) {
@@ -43,7 +43,7 @@ void busy_plans(benchmark::State& run, bool judged) {
   double virtual_s = 0;
   for (auto _ : run) {
     const auto plan = busy_plan(++seed, 6'000, true);
-    const auto one = sim::virt::run(plan);
+    const auto one = sim::simulated::run(plan);
     events += one.events;
     virtual_s += static_cast<double>(one.elapsed_ns) * 1e-9;
     for (const auto& e : one.history) acquisitions += e.kind == model::Kind::granted ? 1 : 0;

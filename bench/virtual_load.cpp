@@ -13,14 +13,14 @@
 namespace leasehold::bench {
 namespace {
 
-using sim::virt::Bytes;
-using sim::virt::EventQueue;
-using sim::virt::kGrain;
-using sim::virt::kMs;
-using sim::virt::Object;
-using sim::virt::Random;
-using sim::virt::ReplicaSet;
-using sim::virt::to_object;
+using sim::simulated::Bytes;
+using sim::simulated::EventQueue;
+using sim::simulated::kGrain;
+using sim::simulated::kMs;
+using sim::simulated::Object;
+using sim::simulated::Random;
+using sim::simulated::ReplicaSet;
+using sim::simulated::to_object;
 
 constexpr std::int64_t kSecond = 1'000 * kMs;
 constexpr std::int64_t kStart = kSecond;

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "model/story.hpp"
+#include "model/history_builder.hpp"
 
 namespace leasehold::model {
 namespace {
 
 /// A release, a crash, a takeover after the lease, a late comer, a document for the TTL monitor.
-Story good() {
-  Story s;
+HistoryBuilder good() {
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c");
   s.ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.ask(12, "b", 1).refused(12, 22, "b", 1);
@@ -37,7 +37,7 @@ Finding find(const std::vector<Finding>& findings, const std::string& guarantee)
 }
 
 /// The finding on one guarantee of a history that is whole.
-Finding judged(Story story, const std::string& guarantee, int end = 9'000) {
+Finding judged(HistoryBuilder story, const std::string& guarantee, int end = 9'000) {
   const auto findings = judge(story.end(end), {});
   EXPECT_EQ(find(findings, "form").verdict, Verdict::holds) << find(findings, "form").why;
   return find(findings, guarantee);
@@ -56,7 +56,7 @@ TEST(Checkers, BelowItsFloorAFindingIsUnknownNeverGreen) {
 }
 
 TEST(Checkers, WhatWasNeverPutToTheTestDoesNotHold) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
   const auto findings = judge(s.end(9'000), {});
   for (const char* guarantee : {"G1", "G2", "G3", "G5", "G7", "G8"}) {
@@ -79,7 +79,7 @@ History unanswered(History history, std::int64_t command) {
 }
 
 TEST(CheckLeases, ALeaseGivenAwayEarlyIsViolated) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win(900, 990, "b", 1, 110);
   const auto f = judged(s, "G1");
@@ -89,7 +89,7 @@ TEST(CheckLeases, ALeaseGivenAwayEarlyIsViolated) {
 
 /// The write was read 90 ms before that: it bounds a takeover that nobody answered.
 TEST(CheckLeases, ATakeoverWhoseReplyWasLostIsBoundedToo) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win_too_late(900, 1'200, "b", 1, 110);
   const auto f = find(judge(unanswered(s.end(9'000), 2), {}), "G1");
@@ -102,15 +102,15 @@ TEST(CheckLeases, OnlyWhatIsJudgedIsCounted) {
 }
 
 TEST(CheckLeases, AnEarlyTtlDeletionIsViolatedWhenTheNextOneGetsIt) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.gone(300, 105).ask(400, "b", 1).win(400, 410, "b", 1, 110).crash(420, "a");
   EXPECT_EQ(judged(s, "G1").verdict, Verdict::violated);
 }
 
 /// Session 2 of the process waits while session 1 holds.
-Story two_callers() {
-  Story s;
+HistoryBuilder two_callers() {
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "a", 2);
   return s;
 }
@@ -145,7 +145,8 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
 }
 
 TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
-  Story s;  // b's reply came late, and its write was read late: it may have executed in time
+  HistoryBuilder
+      s;  // b's reply came late, and its write was read late: it may have executed in time
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win(900, 1'020, "b", 1, 110);
   auto history = s.end(9'000);
@@ -157,7 +158,7 @@ TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
 }
 
 TEST(CheckLossTold, ALeaseThatWasOverWhenItWasGrantedIsViolated) {
-  Story s;  // the reply took longer than the lease
+  HistoryBuilder s;  // the reply took longer than the lease
   s.start(1, "a").ask(10, "a", 1).win(10, 1'020, "a", 1, 100).lose(1'021, "a", 1);
   s.release(1'022, 1'030, "a", 1, 110);
   EXPECT_EQ(judged(s, "G5").verdict, Verdict::violated);
@@ -165,14 +166,14 @@ TEST(CheckLossTold, ALeaseThatWasOverWhenItWasGrantedIsViolated) {
 
 TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
   auto history = [] {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
     return s.end(9'000);
   }();
   for (auto& e : history) {
     if (e.kind != Kind::reply || e.detail == "delete") continue;
     e.detail = "acquire";
-    e.owner = Story::owner("a", 1);
+    e.owner = HistoryBuilder::owner("a", 1);
     e.lock_id = e.owner + ".1000.77";
     e.matched = 0;
   }
@@ -180,8 +181,8 @@ TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
 }
 
 /// The lock is b's from 990 on, for whatever reason.
-Story taken_over() {
-  Story s;
+HistoryBuilder taken_over() {
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.ask(40, "b", 1).win(980, 990, "b", 1, 110).lose(1'010, "a", 1).told(1'010, "a", 1);
   return s;
@@ -224,7 +225,7 @@ TEST(CheckExclusion, TwoCallersOfOneProcessAreTwo) {
 }
 
 TEST(CheckExclusion, ACrashEndsABelief) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, 499, "a", 1);
   s.crash(500, "a").ask(510, "b", 1).win(510, 520, "b", 1, 110).yes(521, 900, "b", 1);
   EXPECT_EQ(judged(s, "G2").verdict, Verdict::holds);
@@ -232,8 +233,8 @@ TEST(CheckExclusion, ACrashEndsABelief) {
 
 TEST(CheckExclusion, ABeliefThatOutlivesItsReleaseIsViolated) {
   for (const int last : {401, 700}) {
-    Story live, exact;
-    for (Story* s : {&live, &exact}) {
+    HistoryBuilder live, exact;
+    for (HistoryBuilder* s : {&live, &exact}) {
       s->start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100);
       s->release(400, 800, "a", 1, 110).yes(21, last == 700 ? 801 : last, "a", 1);
     }
@@ -250,7 +251,7 @@ TEST(CheckExclusion, ABeliefThatReturnsIsViolated) {
 }
 
 TEST(CheckFence, AnEarlierHoldersWriteAfterALaterOnesIsViolated) {
-  Story s = good();
+  HistoryBuilder s = good();
   s.write(2'540, 2'550, "a", 1, "accepted", 170);
   EXPECT_EQ(judged(s, "G3").verdict, Verdict::violated);
 }
@@ -263,14 +264,14 @@ TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
   unheard.at_ns = 425 * kMs;
   unheard.name = "lock";
   unheard.order = 125;
-  unheard.lock_id = Story::owner("c", 1) + ".1000.99";
+  unheard.lock_id = HistoryBuilder::owner("c", 1) + ".1000.99";
   history.push_back(unheard);
   sort_by_time(history);
   EXPECT_EQ(find(judge(history, {}), "G3").verdict == Verdict::violated, false);
 }
 
 TEST(CheckFence, ARefusedStaleWriteIsRight) {
-  Story s = good();
+  HistoryBuilder s = good();
   s.write(2'540, 2'550, "a", 1, "refused");
   const auto f = judged(s, "G3");
   EXPECT_EQ(f.verdict, Verdict::holds);
@@ -278,7 +279,7 @@ TEST(CheckFence, ARefusedStaleWriteIsRight) {
 }
 
 TEST(CheckFence, RefusingTheCurrentHolderIsViolated) {
-  Story s = good();
+  HistoryBuilder s = good();
   s.write(1'500, 1'510, "c", 1, "refused");
   EXPECT_EQ(judged(s, "G3").verdict, Verdict::violated);
 }
@@ -286,7 +287,7 @@ TEST(CheckFence, RefusingTheCurrentHolderIsViolated) {
 /// c's user was told so until 2'479, whatever deadline the core had noted.
 TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
   const auto refused = [](auto wanted) {
-    Story s = good();
+    HistoryBuilder s = good();
     auto history = s.write(2'400, 2'410, "c", 1, "refused").end(9'000);
     std::erase_if(history, [&](const Event& e) { return e.process == "c" && wanted(e); });
     for (auto& e : history) {
@@ -297,7 +298,7 @@ TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
   EXPECT_EQ(refused([](const Event&) { return false; }), Verdict::violated);
   EXPECT_NE(refused([](const Event& e) { return e.kind == Kind::held; }), Verdict::violated);
 
-  Story unasked = good();
+  HistoryBuilder unasked = good();
   unasked.start(4, "e").ask(2'700, "e", 1).win(4'600, 4'610, "e", 1, 190);
   unasked.write(4'620, 4'630, "e", 1, "refused").release(4'640, 4'650, "e", 1, 200);
   EXPECT_EQ(judged(unasked, "G3").verdict, Verdict::holds);
@@ -321,8 +322,8 @@ TEST(CheckTokenOrder, AGrantThatTheServerForgotIsViolated) {
 }
 
 /// A holder that asks until shortly before its deadline, at 1,010.
-Story holder() {
-  Story s;
+HistoryBuilder holder() {
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, 1'009, "a", 1);
   return s;
 }
@@ -379,8 +380,9 @@ TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
 }
 
 TEST(CheckLossTold, APausedProcessIsToldWhenItRuns) {
-  Story late = holder(), told = holder();
-  for (Story* s : {&late, &told}) s->pause(500, "a").resume(3'000, "a").lose(3'040, "a", 1);
+  HistoryBuilder late = holder(), told = holder();
+  for (HistoryBuilder* s : {&late, &told})
+    s->pause(500, "a").resume(3'000, "a").lose(3'040, "a", 1);
   EXPECT_EQ(judged(told.told(3'050, "a", 1), "G5").verdict, Verdict::holds);
   EXPECT_EQ(judged(late.told(3'500, "a", 1), "G5").verdict, Verdict::violated);
 }
@@ -414,7 +416,7 @@ TEST(CheckLossTold, AStallExcusesNoMoreThanItselfWhileTheHandleWasThere) {
 }
 
 TEST(CheckOwnership, ALateReleaseThatDeletesTheNextHoldersLockIsViolated) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.lose(1'010, "a", 1).ask(40, "b", 1).win(1'020, 1'030, "b", 1, 110);
   s.release(1'100, 1'110, "a", 1, 120);
@@ -425,14 +427,14 @@ TEST(CheckOwnership, ALateReleaseThatDeletesTheNextHoldersLockIsViolated) {
 }
 
 TEST(CheckOwnership, AnExtensionThatInsertsIsViolated) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).gone(200, 105);
   s.extend(300, 310, "a", 1, 110).lose(1'300, "a", 1);
   EXPECT_EQ(judged(s, "G6").verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, AWaiterThatOverstaysItsTimeIsViolated) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ended(1'200, "a", 1, "timed_out");
   EXPECT_EQ(judged(s, "G7").verdict, Verdict::violated);
 }
@@ -446,17 +448,17 @@ TEST(CheckLossTold, AHolderKilledBeforeItsNextSignOfLifeNeedNotBeTold) {
 
 /// Found by a soak: the watchdog reports a stall when it is over, and a killed process never does.
 TEST(CheckLiveness, AWaiterKilledBeforeItsNextSignOfLifeIsNotLate) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).crash(1'200, "a");
   EXPECT_NE(judged(s, "G7").verdict, Verdict::violated);
-  Story alive;  // it spoke, and of something else
+  HistoryBuilder alive;  // it spoke, and of something else
   alive.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ask(1'100, "a", 2);
   alive.crash(1'200, "a");
   EXPECT_EQ(judged(alive, "G7").verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, ADeadHoldersLockThatDoesNotPassOnIsViolated) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
   const auto f = judged(s, "G7", 9'900);
@@ -465,7 +467,7 @@ TEST(CheckLiveness, ADeadHoldersLockThatDoesNotPassOnIsViolated) {
 }
 
 TEST(CheckLiveness, AFaultInTheMeantimeExcusesIt) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   s.fault(900, "step-up");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
@@ -473,8 +475,8 @@ TEST(CheckLiveness, AFaultInTheMeantimeExcusesIt) {
 }
 
 /// The bound of b's wait is 1,000 ms, a little for drift, and 1,050 ms for two attempts.
-Story waits_for_the_dead() {
-  Story s;
+HistoryBuilder waits_for_the_dead() {
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1, 1'500).refused(40, 50, "b", 1);
   s.ended(1'500, "b", 1, "timed_out");
@@ -531,7 +533,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
     EXPECT_EQ(verdict(is_free, 2'200), Verdict::unknown) << is_free;
     EXPECT_EQ(verdict(is_free, 3'000), Verdict::violated) << is_free;
   }
-  Story healed;
+  HistoryBuilder healed;
   healed.start(1, "a").ask(10, "a", 1, 4'150, "healed").refused(10, 20, "a", 1);
   EXPECT_EQ(judged(healed.ended(4'150, "a", 1, "timed_out").stall(1'000, 1'500), "G7").verdict,
             Verdict::unknown);
@@ -540,7 +542,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
 /// Two turns of about 2,050 ms: one for who died before, one for itself.
 TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
   const auto with = [](int patience, const std::string& end) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1, patience, "healed").refused(10, 20, "a", 1);
     return judged(s.ended(patience, "a", 1, end), "G7").verdict;
   };
@@ -550,10 +552,10 @@ TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
 }
 
 TEST(CheckCleanup, ADocumentThatStaysIsViolated) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   EXPECT_EQ(judged(s, "G8", 9'000).verdict, Verdict::violated);
-  Story in_time;
+  HistoryBuilder in_time;
   in_time.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a").gone(2'000, 120);
   const auto f = judged(in_time, "G8", 9'000);
   EXPECT_EQ(f.verdict, Verdict::holds);
@@ -562,7 +564,7 @@ TEST(CheckCleanup, ADocumentThatStaysIsViolated) {
 
 TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
   const auto with = [](int won) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
     s.ask(won, "b", 1).win(won, won + 10, "b", 1, 110).release(won + 20, won + 30, "b", 1, 120);
     return judged(s, "G8");
@@ -576,7 +578,7 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
 /// An attempt of a's executes after a has released, and nobody deletes that.
 TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
   const auto with = [](int gone) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
     auto history = s.gone(gone, 130).end(9'000);
     Event ghost;
@@ -584,7 +586,7 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
     ghost.at_ns = 50 * kMs;
     ghost.name = "lock";
     ghost.order = 120;
-    ghost.lock_id = Story::owner("a", 1) + ".1000.1";
+    ghost.lock_id = HistoryBuilder::owner("a", 1) + ".1000.1";
     history.push_back(ghost);
     sort_by_time(history);
     return find(judge(history, {}), "G8");
@@ -597,7 +599,7 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
 /// b's late release deletes a's lock, and its answer is lost.
 TEST(CheckOwnership, AForeignDeletionThatNobodyAnsweredIsViolated) {
   const auto with = [](int gone, const std::string& fault) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").start(2, "b").ask(5, "b", 1).win(5, 8, "b", 1, 90).lose(1'005, "b", 1);
     s.ask(10, "a", 1).win(1'010, 1'020, "a", 1, 100).lose(2'010, "a", 1);
     s.release(1'100, 1'400, "b", 1, 0).gone(gone, 105).fault(900, fault);
@@ -611,7 +613,7 @@ TEST(CheckOwnership, AForeignDeletionThatNobodyAnsweredIsViolated) {
 }
 
 /// What a release is told, changed by hand.
-Finding told_of_release(Story story, const std::string& outcome) {
+Finding told_of_release(HistoryBuilder story, const std::string& outcome) {
   auto history = story.end(9'000);
   for (auto& e : history) {
     if (e.kind == Kind::released) e.outcome = outcome;
@@ -621,8 +623,8 @@ Finding told_of_release(Story story, const std::string& outcome) {
 }
 
 TEST(CheckRelease, AnAnswerThatTheServerRefutesIsViolated) {
-  Story held, taken, there;
-  for (Story* s : {&held, &taken, &there}) {
+  HistoryBuilder held, taken, there;
+  for (HistoryBuilder* s : {&held, &taken, &there}) {
     s->start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   }
   held.release(400, 410, "a", 1, 120);
@@ -639,7 +641,7 @@ TEST(CheckRelease, AnAnswerThatTheServerRefutesIsViolated) {
 
 TEST(CheckNeedlessLoss, AHolderWhoseDocumentWasThereIsNotLost) {
   for (const bool gone : {false, true}) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
     if (gone) s.gone(200, 105);
     auto history = s.lose(310, "a", 1).end(9'000);
@@ -657,7 +659,7 @@ TEST(CheckNeedlessLoss, AHolderWhoseDocumentWasThereIsNotLost) {
 
 TEST(CheckNeedlessLoss, AnExtensionThatWasAnsweredInTimeCounts) {
   for (const int lost : {1'010, 1'310}) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
     const auto f = judged(s.lose(lost, "a", 1), "needless");
     EXPECT_EQ(f.verdict, lost == 1'010 ? Verdict::violated : Verdict::holds) << f.why;
@@ -666,7 +668,7 @@ TEST(CheckNeedlessLoss, AnExtensionThatWasAnsweredInTimeCounts) {
 
 TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
   const auto with = [](int last, int told) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, last, "a", 1);
     auto history = s.lose(told, "a", 1).told(told, "a", 1).exact().end(9'000);
     for (auto& e : history) {
@@ -691,7 +693,7 @@ TEST(CheckLossTold, ALeaseIsCountedByTheHoldersClock) {
 }
 
 TEST(CheckCost, AnUncontestedAcquireThatTakesTwoCommandsIsViolated) {
-  Story twice, looks;
+  HistoryBuilder twice, looks;
   twice.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   looks.start(1, "a").ask(10, "a", 1).look(10, 15, "a").win(20, 30, "a", 1, 100);
   EXPECT_EQ(judged(twice.release(40, 50, "a", 1, 110), "G9").verdict, Verdict::violated);
@@ -699,8 +701,8 @@ TEST(CheckCost, AnUncontestedAcquireThatTakesTwoCommandsIsViolated) {
 }
 
 TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
-  Story fault, rival, other;
-  for (Story* s : {&fault, &rival, &other}) s->start(1, "a").start(2, "b");
+  HistoryBuilder fault, rival, other;
+  for (HistoryBuilder* s : {&fault, &rival, &other}) s->start(1, "a").start(2, "b");
   fault.fault(5, "step-up").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   rival.ask(5, "b", 1).win(5, 8, "b", 1, 90).release(12, 14, "b", 1, 95);
   rival.ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
@@ -709,7 +711,7 @@ TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
   EXPECT_EQ(judged(rival, "G9").checked, 1);  // b's
   EXPECT_EQ(judged(rival, "G9").verdict, Verdict::holds);
   EXPECT_EQ(judged(other, "G9").verdict, Verdict::holds);  // its look was for another call
-  Story lost;
+  HistoryBuilder lost;
   lost.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   EXPECT_TRUE(find(judge(unanswered(lost.end(9'000), 1), {}), "G9").never_tested());
 }
@@ -727,13 +729,13 @@ TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
 }
 
 TEST(CheckForm, AnswersThatCannotBeAreRefused) {
-  const std::vector<Story> odd{
-      holder().yes(5, 15, "a", 1),                        // before the grant
+  const std::vector<HistoryBuilder> odd{
+      holder().yes(5, 15, "a", 1),  // before the grant
       holder().lose(1'010, "a", 1).no(1'030, 1'020, "a", 1),
-      holder().yes(30, 40, "a", 2),                       // of nobody
+      holder().yes(30, 40, "a", 2),  // of nobody
       holder().lose(1'010, "a", 1).told(1'010, "a", 1).told(1'011, "a", 1),
   };
-  for (Story s : odd) {
+  for (HistoryBuilder s : odd) {
     EXPECT_EQ(find(judge(s.end(9'000), {}), "form").verdict, Verdict::unknown);
   }
   for (const char* field : {"outcome", "matched", "span"}) {

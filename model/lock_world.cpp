@@ -152,7 +152,7 @@ void rank_orders(World& w, const Scope& scope) {
 
 /// Replies that nobody awaits, sights of what can never be seen again, and what a state that cannot
 /// be rolled back need not keep.
-void drop_what_nobody_needs(World& w, const Scope& scope) {
+void drop_irrelevant(World& w, const Scope& scope) {
   if (!scope.failovers) w.dirty = 0;
   if (w.dirty == 0) {
     w.committed = {};
@@ -289,7 +289,7 @@ World unpack(const State& state, const Scope& scope) {
 }
 
 World tidied(World w, const Scope& scope) {
-  drop_what_nobody_needs(w, scope);
+  drop_irrelevant(w, scope);
   rank_orders(w, scope);
   number_owners(w, scope);
   number_beats(w, scope);
@@ -298,7 +298,7 @@ World tidied(World w, const Scope& scope) {
 
 World canonical(const World& world, const Scope& scope) {
   World w = world;
-  drop_what_nobody_needs(w, scope);
+  drop_irrelevant(w, scope);
   rank_orders(w, scope);
   std::array<int, kMaxClients> order{0, 1, 2};
   std::array<std::uint64_t, kMaxClients> keys{};

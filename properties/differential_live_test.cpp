@@ -18,7 +18,7 @@
 namespace leasehold::properties {
 namespace {
 
-using namespace sim::virt;
+using namespace sim::simulated;
 using core::Command;
 using sim::live::MongoClient;
 using std::chrono::milliseconds;
@@ -207,7 +207,7 @@ class Drawn {
                                        lease,
                                        margin};
         break;
-      case 3: c.body = core::LookCommand{{kName, "nobody"}}; break;
+      case 3: c.body = core::ReadHoldersCommand{{kName, "nobody"}}; break;
       default: {
         core::AcquireCommand acquire{1,     kName, kOurs, lock_id(kOurs, beat), std::nullopt,
                                      lease, margin};

@@ -130,9 +130,9 @@ std::string told(const Scenario& scenario) {
     const auto& one = runs[lock] = run_with(scenario, lock);
     out += padded(lock) + verdict_line(lock, one.judged) + '\n';
   }
-  std::vector<std::string> heroes{scenario.plan.lock};
-  if (heroes.front() != "leasehold") heroes.emplace_back("leasehold");
-  for (const auto& lock : heroes) {
+  std::vector<std::string> featured_locks{scenario.plan.lock};
+  if (featured_locks.front() != "leasehold") featured_locks.emplace_back("leasehold");
+  for (const auto& lock : featured_locks) {
     if (!runs.contains(lock)) runs[lock] = run_with(scenario, lock);
     const auto& one = runs[lock];
     out += "\nwith " + lock + "\n";

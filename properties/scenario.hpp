@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "sim/plan.hpp"
 
 /// Failure stories: a `.scn` file with a comment that says what fails and why, a scripted plan, and

@@ -8,21 +8,34 @@
 namespace leasehold::properties {
 namespace {
 
-using sim::virt::Array;
-using sim::virt::Bytes;
-using sim::virt::Date;
-using sim::virt::Object;
-using sim::virt::Timestamp;
-using sim::virt::Value;
+using sim::simulated::Array;
+using sim::simulated::Bytes;
+using sim::simulated::Date;
+using sim::simulated::Object;
+using sim::simulated::Timestamp;
+using sim::simulated::Value;
 
 /// What no reader of a reply looks at, or what names this run's own things. Error labels: the
 /// adapter goes by codes.
 bool is_masked(const std::string& key) {
-  static const std::set<std::string> masked{
-      "operationTime", "$clusterTime", "electionId", "opTime",    "codeName", "errmsg",
-      "errInfo",       "ns",           "keyValue",   "numYields", "postBatchResumeToken",
-      "numIndexesBefore", "numIndexesAfter", "createdCollectionAutomatically", "commitQuorum",
-      "topologyVersion", "note", "errorLabels"};
+  static const std::set<std::string> masked{"operationTime",
+                                            "$clusterTime",
+                                            "electionId",
+                                            "opTime",
+                                            "codeName",
+                                            "errmsg",
+                                            "errInfo",
+                                            "ns",
+                                            "keyValue",
+                                            "numYields",
+                                            "postBatchResumeToken",
+                                            "numIndexesBefore",
+                                            "numIndexesAfter",
+                                            "createdCollectionAutomatically",
+                                            "commitQuorum",
+                                            "topologyVersion",
+                                            "note",
+                                            "errorLabels"};
   return masked.contains(key);
 }
 

@@ -14,7 +14,7 @@ namespace leasehold::properties {
 
 /// One command: its bytes, and how the adapter reads the reply if it is one of the lock's.
 struct Request {
-  sim::virt::Object bytes;
+  sim::simulated::Object bytes;
   std::optional<core::Command> command = {};
 };
 
@@ -22,7 +22,7 @@ struct Request {
 struct Answer {
   enum class Kind { reply, broken, silent };
   Kind kind = Kind::silent;
-  sim::virt::Object reply = {};
+  sim::simulated::Object reply = {};
 };
 
 using Call = std::size_t;  ///< a command under way, each on a connection of its own
@@ -41,7 +41,7 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
   virtual ~Cluster() = default;
 
-  virtual Call send(int member, const sim::virt::Object& command) = 0;
+  virtual Call send(int member, const sim::simulated::Object& command) = 0;
   /// What a findAndModify waits for inside: a lock that somebody else has, so that nobody can step
   /// down either; or a fail point before it has looked at anything.
   enum class Hold { lock, fail_point };
@@ -103,7 +103,7 @@ class Stage {
   bool compares_times_ = true;
   std::vector<Request> requests_;  ///< by call
   std::vector<Seen> lines_;
-  std::vector<std::optional<sim::virt::Timestamp>> times_;  ///< by line
+  std::vector<std::optional<sim::simulated::Timestamp>> times_;  ///< by line
 };
 
 struct Script {

@@ -18,8 +18,8 @@ namespace leasehold::properties {
 namespace {
 
 using sim::live::Json;
-using sim::virt::Bytes;
-using sim::virt::Object;
+using sim::simulated::Bytes;
+using sim::simulated::Object;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -92,7 +92,7 @@ class Wire {
     bson_t known = BSON_INITIALIZER;
     bson_copy_to_excluding_noinit(&body, &known, "$clusterTime", "electionId", "topologyVersion",
                                   "opTime", nullptr);
-    Object object = sim::virt::to_object(known);
+    Object object = sim::simulated::to_object(known);
     bson_destroy(&known);
     return object;
   }
@@ -118,8 +118,8 @@ class RealCluster final : public Cluster {
 
   Call send(int member, const Object& command) override {
     Object addressed = command;
-    const bool on_admin = command.find("commitTransaction") != nullptr ||
-                          command.find("abortTransaction") != nullptr;
+    const bool on_admin =
+        command.find("commitTransaction") != nullptr || command.find("abortTransaction") != nullptr;
     addressed.set("$db", std::string(on_admin ? "admin" : kDatabase));
     calls_.emplace_back(set_.mongod(member).port());
     calls_.back().send(addressed);

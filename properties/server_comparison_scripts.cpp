@@ -7,11 +7,11 @@ namespace leasehold::properties {
 namespace {
 
 using core::Command;
-using sim::virt::Array;
-using sim::virt::Binary;
-using sim::virt::Date;
-using sim::virt::Object;
-using sim::virt::Value;
+using sim::simulated::Array;
+using sim::simulated::Binary;
+using sim::simulated::Date;
+using sim::simulated::Object;
+using sim::simulated::Value;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLease{60'000}, kMargin{500}, kTimeout{5'000};
@@ -33,7 +33,7 @@ Request as_sent(Command command) {
   command.id = 1;
   if (command.timeout.count() == 0) command.timeout = kTimeout;
   const auto bytes = mongo::build(command, Cluster::kCollection);
-  return {sim::virt::to_object(*bytes.get()), command};
+  return {sim::simulated::to_object(*bytes.get()), command};
 }
 
 std::string lock_id(core::Owner owner) { return core::to_hex(owner) + ".60000.1.host:1"; }
@@ -60,7 +60,7 @@ Request hand_over(const char* name, core::Owner from, core::Owner to) {
   return as_sent({.body = core::HandOverCommand{1, name, from, to, lock_id(to), kLease, kMargin}});
 }
 
-Request look(const char* name) { return as_sent({.body = core::LookCommand{{name}}}); }
+Request look(const char* name) { return as_sent({.body = core::ReadHoldersCommand{{name}}}); }
 
 Request stream(core::StreamCommand::Step step, std::int64_t cursor = 0,
                milliseconds timeout = milliseconds(1'500)) {
@@ -90,9 +90,7 @@ Request upsert_under(const char* name, const char* unique_field_taken) {
                 {"writeConcern", concern(std::string("majority"), 5'000)}})};
 }
 
-Object session(char id) {
-  return make({{"id", Binary{std::string(16, id)}}});
-}
+Object session(char id) { return make({{"id", Binary{std::string(16, id)}}}); }
 
 Request insert_in_transaction(char id, const char* resource) {
   const auto document =
@@ -489,7 +487,7 @@ void ttl_deletes_what_is_expired(Stage& s) {
       {"future", Date{now + 600'000}},
       {"text", std::string("2001-01-01")},
       {"number", std::int64_t{5}},
-      {"null", sim::virt::Null{}},
+      {"null", sim::simulated::Null{}},
       {"dates", list({Date{now + 600'000}, Date{now - 5'000}})},
       {"later-dates", list({Date{now + 600'000}, Date{now + 700'000}})},
       {"texts", list({std::string("a")})}};
@@ -638,7 +636,8 @@ void a_commit_waits_in_vain(Stage& s) {
 }  // namespace
 
 const std::vector<Script>& scripts() {
-#define LEASEHOLD_SCRIPT(name) Script{#name, name}
+#define LEASEHOLD_SCRIPT(name) \
+  Script { #name, name }
   static const std::vector<Script> all{
       LEASEHOLD_SCRIPT(ordinary_life),
       LEASEHOLD_SCRIPT(sent_twice_is_executed_twice),

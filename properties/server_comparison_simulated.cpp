@@ -8,11 +8,11 @@
 namespace leasehold::properties {
 namespace {
 
-using sim::virt::EventQueue;
-using sim::virt::kMs;
-using sim::virt::Object;
-using sim::virt::Random;
-using sim::virt::ReplicaSet;
+using sim::simulated::EventQueue;
+using sim::simulated::kMs;
+using sim::simulated::Object;
+using sim::simulated::Random;
+using sim::simulated::ReplicaSet;
 
 constexpr std::int64_t kStartUp_ms = 1'000;
 
@@ -20,10 +20,10 @@ class SimulatedCluster final : public Cluster {
  public:
   explicit SimulatedCluster(std::uint64_t seed)
       : random_(seed),
-        servers_(queue_, random_,
-                 {.election_timeout_ns = kElectionTimeout_ms * kMs,
-                  .heartbeat_ns = kHeartbeat_ms * kMs},
-                 [](const auto&) {}) {
+        servers_(
+            queue_, random_,
+            {.election_timeout_ns = kElectionTimeout_ms * kMs, .heartbeat_ns = kHeartbeat_ms * kMs},
+            [](const auto&) {}) {
     pass(kStartUp_ms);
   }
 

@@ -51,7 +51,7 @@ void try_change(Plan& plan, const std::function<bool(const Plan&)>& fails, Set s
 
 Simulated simulate(const Plan& plan) {
   Simulated one;
-  one.run = sim::virt::run(plan);
+  one.run = sim::simulated::run(plan);
   one.judged = judge(one.run.history);
   return one;
 }
@@ -65,14 +65,14 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
   // Seeds are mixed in, so that the sum does not depend on the order of threads.
-  if (hashed) hash += sim::virt::hash(one.run.history) * (2 * seed + 1);
+  if (hashed) hash += sim::simulated::hash(one.run.history) * (2 * seed + 1);
   properties::add(totals, of_run);
-  properties::add(bitten, one.run.bitten);
+  properties::add(took_effect, one.run.took_effect);
   std::set<std::string> kinds;
   for (const FaultPlan& f : plan.faults) kinds.insert(to_string(f.kind));
   for (const auto& kind : kinds) {
     ++enabled[kind];
-    if (one.run.bitten.contains(kind)) ++bit[kind];
+    if (one.run.took_effect.contains(kind)) ++bit[kind];
   }
   merge(findings, one.judged.findings);
   sim::add(arrows, one.judged.arrows);
@@ -88,7 +88,7 @@ void SimulateReport::add(const SimulateReport& other) {
   events += other.events;
   hash += other.hash;
   properties::add(totals, other.totals);
-  properties::add(bitten, other.bitten);
+  properties::add(took_effect, other.took_effect);
   properties::add(enabled, other.enabled);
   properties::add(bit, other.bit);
   merge(findings, other.findings);

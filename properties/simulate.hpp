@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "properties/drawn.hpp"
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
+#include "properties/plan_generator.hpp"
 #include "sim/virtual/world.hpp"
 
 /// The property over the virtual world: "every guarantee holds in every drawn run".
@@ -14,11 +14,9 @@ namespace leasehold::properties {
 
 /// One plan, run and judged.
 struct Simulated {
-  sim::virt::VirtualRun run;
+  sim::simulated::VirtualRun run;
   Judged judged;
-  [[nodiscard]] model::Verdict verdict() const {
-    return model::overall_tested(judged.findings);
-  }
+  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judged.findings); }
 };
 [[nodiscard]] Simulated simulate(const sim::Plan& plan);
 
@@ -30,7 +28,7 @@ struct SimulateReport {
   Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
-  sim::virt::Bitten bitten;
+  sim::simulated::Bitten took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
   std::vector<model::Finding> findings;
   sim::ArrowCounts arrows;

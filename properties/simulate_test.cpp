@@ -26,7 +26,7 @@ RC_GTEST_PROP(VirtualProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {
   const auto plan = plan_from(numbers, {.faulty_ms = 3'000});
   const auto one = simulate(plan);
   RC_CLASSIFY(!plan.faults.empty(), "faults");
-  RC_CLASSIFY(one.run.bitten.contains("elections"), "elections");
+  RC_CLASSIFY(one.run.took_effect.contains("elections"), "elections");
   RC_LOG() << sim::to_scn(plan) << explain(one);
   RC_ASSERT(one.verdict() == Verdict::holds);
 }
@@ -51,7 +51,7 @@ TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
   EXPECT_EQ(report.shortfall(), "");
   EXPECT_EQ(report.enabled.size(), sim::fault_kinds(sim::Harm::none).size());
   for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
-    EXPECT_GT(report.bitten.at(what), 0) << what;
+    EXPECT_GT(report.took_effect.at(what), 0) << what;
   }
   EXPECT_GT(report.totals.at("takeovers"), 100);
   EXPECT_GT(report.totals.at("stale_writes"), 10);
@@ -130,7 +130,8 @@ TEST(Simulate, TheSameSeedsGiveTheSameHash) {
 TEST(Simulate, ALeakOfRealTimeIsNamedByItsFirstEvent) {
   const auto part = [](const std::string& lock) {
     const auto plan = plan_from(numbers_of(1), {.lock = lock});
-    return sim::virt::first_difference(sim::virt::run(plan).history, sim::virt::run(plan).history);
+    return sim::simulated::first_difference(sim::simulated::run(plan).history,
+                                            sim::simulated::run(plan).history);
   };
   EXPECT_EQ(part("leasehold"), "");
   const auto difference = part("canary-clock");

@@ -92,7 +92,7 @@ const std::vector<Plan>& base_plans() {
 
 std::vector<std::int64_t> event_times_ms(const Plan& plan) {
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  const auto history = sim::virt::run(plan).history;
+  const auto history = sim::simulated::run(plan).history;
   const auto start = std::find_if(history.begin(), history.end(), [](const model::Event& e) {
     return e.kind == model::Kind::start;
   });

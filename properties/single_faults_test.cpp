@@ -32,7 +32,7 @@ struct Tally {
     }
     const std::scoped_lock lock(mutex);
     ++kinds[kind].runs;
-    if (one.run.bitten.contains(kind)) ++kinds[kind].bit;
+    if (one.run.took_effect.contains(kind)) ++kinds[kind].bit;
     if (!broken.empty()) failed.push_back(broken + sim::to_scn(plan));
   }
 };

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "model/checkers.hpp"
-#include "model/story.hpp"
+#include "model/history_builder.hpp"
 
 /// Drawn histories, good and bad, on which the checkers of G7, G8 and G9 and their slow twins have
 /// to agree.
@@ -37,10 +37,10 @@ class Drawing {
     int session, asked, patience;
     bool ends = false;
   };
-  void holder(model::Story& s);
-  void waiters(model::Story& s);
-  void next_holder(model::Story& s);
-  void world(model::Story& s);
+  void holder(model::HistoryBuilder& s);
+  void waiters(model::HistoryBuilder& s);
+  void next_holder(model::HistoryBuilder& s);
+  void world(model::HistoryBuilder& s);
   void spoil(History& h);
 
   std::mt19937 random_;
@@ -51,7 +51,7 @@ class Drawing {
 };
 
 /// It extends, and dies, releases, hands over, or leaves its document behind.
-void Drawing::holder(model::Story& s) {
+void Drawing::holder(model::HistoryBuilder& s) {
   s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1);
   if (one_in(8)) s.look(10, 12, "a");
   if (one_in(8)) s.refused(10, 13, "a", 1);
@@ -79,7 +79,7 @@ void Drawing::holder(model::Story& s) {
   s.gone(gone_, order_++);
 }
 
-void Drawing::waiters(model::Story& s) {
+void Drawing::waiters(model::HistoryBuilder& s) {
   for (const char* process : {"b", "c"}) {
     const int asked = any_of({from(40, 90), from(90, 2'500)});
     const int patience = any_of({-1, 0, asked + from(200, 2'000), asked + from(200, 7'000)});
@@ -90,7 +90,7 @@ void Drawing::waiters(model::Story& s) {
 }
 
 /// Somebody gets it, sooner or later; somebody leaves, more or less in time.
-void Drawing::next_holder(model::Story& s) {
+void Drawing::next_holder(model::HistoryBuilder& s) {
   for (Waiter& w : waiters_) {
     const int earliest = std::max({w.asked, over_, gone_});
     if (!one_in(3) && order_ < 200) {
@@ -114,7 +114,7 @@ void Drawing::next_holder(model::Story& s) {
   }
 }
 
-void Drawing::world(model::Story& s) {
+void Drawing::world(model::HistoryBuilder& s) {
   if (one_in(5)) s.fault(from(5, 6'000), "step-up");
   if (one_in(3)) {
     const int from_ms = from(5, 6'000);
@@ -140,7 +140,7 @@ void Drawing::spoil(History& h) {
   if (one_in(6)) {  // it asked again, found itself there, and did not see it
     Event* won = pick([](const Event& e) { return e.kind == Kind::reply && e.detail.empty(); });
     won->detail = "acquire";
-    won->owner = won->process == "a" ? model::Story::owner("a", 1) : "somebody";
+    won->owner = won->process == "a" ? model::HistoryBuilder::owner("a", 1) : "somebody";
     won->lock_id = won->owner + ".1000.77";
     won->matched = from(0, 1);
   }
@@ -149,12 +149,12 @@ void Drawing::spoil(History& h) {
       return e.kind == Kind::reply && e.process != "a" && e.matched == 0 && e.detail.empty();
     });
     if (refused != nullptr) {
-      refused->lock_id = model::Story::owner("a", 1) + ".1000.1";
+      refused->lock_id = model::HistoryBuilder::owner("a", 1) + ".1000.1";
       Event clean_up = *refused;
       clean_up.kind = Kind::send;
       clean_up.detail = "delete";
       clean_up.command = 900;
-      clean_up.owner = model::Story::owner(refused->process, one_in(4) ? 9 : 1);
+      clean_up.owner = model::HistoryBuilder::owner(refused->process, one_in(4) ? 9 : 1);
       clean_up.lock_id.clear();
       h.push_back(clean_up);
     }
@@ -185,7 +185,7 @@ void Drawing::spoil(History& h) {
 History Drawing::history() {
   over_ = gone_ = 0;
   waiters_.clear();
-  model::Story s;
+  model::HistoryBuilder s;
   late_ = one_in(2) ? 0 : 400;
   if (late_ == 0) s.exact();
   holder(s);

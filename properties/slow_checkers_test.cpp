@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "model/story.hpp"
+#include "model/history_builder.hpp"
 #include "properties/simulate.hpp"
 
 /// Checkers written a second time, from the words of the guarantees and with no thought of speed:
@@ -183,9 +183,8 @@ bool told_wrong(const History& h, const Event& granted) {
 }
 
 bool not_told(const History& h) {
-  return std::any_of(h.begin(), h.end(), [&](const Event& e) {
-    return e.kind == Kind::granted && told_wrong(h, e);
-  });
+  return std::any_of(h.begin(), h.end(),
+                     [&](const Event& e) { return e.kind == Kind::granted && told_wrong(h, e); });
 }
 
 bool tokens_do_not_rise(const History& h) {
@@ -299,7 +298,7 @@ History drawn_history(std::mt19937& random) {
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
-  model::Story s;
+  model::HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "b", 1);
   const int last = draw(0, 3) == 0 ? draw(1'000, 1'100) : draw(30, 1'000);
   s.yes(21, last, "a", 1);

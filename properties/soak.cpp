@@ -10,7 +10,7 @@
 #include <numeric>
 #include <optional>
 
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "properties/plans.hpp"
 #include "properties/run_folder.hpp"
 #include "sim/live/child_process.hpp"
@@ -64,10 +64,10 @@ std::string start_of(pid_t pid) {
 }
 
 /// Nothing once the process is gone.
-std::optional<Weighed> weigh(pid_t pid, double at_s) {
+std::optional<MemorySample> weigh(pid_t pid, double at_s) {
   const auto proc = "/proc/" + std::to_string(pid);
   std::ifstream status(proc + "/status");
-  Weighed w{at_s};
+  MemorySample w{at_s};
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) w.resident_kib = std::stod(line.substr(6));
     if (line.starts_with("RssAnon:")) w.anonymous_kib = std::stod(line.substr(8));
@@ -81,9 +81,9 @@ std::optional<Weighed> weigh(pid_t pid, double at_s) {
   return w;
 }
 
-Weighed mean_of(const std::vector<Weighed>& all) {
-  Weighed sum;
-  for (const Weighed& w : all) {
+MemorySample mean_of(const std::vector<MemorySample>& all) {
+  MemorySample sum;
+  for (const MemorySample& w : all) {
     sum.at_s += w.at_s;
     sum.resident_kib += w.resident_kib;
     sum.anonymous_kib += w.anonymous_kib;
@@ -94,9 +94,10 @@ Weighed mean_of(const std::vector<Weighed>& all) {
 }
 
 /// Of minutes, because what is weighed every few seconds is hardly independent.
-Trend trend_from(double from_s, const std::vector<Weighed>& course, double Weighed::*what) {
+Trend trend_from(double from_s, const std::vector<MemorySample>& course,
+                 double MemorySample::*what) {
   std::vector<double> at, values;
-  for (const Weighed& minute : course) {
+  for (const MemorySample& minute : course) {
     if (minute.at_s < from_s) continue;
     at.push_back(minute.at_s);
     values.push_back(minute.*what);
@@ -105,7 +106,7 @@ Trend trend_from(double from_s, const std::vector<Weighed>& course, double Weigh
 }
 
 /// The processes, by the time at which they were last weighed.
-class Scales {
+class MemorySampler {
  public:
   void started(pid_t pid) { of_[{pid, start_of(pid)}]; }
   void weigh_all(double now_s) {
@@ -121,20 +122,20 @@ class Scales {
 
   void sum_up(SoakReport& report) const {
     const double from = last_s_ / 4;
-    std::map<int, std::vector<Weighed>> minutes;
+    std::map<int, std::vector<MemorySample>> minutes;
     for (const auto& [process, all] : of_) {
       if (all.empty() || all.front().at_s > from || all.back().at_s < last_s_) continue;
       ++report.measured;
-      for (const Weighed& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
+      for (const MemorySample& w : all) minutes[static_cast<int>(w.at_s / 60)].push_back(w);
     }
     for (const auto& [minute, weighed] : minutes) report.course.push_back(mean_of(weighed));
-    report.resident_kib = trend_from(from, report.course, &Weighed::resident_kib);
-    report.anonymous_kib = trend_from(from, report.course, &Weighed::anonymous_kib);
-    report.descriptors = trend_from(from, report.course, &Weighed::descriptors);
+    report.resident_kib = trend_from(from, report.course, &MemorySample::resident_kib);
+    report.anonymous_kib = trend_from(from, report.course, &MemorySample::anonymous_kib);
+    report.descriptors = trend_from(from, report.course, &MemorySample::descriptors);
   }
 
  private:
-  std::map<std::pair<pid_t, std::string>, std::vector<Weighed>> of_;
+  std::map<std::pair<pid_t, std::string>, std::vector<MemorySample>> of_;
   double next_s_ = 0, last_s_ = 0;
 };
 
@@ -193,7 +194,7 @@ SoakReport soak(const SoakOptions& options,
       .election_timeout_ms = plan.election_timeout_ms, .faulty = true});
   sim::live::Janitor janitor;
   SoakReport report;
-  Scales scales;
+  MemorySampler scales;
   sim::live::LiveRun run;
   run.uri = servers.uri();
   run.servers = &servers;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/checkers.hpp"
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "sim/live/harness.hpp"
 
 /// One long run of many processes on a real replica set, with every kind of fault: whether the
@@ -27,7 +27,7 @@ inline constexpr int kShortestSoakMinutes = 20;
 
 /// Of one process, or the mean of several: what /proc said. What is resident and not anonymous is
 /// pages of the program's files, read when their code runs for the first time: bounded, no leak.
-struct Weighed {
+struct MemorySample {
   double at_s = 0;
   double resident_kib = 0;
   double anonymous_kib = 0;
@@ -53,13 +53,13 @@ struct SoakReport {
   double elapsed_s = 0;
   int measured = 0;  ///< processes that lived from the first quarter's end to the end
   Trend resident_kib, anonymous_kib, descriptors;
-  std::vector<Weighed> course;  ///< their mean, minute by minute, from the start on
+  std::vector<MemorySample> course;  ///< their mean, minute by minute, from the start on
   std::map<std::string, std::int64_t> totals, faults;
   std::vector<model::Finding> findings;
   model::History history;
-  std::string grown;  ///< what grew of anonymous memory and descriptors, in words; empty: nothing
-  std::string kept;   ///< the run's folder; empty: every guarantee holds
-  Stall longest_stall;          ///< of the machine or a member
+  std::string grown;    ///< what grew of anonymous memory and descriptors, in words; empty: nothing
+  std::string kept;     ///< the run's folder; empty: every guarantee holds
+  Stall longest_stall;  ///< of the machine or a member
   std::string harness_failure;  ///< who died, with last words; empty: nobody
   bool interrupted = false;
 

@@ -14,9 +14,9 @@ using model::Kind;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kReadable = 1'000;  ///< tokens above are told by their rank
 
-class Teller {
+class LockEventTranslator {
  public:
-  explicit Teller(const model::History& history) : history_(history) {
+  explicit LockEventTranslator(const model::History& history) : history_(history) {
     for (const Event& e : history) {
       if (e.token > kReadable) ranks_.emplace(e.token, 0);
       if (e.kind == Kind::start && began_ns_ == 0) began_ns_ = e.at_ns;
@@ -151,7 +151,7 @@ std::string told_names(const std::string& text) {
 }
 
 std::vector<std::string> transcript(const model::History& history) {
-  return Teller(history).tell();
+  return LockEventTranslator(history).tell();
 }
 
 }  // namespace leasehold::properties

@@ -45,8 +45,7 @@ Times times_of(const VerifyOptions& options) {
   const int all = std::max(1, options.seconds / kCaseSeconds);
   const double case_s = static_cast<double>(options.seconds) / all;
   if (options.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
-  const std::int64_t rest =
-      options.seconds - (options.ttl_period_ms + kLongestDeath_ms) / 1'000;
+  const std::int64_t rest = options.seconds - (options.ttl_period_ms + kLongestDeath_ms) / 1'000;
   if (rest < kCaseSeconds) return {all, case_s, false};
   return {std::max(1, static_cast<int>(static_cast<double>(rest) / case_s)), case_s, true};
 }
@@ -83,7 +82,7 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
 }
 
 /// The least of what makes a run interesting, in 300 s; what is less than one is not asked for.
-std::map<std::string, std::int64_t> interesting(const VerifyOptions& options) {
+std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options) {
   const double seconds = judged_seconds(options);
   std::map<std::string, std::int64_t> floors;
   if (options.faults.contains("process")) {
@@ -170,8 +169,7 @@ class Run {
     run.servers = servers_.get();
     run.ttl_period_ms = options_.ttl_period_ms;
     if (!one.settles) run.settle_ms = 0;
-    run.database =
-        kDatabases + std::to_string(options_.seed) + "_" + std::to_string(one.number);
+    run.database = kDatabases + std::to_string(options_.seed) + "_" + std::to_string(one.number);
     databases_.push_back(run.database);
     run.janitor = &janitor_;
     run.folder = janitor_.folder() + "/case-" + std::to_string(one.number);
@@ -300,7 +298,7 @@ class Run {
     Finding activity;
     activity.guarantee = "activity";
     activity.statement = "enough happened to tell";
-    for (const auto& [what, floor] : interesting(options_)) {
+    for (const auto& [what, floor] : activity_floors(options_)) {
       ++activity.checked;
       if (seen[what] >= floor) continue;
       activity.verdict = Verdict::unknown;

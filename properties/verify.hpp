@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "sim/live/harness.hpp"
 
 namespace leasehold::properties {

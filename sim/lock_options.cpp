@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "protocols/recipe.hpp"
+#include "published/recipe.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::array kLiveLocks{"leasehold", "leasehold-w1", "canary"};
 const std::vector<std::string>& locks() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all{kLiveLocks.begin(), kLiveLocks.end()};
-    for (const auto* recipe : protocols::recipes()) all.emplace_back(recipe->name);
+    for (const auto* recipe : published::recipes()) all.emplace_back(recipe->name);
     all.insert(all.end(), {"canary-extend", "canary-clock"});
     return all;
   }();
@@ -23,7 +23,7 @@ const std::vector<std::string>& locks() {
 }
 
 bool runs_live(const std::string& lock) {
-  return protocols::recipe_named(lock) != nullptr ||
+  return published::recipe_named(lock) != nullptr ||
          std::find(kLiveLocks.begin(), kLiveLocks.end(), lock) != kLiveLocks.end();
 }
 
@@ -33,7 +33,7 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
   const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
   LockOptions o;
   o.expiry = milliseconds(plan.expiry_ms);
-  const bool of_a_document = protocols::recipe_named(lock) != nullptr;
+  const bool of_a_document = published::recipe_named(lock) != nullptr;
   o.clock_margin = milliseconds(of_a_document ? 0 : clock_margin_ms);
   o.hand_overs_in_a_row = plan.hand_overs;
   if (plan.max_holding_ms > 0) o.max_holding = milliseconds(plan.max_holding_ms);

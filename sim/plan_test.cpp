@@ -112,7 +112,7 @@ TEST(Plans, EveryLockThatAPlanMayNameIsKnownToTheVirtualWorld) {
     plan.lock = lock;
     plan.faulty_ms = 200;
     plan.processes.resize(1);
-    EXPECT_FALSE(virt::run(plan).history.empty()) << lock;
+    EXPECT_FALSE(simulated::run(plan).history.empty()) << lock;
   }
   EXPECT_TRUE(runs_live("document-level"));
   EXPECT_FALSE(runs_live("canary-extend"));

@@ -14,7 +14,7 @@ const char* name_of(core::Outcome outcome) {
   switch (outcome) {
     case core::Outcome::done: return "done";
     case core::Outcome::unknown: return "unknown";
-    case core::Outcome::failed_before: return "failed_before";
+    case core::Outcome::not_executed: return "failed_before";
     case core::Outcome::duplicate_key: return "duplicate_key";
     case core::Outcome::configuration: return "configuration";
   }
@@ -141,24 +141,24 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     sent = {e.detail, core::to_hex(remove->owner), "", 0};
     if (remove->or_owner) e.other_owner = sent.other_owner = core::to_hex(*remove->or_owner);
     send(e, remove->name, sent.owner, "");
-  } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
+  } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
     on_plain(e, sent, *plain);
   } else {
-    e.detail = std::holds_alternative<core::LookCommand>(command.body)     ? "look"
-               : std::holds_alternative<core::StreamCommand>(command.body) ? "stream"
-                                                                           : "index";
+    e.detail = std::holds_alternative<core::ReadHoldersCommand>(command.body) ? "look"
+               : std::holds_alternative<core::StreamCommand>(command.body)    ? "stream"
+                                                                              : "index";
     sent = {e.detail, "", "", 0};
     emit_(std::move(e));
   }
 }
 
 /// A documents' lock: what prepares an attempt is to the checkers a look.
-void Recorder::on_plain(Event e, Sent& sent, const core::PlainCommand& plain) {
+void Recorder::on_plain(Event e, Sent& sent, const core::RawCommand& plain) {
   constexpr std::array kDetails{"look", "acquire", "extend", "delete", "index"};
   e.detail = kDetails[static_cast<std::size_t>(plain.role)];
   const auto owner = core::to_hex(plain.owner);
   sent = {e.detail, "", "", 0};
-  using Role = core::PlainCommand::Role;
+  using Role = core::RawCommand::Role;
   if (plain.role == Role::acquire) {
     sent = {e.detail, owner, plain.lock_id, plain.session};
     e.session = static_cast<std::int64_t>(plain.session);

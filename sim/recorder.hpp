@@ -69,7 +69,7 @@ class Recorder final : public runtime::Observer {
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);
   void on_send(const core::Command& command, core::LocalInstant now);
-  void on_plain(model::Event event, Sent& sent, const core::PlainCommand& plain);
+  void on_plain(model::Event event, Sent& sent, const core::RawCommand& plain);
   void on_effect(const core::Effect& effect, core::LocalInstant now);
   void forget(core::SessionId session);
   void send(model::Event event, const std::string& name, const std::string& owner,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/words.hpp"
+#include "cli/command_line.hpp"
 
 /// The command `leasehold`: one file a subcommand.
 namespace leasehold::cli {

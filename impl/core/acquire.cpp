@@ -36,57 +36,58 @@ void ProviderCore::start_attempt(SessionId id, Session& session, Step step) {
   LEASEHOLD_CHECK(session.command == 0);
   session.phase = Session::Phase::attempting;
   ++session.attempts;
-  Flight flight{.kind = Flight::Kind::attempt,
-                .sessions = {id},
-                .beat = ++last_beat_,
-                .observed = sights_.matured(session.name, step.now, session.options.max_drift)};
+  PendingCommand pending{
+      .kind = PendingCommand::Kind::attempt,
+      .sessions = {id},
+      .beat = ++last_beat_,
+      .observed = observations_.presumed_dead(session.name, step.now, session.options.max_drift)};
   AcquireCommand command{id,
                          session.name,
                          session.owner,
-                         lock_id(session, flight.beat),
-                         flight.observed,
+                         lock_id(session, pending.beat),
+                         pending.observed,
                          session.options.expiry,
                          session.options.clock_margin};
-  session.command = send(std::move(flight), session.options.effective_operation_timeout(),
+  session.command = send(std::move(pending), session.options.effective_operation_timeout(),
                          std::move(command), step);
 }
 
-void ProviderCore::answer_attempt(const Flight& flight, const Reply& reply, Step step) {
+void ProviderCore::answer_attempt(const PendingCommand& pending, const Reply& reply, Step step) {
   if (reply.outcome == Outcome::done) ensure_index(step);
   const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
   const LockDocument* document =
       executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
   // The call that sent this attempt may have given up; then a removal waits for the answer.
   const auto found =
-      flight.sessions.empty() ? sessions_.end() : sessions_.find(flight.sessions.front());
+      pending.sessions.empty() ? sessions_.end() : sessions_.find(pending.sessions.front());
   const Owner owner =
-      found != sessions_.end() ? found->second.owner : removals_.at(flight.removal).owner;
+      found != sessions_.end() ? found->second.owner : cleanups_.at(pending.cleanup).owner;
   // Another's lockId means refused, whatever the write concern says: the attempt wrote nothing.
   const bool refused = reply.outcome == Outcome::duplicate_key ||
                        (document != nullptr && !owned_by(*document, owner));
   if (found == sessions_.end()) {
-    return attempt_ended(flight.removal, executed && !refused, reply.outcome, step);
+    return attempt_ended(pending.cleanup, executed && !refused, reply.outcome, step);
   }
   const SessionId id = found->first;
   Session& session = found->second;
   LEASEHOLD_CHECK(session.phase == Session::Phase::attempting);
   session.command = 0;
-  if (refused) return refuse(id, flight, reply, step);
+  if (refused) return refuse(id, pending, reply, step);
   if (reply.outcome == Outcome::configuration) {
     return end_acquire(id, {ErrorKind::configuration, reply.code, reply.message}, step);
   }
-  if (reply.outcome == Outcome::failed_before) return fail(id, reply, false, step);
+  if (reply.outcome == Outcome::not_executed) return fail(id, reply, false, step);
   const bool ours_now = reply.outcome == Outcome::done && document != nullptr && !reply.retried &&
-                        document->lock_id == lock_id(session, flight.beat);
-  if (!ours_now && reply.hopeless) {
+                        document->lock_id == lock_id(session, pending.beat);
+  if (!ours_now && reply.permanent) {
     ++session.unanswered;
     return end_acquire(id, {ErrorKind::configuration, reply.code, reply.message}, step);
   }
   if (!ours_now) return fail(id, reply, true, step);
-  win(id, flight, reply, step);
+  win(id, pending, reply, step);
 }
 
-void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, Step step) {
+void ProviderCore::win(SessionId id, const PendingCommand& pending, const Reply& reply, Step step) {
   Session& session = sessions_.at(id);
   const LockDocument& document = reply.documents.front();
   if (reply.operation_time.value() <= document.fencing_token) {
@@ -100,23 +101,23 @@ void ProviderCore::win(SessionId id, const Flight& flight, const Reply& reply, S
   }
   const LockOptions& options = session.options;
   const auto ends_at =
-      options.max_holding ? flight.sent + *options.max_holding : LocalInstant::max();
+      options.max_holding ? pending.sent + *options.max_holding : LocalInstant::max();
   const auto deadline =
-      std::min(lease_deadline(flight.sent, options.expiry, options.max_drift), ends_at);
+      std::min(lease_deadline(pending.sent, options.expiry, options.max_drift), ends_at);
   if (step.now >= deadline) return win_too_late(id, step);
-  if (flight.kind == Flight::Kind::attempt) {
+  if (pending.kind == PendingCommand::Kind::attempt) {
     session.handed_on = 0;
-    if (Line* line = line_led_by(id, session)) line->row_since = flight.sent;
+    if (WaitQueue* queue = queue_headed_by(id, session)) queue->tenure_since = pending.sent;
     learn(session, true, step);
-    won_without_news(session, flight, step);
+    won_without_news(session, pending, step);
   }
   session.phase = Session::Phase::held;
   session.token = reply.operation_time;
   session.acquired_at = document.acquired_at;
   session.ends_at = ends_at;
   session.deadline = deadline;
-  session.extend_at = flight.sent + session.options.effective_cadence();
-  step.out.push_back(Granted{id, session.token, session.owner, flight.sent, session.deadline});
+  session.extend_at = pending.sent + session.options.effective_cadence();
+  step.out.push_back(Granted{id, session.token, session.owner, pending.sent, session.deadline});
   step.out.push_back(SetTimer{{Timer::Kind::lease_end, id}, session.deadline});
   if (session.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
   arm_extension_round(session.extend_at, step);
@@ -135,18 +136,20 @@ void ProviderCore::win_too_late(SessionId id, Step step) {
   wait(id, step.now, step);
 }
 
-void ProviderCore::refuse(SessionId id, const Flight& flight, const Reply& reply, Step step) {
+void ProviderCore::refuse(SessionId id, const PendingCommand& pending, const Reply& reply,
+                          Step step) {
   Session& session = sessions_.at(id);
   session.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   learn(session, false, step);
-  if (Line* line = line_led_by(id, session)) line->rival_seen = step.now;
+  if (WaitQueue* queue = queue_headed_by(id, session)) queue->rival_seen = step.now;
   bool look_again_now = false;
   if (!reply.documents.empty()) {
     const LockDocument& document = reply.documents.front();
     session.last_failure.message = holder_of(document);
-    sights_.see(session.name, document.lock_id, step.now);
-    const auto dead = sights_.matured(session.name, step.now, session.options.max_drift);
-    look_again_now = dead && dead != flight.observed;  // it matured while the attempt was out
+    observations_.see(session.name, document.lock_id, step.now);
+    const auto dead =
+        observations_.presumed_dead(session.name, step.now, session.options.max_drift);
+    look_again_now = dead && dead != pending.observed;  // it matured while the attempt was out
     if (!document.oddity.empty() && !session.oddity_reported) {
       session.oddity_reported = true;
       step.out.push_back(Warned{"lock '" + session.name + "': " + session.last_failure.message +
@@ -177,7 +180,7 @@ AttemptSeen ProviderCore::seen_by(const Session& session, bool refused, Step ste
   return {.attempts = std::max(session.attempts, 1),
           .refused = refused,
           .waited = step.now - session.contends_since,
-          .pace = rhythms_.pace(session.name),
+          .pace = paces_.pace(session.name),
           .last_pause = session.last_pause,
           .told = stream_.phase == Stream::Phase::open,
           .releases = session.releases,
@@ -185,16 +188,16 @@ AttemptSeen ProviderCore::seen_by(const Session& session, bool refused, Step ste
 }
 
 void ProviderCore::learn(const Session& session, bool won, Step step) {
-  rhythms_.attempted(session.name, *session.options.waiting, seen_by(session, !won, step), won,
-                     step.now);
+  paces_.attempted(session.name, *session.options.waiting, seen_by(session, !won, step), won,
+                   step.now);
 }
 
 LocalInstant ProviderCore::next_attempt_at(Session& session, bool refused, Step step) const {
   session.last_pause =
       session.options.waiting->pause(seen_by(session, refused, step), step.entropy.draw());
   const auto at = step.now + session.last_pause;
-  const auto matures = sights_.matures_at(session.name, session.options.max_drift);
-  return matures && *matures > step.now ? std::min(at, *matures) : at;
+  const auto dead_at = observations_.presumed_dead_at(session.name, session.options.max_drift);
+  return dead_at && *dead_at > step.now ? std::min(at, *dead_at) : at;
 }
 
 void ProviderCore::wait(SessionId id, LocalInstant at, Step step) {
@@ -234,37 +237,37 @@ void ProviderCore::end_acquire(SessionId id, Error error, Step step) {
   if (session.phase == Session::Phase::waiting) clear_timer(Timer::Kind::attempt, id, step);
   if (session.phase == Session::Phase::receiving) stop_receiving(session, step);
   if (session.command != 0) {
-    Removal removal = make_removal(session, step);
-    removal.awaits_attempt = true;
-    removal.doubtful = session.unanswered > 0;
-    removal.command = session.command;
-    Flight& flight = flights_.at(session.command);
-    flight.sessions.clear();
-    flight.removal = ++last_removal_;
-    removals_.emplace(flight.removal, std::move(removal));
+    Cleanup cleanup = make_cleanup(session, step);
+    cleanup.awaits_attempt = true;
+    cleanup.outcome_uncertain = session.unanswered > 0;
+    cleanup.command = session.command;
+    PendingCommand& pending = pending_.at(session.command);
+    pending.sessions.clear();
+    pending.cleanup = ++last_cleanup_;
+    cleanups_.emplace(pending.cleanup, std::move(cleanup));
   } else if (session.unanswered > 0) {
-    start_removal(make_removal(session, step), step);
+    start_cleanup(make_cleanup(session, step), step);
   }
   // Whoever comes next keeps the pace: those who give up do not make the others ask more often.
   const auto again = session.phase == Session::Phase::waiting ? session.attempt_at : step.now;
   const std::string name = session.name;
   sessions_.erase(found);
-  leave_line(name, id, again, step);
+  leave_queue(name, id, again, step);
 }
 
 /// The hand-over to this session becomes a deletion, of both owners.
 void ProviderCore::stop_receiving(const Session& session, Step step) {
-  Removal& removal = removals_.at(session.hand_over);
-  removal.receiver = 0;
-  if (removal.command != 0) return;  // its answer has the delete follow
-  clear_timer(Timer::Kind::removal, session.hand_over, step);
-  send_delete(session.hand_over, removal, step);
+  Cleanup& cleanup = cleanups_.at(session.hand_over);
+  cleanup.receiver = 0;
+  if (cleanup.command != 0) return;  // its answer has the delete follow
+  clear_timer(Timer::Kind::cleanup, session.hand_over, step);
+  send_delete(session.hand_over, cleanup, step);
 }
 
 void ProviderCore::replace_owner(Session& session, Step step) {
-  Removal removal = make_removal(session, step);
-  removal.repeat = true;
-  start_removal(std::move(removal), step);
+  Cleanup cleanup = make_cleanup(session, step);
+  cleanup.resend = true;
+  start_cleanup(std::move(cleanup), step);
   session.owner = fresh_owner(step);
   session.unanswered = 0;
 }
@@ -273,12 +276,12 @@ void ProviderCore::ensure_index(Step step) {
   if (index_ != Index::wanted) return;
   index_ = Index::asked;
   ++index_tries_;
-  send({.kind = Flight::Kind::index}, kIndexTimeout, EnsureIndexCommand{}, step);
+  send({.kind = PendingCommand::Kind::index}, kIndexTimeout, EnsureIndexCommand{}, step);
 }
 
 void ProviderCore::answer_index(const Reply& reply, Step step) {
   const bool try_again =
-      (reply.outcome == Outcome::unknown || reply.outcome == Outcome::failed_before) &&
+      (reply.outcome == Outcome::unknown || reply.outcome == Outcome::not_executed) &&
       index_tries_ < kIndexTries;
   index_ = try_again ? Index::wanted : Index::settled;
   if (!try_again && !reply.message.empty()) {

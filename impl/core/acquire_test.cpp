@@ -210,7 +210,7 @@ TEST(Acquire, AClosedProviderEndsWaitersAndStartsNoOthers) {
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
   w.acquire(2);
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
-  EXPECT_EQ(w.core.removals_left(), 0u);
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
 }
 
 TEST(Acquire, IsAValueThatCanBeCopiedAndCompared) {
@@ -226,9 +226,9 @@ TEST(Acquire, IsAValueThatCanBeCopiedAndCompared) {
 TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
   World w;
   w.acquire(1);
-  auto hopeless = World::with(Outcome::unknown);
-  hopeless.hopeless = true;
-  w.reply(hopeless);
+  auto permanent = World::with(Outcome::unknown);
+  permanent.permanent = true;
+  w.reply(permanent);
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);

@@ -106,7 +106,7 @@ class DrawnSchedule : public CoreWorld {
   Reply drawn_reply(const Command& command) {
     Reply reply = with(*rc::gen::weightedElement<Outcome>({{8, Outcome::done},
                                                            {2, Outcome::unknown},
-                                                           {2, Outcome::failed_before},
+                                                           {2, Outcome::not_executed},
                                                            {1, Outcome::configuration}}),
                        *rc::gen::inRange(0, 3));
     reply.operation_time = FencingToken(++last_token_);

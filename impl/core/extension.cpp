@@ -89,8 +89,8 @@ void ProviderCore::send_extension(const std::vector<SessionId>& ids, Step step) 
                                   lock_id(session, beat), session.options.expiry,
                                   session.options.clock_margin, session.token});
   }
-  const auto sent = send({.kind = Flight::Kind::extension, .sessions = ids, .beat = beat}, timeout,
-                         std::move(command), step);
+  const auto sent = send({.kind = PendingCommand::Kind::extension, .sessions = ids, .beat = beat},
+                         timeout, std::move(command), step);
   for (const auto id : ids) sessions_.at(id).command = sent;
 }
 
@@ -102,52 +102,53 @@ ProviderCore::Session* ProviderCore::extending(SessionId id) {
   return found->second.phase == Session::Phase::held ? &found->second : nullptr;
 }
 
-void ProviderCore::answer_extension(const Flight& flight, const Reply& reply, Step step) {
+void ProviderCore::answer_extension(const PendingCommand& pending, const Reply& reply, Step step) {
   std::vector<SessionId> judged;
-  for (std::size_t i = 0; i < flight.sessions.size(); ++i) {
+  for (std::size_t i = 0; i < pending.sessions.size(); ++i) {
     const bool failed =
         reply.outcome != Outcome::done ||
         std::find(reply.failed.begin(), reply.failed.end(), i) != reply.failed.end();
     if (failed) {
-      retry_extension(flight.sessions[i], step);
+      retry_extension(pending.sessions[i], step);
     } else {
-      judged.push_back(flight.sessions[i]);
+      judged.push_back(pending.sessions[i]);
     }
   }
   const auto matched = static_cast<std::size_t>(std::max<std::int64_t>(reply.matched, 0));
   if (judged.empty()) return arm_earliest_extension(step);
   if (matched == judged.size()) {
-    for (const auto id : judged) extended(id, flight.sent, step);
+    for (const auto id : judged) extended(id, pending.sent, step);
   } else if (matched == 0) {
     for (const auto id : judged) found_gone(id, reply, step);
   } else {
     // Only totals come back. One look tells whose statement matched nothing.
-    LookCommand look;
+    ReadHoldersCommand read_holders;
     auto timeout = std::chrono::milliseconds::max();
     std::vector<SessionId> asked;
     for (const auto id : judged) {
       const Session* session = extending(id);
       if (session == nullptr) continue;
       timeout = std::min(timeout, session->options.effective_operation_timeout());
-      look.names.push_back(session->name);
+      read_holders.names.push_back(session->name);
       asked.push_back(id);
     }
     if (!asked.empty()) {
       // The flight keeps the extension's sending and beat: they are what the look confirms.
-      const auto command =
-          send({.kind = Flight::Kind::look, .sessions = asked, .beat = flight.beat}, timeout,
-               std::move(look), step);
-      flights_.at(command).sent = flight.sent;
+      const auto command = send(
+          {.kind = PendingCommand::Kind::read_holders, .sessions = asked, .beat = pending.beat},
+          timeout, std::move(read_holders), step);
+      pending_.at(command).sent = pending.sent;
       for (const auto id : asked) sessions_.at(id).command = command;
     }
   }
   arm_earliest_extension(step);
 }
 
-void ProviderCore::answer_look(const Flight& flight, const Reply& reply, Step step) {
+void ProviderCore::answer_read_holders(const PendingCommand& pending, const Reply& reply,
+                                       Step step) {
   std::map<std::string, const LockDocument*> found;
   for (const auto& document : reply.documents) found[document.name] = &document;
-  for (const auto id : flight.sessions) {
+  for (const auto id : pending.sessions) {
     if (reply.outcome != Outcome::done) {
       retry_extension(id, step);
       continue;
@@ -161,8 +162,8 @@ void ProviderCore::answer_look(const Flight& flight, const Reply& reply, Step st
                       document->second->acquired_at == session->acquired_at;
     if (!ours) {
       found_gone(id, reply, step);
-    } else if (parts->beat == flight.beat) {
-      extended(id, flight.sent, step);
+    } else if (parts->beat == pending.beat) {
+      extended(id, pending.sent, step);
     } else {
       retry_extension(id, step);
     }
@@ -199,7 +200,7 @@ void ProviderCore::run_out(SessionId id, Step step) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end() || found->second.phase != Session::Phase::held) return;
   const bool limited = found->second.deadline == found->second.ends_at;
-  if (limited) start_removal(make_removal(found->second, step), step);
+  if (limited) start_cleanup(make_cleanup(found->second, step), step);
   lose(id, limited ? LostReason::max_holding : LostReason::deadline, step);
 }
 
@@ -209,7 +210,7 @@ void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   found->second.phase = Session::Phase::lost;
   step.out.push_back(Lost{id, reason});
   clear_timer(Timer::Kind::lease_end, id, step);
-  leave_line(found->second.name, id, step.now, step);
+  leave_queue(found->second.name, id, step.now, step);
 }
 
 }  // namespace leasehold::core

@@ -161,14 +161,14 @@ TEST(Extension, ALookTellsWhichOfABatchIsLost) {
   w.advance(milliseconds(1'000));
   const auto batch = std::get<ExtendCommand>(w.last_command().body).statements;
   w.reply(extended(2));
-  ASSERT_EQ(w.sent_as<LookCommand>().size(), 1u);
+  ASSERT_EQ(w.sent_as<ReadHoldersCommand>().size(), 1u);
   EXPECT_FALSE(w.has<Lost>());
-  Reply look = World::with(Outcome::done);
-  look.documents = {
+  Reply read_holders = World::with(Outcome::done);
+  read_holders.documents = {
       {"lock1", batch[0].lock_id, ServerInstant{77}, 0, ""},
       {"lock2", to_hex(batch[1].owner) + ".3000.1", ServerInstant{77}, 0, ""},  // an older beat
       {"lock3", to_hex({99, 99}) + ".3000.4", ServerInstant{78}, 0, ""}};
-  w.reply(look);
+  w.reply(read_holders);
   EXPECT_EQ(w.count<Extended>(), 1);
   EXPECT_EQ(w.find<Extended>()->session, 1u);
   EXPECT_EQ(w.count<Lost>(), 2) << "lock3 is another's, lock4 is gone";
@@ -248,7 +248,7 @@ TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
   hold_many(w, 2);
   w.advance(milliseconds(1'000));
   w.reply(extended(1));  // one of two: which?
-  ASSERT_EQ(w.sent_as<LookCommand>().size(), 1u);
+  ASSERT_EQ(w.sent_as<ReadHoldersCommand>().size(), 1u);
   w.reply(World::with(Outcome::unknown));
   EXPECT_EQ(w.count<Lost>(), 0);
   w.advance(milliseconds(150));
@@ -272,7 +272,7 @@ TEST(Extension, ARetryThatComesAfterTheDeadlineLosesInsteadOfExtending) {
   World w;
   w.hold(1, "due");
   w.advance(milliseconds(1'000));
-  w.reply(World::with(Outcome::failed_before));
+  w.reply(World::with(Outcome::not_executed));
   w.now += milliseconds(2'500);
   w.give(TimerFired{{Timer::Kind::extension_round, 0}});
   ASSERT_TRUE(w.has<Lost>());

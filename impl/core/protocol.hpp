@@ -50,9 +50,9 @@ struct ExtendCommand {
 };
 
 /// Read who holds these locks: after an extension that matched fewer than it sent.
-struct LookCommand {
+struct ReadHoldersCommand {
   std::vector<std::string> names;
-  bool operator==(const LookCommand&) const = default;
+  bool operator==(const ReadHoldersCommand&) const = default;
 };
 
 /// Delete the lock if it is this owner's: a release or the clean-up of what may have been won.
@@ -93,7 +93,7 @@ struct StreamCommand {
 };
 
 /// A command of one of the documents' locks: its bytes, and how to read its reply.
-struct PlainCommand {
+struct RawCommand {
   enum class Role { prepare, acquire, extend, release, index };
   /// When an acquire has won: by its success, because no document was there before, or if the
   /// document after it shows the owner as its `lockId`.
@@ -106,14 +106,14 @@ struct PlainCommand {
   std::string bson;
   Won won = Won::by_success;
   bool on_admin = false;  ///< runs on the database `admin`
-  bool operator==(const PlainCommand&) const = default;
+  bool operator==(const RawCommand&) const = default;
 };
 
 struct Command {
   CommandId id = 0;
   std::chrono::milliseconds timeout{};  ///< our own timer; server-side ones stay below it
-  std::variant<AcquireCommand, ExtendCommand, LookCommand, DeleteCommand, EnsureIndexCommand,
-               PlainCommand, HandOverCommand, StreamCommand>
+  std::variant<AcquireCommand, ExtendCommand, ReadHoldersCommand, DeleteCommand, EnsureIndexCommand,
+               RawCommand, HandOverCommand, StreamCommand>
       body;
   bool operator==(const Command&) const = default;
 };
@@ -122,7 +122,7 @@ struct Command {
 enum class Outcome {
   done,           ///< executed, and acknowledged by a majority
   unknown,        ///< may have been executed, may still be, may be rolled back
-  failed_before,  ///< certainly not executed; another try may succeed
+  not_executed,   ///< certainly not executed; another try may succeed
   duplicate_key,  ///< somebody else inserted the name first
   configuration,  ///< certainly not executed; another try cannot succeed
 };
@@ -155,7 +155,7 @@ struct Reply {
   Outcome outcome = Outcome::unknown;
   int code = 0;                     ///< the server's error code, or 0
   std::string message;              ///< for people
-  bool hopeless = false;            ///< unknown, and another try cannot succeed
+  bool permanent = false;           ///< unknown, and another try cannot succeed
   FencingToken operation_time;      ///< when the outcome is done
   bool retried = false;             ///< the driver retried: operation_time is not the write's
   std::int64_t matched = 0;         ///< extend: statements that matched; delete: documents gone
@@ -173,7 +173,7 @@ struct Timer {
     lease_end,
     command_timeout,
     extension_round,
-    removal,
+    cleanup,
     report,
     stream
   };

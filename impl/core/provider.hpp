@@ -19,7 +19,7 @@ class Provider {
   virtual void next(const Event& event, const Clocks& now, Entropy& entropy, Effects& out) = 0;
 
   /// Deletes that no majority has acknowledged yet.
-  [[nodiscard]] virtual std::size_t removals_left() const = 0;
+  [[nodiscard]] virtual std::size_t cleanups_left() const = 0;
 
   bool operator==(const Provider&) const = default;
 

@@ -26,7 +26,7 @@ void ProviderCore::on(const AcquireAsked& event, Step step) {
     step.out.push_back(SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
   }
   session.contends_since = step.now;
-  if (event.single_attempt || join_line(event.session, session)) {
+  if (event.single_attempt || join_queue(event.session, session)) {
     start_attempt(event.session, session, step);
   }
 }
@@ -41,18 +41,18 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   Session& session = found->second;
   if (session.phase != Session::Phase::held && session.phase != Session::Phase::lost) return;
   clear_timer(Timer::Kind::lease_end, event.session, step);
-  Removal removal = make_removal(session, step);
-  removal.reporting = event.session;
+  Cleanup cleanup = make_cleanup(session, step);
+  cleanup.reporting = event.session;
   const SessionId receiver = receiver_after(event.session, session);
   if (receiver != 0) {
     const int in_a_row = session.handed_on + 1;
     sessions_.erase(found);
-    return hand_over(std::move(removal), receiver, in_a_row, step);
+    return hand_over(std::move(cleanup), receiver, in_a_row, step);
   }
-  end_row(event.session, session, step);
+  end_tenure(event.session, session, step);
   sessions_.erase(found);
-  leave_line(removal.name, event.session, LocalInstant::max(), step);
-  start_removal(std::move(removal), step);
+  leave_queue(cleanup.name, event.session, LocalInstant::max(), step);
+  start_cleanup(std::move(cleanup), step);
 }
 
 void ProviderCore::on(const DeadlineSeen& event, Step step) { run_out(event.session, step); }
@@ -68,19 +68,19 @@ void ProviderCore::on(const CloseAsked&, Step step) {
 }
 
 void ProviderCore::on(const ReplyArrived& event, Step step) {
-  const auto found = flights_.find(event.command);
-  if (found == flights_.end()) return;
-  const Flight flight = std::move(found->second);
-  flights_.erase(found);
+  const auto found = pending_.find(event.command);
+  if (found == pending_.end()) return;
+  const PendingCommand pending = std::move(found->second);
+  pending_.erase(found);
   clear_timer(Timer::Kind::command_timeout, event.command, step);
-  switch (flight.kind) {
-    case Flight::Kind::attempt: return answer_attempt(flight, event.reply, step);
-    case Flight::Kind::extension: return answer_extension(flight, event.reply, step);
-    case Flight::Kind::look: return answer_look(flight, event.reply, step);
-    case Flight::Kind::removal: return answer_delete(flight, event.reply, step);
-    case Flight::Kind::hand_over: return answer_hand_over(flight, event.reply, step);
-    case Flight::Kind::index: return answer_index(event.reply, step);
-    case Flight::Kind::stream: return answer_stream(event.command, event.reply, step);
+  switch (pending.kind) {
+    case PendingCommand::Kind::attempt: return answer_attempt(pending, event.reply, step);
+    case PendingCommand::Kind::extension: return answer_extension(pending, event.reply, step);
+    case PendingCommand::Kind::read_holders: return answer_read_holders(pending, event.reply, step);
+    case PendingCommand::Kind::cleanup: return answer_delete(pending, event.reply, step);
+    case PendingCommand::Kind::hand_over: return answer_hand_over(pending, event.reply, step);
+    case PendingCommand::Kind::index: return answer_index(event.reply, step);
+    case PendingCommand::Kind::stream: return answer_stream(event.command, event.reply, step);
   }
 }
 
@@ -106,30 +106,30 @@ void ProviderCore::on(const TimerFired& event, Step step) {
       step.out.push_back(SetTimer{event.timer, session->second.deadline});
       return;
     case Timer::Kind::command_timeout:
-      if (!flights_.contains(id)) return;
+      if (!pending_.contains(id)) return;
       step.out.push_back(Abandon{id});
       return on(ReplyArrived{id, {.message = "no reply within the operation timeout"}}, step);
     case Timer::Kind::extension_round:
       if (round_at_ && step.now >= *round_at_) run_extension_round(step);
       return;
-    case Timer::Kind::removal: {
-      const auto removal = removals_.find(id);
-      if (removal == removals_.end() || removal->second.command != 0) return;
-      if (step.now >= removal->second.next_at) send_removal(id, removal->second, step);
+    case Timer::Kind::cleanup: {
+      const auto cleanup = cleanups_.find(id);
+      if (cleanup == cleanups_.end() || cleanup->second.command != 0) return;
+      if (step.now >= cleanup->second.next_at) send_cleanup(id, cleanup->second, step);
       return;
     }
     case Timer::Kind::report:
-      if (removals_.contains(id)) report(id, ReleaseResult::unknown, step);
+      if (cleanups_.contains(id)) report(id, ReleaseResult::unknown, step);
       return;
     case Timer::Kind::stream: return stream_due(step);
   }
 }
 
-CommandId ProviderCore::send(Flight flight, std::chrono::milliseconds timeout,
+CommandId ProviderCore::send(PendingCommand pending, std::chrono::milliseconds timeout,
                              decltype(Command::body) body, Step step) {
   const CommandId id = ++last_command_;
-  flight.sent = step.now;
-  flights_.emplace(id, std::move(flight));
+  pending.sent = step.now;
+  pending_.emplace(id, std::move(pending));
   step.out.push_back(Send{{id, timeout, std::move(body)}});
   step.out.push_back(SetTimer{{Timer::Kind::command_timeout, id}, step.now + timeout});
   return id;
@@ -145,9 +145,9 @@ std::string ProviderCore::lock_id(const Session& session, std::uint64_t beat) co
   return format_lock_id({session.owner, session.options.expiry.count(), beat}, holder_);
 }
 
-std::size_t ProviderCore::removals_left() const {
+std::size_t ProviderCore::cleanups_left() const {
   return static_cast<std::size_t>(std::count_if(
-      removals_.begin(), removals_.end(), [](const auto& r) { return !r.second.acknowledged; }));
+      cleanups_.begin(), cleanups_.end(), [](const auto& r) { return !r.second.acknowledged; }));
 }
 
 /// Of what tells the states of one provider apart best; equality looks at the rest.
@@ -163,15 +163,15 @@ std::size_t ProviderCore::hash() const {
     mix(static_cast<std::uint64_t>(s.token.value()));
     for (const auto at : {s.attempt_at, s.deadline, s.extend_at}) mix_time(at);
   }
-  for (const auto& [id, removal] : removals_) {
-    mix(id << 3 | (removal.doubtful ? 1u : 0u) | (removal.repeat ? 2u : 0u) |
-        (removal.acknowledged ? 4u : 0u));
-    mix(removal.command);
-    mix_time(removal.next_at);
+  for (const auto& [id, cleanup] : cleanups_) {
+    mix(id << 3 | (cleanup.outcome_uncertain ? 1u : 0u) | (cleanup.resend ? 2u : 0u) |
+        (cleanup.acknowledged ? 4u : 0u));
+    mix(cleanup.command);
+    mix_time(cleanup.next_at);
   }
-  for (const auto& [id, flight] : flights_) {
+  for (const auto& [id, pending] : pending_) {
     mix(id);
-    mix_time(flight.sent);
+    mix_time(pending.sent);
   }
   mix(last_command_ << 32 | last_beat_);
   return h ^ h >> 32;

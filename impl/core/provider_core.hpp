@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/entropy.hpp"
+#include "core/holder_observations.hpp"
+#include "core/pace_estimates.hpp"
 #include "core/protocol.hpp"
 #include "core/provider.hpp"
-#include "core/rhythms.hpp"
-#include "core/sights.hpp"
 
 namespace leasehold::core {
 
@@ -28,7 +28,7 @@ namespace leasehold::core {
 ///
 /// How a session lives: queued -> waiting <-> attempting -> held -> lost, or queued -> receiving ->
 /// held; a release or an end takes it out, and whatever it may have left in the database becomes a
-/// Removal.
+/// Cleanup.
 class ProviderCore final : public Provider {
  public:
   /// `holder` goes into lock ids for people to read; empty for none.
@@ -41,14 +41,14 @@ class ProviderCore final : public Provider {
   }
 
   /// Deletes that no majority has acknowledged yet.
-  [[nodiscard]] std::size_t removals_left() const override;
+  [[nodiscard]] std::size_t cleanups_left() const override;
 
   bool operator==(const ProviderCore&) const = default;
   /// Equal cores, equal hashes.
   [[nodiscard]] std::size_t hash() const;
 
  private:
-  using RemovalId = std::uint64_t;
+  using CleanupId = std::uint64_t;
 
   /// One acquire call, and the lock that it won.
   struct Session {
@@ -83,33 +83,33 @@ class ProviderCore final : public Provider {
   };
 
   /// Those of this process who want or have one lock, in order. One at a time contends for it.
-  struct Line {
-    SessionId front = 0;  ///< who contends, receives or holds; 0: nobody, once the provider closed
-    std::deque<SessionId> behind;
-    LocalInstant row_since;                  ///< when this process last won it from others ...
-    Duration row{0};                         ///< ... and for how long it had it then
+  struct WaitQueue {
+    SessionId head = 0;  ///< who contends, receives or holds; 0: nobody, once the provider closed
+    std::deque<SessionId> waiters;
+    LocalInstant tenure_since;               ///< when this process last won it from others ...
+    Duration tenure{0};                      ///< ... and for how long it had it then
     std::optional<LocalInstant> rival_seen;  ///< when another process last refused us
-    bool operator==(const Line&) const = default;
+    bool operator==(const WaitQueue&) const = default;
   };
 
   /// An owner whose document, if there is one, has to go: to the receiver, if there is one.
-  struct Removal {
+  struct Cleanup {
     std::string name;
     Owner owner;
     std::optional<Owner> or_owner;  ///< the receiver's, also after it gave up
     SessionId receiver = 0;
     FencingToken won;  ///< by this write; none: nobody was ever told of a win
     std::chrono::milliseconds timeout;
-    LocalInstant stop_at;         ///< the document frees itself like a crashed holder's
-    LocalInstant next_at;         ///< when the next delete is due, with none under way
-    CommandId command = 0;        ///< the delete, or the attempt to wait for, or 0
-    bool awaits_attempt = false;  ///< an attempt is under way; no delete was sent yet
-    bool doubtful = false;        ///< an earlier attempt, hand-over or delete was never answered
-    bool repeat = false;          ///< one more delete, after a pause, against late requests
-    int failures = 0;             ///< of deletes, in a row
+    LocalInstant give_up_at;         ///< the document frees itself like a crashed holder's
+    LocalInstant next_at;            ///< when the next delete is due, with none under way
+    CommandId command = 0;           ///< the delete, or the attempt to wait for, or 0
+    bool awaits_attempt = false;     ///< an attempt is under way; no delete was sent yet
+    bool outcome_uncertain = false;  ///< an earlier attempt, hand-over or delete was never answered
+    bool resend = false;             ///< one more delete, after a pause, against late requests
+    int failures = 0;                ///< of deletes, in a row
     bool acknowledged = false;
     std::optional<SessionId> reporting;  ///< who waits for the result
-    bool operator==(const Removal&) const = default;
+    bool operator==(const Cleanup&) const = default;
   };
 
   /// The change stream that wakes those who wait, if a strategy wants one.
@@ -135,15 +135,15 @@ class ProviderCore final : public Provider {
   };
 
   /// A command under way.
-  struct Flight {
-    enum class Kind { attempt, extension, look, removal, hand_over, index, stream };
+  struct PendingCommand {
+    enum class Kind { attempt, extension, read_holders, cleanup, hand_over, index, stream };
     Kind kind;
     LocalInstant sent;
     std::vector<SessionId> sessions;  ///< attempt: one or none; extension and look: all
-    RemovalId removal = 0;
+    CleanupId cleanup = 0;
     std::uint64_t beat = 0;  ///< attempt, extension, hand-over; a look judges that extension's
     std::optional<std::string> observed;  ///< attempt: the lockId that counted as dead
-    bool operator==(const Flight&) const = default;
+    bool operator==(const PendingCommand&) const = default;
   };
 
   struct Step {
@@ -164,10 +164,10 @@ class ProviderCore final : public Provider {
 
   // acquire.cpp
   void start_attempt(SessionId id, Session& session, Step step);
-  void answer_attempt(const Flight& flight, const Reply& reply, Step step);
-  void win(SessionId id, const Flight& flight, const Reply& reply, Step step);
+  void answer_attempt(const PendingCommand& pending, const Reply& reply, Step step);
+  void win(SessionId id, const PendingCommand& pending, const Reply& reply, Step step);
   void win_too_late(SessionId id, Step step);
-  void refuse(SessionId id, const Flight& flight, const Reply& reply, Step step);
+  void refuse(SessionId id, const PendingCommand& pending, const Reply& reply, Step step);
   void fail(SessionId id, const Reply& reply, bool unknown, Step step);
   void wait(SessionId id, LocalInstant at, Step step);
   void plan_attempt(SessionId id, Session& session, LocalInstant at, Step step);
@@ -182,16 +182,16 @@ class ProviderCore final : public Provider {
   void answer_index(const Reply& reply, Step step);
 
   // line.cpp
-  bool join_line(SessionId id, Session& session);
-  Line* line_led_by(SessionId id, const Session& session);
-  void leave_line(const std::string& name, SessionId id, LocalInstant at_latest, Step step);
+  bool join_queue(SessionId id, Session& session);
+  WaitQueue* queue_headed_by(SessionId id, const Session& session);
+  void leave_queue(const std::string& name, SessionId id, LocalInstant at_latest, Step step);
   LocalInstant first_attempt_of_next(Session& next, LocalInstant at_latest, Step step) const;
-  void end_row(SessionId id, const Session& session, Step step);
+  void end_tenure(SessionId id, const Session& session, Step step);
   SessionId receiver_after(SessionId id, const Session& session) const;
-  void hand_over(Removal removal, SessionId to, int in_a_row, Step step);
-  void send_hand_over(RemovalId id, Removal& removal, Step step);
-  void answer_hand_over(const Flight& flight, const Reply& reply, Step step);
-  void contend_for_itself(RemovalId id, ReleaseResult giver, bool unsure, Step step);
+  void hand_over(Cleanup cleanup, SessionId to, int in_a_row, Step step);
+  void send_hand_over(CleanupId id, Cleanup& cleanup, Step step);
+  void answer_hand_over(const PendingCommand& pending, const Reply& reply, Step step);
+  void contend_for_itself(CleanupId id, ReleaseResult giver, bool unsure, Step step);
   void freed(const std::string& name, Step step);
 
   // stream.cpp
@@ -204,7 +204,7 @@ class ProviderCore final : public Provider {
   void stream_closed(Step step);
   void end_stream(Step step);
   bool stream_is_wanted(Step step);
-  Session* listener(const Line& line);
+  Session* listener(const WaitQueue& queue);
   Duration nearest_turn(Step step);
   void read_on(Step step);
   void pause_stream(Stream::Phase phase, Duration pause, Step step);
@@ -212,7 +212,7 @@ class ProviderCore final : public Provider {
   void hear(const Freed& freed, Step step);
   void wake(SessionId id, Session& session, Step step);
   void wake_all(Step step);
-  void won_without_news(const Session& session, const Flight& flight, Step step);
+  void won_without_news(const Session& session, const PendingCommand& pending, Step step);
 
   // extension.cpp
   void run_extension_round(Step step);
@@ -220,8 +220,8 @@ class ProviderCore final : public Provider {
   void arm_extension_round(LocalInstant at, Step step);
   void arm_earliest_extension(Step step);
   void send_extension(const std::vector<SessionId>& ids, Step step);
-  void answer_extension(const Flight& flight, const Reply& reply, Step step);
-  void answer_look(const Flight& flight, const Reply& reply, Step step);
+  void answer_extension(const PendingCommand& pending, const Reply& reply, Step step);
+  void answer_read_holders(const PendingCommand& pending, const Reply& reply, Step step);
   void found_gone(SessionId id, const Reply& reply, Step step);
   void extended(SessionId id, LocalInstant sent, Step step);
   void retry_extension(SessionId id, Step step);
@@ -231,32 +231,32 @@ class ProviderCore final : public Provider {
   Session* extending(SessionId id);
 
   // removal.cpp
-  Removal make_removal(const Session& session, Step step) const;
-  RemovalId start_removal(Removal removal, Step step);
-  void send_removal(RemovalId id, Removal& removal, Step step);
-  void send_delete(RemovalId id, Removal& removal, Step step);
-  void answer_delete(const Flight& flight, const Reply& reply, Step step);
-  void attempt_ended(RemovalId id, bool may_have_won, Outcome outcome, Step step);
-  void report(RemovalId id, ReleaseResult result, Step step);
-  void pause_removal(RemovalId id, Removal& removal, Duration pause, Step step);
-  static Duration pause_after_failure(const Removal& removal, LocalInstant now);
+  Cleanup make_cleanup(const Session& session, Step step) const;
+  CleanupId start_cleanup(Cleanup cleanup, Step step);
+  void send_cleanup(CleanupId id, Cleanup& cleanup, Step step);
+  void send_delete(CleanupId id, Cleanup& cleanup, Step step);
+  void answer_delete(const PendingCommand& pending, const Reply& reply, Step step);
+  void attempt_ended(CleanupId id, bool may_have_won, Outcome outcome, Step step);
+  void report(CleanupId id, ReleaseResult result, Step step);
+  void pause_cleanup(CleanupId id, Cleanup& cleanup, Duration pause, Step step);
+  static Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now);
 
-  CommandId send(Flight flight, std::chrono::milliseconds timeout, decltype(Command::body) body,
-                 Step step);
+  CommandId send(PendingCommand pending, std::chrono::milliseconds timeout,
+                 decltype(Command::body) body, Step step);
   static void clear_timer(Timer::Kind kind, std::uint64_t id, Step step);
   Owner fresh_owner(Step step);
   std::string lock_id(const Session& session, std::uint64_t beat) const;
 
   std::string holder_;
   Sessions sessions_;
-  std::map<RemovalId, Removal> removals_;
-  std::map<CommandId, Flight> flights_;
-  std::map<std::string, Line> lines_;
-  Sights sights_;
-  Rhythms rhythms_;
+  std::map<CleanupId, Cleanup> cleanups_;
+  std::map<CommandId, PendingCommand> pending_;
+  std::map<std::string, WaitQueue> wait_queues_;
+  HolderObservations observations_;
+  PaceEstimates paces_;
   Stream stream_;
   CommandId last_command_ = 0;
-  RemovalId last_removal_ = 0;
+  CleanupId last_cleanup_ = 0;
   std::uint64_t last_beat_ = 0;
   std::optional<LocalInstant> round_at_;  ///< the earliest extension round a timer is set for
   enum class Index { wanted, asked, settled } index_ = Index::wanted;

@@ -27,7 +27,7 @@ void ProviderCore::open_stream(Step step) {
 }
 
 void ProviderCore::send_stream(StreamCommand::Step what, Step step) {
-  stream_.command = send({.kind = Flight::Kind::stream}, kStreamTimeout,
+  stream_.command = send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
                          StreamCommand{what, stream_.cursor}, step);
 }
 
@@ -55,23 +55,23 @@ void ProviderCore::read_on(Step step) {
 }
 
 /// The first of that line, if it is one that the stream may wake; null: nobody.
-ProviderCore::Session* ProviderCore::listener(const Line& line) {
-  const auto front = sessions_.find(line.front);
-  const bool listens = front != sessions_.end() && front->second.phase < Session::Phase::held &&
-                       front->second.options.waiting->wants_stream();
-  return listens ? &front->second : nullptr;
+ProviderCore::Session* ProviderCore::listener(const WaitQueue& queue) {
+  const auto head = sessions_.find(queue.head);
+  const bool listens = head != sessions_.end() && head->second.phase < Session::Phase::held &&
+                       head->second.options.waiting->wants_stream();
+  return listens ? &head->second : nullptr;
 }
 
 /// Nobody would act on news sooner than that: the server need not send each one on its own. When
 /// nobody waits, the next who does will ask for what has come until then.
 Duration ProviderCore::nearest_turn(Step step) {
   std::optional<Duration> nearest;
-  for (const auto& [name, line] : lines_) {
-    const Session* front = listener(line);
+  for (const auto& [name, queue] : wait_queues_) {
+    const Session* head = listener(queue);
     // Whose attempt is under way reads on once it is refused.
-    if (front == nullptr || front->phase != Session::Phase::waiting) continue;
-    if (front->woken && front->attempt_at <= step.now + kStreamSoon) continue;
-    const auto turn = front->options.waiting->turn(seen_by(*front, true, step), 0);
+    if (head == nullptr || head->phase != Session::Phase::waiting) continue;
+    if (head->woken && head->attempt_at <= step.now + kStreamSoon) continue;
+    const auto turn = head->options.waiting->turn(seen_by(*head, true, step), 0);
     nearest = std::min(nearest.value_or(turn), turn);
   }
   return nearest.value_or(kStreamLull);
@@ -126,7 +126,7 @@ void ProviderCore::end_stream(Step step) {
   if (stream_.command == 0 && stream_.phase == Stream::Phase::open) return close_stream(step);
   if (stream_.command != 0) {
     step.out.push_back(Abandon{stream_.command});
-    flights_.erase(stream_.command);
+    pending_.erase(stream_.command);
     clear_timer(Timer::Kind::command_timeout, stream_.command, step);
   }
   stream_ = {};
@@ -134,22 +134,22 @@ void ProviderCore::end_stream(Step step) {
 
 bool ProviderCore::stream_is_wanted(Step step) {
   if (closed_) return false;
-  const bool somebody = std::any_of(lines_.begin(), lines_.end(), [this](const auto& line) {
-    return listener(line.second) != nullptr;
-  });
+  const bool somebody =
+      std::any_of(wait_queues_.begin(), wait_queues_.end(),
+                  [this](const auto& queue) { return listener(queue.second) != nullptr; });
   if (somebody) stream_.wanted_until = step.now + kStreamIdle;
   return step.now < stream_.wanted_until;
 }
 
 void ProviderCore::hear(const Freed& freed, Step step) {
   if (stream_.owed && stream_.owed->name == freed.name) stream_.owed.reset();
-  const auto line = lines_.find(freed.name);
-  if (line == lines_.end()) return;
-  Session* front = listener(line->second);
-  if (front == nullptr) return;
+  const auto queue = wait_queues_.find(freed.name);
+  if (queue == wait_queues_.end()) return;
+  Session* head = listener(queue->second);
+  if (head == nullptr) return;
   // What happened before it came does not bring its turn nearer.
-  if (freed.at > front->waits_since) ++front->releases;
-  wake(line->second.front, *front, step);
+  if (freed.at > head->waits_since) ++head->releases;
+  wake(queue->second.head, *head, step);
 }
 
 void ProviderCore::wake(SessionId id, Session& session, Step step) {
@@ -165,15 +165,16 @@ void ProviderCore::wake(SessionId id, Session& session, Step step) {
 
 /// A new stream may have missed the release that somebody waits for.
 void ProviderCore::wake_all(Step step) {
-  for (const auto& [name, line] : lines_) {
-    if (Session* front = listener(line)) wake(line.front, *front, step);
+  for (const auto& [name, queue] : wait_queues_) {
+    if (Session* head = listener(queue)) wake(queue.head, *head, step);
   }
 }
 
 /// Its news have to come soon, or the stream lags too far behind to be of use.
-void ProviderCore::won_without_news(const Session& session, const Flight& flight, Step step) {
+void ProviderCore::won_without_news(const Session& session, const PendingCommand& pending,
+                                    Step step) {
   const bool expected = stream_.phase == Stream::Phase::open && session.attempts > 1 &&
-                        !session.woken && !flight.observed &&
+                        !session.woken && !pending.observed &&
                         session.options.waiting->wants_stream();
   if (expected && !stream_.owed) stream_.owed = Stream::Owed{session.name, step.now};
 }

@@ -1,14 +1,14 @@
 /// The first text's example: acquire, work, release at the end of the scope.
 #include <cstdio>
-#include <leasehold/protocols.hpp>
+#include <leasehold/published.hpp>
 
 using namespace std::chrono_literals;
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;
-  auto provider = leasehold::protocols::connect("distributed-lock", argv[1]);
+  auto provider = leasehold::published::connect("distributed-lock", argv[1]);
   if (!provider) return std::fprintf(stderr, "%s\n", provider.error().message.c_str()), 1;
-  auto options = leasehold::protocols::default_options("distributed-lock");
+  auto options = leasehold::published::default_options("distributed-lock");
   options.expiry = 30s;
   options.extension_cadence = 10s;
   options.waiting = leasehold::uniform_waiting(10ms, 800ms);

@@ -1,10 +1,10 @@
 /// The second text's example: the lock stands on the entity; the release writes its new value.
 #include <cstdio>
-#include <leasehold/protocols.hpp>
+#include <leasehold/published.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;
-  auto entities = leasehold::protocols::Entities::connect(argv[1]);
+  auto entities = leasehold::published::Entities::connect(argv[1]);
   if (!entities) return std::fprintf(stderr, "%s\n", entities.error().message.c_str()), 1;
   auto dummy = entities->lock("dummy-1", {"dummy-1", "lorem", ""});
   if (!dummy) return std::fprintf(stderr, "%s\n", dummy.error().message.c_str()), 1;

@@ -53,7 +53,7 @@ Outcome of_stream(const bson_error_t& error) {
                           error.code == MONGOC_ERROR_STREAM_NAME_RESOLUTION ||
                           error.code == MONGOC_ERROR_STREAM_NOT_ESTABLISHED ||
                           says(error, kConnecting);
-  return connecting ? Outcome::failed_before : Outcome::unknown;
+  return connecting ? Outcome::not_executed : Outcome::unknown;
 }
 
 std::size_t occurrences(std::string_view text, std::string_view of) {
@@ -159,13 +159,12 @@ core::Reply driver_failure(const bson_error_t& error, std::size_t members) {
   reply.code = static_cast<int>(error.code);
   reply.message = error.message;
   if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
-    reply.outcome =
-        all_untrusted(error, members) ? Outcome::configuration : Outcome::failed_before;
+    reply.outcome = all_untrusted(error, members) ? Outcome::configuration : Outcome::not_executed;
   } else if (error.domain == MONGOC_ERROR_STREAM) {
     reply.outcome = of_stream(error);
   } else if (of_login(error)) {  // before any command of ours
     const bool refused = says(error, kRefusedLogins);
-    reply.outcome = refused ? Outcome::configuration : Outcome::failed_before;
+    reply.outcome = refused ? Outcome::configuration : Outcome::not_executed;
     reply.message = (refused ? "authentication failed: " : "no log-in: ") + reply.message;
   } else if (error.domain == MONGOC_ERROR_BSON ||
              (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_TOO_BIG)) {

@@ -46,10 +46,10 @@ TEST(LogIn, ThatWasDisturbedIsTriedAgain) {
         "The server is in quiesce mode and will shut down", "interrupted at shutdown",
         "Failing command via 'failCommand' failpoint", "not primary",
         "Received invalid SCRAM reply from MongoDB server.", ""}) {
-    EXPECT_EQ(of_login(disturbance), Outcome::failed_before) << disturbance;
+    EXPECT_EQ(of_login(disturbance), Outcome::not_executed) << disturbance;
   }
   EXPECT_EQ(outcome_of(MONGOC_ERROR_SASL, 1, "Cannot contact any KDC for realm"),
-            Outcome::failed_before);
+            Outcome::not_executed);
 }
 
 const std::string kUntrusted =
@@ -57,19 +57,19 @@ const std::string kUntrusted =
 const std::string kRefused = "[connection refused calling hello on '127.0.0.1:27018']";
 
 Outcome of_selection(const std::string& complaints, std::size_t members) {
-  return outcome_of(
-      MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE,
-      "No suitable servers found: `serverSelectionTimeoutMS` expired: " + complaints, members);
+  return outcome_of(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE,
+                    "No suitable servers found: `serverSelectionTimeoutMS` expired: " + complaints,
+                    members);
 }
 
 TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrusted) {
   EXPECT_EQ(of_selection(kUntrusted, 1), Outcome::configuration);
   EXPECT_EQ(of_selection(kUntrusted + ' ' + kUntrusted + ' ' + kUntrusted, 3),
             Outcome::configuration);
-  EXPECT_EQ(of_selection(kUntrusted + ' ' + kRefused + ' ' + kRefused, 3), Outcome::failed_before);
-  EXPECT_EQ(of_selection(kUntrusted, 3), Outcome::failed_before) << "two members have no complaint";
-  EXPECT_EQ(of_selection(kRefused + ' ' + kRefused, 2), Outcome::failed_before);
-  EXPECT_EQ(of_selection("", 0), Outcome::failed_before);
+  EXPECT_EQ(of_selection(kUntrusted + ' ' + kRefused + ' ' + kRefused, 3), Outcome::not_executed);
+  EXPECT_EQ(of_selection(kUntrusted, 3), Outcome::not_executed) << "two members have no complaint";
+  EXPECT_EQ(of_selection(kRefused + ' ' + kRefused, 2), Outcome::not_executed);
+  EXPECT_EQ(of_selection("", 0), Outcome::not_executed);
 }
 
 TEST(ServerSelection, ComplaintsThatTheBufferCutsOffCountLikeThoseBefore) {
@@ -78,7 +78,7 @@ TEST(ServerSelection, ComplaintsThatTheBufferCutsOffCountLikeThoseBefore) {
   for (std::size_t name = 0; name < kUntrusted.size(); ++name) {  // wherever the end is
     const std::string longer(name, 'x');
     EXPECT_EQ(of_selection("[" + longer + kUntrusted.substr(1) + six, 7), Outcome::configuration);
-    EXPECT_EQ(of_selection("[" + longer + kRefused.substr(1) + six, 7), Outcome::failed_before);
+    EXPECT_EQ(of_selection("[" + longer + kRefused.substr(1) + six, 7), Outcome::not_executed);
   }
 }
 
@@ -86,15 +86,15 @@ TEST(Connection, ThatNeverCameToBeCarriedNoCommand) {
   constexpr auto kStream = MONGOC_ERROR_STREAM;
   for (const auto code : {MONGOC_ERROR_STREAM_CONNECT, MONGOC_ERROR_STREAM_NAME_RESOLUTION,
                           MONGOC_ERROR_STREAM_NOT_ESTABLISHED}) {
-    EXPECT_EQ(outcome_of(kStream, static_cast<std::uint32_t>(code), "no"), Outcome::failed_before);
+    EXPECT_EQ(outcome_of(kStream, static_cast<std::uint32_t>(code), "no"), Outcome::not_executed);
   }
   const auto of_socket = [](const std::string& message) {
     return outcome_of(kStream, MONGOC_ERROR_STREAM_SOCKET, message);
   };
   EXPECT_EQ(of_socket("TLS handshake failed: certificate verify failed (10): expired"),
-            Outcome::failed_before);
+            Outcome::not_executed);
   EXPECT_EQ(of_socket("Failed to send \"isMaster\" command with database \"admin\": socket error"),
-            Outcome::failed_before);
+            Outcome::not_executed);
   EXPECT_EQ(of_socket("Failed to send \"update\" command with database \"app\": socket error"),
             Outcome::unknown);
 }
@@ -107,7 +107,7 @@ TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
   underway.end();
   underway.give_up();
   ASSERT_FALSE(underway.begin(sockets, "a:1", error));
-  EXPECT_EQ(driver_failure(error, 1).outcome, Outcome::failed_before);
+  EXPECT_EQ(driver_failure(error, 1).outcome, Outcome::not_executed);
   underway.renew();
   EXPECT_TRUE(underway.begin(sockets, "a:1", error)) << "the next command";
 }

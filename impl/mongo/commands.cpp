@@ -11,7 +11,7 @@ using core::EnsureIndexCommand;
 using core::ExtendCommand;
 using core::ExtendStatement;
 using core::HandOverCommand;
-using core::LookCommand;
+using core::ReadHoldersCommand;
 using std::chrono::milliseconds;
 
 /// The server answers first: wtimeout < maxTimeMS < our own timer.
@@ -228,7 +228,8 @@ Bson build_body(const ExtendCommand& command, const std::string& collection, mil
   return d;
 }
 
-Bson build_body(const LookCommand& command, const std::string& collection, milliseconds timeout) {
+Bson build_body(const ReadHoldersCommand& command, const std::string& collection,
+                milliseconds timeout) {
   Bson d;
   d.text("find", collection);
   d.doc("filter", [&](Bson& filter) {
@@ -329,7 +330,7 @@ Bson build_body(const core::StreamCommand& command, const std::string& collectio
 }
 
 /// Built by its protocol.
-Bson build_body(const core::PlainCommand& command, const std::string&, milliseconds) {
+Bson build_body(const core::RawCommand& command, const std::string&, milliseconds) {
   return Bson::of(command.bson);
 }
 

@@ -110,7 +110,7 @@ TEST(Commands, DeleteMatchesTheOwner) {
 }
 
 TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
-  const Command look{4, milliseconds(100), core::LookCommand{{"a", "b"}}};
+  const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a", "b"}}};
   EXPECT_EQ(json(build(look, "locks")),
             R"({ "find" : "locks", "filter" : { "_id" : { "$in" : [ "a", "b" ] } }, )"
             R"("projection" : { "lockId" : 1, "acquiredAt" : 1 }, "batchSize" : 100000, )"

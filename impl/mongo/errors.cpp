@@ -21,12 +21,12 @@ constexpr std::array kErrors{
     Row{14, Outcome::configuration},     // TypeMismatch
     Row{16, Outcome::configuration},     // InvalidLength
     Row{18, Outcome::configuration},     // AuthenticationFailed
-    Row{24, Outcome::failed_before},     // LockTimeout
+    Row{24, Outcome::not_executed},      // LockTimeout
     Row{59, Outcome::configuration},     // CommandNotFound
     Row{67, Outcome::configuration},     // CannotCreateIndex
     Row{72, Outcome::configuration},     // InvalidOptions
     Row{73, Outcome::configuration},     // InvalidNamespace
-    Row{112, Outcome::failed_before},    // WriteConflict
+    Row{112, Outcome::not_executed},     // WriteConflict
     Row{115, Outcome::configuration},    // CommandNotSupported
     Row{121, Outcome::configuration},    // DocumentValidationFailure
     Row{166, Outcome::configuration},    // CommandNotSupportedOnView
@@ -37,10 +37,10 @@ constexpr std::array kErrors{
     Row{263, Outcome::configuration},    // OperationNotSupportedInTransaction
     Row{322, Outcome::configuration},    // APIVersionError: a pool that pins a stable API
     Row{323, Outcome::configuration},    // APIStrictError
-    Row{10107, Outcome::failed_before},  // NotWritablePrimary
+    Row{10107, Outcome::not_executed},   // NotWritablePrimary
     Row{10334, Outcome::configuration},  // BSONObjectTooLarge
-    Row{13435, Outcome::failed_before},  // NotPrimaryNoSecondaryOk
-    Row{13436, Outcome::failed_before},  // NotPrimaryOrSecondary
+    Row{13435, Outcome::not_executed},   // NotPrimaryNoSecondaryOk
+    Row{13436, Outcome::not_executed},   // NotPrimaryOrSecondary
     Row{16554, Outcome::configuration},  // $add of something that is no number or date
     Row{51144, Outcome::configuration},  // $$CLUSTER_TIME is not available: a standalone
 };

@@ -82,17 +82,17 @@ Bson command_of(const FencedTarget& target, const bson_t& id, const bson_t& upda
 }
 
 Error failure(const core::Reply& reply) {
-  const auto kind = reply.outcome == core::Outcome::configuration   ? ErrorKind::configuration
-                    : reply.outcome == core::Outcome::failed_before ? ErrorKind::unavailable
-                                                                    : ErrorKind::unknown_outcome;
+  const auto kind = reply.outcome == core::Outcome::configuration  ? ErrorKind::configuration
+                    : reply.outcome == core::Outcome::not_executed ? ErrorKind::unavailable
+                                                                   : ErrorKind::unknown_outcome;
   return {kind, reply.code, reply.message};
 }
 
 /// A document with this key is there already: under which index, as far as it is another's.
 Error taken(const core::Reply& reply, const std::string& index) {
-  return {ErrorKind::configuration, reply.code,
-          "another document has what the unique index " + index + " must have once: " +
-              reply.message};
+  return {
+      ErrorKind::configuration, reply.code,
+      "another document has what the unique index " + index + " must have once: " + reply.message};
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ class MongoConnection final : public core::Connection {
     if (in_transaction(bytes)) {
       shared_->transactions->run(shared_->database, bytes, underway_, reply, error);
     } else {
-      const auto* plain = std::get_if<core::PlainCommand>(&command.body);
+      const auto* plain = std::get_if<core::RawCommand>(&command.body);
       const bool on_admin = plain != nullptr && plain->on_admin;
       run_here(on_admin ? "admin" : shared_->database, bytes, reply, error);
     }
@@ -92,7 +92,7 @@ class MongoConnection final : public core::Connection {
     if (!stream && opens) return driver_failure(error, members_of(client_));
     if (!stream) {
       Reply gone;
-      gone.outcome = Outcome::failed_before;
+      gone.outcome = Outcome::not_executed;
       gone.message = "the change stream is not open";
       return gone;
     }

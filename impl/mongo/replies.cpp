@@ -136,7 +136,7 @@ void read_write_concern_error(Reply& out, const bson_t& reply) {
   failure.as_document([&](const bson_t& error) {
     out.code = static_cast<int>(Field(error, "code").number());
     out.message = "write concern: " + Field(error, "errmsg").text();
-    out.hopeless = write_concern_is_hopeless(out.code);
+    out.permanent = write_concern_is_hopeless(out.code);
   });
 }
 
@@ -152,8 +152,8 @@ void read_stream(Reply& out, const bson_t& reply) {
 }
 
 /// Whether the attempt of a document's lock won, as its text tells it.
-void read_attempt(Reply& out, const core::PlainCommand& command, const bson_t& reply) {
-  using Won = core::PlainCommand::Won;
+void read_attempt(Reply& out, const core::RawCommand& command, const bson_t& reply) {
+  using Won = core::RawCommand::Won;
   core::LockDocument document;
   document.name = command.name;
   document.value = Field(reply, "value.Value").text();
@@ -170,7 +170,7 @@ void read_attempt(Reply& out, const core::PlainCommand& command, const bson_t& r
   out.documents.push_back(std::move(document));
 }
 
-void read_plain(Reply& out, const core::PlainCommand& command, const bson_t& reply) {
+void read_plain(Reply& out, const core::RawCommand& command, const bson_t& reply) {
   constexpr int kDuplicateKey = 11000;
   if (out.code == kDuplicateKey) {  // under whichever unique index the text relies on
     out.outcome = Outcome::duplicate_key;
@@ -178,7 +178,7 @@ void read_plain(Reply& out, const core::PlainCommand& command, const bson_t& rep
     out.outcome = outcome_of_error(out.code);
   }
   const bool shows = out.outcome == Outcome::done && Field(reply, "ok").truth();
-  if (shows && command.role == core::PlainCommand::Role::acquire) read_attempt(out, command, reply);
+  if (shows && command.role == core::RawCommand::Role::acquire) read_attempt(out, command, reply);
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   if (!Field(reply, "ok").truth()) {
     out.message = "empty reply";
     if (Field(reply, "code")) read_command_error(out, reply);
-    if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
+    if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
       read_plain(out, *plain, reply);
     }
     return out;
@@ -204,13 +204,13 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
     Field(reply, "value").as_document([&](const bson_t& value) {
       out.documents.push_back(read_document(value));
     });
-  } else if (std::holds_alternative<core::LookCommand>(command.body)) {
+  } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_document(found));
     });
   } else if (std::holds_alternative<core::StreamCommand>(command.body)) {
     read_stream(out, reply);
-  } else if (const auto* plain = std::get_if<core::PlainCommand>(&command.body)) {
+  } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
     read_plain(out, *plain, reply);
   } else if (std::holds_alternative<core::DeleteCommand>(command.body) && !out.failed.empty()) {
     out.outcome = outcome_of_error(out.code);  // its only statement

@@ -25,7 +25,7 @@ class Json {
 const Command kAcquire{1, {}, core::AcquireCommand{}};
 const Command kExtend{2, {}, core::ExtendCommand{}};
 const Command kDelete{3, {}, core::DeleteCommand{}};
-const Command kLook{4, {}, core::LookCommand{}};
+const Command kLook{4, {}, core::ReadHoldersCommand{}};
 
 TEST(ReadReply, AnAcquireGivesTheDocumentAndTheOperationTimeAsToken) {
   const auto r = read_reply(kAcquire, Json(R"({"ok": 1,
@@ -61,10 +61,10 @@ TEST(ReadReply, AWriteConcernErrorIsUnknownAndKeepsTheDocument) {
       "writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"}})"));
   EXPECT_EQ(r.outcome, Outcome::unknown);
   EXPECT_EQ(r.code, 64);
-  EXPECT_FALSE(r.hopeless);
+  EXPECT_FALSE(r.permanent);
   EXPECT_EQ(r.documents.size(), 1u);
   const auto w = read_reply(kAcquire, Json(R"({"ok": 1, "writeConcernError": {"code": 100}})"));
-  EXPECT_TRUE(w.hopeless);
+  EXPECT_TRUE(w.permanent);
 }
 
 /// Found by the fuzzer: in another form than usual it was passed over, and the write counted.
@@ -116,7 +116,7 @@ TEST(ReadReply, ADuplicateKeyIsALostRaceOnlyOnTheName) {
 TEST(ReadReply, AnErrorBesideAWriteConcernErrorIsReadFirst) {
   const auto r = read_reply(kAcquire, Json(R"({"ok": 0, "code": 10107, "errmsg": "not primary",
                                               "writeConcernError": {"code": 11602}})"));
-  EXPECT_EQ(r.outcome, Outcome::failed_before);
+  EXPECT_EQ(r.outcome, Outcome::not_executed);
 }
 
 TEST(ReadReply, ARetriedReplyIsMarked) {

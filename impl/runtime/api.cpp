@@ -6,7 +6,7 @@
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
 #include <leasehold/mongoc.hpp>
-#include <leasehold/protocols.hpp>
+#include <leasehold/published.hpp>
 #include <mutex>
 #include <numeric>
 #include <system_error>
@@ -15,7 +15,7 @@
 #include "core/provider_core.hpp"
 #include "core/utf8.hpp"
 #include "mongo/mongo_transport.hpp"
-#include "protocols/documented.hpp"
+#include "published/recipe_provider.hpp"
 #include "runtime/driver.hpp"
 
 namespace leasehold {
@@ -236,7 +236,7 @@ Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool, Provide
   return connect_with(std::move(core), {.pool = std::move(pool)}, std::move(options));
 }
 
-namespace protocols {
+namespace published {
 
 const std::vector<std::string>& names() {
   static const std::vector<std::string> all = [] {
@@ -255,7 +255,7 @@ Result<LockProvider> connect(const std::string& lock, const std::string& uri,
                       "': it must be distributed-lock, document-level, insert-unique or "
                       "set-on-insert");
   }
-  return connect_with(std::make_unique<Documented>(*recipe, hardening), {.uri = uri},
+  return connect_with(std::make_unique<RecipeProvider>(*recipe, hardening), {.uri = uri},
                       std::move(options));
 }
 
@@ -264,7 +264,7 @@ LockOptions default_options(const std::string& lock) {
   return recipe == nullptr ? LockOptions() : default_options(*recipe);
 }
 
-}  // namespace protocols
+}  // namespace published
 
 LockProvider::LockProvider(std::shared_ptr<runtime::Driver> driver) : driver_(std::move(driver)) {}
 

@@ -90,8 +90,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
 }
 
 core::SessionId Driver::acquire_async(const std::string& name, const LockOptions& options,
-                                      std::optional<std::chrono::milliseconds> timeout,
-                                      Done done) {
+                                      std::optional<std::chrono::milliseconds> timeout, Done done) {
   using State = Result<std::shared_ptr<HandleState>>;
   const auto call = [](const std::shared_ptr<Driver>& driver, const Done& to, const State& state) {
     state ? to(Handle(driver, *state)) : to(state.error());
@@ -115,15 +114,15 @@ void Driver::begin_close() { step(core::CloseAsked{}); }
 
 std::size_t Driver::cleanups_left() {
   const std::lock_guard lock(mutex_);
-  return core_->removals_left();
+  return core_->cleanups_left();
 }
 
 void Driver::close() {
   if (forked()) return;
   begin_close();
   std::unique_lock lock(mutex_);
-  executor_->wait(lock, stepped_, longest_timeout_, [this] { return core_->removals_left() == 0; });
-  const auto left = core_->removals_left();
+  executor_->wait(lock, stepped_, longest_timeout_, [this] { return core_->cleanups_left() == 0; });
+  const auto left = core_->cleanups_left();
   if (left == 0) return;
   apply(core::Warned{"the provider was destroyed with " + std::to_string(left) +
                      " clean-ups unfinished; those locks free themselves like a crashed holder's"});

@@ -17,8 +17,8 @@
 #include "runtime/executor.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/handle_state.hpp"
+#include "runtime/lock_event_translator.hpp"
 #include "runtime/loss_signals.hpp"
-#include "runtime/teller.hpp"
 #include "runtime/timers.hpp"
 #include "runtime/workers.hpp"
 
@@ -102,7 +102,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
 
   /// Whether this process is a child of the one that made the driver: without its threads. Then
   /// acquires fail at once, nothing is sent, and the object must not be destroyed.
-  [[nodiscard]] bool forked() const { return forks_ != forks(); }
+  [[nodiscard]] bool forked() const { return forks_ != fork_generation(); }
 
   /// Ends all waiting acquires.
   void begin_close();
@@ -132,7 +132,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   void apply(const core::Warned& effect);
   void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
 
-  const int forks_ = forks();
+  const int forks_ = fork_generation();
   const std::shared_ptr<const Clock> clock_;
   const std::shared_ptr<Executor> executor_;
   const std::unique_ptr<core::Entropy> entropy_;
@@ -144,7 +144,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   std::condition_variable stepped_;
   const std::unique_ptr<core::Provider> core_;
   core::Effects effects_;
-  Teller teller_;
+  LockEventTranslator teller_;
   core::SessionId last_session_ = 0;
   std::map<core::SessionId, Answered> acquiring_;
   std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;

@@ -1,13 +1,13 @@
-#include <leasehold/protocols.hpp>
+#include <leasehold/published.hpp>
 #include <mutex>
 
 #include "core/lock_id.hpp"
 #include "mongo/mongo_transport.hpp"
-#include "protocols/recipe.hpp"
+#include "published/recipe.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/os_entropy.hpp"
 
-namespace leasehold::protocols {
+namespace leasehold::published {
 
 /// One command at a time on a connection; connections that are free wait for the next caller.
 struct Entities::Inside {
@@ -35,7 +35,7 @@ struct Entities::Inside {
     return transport->connect();
   }
 
-  core::Reply execute(core::PlainCommand plain) const {
+  core::Reply execute(core::RawCommand plain) const {
     auto connection = this->connection();
     auto reply = connection->execute({1, options.effective_operation_timeout(), std::move(plain)});
     const std::scoped_lock lock(mutex);
@@ -73,10 +73,10 @@ Result<Entities> Entities::connect(const std::string& uri, std::chrono::millisec
 
 Result<Entity> Entities::lock(const std::string& id, const Entity& missing) const {
   const Call call{id, inside_->fresh_owner(), inside_->options, missing.value};
-  core::PlainCommand plain{.role = core::PlainCommand::Role::acquire,
-                           .name = id,
-                           .owner = call.owner,
-                           .bson = document_level().acquire(call, inside_->clock->wall(), {})};
+  core::RawCommand plain{.role = core::RawCommand::Role::acquire,
+                         .name = id,
+                         .owner = call.owner,
+                         .bson = document_level().acquire(call, inside_->clock->wall(), {})};
   const auto reply = inside_->execute(std::move(plain));
   if (reply.outcome == core::Outcome::duplicate_key) {
     return Error{ErrorKind::refused, reply.code, "item '" + id + "' is already locked"};
@@ -90,13 +90,13 @@ std::optional<Error> Entities::release(const Entity& entity) const {
   const auto owner = core::owner_from_hex(entity.lock_id);
   if (!owner) return refused;
   const Call call{entity.id, *owner, inside_->options, entity.value};
-  core::PlainCommand plain{.role = core::PlainCommand::Role::release,
-                           .name = entity.id,
-                           .owner = *owner,
-                           .bson = document_level().release(call, {})};
+  core::RawCommand plain{.role = core::RawCommand::Role::release,
+                         .name = entity.id,
+                         .owner = *owner,
+                         .bson = document_level().release(call, {})};
   const auto reply = inside_->execute(std::move(plain));
   if (reply.outcome != core::Outcome::done) return failure(reply);
   return reply.matched == 1 ? std::nullopt : std::optional(refused);
 }
 
-}  // namespace leasehold::protocols
+}  // namespace leasehold::published

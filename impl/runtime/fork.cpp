@@ -11,7 +11,7 @@ std::atomic<int> forks_so_far = 0;
 
 }  // namespace
 
-int forks() {
+int fork_generation() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; });
   (void)registered;
   return forks_so_far;

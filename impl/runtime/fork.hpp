@@ -4,6 +4,6 @@ namespace leasehold::runtime {
 
 /// How many forks lie between this process and the first that asked: a value kept from before a
 /// fork differs from what the child is told. Thread safety: any thread.
-[[nodiscard]] int forks();
+[[nodiscard]] int fork_generation();
 
 }  // namespace leasehold::runtime

@@ -106,7 +106,7 @@ struct WorkersFixture {
   }
 
   void submit(CommandId id) {
-    workers.submit({id, std::chrono::milliseconds(100), core::LookCommand{}});
+    workers.submit({id, std::chrono::milliseconds(100), core::ReadHoldersCommand{}});
   }
   void make_index(CommandId id) {
     workers.submit({id, std::chrono::seconds(10), core::EnsureIndexCommand{}});
@@ -215,9 +215,8 @@ RC_GTEST_PROP(Workers, NoCommandWaitsWhileAWorkerMayCarryIt, ()) {
       asked.erase(id);
     }
     f.executor->run_all(drawn);
-    const auto carried = std::count_if(asked.begin(), asked.end(), [&](CommandId id) {
-      return f.wire.under_way.contains(id);
-    });
+    const auto carried = std::count_if(asked.begin(), asked.end(),
+                                       [&](CommandId id) { return f.wire.under_way.contains(id); });
     const auto waiting = static_cast<std::ptrdiff_t>(asked.size()) - carried;
     if (waiting > 0 && f.wire.under_way.size() < static_cast<std::size_t>(4 * limit)) {
       RC_ASSERT(carried >= limit);

@@ -1,5 +1,5 @@
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/first_message.hpp"
+#include "sim/live/peer_identity.hpp"
 
 /// What the fault proxy makes of the first bytes of whoever connects to it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -16,7 +16,7 @@ namespace {
 
 using core::Command;
 using core::Outcome;
-using core::PlainCommand;
+using core::RawCommand;
 using mongo::Bson;
 
 constexpr int kDeepest = 4;
@@ -56,16 +56,16 @@ constexpr std::array kKeys{
 
 /// In the order of Command::body's alternatives.
 Command command_number(std::size_t number) {
-  using Won = PlainCommand::Won;
+  using Won = RawCommand::Won;
   const core::Owner owner{1, 2};
   const auto plain = [&](Won won) {
-    return PlainCommand{
-        .role = PlainCommand::Role::acquire, .owner = owner, .lock_id = "ours", .won = won};
+    return RawCommand{
+        .role = RawCommand::Role::acquire, .owner = owner, .lock_id = "ours", .won = won};
   };
   switch (number) {
     case 0: return {1, {}, core::AcquireCommand{}};
     case 1: return {1, {}, core::ExtendCommand{{{}, {}, {}}}};
-    case 2: return {1, {}, core::LookCommand{}};
+    case 2: return {1, {}, core::ReadHoldersCommand{}};
     case 3: return {1, {}, core::DeleteCommand{}};
     case 4: return {1, {}, core::EnsureIndexCommand{}};
     case 5: return {1, {}, core::HandOverCommand{}};
@@ -99,7 +99,7 @@ void write(Bson& out, FuzzedDataProvider& input, int depth) {
 void read(const Command& command, const bson_t& reply) {
   const auto read = mongo::read_reply(command, reply);
   const bool refused = read.outcome == Outcome::configuration ||
-                       read.outcome == Outcome::failed_before ||
+                       read.outcome == Outcome::not_executed ||
                        read.outcome == Outcome::duplicate_key;
   must(!refused || read.code != 0, "certainly not executed needs an error code that says so");
   must(read.outcome != Outcome::done || !bson_has_field(&reply, "writeConcernError"),

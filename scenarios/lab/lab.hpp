@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/words.hpp"
+#include "cli/command_line.hpp"
 #include "model/explorer.hpp"
 #include "sim/plan.hpp"
 

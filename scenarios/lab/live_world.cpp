@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 
 namespace leasehold::lab {
 namespace {

@@ -42,9 +42,9 @@ int live_matrix(const std::string& json_file, const std::string& runs) {
   const auto progress = [](std::size_t done, std::size_t all) {
     fmt::print(stderr, "\r\x1b[K{} of {} live runs{}", done, all, done == all ? "\n" : "");
   };
-  const auto virt = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
+  const auto simulated = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
   const auto live = run_live_matrix(runs, progress);
-  const auto c = compare(live, virt);
+  const auto c = compare(live, simulated);
   fmt::print(
       "{}\n{} cells hold in both worlds, {} are violated in both, {} violations of the "
       "virtual world were not met in the one live run\n",

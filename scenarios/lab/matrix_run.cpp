@@ -75,13 +75,13 @@ bool is_listed(const std::string& lock, const std::string& guarantee) {
 
 }  // namespace
 
-Comparison compare(const properties::Matrix& live, const properties::Matrix& virt) {
+Comparison compare(const properties::Matrix& live, const properties::Matrix& simulated) {
   using State = properties::Cell::State;
   Comparison c;
   for (const auto& [lock, rows] : live) {
     for (const auto& [fault, row] : rows) {
       for (const auto& [guarantee, cell] : row) {
-        const auto& other = virt.at(lock).at(fault).at(guarantee);
+        const auto& other = simulated.at(lock).at(fault).at(guarantee);
         const bool both = cell.state == State::violated && other.state == State::violated;
         c.seen_in_both += both ? 1 : 0;
         c.only_virtual += !both && other.state == State::violated ? 1 : 0;

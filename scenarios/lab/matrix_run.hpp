@@ -25,6 +25,7 @@ struct Comparison {
   std::vector<std::string> listed, only_live;  ///< violations that only the live world shows
 };
 /// Where only the live world shows a violation, thousands of virtual runs look for it, too.
-[[nodiscard]] Comparison compare(const properties::Matrix& live, const properties::Matrix& virt);
+[[nodiscard]] Comparison compare(const properties::Matrix& live,
+                                 const properties::Matrix& simulated);
 
 }  // namespace leasehold::lab

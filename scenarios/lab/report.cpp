@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {
@@ -121,7 +121,10 @@ void write_junit(const std::string& file, const JunitSuite& suite,
     const bool failed = f.verdict != Verdict::holds && !excused;
     skipped += excused ? 1 : 0;
     failures += failed ? 1 : 0;
-    add(f.guarantee + ": " + f.statement, excused ? "skipped" : failed ? "failure" : "",
+    add(f.guarantee + ": " + f.statement,
+        excused  ? "skipped"
+        : failed ? "failure"
+                 : "",
         std::string(to_string(f.verdict)) + ": " + f.why);
   }
   if (!suite.harness_failure.empty()) {

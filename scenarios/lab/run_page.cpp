@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/digest.hpp"
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "properties/transcript.hpp"
 #include "scenarios/lab/run_page_html.hpp"
 

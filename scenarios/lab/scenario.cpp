@@ -75,7 +75,7 @@ class World {
   }
 
   model::History run(const sim::Plan& plan) {
-    return live_ ? servers_.run(plan) : sim::virt::run(plan).history;
+    return live_ ? servers_.run(plan) : sim::simulated::run(plan).history;
   }
   [[nodiscard]] bool live() const { return live_; }
 

@@ -148,7 +148,8 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
 
 /// A run is a function of its plan: empty, or where a second run of the first plan parts.
 std::string repeat(const Plan& plan) {
-  return sim::virt::first_difference(sim::virt::run(plan).history, sim::virt::run(plan).history);
+  return sim::simulated::first_difference(sim::simulated::run(plan).history,
+                                          sim::simulated::run(plan).history);
 }
 
 }  // namespace
@@ -237,7 +238,7 @@ int simulate(const std::vector<std::string>& words) {
                      : report.verdict();
   if (!page.empty()) {
     const auto shown = report.failed.empty() ? range.from : *report.failed.begin();
-    write_report(page, sim::virt::run(plan_of(shown)).history);
+    write_report(page, sim::simulated::run(plan_of(shown)).history);
   }
   const auto difference = repeat(plan_of(range.from));
   if (!difference.empty()) {

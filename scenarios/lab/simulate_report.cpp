@@ -30,10 +30,11 @@ void print_report(const SimulateReport& report, double cpu) {
   for (const auto& [kind, runs] : report.enabled) {
     const auto count = [&](const auto& map) { return map.contains(kind) ? map.at(kind) : 0; };
     fmt::print("{:<16} {:>16} {:>10} {:>11}\n", kind, runs, count(report.bit),
-               count(report.bitten));
+               count(report.took_effect));
   }
   for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
-    if (report.bitten.contains(what)) fmt::print("{:>9} {}\n", report.bitten.at(what), what);
+    if (report.took_effect.contains(what))
+      fmt::print("{:>9} {}\n", report.took_effect.at(what), what);
   }
   fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
   if (!report.shortfall().empty()) fmt::print("unknown: {}\n", report.shortfall());
@@ -51,7 +52,7 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"lifecycles_per_cpu_second", static_cast<double>(lifecycles) / cpu},
           {"fewest_acquisitions", report.fewest_acquisitions},
           {"totals", report.totals},
-          {"faults", report.bitten},
+          {"faults", report.took_effect},
           {"enabled", report.enabled},
           {"bit", report.bit},
           {"guarantees", guarantees_json(report.findings)},
@@ -113,7 +114,7 @@ SimulateReport report_from_json(const nlohmann::json& json) {
   json.at("events").get_to(report.events);
   json.at("fewest_acquisitions").get_to(report.fewest_acquisitions);
   json.at("totals").get_to(report.totals);
-  json.at("faults").get_to(report.bitten);
+  json.at("faults").get_to(report.took_effect);
   json.at("enabled").get_to(report.enabled);
   json.at("bit").get_to(report.bit);
   json.at("failed_seeds").get_to(report.failed);

@@ -1,6 +1,7 @@
 #include "properties/soak.hpp"
 
 #include <fmt/format.h>
+
 #include <fstream>
 #include <random>
 
@@ -11,7 +12,6 @@
 
 namespace leasehold::lab {
 namespace {
-
 
 nlohmann::ordered_json to_json(const properties::SoakReport& report) {
   const auto of = [](const properties::Trend& t) {
@@ -94,7 +94,7 @@ int soak(const std::vector<std::string>& words) {
   options.add_options()("minutes", po::value(&s.minutes)->default_value(s.minutes), "how long")(
       "processes", po::value(&s.processes)->default_value(s.processes),
       "every other one is never killed, and measured")(
-      "locks", po::value(&s.locks)->default_value(s.locks), "names that they fight over")(
+      "locks", po::value(&s.locks)->default_value(s.locks), "names that they compete for")(
       "seed", po::value(&s.seed), "of the plan; default fresh, and printed")(
       "history", po::value(&history)->value_name("FILE"), "write what happened, for `check`")(
       "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),

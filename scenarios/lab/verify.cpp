@@ -23,7 +23,6 @@ namespace {
 using properties::VerifyOptions;
 using properties::VerifyReport;
 
-
 /// A line that overwrites itself on a terminal, and comes every ten seconds in a log.
 class ProgressLine {
  public:
@@ -170,7 +169,7 @@ int verify(const std::vector<std::string>& words) {
       "Draws plans, runs each on a real replica set with faults, judges what happened. Options");
   options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")(
       "processes", po::value(&processes), "simulated processes in each plan; default drawn")(
-      "locks", po::value(&locks), "names that they fight over; default drawn")(
+      "locks", po::value(&locks), "names that they compete for; default drawn")(
       "lock", po::value(&v.lock)->default_value(v.lock),
       "leasehold, a documents' lock, or canary: a lock with a planted error; of --plan too")(
       "seed", po::value(&v.seed), "repeat a run; default fresh, and printed")(

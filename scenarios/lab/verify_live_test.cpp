@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "model/checkers.hpp"
-#include "properties/judged.hpp"
+#include "properties/judgement.hpp"
 #include "properties/plans.hpp"
 #include "properties/run_folder.hpp"
 #include "scenarios/lab/run_program.hpp"
@@ -393,7 +393,8 @@ class OrdinarySet {
     const auto direct = "mongodb://" + sim::live::address_of(ports[0]) + "/?directConnection=true";
     sim::live::until_true("starting an ordinary set", [&] {
       return sim::live::MongoClient(direct).must(
-          "admin", {{"replSetInitiate", {{"_id", "rs"}, {"members", members}}}}), true;
+                 "admin", {{"replSetInitiate", {{"_id", "rs"}, {"members", members}}}}),
+             true;
     });
     uri += "/?replicaSet=rs";
     sim::live::until_true("a primary", [&] {
@@ -444,9 +445,8 @@ TEST(LabVerifyUri, InterruptedItLeavesNoDatabase) {
   sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", ordinary_set().uri,
                                "--seconds", "60", "--processes", "3", "--runs", folder.path},
                               sim::live::ChildProcess::Io::nothing);
-  ASSERT_TRUE(sim::live::eventually([&] {
-    return ordinary_set().databases().find("leasehold_verify") != std::string::npos;
-  }));
+  ASSERT_TRUE(sim::live::eventually(
+      [&] { return ordinary_set().databases().find("leasehold_verify") != std::string::npos; }));
   std::this_thread::sleep_for(std::chrono::seconds(2));
   lab.send_signal(SIGINT);
   ASSERT_TRUE(lab.wait_ms(120'000));

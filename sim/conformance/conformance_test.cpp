@@ -4,19 +4,19 @@
 
 #include <algorithm>
 
-#include "model/story.hpp"
+#include "model/history_builder.hpp"
 
 namespace leasehold::sim {
 namespace {
 
 using model::History;
-using model::Story;
+using model::HistoryBuilder;
 using model::TransitionTable;
 using model::Verdict;
 
 /// A wait, a release, a crash, a takeover, a loss, a TTL deletion.
 History full_story() {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").start(2, "b").start(3, "c");
   s.ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.ask(12, "b", 1).refused(12, 22, "b", 1);
@@ -41,7 +41,7 @@ TEST(Conformance, AWholeStoryIsAPathOfTheDiagrams) {
 }
 
 TEST(Conformance, AHandOverIsAPathOfTheDiagrams) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "a", 2);
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
   const auto c = conform(s.end(9'000));
@@ -49,7 +49,7 @@ TEST(Conformance, AHandOverIsAPathOfTheDiagrams) {
 }
 
 TEST(Conformance, AWinThatCameTooLateMayEndTheCall) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win_too_late(10, 1'020, "a", 1, 100).ended(1'020, "a", 1, "late");
   const auto c = conform(s.end(9'000));
   EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
@@ -62,19 +62,19 @@ TEST(Conformance, AWinThatCameTooLateMayEndTheCall) {
 
 TEST(Conformance, ALockThatIsTakenInMidLeaseIsNoPath) {
   const auto taken = [](int at) {
-    Story s;
+    HistoryBuilder s;
     s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "b", 1);
     return conform(s.win(at, at + 10, "b", 1, 110).lose(1'010, "a", 1).end(9'000)).finding;
   };
   EXPECT_EQ(taken(1'010).verdict, Verdict::holds) << taken(1'010).why;
   EXPECT_EQ(taken(500).why, "document: no arrow Active --Other Process Acquires-->");
-  Story s;  // and so is one that the TTL monitor takes
+  HistoryBuilder s;  // and so is one that the TTL monitor takes
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).gone(500, 110).crash(600, "a");
   EXPECT_EQ(conform(s.end(9'000)).finding.why, "document: no arrow Active --TTL Cleanup-->");
 }
 
 TEST(Conformance, AStepThatIsNoArrowIsRefusedByName) {
-  Story s;
+  HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(1'010, "a", 1);
   s.extend(1'020, 1'030, "a", 1, 110);
   const auto c = conform(s.end(9'000));

@@ -11,13 +11,13 @@ namespace {
 
 using namespace terms;
 using core::Timer;
-using virt::Bytes;
-using virt::Change;
-using virt::Collection;
-using virt::Date;
-using virt::Object;
-using virt::Timestamp;
-using virt::to_object;
+using simulated::Bytes;
+using simulated::Change;
+using simulated::Collection;
+using simulated::Date;
+using simulated::Object;
+using simulated::Timestamp;
+using simulated::to_object;
 
 constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;
 constexpr std::uint32_t kEpoch_s = 1'700'000'000;
@@ -224,15 +224,15 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
     done.document = w.document;
     Object reply;
     if (fault == CoreFault::error_before) {
-      reply = virt::error_reply(kNotWritablePrimary, "not primary");
+      reply = simulated::error_reply(kNotWritablePrimary, "not primary");
     } else {
       Collection collection;
       if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
       const auto now = m.started_ms.value_or(server_ms(w));
       const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
       const auto bytes = mongo::build(*m.command, "distributed.locks");
-      auto executed = virt::execute(to_object(*bytes.get()), collection,
-                                    {Date{now}, Timestamp{kEpoch_s, cluster}});
+      auto executed = simulated::execute(to_object(*bytes.get()), collection,
+                                         {Date{now}, Timestamp{kEpoch_s, cluster}});
       for (const Change& change : executed.changes) collection.apply(change);
       done.wrote = !executed.changes.empty();
       done.document = keep(collection.find(kName));
@@ -304,7 +304,7 @@ void CoreSystem::judge_tick(World& to) const {
     const unsigned late =  // a request that nobody can call back may win when all is over
         1u << static_cast<unsigned>(CoreFault::late) |
         1u << static_cast<unsigned>(CoreFault::inside);
-    const bool over = a.life == model::kOutside && a.awaited.empty() && a.core.removals_left() == 0;
+    const bool over = a.life == model::kOutside && a.awaited.empty() && a.core.cleanups_left() == 0;
     // One that could not be deleted for two leases frees itself, as a crashed holder's does.
     const Document& left = documents_[to.document];
     if (over && (to.faults & late) == 0 && belongs_to(left, who) && !is_over(left, server_ms(to))) {

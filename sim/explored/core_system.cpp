@@ -128,7 +128,7 @@ std::uint32_t CoreSystem::keep(Message message) const {
 std::uint32_t CoreSystem::keep(const Document& document) const {
   std::string bytes;
   if (document) {
-    const virt::Bytes encoded(*document);
+    const simulated::Bytes encoded(*document);
     bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
   }
   const auto next = static_cast<std::uint32_t>(documents_.size());

@@ -21,7 +21,7 @@
 /// compression does), so that states are small and are still compared whole.
 namespace leasehold::sim::explored {
 
-using virt::Document;
+using simulated::Document;
 
 /// What befalls the two, each at most once in a behaviour. Without one of them a command executes
 /// and is answered at once: delays are bounded (as in delay-bounded scheduling), not times.

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "sim/live/first_message.hpp"
+#include "sim/live/peer_identity.hpp"
 
 namespace leasehold::sim::live {
 namespace {

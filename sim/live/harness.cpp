@@ -9,10 +9,10 @@
 #include <fstream>
 #include <set>
 
-#include "protocols/recipe.hpp"
+#include "published/recipe.hpp"
 #include "runtime/clock.hpp"
+#include "sim/live/attribute_writes.hpp"
 #include "sim/live/faults.hpp"
-#include "sim/live/named_writes.hpp"
 #include "sim/live/oplog.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/live/stall_watch.hpp"
@@ -35,7 +35,7 @@ constexpr std::int64_t kLateness = 400 * kMs;    ///< of a process on a busy mac
 constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our reading of it
 constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< servers are busy with a fault for so long
 constexpr int kGraves = 2;
-constexpr const char* kGrave = "grave";
+constexpr const char* kDoomed = "grave";
 constexpr const char* kMachine = "machine";
 constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of a process
 /// What malloc keeps for each thread is twenty times what is in use and fills up for hours: that
@@ -57,7 +57,7 @@ struct Actor {
   bool started = false;            ///< it said so
   bool killed = false;             ///< by us
   bool done = false;               ///< its output ended
-  [[nodiscard]] bool is_grave() const { return name.starts_with(kGrave); }
+  [[nodiscard]] bool is_doomed() const { return name.starts_with(kDoomed); }
 };
 
 /// The end of a text file, from a sanitizer's report on if there is one.
@@ -81,7 +81,7 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
 
 /// Where this lock's documents are.
 std::string collection_of(const std::string& lock) {
-  const auto* recipe = protocols::recipe_named(lock);
+  const auto* recipe = published::recipe_named(lock);
   return recipe == nullptr ? kLockCollection : std::string(recipe->collection);
 }
 
@@ -120,7 +120,7 @@ class Harness {
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
-    if (protocols::recipe_named(plan_.lock) != nullptr) name_writes(history_);
+    if (published::recipe_named(plan_.lock) != nullptr) attribute_writes(history_);
     return std::move(history_);
   }
 
@@ -149,7 +149,7 @@ class Harness {
     for (int i = 0; i < kGraves && !is_scripted(plan_); ++i) start_grave(i);
   }
 
-  Actor spawn(WorkerOrder order) {
+  Actor spawn(WorkerConfig order) {
     const std::string file = run_.folder + "/" + order.name + ".order";
     order.suspended_file = file + ".suspended";
     std::ofstream(file) << to_json(order);
@@ -165,8 +165,8 @@ class Harness {
     return actor;
   }
 
-  WorkerOrder order_for(const std::string& name, const ProcessPlan& plan) {
-    WorkerOrder order;
+  WorkerConfig order_for(const std::string& name, const ProcessPlan& plan) {
+    WorkerConfig order;
     order.name = name;
     order.uri = run_.uri;
     order.database = run_.database;
@@ -190,9 +190,9 @@ class Harness {
   /// A process that takes a lock which nobody else wants, and dies with it: its document is for the
   /// TTL monitor.
   void start_grave(int i) {
-    auto order = order_for(kGrave + std::to_string(i), plan_.processes[0]);
-    order.grave = true;
-    graves_.push_back(spawn(order));
+    auto order = order_for(kDoomed + std::to_string(i), plan_.processes[0]);
+    order.doomed = true;
+    doomed_.push_back(spawn(order));
   }
 
   void inject_until(std::int64_t end) {
@@ -212,7 +212,7 @@ class Harness {
   void turn() {
     std::vector<pollfd> waits;
     std::vector<Actor*> speakers;
-    for (auto* group : {&actors_, &graves_}) {
+    for (auto* group : {&actors_, &doomed_}) {
       for (Actor& actor : *group) {
         if (actor.done || actor.child.out() < 0) continue;
         waits.push_back({actor.child.out(), POLLIN, 0});
@@ -226,8 +226,8 @@ class Harness {
     for (Actor& actor : actors_) {
       if (actor.resume_at != 0 && now() >= actor.resume_at) resume(actor);
     }
-    for (Actor& grave : graves_) {
-      if (!grave.holding.empty()) crash(grave);
+    for (Actor& doomed : doomed_) {
+      if (!doomed.holding.empty()) crash(doomed);
     }
     look_at_members();
     if (faults_) faults_->turn();
@@ -240,7 +240,7 @@ class Harness {
     char buffer[1 << 16];
     for (;;) {
       const auto n = read(actor.child.out(), buffer, sizeof buffer);
-      if (n == 0) bury(actor);
+      if (n == 0) kill_doomed(actor);
       if (n <= 0) return;
       actor.rest.append(buffer, static_cast<std::size_t>(n));
       std::size_t from = 0;
@@ -254,14 +254,14 @@ class Harness {
   }
 
   /// Its output ended. Who was not told to end is in the history, with its last words.
-  void bury(Actor& actor) {
+  void kill_doomed(Actor& actor) {
     actor.done = true;
     actor.holding.clear();
     if (actor.killed) return;
     actor.child.wait_ms(kReapLimit_ms);
     actor.child.kill();
     const int status = actor.child.exit_status();
-    const bool may_end = healed_ || actor.is_grave();  // a grave may have found no lock to take
+    const bool may_end = healed_ || actor.is_doomed();  // a doomed may have found no lock to take
     if (may_end && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
     Event e = event(Kind::exit, actor.name);
     tell_ending(e, status, actor.errors);
@@ -436,7 +436,7 @@ class Harness {
     keep(event(Kind::crash, actor.name));
     actor.done = true;
     actor.holding.clear();
-    if (actor.is_grave()) ++progress_.faults[kGrave];
+    if (actor.is_doomed()) ++progress_.faults[kDoomed];
   }
 
   void pause(Actor& actor, const FaultPlan& fault) {
@@ -541,7 +541,7 @@ class Harness {
   StallWatch stalls_{watched_members(), [this] { return now(); }};
   std::unique_ptr<Faults> faults_;
   std::vector<Actor> actors_;
-  std::vector<Actor> graves_;
+  std::vector<Actor> doomed_;
   std::map<std::size_t, int> lives_;
   std::uint64_t seeds_ = 0;
   model::History history_;

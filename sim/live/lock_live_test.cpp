@@ -419,7 +419,7 @@ TEST(LiveTransport, KeepsHardlyAnyClientThatNobodyUses) {
                                                           .collection = kLockCollection,
                                                           .server_selection_timeout = seconds(5)}))
                              .value();
-  const core::Command look{1, seconds(5), core::LookCommand{{"n"}}};
+  const core::Command look{1, seconds(5), core::ReadHoldersCommand{{"n"}}};
   ASSERT_EQ(transport->connect()->execute(look).outcome, core::Outcome::done);
   const auto before = open_descriptors();
   {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "sim/live/prepared_data.hpp"
+#include "sim/live/data_snapshot.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -36,7 +36,7 @@ milliseconds date(const Json& value) {
 ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(options) {
   init_driver();
   const std::string program = find_mongod();
-  const auto prepared = options_.standalone ? std::nullopt : prepared_data(program);
+  const auto prepared = options_.standalone ? std::nullopt : data_snapshot(program);
   if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
   for (const int port : free_ports(options_.members)) {
     const auto data = folder() + "/" + std::to_string(port);

@@ -24,9 +24,7 @@ class Transport : public testing::Test {
   [[nodiscard]] std::unique_ptr<core::Connection> connect() const { return transport_->connect(); }
 
   /// Commands on documents that are not there: they change nothing.
-  static Command removal() {
-    return {1, seconds(20), core::DeleteCommand{"n", {}, std::nullopt}};
-  }
+  static Command removal() { return {1, seconds(20), core::DeleteCommand{"n", {}, std::nullopt}}; }
   static Command insertion(const std::string& name) {
     core::AcquireCommand acquire;
     acquire.name = name;
@@ -44,11 +42,11 @@ class Transport : public testing::Test {
   /// Whether the server of the primary still has this cursor; it is idle.
   static bool has_cursor(std::int64_t id) {
     auto& member = faulty_set().member(faulty_set().primary());
-    const auto reply = member.must(
-        "admin", {{"aggregate", 1},
-                  {"pipeline", Json::array({{{"$currentOp", {{"idleCursors", true}}}},
-                                            {{"$match", {{"cursor.cursorId", id}}}}})},
-                  {"cursor", Json::object()}});
+    const auto reply =
+        member.must("admin", {{"aggregate", 1},
+                              {"pipeline", Json::array({{{"$currentOp", {{"idleCursors", true}}}},
+                                                        {{"$match", {{"cursor.cursorId", id}}}}})},
+                              {"cursor", Json::object()}});
     return !reply["cursor"]["firstBatch"].empty();
   }
 
@@ -78,19 +76,18 @@ TEST_F(Transport, WhatWasAbandonedBeforeThereWasAPrimaryIsNeverSent) {
   for (int m = 0; m < set.size(); ++m) {
     if (m != old) set.member(m).must("admin", {{"replSetFreeze", 60}});
   }
-  (void)set.member(old).run("admin", {{"replSetStepDown", 60},
-                                      {"secondaryCatchUpPeriodSecs", 0},
-                                      {"force", true}});
+  (void)set.member(old).run(
+      "admin", {{"replSetStepDown", 60}, {"secondaryCatchUpPeriodSecs", 0}, {"force", true}});
   ASSERT_EQ(set.primary_now(), -1);
   // Until the driver knows, who was the primary refuses it; then it waits for another.
   auto waiting = run(*connection, insertion("abandoned"));
   while (waiting.wait_for(milliseconds(700)) == std::future_status::ready) {
-    ASSERT_EQ(waiting.get().outcome, Outcome::failed_before);
+    ASSERT_EQ(waiting.get().outcome, Outcome::not_executed);
     waiting = run(*connection, insertion("abandoned"));
   }
   connection->interrupt();
   for (int m = 0; m < set.size(); ++m) set.member(m).must("admin", {{"replSetFreeze", 0}});
-  EXPECT_EQ(waiting.get().outcome, Outcome::failed_before);
+  EXPECT_EQ(waiting.get().outcome, Outcome::not_executed);
   EXPECT_EQ(stored(), 1) << "the first";
   EXPECT_EQ(connection->execute(insertion("after")).outcome, Outcome::done);
 }
@@ -113,10 +110,10 @@ TEST_F(Transport, OnlyWhatACommandHangsOnIsCut) {
   proxy.set(kPeer, second, {});
   set.step_up(first);
   // Refused by the one until the driver knows, done by the other; unknown if its socket was shut.
-  Outcome last = Outcome::failed_before;
+  Outcome last = Outcome::not_executed;
   EXPECT_TRUE(eventually([&] {
     last = connection->execute(removal()).outcome;
-    return last != Outcome::failed_before;
+    return last != Outcome::not_executed;
   }));
   EXPECT_EQ(last, Outcome::done) << "the socket to the first member lives on";
 }
@@ -166,12 +163,12 @@ TEST_F(Transport, AClientWithAStepUnderWayIsLeftAlone) {
   auto news = run(*reader, stream(Step::next, opened.cursor));  // waits up to 10 s for news
   ASSERT_EQ(news.wait_for(milliseconds(500)), std::future_status::timeout);
   const Stopwatch since;
-  EXPECT_EQ(other->execute(stream(Step::close, opened.cursor)).outcome, Outcome::failed_before);
-  EXPECT_EQ(other->execute(stream(Step::next, opened.cursor)).outcome, Outcome::failed_before);
+  EXPECT_EQ(other->execute(stream(Step::close, opened.cursor)).outcome, Outcome::not_executed);
+  EXPECT_EQ(other->execute(stream(Step::next, opened.cursor)).outcome, Outcome::not_executed);
   EXPECT_LT(since.elapsed(), seconds(3)) << "nobody waited for the reader";
   reader->interrupt();
   EXPECT_NE(news.get().outcome, Outcome::done);
-  EXPECT_EQ(reader->execute(stream(Step::next, opened.cursor)).outcome, Outcome::failed_before)
+  EXPECT_EQ(reader->execute(stream(Step::next, opened.cursor)).outcome, Outcome::not_executed)
       << "who gave it up dropped it";
 }
 

@@ -16,11 +16,11 @@
 #include <thread>
 
 #include "mongo/mongo_transport.hpp"
-#include "protocols/documented.hpp"
+#include "published/recipe_provider.hpp"
 #include "sim/live/handle_watch.hpp"
 #include "sim/live/mongo_client.hpp"
 #include "sim/live/resource.hpp"
-#include "sim/live/spoilt.hpp"
+#include "sim/live/sabotage.hpp"
 #include "sim/live/worker_clock.hpp"
 #include "sim/lock_options.hpp"
 #include "sim/plan_json.hpp"
@@ -28,8 +28,8 @@
 
 namespace leasehold::sim::live {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerOrder, name, uri, database, lock, locks, clock_margin_ms,
-                                   seed, grave, plan, steps, began_ns, suspended_file)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerConfig, name, uri, database, lock, locks, clock_margin_ms,
+                                   seed, doomed, plan, steps, began_ns, suspended_file)
 
 namespace {
 
@@ -59,7 +59,7 @@ void emit(const Event& event) {
 
 /// A driver that is told by an injected error that its primary shuts down forgets it, and hears
 /// from it again only by the next heartbeat: a real one would have said good-bye. So it asks often.
-std::string uri_of(const WorkerOrder& order) {
+std::string uri_of(const WorkerConfig& order) {
   auto uri = with_option(order.uri, "appName=" + order.name);
   if (uri.find("heartbeatFrequencyMS=") != std::string::npos) return uri;
   return with_option(uri, "heartbeatFrequencyMS=1000");
@@ -67,7 +67,7 @@ std::string uri_of(const WorkerOrder& order) {
 
 class Worker {
  public:
-  explicit Worker(const WorkerOrder& order)
+  explicit Worker(const WorkerConfig& order)
       : order_(order),
         uri_(uri_of(order)),
         clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm, order.suspended_file)),
@@ -76,7 +76,7 @@ class Worker {
         watch_(clock_, order.name, emit),
         options_(options_of(order.plan, order.lock, order.clock_margin_ms)) {
     const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
-    for (int i = 0; i < (order.grave ? 1 : order.plan.callers); ++i) {
+    for (int i = 0; i < (order.doomed ? 1 : order.plan.callers); ++i) {
       callers_.push_back(std::make_unique<Caller>(i, order.seed, uri, order.database));
     }
   }
@@ -102,10 +102,10 @@ class Worker {
   struct Script {
     std::mutex mutex;
     std::string name;
-    std::optional<LockHandle> handle;  ///< protected by mutex, like the name
-    Recorder::Grant grant;             ///< the handle's, and protected likewise
+    std::optional<LockHandle> handle;               ///< protected by mutex, like the name
+    Recorder::Grant grant;                          ///< the handle's, and protected likewise
     std::unique_ptr<HandleWatch::Watched> watched;  ///< the handle, and protected likewise
-    std::atomic<bool> busy = false;    ///< an acquire is under way
+    std::atomic<bool> busy = false;                 ///< an acquire is under way
     std::stop_source stop;
     std::jthread asking;
   };
@@ -128,7 +128,7 @@ class Worker {
   };
 
   void live(const LockProvider& provider, Caller& caller) {
-    if (order_.grave) return lie_in_grave(provider);
+    if (order_.doomed) return hold_until_killed(provider);
     if (order_.plan.scripted) return follow_script(provider, caller);
     while (!healed_) cycle(provider, caller);
     cycled_.arrive_and_wait();  // from here on no call asks with little patience
@@ -163,14 +163,15 @@ class Worker {
          .server_selection_timeout = milliseconds(2'000),
          .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
     auto transport = std::move(made).value();
-    if (is_spoilt(order_.lock)) {
-      transport = spoilt_transport(transport, order_.lock,
-                                   with_option(uri_, "socketTimeoutMS=2000"),
-                                   order_.database, kLockCollection);
+    if (is_sabotaged(order_.lock)) {
+      transport =
+          spoilt_transport(transport, order_.lock, with_option(uri_, "socketTimeoutMS=2000"),
+                           order_.database, kLockCollection);
     }
     auto parts = runtime::production_parts(
         std::move(transport),
-        protocols::provider_named(is_spoilt(order_.lock) ? "leasehold" : order_.lock, order_.name),
+        published::provider_named(is_sabotaged(order_.lock) ? "leasehold" : order_.lock,
+                                  order_.name),
         clock_);
     parts.workers = workers_of(order_.plan);
     parts.observer = recorder_;
@@ -310,7 +311,7 @@ class Worker {
     script.busy = false;
   }
 
-  void lie_in_grave(const LockProvider& provider) {
+  void hold_until_killed(const LockProvider& provider) {
     auto lock = provider.create_lock("grave-" + order_.name, options_);
     auto handle = lock->try_acquire(milliseconds(10'000));
     if (!handle) return;
@@ -370,7 +371,7 @@ class Worker {
     }
   }
 
-  const WorkerOrder order_;
+  const WorkerConfig order_;
   const std::string uri_;
   const std::shared_ptr<WorkerClock> clock_;
   const std::shared_ptr<Recorder> recorder_;
@@ -387,15 +388,15 @@ class Worker {
 
 }  // namespace
 
-std::string to_json(const WorkerOrder& order) { return nlohmann::json(order).dump(); }
+std::string to_json(const WorkerConfig& order) { return nlohmann::json(order).dump(); }
 
-WorkerOrder order_from_json(const std::string& text) {
-  return nlohmann::json::parse(text).get<WorkerOrder>();
+WorkerConfig order_from_json(const std::string& text) {
+  return nlohmann::json::parse(text).get<WorkerConfig>();
 }
 
 std::string lock_name(std::int64_t index) { return "lock-" + std::to_string(index); }
 
-int run_worker(const WorkerOrder& order) {
+int run_worker(const WorkerConfig& order) {
   init_driver();
   return Worker(order).run();
 }

@@ -9,7 +9,7 @@ namespace leasehold::sim::live {
 inline constexpr const char* kLockCollection = "distributed.locks";
 
 /// What a simulated process is told when it starts.
-struct WorkerOrder {
+struct WorkerConfig {
   std::string name;  ///< of the process, used once in a run
   std::string uri;
   std::string database;
@@ -17,15 +17,15 @@ struct WorkerOrder {
   int locks = 1;
   std::int64_t clock_margin_ms = 0;
   std::uint64_t seed = 0;
-  bool grave = false;  ///< take a lock that nobody else wants, hold it, and wait to be killed
+  bool doomed = false;  ///< take a lock that nobody else wants, hold it, and wait to be killed
   ProcessPlan plan;
   std::vector<StepPlan> steps;  ///< its own, if it is scripted ...
   std::int64_t began_ns = 0;    ///< ... which count from here
   std::string suspended_file;   ///< live/suspended_times.hpp
 };
 
-[[nodiscard]] std::string to_json(const WorkerOrder& order);
-[[nodiscard]] WorkerOrder order_from_json(const std::string& text);
+[[nodiscard]] std::string to_json(const WorkerConfig& order);
+[[nodiscard]] WorkerConfig order_from_json(const std::string& text);
 
 /// The lock names of a run.
 [[nodiscard]] std::string lock_name(std::int64_t index);
@@ -35,6 +35,6 @@ struct WorkerOrder {
 /// N": its wall clock is off by so many ms from now on; and "heal": it acquires and releases twice
 /// more, with patience, and ends, or, if scripted, releases what it has. When standard input closes
 /// it ends at once. Returns the exit status.
-int run_worker(const WorkerOrder& order);
+int run_worker(const WorkerConfig& order);
 
 }  // namespace leasehold::sim::live

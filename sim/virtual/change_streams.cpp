@@ -4,7 +4,7 @@
 
 #include "sim/virtual/collection.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 constexpr int kCursorNotFound = 43, kCursorKilled = 237;
@@ -103,4 +103,4 @@ void ChangeStreams::end(const Object& error) {
   }
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

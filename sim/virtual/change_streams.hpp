@@ -7,7 +7,7 @@
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/value.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// The cursors of change streams that one member has open, on one collection: each is told of
 /// deletions once a majority has them. Opened by a primary; they outlive its office.
@@ -40,4 +40,4 @@ class ChangeStreams {
   std::int64_t last_cursor_ = 0;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -4,7 +4,7 @@
 
 #include "sim/virtual/expression.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 constexpr int kDuplicateKey = 11000;
@@ -373,4 +373,4 @@ std::vector<std::string> expired(const Collection& collection, const TtlIndex& i
   return ids;
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -11,7 +11,7 @@
 /// One collection of one member, and the commands of the lock on it: the very BSON that the adapter
 /// sends, executed as mongod does. Pure: a command yields a reply and changes; applying them is the
 /// member's.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 using Document = std::shared_ptr<const Object>;  ///< null: there is none
 
@@ -68,4 +68,4 @@ void add_write_error(Array& errors, std::size_t index, int code, const std::stri
 [[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
                                                Date now);
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 inline constexpr std::int64_t kMs = 1'000'000;  ///< times are in ns
 inline constexpr std::int64_t kGrain = 1'000;   ///< and multiples of this
@@ -53,4 +53,4 @@ class EventQueue {
   std::uint64_t asked_ = 0, ran_ = 0;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

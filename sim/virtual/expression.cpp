@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 using Arguments = std::vector<Value>;
@@ -298,4 +298,4 @@ const std::vector<std::string>& known_operators() {
   return names;
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

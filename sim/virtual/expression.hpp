@@ -6,7 +6,7 @@
 
 /// The aggregation expressions that the lock's commands use. An operator that is not among them
 /// throws Unsupported; the differential property holds the rest to a real mongod.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// What an expression sees.
 struct Scope {
@@ -22,4 +22,4 @@ struct Scope {
 /// The operators that are known, for the list that the differential property prints.
 [[nodiscard]] const std::vector<std::string>& known_operators();
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

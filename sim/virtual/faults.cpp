@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 using model::Event;
@@ -26,7 +26,7 @@ bool stands_for(const Process& p, std::int64_t place) {
 Process* Faults::victim(const FaultPlan& fault) {
   std::vector<Process*> holders, asking, all;
   for (const auto& p : world_.processes) {
-    if (p->crashed() || p->paused() || p->is_grave()) continue;
+    if (p->crashed() || p->paused() || p->is_doomed()) continue;
     if (fault.process >= 0 && !stands_for(*p, fault.process)) continue;
     all.push_back(p.get());
     if (p->holds()) holders.push_back(p.get());
@@ -113,9 +113,9 @@ void Faults::crash_one(const FaultPlan& fault) {
   });
 }
 
-void Faults::bury() {
+void Faults::kill_doomed() {
   for (const auto& p : world_.processes) {
-    if (p->is_grave() && p->holds()) return crash(*p);
+    if (p->is_doomed() && p->holds()) return crash(*p);
   }
 }
 
@@ -304,4 +304,4 @@ void Faults::heal() {
   world_.servers.fail_next(0, 0, false);
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

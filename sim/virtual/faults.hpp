@@ -7,7 +7,7 @@
 
 #include "sim/virtual/process.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// Brings a plan's faults about in the virtual world, and takes them away again.
 class Faults {
@@ -16,7 +16,7 @@ class Faults {
     const Plan& plan;
     EventQueue& queue;
     ReplicaSet& servers;
-    Bitten& bitten;
+    Bitten& took_effect;
     const std::vector<std::unique_ptr<Process>>& processes;
     std::function<void(const model::Event&)> emit;
     std::function<void(const std::string& name, const ProcessPlan& plan)> start_anew;
@@ -26,7 +26,7 @@ class Faults {
 
   void inject(const FaultPlan& fault);
   /// Kills the process that was started to die with its lock.
-  void bury();
+  void kill_doomed();
   /// Ends all faults; none begins after this.
   void heal();
 
@@ -51,7 +51,7 @@ class Faults {
   void move_clock(const FaultPlan& fault);
   void disturb_set(const FaultPlan& fault);
   void disturb_link(const FaultPlan& fault);
-  void bite(FaultPlan::Kind kind) { ++world_.bitten[to_string(kind)]; }
+  void bite(FaultPlan::Kind kind) { ++world_.took_effect[to_string(kind)]; }
 
   const World world_;
   std::vector<std::function<void()>> healers_;
@@ -60,4 +60,4 @@ class Faults {
   bool healed_ = false, index_disturbed_ = false;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 class Machine::SimulatedActivity final : public runtime::Activity {
  public:
@@ -178,4 +178,4 @@ void Machine::run_turn(const std::shared_ptr<Thread>& thread) {
   if (thread->ended) end(*thread);
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -10,7 +10,7 @@
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/random.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// The machine that a simulated process runs on: its clocks, which may be wrong, and its threads,
 /// of which one runs at a time, for no time at all, in an order that is drawn. The runtime of
@@ -85,4 +85,4 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   std::vector<Suspension> suspensions_;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -7,7 +7,7 @@
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 constexpr const char* kCollection = "distributed.locks";
@@ -15,7 +15,7 @@ constexpr std::int64_t kSelection = 2'000 * kMs;  ///< server selection gives up
 constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that often
 
 /// A planted error, made where the adapter's bytes pass: the owner check is taken out.
-Object spoilt(Object command, Spoil spoil) {
+Object sabotaged(Object command, Sabotage sabotage) {
   const auto without_owner = [&](const char* list) {
     Array statements = *command.find(list)->as<Array>();
     for (Value& item : statements.items) {
@@ -29,19 +29,19 @@ Object spoilt(Object command, Spoil spoil) {
   };
   const std::string& name = command.fields[0].first;
   const Value* concern = command.find("writeConcern");
-  if (spoil == Spoil::writes_for_one && concern != nullptr) {
+  if (sabotage == Sabotage::writes_for_one && concern != nullptr) {
     Object one = *concern->as<Object>();
     one.set("w", std::int32_t{1});
     command.set("writeConcern", one);
   }
-  if (spoil == Spoil::deletes_without_owner && name == "delete") without_owner("deletes");
-  if (spoil == Spoil::extends_without_owner && name == "update") without_owner("updates");
+  if (sabotage == Sabotage::deletes_without_owner && name == "delete") without_owner("deletes");
+  if (sabotage == Sabotage::extends_without_owner && name == "update") without_owner("updates");
   return command;
 }
 
 /// What the oplog's entry of this command is told by, where the document itself does not say.
 std::string tag_of(const core::Command& command) {
-  const auto* plain = std::get_if<core::PlainCommand>(&command.body);
+  const auto* plain = std::get_if<core::RawCommand>(&command.body);
   return plain == nullptr ? "" : plain->lock_id;
 }
 
@@ -120,13 +120,13 @@ std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
 bool Network::reply_stopped(int member) {
   const bool cut = link.cut[static_cast<std::size_t>(member)];
   if (!link.replies_lost && !cut) return false;
-  ++world_.bitten[link.replies_lost ? "lost-replies" : "cut-link"];
+  ++world_.took_effect[link.replies_lost ? "lost-replies" : "cut-link"];
   return true;
 }
 
 std::int64_t Network::latency() {
-  if (link.slower_ms > 0) ++world_.bitten["slow-link"];
-  if (world_.spoil == Spoil::reads_the_real_clock) return leaked_time();
+  if (link.slower_ms > 0) ++world_.took_effect["slow-link"];
+  if (world_.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
   return random_.between(50, 400) * kGrain + link.slower_ms * kMs;
 }
 
@@ -153,24 +153,24 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::A
 
 void Network::deliver(const Sent& sent, int member) {
   const auto bytes = mongo::build(sent->command, kCollection);
-  auto object = std::make_shared<const Object>(spoilt(to_object(*bytes.get()), world_.spoil));
+  auto object = std::make_shared<const Object>(sabotaged(to_object(*bytes.get()), world_.sabotage));
   world_.recorder.wire(object->fields[0].first);
   if (link.cut[static_cast<std::size_t>(member)]) {
-    ++world_.bitten["cut-link"];
+    ++world_.took_effect["cut-link"];
     return;  // nobody hears it; the core's own timer ends the wait
   }
   if (link.refused[static_cast<std::size_t>(member)]) {
-    ++world_.bitten["refuse-link"];
+    ++world_.took_effect["refuse-link"];
     return answer_later(sent, latency(), ReplicaSet::Answer::refused, {});
   }
   std::int64_t way = latency();
   if (link.late_ms > 0) {
-    ++world_.bitten["late-requests"];
+    ++world_.took_effect["late-requests"];
     way += link.late_ms * kMs;
   }
   std::int64_t inside = 0;
   if (link.inside_ms > 0) {
-    ++world_.bitten["waiting-inside"];
+    ++world_.took_effect["waiting-inside"];
     inside = link.inside_ms * kMs;
   }
   world_.queue.after(way, [this, sent, object, member, inside] {
@@ -195,7 +195,7 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
     return mongo::read_reply(command, *Bytes(reply).get());
   }
   known_primary_ = -1;
-  return {.outcome = answer == ReplicaSet::Answer::refused ? core::Outcome::failed_before
+  return {.outcome = answer == ReplicaSet::Answer::refused ? core::Outcome::not_executed
                                                            : core::Outcome::unknown,
           .message = "no connection"};
 }
@@ -218,4 +218,4 @@ void Network::fenced_write(const FencedWrite& write,
   });
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -10,7 +10,7 @@
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/replica_set.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// What disturbs the way between one process and the members.
 struct LinkFaults {
@@ -25,8 +25,8 @@ struct LinkFaults {
 /// How often a fault was felt: it counts only then.
 using Bitten = std::map<std::string, std::int64_t>;
 
-/// How a protocol is spoilt on purpose between core and server, so that a run can fail.
-enum class Spoil {
+/// How a protocol is sabotaged on purpose between core and server, so that a run can fail.
+enum class Sabotage {
   none,
   deletes_without_owner,
   extends_without_owner,
@@ -42,9 +42,9 @@ class Network {
     Machine& machine;
     EventQueue& queue;
     ReplicaSet& servers;
-    Bitten& bitten;
+    Bitten& took_effect;
     Recorder& recorder;
-    Spoil spoil;
+    Sabotage sabotage;
     std::uint64_t seed;
   };
 
@@ -86,4 +86,4 @@ class Network {
   std::set<SimulatedCarrier*> carriers_;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "protocols/documented.hpp"
+#include "published/recipe_provider.hpp"
 #include "sim/lock_options.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 using std::chrono::milliseconds;
@@ -22,9 +22,9 @@ constexpr int kSilentEvery = 4;
 constexpr int kSlowCallbackPercent = 3;
 constexpr std::int64_t kSlowCallback_us = 300'000;
 
-/// The canaries and variants are the production lock, spoilt on the way.
+/// The canaries and variants are the production lock, sabotaged on the way.
 std::string lock_of(const std::string& name) {
-  return protocols::recipe_named(name) == nullptr ? "leasehold" : name;
+  return published::recipe_named(name) == nullptr ? "leasehold" : name;
 }
 
 /// Shared with parts that are made before and end after it.
@@ -35,11 +35,11 @@ std::shared_ptr<T> borrowed(T& part) {
 
 }  // namespace
 
-Process::Process(World world, std::string name, const ProcessPlan& plan, bool grave)
+Process::Process(World world, std::string name, const ProcessPlan& plan, bool doomed)
     : world_(std::move(world)),
       name_(std::move(name)),
       plan_(plan),
-      grave_(grave),
+      doomed_(doomed),
       random_(world_.random.draw()),
       machine_(world_.queue, plan.drift_ppm, ReplicaSet::Settings{}.epoch_ms, random_.draw()),
       recorder_(std::make_shared<Recorder>(
@@ -51,11 +51,11 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool gr
             if (e.until_ns > 0) e.until_ns = machine_.true_time(e.until_ns);
             world_.emit(std::move(e));
           })),
-      network_({machine_, world_.queue, world_.servers, world_.bitten, *recorder_, world_.spoil,
-                random_.draw()}),
+      network_({machine_, world_.queue, world_.servers, world_.took_effect, *recorder_,
+                world_.sabotage, random_.draw()}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
-      callers_(grave ? 1 : static_cast<std::size_t>(plan_.callers)) {}
+      callers_(doomed ? 1 : static_cast<std::size_t>(plan_.callers)) {}
 
 /// Answers that nobody waits for any more own the driver, as their callers did.
 Process::~Process() {
@@ -72,7 +72,7 @@ std::shared_ptr<runtime::Driver> Process::make_driver() {
        .clock = borrowed(machine_),
        .executor = borrowed(machine_),
        .entropy = std::make_unique<Random>(random_.draw()),
-       .provider = protocols::provider_named(lock_of(world_.plan.lock), name_),
+       .provider = published::provider_named(lock_of(world_.plan.lock), name_),
        .workers = workers_of(plan_),
        .on_warning = [](const std::string&) {},
        .observer = recorder_});
@@ -144,7 +144,7 @@ void Process::heal() {
   recorder_->set_phase("healed");
   machine_.run([this] {
     for (Caller& caller : callers_) {
-      if ((grave_ || plan_.scripted) && caller.holding) {
+      if ((doomed_ || plan_.scripted) && caller.holding) {
         release(caller);
       } else if (plan_.scripted && !caller.asking) {
         finish(caller);
@@ -188,7 +188,7 @@ void Process::rest(Caller& caller, std::int64_t up_to_ms) {
 
 void Process::cycle(Caller& caller) {
   if (caller.holding || caller.finished || plan_.scripted) return;
-  if (grave_) {
+  if (doomed_) {
     if (!healed_) ask(caller, "grave-" + name_, 10'000, false);
     if (healed_) finish(caller);
     return;
@@ -269,7 +269,7 @@ bool Process::ask_held(Holding& holding) {
 void Process::work(Caller& caller, core::SessionId session) {
   if (!holds(caller, session)) return;
   if (plan_.scripted) return healed_ ? release(caller) : void();
-  if (grave_ && !healed_) return write_fenced(*caller.holding, [] {});  // holds until it is killed
+  if (doomed_ && !healed_) return write_fenced(*caller.holding, [] {});  // holds until it is killed
   std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
   if (random_.chance(plan_.long_hold_percent) && !healed_) {
     const auto [least_ms, most_ms] = long_holding(plan_, options_);
@@ -341,4 +341,4 @@ void Process::finish() {
   recorder_->emit_wire_counts(machine_.now());
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -14,7 +14,7 @@
 #include "sim/virtual/network.hpp"
 #include "sim/virtual/replica_set.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// A simulated process: a machine, a network, the runtime and the core of production on them, and a
 /// workload that uses its handles as a user would: it asks `held()` while it holds, listens to
@@ -28,12 +28,12 @@ class Process {
     std::function<void(model::Event)> emit;
     /// Somebody was granted this name: whoever believes to hold it is to be asked now.
     std::function<void(const std::string& name)> on_grant;
-    Bitten& bitten;
+    Bitten& took_effect;
     const Plan& plan;
-    Spoil spoil;
+    Sabotage sabotage;
   };
 
-  Process(World world, std::string name, const ProcessPlan& plan, bool grave);
+  Process(World world, std::string name, const ProcessPlan& plan, bool doomed);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -57,7 +57,7 @@ class Process {
   [[nodiscard]] bool paused() const { return machine_.paused(); }
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
-  [[nodiscard]] bool is_grave() const { return grave_; }
+  [[nodiscard]] bool is_doomed() const { return doomed_; }
 
   LinkFaults& link() { return network_.link; }
   /// Of its wall clock; only the documents' locks read it.
@@ -105,7 +105,7 @@ class Process {
   World world_;
   const std::string name_;
   const ProcessPlan plan_;
-  const bool grave_;
+  const bool doomed_;
   Random random_;
   Machine machine_;
   const std::shared_ptr<Recorder> recorder_;
@@ -118,4 +118,4 @@ class Process {
   std::vector<Caller> callers_;                    ///< and their handles before it
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

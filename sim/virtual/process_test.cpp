@@ -2,7 +2,7 @@
 
 #include "sim/virtual/world.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 using model::Event;
@@ -107,4 +107,4 @@ TEST(Machine, ItsClocksLeaveOutWhenItWasSuspended) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

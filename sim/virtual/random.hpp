@@ -4,7 +4,7 @@
 
 #include "core/entropy.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// SplitMix64: all randomness of a virtual run comes from one of these. The same numbers on every
 /// machine, which the distributions of the standard library do not promise.
@@ -31,4 +31,4 @@ class Random final : public core::Entropy {
   std::uint64_t state_;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -5,13 +5,12 @@
 #include <limits>
 #include <utility>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 constexpr int kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 13435,
               kPrimarySteppedDown = 189, kWriteConcernFailed = 64, kMaxTimeExpired = 50,
-              kInterruptedByStateChange = 11602,
-              kQueryPlanKilled = 175, kIndexOptionsConflict = 85;
+              kInterruptedByStateChange = 11602, kQueryPlanKilled = 175, kIndexOptionsConflict = 85;
 constexpr int kStandsAfterAStop = 20;  ///< percent: 2 of 8 were seen to
 constexpr std::int64_t kJournalPeriod = 100 * kMs;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -321,8 +320,8 @@ void ReplicaSet::receive(int from, int to, std::size_t upto) {
   s.copies = false;
   s.logical = std::max(s.logical, p.logical);
   if (p.ttl_index) s.ttl_index = p.ttl_index;
-  const auto before = std::exchange(
-      s.committed, std::max(s.committed, std::min(p.committed, s.log.size())));
+  const auto before =
+      std::exchange(s.committed, std::max(s.committed, std::min(p.committed, s.log.size())));
   tell_streams(s, before);
   const auto has = s.log.size();
   const auto term = p.term;
@@ -642,4 +641,4 @@ void ReplicaSet::ttl_pass(int member) {
   ttl_sleep(member, settings_.ttl_period_ns);
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -15,7 +15,7 @@
 /// A replica set of three in virtual time: oplog, majority commit, heartbeats, elections, rollback,
 /// clocks of its own for each member, TTL monitor. What the lock sees of a real one, as far as
 /// `sim/README.md` says.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// A write to the fenced resource: refused when its token is below the greatest taken.
 struct FencedWrite {
@@ -136,7 +136,7 @@ class ReplicaSet {
     std::optional<TtlIndex> ttl_index;
     std::int64_t term = 1;
     std::int64_t clock_offset_ms = 0, clock_rate_ppm = 0, clock_set_ns = 0;
-    std::int64_t delay_ns = 0;        ///< of replication to it, beyond the usual
+    std::int64_t delay_ns = 0;  ///< of replication to it, beyond the usual
     // INVARIANT: times of hearing are of this member's wall clock, as its election timers are.
     std::int64_t heard_primary = 0;   ///< when a primary last reached it
     std::int64_t heard_majority = 0;  ///< as primary: when a majority last answered
@@ -210,4 +210,4 @@ class ReplicaSet {
                wtimeouts_ = 0;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

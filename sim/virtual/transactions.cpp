@@ -1,6 +1,6 @@
 #include "sim/virtual/transactions.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 constexpr int kDuplicateKey = 11000, kWriteConflict = 112, kNoSuchTransaction = 251;
@@ -100,4 +100,4 @@ Change Transactions::take(const std::string& session) {
   return std::move(found.mapped().change);
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -8,7 +8,7 @@
 
 /// Multi-document transactions of one member, as far as "insert-unique" uses them: one insert, then
 /// a commit or an abort.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 [[nodiscard]] bool in_transaction(const Object& command);
 
@@ -33,4 +33,4 @@ class Transactions {
   std::set<std::string> committed_;   ///< sessions: to commit again is to wait again
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <compare>
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 /// Types as BSON orders them. Numbers are one.
@@ -255,4 +255,4 @@ Bytes::Bytes(const Object& object) : bytes_(bson_new()) {
   for (const auto& [key, value] : object.fields) append(*bytes_, key, value);
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

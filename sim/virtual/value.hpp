@@ -13,7 +13,7 @@
 #include <vector>
 
 /// BSON values in memory: what the simulated server computes with.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 /// An operator, a command or a type that the simulated server does not know. Never a guess.
 struct Unsupported : std::runtime_error {
@@ -139,4 +139,4 @@ class Bytes {
   bson_t* bytes_;
 };
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

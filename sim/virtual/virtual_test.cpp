@@ -5,7 +5,7 @@
 #include "sim/virtual/replica_set.hpp"
 #include "sim/virtual/world.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 TEST(EventQueue, RunsByTimeThenByAsking) {
@@ -205,8 +205,7 @@ TEST(ReplicaSet, AStoppedPrimaryDoesNotSayThatTimeIsUp) {
 /// Without its write concern: one member's word is enough, and its journal is written when it is.
 Object stamp_for_one() {
   auto command = stamp();
-  command.set("writeConcern",
-              make({{"w", std::int32_t{1}}, {"wtimeout", std::int32_t{2'000}}}));
+  command.set("writeConcern", make({{"w", std::int32_t{1}}, {"wtimeout", std::int32_t{2'000}}}));
   return command;
 }
 
@@ -433,4 +432,4 @@ TEST(World, NamesTheFirstEventThatDiffers) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "protocols/recipe.hpp"
+#include "published/recipe.hpp"
 #include "sim/virtual/faults.hpp"
 
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 namespace {
 
 using model::Event;
@@ -17,12 +17,12 @@ constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
 
-Spoil spoil_of(const std::string& lock) {
-  if (lock == "leasehold" || protocols::recipe_named(lock) != nullptr) return Spoil::none;
-  if (lock == "canary") return Spoil::deletes_without_owner;
-  if (lock == "canary-extend") return Spoil::extends_without_owner;
-  if (lock == "leasehold-w1") return Spoil::writes_for_one;
-  if (lock == "canary-clock") return Spoil::reads_the_real_clock;
+Sabotage sabotage_of(const std::string& lock) {
+  if (lock == "leasehold" || published::recipe_named(lock) != nullptr) return Sabotage::none;
+  if (lock == "canary") return Sabotage::deletes_without_owner;
+  if (lock == "canary-extend") return Sabotage::extends_without_owner;
+  if (lock == "leasehold-w1") return Sabotage::writes_for_one;
+  if (lock == "canary-clock") return Sabotage::reads_the_real_clock;
   throw std::runtime_error("lock is '" + lock + "': no such lock");
 }
 
@@ -41,7 +41,7 @@ class World {
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs},
                  [this](const Entry& entry) { committed(entry); }),
-        faults_({plan_, queue_, servers_, out_.bitten, processes_,
+        faults_({plan_, queue_, servers_, out_.took_effect, processes_,
                  [this](const Event& e) { emit(e); },
                  [this](const std::string& name, const ProcessPlan& of) {
                    add_process(name, of, false);
@@ -88,18 +88,18 @@ class World {
         processes_.at(static_cast<std::size_t>(step.process))->perform(step);
       });
     }
-    queue_.after(plan_.faulty_ms * kMs / 2, [this] { faults_.bury(); });
+    queue_.after(plan_.faulty_ms * kMs / 2, [this] { faults_.kill_doomed(); });
     queue_.after(plan_.faulty_ms * kMs, [this] { heal(); });
   }
 
-  void add_process(const std::string& name, const ProcessPlan& plan, bool grave) {
+  void add_process(const std::string& name, const ProcessPlan& plan, bool doomed) {
     processes_.push_back(std::make_unique<Process>(
         Process::World{queue_, servers_, random_, [this](Event e) { emit(std::move(e)); },
                        [this](const std::string& lock) {
                          for (const auto& p : processes_) p->ask_holders_of(lock);
                        },
-                       out_.bitten, plan_, spoil_of(plan_.lock)},
-        name, plan, grave));
+                       out_.took_effect, plan_, sabotage_of(plan_.lock)},
+        name, plan, doomed));
     processes_.back()->start();
   }
 
@@ -137,7 +137,7 @@ class World {
 
   void watch() {
     const bool all = std::all_of(processes_.begin(), processes_.end(),
-                                 [](const auto& p) { return p->done() || p->is_grave(); });
+                                 [](const auto& p) { return p->done() || p->is_doomed(); });
     if (!all && queue_.now() - healed_at_ < kLongest) {
       queue_.after(20 * kMs, [this] { watch(); });
       return;
@@ -150,7 +150,7 @@ class World {
 
   void count_servers() {
     const auto count = [this](const char* what, std::int64_t n) {
-      if (n > 0) out_.bitten[what] = n;
+      if (n > 0) out_.took_effect[what] = n;
     };
     count("elections", servers_.elections());
     count("rolled-back", servers_.rolled_back());
@@ -199,4 +199,4 @@ std::string first_difference(const model::History& a, const model::History& b) {
   return "";
 }
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

@@ -8,11 +8,11 @@
 #include "sim/virtual/process.hpp"
 
 /// The virtual world: a pure function from a plan to a history. No real time, no thread, no I/O.
-namespace leasehold::sim::virt {
+namespace leasehold::sim::simulated {
 
 struct VirtualRun {
   model::History history;
-  Bitten bitten;                ///< how often each fault of the plan was felt
+  Bitten took_effect;           ///< how often each fault of the plan was felt
   std::int64_t elapsed_ns = 0;  ///< of virtual time
   std::uint64_t events = 0;     ///< of the queue
 };
@@ -26,4 +26,4 @@ struct VirtualRun {
 /// Where two histories part, as "line 7: ... against ..."; empty if they do not.
 [[nodiscard]] std::string first_difference(const model::History& a, const model::History& b);
 
-}  // namespace leasehold::sim::virt
+}  // namespace leasehold::sim::simulated

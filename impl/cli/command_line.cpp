@@ -1,0 +1,60 @@
+#include "cli/command_line.hpp"
+
+#include <array>
+#include <charconv>
+#include <sstream>
+#include <utility>
+
+namespace leasehold::cli {
+
+po::variables_map parse(const std::string& usage, po::options_description options,
+                        const std::vector<std::string>& words,
+                        const po::positional_options_description& positional) {
+  options.add_options()("help,h", "this text");
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(words).options(options).positional(positional).run(), values);
+    if (values.contains("help")) {
+      std::ostringstream text;
+      text << "usage: " << usage << "\n\n" << options;
+      throw HelpAsked{text.str()};
+    }
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw UsageError(error.what());
+  }
+  return values;
+}
+
+int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
+             const std::vector<std::string>& words) {
+  const std::string hint = "; " + program + " --help lists them";
+  if (words.empty()) throw UsageError("no subcommand" + hint);
+  if (words[0] == "--help" || words[0] == "-h") {
+    std::string text = "usage: " + program + " SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
+    for (const auto& s : all) text += "  " + std::string(s.name) + "\t" + s.what + "\n";
+    throw HelpAsked{text + "\nEach has --help. " + footer + "\n"};
+  }
+  for (const auto& s : all) {
+    if (words[0] == s.name) return s.run({words.begin() + 1, words.end()});
+  }
+  throw UsageError("unknown subcommand '" + words[0] + "'" + hint);
+}
+
+std::chrono::milliseconds duration_of(const std::string& option, const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kUnits{
+      {{"", 1'000}, {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}}};
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const auto& [name, ms] : kUnits) {
+    if (error == std::errc() && unit == name && number >= 0 &&
+        number <= kLongestDuration.count() / ms) {
+      return std::chrono::milliseconds(number * ms);
+    }
+  }
+  throw UsageError("--" + option + " is '" + text +
+                   "': it must be a duration, such as 250ms, 30s, 5m or 2h, of ten years at most");
+}
+
+}  // namespace leasehold::cli

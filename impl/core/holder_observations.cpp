@@ -1,0 +1,57 @@
+#include "core/holder_observations.hpp"
+
+#include <algorithm>
+
+#include "core/limits.hpp"
+#include "core/lock_id.hpp"
+
+namespace leasehold::core {
+namespace {
+constexpr int kDropAfterLeases = 10;
+}
+
+void HolderObservations::see(const std::string& name, const std::string& lock_id,
+                             LocalInstant now) {
+  const auto parts = parse_lock_id(lock_id);
+  if (!parts) {
+    observations_.erase(name);
+    return;
+  }
+  const auto found = observations_.find(name);
+  if (found != observations_.end() && found->second.lock_id == lock_id) {
+    found->second.last_seen = now;
+    return;
+  }
+  if (found == observations_.end()) make_room(now);
+  observations_[name] = {lock_id, std::chrono::milliseconds(parts->lease_ms), now, now};
+}
+
+void HolderObservations::make_room(LocalInstant now) {
+  if (observations_.size() < kMaxSights) return;
+  std::erase_if(observations_, [now](const auto& entry) {
+    return now - entry.second.last_seen > kDropAfterLeases * entry.second.lease;
+  });
+  if (observations_.size() < kMaxSights) return;
+  observations_.erase(std::min_element(
+      observations_.begin(), observations_.end(),
+      [](const auto& a, const auto& b) { return a.second.last_seen < b.second.last_seen; }));
+}
+
+std::optional<LocalInstant> HolderObservations::presumed_dead_at(const std::string& name,
+                                                                 double max_drift) const {
+  const auto found = observations_.find(name);
+  if (found == observations_.end()) return std::nullopt;
+  return sight_matures(found->second.first_seen, found->second.lease, max_drift);
+}
+
+std::optional<std::string> HolderObservations::presumed_dead(const std::string& name,
+                                                             LocalInstant now,
+                                                             double max_drift) const {
+  const auto at = presumed_dead_at(name, max_drift);
+  if (!at || now < *at) return std::nullopt;
+  const auto& sight = observations_.at(name);
+  if (now - sight.last_seen > kDropAfterLeases * sight.lease) return std::nullopt;
+  return sight.lock_id;
+}
+
+}  // namespace leasehold::core

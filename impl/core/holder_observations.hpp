@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/time.hpp"
+
+namespace leasehold::core {
+
+/// What a provider has seen of other holders: for each name the last lockId and when its first
+/// reply was received. A lockId names one execution of one command, so one that has stood for its
+/// whole lease proves that its holder is dead, whatever any server's clock says.
+///
+/// INVARIANT: at most kMaxSights names; a sight not confirmed for 10 of its leases is dropped.
+class HolderObservations {
+ public:
+  /// A reply received now showed `lock_id` as the holder of `name`. A value of another form than
+  /// ours is forgotten: nobody knows its lease.
+  void see(const std::string& name, const std::string& lock_id, LocalInstant now);
+
+  /// When the lockId last seen for `name` proves its holder dead.
+  [[nodiscard]] std::optional<LocalInstant> presumed_dead_at(const std::string& name,
+                                                             double max_drift) const;
+
+  /// The lockId to compare with in an attempt sent now, if its holder is proved dead.
+  [[nodiscard]] std::optional<std::string> presumed_dead(const std::string& name, LocalInstant now,
+                                                         double max_drift) const;
+
+  bool operator==(const HolderObservations&) const = default;
+
+ private:
+  struct HolderObservation {
+    std::string lock_id;
+    Duration lease;
+    LocalInstant first_seen;
+    LocalInstant last_seen;
+    bool operator==(const HolderObservation&) const = default;
+  };
+  void make_room(LocalInstant now);
+
+  std::map<std::string, HolderObservation> observations_;
+};
+
+}  // namespace leasehold::core

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The four published ways to lock with MongoDB, as real locks with this library's API: what their
+/// texts describe, faults included. For comparison and for those who have to share a collection
+/// with them; for anything new use LockProvider::connect.
+///
+/// Handles of these locks believe until they are told otherwise or released: no text ends a belief
+/// by a clock of its own. `fencing_token()` is 0 where the text has none. `clock_margin` and
+/// `max_drift` mean nothing to them.
+///
+///     auto provider = leasehold::published::connect("set-on-insert", "mongodb://db1/app");
+///     auto options = leasehold::published::default_options("set-on-insert");
+///     auto lock = provider->create_lock("report", options);
+namespace leasehold::published {
+
+/// Where a fault of a text can be mended without changing its idea; all off is the text.
+struct Hardening {
+  bool owner_check = false;     ///< insert-unique, set-on-insert: release deletes only its own
+  bool own_expiry = false;      ///< the handle believes no longer than the lease it asked for
+  bool conflict_waits = false;  ///< insert-unique: error 112 is a lost race and not an error
+  bool operator==(const Hardening&) const = default;
+};
+
+/// "distributed-lock", "document-level", "insert-unique", "set-on-insert".
+[[nodiscard]] const std::vector<std::string>& names();
+
+/// As LockProvider::connect. `options.collection` and `options.holder` are not used: each text
+/// names its own collection.
+[[nodiscard]] Result<LockProvider> connect(const std::string& lock, const std::string& uri,
+                                           const Hardening& hardening = {},
+                                           ProviderOptions options = {});
+
+/// Expiry and pause between attempts as the text gives them.
+[[nodiscard]] LockOptions default_options(const std::string& lock);
+
+/// "document-level" as its text has it: the lock stands on the user's own entity.
+struct Entity {
+  std::string id, value;
+  std::string lock_id;  ///< of whoever got it from `lock`
+};
+
+/// The text's repository. It never waits; an expired holder's work is refused at its release.
+/// Thread safety: all calls from any thread; each holds a connection while it runs.
+///
+///     auto entities = leasehold::published::Entities::connect("mongodb://db1/app");
+///     auto entity = entities->lock("stock-42", {"stock-42", "0"});
+///     entity->value = next(entity->value);
+///     auto error = entities->release(*entity);  // nothing: written, and free again
+class Entities {
+ public:
+  /// `max_duration`: a lock older than this, by the caller's clock, counts as free.
+  static Result<Entities> connect(
+      const std::string& uri,
+      std::chrono::milliseconds max_duration = std::chrono::milliseconds(30'000),
+      const std::string& database = {});
+
+  /// The entity, locked. `missing` is inserted if there is none. An Error of kind `refused`: "item
+  /// ... is already locked".
+  [[nodiscard]] Result<Entity> lock(const std::string& id, const Entity& missing) const;
+
+  /// Writes the value and frees the entity in one update. An Error of kind `refused`, "unable to
+  /// release lock on item ...", when it is no longer this caller's: nothing was written then.
+  [[nodiscard]] std::optional<Error> release(const Entity& entity) const;
+
+ private:
+  struct Inside;
+  explicit Entities(std::shared_ptr<const Inside> inside) : inside_(std::move(inside)) {}
+  std::shared_ptr<const Inside> inside_;
+};
+
+}  // namespace leasehold::published

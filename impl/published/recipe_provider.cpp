@@ -1,0 +1,296 @@
+#include "published/recipe_provider.hpp"
+
+#include "core/lock_id.hpp"
+#include "core/provider_core.hpp"
+
+namespace leasehold::published {
+
+using core::LocalInstant;
+using core::Outcome;
+using core::Reply;
+using core::SessionId;
+using core::Timer;
+using Role = core::RawCommand::Role;
+
+namespace {
+
+constexpr int kWriteConflict = 112;
+/// No text ends a belief by a clock of its own.
+constexpr std::chrono::hours kForEver{24 * 3650};
+
+}  // namespace
+
+void RecipeProvider::next(const core::Event& event, const core::Clocks& now, core::Entropy& entropy,
+                          core::Effects& out) {
+  std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
+}
+
+void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
+  if (closed_) {
+    step.out.push_back(core::Ended{event.session, {ErrorKind::shut_down, 0, "closed"}});
+    return;
+  }
+  Session& s = sessions_[event.session];
+  s.call = {event.name, {step.entropy.draw(), step.entropy.draw()}, event.options};
+  s.give_up_at = event.give_up_at;
+  s.single_attempt = event.single_attempt;
+  if (event.give_up_at) {
+    step.out.push_back(core::SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
+  }
+  ensure_indexes(s.call, step);
+  if (indexes_under_way_ > 0 && recipe_->awaits_indexes) return;
+  attempt(event.session, step);
+}
+
+void RecipeProvider::ensure_indexes(const Call& call, Step step) {
+  if (indexes_asked_) return;
+  indexes_asked_ = true;
+  for (auto& bson : recipe_->indexes(call)) {
+    ++indexes_under_way_;
+    send(0, Role::index, std::move(bson), step);
+  }
+}
+
+void RecipeProvider::attempt(SessionId id, Step step) {
+  Session& s = sessions_.at(id);
+  s.phase = Session::Phase::attempting;
+  if (s.attempts++ > 0 && recipe_->fresh_owner_each_try) {
+    s.call.owner = {step.entropy.draw(), step.entropy.draw()};
+  }
+  if (recipe_->prepare == nullptr) return send_acquire(id, step);
+  send(id, Role::prepare, recipe_->prepare(s.call, step.now.wall, hardening_), step);
+}
+
+void RecipeProvider::send_acquire(SessionId id, Step step) {
+  const Session& s = sessions_.at(id);
+  send(id, Role::acquire, recipe_->acquire(s.call, step.now.wall, hardening_), step);
+}
+
+void RecipeProvider::on(const core::ReplyArrived& event, Step step) {
+  const auto found = pending_.find(event.command);
+  if (found == pending_.end()) return;
+  const PendingCommand pending = found->second;
+  pending_.erase(found);
+  step.out.push_back(core::ClearTimer{{Timer::Kind::command_timeout, event.command}});
+  if (pending.role == Role::index) return answer_index(step);
+  const auto session = sessions_.find(pending.session);
+  if (session == sessions_.end() || session->second.command != event.command) return;
+  session->second.command = 0;
+  switch (pending.role) {
+    case Role::prepare: return answer_prepare(pending.session, event.reply, step);
+    case Role::acquire: return answer_acquire(pending.session, pending, event.reply, step);
+    case Role::extend: return answer_extension(pending.session, pending, event.reply, step);
+    case Role::release: return answer_release(pending.session, event.reply, step);
+    case Role::index: return;  // answered above
+  }
+}
+
+/// Whatever the answer: the text's init() throws nothing that would keep anybody from trying.
+void RecipeProvider::answer_index(Step step) {
+  if (--indexes_under_way_ > 0 || !recipe_->awaits_indexes) return;
+  std::vector<SessionId> waiting;
+  for (const auto& [id, s] : sessions_) {
+    if (s.attempts == 0) waiting.push_back(id);
+  }
+  for (const auto id : waiting) attempt(id, step);
+}
+
+void RecipeProvider::answer_prepare(SessionId id, const Reply& reply, Step step) {
+  if (reply.outcome == Outcome::done) return send_acquire(id, step);
+  refused(id, reply, step);
+}
+
+void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending, const Reply& reply,
+                                    Step step) {
+  Session& s = sessions_.at(id);
+  const bool won = reply.outcome == Outcome::done && !reply.documents.empty() &&
+                   reply.documents[0].lock_id.starts_with(to_hex(s.call.owner) + '.');
+  if (!won) return refused(id, reply, step);
+  s.phase = Session::Phase::held;
+  s.answered_at = step.now.local;
+  s.deadline = believed_until(s, pending.sent);
+  const FencingToken token(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
+  step.out.push_back(core::Granted{id, token, s.call.owner, pending.sent, s.deadline});
+  clear_timers(id, {Timer::Kind::give_up}, step);
+  if (hardening_.own_expiry) {
+    step.out.push_back(core::SetTimer{{Timer::Kind::lease_end, id}, s.deadline});
+  }
+  if (!recipe_->extends) return;
+  s.extend_at = step.now.local + s.call.options.effective_cadence();
+  step.out.push_back(core::SetTimer{{Timer::Kind::extension_round, id}, s.extend_at});
+}
+
+/// Held by another: the text waits. Anything else it throws.
+void RecipeProvider::refused(SessionId id, const Reply& reply, Step step) {
+  Session& s = sessions_.at(id);
+  const bool held = reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::done ||
+                    (reply.code == kWriteConflict && hardening_.conflict_waits);
+  if (!held) {
+    const auto kind = reply.outcome == Outcome::configuration ? ErrorKind::configuration
+                      : reply.outcome == Outcome::unknown     ? ErrorKind::unknown_outcome
+                                                              : ErrorKind::unavailable;
+    return end(id, kind, reply.message, reply.code, step);
+  }
+  const bool enough = recipe_->tries > 0 && s.attempts >= recipe_->tries;
+  if (s.single_attempt || enough) {
+    return end(id, ErrorKind::refused, "held by another", reply.code, step);
+  }
+  s.phase = Session::Phase::waiting;
+  s.attempt_at =
+      step.now.local + s.call.options.waiting->pause({s.attempts, true}, step.entropy.draw());
+  step.out.push_back(core::SetTimer{{Timer::Kind::attempt, id}, s.attempt_at});
+}
+
+void RecipeProvider::extend(SessionId id, Step step) {
+  const Session& s = sessions_.at(id);
+  // An extension is awaited for as long as it takes; only then the loop goes on.
+  if (s.command == 0) send(id, Role::extend, recipe_->extend(s.call), step);
+}
+
+void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pending,
+                                      const Reply& reply, Step step) {
+  Session& s = sessions_.at(id);
+  if (s.phase != Session::Phase::held) return;
+  const auto now = step.now.local;
+  if (reply.outcome == Outcome::done && reply.matched == 0) {
+    return lose(id, LostReason::not_owner, step);
+  }
+  if (reply.outcome == Outcome::done) {
+    s.answered_at = now;  // the lifetime runs anew from the answer
+    s.deadline = believed_until(s, pending.sent);
+    step.out.push_back(core::Extended{id, pending.sent, s.deadline});
+  } else if (now - s.answered_at >= s.call.options.expiry) {
+    return lose(id, LostReason::deadline, step);
+  }
+  s.extend_at = now + s.call.options.effective_cadence();
+  step.out.push_back(core::SetTimer{{Timer::Kind::extension_round, id}, s.extend_at});
+}
+
+LocalInstant RecipeProvider::believed_until(const Session& s, LocalInstant sent) const {
+  const LockOptions& o = s.call.options;
+  return hardening_.own_expiry ? core::lease_deadline(sent, o.expiry, o.max_drift)
+                               : sent + kForEver;
+}
+
+void RecipeProvider::lose(SessionId id, LostReason reason, Step step) {
+  Session& s = sessions_.at(id);
+  if (s.phase != Session::Phase::held) return;
+  s.phase = Session::Phase::lost;
+  step.out.push_back(core::Lost{id, reason});
+  clear_timers(id, {Timer::Kind::lease_end, Timer::Kind::extension_round}, step);
+}
+
+void RecipeProvider::on(const core::ReleaseAsked& event, Step step) {
+  const auto found = sessions_.find(event.session);
+  if (found == sessions_.end()) return;
+  Session& s = found->second;
+  if (s.phase != Session::Phase::held && s.phase != Session::Phase::lost) return;
+  s.phase = Session::Phase::releasing;
+  clear_timers(event.session, {Timer::Kind::lease_end, Timer::Kind::extension_round}, step);
+  send(event.session, Role::release, recipe_->release(s.call, hardening_), step);
+}
+
+void RecipeProvider::answer_release(SessionId id, const Reply& reply, Step step) {
+  const auto result = reply.outcome != Outcome::done ? ReleaseResult::unknown
+                      : reply.matched > 0            ? ReleaseResult::released
+                                                     : ReleaseResult::not_owner;
+  step.out.push_back(core::Released{id, result});
+  sessions_.erase(id);
+}
+
+void RecipeProvider::on(const core::CancelAsked& event, Step step) {
+  end(event.session, ErrorKind::cancelled, "cancelled", 0, step);
+}
+
+void RecipeProvider::on(const core::DeadlineSeen& event, Step step) {
+  if (sessions_.contains(event.session)) lose(event.session, LostReason::deadline, step);
+}
+
+void RecipeProvider::on(const core::CloseAsked&, Step step) {
+  closed_ = true;
+  std::vector<SessionId> all;
+  for (const auto& [id, session] : sessions_) all.push_back(id);
+  for (const auto id : all) end(id, ErrorKind::shut_down, "the provider was destroyed", 0, step);
+}
+
+/// Ends an acquire that has not won; what its attempt under way may still win is forgotten.
+void RecipeProvider::end(SessionId id, ErrorKind kind, const std::string& why, int code,
+                         Step step) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  const Session& s = found->second;
+  if (s.phase != Session::Phase::waiting && s.phase != Session::Phase::attempting) return;
+  step.out.push_back(core::Ended{id, {kind, code, "lock '" + s.call.name + "': " + why}});
+  clear_timers(id, {Timer::Kind::give_up, Timer::Kind::attempt}, step);
+  sessions_.erase(found);
+}
+
+void RecipeProvider::on(const core::TimerFired& event, Step step) {
+  const auto id = event.timer.id;
+  if (event.timer.kind == Timer::Kind::command_timeout) {
+    if (!pending_.contains(id)) return;
+    step.out.push_back(core::Abandon{id});
+    return on(core::ReplyArrived{id, {.message = "no reply within the operation timeout"}}, step);
+  }
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  const Session& s = found->second;
+  const bool held = s.phase == Session::Phase::held;
+  switch (event.timer.kind) {
+    case Timer::Kind::attempt:
+      if (s.phase == Session::Phase::waiting && step.now.local >= s.attempt_at) attempt(id, step);
+      return;
+    case Timer::Kind::give_up:
+      if (s.give_up_at && step.now.local >= *s.give_up_at) {
+        end(id, ErrorKind::timed_out, "timed out", 0, step);
+      }
+      return;
+    case Timer::Kind::extension_round:
+      if (held && step.now.local >= s.extend_at) extend(id, step);
+      return;
+    case Timer::Kind::lease_end:
+      if (!held) return;
+      if (step.now.local >= s.deadline) return lose(id, LostReason::deadline, step);
+      step.out.push_back(core::SetTimer{event.timer, s.deadline});
+      return;
+    default: return;
+  }
+}
+
+void RecipeProvider::send(SessionId id, Role role, std::string bson, Step step) {
+  const auto command = ++last_command_;
+  core::RawCommand plain{.role = role, .session = id, .bson = std::move(bson)};
+  std::chrono::milliseconds timeout{10'000};
+  const auto found = sessions_.find(id);
+  if (found != sessions_.end()) {
+    Session& s = found->second;
+    s.command = command;
+    timeout = s.call.options.effective_operation_timeout();
+    plain.name = s.call.name;
+    plain.owner = s.call.owner;
+    plain.lock_id =
+        core::format_lock_id({s.call.owner, s.call.options.expiry.count(), ++last_beat_}, "");
+  }
+  if (role == Role::acquire) {
+    plain.won = recipe_->won;
+    plain.on_admin = recipe_->acquire_on_admin;
+  }
+  pending_.emplace(command, PendingCommand{role, id, step.now.local});
+  step.out.push_back(core::Send{{command, timeout, std::move(plain)}});
+  step.out.push_back(
+      core::SetTimer{{Timer::Kind::command_timeout, command}, step.now.local + timeout});
+}
+
+void RecipeProvider::clear_timers(SessionId id, std::initializer_list<Timer::Kind> kinds,
+                                  Step step) {
+  for (const auto kind : kinds) step.out.push_back(core::ClearTimer{{kind, id}});
+}
+
+std::unique_ptr<core::Provider> provider_named(std::string_view lock, std::string holder,
+                                               const Hardening& hardening) {
+  if (lock == "leasehold") return std::make_unique<core::ProviderCore>(std::move(holder));
+  const Recipe* recipe = recipe_named(lock);
+  return recipe == nullptr ? nullptr : std::make_unique<RecipeProvider>(*recipe, hardening);
+}
+
+}  // namespace leasehold::published

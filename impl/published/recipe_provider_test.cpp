@@ -1,0 +1,173 @@
+#include "published/recipe_provider.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/core_world.hpp"
+
+namespace leasehold::published {
+namespace {
+
+using core::Outcome;
+using core::RawCommand;
+using std::chrono::milliseconds;
+using Role = RawCommand::Role;
+
+/// A documents' lock with a hand-moved clock.
+struct Bench {
+  Bench(const Recipe& recipe, const Hardening& hardening = {}) : lock(recipe, hardening) {
+    options.expiry = milliseconds(3'000);
+    options.waiting = uniform_waiting(milliseconds(100), milliseconds(100));
+  }
+  void give(const core::Event& event) {
+    effects.clear();
+    if (const auto* fired = std::get_if<core::TimerFired>(&event)) timers.erase(fired->timer);
+    lock.next(event, {now, {1'700'000'000'000}}, entropy, effects);
+    for (const auto& effect : effects) {
+      if (const auto* send = std::get_if<core::Send>(&effect)) sent.push_back(send->command);
+      if (const auto* set = std::get_if<core::SetTimer>(&effect)) timers.insert(set->timer);
+      if (const auto* clear = std::get_if<core::ClearTimer>(&effect)) timers.erase(clear->timer);
+    }
+  }
+  void ask(std::optional<core::LocalInstant> give_up_at = std::nullopt) {
+    give(core::AcquireAsked{1, "l", options, give_up_at, false});
+  }
+  [[nodiscard]] const RawCommand& last() const { return std::get<RawCommand>(sent.back().body); }
+  void answer(core::Reply reply) { give(core::ReplyArrived{sent.back().id, std::move(reply)}); }
+  void answer(Outcome outcome, std::int64_t matched = 1, int code = 0) {
+    core::Reply reply;
+    reply.outcome = outcome;
+    reply.matched = matched;
+    reply.code = code;
+    if (outcome == Outcome::done && last().role == Role::acquire) {
+      reply.documents = {{"l", last().lock_id, {}, 7, ""}};
+    }
+    answer(std::move(reply));
+  }
+  void fire(core::Timer::Kind kind, milliseconds later, std::uint64_t id = 1) {
+    now += later;
+    give(core::TimerFired{{kind, id}});
+  }
+  template <typename T>
+  [[nodiscard]] const T* find() const {
+    for (const auto& effect : effects) {
+      if (const auto* one = std::get_if<T>(&effect)) return one;
+    }
+    return nullptr;
+  }
+
+  RecipeProvider lock;
+  LockOptions options;
+  core::LocalInstant now{std::chrono::hours(1)};
+  core::CountingEntropy entropy;
+  core::Effects effects;
+  std::vector<core::Command> sent;
+  std::set<core::Timer> timers;  ///< that are set
+};
+
+void settle_indexes(Bench& bench, std::size_t count) {
+  core::Reply done;
+  done.outcome = Outcome::done;
+  for (std::size_t i = 0; i < count; ++i) bench.give(core::ReplyArrived{i + 1, done});
+}
+
+TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
+  Bench bench(insert_unique());
+  bench.ask();
+  EXPECT_EQ(bench.last().role, Role::index);
+  settle_indexes(bench, 2);
+  EXPECT_EQ(bench.last().role, Role::prepare);
+  bench.answer(Outcome::done);
+  EXPECT_EQ(bench.find<core::Granted>(), nullptr) << "inserted, not committed";
+  EXPECT_EQ(bench.last().role, Role::acquire);
+  EXPECT_TRUE(bench.last().on_admin);
+  bench.answer(Outcome::done);
+  ASSERT_NE(bench.find<core::Granted>(), nullptr);
+  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 0) << "the text has no tokens";
+}
+
+TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {
+  Bench bench(insert_unique());
+  bench.ask();
+  settle_indexes(bench, 2);
+  for (int i = 1; i < 10; ++i) {
+    bench.answer(Outcome::duplicate_key, 0, 11000);
+    ASSERT_EQ(bench.find<core::Ended>(), nullptr) << i;
+    bench.fire(core::Timer::Kind::attempt, milliseconds(100));
+  }
+  bench.answer(Outcome::duplicate_key, 0, 11000);
+  ASSERT_NE(bench.find<core::Ended>(), nullptr);
+  EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::refused);
+
+  for (const bool hardened : {false, true}) {
+    Bench other(insert_unique(), {.conflict_waits = hardened});
+    other.ask();
+    settle_indexes(other, 2);
+    other.answer(Outcome::not_executed, 0, 112);
+    EXPECT_EQ(other.find<core::Ended>() != nullptr, !hardened);
+  }
+}
+
+TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
+  Bench bench(distributed_lock());
+  bench.ask();
+  const auto first = bench.last().owner;
+  core::Reply refused;
+  refused.outcome = Outcome::done;
+  refused.documents = {{"l", "another", {}, 3, ""}};
+  bench.answer(refused);
+  bench.fire(core::Timer::Kind::attempt, milliseconds(100));
+  EXPECT_NE(bench.last().owner, first);
+  bench.answer(Outcome::done);
+  ASSERT_NE(bench.find<core::Granted>(), nullptr);
+  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 7);
+}
+
+TEST(DistributedLock, AHungExtensionLeavesItsHolderBelieving) {
+  for (const bool hardened : {false, true}) {
+    Bench bench(distributed_lock(), {.own_expiry = hardened});
+    bench.ask();
+    bench.answer(Outcome::done);
+    bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
+    EXPECT_EQ(bench.last().role, Role::extend);
+    bench.fire(core::Timer::Kind::lease_end, milliseconds(10'000));
+    EXPECT_EQ(bench.find<core::Lost>() != nullptr, hardened);
+  }
+}
+
+TEST(DistributedLock, AnExtensionThatMatchesNothingIsTheLoss) {
+  Bench bench(distributed_lock());
+  bench.ask();
+  bench.answer(Outcome::done);
+  bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
+  bench.answer(Outcome::done, 0);
+  EXPECT_NE(bench.find<core::Lost>(), nullptr);
+}
+
+TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
+  for (const auto* recipe : {&distributed_lock(), &document_level()}) {
+    Bench bench(*recipe);
+    bench.ask();
+    bench.answer(Outcome::unknown);
+    ASSERT_NE(bench.find<core::Ended>(), nullptr) << recipe->name;
+    EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::unknown_outcome);
+    EXPECT_EQ(bench.lock.cleanups_left(), 0u);
+  }
+}
+
+TEST(DocumentedLocks, LeaveNoTimerBehind) {
+  for (const bool wins : {true, false}) {
+    Bench bench(distributed_lock(), {.own_expiry = true});
+    bench.ask(bench.now + std::chrono::hours(24));
+    bench.answer(wins ? Outcome::done : Outcome::duplicate_key);
+    bench.give(core::CancelAsked{1});
+    bench.give(core::ReleaseAsked{1});
+    bench.answer(Outcome::done);
+    settle_indexes(bench, 2);
+    EXPECT_TRUE(bench.timers.empty()) << wins;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::published

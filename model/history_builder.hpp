@@ -1,0 +1,280 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "model/history.hpp"
+
+namespace leasehold::model {
+
+/// Writes histories by hand, for tests of the checkers: times in ms, one call a step, each step
+/// with all the events that a real one leaves behind. Leases are 1,000 ms, margin 500 ms, drift 0.
+class HistoryBuilder {
+ public:
+  HistoryBuilder() {
+    Event e = event(0, Kind::run, "");
+    e.detail = "test";
+    add(e);
+  }
+
+  HistoryBuilder& start(int at, const std::string& process) {
+    return add(event(at, Kind::start, process));
+  }
+  HistoryBuilder& crash(int at, const std::string& process) {
+    return add(event(at, Kind::crash, process));
+  }
+  HistoryBuilder& pause(int at, const std::string& process) {
+    return add(event(at, Kind::pause, process));
+  }
+  HistoryBuilder& resume(int at, const std::string& process) {
+    return add(event(at, Kind::resume, process));
+  }
+  HistoryBuilder& fault(int at, const std::string& what) {
+    Event e = event(at, Kind::fault, "");
+    e.detail = what;
+    return add(e);
+  }
+
+  /// The machine, or a member, did not run.
+  HistoryBuilder& stall(int from, int at, const std::string& name = "machine") {
+    Event e = event(at, Kind::stall, "");
+    e.name = name;
+    e.sent_ns = from * kMillion;
+    return add(e);
+  }
+
+  /// A world in which nobody is ever late, and the TTL monitor comes every second.
+  HistoryBuilder& exact() {
+    history_.front().expiry_ms = 1'000;
+    return *this;
+  }
+
+  HistoryBuilder& ask(int at, const std::string& process, int session, int until = -1,
+                      const std::string& detail = "") {
+    Event e = event(at, Kind::ask, process, session);
+    e.until_ns = until < 0 ? -1 : until * kMillion;
+    e.expiry_ms = 1'000;
+    e.margin_ms = 500;
+    e.poll_ms = 50;
+    e.timeout_ms = 300;
+    e.detail = detail;
+    return add(e);
+  }
+
+  /// An attempt from `at` to `back`, which wins with the write at `order`.
+  HistoryBuilder& win(int at, int back, const std::string& process, int session,
+                      std::int64_t order) {
+    const auto id = attempt_wins(at, back, process, session, order);
+    return granted(at, back, process, session, id, order);
+  }
+
+  /// Likewise, but nothing is made of it.
+  HistoryBuilder& win_too_late(int at, int back, const std::string& process, int session,
+                               std::int64_t order) {
+    attempt_wins(at, back, process, session, order);
+    return *this;
+  }
+
+  HistoryBuilder& refused(int at, int back, const std::string& process, int session) {
+    send(at, process, session, "acquire");
+    return reply(back, process, 0, 0);
+  }
+
+  HistoryBuilder& look(int at, int back, const std::string& process) {
+    Event e = event(at, Kind::send, process);
+    e.command = ++command_;
+    e.detail = "look";
+    e.name.clear();
+    add(e);
+    return reply(back, process, 0, 0);
+  }
+
+  HistoryBuilder& extend(int at, int back, const std::string& process, int session,
+                         std::int64_t order) {
+    const auto id = send(at, process, session, "extend");
+    put(at, id, order);
+    reply(back, process, order, 1);
+    Event e = event(back, Kind::extended, process, session);
+    e.lock_id = id;
+    e.sent_ns = at * kMillion;
+    e.until_ns = (at + 1'000) * kMillion;
+    return add(e);
+  }
+
+  HistoryBuilder& lose(int at, const std::string& process, int session) {
+    Event e = event(at, Kind::lost, process, session);
+    e.outcome = "deadline";
+    return add(e);
+  }
+
+  /// `held()` said yes from `first` to `last`.
+  HistoryBuilder& yes(int first, int last, const std::string& process, int session) {
+    return answer(std::max(first, last), {first, last}, process, session, "yes");
+  }
+  /// It said no to a question from `at` to `back`.
+  HistoryBuilder& no(int at, int back, const std::string& process, int session) {
+    return answer(back, {at, back}, process, session, "no");
+  }
+  HistoryBuilder& told(int at, const std::string& process, int session) {
+    return add(event(at, Kind::told, process, session));
+  }
+
+  /// A release from `at` to `back`; its delete takes the document at `order`, or nothing if 0.
+  HistoryBuilder& release(int at, int back, const std::string& process, int session,
+                          std::int64_t order) {
+    add(event(at, Kind::release, process, session));
+    Event s = event(at, Kind::send, process);
+    s.command = ++command_;
+    s.detail = "delete";
+    s.owner = owner(process, session);
+    add(s);
+    if (order != 0) gone(at, order);
+    Event r = event(back, Kind::reply, process);
+    r.command = command_;
+    r.detail = "delete";
+    r.owner = s.owner;
+    r.outcome = "done";
+    r.matched = order != 0 ? 1 : 0;
+    r.order = order;
+    add(r);
+    Event e = event(back, Kind::released, process, session);
+    e.outcome = order != 0 ? "released" : "not_owner";
+    return add(e);
+  }
+
+  /// A release from `at` to `back` that gives the lock to another session of the process.
+  HistoryBuilder& hand_over(int at, int back, const std::string& process, int from, int to,
+                            std::int64_t order) {
+    add(event(at, Kind::release, process, from));
+    const auto id = send(at, process, to, "hand-over", owner(process, from));
+    put(at, id, order);
+    reply(back, process, order, 1);
+    Event e = event(back, Kind::released, process, from);
+    e.outcome = "released";
+    add(e);
+    return granted(at, back, process, to, id, order);
+  }
+
+  HistoryBuilder& gone(int at, std::int64_t order) {
+    Event e = event(at, Kind::gone, "");
+    e.order = order;
+    return add(e);
+  }
+
+  HistoryBuilder& ended(int at, const std::string& process, int session, const std::string& why) {
+    Event e = event(at, Kind::ended, process, session);
+    e.outcome = why;
+    return add(e);
+  }
+
+  HistoryBuilder& write(int at, int back, const std::string& process, int session,
+                        const std::string& outcome, std::int64_t order = 0) {
+    Event e = event(back, Kind::write, process, session);
+    e.command = ++write_;
+    e.sent_ns = at * kMillion;
+    e.outcome = outcome;
+    add(e);
+    if (outcome != "accepted") return *this;
+    Event s = event(back, Kind::stored, process);
+    s.command = write_;
+    s.owner = owner(process, session);
+    s.order = order;
+    return add(s);
+  }
+
+  /// The finished history; no event may follow `at`.
+  History end(int at) {
+    add(event(at - 1, Kind::heal, ""));
+    add(event(at, Kind::finish, ""));
+    sort_by_time(history_);
+    return history_;
+  }
+
+  static std::string owner(const std::string& process, int session) {
+    return "owner-" + process + "-" + std::to_string(session);
+  }
+
+ private:
+  static constexpr std::int64_t kMillion = 1'000'000;
+
+  static Event event(int at, Kind kind, const std::string& process, int session = 0) {
+    Event e;
+    e.at_ns = at * kMillion;
+    e.kind = kind;
+    e.process = process;
+    e.session = session;
+    e.name = process.empty() && kind != Kind::gone ? "" : "lock";
+    return e;
+  }
+
+  HistoryBuilder& add(const Event& e) {
+    history_.push_back(e);
+    return *this;
+  }
+
+  HistoryBuilder& answer(int at, std::pair<int, int> span, const std::string& process, int session,
+                         const std::string& said) {
+    Event e = event(at, Kind::held, process, session);
+    e.outcome = said;
+    e.matched = 5;
+    e.sent_ns = span.first * kMillion;
+    e.until_ns = span.second * kMillion;
+    return add(e);
+  }
+
+  HistoryBuilder& granted(int at, int back, const std::string& process, int session,
+                          const std::string& id, std::int64_t order) {
+    Event e = event(back, Kind::granted, process, session);
+    e.owner = owner_of(id);
+    e.lock_id = id;
+    e.token = order;
+    e.sent_ns = at * kMillion;
+    e.until_ns = (at + 1'000) * kMillion;
+    return add(e);
+  }
+
+  std::string attempt_wins(int at, int back, const std::string& process, int session,
+                           std::int64_t order) {
+    const auto id = send(at, process, session, "acquire");
+    put(at, id, order);
+    reply(back, process, order, 1);
+    return id;
+  }
+
+  std::string send(int at, const std::string& process, int session, const std::string& what,
+                   const std::string& other_owner = "") {
+    Event e = event(at, Kind::send, process, session);
+    e.command = ++command_;
+    e.detail = what;
+    e.owner = owner(process, session);
+    e.other_owner = other_owner;
+    e.lock_id = e.owner + ".1000." + std::to_string(command_);
+    add(e);
+    return e.lock_id;
+  }
+
+  void put(int at, const std::string& lock_id, std::int64_t order) {
+    Event e = event(at, Kind::put, "");
+    e.name = "lock";
+    e.lock_id = lock_id;
+    e.order = order;
+    add(e);
+  }
+
+  HistoryBuilder& reply(int at, const std::string& process, std::int64_t order,
+                        std::int64_t matched) {
+    Event e = event(at, Kind::reply, process);
+    e.command = command_;
+    e.outcome = "done";
+    e.order = order;
+    e.matched = matched;
+    return add(e);
+  }
+
+  History history_;
+  std::int64_t command_ = 0;
+  std::int64_t write_ = 0;
+};
+
+}  // namespace leasehold::model

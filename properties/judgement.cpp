@@ -1,0 +1,168 @@
+#include "properties/judgement.hpp"
+
+#include <algorithm>
+
+namespace leasehold::properties {
+
+using model::Finding;
+using model::Kind;
+using model::Verdict;
+
+void add(Totals& to, const Totals& from) {
+  for (const auto& [key, count] : from) to[key] += count;
+}
+
+namespace {
+
+constexpr const char* kNotRead = "the server's truth was not read to its end";
+
+/// One of many runs that tested nothing says nothing.
+void merge(Finding& a, const Finding& b) {
+  const bool untested = a.never_tested();
+  a.checked += b.checked;
+  a.violations += b.violations;
+  add(a.counts, b.counts);
+  const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
+                     (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
+  const bool first_tested = untested && !b.never_tested();
+  if (!first_tested && (!worse || b.never_tested())) return;
+  a.verdict = b.verdict;
+  a.why = b.why;
+  a.events = b.events;
+}
+
+void make_unknown(Finding& f, const char* why) {
+  f.verdict = Verdict::unknown;
+  f.why = why;
+}
+
+/// Of a live run, which reads the oplog again at its end.
+void add_majority(std::vector<Finding>& findings, const model::History& history) {
+  Finding f;
+  f.guarantee = "majority";
+  f.statement = "what a majority had in its oplog is there to the end";
+  bool read = false, unread = false;
+  for (model::Index i = 0; i < history.size(); ++i) {
+    const auto& e = history[i];
+    if (e.kind != Kind::reread) continue;
+    read = true;
+    f.checked += e.matched;
+    if (e.outcome == "unread") {
+      unread = true;
+      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.detail;
+    }
+    if (e.outcome != "vanished") continue;
+    ++f.checked;
+    f.events.push_back(i);
+    if (f.violations++ > 0) continue;
+    f.verdict = Verdict::violated;
+    f.why = "an oplog entry that a majority had is gone, of time " + std::to_string(e.order);
+  }
+  if (!read) return;
+  // What was deleted or taken over in time may stand in what was not read.
+  for (Finding& other : findings) {
+    const bool of_time = other.guarantee == "G7" || other.guarantee == "G8";
+    const bool certain = other.verdict == Verdict::violated && !of_time;
+    if (unread && !certain) make_unknown(other, kNotRead);
+  }
+  findings.push_back(std::move(f));
+}
+
+}  // namespace
+
+void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
+  for (const Finding& b : one) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Finding& a) { return a.guarantee == b.guarantee; });
+    if (found == all.end()) {
+      all.push_back(b);
+    } else {
+      merge(*found, b);
+    }
+  }
+}
+
+void require_checked(std::vector<Finding>& findings) {
+  for (Finding& f : findings) {
+    if (f.verdict == Verdict::holds && f.checked == 0) make_unknown(f, model::kNeverTested);
+  }
+}
+
+bool is_stalled(const Finding& finding) {
+  return finding.verdict == Verdict::unknown && finding.why.starts_with("the machine stalled");
+}
+
+Stall longest_stall(const model::History& history) {
+  Stall longest;
+  for (const auto& e : history) {
+    if (e.kind != Kind::stall || !e.process.empty()) continue;
+    if (e.at_ns - e.sent_ns > longest.ns) longest = {e.at_ns - e.sent_ns, e.name};
+  }
+  return longest;
+}
+
+std::string to_string(const Stall& stall) {
+  if (stall.ns == 0) return "";
+  return std::to_string(stall.ns / model::kMs) + " ms (" + stall.who + ")";
+}
+
+Judged judge(const model::History& history) {
+  const auto digest = model::digest(history);
+  Judged judged{model::judge(digest, {}), {}};
+  auto [taken, finding] = sim::conform(digest);
+  const bool whole = judged.findings.front().verdict == Verdict::holds;
+  if (!whole) {
+    finding.verdict = Verdict::unknown;
+    finding.why = "the history is not whole";
+  }
+  judged.findings.push_back(std::move(finding));
+  judged.arrows = std::move(taken);
+  add_majority(judged.findings, history);
+  return judged;
+}
+
+std::string harness_failure(const model::History& history) {
+  const auto exit = std::find_if(history.begin(), history.end(),
+                                 [](const model::Event& e) { return e.kind == Kind::exit; });
+  if (exit == history.end()) return "";
+  return model::told_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
+}
+
+bool breaks(const Judged& judged, const std::string& guarantee) {
+  return std::any_of(judged.findings.begin(), judged.findings.end(), [&](const Finding& f) {
+    return f.guarantee == guarantee && f.verdict == Verdict::violated;
+  });
+}
+
+Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
+  Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
+                {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
+  for (const auto& e : history) {
+    if (e.kind == Kind::granted) ++totals["acquisitions"];
+    if (e.kind == Kind::extended) ++totals["extensions"];
+    if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
+    if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
+    if (e.kind == Kind::lost) ++totals["losses"];
+    if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
+    if (e.kind == Kind::held) totals["held_asked"] += e.matched;
+    if (e.kind == Kind::told) ++totals["lost_fired"];
+    if (e.kind == Kind::reply && e.detail == "stream") {
+      ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
+    }
+    if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
+  }
+  for (const auto& f : findings) {
+    if (f.guarantee == "G1" && f.counts.contains("takeovers")) {
+      totals["takeovers"] += f.counts.at("takeovers");
+    }
+    if (f.guarantee == "G1" && f.counts.contains("hand_overs")) {
+      totals["hand_overs"] += f.counts.at("hand_overs");
+    }
+    for (const char* key : {"stale_writes", "stale_writes_refused", "bounded_takeovers"}) {
+      if (f.counts.contains(key)) totals[key] += f.counts.at(key);
+    }
+  }
+  return totals;
+}
+
+}  // namespace leasehold::properties

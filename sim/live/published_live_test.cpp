@@ -1,0 +1,341 @@
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <leasehold/published.hpp>
+
+#include "sim/live/live_test.hpp"
+
+/// The examples of the four texts, on a real replica set, and what each of their claims is worth.
+namespace leasehold::sim::live {
+namespace {
+
+/// Only with --long: more of the same.
+bool is_long() { return std::getenv("LEASEHOLD_LONG") != nullptr; }
+
+LockProvider connect(const char* lock, const std::string& database,
+                     const published::Hardening& hardening = {}) {
+  ProviderOptions options;
+  options.database = database;
+  options.on_warning = [](const std::string&) {};
+  return std::move(published::connect(lock, shared_set().uri(), hardening, options)).value();
+}
+
+class Server {
+ public:
+  explicit Server(std::string database)
+      : database_(std::move(database)), client_(shared_set().uri()) {}
+  Json one(const std::string& collection, const Json& filter) {
+    const Json found = client_.must(database_, {{"find", collection}, {"filter", filter}});
+    return found["cursor"]["firstBatch"].empty() ? Json() : found["cursor"]["firstBatch"][0];
+  }
+  void insert(const std::string& collection, const Json& document) {
+    client_.must(database_, {{"insert", collection},
+                             {"documents", Json::array({document})},
+                             {"writeConcern", {{"w", "majority"}}}});
+  }
+
+ private:
+  const std::string database_;
+  MongoClient client_;
+};
+
+constexpr const char* kLocks = "distributed.locks";
+
+class Example : public testing::TestWithParam<const char*> {};
+
+TEST_P(Example, RunsAsItsTextSaysTwiceInARow) {
+  const std::string uri = shared_set().uri();
+  const auto query = uri.find('?');
+  const std::string with_database = uri.substr(0, query) + fresh_database() +
+                                    (query == std::string::npos ? "" : uri.substr(query));
+  const std::string program = std::string(LEASEHOLD_EXAMPLES) + "/example_" + GetParam();
+  for (int i = 0; i < 2; ++i) {
+    ChildProcess example({program, with_database}, ChildProcess::Io::nothing);
+    ASSERT_TRUE(example.wait_ms(30'000)) << program;
+    EXPECT_EQ(example.exit_status(), 0) << program << " " << with_database;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, Example,
+                         testing::Values("asio", "distributed_lock", "document_level",
+                                         "insert_unique", "leader_election", "set_on_insert",
+                                         "several_locks", "worker"));
+
+TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
+  const auto database = fresh_database();
+  auto provider = connect("distributed-lock", database);
+  Server server(database);
+  const auto lock =
+      std::move(provider.create_lock("myLockName", published::default_options("distributed-lock")))
+          .value();
+  {
+    auto handle = lock.try_acquire(seconds(5));
+    ASSERT_TRUE(handle) << handle.error().message;
+    EXPECT_TRUE(handle->held());
+    EXPECT_EQ(handle->fencing_token().value(), 1);
+    const Json document = server.one(kLocks, {{"_id", "myLockName"}});
+    EXPECT_EQ(document["lockId"].get<std::string>().size(), 32u);
+    EXPECT_EQ(document.size(), 5u) << document;
+    const auto second = lock.try_acquire(milliseconds(0));
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().kind, ErrorKind::refused);
+  }
+  EXPECT_TRUE(eventually([&] { return server.one(kLocks, {{"_id", "myLockName"}}).is_null(); }));
+}
+
+/// Its sequence diagram says token 1, then 2 after a release. The document is deleted, so it is 1.
+TEST(DistributedLockText, TheTokenStartsAgainAfterARelease) {
+  auto provider = connect("distributed-lock", fresh_database());
+  const auto lock = std::move(provider.create_lock("l")).value();
+  for (int i = 0; i < 3; ++i) {
+    auto handle = lock.try_acquire(seconds(5));
+    ASSERT_TRUE(handle);
+    EXPECT_EQ(handle->fencing_token().value(), 1);
+  }
+}
+
+TEST(DistributedLockText, ExtendsInTheBackgroundBeyondItsExpiry) {
+  const auto database = fresh_database();
+  auto provider = connect("distributed-lock", database);
+  LockOptions options = published::default_options("distributed-lock");
+  options.expiry = milliseconds(600);
+  const auto lock = std::move(provider.create_lock("l", options)).value();
+  auto handle = lock.try_acquire(seconds(5));
+  ASSERT_TRUE(handle);
+  const auto other = lock.try_acquire(milliseconds(1'500));
+  EXPECT_FALSE(other) << "given to another while it was extended";
+  EXPECT_TRUE(handle->held());
+  EXPECT_EQ(handle->release(), ReleaseResult::released);
+}
+
+TEST(DistributedLockText, ADeletedDocumentSignalsTheHandleAtTheNextExtension) {
+  const auto database = fresh_database();
+  auto provider = connect("distributed-lock", database);
+  LockOptions options;
+  options.expiry = milliseconds(900);
+  const auto lock = std::move(provider.create_lock("l", options)).value();
+  auto handle = lock.try_acquire(seconds(5));
+  ASSERT_TRUE(handle);
+  MongoClient client(shared_set().uri());
+  client.must(database, {{"delete", kLocks},
+                         {"deletes", Json::array({{{"q", {{"_id", "l"}}}, {"limit", 1}}})}});
+  EXPECT_TRUE(eventually([&] { return handle->lost().stop_requested(); }, milliseconds(2'000)));
+  EXPECT_FALSE(handle->held());
+}
+
+/// Documents as the .NET package writes them: respected while they run, taken when they are over.
+TEST(DistributedLockText, LeaseholdSharesACollectionWithIt) {
+  const auto database = fresh_database();
+  auto theirs = connect("distributed-lock", database);
+  CountedProvider ours(database);
+  LockOptions short_lease;
+  short_lease.expiry = milliseconds(1'000);
+  const auto their_lock = std::move(theirs.create_lock("l", short_lease)).value();
+  {
+    auto handle = their_lock.try_acquire(seconds(5));
+    ASSERT_TRUE(handle);
+    EXPECT_FALSE(ours.lock("l", milliseconds(1'000)).try_acquire(milliseconds(1'500)));
+  }
+  {
+    auto handle = ours.lock("l", milliseconds(1'000)).try_acquire(seconds(5));
+    ASSERT_TRUE(handle);
+    EXPECT_FALSE(their_lock.try_acquire(milliseconds(1'500)));
+    const Json document = Server(database).one(kLocks, {{"_id", "l"}});
+    EXPECT_EQ(document.size(), 5u) << "its class refuses unknown fields: " << document;
+  }
+  EXPECT_TRUE(their_lock.try_acquire(seconds(5)));
+}
+
+TEST(DocumentLevelText, LocksTheEntityAndReleasesWithItsNewValue) {
+  const auto database = fresh_database();
+  auto entities =
+      std::move(published::Entities::connect(shared_set().uri(), seconds(30), database)).value();
+  auto entity = entities.lock("dummy", {"dummy", "lorem", ""});
+  ASSERT_TRUE(entity) << entity.error().message;
+  EXPECT_EQ(entity->value, "lorem");
+  const auto again = entities.lock("dummy", {"dummy", "ipsum", ""});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, "item 'dummy' is already locked");
+  entity->value = "dolor";
+  EXPECT_EQ(entities.release(*entity), std::nullopt);
+  const Json stored = Server(database).one("dummies", {{"_id", "dummy"}});
+  EXPECT_EQ(stored["Value"], "dolor");
+  EXPECT_TRUE(stored["LockId"].is_null());
+  const auto twice = entities.release(*entity);
+  ASSERT_TRUE(twice);
+  EXPECT_EQ(twice->message, "unable to release lock on item 'dummy'");
+}
+
+/// What an expired holder wrote on the entity is refused; what it did elsewhere has happened.
+TEST(DocumentLevelText, AnExpiredHoldersReleaseIsRefusedAndTheValueIntact) {
+  const auto database = fresh_database();
+  auto entities =
+      std::move(published::Entities::connect(shared_set().uri(), milliseconds(300), database))
+          .value();
+  std::vector<std::string> outside;  // work outside the entity
+  auto first = entities.lock("e", {"e", "0", ""});
+  ASSERT_TRUE(first);
+  outside.push_back("first");
+  std::this_thread::sleep_for(milliseconds(400));
+  auto second = entities.lock("e", {"e", "0", ""});
+  ASSERT_TRUE(second) << second.error().message;
+  outside.push_back("second");
+  outside.push_back("first");  // it knows nothing of its end: both work at once
+  first->value = "from the first";
+  const auto refused = entities.release(*first);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->message, "unable to release lock on item 'e'");
+  second->value = "from the second";
+  EXPECT_EQ(entities.release(*second), std::nullopt);
+  EXPECT_EQ(Server(database).one("dummies", {{"_id", "e"}})["Value"], "from the second");
+  EXPECT_EQ(outside, (std::vector<std::string>{"first", "second", "first"}));
+}
+
+TEST(DocumentLevelText, IncrementsOfSixteenAreNotLost) {
+  const auto database = fresh_database();
+  const int all = is_long() ? 10'000 : 800;
+  std::atomic<int> left = all;
+  std::atomic<int> refused = 0;
+  const auto work = [&] {
+    auto entities =
+        std::move(published::Entities::connect(shared_set().uri(), seconds(30), database)).value();
+    while (left-- > 0) {
+      auto entity = entities.lock("n", {"n", "0", ""});
+      while (!entity) {
+        ++refused;
+        std::this_thread::sleep_for(milliseconds(1 + refused % 7));
+        entity = entities.lock("n", {"n", "0", ""});
+      }
+      entity->value = std::to_string(std::stoi(entity->value) + 1);
+      ASSERT_EQ(entities.release(*entity), std::nullopt);
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < 16; ++i) workers.emplace_back(work);
+  }
+  EXPECT_EQ(Server(database).one("dummies", {{"_id", "n"}})["Value"], std::to_string(all));
+  EXPECT_GT(refused, all / 10) << "nobody contended";
+}
+
+TEST(InsertUniqueText, AcquiresTriesTenTimesAndReleases) {
+  auto provider = connect("insert-unique", fresh_database());
+  const auto options = published::default_options("insert-unique");
+  const auto lock = std::move(provider.create_lock("order_12345", options)).value();
+  auto handle = lock.try_acquire(seconds(30));
+  ASSERT_TRUE(handle) << handle.error().message;
+  const Stopwatch watch;
+  const auto second = lock.try_acquire(seconds(30));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind, ErrorKind::refused) << second.error().message;
+  EXPECT_GE(watch.elapsed(), milliseconds(900));
+  EXPECT_LT(watch.elapsed(), milliseconds(5'000));
+  EXPECT_EQ(handle->release(), ReleaseResult::released);
+  EXPECT_TRUE(lock.try_acquire(seconds(30)));
+}
+
+/// Two inserts at once: the server answers one of them with error 112, which the text's code
+/// throws.
+TEST(InsertUniqueText, TwoAtOnceGetError112WhichHardeningTakesForALostRace) {
+  const auto race = [](bool conflict_waits) {
+    const auto database = fresh_database();
+    published::Hardening hardening;
+    hardening.conflict_waits = conflict_waits;
+    std::atomic<int> conflicts = 0, won = 0;
+    const auto work = [&] {
+      auto provider = connect("insert-unique", database, hardening);
+      LockOptions options = published::default_options("insert-unique");
+      options.waiting = uniform_waiting(milliseconds(1), milliseconds(3));
+      const auto lock = std::move(provider.create_lock("r", options)).value();
+      for (int i = 0; i < 60; ++i) {
+        auto handle = lock.try_acquire(seconds(5));
+        won += handle ? 1 : 0;
+        const bool thrown = !handle && handle.error().kind != ErrorKind::refused;
+        conflicts += thrown && handle.error().code == 112 ? 1 : 0;
+      }
+    };
+    {
+      std::vector<std::jthread> workers;
+      for (int i = 0; i < 4; ++i) workers.emplace_back(work);
+    }
+    EXPECT_GT(won, 20);
+    return conflicts.load();
+  };
+  EXPECT_GT(race(false), 0);
+  EXPECT_EQ(race(true), 0);
+}
+
+TEST(InsertUniqueText, ALateReleaseFreesTheNextHoldersLockUnlessHardened) {
+  for (const bool owner_check : {false, true}) {
+    const auto database = fresh_database();
+    published::Hardening hardening;
+    hardening.owner_check = owner_check;
+    auto provider = connect("insert-unique", database, hardening);
+    auto options = published::default_options("insert-unique");
+    options.expiry = milliseconds(1'000);
+    const auto lock = std::move(provider.create_lock("r", options)).value();
+    auto first = lock.try_acquire(seconds(5));
+    ASSERT_TRUE(first);
+    Result<LockHandle> second = Error{};
+    ASSERT_TRUE(eventually([&] { return bool(second = lock.try_acquire(seconds(2))); }));
+    first->release();
+    EXPECT_EQ(Server(database).one("locks", {{"resourceId", "r"}}).is_null(), !owner_check);
+  }
+}
+
+TEST(SetOnInsertText, TheDocumentBeforeTellsAndTheNextThreadWaits) {
+  const auto database = fresh_database();
+  auto provider = connect("set-on-insert", database);
+  const auto options = published::default_options("set-on-insert");
+  const auto lock = std::move(provider.create_lock("report", options)).value();
+  auto handle = lock.try_acquire(seconds(10));
+  ASSERT_TRUE(handle) << handle.error().message;
+  EXPECT_TRUE(Server(database).one("locks", {{"_id", "report"}}).contains("ExpireAt"));
+  auto next = std::async(std::launch::async, [&] { return bool(lock.try_acquire(seconds(10))); });
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_EQ(handle->release(), ReleaseResult::released);
+  EXPECT_TRUE(next.get());
+}
+
+/// How long after the end of its lease a dead holder's lock is got, when only the TTL monitor frees
+/// it: printed, in ms.
+void measure_takeover(const char* name, const char* collection, int period_s, int times) {
+  for (int m = 0; m < shared_set().size(); ++m) {
+    shared_set().member(m).must("admin", {{"setParameter", 1}, {"ttlMonitorSleepSecs", period_s}});
+  }
+  std::vector<std::int64_t> late;
+  for (int i = 0; i < times; ++i) {
+    const auto database = fresh_database();
+    auto provider = connect(name, database);
+    LockOptions options = published::default_options(name);
+    options.expiry = milliseconds(1'000);
+    options.waiting = uniform_waiting(milliseconds(20), milliseconds(20));
+    const auto lock = std::move(provider.create_lock("l", options)).value();
+    auto dead = lock.try_acquire(seconds(5));  // it never releases: its handle outlives the wait
+    ASSERT_TRUE(dead);
+    const Stopwatch watch;
+    Result<LockHandle> next = Error{};
+    const bool got = eventually([&] { return bool(next = lock.try_acquire(seconds(2))); },
+                                seconds(3 * period_s + 10));
+    ASSERT_TRUE(got) << collection << ": " << next.error().message;
+    late.push_back(watch.elapsed().count() - options.expiry.count());
+  }
+  std::sort(late.begin(), late.end());
+  std::printf("%s, TTL period %d s: taken over after the lease by", name, period_s);
+  for (const auto one : late) std::printf(" %lld", static_cast<long long>(one));
+  std::printf(" ms\n");
+  EXPECT_GE(late.front(), -200) << "before its lease was over";
+  EXPECT_LE(late.back(), period_s * 1'000 + 3'000);
+}
+
+/// LEASEHOLD_TTL_PERIOD_S: another period of the monitor than one second, e.g. the server's 60.
+TEST(TakeoverAfterACrash, WaitsForTheTtlMonitor) {
+  const char* asked = std::getenv("LEASEHOLD_TTL_PERIOD_S");
+  const int period_s = asked == nullptr ? 1 : std::atoi(asked);
+  for (const auto& [lock, collection] :
+       {std::pair("insert-unique", "locks"), std::pair("set-on-insert", "locks")}) {
+    measure_takeover(lock, collection, period_s, is_long() && period_s == 1 ? 20 : 4);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::sim::live
