@@ -3,31 +3,38 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/limits.hpp"
 
 namespace leasehold::core {
+namespace {
+
+/// The owner of a lock that was held or lost has to go.
+Cleanup cleanup_of(const HeldLock& lock, Step step) {
+  Cleanup cleanup;
+  cleanup.name = lock.name;
+  cleanup.owner = lock.owner;
+  cleanup.won = lock.token;
+  cleanup.timeout = lock.options.effective_operation_timeout();
+  cleanup.give_up_at = step.now + 2 * lock.options.expiry;
+  cleanup.resend = lock.late_commands;
+  return cleanup;
+}
+
+}  // namespace
 
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
   std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
 }
 
 void ProviderCore::on(const AcquireAsked& event, Step step) {
-  LEASEHOLD_CHECK(!sessions_.contains(event.session));
+  LEASEHOLD_CHECK(!attempts_.find(event.session) && !held_.find(event.session));
   if (closed_) {
     step.out.push_back(Ended{event.session, {ErrorKind::shut_down, 0, "the provider is closed"}});
     return;
   }
-  Session& session = sessions_[event.session];
-  session.name = event.name;
-  session.options = event.options;
-  session.give_up_at = event.give_up_at;
-  session.single_attempt = event.single_attempt;
-  session.owner = fresh_owner(step);
-  if (event.give_up_at) {
-    step.out.push_back(SetTimer{{Timer::Kind::give_up, event.session}, *event.give_up_at});
-  }
-  session.contends_since = step.now;
-  if (event.single_attempt || join_queue(event.session, session)) {
-    start_attempt(event.session, session, step);
+  attempts_.add(event, step);
+  if (event.single_attempt || queues_.join(event.name, event.session)) {
+    attempts_.start(event.session, pending_, step);
   }
 }
 
@@ -36,49 +43,45 @@ void ProviderCore::on(const CancelAsked& event, Step step) {
 }
 
 void ProviderCore::on(const ReleaseAsked& event, Step step) {
-  const auto found = sessions_.find(event.session);
-  if (found == sessions_.end()) return;
-  Session& session = found->second;
-  if (session.phase != Session::Phase::held && session.phase != Session::Phase::lost) return;
+  const HeldLock* lock = held_.find(event.session);
+  if (lock == nullptr) return;
   clear_timer(Timer::Kind::lease_end, event.session, step);
-  Cleanup cleanup = make_cleanup(session, step);
+  Cleanup cleanup = cleanup_of(*lock, step);
   cleanup.reporting = event.session;
-  const SessionId receiver = receiver_after(event.session, session);
-  if (receiver != 0) {
-    const int in_a_row = session.handed_on + 1;
-    sessions_.erase(found);
-    return hand_over(std::move(cleanup), receiver, in_a_row, step);
-  }
-  end_tenure(event.session, session, step);
-  sessions_.erase(found);
+  const SessionId receiver = receiver_after(event.session, *lock);
+  const int in_a_row = lock->hand_overs + 1;
+  held_.erase(event.session);
+  if (receiver != 0) return hand_over(std::move(cleanup), receiver, in_a_row, step);
+  // A release without hand-over ends the tenure of this process.
+  WaitQueue* queue = queues_.headed_by(event.session, cleanup.name);
+  if (queue != nullptr) queue->tenure = step.now - queue->tenure_since;
   leave_queue(cleanup.name, event.session, LocalInstant::max(), step);
-  start_cleanup(std::move(cleanup), step);
+  cleanups_.send_delete(cleanups_.add(std::move(cleanup), step), pending_, step);
 }
 
 void ProviderCore::on(const DeadlineSeen& event, Step step) { run_out(event.session, step); }
 
 void ProviderCore::on(const CloseAsked&, Step step) {
   closed_ = true;
-  end_stream(step);
-  std::vector<SessionId> waiting;
-  for (const auto& [id, session] : sessions_) waiting.push_back(id);
-  for (const auto id : waiting) {
+  stream_.end(pending_, step);
+  for (const auto id : attempts_.ids()) {
     give_up(id, ErrorKind::shut_down, "the provider was destroyed", step);
   }
 }
 
 void ProviderCore::on(const ReplyArrived& event, Step step) {
-  const auto found = pending_.find(event.command);
-  if (found == pending_.end()) return;
-  const PendingCommand pending = std::move(found->second);
-  pending_.erase(found);
-  clear_timer(Timer::Kind::command_timeout, event.command, step);
-  switch (pending.kind) {
-    case PendingCommand::Kind::attempt: return answer_attempt(pending, event.reply, step);
-    case PendingCommand::Kind::extension: return answer_extension(pending, event.reply, step);
-    case PendingCommand::Kind::read_holders: return answer_read_holders(pending, event.reply, step);
-    case PendingCommand::Kind::cleanup: return answer_delete(pending, event.reply, step);
-    case PendingCommand::Kind::hand_over: return answer_hand_over(pending, event.reply, step);
+  const auto command = pending_.take(event.command, step);
+  if (!command) return;
+  switch (command->kind) {
+    case PendingCommand::Kind::attempt: return answer_attempt(*command, event.reply, step);
+    case PendingCommand::Kind::extension:
+      lose_all(held_.extension_answered(*command, event.reply, pending_, step), step);
+      return held_.arm_round(step);
+    case PendingCommand::Kind::read_holders:
+      lose_all(held_.read_holders_answered(*command, event.reply, step), step);
+      return held_.arm_round(step);
+    case PendingCommand::Kind::cleanup: return answer_delete(*command, event.reply, step);
+    case PendingCommand::Kind::hand_over: return answer_hand_over(*command, event.reply, step);
     case PendingCommand::Kind::index: return answer_index(event.reply, step);
     case PendingCommand::Kind::stream: return answer_stream(event.command, event.reply, step);
   }
@@ -86,95 +89,132 @@ void ProviderCore::on(const ReplyArrived& event, Step step) {
 
 void ProviderCore::on(const TimerFired& event, Step step) {
   const auto id = event.timer.id;
-  const auto session = sessions_.find(id);
   switch (event.timer.kind) {
-    case Timer::Kind::attempt:
-      if (session != sessions_.end() && session->second.phase == Session::Phase::waiting &&
-          step.now >= session->second.attempt_at) {
-        start_attempt(id, session->second, step);
+    case Timer::Kind::attempt: {
+      const AcquireCall* call = attempts_.find(id);
+      const auto* waiting = call == nullptr ? nullptr : call->in<AcquireCall::Waiting>();
+      if (waiting != nullptr && step.now >= waiting->attempt_at) {
+        attempts_.start(id, pending_, step);
       }
       return;
-    case Timer::Kind::give_up:
-      if (session != sessions_.end() && session->second.give_up_at &&
-          step.now >= *session->second.give_up_at) {
+    }
+    case Timer::Kind::give_up: {
+      const AcquireCall* call = attempts_.find(id);
+      if (call != nullptr && call->give_up_at && step.now >= *call->give_up_at) {
         give_up(id, ErrorKind::timed_out, "timed out", step);
       }
       return;
-    case Timer::Kind::lease_end:
-      if (session == sessions_.end() || session->second.phase != Session::Phase::held) return;
-      if (step.now >= session->second.deadline) return run_out(id, step);
-      step.out.push_back(SetTimer{event.timer, session->second.deadline});
-      return;
+    }
+    case Timer::Kind::lease_end: {
+      const HeldLock* lock = held_.find(id);
+      if (lock == nullptr || lock->lost) return;
+      if (step.now >= lock->deadline) return run_out(id, step);
+      return set_timer(Timer::Kind::lease_end, id, lock->deadline, step);
+    }
     case Timer::Kind::command_timeout:
       if (!pending_.contains(id)) return;
       step.out.push_back(Abandon{id});
       return on(ReplyArrived{id, {.message = "no reply within the operation timeout"}}, step);
     case Timer::Kind::extension_round:
-      if (round_at_ && step.now >= *round_at_) run_extension_round(step);
+      if (held_.round_begins(step.now)) run_extension_round(step);
       return;
     case Timer::Kind::cleanup: {
-      const auto cleanup = cleanups_.find(id);
-      if (cleanup == cleanups_.end() || cleanup->second.command != 0) return;
-      if (step.now >= cleanup->second.next_at) send_cleanup(id, cleanup->second, step);
-      return;
+      const Cleanup* cleanup = cleanups_.find(id);
+      if (cleanup == nullptr || cleanup->command != 0 || step.now < cleanup->next_at) return;
+      if (cleanup->receiver != 0) return send_hand_over(id, step);
+      return cleanups_.send_delete(id, pending_, step);
     }
     case Timer::Kind::report:
-      if (cleanups_.contains(id)) report(id, ReleaseResult::unknown, step);
+      if (cleanups_.find(id)) cleanups_.report(id, ReleaseResult::unknown, step);
       return;
-    case Timer::Kind::stream: return stream_due(step);
+    case Timer::Kind::stream: return stream_.due(pending_, step);
   }
 }
 
-CommandId ProviderCore::send(PendingCommand pending, std::chrono::milliseconds timeout,
-                             decltype(Command::body) body, Step step) {
-  const CommandId id = ++last_command_;
-  pending.sent = step.now;
-  pending_.emplace(id, std::move(pending));
-  step.out.push_back(Send{{id, timeout, std::move(body)}});
-  step.out.push_back(SetTimer{{Timer::Kind::command_timeout, id}, step.now + timeout});
-  return id;
+void ProviderCore::run_extension_round(Step step) {
+  for (const auto id : held_.over(step.now)) run_out(id, step);
+  held_.run_round(pending_, step);
 }
 
-void ProviderCore::clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
-  step.out.push_back(ClearTimer{{kind, id}});
+/// The deadline has come. At the end of a limited holding the lock is also given back.
+void ProviderCore::run_out(SessionId id, Step step) {
+  const HeldLock* lock = held_.find(id);
+  if (lock == nullptr || lock->lost) return;
+  const bool limited = lock->deadline == lock->ends_at;
+  if (limited) {
+    cleanups_.send_delete(cleanups_.add(cleanup_of(*lock, step), step), pending_, step);
+  }
+  lose(id, limited ? LostReason::max_holding : LostReason::deadline, step);
 }
 
-Owner ProviderCore::fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
-
-std::string ProviderCore::lock_id(const Session& session, std::uint64_t beat) const {
-  return format_lock_id({session.owner, session.options.expiry.count(), beat}, holder_);
+void ProviderCore::lose_all(const std::vector<HeldLocks::Loss>& losses, Step step) {
+  for (const auto& [id, reason] : losses) {
+    reason == LostReason::deadline ? run_out(id, step) : lose(id, reason, step);
+  }
 }
 
-std::size_t ProviderCore::cleanups_left() const {
-  return static_cast<std::size_t>(std::count_if(
-      cleanups_.begin(), cleanups_.end(), [](const auto& r) { return !r.second.acknowledged; }));
+void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
+  HeldLock* lock = held_.find(id);
+  LEASEHOLD_CHECK(lock != nullptr && !lock->lost);
+  lock->lost = true;
+  step.out.push_back(Lost{id, reason});
+  clear_timer(Timer::Kind::lease_end, id, step);
+  leave_queue(lock->name, id, step.now, step);
 }
 
-/// Of what tells the states of one provider apart best; equality looks at the rest.
+void ProviderCore::answer_delete(const PendingCommand& command, const Reply& reply, Step step) {
+  const std::string name = cleanups_.at(command.cleanup).name;
+  if (cleanups_.delete_answered(command.cleanup, reply, step)) freed(name, step);
+}
+
+/// Who would act on what the change stream says: the heads of the queues.
+Audience ProviderCore::audience() {
+  if (closed_) return Audience::ended;
+  const bool somebody =
+      std::any_of(queues_.all().begin(), queues_.all().end(), [this](const auto& queue) {
+        return attempts_.listener(queue.second.head) != nullptr;
+      });
+  return somebody ? Audience::listening : Audience::nobody;
+}
+
+/// Nobody would act on news sooner than that. When nobody waits, the next who does will ask for
+/// what has come until then.
+Duration ProviderCore::nearest_turn(Step step) const {
+  std::optional<Duration> nearest;
+  for (const auto& [name, queue] : queues_.all()) {
+    const auto turn = attempts_.turn(queue.head, stream_.is_open(), step);
+    if (turn) nearest = std::min(nearest.value_or(*turn), *turn);
+  }
+  return nearest.value_or(kStreamLull);
+}
+
+void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
+  const auto heard = stream_.answered(command, reply, audience(), pending_, step);
+  if (heard == ChangeStream::Heard::nothing) return;
+  for (const auto& freed : reply.freed) {
+    stream_.reported(freed.name);
+    const WaitQueue* queue = queues_.find(freed.name);
+    AcquireCall* listener = queue == nullptr ? nullptr : attempts_.listener(queue->head);
+    if (listener == nullptr) continue;
+    // What happened before it came does not bring its turn nearer.
+    if (freed.at > listener->waits_since) ++listener->releases;
+    attempts_.wake(queue->head, true, pending_, step);
+  }
+  if (heard == ChangeStream::Heard::opened) {  // it may have missed what somebody waits for
+    for (const auto& [name, queue] : queues_.all()) {
+      if (attempts_.listener(queue.head)) attempts_.wake(queue.head, true, pending_, step);
+    }
+  }
+  stream_.read_on(audience(), nearest_turn(step), pending_, step);
+}
+
 std::size_t ProviderCore::hash() const {
-  std::size_t h = 0;
-  const auto mix = [&h](std::uint64_t value) { h = (h ^ value) * 0x9E3779B97F4A7C15u; };
-  const auto mix_time = [&mix](LocalInstant at) {
-    mix(static_cast<std::uint64_t>(at.time_since_epoch().count()));
-  };
-  for (const auto& [id, s] : sessions_) {
-    mix(id << 3 | static_cast<std::uint64_t>(s.phase));
-    mix(s.command << 16 | static_cast<std::uint64_t>(s.unanswered));
-    mix(static_cast<std::uint64_t>(s.token.value()));
-    for (const auto at : {s.attempt_at, s.deadline, s.extend_at}) mix_time(at);
-  }
-  for (const auto& [id, cleanup] : cleanups_) {
-    mix(id << 3 | (cleanup.outcome_uncertain ? 1u : 0u) | (cleanup.resend ? 2u : 0u) |
-        (cleanup.acknowledged ? 4u : 0u));
-    mix(cleanup.command);
-    mix_time(cleanup.next_at);
-  }
-  for (const auto& [id, pending] : pending_) {
-    mix(id);
-    mix_time(pending.sent);
-  }
-  mix(last_command_ << 32 | last_beat_);
-  return h ^ h >> 32;
+  HashMixer hash;
+  attempts_.mix_into(hash);
+  held_.mix_into(hash);
+  cleanups_.mix_into(hash);
+  pending_.mix_into(hash);
+  return hash.value();
 }
 
 }  // namespace leasehold::core

@@ -1,0 +1,219 @@
+#include "core/attempts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+
+namespace leasehold::core {
+namespace {
+
+using Queued = AcquireCall::Queued;
+using Waiting = AcquireCall::Waiting;
+using Attempting = AcquireCall::Attempting;
+
+/// The holder of a refused lock as people know it: the part of the lockId after the beat, if any.
+std::string holder_of(const LockDocument& document) {
+  if (!document.oddity.empty()) return "corrupt lock document: " + document.oddity;
+  std::size_t dot = 0;
+  for (int parts = 0; parts < 3; ++parts) {
+    dot = document.lock_id.find('.', dot);
+    if (dot == std::string::npos) return "held by " + document.lock_id;
+    ++dot;
+  }
+  return "held by " + document.lock_id.substr(dot);
+}
+
+}  // namespace
+
+const AcquireCall& Attempts::add(const AcquireAsked& asked, Step step) {
+  AcquireCall& call = calls_[asked.session];
+  call.name = asked.name;
+  call.options = asked.options;
+  call.give_up_at = asked.give_up_at;
+  call.single_attempt = asked.single_attempt;
+  call.owner = fresh_owner(step);
+  call.contends_since = step.now;
+  if (asked.give_up_at) set_timer(Timer::Kind::give_up, asked.session, *asked.give_up_at, step);
+  return call;
+}
+
+AcquireCall* Attempts::find(SessionId id) {
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
+const AcquireCall* Attempts::find(SessionId id) const {
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
+std::vector<SessionId> Attempts::ids() const {
+  std::vector<SessionId> all;
+  for (const auto& [id, call] : calls_) all.push_back(id);
+  return all;
+}
+
+void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(!call.in<Attempting>() || call.in<Attempting>()->command == 0);
+  ++call.attempts;
+  PendingCommand attempt{
+      .kind = PendingCommand::Kind::attempt,
+      .sessions = {id},
+      .beat = pending.next_beat(),
+      .observed = observations_.presumed_dead(call.name, step.now, call.options.max_drift)};
+  AcquireCommand command{id,
+                         call.name,
+                         call.owner,
+                         lock_id(call, attempt.beat),
+                         attempt.observed,
+                         call.options.expiry,
+                         call.options.clock_margin};
+  call.phase = Attempting{pending.send(
+      std::move(attempt), call.options.effective_operation_timeout(), std::move(command), step)};
+}
+
+void Attempts::wait(SessionId id, LocalInstant at, PendingCommands& pending, Step step) {
+  plan(id, {.attempt_at = at, .poll_at = at}, pending, step);
+}
+
+void Attempts::plan(SessionId id, Waiting waiting, PendingCommands& pending, Step step) {
+  AcquireCall& call = at(id);
+  const bool timer_set = call.in<Waiting>() != nullptr;
+  call.phase = waiting;
+  if (waiting.attempt_at > step.now) {
+    return set_timer(Timer::Kind::attempt, id, waiting.attempt_at, step);
+  }
+  if (timer_set) clear_timer(Timer::Kind::attempt, id, step);
+  start(id, pending, step);
+}
+
+void Attempts::contend(SessionId id, LocalInstant at_latest, bool told, PendingCommands& pending,
+                       Step step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(call.in<Queued>());
+  call.contends_since = step.now;
+  wait(id, first_attempt_at(call, at_latest, told, step), pending, step);
+}
+
+/// It keeps the pace of who left: those who give up do not make the others ask more often. But what
+/// is left of that pause was another call's, maybe a minute: its own strategy may be quicker, and
+/// it must not end unasked, for the lock may be free. Half of its time is left for the reply.
+LocalInstant Attempts::first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool told,
+                                        Step step) const {
+  if (at_latest <= step.now) return at_latest;
+  const auto at = std::min(at_latest, next_attempt_at(call, true, told, step));
+  return call.give_up_at ? std::min(at, step.now + (*call.give_up_at - step.now) / 2) : at;
+}
+
+bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, const Reply& reply,
+                                  bool told, Step step) {
+  AcquireCall& call = at(id);
+  call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
+  paces_.attempted(call.name, *call.options.waiting, seen_by(call, true, told, step), false,
+                   step.now);
+  if (reply.documents.empty()) return false;
+  const LockDocument& document = reply.documents.front();
+  call.last_failure.message = holder_of(document);
+  if (!document.oddity.empty() && !call.corruption_reported) {
+    call.corruption_reported = true;
+    step.out.push_back(Warned{"lock '" + call.name + "': " + call.last_failure.message +
+                              "; it counts as held until it is deleted by hand"});
+  }
+  observations_.see(call.name, document.lock_id, step.now);
+  const auto dead = observations_.presumed_dead(call.name, step.now, call.options.max_drift);
+  return dead && dead != attempt.observed;
+}
+
+void Attempts::learn_from_win(SessionId id, bool told, Step step) {
+  const AcquireCall& call = at(id);
+  paces_.attempted(call.name, *call.options.waiting, seen_by(call, false, told, step), true,
+                   step.now);
+}
+
+void Attempts::wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once, bool told,
+                                  PendingCommands& pending, Step step) {
+  AcquireCall& call = at(id);
+  const bool counts = call.options.waiting->wants_stream() && !call.waits_since;
+  if (counts) call.waits_since = refused_at;
+  const bool freed = std::exchange(call.freed_meanwhile, false);
+  call.woken = false;
+  wait(id, at_once ? step.now : next_attempt_at(call, true, told, step), pending, step);
+  if (freed && !at_once) wake(id, told, pending, step);
+}
+
+void Attempts::wait_after_failure(SessionId id, bool at_once, bool told, PendingCommands& pending,
+                                  Step step) {
+  wait(id, at_once ? step.now : next_attempt_at(at(id), false, told, step), pending, step);
+}
+
+void Attempts::wake(SessionId id, bool told, PendingCommands& pending, Step step) {
+  AcquireCall& call = at(id);
+  if (call.in<Attempting>()) call.freed_meanwhile = true;
+  const Waiting* waiting = call.in<Waiting>();
+  if (waiting == nullptr) return;
+  const auto turn =
+      call.options.waiting->turn(seen_by(call, true, told, step), step.entropy.draw());
+  // Later than it was to be too, when others were quicker; never later than the safety net.
+  if (step.now + turn >= waiting->poll_at) return;
+  call.woken = true;
+  plan(id, {.attempt_at = step.now + turn, .poll_at = waiting->poll_at}, pending, step);
+}
+
+AcquireCall* Attempts::listener(SessionId id) {
+  AcquireCall* call = find(id);
+  return call != nullptr && call->options.waiting->wants_stream() ? call : nullptr;
+}
+
+std::optional<Duration> Attempts::turn(SessionId id, bool told, Step step) const {
+  const AcquireCall* call = find(id);
+  if (call == nullptr || !call->options.waiting->wants_stream()) return std::nullopt;
+  // Whose attempt is under way reads on once it is refused.
+  const Waiting* waiting = call->in<Waiting>();
+  if (waiting == nullptr) return std::nullopt;
+  if (call->woken && waiting->attempt_at <= step.now + kStreamSoon) return std::nullopt;
+  return call->options.waiting->turn(seen_by(*call, true, told, step), 0);
+}
+
+void Attempts::replace_owner(SessionId id, Step step) {
+  AcquireCall& call = at(id);
+  call.owner = fresh_owner(step);
+  call.unanswered = 0;
+}
+
+LocalInstant Attempts::next_attempt_at(AcquireCall& call, bool refused, bool told,
+                                       Step step) const {
+  call.last_pause =
+      call.options.waiting->pause(seen_by(call, refused, told, step), step.entropy.draw());
+  const auto at = step.now + call.last_pause;
+  const auto dead_at = observations_.presumed_dead_at(call.name, call.options.max_drift);
+  return dead_at && *dead_at > step.now ? std::min(at, *dead_at) : at;
+}
+
+AttemptSeen Attempts::seen_by(const AcquireCall& call, bool refused, bool told, Step step) const {
+  return {.attempts = std::max(call.attempts, 1),
+          .refused = refused,
+          .waited = step.now - call.contends_since,
+          .pace = paces_.pace(call.name),
+          .last_pause = call.last_pause,
+          .told = told,
+          .releases = call.releases,
+          .woken = call.woken};
+}
+
+std::string Attempts::lock_id(const AcquireCall& call, std::uint64_t beat) const {
+  return format_lock_id({call.owner, call.options.expiry.count(), beat}, holder_);
+}
+
+void Attempts::mix_into(HashMixer& hash) const {
+  for (const auto& [id, call] : calls_) {
+    hash.mix(id << 3 | call.phase.index());
+    hash.mix(static_cast<std::uint64_t>(call.unanswered));
+    if (const auto* attempting = call.in<Attempting>()) hash.mix(attempting->command);
+    if (const auto* waiting = call.in<Waiting>()) hash.mix(waiting->attempt_at);
+  }
+}
+
+}  // namespace leasehold::core

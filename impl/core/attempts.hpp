@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/holder_observations.hpp"
+#include "core/pace_estimates.hpp"
+#include "core/pending_commands.hpp"
+
+namespace leasehold::core {
+
+/// One acquire call that has not won yet. What is valid in one phase only stands in that phase.
+struct AcquireCall {
+  /// Behind others of this process: it sends nothing.
+  struct Queued {
+    bool operator==(const Queued&) const = default;
+  };
+  /// Between two attempts. INVARIANT: its attempt timer is set for `attempt_at`.
+  struct Waiting {
+    LocalInstant attempt_at;  ///< when the next attempt is due
+    LocalInstant poll_at;     ///< when it is due at the latest, whatever the stream says
+    bool operator==(const Waiting&) const = default;
+  };
+  struct Attempting {
+    CommandId command = 0;  ///< 0: it was answered, and what follows is being decided
+    bool operator==(const Attempting&) const = default;
+  };
+  /// Gets the lock from a handle of this process, by this hand-over.
+  struct Receiving {
+    CleanupId hand_over = 0;
+    bool operator==(const Receiving&) const = default;
+  };
+
+  std::string name;
+  LockOptions options;
+  std::optional<LocalInstant> give_up_at;
+  bool single_attempt = false;
+  Owner owner;  ///< dead, hence replaced, from the moment a delete of it is sent
+  std::variant<Queued, Waiting, Attempting, Receiving> phase;
+
+  LocalInstant contends_since;  ///< when it became the head of its queue
+  Duration last_pause{0};
+  int attempts = 0;
+  int unanswered = 0;      ///< attempts of this owner whose outcome is unknown
+  bool late_win = false;   ///< its owner has the document, but the win came too late to be used
+  int hand_overs = 0;      ///< in a row up to this call
+  bool corruption_reported = false;
+  Error last_failure;
+
+  // Of the change stream, if its strategy wants one.
+  FencingToken waits_since;      ///< the operation time of its first refusal
+  int releases = 0;              ///< reported since
+  bool woken = false;            ///< by the stream, for the attempt that is due or under way
+  bool freed_meanwhile = false;  ///< a release was reported during an attempt; acted on once refused
+
+  /// Whether a document of its owner may be there, now or by a late command.
+  [[nodiscard]] bool may_own() const { return unanswered > 0 || late_win; }
+
+  template <typename Phase>
+  [[nodiscard]] const Phase* in() const {
+    return std::get_if<Phase>(&phase);
+  }
+  template <typename Phase>
+  [[nodiscard]] Phase* in() {
+    return std::get_if<Phase>(&phase);
+  }
+  bool operator==(const AcquireCall&) const = default;
+};
+
+/// The acquire calls of a provider: when each makes its next attempt, and what attempts have taught
+/// about holders and paces. Which of them may contend, the queues say; what a win or an end brings
+/// about, ProviderCore.
+///
+/// `told`, below: whether a change stream is open that reports releases.
+class Attempts {
+ public:
+  explicit Attempts(std::string holder) : holder_(std::move(holder)) {}
+
+  /// A new call, queued, with a fresh owner and its give_up timer set.
+  const AcquireCall& add(const AcquireAsked& asked, Step step);
+  void erase(SessionId id) { calls_.erase(id); }
+
+  /// Null: there is none; it has won or ended.
+  [[nodiscard]] AcquireCall* find(SessionId id);
+  [[nodiscard]] const AcquireCall* find(SessionId id) const;
+  /// REQUIRES: it has neither won nor ended
+  [[nodiscard]] AcquireCall& at(SessionId id) { return calls_.at(id); }
+  [[nodiscard]] std::vector<SessionId> ids() const;
+
+  /// It is the head of its queue from now on, with a first attempt at that time at the latest.
+  void contend(SessionId id, LocalInstant at_latest, bool told, PendingCommands& pending,
+               Step step);
+  /// Sends an attempt now.
+  void start(SessionId id, PendingCommands& pending, Step step);
+  /// The next attempt is at that time, unless the stream brings it forward.
+  void wait(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
+  /// The stream says that the lock is free: its strategy says how soon to try.
+  void wake(SessionId id, bool told, PendingCommands& pending, Step step);
+
+  /// Another holds the lock. Returns whether that holder was presumed dead while the attempt was
+  /// under way: then another attempt is worth it at once.
+  [[nodiscard]] bool learn_from_refusal(SessionId id, const PendingCommand& attempt,
+                                        const Reply& reply, bool told, Step step);
+  void learn_from_win(SessionId id, bool told, Step step);
+  void wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once, bool told,
+                          PendingCommands& pending, Step step);
+  void wait_after_failure(SessionId id, bool at_once, bool told, PendingCommands& pending,
+                          Step step);
+
+  /// A delete of its owner is about to be sent.
+  void replace_owner(SessionId id, Step step);
+
+  /// How long its strategy leaves a lock to others that has just been released; none: it does not
+  /// act on news now.
+  [[nodiscard]] std::optional<Duration> turn(SessionId id, bool told, Step step) const;
+  /// The call, if it acts on news of a change stream; null otherwise.
+  [[nodiscard]] AcquireCall* listener(SessionId id);
+
+  [[nodiscard]] std::string lock_id(const AcquireCall& call, std::uint64_t beat) const;
+
+  void mix_into(HashMixer& hash) const;
+  bool operator==(const Attempts&) const = default;
+
+ private:
+  void plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands& pending, Step step);
+  LocalInstant next_attempt_at(AcquireCall& call, bool refused, bool told, Step step) const;
+  LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool told,
+                                Step step) const;
+  AttemptSeen seen_by(const AcquireCall& call, bool refused, bool told, Step step) const;
+
+  std::string holder_;
+  std::map<SessionId, AcquireCall> calls_;
+  HolderObservations observations_;
+  PaceEstimates paces_;
+};
+
+}  // namespace leasehold::core

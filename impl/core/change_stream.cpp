@@ -1,0 +1,132 @@
+#include "core/change_stream.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+
+namespace leasehold::core {
+namespace {
+
+/// Pauses double up to there, before kStreamLongestRetry bounds them.
+constexpr int kMostRetryDoublings = 10;
+
+}  // namespace
+
+void ChangeStream::want(LocalInstant now) { wanted_until_ = now + kStreamIdle; }
+
+void ChangeStream::listen(Duration nearest_turn, PendingCommands& pending, Step step) {
+  if (phase_ == Phase::off) return open(pending, step);
+  if (phase_ == Phase::open && command_ == 0) read(nearest_turn, pending, step);
+}
+
+void ChangeStream::open(PendingCommands& pending, Step step) {
+  phase_ = Phase::opening;
+  cursor_ = 0;
+  owed_.reset();
+  send(StreamCommand::Step::open, pending, step);
+}
+
+void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step step) {
+  LEASEHOLD_CHECK(command_ == 0);
+  command_ = pending.send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
+                          StreamCommand{what, cursor_}, step);
+}
+
+ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply,
+                                           Audience audience, PendingCommands& pending,
+                                           Step step) {
+  if (command != command_) return Heard::nothing;  // of a stream that was closed
+  command_ = 0;
+  if (phase_ == Phase::closing) {
+    closed(audience, pending, step);
+    return Heard::nothing;
+  }
+  if (reply.outcome != Outcome::done || reply.cursor == 0) {
+    failed(reply, audience, step);
+    return Heard::nothing;
+  }
+  const bool opened = phase_ == Phase::opening;
+  phase_ = Phase::open;
+  cursor_ = reply.cursor;
+  failures_ = 0;
+  return opened ? Heard::opened : Heard::news;
+}
+
+void ChangeStream::read_on(Audience audience, Duration nearest_turn, PendingCommands& pending,
+                           Step step) {
+  const bool lags = owed_ && step.now - owed_->since > kStreamLag;
+  if (lags || !is_wanted(audience, step.now)) return close(pending, step);
+  read(nearest_turn, pending, step);
+}
+
+/// Its next step, once somebody would act on what it says.
+void ChangeStream::read(Duration nearest_turn, PendingCommands& pending, Step step) {
+  if (nearest_turn > Duration(0)) return pause(Phase::open, nearest_turn, step);
+  send(StreamCommand::Step::next, pending, step);
+}
+
+void ChangeStream::pause(Phase phase, Duration pause, Step step) {
+  phase_ = phase;
+  next_at_ = step.now + pause;
+  set_timer(Timer::Kind::stream, 0, next_at_, step);
+}
+
+void ChangeStream::due(PendingCommands& pending, Step step) {
+  if (command_ != 0 || step.now < next_at_) return;
+  if (phase_ == Phase::pausing) return open(pending, step);
+  if (phase_ == Phase::open) send(StreamCommand::Step::next, pending, step);
+}
+
+/// Those who wait go on by polling until it is open again, which wakes them all.
+void ChangeStream::failed(const Reply& reply, Audience audience, Step step) {
+  if (reply.outcome == Outcome::configuration) {
+    phase_ = Phase::refused;
+    step.out.push_back(Warned{"no change stream, waiting calls poll: " + reply.message});
+    return;
+  }
+  if (!is_wanted(audience, step.now)) {
+    phase_ = Phase::off;
+    return;
+  }
+  const auto retry = std::min(kStreamLongestRetry, kStreamRetry * (1 << failures_));
+  failures_ = std::min(failures_ + 1, kMostRetryDoublings);
+  pause(Phase::pausing, retry, step);
+}
+
+void ChangeStream::close(PendingCommands& pending, Step step) {
+  LEASEHOLD_CHECK(phase_ == Phase::open);
+  phase_ = Phase::closing;
+  send(StreamCommand::Step::close, pending, step);
+}
+
+/// Or nobody knows: a cursor that nobody reads dies by itself. One that lagged, or is wanted again
+/// since, is opened anew only now.
+void ChangeStream::closed(Audience audience, PendingCommands& pending, Step step) {
+  if (is_wanted(audience, step.now)) return open(pending, step);
+  *this = {};
+}
+
+void ChangeStream::end(PendingCommands& pending, Step step) {
+  if (phase_ == Phase::closing) return;
+  clear_timer(Timer::Kind::stream, 0, step);
+  if (command_ == 0 && phase_ == Phase::open) return close(pending, step);
+  if (command_ != 0) pending.abandon(command_, step);
+  *this = {};
+}
+
+void ChangeStream::expect(const std::string& name, LocalInstant now) {
+  if (is_open() && !owed_) owed_ = Owed{name, now};
+}
+
+void ChangeStream::reported(const std::string& name) {
+  if (owed_ && owed_->name == name) owed_.reset();
+}
+
+bool ChangeStream::is_wanted(Audience audience, LocalInstant now) {
+  if (audience == Audience::ended) return false;
+  if (audience == Audience::listening) want(now);
+  return now < wanted_until_;
+}
+
+}  // namespace leasehold::core

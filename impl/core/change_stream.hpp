@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/pending_commands.hpp"
+
+namespace leasehold::core {
+
+/// Who would act on what a change stream says.
+enum class Audience {
+  nobody,     ///< for now
+  listening,  ///< a call waits with a strategy that wants the stream
+  ended,      ///< the provider has closed: nobody ever will
+};
+
+/// The change stream that wakes those who wait, if a strategy wants one (MongoDB manual, "Change
+/// Streams"). It only brings attempts forward: whatever it says or leaves out, a lock is taken by
+/// an attempt, and a call that waits makes one at least each longest pause of its strategy.
+///
+///     off -> opening -> open -> closing -> off or opening
+///               |        |
+///               +--------+-> pausing (after a failure) -> opening
+///               +--------+-> refused (no permission, for good)
+///
+/// INVARIANT: at most one command of it is under way that was not abandoned. A close and the open
+/// after it must not run side by side, on two threads of a driver and one connection.
+class ChangeStream {
+ public:
+  [[nodiscard]] bool is_open() const { return phase_ == Phase::open; }
+
+  /// Somebody begins to wait who would act on news: it stays wanted for a while.
+  void want(LocalInstant now);
+  /// Opens it if it is off, has it read if it is open and idle. `nearest_turn`: how soon anybody
+  /// would act on news; the server need not send each one on its own before.
+  void listen(Duration nearest_turn, PendingCommands& pending, Step step);
+
+  /// What a reply was: nothing to act on, the first of an opened stream (whoever waits may have
+  /// missed a release before it), or news.
+  enum class Heard { nothing, opened, news };
+  Heard answered(CommandId command, const Reply& reply, Audience audience,
+                 PendingCommands& pending, Step step);
+  /// After news: closes it, if it lags or nobody listens; otherwise reads on.
+  void read_on(Audience audience, Duration nearest_turn, PendingCommands& pending, Step step);
+
+  /// Its timer fired.
+  void due(PendingCommands& pending, Step step);
+
+  /// The provider ends. A step that waits for news is cut off; a cursor that waits for its next
+  /// step is closed.
+  void end(PendingCommands& pending, Step step);
+
+  /// A poll found the lock free without news of its release: they have to come soon, or the stream
+  /// lags too far behind to be of use.
+  void expect(const std::string& name, LocalInstant now);
+  /// The stream reported a release of this name.
+  void reported(const std::string& name);
+
+  bool operator==(const ChangeStream&) const = default;
+
+ private:
+  enum class Phase { off, opening, open, pausing, closing, refused };
+  struct Owed {
+    std::string name;
+    LocalInstant since;
+    bool operator==(const Owed&) const = default;
+  };
+
+  void open(PendingCommands& pending, Step step);
+  void close(PendingCommands& pending, Step step);
+  void send(StreamCommand::Step what, PendingCommands& pending, Step step);
+  void read(Duration nearest_turn, PendingCommands& pending, Step step);
+  void failed(const Reply& reply, Audience audience, Step step);
+  void closed(Audience audience, PendingCommands& pending, Step step);
+  void pause(Phase phase, Duration pause, Step step);
+  bool is_wanted(Audience audience, LocalInstant now);
+
+  Phase phase_ = Phase::off;
+  std::int64_t cursor_ = 0;  ///< open, closing: at the server; 0: none
+  CommandId command_ = 0;    ///< the step under way, or 0
+  LocalInstant wanted_until_;
+  LocalInstant next_at_;  ///< pausing, open: when the next step is due, with none under way
+  int failures_ = 0;      ///< in a row
+  std::optional<Owed> owed_;
+};
+
+}  // namespace leasehold::core

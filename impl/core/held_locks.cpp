@@ -1,0 +1,229 @@
+#include "core/held_locks.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+
+namespace leasehold::core {
+namespace {
+
+/// How soon to try again after an extension that failed: often within one lease, but not a storm.
+Duration retry_pause(const LockOptions& options) {
+  return std::clamp<Duration>(options.expiry / 20, std::chrono::milliseconds(10),
+                              std::chrono::seconds(1));
+}
+
+/// One whose deadline cannot move any more is left alone.
+bool wants_extension(const HeldLock& lock) {
+  return !lock.lost && lock.command == 0 && lock.deadline < lock.ends_at;
+}
+
+}  // namespace
+
+void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
+  LEASEHOLD_CHECK(step.now < lock.deadline);
+  set_timer(Timer::Kind::lease_end, id, lock.deadline, step);
+  arm_round_at(lock.extend_at, step);
+  locks_.emplace(id, std::move(lock));
+}
+
+HeldLock* HeldLocks::find(SessionId id) {
+  const auto found = locks_.find(id);
+  return found == locks_.end() ? nullptr : &found->second;
+}
+
+void HeldLocks::arm_round_at(LocalInstant at, Step step) {
+  if (round_at_ && *round_at_ <= at) return;
+  round_at_ = at;
+  set_timer(Timer::Kind::extension_round, 0, at, step);
+}
+
+void HeldLocks::arm_round(Step step) {
+  std::optional<LocalInstant> earliest;
+  for (const auto& [id, lock] : locks_) {
+    if (!wants_extension(lock)) continue;
+    if (!earliest || lock.extend_at < *earliest) earliest = lock.extend_at;
+  }
+  if (earliest) arm_round_at(*earliest, step);
+}
+
+bool HeldLocks::round_begins(LocalInstant now) {
+  if (!round_at_ || now < *round_at_) return false;
+  round_at_.reset();
+  return true;
+}
+
+std::vector<SessionId> HeldLocks::over(LocalInstant now) const {
+  std::vector<SessionId> ids;
+  for (const auto& [id, lock] : locks_) {
+    if (!lock.lost && now >= lock.deadline) ids.push_back(id);
+  }
+  return ids;
+}
+
+void HeldLocks::run_round(PendingCommands& pending, Step step) {
+  const bool any_due = std::any_of(locks_.begin(), locks_.end(), [&](const auto& entry) {
+    return wants_extension(entry.second) && entry.second.extend_at <= step.now;
+  });
+  if (!any_due) return arm_round(step);
+  std::vector<SessionId> alone, together;
+  for (const auto& [id, lock] : locks_) {
+    if (!wants_extension(lock)) continue;
+    const bool short_lease = lock.options.expiry < kAloneBelow;
+    const Duration early = short_lease ? Duration(0) : lock.options.effective_cadence() / 2;
+    if (lock.extend_at > step.now + early) continue;
+    (short_lease ? alone : together).push_back(id);
+  }
+  for (const auto id : alone) send_extension({id}, pending, step);
+  std::sort(together.begin(), together.end(), [this](SessionId a, SessionId b) {
+    return locks_.at(a).deadline < locks_.at(b).deadline;
+  });
+  for (std::size_t i = 0; i < together.size(); i += kMaxBatch) {
+    const auto end = std::min(together.size(), i + kMaxBatch);
+    send_extension({together.begin() + static_cast<std::ptrdiff_t>(i),
+                    together.begin() + static_cast<std::ptrdiff_t>(end)},
+                   pending, step);
+  }
+  arm_round(step);
+}
+
+void HeldLocks::send_extension(const std::vector<SessionId>& ids, PendingCommands& pending,
+                               Step step) {
+  const std::uint64_t beat = pending.next_beat();
+  ExtendCommand command;
+  command.statements.reserve(ids.size());
+  auto timeout = std::chrono::milliseconds::max();
+  for (const auto id : ids) {
+    const HeldLock& lock = locks_.at(id);
+    timeout = std::min(timeout, lock.options.effective_operation_timeout());
+    command.statements.push_back(
+        {id, lock.name, lock.owner, lock.acquired_at,
+         format_lock_id({lock.owner, lock.options.expiry.count(), beat}, holder_),
+         lock.options.expiry, lock.options.clock_margin, lock.token});
+  }
+  const auto sent =
+      pending.send({.kind = PendingCommand::Kind::extension, .sessions = ids, .beat = beat},
+                   timeout, std::move(command), step);
+  for (const auto id : ids) locks_.at(id).command = sent;
+}
+
+/// The lock whose extension was just answered, if it is still held; no command is under way for it.
+HeldLock* HeldLocks::answered(SessionId id) {
+  HeldLock* lock = find(id);
+  if (lock == nullptr) return nullptr;
+  lock->command = 0;
+  return lock->lost ? nullptr : lock;
+}
+
+std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand& extension,
+                                                           const Reply& reply,
+                                                           PendingCommands& pending, Step step) {
+  std::vector<SessionId> executed;
+  for (std::size_t i = 0; i < extension.sessions.size(); ++i) {
+    const bool failed =
+        reply.outcome != Outcome::done ||
+        std::find(reply.failed.begin(), reply.failed.end(), i) != reply.failed.end();
+    if (failed) {
+      retry(extension.sessions[i], step);
+    } else {
+      executed.push_back(extension.sessions[i]);
+    }
+  }
+  std::vector<Loss> losses;
+  const auto matched = static_cast<std::size_t>(std::max<std::int64_t>(reply.matched, 0));
+  if (matched == executed.size()) {
+    for (const auto id : executed) extended(id, extension.sent, losses, step);
+  } else if (matched == 0) {
+    for (const auto id : executed) not_there(id, reply, losses, step);
+  } else {
+    read_holders(executed, extension, pending, step);
+  }
+  return losses;
+}
+
+/// Only totals come back from an extension: a read tells whose statement matched nothing.
+void HeldLocks::read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
+                             PendingCommands& pending, Step step) {
+  ReadHoldersCommand command;
+  auto timeout = std::chrono::milliseconds::max();
+  std::vector<SessionId> asked;
+  for (const auto id : ids) {
+    const HeldLock* lock = answered(id);
+    if (lock == nullptr) continue;
+    timeout = std::min(timeout, lock->options.effective_operation_timeout());
+    command.names.push_back(lock->name);
+    asked.push_back(id);
+  }
+  if (asked.empty()) return;
+  const auto sent = pending.send(
+      {.kind = PendingCommand::Kind::read_holders, .sessions = asked, .beat = extension.beat},
+      timeout, std::move(command), step);
+  // What it confirms is the extension: the lease counts from when that was sent.
+  pending.at(sent).sent = extension.sent;
+  for (const auto id : asked) locks_.at(id).command = sent;
+}
+
+std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingCommand& read,
+                                                              const Reply& reply, Step step) {
+  std::map<std::string, const LockDocument*> found;
+  for (const auto& document : reply.documents) found[document.name] = &document;
+  std::vector<Loss> losses;
+  for (const auto id : read.sessions) {
+    if (reply.outcome != Outcome::done) {
+      retry(id, step);
+      continue;
+    }
+    const HeldLock* lock = answered(id);
+    if (lock == nullptr) continue;
+    const auto document = found.find(lock->name);
+    const auto parts =
+        document == found.end() ? std::nullopt : parse_lock_id(document->second->lock_id);
+    const bool ours = parts && parts->owner == lock->owner &&
+                      document->second->acquired_at == lock->acquired_at;
+    if (!ours) {
+      not_there(id, reply, losses, step);
+    } else if (parts->beat == read.beat) {
+      extended(id, read.sent, losses, step);
+    } else {
+      retry(id, step);
+    }
+  }
+  return losses;
+}
+
+/// The holder's document is not there, says this reply; from before the win it is no news.
+void HeldLocks::not_there(SessionId id, const Reply& reply, std::vector<Loss>& losses, Step step) {
+  const HeldLock* lock = answered(id);
+  if (lock == nullptr) return;
+  if (reply.is_before(lock->token)) return retry(id, step);
+  losses.push_back({id, LostReason::not_owner});
+}
+
+void HeldLocks::extended(SessionId id, LocalInstant sent, std::vector<Loss>& losses, Step step) {
+  HeldLock* lock = answered(id);
+  if (lock == nullptr) return;
+  if (step.now >= lock->deadline) return losses.push_back({id, LostReason::deadline});
+  const auto deadline =
+      std::min(lease_deadline(sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
+  lock->deadline = std::max(lock->deadline, deadline);
+  lock->extend_at = std::max(lock->extend_at, sent + lock->options.effective_cadence());
+  step.out.push_back(Extended{id, sent, lock->deadline});
+}
+
+void HeldLocks::retry(SessionId id, Step step) {
+  HeldLock* lock = answered(id);
+  if (lock != nullptr) lock->extend_at = step.now + retry_pause(lock->options);
+}
+
+void HeldLocks::mix_into(HashMixer& hash) const {
+  for (const auto& [id, lock] : locks_) {
+    hash.mix(id << 1 | (lock.lost ? 1u : 0u));
+    hash.mix(lock.command);
+    hash.mix(static_cast<std::uint64_t>(lock.token.value()));
+    hash.mix(lock.deadline);
+    hash.mix(lock.extend_at);
+  }
+}
+
+}  // namespace leasehold::core

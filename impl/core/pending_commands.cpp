@@ -1,0 +1,38 @@
+#include "core/pending_commands.hpp"
+
+#include <utility>
+
+namespace leasehold::core {
+
+CommandId PendingCommands::send(PendingCommand pending, std::chrono::milliseconds timeout,
+                                decltype(Command::body) body, Step step) {
+  const CommandId id = ++last_command_;
+  pending.sent = step.now;
+  pending_.emplace(id, std::move(pending));
+  step.out.push_back(Send{{id, timeout, std::move(body)}});
+  set_timer(Timer::Kind::command_timeout, id, step.now + timeout, step);
+  return id;
+}
+
+std::optional<PendingCommand> PendingCommands::take(CommandId id, Step step) {
+  auto node = pending_.extract(id);
+  if (node.empty()) return std::nullopt;
+  clear_timer(Timer::Kind::command_timeout, id, step);
+  return std::move(node.mapped());
+}
+
+void PendingCommands::abandon(CommandId id, Step step) {
+  step.out.push_back(Abandon{id});
+  pending_.erase(id);
+  clear_timer(Timer::Kind::command_timeout, id, step);
+}
+
+void PendingCommands::mix_into(HashMixer& hash) const {
+  for (const auto& [id, pending] : pending_) {
+    hash.mix(id);
+    hash.mix(pending.sent);
+  }
+  hash.mix(last_command_ << 32 | last_beat_);
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/entropy.hpp"
+#include "core/protocol.hpp"
+
+namespace leasehold::core {
+
+/// What one event gives to whoever handles it: the time, randomness, and where effects go. Made
+/// anew for each event; nothing keeps it.
+struct Step {
+  LocalInstant now;
+  Entropy& entropy;
+  Effects& out;
+};
+
+inline void set_timer(Timer::Kind kind, std::uint64_t id, LocalInstant at, Step step) {
+  step.out.push_back(SetTimer{{kind, id}, at});
+}
+
+inline void clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
+  step.out.push_back(ClearTimer{{kind, id}});
+}
+
+inline Owner fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
+
+/// Mixes what tells two states apart best into one number. Equality looks at the rest.
+class HashMixer {
+ public:
+  void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15u; }
+  void mix(LocalInstant at) { mix(static_cast<std::uint64_t>(at.time_since_epoch().count())); }
+  [[nodiscard]] std::size_t value() const { return hash_ ^ hash_ >> 32; }
+
+ private:
+  std::size_t hash_ = 0;
+};
+
+}  // namespace leasehold::core

@@ -1,0 +1,55 @@
+#include "core/wait_queues.hpp"
+
+#include "core/check.hpp"
+
+namespace leasehold::core {
+
+bool WaitQueues::join(const std::string& name, SessionId id) {
+  WaitQueue& queue = queues_[name];
+  if (queue.head == 0) {
+    queue.head = id;
+    return true;
+  }
+  queue.waiters.push_back(id);
+  return false;
+}
+
+SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote) {
+  const auto found = queues_.find(name);
+  if (found == queues_.end()) return 0;
+  WaitQueue& queue = found->second;
+  if (queue.head == id) {
+    queue.head = 0;
+  } else {
+    std::erase(queue.waiters, id);
+  }
+  if (queue.head != 0) return 0;
+  if (queue.waiters.empty()) {
+    queues_.erase(found);
+    return 0;
+  }
+  if (!promote) return 0;
+  queue.head = queue.waiters.front();
+  queue.waiters.pop_front();
+  return queue.head;
+}
+
+void WaitQueues::pass_to(const std::string& name, SessionId to) {
+  WaitQueue& queue = queues_.at(name);
+  if (queue.head == to) return;
+  LEASEHOLD_CHECK(queue.waiters.front() == to);
+  queue.head = to;
+  queue.waiters.pop_front();
+}
+
+const WaitQueue* WaitQueues::find(const std::string& name) const {
+  const auto found = queues_.find(name);
+  return found == queues_.end() ? nullptr : &found->second;
+}
+
+WaitQueue* WaitQueues::headed_by(SessionId id, const std::string& name) {
+  const auto found = queues_.find(name);
+  return found != queues_.end() && found->second.head == id ? &found->second : nullptr;
+}
+
+}  // namespace leasehold::core
