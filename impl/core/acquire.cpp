@@ -56,8 +56,8 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
       executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
   // The call that sent this attempt may have ended; then a cleanup waits for the answer.
   const bool has_call = !attempt.sessions.empty();
-  const Owner owner = has_call ? attempts_.at(attempt.sessions.front()).owner
-                               : cleanups_.at(attempt.cleanup).owner;
+  const Owner owner =
+      has_call ? attempts_.at(attempt.sessions.front()).owner : cleanups_.at(attempt.cleanup).owner;
   // Another's lockId means refused, whatever the write concern says: the attempt wrote nothing.
   const bool is_refused = reply.outcome == Outcome::duplicate_key ||
                           (document != nullptr && !owned_by(*document, owner));
@@ -132,9 +132,9 @@ void ProviderCore::win(SessionId id, const PendingCommand& command, const Reply&
     if (news_expected) stream_.expect(call.name, step.now);
   }
   step.out.push_back(Granted{id, lock.token, lock.owner, command.sent, lock.deadline});
+  held_.add(id, std::move(lock), step);
   if (call.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
   attempts_.erase(id);
-  held_.add(id, std::move(lock), step);
 }
 
 /// What was won is over before anybody could use it: it is given back, by its owner.

@@ -45,17 +45,18 @@ struct AcquireCall {
   LocalInstant contends_since;  ///< when it became the head of its queue
   Duration last_pause{0};
   int attempts = 0;
-  int unanswered = 0;      ///< attempts of this owner whose outcome is unknown
-  bool late_win = false;   ///< its owner has the document, but the win came too late to be used
-  int hand_overs = 0;      ///< in a row up to this call
+  int unanswered = 0;     ///< attempts of this owner whose outcome is unknown
+  bool late_win = false;  ///< its owner has the document, but the win came too late to be used
+  int hand_overs = 0;     ///< in a row up to this call
   bool corruption_reported = false;
   Error last_failure;
 
   // Of the change stream, if its strategy wants one.
-  FencingToken waits_since;      ///< the operation time of its first refusal
-  int releases = 0;              ///< reported since
-  bool woken = false;            ///< by the stream, for the attempt that is due or under way
-  bool freed_meanwhile = false;  ///< a release was reported during an attempt; acted on once refused
+  FencingToken waits_since;  ///< the operation time of its first refusal
+  int releases = 0;          ///< reported since
+  bool woken = false;        ///< by the stream, for the attempt that is due or under way
+  bool freed_meanwhile =
+      false;  ///< a release was reported during an attempt; acted on once refused
 
   /// Whether a document of its owner may be there, now or by a late command.
   [[nodiscard]] bool may_own() const { return unanswered > 0 || late_win; }

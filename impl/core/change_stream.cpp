@@ -33,9 +33,8 @@ void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step
                           StreamCommand{what, cursor_}, step);
 }
 
-ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply,
-                                           Audience audience, PendingCommands& pending,
-                                           Step step) {
+ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, Audience audience,
+                                           PendingCommands& pending, Step step) {
   if (command != command_) return Heard::nothing;  // of a stream that was closed
   command_ = 0;
   if (phase_ == Phase::closing) {

@@ -39,8 +39,8 @@ class ChangeStream {
   /// What a reply was: nothing to act on, the first of an opened stream (whoever waits may have
   /// missed a release before it), or news.
   enum class Heard { nothing, opened, news };
-  Heard answered(CommandId command, const Reply& reply, Audience audience,
-                 PendingCommands& pending, Step step);
+  Heard answered(CommandId command, const Reply& reply, Audience audience, PendingCommands& pending,
+                 Step step);
   /// After news: closes it, if it lags or nobody listens; otherwise reads on.
   void read_on(Audience audience, Duration nearest_turn, PendingCommands& pending, Step step);
 

@@ -141,8 +141,8 @@ class CoreWorld {
   LocalInstant now{std::chrono::hours(1)};
   CountingEntropy entropy;
   ProviderCore core{"host:1:test"};
-  Effects effects;  ///< of the last event, or of the last advance
-  Effects all;      ///< of all events
+  Effects effects;                       ///< of the last event, or of the last advance
+  Effects all;                           ///< of all events
   std::map<Timer, LocalInstant> timers;  ///< that are set
 
  protected:

@@ -69,8 +69,7 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
     return contend_for_itself(id, giver, cleanup.outcome_uncertain, step);
   }
   AcquireCall& receiver = attempts_.at(to);
-  const bool given = reply.outcome == Outcome::done && !reply.documents.empty() &&
-                     !reply.retried &&
+  const bool given = reply.outcome == Outcome::done && !reply.documents.empty() && !reply.retried &&
                      reply.documents.front().lock_id == attempts_.lock_id(receiver, command.beat);
   if (given) {
     cleanups_.report(id, ReleaseResult::released, step);

@@ -179,8 +179,8 @@ std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingComma
     const auto document = found.find(lock->name);
     const auto parts =
         document == found.end() ? std::nullopt : parse_lock_id(document->second->lock_id);
-    const bool ours = parts && parts->owner == lock->owner &&
-                      document->second->acquired_at == lock->acquired_at;
+    const bool ours =
+        parts && parts->owner == lock->owner && document->second->acquired_at == lock->acquired_at;
     if (!ours) {
       not_there(id, reply, losses, step);
     } else if (parts->beat == read.beat) {

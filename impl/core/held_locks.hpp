@@ -19,8 +19,8 @@ struct HeldLock {
   LocalInstant deadline;      ///< no belief after it
   LocalInstant ends_at = LocalInstant::max();  ///< no extension moves the deadline beyond this
   LocalInstant extend_at;                      ///< when its next extension is due
-  CommandId command = 0;  ///< the extension or its look under way, or 0
-  bool lost = false;      ///< its holder was told; only a release is left to come
+  CommandId command = 0;                       ///< the extension or its look under way, or 0
+  bool lost = false;           ///< its holder was told; only a release is left to come
   bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
   int hand_overs = 0;          ///< in a row up to this holding
   bool operator==(const HeldLock&) const = default;

@@ -170,10 +170,9 @@ void ProviderCore::answer_delete(const PendingCommand& command, const Reply& rep
 /// Who would act on what the change stream says: the heads of the queues.
 Audience ProviderCore::audience() {
   if (closed_) return Audience::ended;
-  const bool somebody =
-      std::any_of(queues_.all().begin(), queues_.all().end(), [this](const auto& queue) {
-        return attempts_.listener(queue.second.head) != nullptr;
-      });
+  const bool somebody = std::any_of(
+      queues_.all().begin(), queues_.all().end(),
+      [this](const auto& queue) { return attempts_.listener(queue.second.head) != nullptr; });
   return somebody ? Audience::listening : Audience::nobody;
 }
 

@@ -1,8 +1,8 @@
 #include "mongo/sockets.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -32,12 +32,13 @@ int descriptor_of(mongoc_socket_t* socket) {
   return same ? candidate : -1;
 }
 
-/// Whether two descriptors are of one socket.
-bool same_socket(int one, int other) {
-  struct stat a = {};
-  struct stat b = {};
-  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
+/// Whether this connection has ended, by us or by the other side: the driver shuts a socket down
+/// before it closes its descriptor (libmongoc, `mongoc_socket_close`), which duplicates see too.
+/// The driver's own descriptor is not asked: another thread may have closed it, and reused its
+/// number.
+bool has_ended(int duplicate) {
+  pollfd asked = {.fd = duplicate, .events = 0, .revents = 0};
+  return poll(&asked, 1, 0) != 0;  // POLLHUP and POLLERR are always reported
 }
 
 }  // namespace
@@ -71,16 +72,16 @@ bool Sockets::keep(mongoc_stream_t* stream, const std::string& member) {
   const int descriptor = socket == nullptr ? -1 : descriptor_of(socket);
   const int duplicate = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return true;
-  drop_closed();
-  kept_.push_back({member, descriptor, duplicate});
+  drop_ended();
+  kept_.push_back({member, duplicate});
   return true;
 }
 
-void Sockets::drop_closed() {
+void Sockets::drop_ended() {
   std::erase_if(kept_, [](const Kept& kept) {
-    const bool closed = !same_socket(kept.original, kept.duplicate);
-    if (closed) close(kept.duplicate);
-    return closed;
+    const bool ended = has_ended(kept.duplicate);
+    if (ended) close(kept.duplicate);
+    return ended;
   });
 }
 
@@ -100,7 +101,7 @@ void Sockets::cut() noexcept {
 void Sockets::settle() {
   const std::lock_guard lock(mutex_);
   cut_ = false;
-  drop_closed();
+  drop_ended();
 }
 
 Sockets::~Sockets() {

@@ -33,20 +33,19 @@ class Sockets {
   /// was aimed: what is open there is shut, and what the driver opens anew is refused.
   void cut() noexcept;
 
-  /// The command is over. Lets go of what the driver has closed, and of nothing else.
+  /// The command is over. Lets go of connections that have ended, and of nothing else.
   void settle();
 
  private:
   struct Kept {
     std::string member;
-    int original;  ///< the driver's descriptor, if it is still the same socket
     int duplicate;
   };
   static mongoc_stream_t* open(const mongoc_uri_t* uri, const mongoc_host_list_t* host, void* self,
                                bson_error_t* error);
   /// False: the command that it is opened for was cut.
   bool keep(mongoc_stream_t* stream, const std::string& member);
-  void drop_closed();
+  void drop_ended();
 
   mongoc_client_t* client_ = nullptr;
   std::mutex mutex_;  // protects the rest
