@@ -166,19 +166,21 @@ struct Reply {
   bool operator==(const Reply&) const = default;
 };
 
+/// What wakes the core without an answer. `id` names the session, command or cleanup; 0 for the
+/// extension round and the stream, of which there is one each.
 struct Timer {
   enum class Kind {
-    attempt,
-    give_up,
-    lease_end,
-    command_timeout,
-    extension_round,
-    cleanup,
-    report,
-    stream
+    attempt,          ///< session: its pause is over, the next attempt is due
+    give_up,          ///< session: the caller's patience is over
+    lease_end,        ///< session: a held lock's deadline; set again if that has moved
+    command_timeout,  ///< command: no answer in time, it is cut off
+    extension_round,  ///< the earliest extension is due
+    cleanup,          ///< cleanup: the pause before the next delete or hand-over is over
+    report,           ///< cleanup: who releases has waited long enough, the result is unknown
+    stream,           ///< the pause before the stream's next step is over
   };
   Kind kind;
-  std::uint64_t id;  ///< session, command or removal; 0 for the extension round and the stream
+  std::uint64_t id;
   auto operator<=>(const Timer&) const = default;
 };
 

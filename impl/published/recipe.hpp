@@ -44,9 +44,9 @@ struct Recipe {
 /// tried at the next cadence, until a lease has passed since the last answer that it had.
 [[nodiscard]] const Recipe& distributed_lock();
 
-/// "document-level": the lock on the user's own entity {_id, Value, LockId, LockTime}. The text's
-/// filter lost its `Or(` line (all-And would never lock): LockId null, or LockTime older than the
-/// limit. It does not wait; here a call tries again until its time-out. The limit is `expiry`.
+/// "document-level": the lock on the user's own entity {_id, Value, LockId, LockTime}, free
+/// while LockId is null or LockTime is older than the limit. It does not wait; here a call tries
+/// again until its time-out. The limit is `expiry`.
 [[nodiscard]] const Recipe& document_level();
 
 /// "insert-unique": insert in a transaction, unique index on resourceId, TTL on createdAt.

@@ -50,8 +50,8 @@ class Place {
     return root + "/" + name;
   }
   [[nodiscard]] Ran run(std::vector<std::string> words) const {
-    words.insert(words.begin(), {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", cwd,
-                                 LEASEHOLD_LAB_PROGRAM});
+    words.insert(words.begin(),
+                 {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", cwd, LEASEHOLD_LAB_PROGRAM});
     return run_program(words);
   }
   [[nodiscard]] bool is_untouched() const { return std::filesystem::is_empty(cwd); }
@@ -209,15 +209,15 @@ TEST(LabCommand, CheckSaysThatAProcessDied) {
 }
 
 TEST(LabCommand, HelpIsThereForAll) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"--help"},
-                                                {"verify", "--help"},
-                                                {"check", "--help"},
-                                                {"diagram", "--help"},
-                                                {"explore", "--help"},
-                                                {"simulate", "--help"}}) {
+  std::vector<std::vector<std::string>> all = {{"--help"}};
+  for (const char* subcommand : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
+                                 "merge", "check", "explore", "diagram"}) {
+    all.push_back({subcommand, "--help"});
+  }
+  for (const auto& words : all) {
     const auto ran = lab(words);
-    EXPECT_EQ(ran.exit_code, 0);
-    EXPECT_NE(ran.out.find("usage: leasehold-lab"), std::string::npos);
+    EXPECT_EQ(ran.exit_code, 0) << words[0];
+    EXPECT_NE(ran.out.find("usage: leasehold-lab"), std::string::npos) << words[0];
   }
 }
 

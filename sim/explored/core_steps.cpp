@@ -43,17 +43,24 @@ bool is_over(const Document& document, std::int64_t now_ms) {
 }
 
 const char* verb(const core::Command& command) {
-  constexpr std::array kVerbs{"acquire", "extend", "look", "delete", "index"};
+  constexpr std::array kVerbs{"acquire", "extend",      "read holders", "delete",
+                              "index",   "raw command", "hand-over",    "stream"};
+  static_assert(kVerbs.size() == std::variant_size_v<decltype(core::Command::body)>);
   return kVerbs[command.body.index()];
 }
 
 std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
 
 const char* name_of(Timer::Kind kind) {
-  constexpr std::array kNames{
-      "time of its next attempt",     "end of its patience", "end of its lease",
-      "silence of a command",         "extension round",     "time of its next delete",
-      "end of its wait for a release"};
+  constexpr std::array kNames{"time of its next attempt",
+                              "end of its patience",
+                              "end of its lease",
+                              "silence of a command",
+                              "extension round",
+                              "time of its next delete",
+                              "end of its wait for a release",
+                              "time of the stream's next step"};
+  static_assert(kNames.size() == static_cast<std::size_t>(Timer::Kind::stream) + 1);
   return kNames[static_cast<std::size_t>(kind)];
 }
 
