@@ -48,7 +48,7 @@ struct Finding {
 [[nodiscard]] Finding check_token_order(const Digest& d);
 /// G5: a holder whose lease ended unreleased is told so by its deadline; by when its `lost()` fired
 /// and what its `held()` said. Nobody is told who lost nothing.
-[[nodiscard]] Finding check_loss_told(const Digest& d);
+[[nodiscard]] Finding check_loss_notified(const Digest& d);
 /// G6: release, extend and clean-up never touch another's lock.
 [[nodiscard]] Finding check_ownership(const Digest& d);
 /// G7: waiters acquire, or end when they said; a dead holder's lock passes on in bounded time.

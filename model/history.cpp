@@ -158,7 +158,7 @@ bool asks_for_lock(const Event& event) {
   return event.detail == "acquire" || event.detail == "hand-over";
 }
 
-std::string told_exit(const Event& event) {
+std::string describe_exit(const Event& event) {
   const auto& who = event.process.empty() ? event.name : event.process;
   if (event.outcome == "did not end") return who + " was told to end and did not";
   const bool has_status = event.outcome == "exited";

@@ -111,7 +111,7 @@ void sort_by_time(History& history);
 [[nodiscard]] bool asks_for_lock(const Event& event);
 
 /// An `exit` in words: "p0.1 exited with status 3, and nobody had asked it to".
-[[nodiscard]] std::string told_exit(const Event& event);
+[[nodiscard]] std::string describe_exit(const Event& event);
 
 /// The owner in a lockId of ours: what stands before the first dot.
 [[nodiscard]] std::string owner_of(const std::string& lock_id);

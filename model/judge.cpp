@@ -24,7 +24,7 @@ std::vector<Finding> judge(const History& history, const Floors& floors) {
 
 std::vector<Finding> judge(const Digest& d, const Floors& floors) {
   std::vector<Finding> findings{check_form(d),      check_leases(d),      check_exclusion(d),
-                                check_fence(d),     check_token_order(d), check_loss_told(d),
+                                check_fence(d),     check_token_order(d), check_loss_notified(d),
                                 check_ownership(d), check_liveness(d),    check_cleanup(d),
                                 check_cost(d),      check_release(d),     check_needless_loss(d)};
   const bool whole = findings.front().verdict == Verdict::holds;

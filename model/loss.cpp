@@ -84,7 +84,7 @@ void check_signal(const Digest& d, Finding& f, const Holder& h) {
           {s.granted, s.told});
 }
 
-void check_told(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
+void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
   const SessionDigest& s = h.session;
   const ProcessDigest& process = d.processes.at(h.process);
   // A handle on its way to its user, behind other callbacks, cannot tell anything yet.
@@ -106,7 +106,7 @@ void check_told(const Digest& d, Finding& f, const Holder& h, std::int64_t deadl
 
 }  // namespace
 
-Finding check_loss_told(const Digest& d) {
+Finding check_loss_notified(const Digest& d) {
   Finding f = finding("G5", "a holder whose lease ended unreleased is told so by its deadline");
   for (const auto& [process, s] : d.sessions) {
     if (s.granted == kNone) continue;
@@ -119,7 +119,7 @@ Finding check_loss_told(const Digest& d) {
     check_signal(d, f, holder);
     if (!s.answers.any()) continue;
     check_answers(d, f, holder, deadline);
-    check_told(d, f, holder, deadline);
+    check_notified(d, f, holder, deadline);
   }
   return f;
 }

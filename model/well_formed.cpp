@@ -44,7 +44,7 @@ class FormChecker {
 
   void visit(Index i, const Event& e) {
     ++counts_[e.kind];
-    if (e.kind == Kind::exit) broken(told_exit(e), {i});
+    if (e.kind == Kind::exit) broken(describe_exit(e), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.at(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
     if (!e.process.empty() && e.kind != Kind::stored) visit_process(i, e);

@@ -106,30 +106,30 @@ std::string to_string(const Stall& stall) {
   return std::to_string(stall.ns / model::kMs) + " ms (" + stall.who + ")";
 }
 
-Judged judge(const model::History& history) {
+Judgement judge(const model::History& history) {
   const auto digest = model::digest(history);
-  Judged judged{model::judge(digest, {}), {}};
+  Judgement judgement{model::judge(digest, {}), {}};
   auto [taken, finding] = sim::conform(digest);
-  const bool whole = judged.findings.front().verdict == Verdict::holds;
+  const bool whole = judgement.findings.front().verdict == Verdict::holds;
   if (!whole) {
     finding.verdict = Verdict::unknown;
     finding.why = "the history is not whole";
   }
-  judged.findings.push_back(std::move(finding));
-  judged.arrows = std::move(taken);
-  add_majority(judged.findings, history);
-  return judged;
+  judgement.findings.push_back(std::move(finding));
+  judgement.arrows = std::move(taken);
+  add_majority(judgement.findings, history);
+  return judgement;
 }
 
 std::string harness_failure(const model::History& history) {
   const auto exit = std::find_if(history.begin(), history.end(),
                                  [](const model::Event& e) { return e.kind == Kind::exit; });
   if (exit == history.end()) return "";
-  return model::told_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
+  return model::describe_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
 }
 
-bool breaks(const Judged& judged, const std::string& guarantee) {
-  return std::any_of(judged.findings.begin(), judged.findings.end(), [&](const Finding& f) {
+bool breaks(const Judgement& judgement, const std::string& guarantee) {
+  return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;
   });
 }

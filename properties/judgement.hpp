@@ -8,15 +8,15 @@
 #include "model/checkers.hpp"
 #include "sim/conformance/conformance.hpp"
 
-/// What is judged of a run, whichever world it ran in, and the sums over many runs.
+/// What is checked of a run, in either world, and the sums over many runs.
 namespace leasehold::properties {
 
 /// The guarantees, and whether every step is an arrow of the diagrams.
-struct Judged {
+struct Judgement {
   std::vector<model::Finding> findings;
   sim::ArrowCounts arrows;
 };
-[[nodiscard]] Judged judge(const model::History& history);
+[[nodiscard]] Judgement judge(const model::History& history);
 
 /// What was checked 0 times does not hold: unknown.
 void require_checked(std::vector<model::Finding>& findings);
@@ -34,11 +34,11 @@ struct Stall {
 [[nodiscard]] std::string to_string(const Stall& stall);
 
 /// Who ended unasked, or not when asked, with its last words; empty: nobody. Such a run says
-/// nothing of the lock.
+/// nothing about the lock.
 [[nodiscard]] std::string harness_failure(const model::History& history);
 
 /// Whether the guarantee is violated.
-[[nodiscard]] bool breaks(const Judged& judged, const std::string& guarantee);
+[[nodiscard]] bool breaks(const Judgement& judgement, const std::string& guarantee);
 
 using Totals = std::map<std::string, std::int64_t>;
 

@@ -71,8 +71,8 @@ std::map<std::string, Cell> run_row(const std::string& lock, const std::string& 
     if (promise_of(lock, g).empty()) row[g].state = State::not_promised;
   }
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const auto judged = run(matrix_plan(lock, fault, seed));
-    for (const auto& f : judged.findings) {
+    const auto judgement = run(matrix_plan(lock, fault, seed));
+    for (const auto& f : judgement.findings) {
       if (std::find(kGuarantees.begin(), kGuarantees.end(), f.guarantee) != kGuarantees.end()) {
         add(row[f.guarantee], f, seed);
       }
@@ -87,7 +87,7 @@ std::map<std::string, Cell> run_row(const std::string& lock, const std::string& 
 std::optional<std::uint64_t> first_break(const std::string& lock, const std::string& fault,
                                          const std::string& guarantee, std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    if (breaks(simulate(matrix_plan(lock, fault, seed)).judged, guarantee)) return seed;
+    if (breaks(simulate(matrix_plan(lock, fault, seed)).judgement, guarantee)) return seed;
   }
   return std::nullopt;
 }
@@ -108,7 +108,7 @@ const std::vector<LiveDifference>& live_differences() {
 sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
                         const std::string& guarantee, std::uint64_t seed) {
   return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
-    return breaks(simulate(candidate).judged, guarantee);
+    return breaks(simulate(candidate).judgement, guarantee);
   });
 }
 

@@ -40,7 +40,7 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<std::string,
                                       const std::string& guarantee, std::uint64_t seed);
 
 /// One lock under one fault: so many runs, and what they say of each guarantee. `run` is a world.
-using RunPlan = std::function<Judged(const sim::Plan&)>;
+using RunPlan = std::function<Judgement(const sim::Plan&)>;
 [[nodiscard]] std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
                                                   std::uint64_t seeds, const RunPlan& run);
 

@@ -103,32 +103,32 @@ sim::Plan without_fault(sim::Plan plan) {
   return plan;
 }
 
-std::string broken_promises(const std::string& lock, const Judged& judged) {
+std::string broken_promises(const std::string& lock, const Judgement& judgement) {
   std::string broken;
-  for (const auto& f : judged.findings) {
+  for (const auto& f : judgement.findings) {
     if (is_broken_promise(lock, f)) broken += (broken.empty() ? "" : " ") + f.guarantee;
   }
   return broken;
 }
 
-std::string verdict_line(const std::string& lock, const Judged& judged) {
-  const auto broken = broken_promises(lock, judged);
+std::string verdict_line(const std::string& lock, const Judgement& judgement) {
+  const auto broken = broken_promises(lock, judgement);
   if (!broken.empty()) return "violated " + broken;
-  const auto& form = judged.findings.front();
+  const auto& form = judgement.findings.front();
   if (form.verdict != model::Verdict::holds) return "unknown: " + form.why;
   const bool tested =
-      std::any_of(judged.findings.begin(), judged.findings.end(), [&](const model::Finding& f) {
+      std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
         return is_promised(lock, f.guarantee) && f.verdict == model::Verdict::holds;
       });
   return tested ? "holds" : "unknown: nothing that it promises was put to the test";
 }
 
-std::string told(const Scenario& scenario) {
+std::string render_expectation(const Scenario& scenario) {
   std::string out;
   std::map<std::string, Simulated> runs;
   for (const auto& lock : scenario.locks) {
     const auto& one = runs[lock] = run_with(scenario, lock);
-    out += padded(lock) + verdict_line(lock, one.judged) + '\n';
+    out += padded(lock) + verdict_line(lock, one.judgement) + '\n';
   }
   std::vector<std::string> featured_locks{scenario.plan.lock};
   if (featured_locks.front() != "leasehold") featured_locks.emplace_back("leasehold");
@@ -137,8 +137,8 @@ std::string told(const Scenario& scenario) {
     const auto& one = runs[lock];
     out += "\nwith " + lock + "\n";
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
-    for (const auto& f : one.judged.findings) {
-      if (is_broken_promise(lock, f)) out += f.guarantee + " violated: " + told_names(f.why) + '\n';
+    for (const auto& f : one.judgement.findings) {
+      if (is_broken_promise(lock, f)) out += f.guarantee + " violated: " + with_short_names(f.why) + '\n';
     }
   }
   return out;

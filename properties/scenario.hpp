@@ -31,14 +31,14 @@ struct Scenario {
 [[nodiscard]] sim::Plan without_fault(sim::Plan plan);
 
 /// What a lock promises and did not keep, as "G1 G2"; empty: it kept all.
-[[nodiscard]] std::string broken_promises(const std::string& lock, const Judged& judged);
+[[nodiscard]] std::string broken_promises(const std::string& lock, const Judgement& judgement);
 
 /// "holds", or "violated G1 G2", or "unknown: why".
-[[nodiscard]] std::string verdict_line(const std::string& lock, const Judged& judged);
+[[nodiscard]] std::string verdict_line(const std::string& lock, const Judgement& judgement);
 
 /// The part below "----": the verdict of each lock, and the story of the plan's lock and of
 /// `leasehold`, all run in the virtual world.
-[[nodiscard]] std::string told(const Scenario& scenario);
+[[nodiscard]] std::string render_expectation(const Scenario& scenario);
 
 /// Whether the file's expectation says that this lock breaks a promise.
 [[nodiscard]] bool expects_violation(const Scenario& scenario, const std::string& lock);

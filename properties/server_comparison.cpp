@@ -39,14 +39,14 @@ bool is_masked(const std::string& key) {
   return masked.contains(key);
 }
 
-std::string told(const std::string& key, const Value& value);
+std::string render(const std::string& key, const Value& value);
 
-std::string told(const Object& object) {
+std::string render(const Object& object) {
   std::vector<std::string> fields;
   for (const auto& [key, value] : object.fields) {
     const auto* inner = value.as<Object>();
     const bool resume_token = inner != nullptr && inner->find("_data") != nullptr;
-    if (!is_masked(key) && !resume_token) fields.push_back(key + ':' + told(key, value));
+    if (!is_masked(key) && !resume_token) fields.push_back(key + ':' + render(key, value));
   }
   std::sort(fields.begin(), fields.end());
   std::string text;
@@ -54,12 +54,12 @@ std::string told(const Object& object) {
   return '{' + text + '}';
 }
 
-std::string told(const std::string& key, const Value& value) {
+std::string render(const std::string& key, const Value& value) {
   if (key == "fencingToken") return value.type_name();
   if (key == "id" && value.is<std::int64_t>()) return value.integer() == 0 ? "0" : "cursor";
   if (value.is<Date>() || value.is<Timestamp>()) return value.type_name();
   if (key.starts_with("cursors")) return std::to_string(value.as<Array>()->items.size());
-  if (const auto* object = value.as<Object>()) return told(*object);
+  if (const auto* object = value.as<Object>()) return render(*object);
   if (const auto* text = value.as<std::string>()) return *text;
   if (const auto* flag = value.as<bool>()) return *flag ? "true" : "false";
   if (const auto* real = value.as<double>()) return std::to_string(static_cast<long long>(*real));
@@ -67,25 +67,25 @@ std::string told(const std::string& key, const Value& value) {
   const auto* array = value.as<Array>();
   if (array == nullptr) return value.type_name();
   std::string text;
-  for (const Value& item : array->items) text += (text.empty() ? "" : " ") + told("", item);
+  for (const Value& item : array->items) text += (text.empty() ? "" : " ") + render("", item);
   return '[' + text + ']';
 }
 
-const char* told(core::Outcome outcome) {
+const char* render(core::Outcome outcome) {
   constexpr const char* kNames[] = {"done", "unknown", "failed before", "duplicate key",
                                     "configuration"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-std::string told(const Request& request, const Answer& answer) {
+std::string render(const Request& request, const Answer& answer) {
   if (answer.kind == Answer::Kind::silent) return "nothing comes";
   if (answer.kind == Answer::Kind::broken) return "the connection ends";
   std::string text;
   if (request.command) {
     const auto read = mongo::read_reply(*request.command, *Bytes(answer.reply).get());
-    text = std::string(told(read.outcome)) + (read.retried ? ", retried: " : ": ");
+    text = std::string(render(read.outcome)) + (read.retried ? ", retried: " : ": ");
   }
-  return text + told(answer.reply);
+  return text + render(answer.reply);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Call Stage::send(int member, const Request& request) {
 
 Answer Stage::note(const std::string& label, Call call, std::int64_t limit_ms) {
   Answer answer = cluster.await(call, limit_ms);
-  lines_.push_back({label, told(requests_.at(call), answer)});
+  lines_.push_back({label, render(requests_.at(call), answer)});
   times_.resize(lines_.size());
   const Value* time = answer.reply.find("operationTime");
   // A stream's reply is of the time up to which a majority has everything, as far as the server has

@@ -22,7 +22,7 @@ bool is_explained(const std::string& script, const std::string& label) {
   });
 }
 
-std::string told(const std::string& script, const std::vector<Seen>& lines) {
+std::string render(const std::string& script, const std::vector<Seen>& lines) {
   std::string text;
   for (const auto& [label, line] : lines) {
     text += label + " -> " + (is_explained(script, label) ? "explained" : line) + '\n';
@@ -37,11 +37,11 @@ class ServerComparison : public testing::TestWithParam<Script> {};
 TEST_P(ServerComparison, TheSimulatedSetAnswersAsARealOneDoes) {
   constexpr std::uint64_t kSeeds = 24;
   const std::string name = GetParam().name;
-  const auto real = told(name, run_script(GetParam(), *real_cluster()));
+  const auto real = render(name, run_script(GetParam(), *real_cluster()));
   std::printf("%s", real.c_str());
   std::string first;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const auto simulated = told(name, run_script(GetParam(), *simulated_cluster(seed)));
+    const auto simulated = render(name, run_script(GetParam(), *simulated_cluster(seed)));
     if (simulated == real) return;
     if (seed == 1) first = simulated;
   }

@@ -52,12 +52,12 @@ void try_change(Plan& plan, const std::function<bool(const Plan&)>& fails, Set s
 Simulated simulate(const Plan& plan) {
   Simulated one;
   one.run = sim::simulated::run(plan);
-  one.judged = judge(one.run.history);
+  one.judgement = judge(one.run.history);
   return one;
 }
 
 void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& one, bool hashed) {
-  const auto of_run = totals_of(one.run.history, one.judged.findings);
+  const auto of_run = totals_of(one.run.history, one.judgement.findings);
   const std::int64_t acquisitions = of_run.at("acquisitions");
   fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
   ++runs;
@@ -74,8 +74,8 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
     ++enabled[kind];
     if (one.run.took_effect.contains(kind)) ++bit[kind];
   }
-  merge(findings, one.judged.findings);
-  sim::add(arrows, one.judged.arrows);
+  merge(findings, one.judgement.findings);
+  sim::add(arrows, one.judgement.arrows);
   if (one.verdict() != model::Verdict::holds) failed.insert(seed);
 }
 

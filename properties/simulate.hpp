@@ -12,11 +12,11 @@
 /// The property over the virtual world: "every guarantee holds in every drawn run".
 namespace leasehold::properties {
 
-/// One plan, run and judged.
+/// One plan, run and checked.
 struct Simulated {
   sim::simulated::VirtualRun run;
-  Judged judged;
-  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judged.findings); }
+  Judgement judgement;
+  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judgement.findings); }
 };
 [[nodiscard]] Simulated simulate(const sim::Plan& plan);
 

@@ -12,7 +12,7 @@ using model::Verdict;
 
 std::string explain(const Simulated& one) {
   std::string text;
-  for (const auto& f : one.judged.findings) {
+  for (const auto& f : one.judgement.findings) {
     if (f.verdict != Verdict::holds) text += f.guarantee + ": " + f.why + '\n';
   }
   return text;
@@ -102,7 +102,7 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
     // Who has to end within its lease anyway is not extended, and finds out by its deadline.
     for (auto& p : plan.processes) p.max_holding_ms = 0;
     const auto one = simulate(plan);
-    for (const auto& f : one.judged.findings) {
+    for (const auto& f : one.judgement.findings) {
       const bool hurt = f.guarantee == "G1" || f.guarantee == "G2" || f.guarantee == "G3" ||
                         f.guarantee == "arrows";
       EXPECT_TRUE(hurt || f.verdict != Verdict::violated) << seed << ' ' << f.guarantee << f.why;
@@ -147,7 +147,7 @@ TEST_P(Canary, IsFoundAndReducedToAFewEntries) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const auto plan = plan_from(numbers_of(seed), limits);
     const auto breaks = [](const sim::Plan& candidate) {
-      return model::overall(simulate(candidate).judged.findings) == Verdict::violated;
+      return model::overall(simulate(candidate).judgement.findings) == Verdict::violated;
     };
     if (!breaks(plan)) continue;
     const auto small = minimise(plan, breaks);

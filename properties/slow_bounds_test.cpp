@@ -215,7 +215,7 @@ History Drawing::history() {
   return h;
 }
 
-std::string told(const History& h) {
+std::string transcript_of(const History& h) {
   std::string lines;
   for (const Event& e : h) lines += to_json(e) + '\n';
   return lines;
@@ -233,7 +233,7 @@ TEST(SlowBounds, AgreeOnAThousandDrawnHistories) {
       if (found == counted.end()) continue;
       ASSERT_EQ(f.violations, found->second)
           << "history " << i << ", " << f.guarantee << ": " << f.why << '\n'
-          << told(h);
+          << transcript_of(h);
       bad[f.guarantee] += f.violations > 0 ? 1 : 0;
       good[f.guarantee] += f.violations == 0 && f.checked > 0 ? 1 : 0;
     }

@@ -273,10 +273,10 @@ TEST(SlowCheckers, AgreeWithTheFastOnes) {
       auto& h = one.run.history;
       if (seed % 4 == 0) exchange_tokens(h, seed);
       spoil_the_fence(h, seed);
-      one.judged = judge(h);
+      one.judgement = judge(h);
       const std::map<std::string, bool> slow{
           {"G2", two_believe(h)}, {"G3", fence_fails(h)}, {"G4", tokens_do_not_rise(h)}};
-      for (const auto& f : one.judged.findings) {
+      for (const auto& f : one.judgement.findings) {
         const auto found = slow.find(f.guarantee);
         if (found == slow.end()) continue;
         EXPECT_EQ(f.verdict == Verdict::violated, found->second)

@@ -63,7 +63,7 @@ struct SoakReport {
   std::string harness_failure;  ///< who died, with last words; empty: nobody
   bool interrupted = false;
 
-  /// Growth is not judged.
+  /// Growth is not checked.
   [[nodiscard]] bool too_short() const { return elapsed_s < 60 * kShortestSoakMinutes; }
   /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or nobody
   /// was measured.

@@ -48,7 +48,7 @@ class LockEventTranslator {
 
   std::string of(const Event& e) {
     if (e.kind == Kind::ask) take_seat(e);
-    const auto who = told_name(e.process) + call(e.process, e.session);
+    const auto who = short_name(e.process) + call(e.process, e.session);
     if (e.kind == Kind::released || e.kind == Kind::ended) seats_[e.process].erase(e.session);
     switch (e.kind) {
       case Kind::ask:
@@ -109,7 +109,7 @@ class LockEventTranslator {
   static std::string fault(const Event& e) {
     const bool is_process = !e.name.empty() && !e.name.starts_with("member-");
     std::string words = e.detail;
-    if (!e.name.empty()) words += " of " + (is_process ? told_name(e.name) : e.name);
+    if (!e.name.empty()) words += " of " + (is_process ? short_name(e.name) : e.name);
     if (e.matched != 0) words += " (" + std::to_string(e.matched) + ")";
     return e.outcome.empty() ? words : words + " " + e.outcome;
   }
@@ -126,7 +126,7 @@ class LockEventTranslator {
 
 }  // namespace
 
-std::string told_name(const std::string& process) {
+std::string short_name(const std::string& process) {
   if (process.size() < 2 || process[0] != 'p' || process[1] < '0' || process[1] > '9') {
     return process;
   }
@@ -138,13 +138,13 @@ std::string told_name(const std::string& process) {
   return static_cast<char>('A' + number) + life;
 }
 
-std::string told_names(const std::string& text) {
+std::string with_short_names(const std::string& text) {
   static const std::regex process(R"(\bp[0-9]+(\.[0-9]+)?\b)");
   std::string out;
   auto rest = text.cbegin();
   for (std::sregex_iterator found(text.begin(), text.end(), process), end; found != end; ++found) {
     out.append(rest, (*found)[0].first);
-    out += told_name(found->str());
+    out += short_name(found->str());
     rest = (*found)[0].second;
   }
   return out.append(rest, text.cend());

@@ -14,9 +14,9 @@ namespace leasehold::properties {
 [[nodiscard]] std::vector<std::string> transcript(const model::History& history);
 
 /// The name that a transcript gives to a process: "p1.2" is B.
-[[nodiscard]] std::string told_name(const std::string& process);
+[[nodiscard]] std::string short_name(const std::string& process);
 
 /// A text with every process in it by the name that the story gives it.
-[[nodiscard]] std::string told_names(const std::string& text);
+[[nodiscard]] std::string with_short_names(const std::string& text);
 
 }  // namespace leasehold::properties

@@ -55,13 +55,13 @@ std::int64_t seconds_for_g8(const VerifyOptions& options) {
   return (options.ttl_period_ms + kLongestDeath_ms) / 1'000 + kCaseSeconds;
 }
 
-double judged_seconds(const VerifyOptions& options) {
+double checked_seconds(const VerifyOptions& options) {
   const auto times = times_of(options);
   return options.only_case ? times.case_s : times.case_s * times.cases;
 }
 
 std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options) {
-  const double share = judged_seconds(options) * options.floor_percent / 6'000;
+  const double share = checked_seconds(options) * options.floor_percent / 6'000;
   return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
                                 1);
 }
@@ -74,7 +74,7 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   limits.faulty_ms =
       static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);
   limits.groups = options.faults;
-  // Takeovers in bounded time are judged only where the servers are left alone.
+  // Takeovers in bounded time are checked only where the servers are left alone.
   const bool quiet = number % kQuietEvery == kQuietEvery - 1;
   if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
   limits.own_servers = options.uri.empty();
@@ -83,7 +83,7 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
 
 /// The least of what makes a run interesting, in 300 s; what is less than one is not asked for.
 std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options) {
-  const double seconds = judged_seconds(options);
+  const double seconds = checked_seconds(options);
   std::map<std::string, std::int64_t> floors;
   if (options.faults.contains("process")) {
     floors = {{"acquisitions", 3'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
@@ -231,7 +231,7 @@ class Run {
     int runs = 0;  // a bound: smaller is better, smallest is not needed
     const auto fails = [&](const sim::Plan& plan) {
       if (++runs > kMostVirtualRuns) return false;
-      return breaks(simulate(plan).judged, guarantee);
+      return breaks(simulate(plan).judgement, guarantee);
     };
     sim::Plan plan = failed_->plan;
     int tried = 0;
@@ -272,8 +272,8 @@ class Run {
     for (Finding& f : report_.findings) {
       const auto floor = floors.find(f.guarantee);
       if (floor != floors.end()) f.floor = floor->second;
-      const bool judged = f.verdict != Verdict::holds && !f.never_tested();
-      if (judged || f.checked >= f.floor) continue;
+      const bool decided = f.verdict != Verdict::holds && !f.never_tested();
+      if (decided || f.checked >= f.floor) continue;
       f.verdict = Verdict::unknown;
       f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
               std::to_string(f.floor);

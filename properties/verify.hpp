@@ -11,7 +11,7 @@
 
 namespace leasehold::properties {
 
-/// The property run: RapidCheck draws plan after plan, each is run live and judged, until the time
+/// The property run: RapidCheck draws plan after plan, each is run live and checked, until the time
 /// is over. "Every guarantee holds in every drawn run."
 struct VerifyOptions {
   std::uint64_t seed = 0;

@@ -143,17 +143,17 @@ Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
   return e;
 }
 
-const Finding& majority_of(const Judged& judged) { return judged.findings.back(); }
+const Finding& majority_of(const Judgement& judgement) { return judgement.findings.back(); }
 
 TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
-  auto judged = judge({reread("kept", 4, 0)});
-  EXPECT_EQ(majority_of(judged).guarantee, "majority");
-  EXPECT_EQ(majority_of(judged).verdict, Verdict::holds);
-  EXPECT_EQ(majority_of(judged).checked, 4);
-  judged = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
-  EXPECT_EQ(majority_of(judged).verdict, Verdict::violated);
-  EXPECT_NE(majority_of(judged).why.find("77"), std::string::npos);
-  EXPECT_EQ(model::overall(judged.findings), Verdict::violated);
+  auto judgement = judge({reread("kept", 4, 0)});
+  EXPECT_EQ(majority_of(judgement).guarantee, "majority");
+  EXPECT_EQ(majority_of(judgement).verdict, Verdict::holds);
+  EXPECT_EQ(majority_of(judgement).checked, 4);
+  judgement = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
+  EXPECT_EQ(majority_of(judgement).verdict, Verdict::violated);
+  EXPECT_NE(majority_of(judgement).why.find("77"), std::string::npos);
+  EXPECT_EQ(model::overall(judgement.findings), Verdict::violated);
 }
 
 TEST(Findings, ATruthThatWasNotReadToItsEndLeavesAllUnknown) {

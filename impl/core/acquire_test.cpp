@@ -181,7 +181,7 @@ TEST(Acquire, ACorruptDocumentIsHeldAndReportedOnce) {
   World w;
   w.acquire(1);
   auto reply = World::refused("x");
-  reply.documents[0].oddity = "expiresAt is a string";
+  reply.documents[0].corruption = "expiresAt is a string";
   w.reply(reply);
   ASSERT_TRUE(w.has<Warned>());
   EXPECT_NE(w.find<Warned>()->message.find("expiresAt is a string"), std::string::npos);

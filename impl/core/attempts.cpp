@@ -15,7 +15,7 @@ using Attempting = AcquireCall::Attempting;
 
 /// The holder of a refused lock as people know it: the part of the lockId after the beat, if any.
 std::string holder_of(const LockDocument& document) {
-  if (!document.oddity.empty()) return "corrupt lock document: " + document.oddity;
+  if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
   std::size_t dot = 0;
   for (int parts = 0; parts < 3; ++parts) {
     dot = document.lock_id.find('.', dot);
@@ -117,7 +117,7 @@ bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, c
   if (reply.documents.empty()) return false;
   const LockDocument& document = reply.documents.front();
   call.last_failure.message = holder_of(document);
-  if (!document.oddity.empty() && !call.corruption_reported) {
+  if (!document.corruption.empty() && !call.corruption_reported) {
     call.corruption_reported = true;
     step.out.push_back(Warned{"lock '" + call.name + "': " + call.last_failure.message +
                               "; it counts as held until it is deleted by hand"});

@@ -127,14 +127,14 @@ enum class Outcome {
   configuration,  ///< certainly not executed; another try cannot succeed
 };
 
-/// A lock document as somebody left it. `oddity` says what is wrong with it, or is empty; an odd
+/// A lock document as somebody left it. `corruption` says what is wrong with it, or is empty; a corrupt
 /// document counts as held.
 struct LockDocument {
   std::string name;
   std::string lock_id;
   ServerInstant acquired_at;
   std::int64_t fencing_token = 0;
-  std::string oddity;
+  std::string corruption;
   std::string value = {};  ///< document-level: of the entity that the lock is on
   bool operator==(const LockDocument&) const = default;
 };

@@ -88,9 +88,9 @@ core::LockDocument read_document(const bson_t& document) {
     out.fencing_token = token.number();
   }
   if (lock_id.type() != BSON_TYPE_UTF8) {
-    out.oddity = std::string("lockId is ") + type_name(lock_id.type());
+    out.corruption = std::string("lockId is ") + type_name(lock_id.type());
   } else if (expires.type() != BSON_TYPE_DATE_TIME) {
-    out.oddity = std::string("expiresAt is ") + type_name(expires.type());
+    out.corruption = std::string("expiresAt is ") + type_name(expires.type());
   }
   return out;
 }

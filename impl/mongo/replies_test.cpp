@@ -76,17 +76,17 @@ TEST(ReadReply, AFailureThatCannotBeReadIsStillOne) {
   }
 }
 
-TEST(ReadReply, OddDocumentsSayWhatIsOdd) {
-  const auto oddity = [](const char* value) {
+TEST(ReadReply, CorruptDocumentsSayWhatIsWrong) {
+  const auto corruption = [](const char* value) {
     const std::string text = std::string(R"({"ok": 1, "value": )") + value + "}";
-    return read_reply(kAcquire, Json(text.c_str())).documents.at(0).oddity;
+    return read_reply(kAcquire, Json(text.c_str())).documents.at(0).corruption;
   };
-  EXPECT_EQ(oddity(R"({"_id": "n"})"), "lockId is missing");
-  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": 7})"), "lockId is an integer");
-  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": "x", "expiresAt": "tomorrow"})"),
+  EXPECT_EQ(corruption(R"({"_id": "n"})"), "lockId is missing");
+  EXPECT_EQ(corruption(R"({"_id": "n", "lockId": 7})"), "lockId is an integer");
+  EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": "tomorrow"})"),
             "expiresAt is a string");
-  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": "x", "expiresAt": [1]})"), "expiresAt is an array");
-  EXPECT_EQ(oddity(R"({"_id": "n", "lockId": "x", "expiresAt": null})"), "expiresAt is null");
+  EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": [1]})"), "expiresAt is an array");
+  EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": null})"), "expiresAt is null");
 }
 
 TEST(ReadReply, AStepDownInsideWriteErrorsIsNotAMatchOfNothing) {

@@ -42,12 +42,12 @@ std::string escaped(const std::string& text) {
 }
 
 /// The run once more, for its plan and its story.
-std::string told(const std::string& lock, const std::string& fault, const std::string& guarantee,
+std::string events_of(const std::string& lock, const std::string& fault, const std::string& guarantee,
                  const Cell& cell) {
   const auto plan = properties::matrix_plan(lock, fault, cell.seed);
   const auto one = properties::simulate(plan);
   std::vector<model::Finding> findings;
-  for (const auto& f : one.judged.findings) {
+  for (const auto& f : one.judgement.findings) {
     if (f.guarantee == guarantee) findings.push_back(f);
   }
   return story(findings, one.run.history) + "\n" + sim::to_scn(plan);
@@ -161,7 +161,7 @@ std::string to_html(const Matrix& matrix, std::uint64_t seeds) {
             "the "
             "plan: to repeat, save the plan as a file and run <code>leasehold-lab simulate "
             "FILE</code></p><pre>{}</pre></details>",
-            id, lock, fault, g, escaped(cell.why), escaped(told(lock, fault, g, cell)));
+            id, lock, fault, g, escaped(cell.why), escaped(events_of(lock, fault, g, cell)));
       }
       out += "</tr>";
     }

@@ -27,7 +27,7 @@ properties::Matrix run_matrix(std::uint64_t seeds,
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
       auto row = properties::run_row(jobs[i].lock, jobs[i].fault, seeds, [](const sim::Plan& plan) {
-        return properties::simulate(plan).judged;
+        return properties::simulate(plan).judgement;
       });
       const std::scoped_lock lock(mutex);
       matrix[jobs[i].lock][jobs[i].fault] = std::move(row);
@@ -49,12 +49,12 @@ properties::Matrix run_live_matrix(const std::string& runs,
     for (const auto& lock : locks) {
       matrix[lock][fault] = properties::run_row(lock, fault, 1, [&](const sim::Plan& plan) {
         const auto history = world.run(plan);
-        auto judged = properties::judge(history);
-        if (!runs.empty() && model::overall(judged.findings) == model::Verdict::violated) {
-          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judged.findings,
+        auto judgement = properties::judge(history);
+        if (!runs.empty() && model::overall(judgement.findings) == model::Verdict::violated) {
+          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judgement.findings,
                                nullptr);
         }
-        return judged;
+        return judgement;
       });
       done(++finished, locks.size() * faults.size());
     }

@@ -105,7 +105,7 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
     const auto verdict = [&] {
       const auto one = properties::simulate(plan);
       const auto found =
-          std::find_if(one.judged.findings.begin(), one.judged.findings.end(),
+          std::find_if(one.judgement.findings.begin(), one.judgement.findings.end(),
                        [&](const model::Finding& f) { return f.guarantee == guarantee; });
       return found->verdict;
     };

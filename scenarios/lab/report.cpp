@@ -141,7 +141,7 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
-Told told(Verdict verdict, const std::string& harness_failure) {
+Ending ending_of(Verdict verdict, const std::string& harness_failure) {
   if (harness_failure.empty() || verdict == Verdict::violated) {
     return {to_string(verdict), exit_code(verdict)};
   }

@@ -40,11 +40,11 @@ void write_junit(const std::string& file, const JunitSuite& suite,
 
 /// The verdict in words and as an exit code. A harness failure never holds, and is no mere unknown;
 /// what is certainly violated stays so.
-struct Told {
+struct Ending {
   std::string word;
   int exit_code;
 };
-[[nodiscard]] Told told(model::Verdict verdict, const std::string& harness_failure = "");
+[[nodiscard]] Ending ending_of(model::Verdict verdict, const std::string& harness_failure = "");
 
 [[nodiscard]] int exit_code(model::Verdict verdict);
 

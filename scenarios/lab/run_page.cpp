@@ -51,7 +51,7 @@ class Gatherer {
     for (const Event& e : history_) {
       if (e.kind != Kind::start) continue;
       order.push_back(e.process);
-      lanes[e.process] = {{"name", properties::told_name(e.process)},
+      lanes[e.process] = {{"name", properties::short_name(e.process)},
                           {"start", ms(e.at_ns)},
                           {"bars", Json::array()},
                           {"marks", Json::array()}};
@@ -113,7 +113,7 @@ class Gatherer {
       }
       if (e.outcome == "begins") open[key] = list.size();
       list.push_back({{"what", e.detail},
-                      {"whom", properties::told_name(e.name)},
+                      {"whom", properties::short_name(e.name)},
                       {"amount", e.matched},
                       {"from", ms(e.at_ns)},
                       {"to", ms(e.at_ns)}});
@@ -161,13 +161,13 @@ class Gatherer {
                {"statement", f.statement},
                {"verdict", model::to_string(f.verdict)},
                {"checked", f.checked},
-               {"why", properties::told_names(f.why)},
+               {"why", properties::with_short_names(f.why)},
                {"events", Json::array()}};
       for (const Index i : f.events) {
         if (i >= history_.size()) continue;
         one["events"].push_back({{"at", ms_of(i)},
                                  {"line", i + 1},
-                                 {"process", properties::told_name(history_[i].process)},
+                                 {"process", properties::short_name(history_[i].process)},
                                  {"json", model::to_json(history_[i])}});
       }
       list.push_back(std::move(one));

@@ -86,8 +86,8 @@ class World {
 
 /// What is to come out for a lock, without a fault nothing bad.
 bool is_as_expected(const Scenario& s, const Options& options, const std::string& lock,
-                    const properties::Judged& judged) {
-  const bool broken = !properties::broken_promises(lock, judged).empty();
+                    const properties::Judgement& judgement) {
+  const bool broken = !properties::broken_promises(lock, judgement).empty();
   if (options.without_fault) return !broken;
   return broken == properties::expects_violation(s, lock);
 }
@@ -101,8 +101,8 @@ std::vector<std::string> locks_for(const Scenario& s, const Options& options, bo
   return {s.plan.lock, "leasehold"};
 }
 
-/// One story with one lock, told as often as was needed.
-struct Telling {
+/// One story with one lock, run as often as was needed.
+struct StoryRun {
   std::string story, lock, verdict;
   bool expected = false;
   int tries = 0;
@@ -119,84 +119,84 @@ std::string report_file_of(const Options& options, const Scenario& s, const std:
   return file.parent_path() / (name + file.extension().string());
 }
 
-void show_run(const Options& options, const properties::Judged& judged,
+void show_run(const Options& options, const properties::Judgement& judgement,
               const model::History& history) {
   if (options.all || options.names.size() != 1) return;
   for (const auto& line : properties::transcript(history)) fmt::print("{}\n", line);
-  fmt::print("{}\n", properties::told_names(story(judged.findings, history)));
+  fmt::print("{}\n", properties::with_short_names(story(judgement.findings, history)));
 }
 
 /// Until it comes out as it is to; the last try is the one that is shown.
-Telling tell(const Scenario& s, const Options& options, const std::string& lock, bool only,
+StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
              World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
   plan.lock = lock;
   const auto began = std::chrono::steady_clock::now();
-  Telling told{s.name, lock};
+  StoryRun one{s.name, lock};
   model::History history;
-  properties::Judged judged;
-  while (told.tries < options.tries && !told.expected) {
-    ++told.tries;
+  properties::Judgement judgement;
+  while (one.tries < options.tries && !one.expected) {
+    ++one.tries;
     history = world.run(plan);
-    judged = properties::judge(history);
-    told.verdict = properties::verdict_line(lock, judged);
-    told.expected = is_as_expected(s, options, lock, judged);
+    judgement = properties::judge(history);
+    one.verdict = properties::verdict_line(lock, judgement);
+    one.expected = is_as_expected(s, options, lock, judgement);
     // A busy machine may upset a story's times, and no more than that.
-    if (lock == "leasehold" && told.verdict.starts_with("violated")) break;
+    if (lock == "leasehold" && one.verdict.starts_with("violated")) break;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  told.seconds = took.count();
+  one.seconds = took.count();
   const auto tries =
-      told.tries == 1 ? "" : fmt::format("  try {} of {}", told.tries, options.tries);
-  fmt::print("{:<44} {:<17} {:<26} {:>5.1f} s{}{}\n", s.name, lock, told.verdict, told.seconds,
-             tries, told.expected ? "" : "  NOT AS EXPECTED");
-  show_run(options, judged, history);
+      one.tries == 1 ? "" : fmt::format("  try {} of {}", one.tries, options.tries);
+  fmt::print("{:<44} {:<17} {:<26} {:>5.1f} s{}{}\n", s.name, lock, one.verdict, one.seconds,
+             tries, one.expected ? "" : "  NOT AS EXPECTED");
+  show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
     write_report(page, history);
     fmt::print("page: {}\n", page);
   }
-  return told;
+  return one;
 }
 
 /// One story with its locks.
-std::vector<Telling> tell_all(const Scenario& s, const Options& options, World& world) {
-  std::vector<Telling> all;
+std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& options, World& world) {
+  std::vector<StoryRun> all;
   const auto locks = locks_for(s, options, world.live());
   for (const auto& lock : locks) {
     const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
-    all.push_back(tell(s, options, lock, only, world));
+    all.push_back(run_story(s, options, lock, only, world));
   }
   return all;
 }
 
 /// A test case a story and lock; a golden part that differs is one as well.
-model::Finding finding_of(const Telling& told) {
+model::Finding finding_of(const StoryRun& one) {
   model::Finding f;
-  f.guarantee = told.story;
-  f.statement = "with " + told.lock;
-  f.verdict = told.expected ? model::Verdict::holds : model::Verdict::violated;
-  f.checked = told.tries;
-  if (!told.expected) f.why = "not as expected: " + told.verdict;
+  f.guarantee = one.story;
+  f.statement = "with " + one.lock;
+  f.verdict = one.expected ? model::Verdict::holds : model::Verdict::violated;
+  f.checked = one.tries;
+  if (!one.expected) f.why = "not as expected: " + one.verdict;
   return f;
 }
 
-nlohmann::ordered_json json_of(const std::vector<Telling>& all) {
+nlohmann::ordered_json json_of(const std::vector<StoryRun>& all) {
   auto json = nlohmann::ordered_json::array();
-  for (const auto& told : all) {
-    json.push_back({{"story", told.story},
-                    {"lock", told.lock},
-                    {"verdict", told.verdict},
-                    {"as_expected", told.expected},
-                    {"tries", told.tries},
-                    {"seconds", told.seconds}});
+  for (const auto& one : all) {
+    json.push_back({{"story", one.story},
+                    {"lock", one.lock},
+                    {"verdict", one.verdict},
+                    {"as_expected", one.expected},
+                    {"tries", one.tries},
+                    {"seconds", one.seconds}});
   }
   return json;
 }
 
 /// The golden part, held against a fresh run of it.
 bool matches(const Scenario& s) {
-  const auto now = properties::told(s);
+  const auto now = properties::render_expectation(s);
   if (now == s.expected) return true;
   fmt::print("{}: another story than its file tells; --rewrite makes the file anew\n", s.name);
   return false;
@@ -204,7 +204,7 @@ bool matches(const Scenario& s) {
 
 void rewrite(const Scenario& s) {
   std::ofstream out(s.file);
-  out << s.head << "----\n" << properties::told(s);
+  out << s.head << "----\n" << properties::render_expectation(s);
   if (!out.flush()) throw std::runtime_error("cannot write scenario " + s.name);
 }
 
@@ -231,9 +231,9 @@ int run(const Options& options) {
   World world(options.world);
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
-  std::vector<Telling> all;
+  std::vector<StoryRun> all;
   for (const auto& s : stories) {
-    for (auto& told : tell_all(s, options, world)) all.push_back(std::move(told));
+    for (auto& one : run_with_its_locks(s, options, world)) all.push_back(std::move(one));
     const bool golden = !world.live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
       all.push_back({s.name, "all of its locks", "another story than its file tells", false, 1});
@@ -241,9 +241,9 @@ int run(const Options& options) {
   }
   double seconds = 0;
   std::vector<model::Finding> findings;
-  for (const auto& told : all) {
-    seconds += told.seconds;
-    findings.push_back(finding_of(told));
+  for (const auto& one : all) {
+    seconds += one.seconds;
+    findings.push_back(finding_of(one));
   }
   const auto verdict = model::overall(findings);
   const bool good = verdict == model::Verdict::holds;
@@ -269,7 +269,7 @@ int scenario(const std::vector<std::string>& words) {
       "rewrite", po::bool_switch(&o.rewrite), "make the files' expectations anew")(
       "folder", po::value(&o.folder)->default_value(o.folder), "where the stories are")(
       "tries", po::value(&o.tries)->default_value(o.tries),
-      "live: how often a story is told until it comes out as it is to; the report says so")(
+      "live: how many tries a story has to give the expected result; the report shows them")(
       "report", po::value(&o.report_file)->value_name("FILE"),
       "write the run as a page; of several locks or stories a page each, FILE with their names")(
       "json", po::value(&o.json_file)->value_name("FILE"), "write what came out as JSON")(

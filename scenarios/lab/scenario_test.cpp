@@ -31,7 +31,7 @@ TEST(Scenarios, EachSaysWhatWhyAndWhoReportedIt) {
 
 TEST(Scenarios, EachTellsTheStoryOfItsFile) {
   for (const auto& s : stories()) {
-    EXPECT_EQ(told(s), s.expected)
+    EXPECT_EQ(render_expectation(s), s.expected)
         << s.name << ": leasehold-lab scenario run " << s.name << " --rewrite makes it anew";
   }
 }
@@ -43,7 +43,7 @@ TEST(Scenarios, EachPassesWhenItsFaultIsTakenOut) {
     for (const auto& lock : s.locks) {
       auto plan = without_fault(s.plan);
       plan.lock = lock;
-      EXPECT_EQ(broken_promises(lock, simulate(plan).judged), "") << s.name << " with " << lock;
+      EXPECT_EQ(broken_promises(lock, simulate(plan).judgement), "") << s.name << " with " << lock;
       blamed += expects_violation(s, lock) ? 1 : 0;
     }
   }

@@ -121,7 +121,7 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
 /// be told although it was put to the test.
 std::string broken_by(const properties::Simulated& one) {
   for (const auto wanted : {model::Verdict::violated, model::Verdict::unknown}) {
-    for (const auto& f : one.judged.findings) {
+    for (const auto& f : one.judgement.findings) {
       if (f.verdict == wanted && !f.never_tested()) {
         return f.guarantee + ' ' + model::to_string(wanted);
       }
@@ -141,7 +141,7 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
   const std::string file = folder + "/" + name + ".scn";
   std::ofstream(file) << sim::to_scn(small);
   const auto one = properties::simulate(small);
-  fmt::print("{}", story(one.judged.findings, one.run.history));
+  fmt::print("{}", story(one.judgement.findings, one.run.history));
   fmt::print("minimised to {} processes and {} faults: {}\nto repeat: leasehold-lab simulate {}\n",
              small.processes.size(), small.faults.size(), file, file);
 }

@@ -35,7 +35,7 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
           {"guarantees", guarantees_json(report.findings)},
           {"kept", report.kept},
           {"harness_failure", report.harness_failure},
-          {"verdict", told(report.verdict(), report.harness_failure).word}};
+          {"verdict", ending_of(report.verdict(), report.harness_failure).word}};
 }
 
 /// The findings, and whether the processes grew as one more.
@@ -78,7 +78,7 @@ void print(const properties::SoakReport& report) {
                properties::kShortestSoakMinutes);
   }
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
-  fmt::print("verdict: {}\n", told(report.verdict(), report.harness_failure).word);
+  fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ int soak(const std::vector<std::string>& words) {
     std::ofstream out(history);
     model::write(out, report.history);
   }
-  return told(report.verdict(), report.harness_failure).exit_code;
+  return ending_of(report.verdict(), report.harness_failure).exit_code;
 }
 
 }  // namespace leasehold::lab

@@ -84,7 +84,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
   if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
-  json["verdict"] = told(report.verdict(), report.harness_failure).word;
+  json["verdict"] = ending_of(report.verdict(), report.harness_failure).word;
   return json;
 }
 
@@ -114,7 +114,7 @@ void print_summary(const VerifyReport& report) {
   }
   if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
-  fmt::print("verdict: {}\n", told(report.verdict(), report.harness_failure).word);
+  fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
 std::set<std::string> fault_groups_in(const std::string& text) {
@@ -242,7 +242,7 @@ int verify(const std::vector<std::string>& words) {
   write_json(json_file, to_json(report));
   write_junit(junit_file, {"verify", report.elapsed_s, report.harness_failure, strict},
               report.findings);
-  return told(report.verdict(), report.harness_failure).exit_code;
+  return ending_of(report.verdict(), report.harness_failure).exit_code;
 }
 
 }  // namespace leasehold::lab

@@ -523,7 +523,7 @@ TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
   EXPECT_EQ(lab({"status"}).exit_code, 64);
 }
 
-/// Too short to tell growth, hence never "holds"; every guarantee is judged all the same.
+/// Too short to tell growth, hence never "holds"; every guarantee is judgement all the same.
 TEST(Soak, MeasuresThoseThatAreNeverKilled) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "soak", "--minutes", "1", "--processes", "6",
                                 "--locks", "3", "--seed", "4"});
