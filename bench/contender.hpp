@@ -24,7 +24,7 @@ struct Load {
   [[nodiscard]] int all_callers() const { return processes * providers * callers; }
 };
 
-/// What one OS process is told.
+/// What one OS process gets.
 struct ContenderOrder {
   Load load;
   int process = 0;

@@ -22,7 +22,7 @@ model::History history_of(std::int64_t operations) {
   }
 }
 
-/// Time to judge a history that is read: all guarantees, and the form.
+/// Time to check a history that is read: all guarantees, and the form.
 void judge_history(benchmark::State& run) {
   const auto history = history_of(run.range(0));
   for (auto _ : run) benchmark::DoNotOptimize(model::judge(history, {}));

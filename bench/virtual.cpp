@@ -36,8 +36,8 @@ void idle_processes(benchmark::State& run) {
 }
 BENCHMARK(idle_processes)->Arg(8)->Arg(1'000)->Unit(benchmark::kMillisecond);
 
-/// The whole world: busy plans with faults, run, and judged or not.
-void busy_plans(benchmark::State& run, bool judged) {
+/// The whole world: busy plans with faults, run, and checked or not.
+void busy_plans(benchmark::State& run, bool checked) {
   std::uint64_t seed = 0, events = 0;
   std::int64_t acquisitions = 0;
   double virtual_s = 0;
@@ -47,7 +47,7 @@ void busy_plans(benchmark::State& run, bool judged) {
     events += one.events;
     virtual_s += static_cast<double>(one.elapsed_ns) * 1e-9;
     for (const auto& e : one.history) acquisitions += e.kind == model::Kind::granted ? 1 : 0;
-    if (judged) benchmark::DoNotOptimize(model::judge(one.history, {}));
+    if (checked) benchmark::DoNotOptimize(model::judge(one.history, {}));
   }
   using benchmark::Counter;
   run.counters["events_per_cpu_second"] = Counter(static_cast<double>(events), Counter::kIsRate);

@@ -26,36 +26,38 @@ struct Finding {
   std::string why;            ///< of the first violation, or why unknown
   std::vector<Index> events;  ///< of the first violation
   std::int64_t violations = 0;
-  std::map<std::string, std::int64_t> counts;  ///< what else is worth telling
+  std::map<std::string, std::int64_t> counts;  ///< what else is worth reporting
 
   /// Whether it is unknown because nothing in the history put it to the test.
   [[nodiscard]] bool never_tested() const;
 };
 
 /// Is the history whole: every event where its neighbours say it must be, no more and no fewer?
-/// Anything else makes its verdict unknown, for then nobody can judge.
+/// Anything else makes its verdict unknown, for then nothing can be checked.
 [[nodiscard]] Finding check_form(const Digest& d);
 
 /// G1: a lease is never given to another before it ran out or was released.
 [[nodiscard]] Finding check_leases(const Digest& d);
-/// G2: two processes never believe at the same time that they hold one lock; by what `held()` told
-/// their users. Belief ends for ever, and with the release at the latest.
+/// G2: `held()` is never true in two processes at once for one lock. It turns false for ever, and
+/// with the release at the latest.
 [[nodiscard]] Finding check_exclusion(const Digest& d);
-/// G3: the fenced resource takes writes in the order of the holders, and never refuses the current
-/// one.
+/// G3: the fenced resource accepts writes in the order of the holders, and never refuses the
+/// current holder.
 [[nodiscard]] Finding check_fence(const Digest& d);
-/// G4: tokens of one name strictly rise in commit order, each that of its grant's own write.
+/// G4: the tokens of one name strictly rise in commit order; each is the time of its grant's own
+/// write.
 [[nodiscard]] Finding check_token_order(const Digest& d);
-/// G5: a holder whose lease ended unreleased is told so by its deadline; by when its `lost()` fired
-/// and what its `held()` said. Nobody is told who lost nothing.
+/// G5: a holder whose lease ended unreleased is notified by its deadline: its `lost()` fires and
+/// its `held()` is false. `lost()` does not fire for a lock that was not lost.
 [[nodiscard]] Finding check_loss_notified(const Digest& d);
 /// G6: release, extend and clean-up never touch another's lock.
 [[nodiscard]] Finding check_ownership(const Digest& d);
-/// G7: waiters acquire, or end when they said; a dead holder's lock passes on in bounded time.
+/// G7: a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a waiter in
+/// bounded time.
 [[nodiscard]] Finding check_liveness(const Digest& d);
 /// G8: a dead holder's document disappears in bounded time.
 [[nodiscard]] Finding check_cleanup(const Digest& d);
-/// G9: one command per uncontended acquire, one per release; none that the core did not ask for.
+/// G9: an acquire without contention takes one command, a release one; the driver sends no other.
 [[nodiscard]] Finding check_cost(const Digest& d);
 
 /// A release says "released" only if the owner's document was there and went by it, and "not_owner"
@@ -68,7 +70,7 @@ struct Finding {
 using Floors = std::map<std::string, std::int64_t>;
 
 /// All of them, the form first. A finding that was never put to the test or is below its floor, and
-/// every "holds" of a history that is not whole, becomes unknown.
+/// every "holds" of a history that is not well-formed, becomes unknown.
 [[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
 [[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
 

@@ -192,7 +192,8 @@ TEST(CheckExclusion, AnOverlapOf20MsIsFound) {
   auto s = taken_over().yes(21, 1'011, "a", 1).yes(991, 1'900, "b", 1);
   const auto f = judged(s, "G2");
   EXPECT_EQ(f.verdict, Verdict::violated);
-  EXPECT_NE(f.why.find("a and b both believed for 20.0 ms"), std::string::npos) << f.why;
+  EXPECT_NE(f.why.find("held() was true in a and b at once for 20.0 ms"), std::string::npos)
+      << f.why;
   EXPECT_EQ(f.events.size(), 4u);
 }
 
@@ -246,7 +247,7 @@ TEST(CheckExclusion, ABeliefThatOutlivesItsReleaseIsViolated) {
 
 TEST(CheckExclusion, ABeliefThatReturnsIsViolated) {
   auto s = taken_over().yes(21, 900, "a", 1).no(910, 911, "a", 1).yes(920, 921, "a", 1);
-  EXPECT_NE(judged(s, "G2").why.find("believed again"), std::string::npos);
+  EXPECT_NE(judged(s, "G2").why.find("was true again"), std::string::npos);
   EXPECT_EQ(judged(s, "G5").verdict, Verdict::violated);
 }
 
@@ -284,7 +285,7 @@ TEST(CheckFence, RefusingTheCurrentHolderIsViolated) {
   EXPECT_EQ(judged(s, "G3").verdict, Verdict::violated);
 }
 
-/// c's user was told so until 2'479, whatever deadline the core had noted.
+/// c's held() was true until 2'479, whatever deadline the core had noted.
 TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
   const auto refused = [](auto wanted) {
     HistoryBuilder s = good();
@@ -329,7 +330,7 @@ HistoryBuilder holder() {
 }
 
 TEST(CheckLossTold, SilenceAfterTheDeadlineIsViolated) {
-  const auto f = judged(holder().lose(1'010, "a", 1), "G5");  // the core's word is no telling
+  const auto f = judged(holder().lose(1'010, "a", 1), "G5");  // the core's word notifies nobody
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("never"), std::string::npos);
 }
@@ -359,10 +360,10 @@ TEST(CheckLossTold, AYesAfterTheLeasesEndIsViolated) {
   EXPECT_EQ(judged(story(1'010), "G5").verdict, Verdict::holds);
   const auto f = judged(story(1'012), "G5");
   EXPECT_EQ(f.verdict, Verdict::violated);
-  EXPECT_NE(f.why.find("told that it holds 2.0 ms after"), std::string::npos) << f.why;
+  EXPECT_NE(f.why.find("held() was true 2.0 ms after"), std::string::npos) << f.why;
 }
 
-/// The core's own deadline is not believed where it is later than the lease.
+/// The core's own deadline does not count where it is later than the lease.
 TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
   auto history = holder().lose(1'100, "a", 1).told(1'100, "a", 1).yes(1'000, 1'099, "a", 1);
   auto events = history.end(9'000);
@@ -374,7 +375,8 @@ TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
 
 TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
   auto early = holder().told(500, "a", 1).lose(1'010, "a", 1);
-  EXPECT_NE(judged(early, "G5").why.find("told of a loss that was none"), std::string::npos);
+  EXPECT_NE(judged(early, "G5").why.find("got lost() for a lock that it had not lost"),
+            std::string::npos);
   auto released = holder().release(600, 610, "a", 1, 110).told(1'010, "a", 1);
   EXPECT_EQ(judged(released, "G5").verdict, Verdict::violated);
 }
@@ -393,7 +395,8 @@ TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
   };
   const auto f = judged(story(1'800), "G5");
   EXPECT_EQ(f.verdict, Verdict::unknown);
-  EXPECT_NE(f.why.find("the machine stalled 900.0 ms: lock 'lock': a was told"), std::string::npos)
+  EXPECT_NE(f.why.find("the machine stalled 900.0 ms: lock 'lock': a was notified"),
+            std::string::npos)
       << f.why;
   EXPECT_EQ(f.counts.at("excused by stalls"), 1);
   EXPECT_EQ(f.checked, 0);
@@ -402,7 +405,7 @@ TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
   EXPECT_EQ(judged(before, "G5").verdict, Verdict::violated);
 }
 
-/// It was told nothing, but for some ms only.
+/// It was not notified, but for some ms only.
 TEST(CheckLossTold, AStallExcusesNoMoreThanItselfWhileTheHandleWasThere) {
   const auto until = [](int end, bool dies) {
     auto s = holder().lose(1'011, "a", 1).stall(1'000, 1'500);
@@ -612,8 +615,8 @@ TEST(CheckOwnership, AForeignDeletionThatNobodyAnsweredIsViolated) {
   EXPECT_NE(with(1'200, "clock-jump").verdict, Verdict::violated);
 }
 
-/// What a release is told, changed by hand.
-Finding told_of_release(HistoryBuilder story, const std::string& outcome) {
+/// The answer of a release, changed by hand.
+Finding with_answer(HistoryBuilder story, const std::string& outcome) {
   auto history = story.end(9'000);
   for (auto& e : history) {
     if (e.kind == Kind::released) e.outcome = outcome;
@@ -630,13 +633,13 @@ TEST(CheckRelease, AnAnswerThatTheServerRefutesIsViolated) {
   held.release(400, 410, "a", 1, 120);
   taken.gone(300, 105).release(400, 410, "a", 1, 0);
   there.release(400, 410, "a", 1, 0);
-  EXPECT_EQ(told_of_release(held, "released").verdict, Verdict::holds);
-  EXPECT_EQ(told_of_release(held, "not_owner").verdict, Verdict::violated);
-  EXPECT_EQ(told_of_release(taken, "not_owner").verdict, Verdict::holds);
-  EXPECT_EQ(told_of_release(taken, "released").verdict, Verdict::violated);
-  EXPECT_EQ(told_of_release(there, "not_owner").verdict, Verdict::violated);
-  EXPECT_EQ(told_of_release(there, "released").verdict, Verdict::violated);
-  EXPECT_TRUE(told_of_release(there, "unknown").never_tested());
+  EXPECT_EQ(with_answer(held, "released").verdict, Verdict::holds);
+  EXPECT_EQ(with_answer(held, "not_owner").verdict, Verdict::violated);
+  EXPECT_EQ(with_answer(taken, "not_owner").verdict, Verdict::holds);
+  EXPECT_EQ(with_answer(taken, "released").verdict, Verdict::violated);
+  EXPECT_EQ(with_answer(there, "not_owner").verdict, Verdict::violated);
+  EXPECT_EQ(with_answer(there, "released").verdict, Verdict::violated);
+  EXPECT_TRUE(with_answer(there, "unknown").never_tested());
 }
 
 TEST(CheckNeedlessLoss, AHolderWhoseDocumentWasThereIsNotLost) {

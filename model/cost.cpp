@@ -88,7 +88,7 @@ void check_acquires(const Digest& d, Finding& f) {
     if (s.attempts.size() == 1 && look == kNone) continue;
     auto events = s.attempts;
     events.push_back(look);
-    violate(f, key.first + ": an acquire that nobody contested took more than one command",
+    violate(f, key.first + ": an acquire without contention took more than one command",
             std::move(events));
   }
 }
@@ -113,7 +113,8 @@ void check_refused(const Digest& d, Finding& f) {
     if (!attempts.second) continue;
     ++f.counts["only_refused"];
     if (!d.deletes.contains(owner) || received.contains(owner)) continue;
-    violate(f, d.at(attempts.first).process + ": a call that was only ever refused sent a delete",
+    violate(f,
+            d.at(attempts.first).process + ": a call whose attempts were all refused sent a delete",
             {attempts.first, d.deletes.at(owner).front().send});
   }
 }
@@ -122,8 +123,8 @@ void check_refused(const Digest& d, Finding& f) {
 
 Finding check_cost(const Digest& d) {
   Finding f = finding("G9",
-                      "one command per uncontended acquire, one per release; none that the "
-                      "core did not ask for");
+                      "an acquire without contention takes one command, a release one; the "
+                      "driver sends no other");
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone) continue;
     ++f.counts["grants"];
@@ -157,7 +158,7 @@ Finding check_cost(const Digest& d) {
       if (count(p.wire, wires) <= asked) continue;
       violate(f,
               name + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
-                  " for " + std::to_string(asked) + " asked",
+                  ", and was asked for " + std::to_string(asked),
               {p.start});
     }
   }

@@ -40,20 +40,20 @@ struct Allowances {
   [[nodiscard]] std::int64_t ttl_seen_ns() const { return ttl_period_ns + 2 * truth_lag_ns; }
 };
 
-/// What `held()` told the user of one handle.
+/// What `held()` answered the user of one handle.
 struct Answers {
-  std::int64_t yes = 0, no = 0;               ///< how often
-  std::int64_t first_ns = kNever;             ///< when it was first asked: its user had it then
-  std::int64_t first_yes_ns = kNever;         ///< by then it had said yes
-  std::int64_t last_yes_ns = -1;              ///< then or later it was asked, and said yes
-  std::int64_t first_no_ns = kNever;          ///< by then it had said no
+  std::int64_t yes = 0, no = 0;        ///< how often
+  std::int64_t first_ns = kNever;      ///< when it was first asked: its user had it then
+  std::int64_t first_yes_ns = kNever;  ///< by then it had said yes
+  std::int64_t last_yes_ns = -1;       ///< then or later it was asked, and said yes
+  std::int64_t first_no_ns = kNever;   ///< by then it had said no
   Index first = kNone, last = kNone, denied = kNone;  ///< the events that say so
 
   [[nodiscard]] bool any() const { return yes + no > 0; }
   /// Whether it surely said yes after a no.
   [[nodiscard]] bool revived() const { return last_yes_ns > first_no_ns; }
-  /// When it surely believed, for its answers change once, from yes to no.
-  [[nodiscard]] std::optional<Span> belief() const {
+  /// When held() was certainly true, for its answers change once, from yes to no.
+  [[nodiscard]] std::optional<Span> held() const {
     if (first_yes_ns > last_yes_ns) return std::nullopt;
     return Span{first_yes_ns, last_yes_ns};
   }
@@ -67,9 +67,9 @@ struct SessionDigest {
   std::vector<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
   std::vector<Index> extensions;  ///< likewise
   /// From then on its user holds no more, for all that the handle and its user said: it is past its
-  /// deadline, was told so, released or killed. No verdict rests on it.
+  /// deadline, was notified, released or killed. No verdict rests on it.
   std::int64_t over_ns = kNever;
-  Answers answers;  ///< what `held()` said: all there is of belief
+  Answers answers;  ///< what `held()` said
 };
 
 struct ProcessDigest {
@@ -97,7 +97,7 @@ struct Change {
 
 struct Digest {
   const History* history = nullptr;
-  bool of_a_document = false;  ///< the lock is one of the documents', which promise less
+  bool of_a_document = false;  ///< the lock is a published one, which promises less
   std::map<std::pair<std::string, std::int64_t>, SessionDigest> sessions;  ///< process, session
   std::map<std::string, ProcessDigest> processes;
   std::map<std::string, std::vector<Change>> truth;     ///< by lock name

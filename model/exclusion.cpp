@@ -34,34 +34,35 @@ Finding check_leases(const Digest& d) {
 
 namespace {
 
-struct Believer {
+struct HeldSpan {
   Span span;
   const std::string* process;
   const SessionDigest* session;
 };
 
-/// Belief ends for ever, and with the release, which a process may have been late to write down.
-void check_end(const Digest& d, Finding& f, const Believer& b) {
+/// held() turns false for ever, by the release at the latest, which a process may have been late
+/// to write down.
+void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
   const SessionDigest& s = *b.session;
   if (s.answers.revived()) {
     violate(f,
             "lock '" + d.at(s.granted).name + "': " + *b.process +
-                " believed again after it was told that it does not hold",
+                "'s held() was true again after it was false",
             {s.answers.denied, s.answers.last});
   }
   if (s.release == kNone || b.span.to <= d.at(s.release).at_ns + d.allowed.lateness_ns) return;
   violate(f,
-          "lock '" + d.at(s.granted).name + "': " + *b.process + " believed for " +
+          "lock '" + d.at(s.granted).name + "': " + *b.process + "'s held() was true for " +
               ms(b.span.to - d.at(s.release).at_ns) + " after its release",
           {s.release, s.answers.last});
 }
 
-void check_pair(const Digest& d, Finding& f, const Believer& a, const Believer& b) {
+void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& b) {
   if (!a.span.meets(b.span)) return;
   const auto overlap = std::min(a.span.to, b.span.to) - std::max(a.span.from, b.span.from);
   violate(f,
-          "lock '" + d.at(a.session->granted).name + "': " + *a.process + " and " + *b.process +
-              " both believed for " + ms(overlap),
+          "lock '" + d.at(a.session->granted).name + "': held() was true in " + *a.process +
+              " and " + *b.process + " at once for " + ms(overlap),
           {a.session->answers.first, a.session->answers.last, b.session->answers.first,
            b.session->answers.last});
 }
@@ -69,20 +70,20 @@ void check_pair(const Digest& d, Finding& f, const Believer& a, const Believer& 
 }  // namespace
 
 Finding check_exclusion(const Digest& d) {
-  Finding f = finding("G2", "two processes never believe at the same time that they hold one lock");
-  std::map<std::string, std::vector<Believer>> by_name;
+  Finding f = finding("G2", "held() is never true in two processes at once for one lock");
+  std::map<std::string, std::vector<HeldSpan>> by_name;
   for (const auto& [key, s] : d.sessions) {
     f.counts["asked"] += s.answers.yes + s.answers.no;
-    const auto belief = s.answers.belief();
-    if (belief && s.granted != kNone) {
-      by_name[d.at(s.granted).name].push_back({*belief, &key.first, &s});
+    const auto held = s.answers.held();
+    if (held && s.granted != kNone) {
+      by_name[d.at(s.granted).name].push_back({*held, &key.first, &s});
     }
   }
-  for (auto& [name, believers] : by_name) {
-    std::sort(believers.begin(), believers.end(),
-              [](const Believer& a, const Believer& b) { return a.span.from < b.span.from; });
-    const Believer* longest = nullptr;
-    for (const Believer& one : believers) {
+  for (auto& [name, spans] : by_name) {
+    std::sort(spans.begin(), spans.end(),
+              [](const HeldSpan& a, const HeldSpan& b) { return a.span.from < b.span.from; });
+    const HeldSpan* longest = nullptr;
+    for (const HeldSpan& one : spans) {
       ++f.checked;
       check_end(d, f, one);
       if (longest != nullptr) check_pair(d, f, *longest, one);

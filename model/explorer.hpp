@@ -51,7 +51,7 @@ struct Exploration {
 struct ExploreOptions {
   std::uint64_t max_states = 200'000'000;
   std::function<bool()> stop;                        ///< asked every 2^16 states; may be empty
-  std::function<void(const Exploration&)> progress;  ///< told likewise; may be empty
+  std::function<void(const Exploration&)> progress;  ///< called likewise; may be empty
 };
 
 /// An array in huge pages where the system has them: it is read at random, and most of that time is
@@ -146,7 +146,7 @@ class Explorer {
     while (!same(states_[table_[at]], state)) at = (at + 1) & (table_size_ - 1);
     return table_[at];
   }
-  /// A shortest way from an initial state, told.
+  /// A shortest way from an initial state, in words.
   [[nodiscard]] std::vector<std::string> story_to(Index last) const {
     std::vector<Index> path;
     for (Index i = last; i != kEmpty; i = parents_[i]) path.push_back(i);

@@ -8,8 +8,8 @@ namespace {
 /// In the server's order, by owner.
 using Ranks = std::unordered_map<std::string, std::int64_t>;
 
-/// When each owner was granted its lock, in the server's order: the write that it was told of, for
-/// an earlier attempt of the same owner may have won unheard, and run out.
+/// When each owner was granted its lock, in the server's order: the write that it was notified of,
+/// for an earlier attempt of the same owner may have won unheard, and run out.
 Ranks ranks(const Digest& d) {
   std::unordered_map<std::string, std::string> granted;  // lockId -> owner
   for (const auto& [key, s] : d.sessions) {
@@ -26,7 +26,7 @@ Ranks ranks(const Digest& d) {
 }
 
 /// Whether a later holder may have written before: then it is right that this one is refused,
-/// whatever its user was told.
+/// whatever its held() said.
 bool may_be_overtaken(const Digest& d, const Ranks& rank, const std::string& owner,
                       const Event& write) {
   const auto own = rank.find(owner);
@@ -42,8 +42,8 @@ bool may_be_overtaken(const Digest& d, const Ranks& rank, const std::string& own
 
 Finding check_fence(const Digest& d) {
   Finding f = finding("G3",
-                      "the fenced resource takes writes in the order of the holders, and "
-                      "never refuses the current one");
+                      "the fenced resource accepts writes in the order of the holders, "
+                      "and never refuses the current holder");
   const auto rank = ranks(d);
   std::map<std::string, Index> latest;  // by name: the accepted write of the latest holder
   for (const Index i : d.stored) {
@@ -70,8 +70,8 @@ Finding check_fence(const Digest& d) {
       ++f.counts["stale_writes"];
       if (write.outcome == "refused") ++f.counts["stale_writes_refused"];
     }
-    const auto belief = session->second.answers.belief();
-    const bool current = belief && write.sent_ns >= belief->from && write.at_ns <= belief->to;
+    const auto held = session->second.answers.held();
+    const bool current = held && write.sent_ns >= held->from && write.at_ns <= held->to;
     f.counts["current_writes"] += current ? 1 : 0;
     if (write.outcome != "refused" || !current) continue;
     if (!may_be_overtaken(d, rank, d.at(session->second.granted).owner, write)) {
@@ -84,8 +84,8 @@ Finding check_fence(const Digest& d) {
 
 Finding check_token_order(const Digest& d) {
   Finding f = finding("G4",
-                      "tokens of one name strictly rise in commit order, each that of its "
-                      "grant's own write");
+                      "the tokens of one name strictly rise in commit order; each is the "
+                      "time of its grant's own write");
   std::unordered_map<std::string, Index> granted;  // by lockId of the command that won
   for (const auto& [key, s] : d.sessions) {
     if (s.granted != kNone) granted.emplace(d.at(s.granted).lock_id, s.granted);

@@ -144,7 +144,7 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
 }
 
 /// Whether a delete of this owner can have been the end of its tenure: one that was sent before
-/// that was read, and was not told that it found nothing.
+/// that was read, and no reply says that it found nothing.
 inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   const auto sent = d.deletes.find(t.owner);
   if (!t.next_gone || sent == d.deletes.end()) return false;

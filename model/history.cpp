@@ -160,11 +160,11 @@ bool asks_for_lock(const Event& event) {
 
 std::string describe_exit(const Event& event) {
   const auto& who = event.process.empty() ? event.name : event.process;
-  if (event.outcome == "did not end") return who + " was told to end and did not";
+  if (event.outcome == "did not end") return who + " was stopped and did not end";
   const bool has_status = event.outcome == "exited";
   return who + ' ' + event.outcome +
          (has_status ? " with status " + std::to_string(event.matched) : "") +
-         ", and nobody had asked it to";
+         " although the harness had not stopped it";
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }

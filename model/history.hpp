@@ -20,9 +20,9 @@ enum class Kind {
            ///< long servers stay busy after a fault
   start,   ///< a process began. Its name is used once: a restarted process has another.
            ///< `drift_ppm` how much its clock runs fast; 0: not said
-  crash,   ///< it was killed: its beliefs end here
+  crash,   ///< it was killed: it holds nothing from here on
   exit,    ///< it ended and nobody had asked it to: `outcome` = exited (with status `matched`),
-           ///< killed by signal N, or did not end (and was told to); `detail` its last words. A
+           ///< killed by signal N, or did not end (and was stopped); `detail` its last words. A
            ///< member has `name` instead
   pause,   ///< it was stopped (`detail` suspend: with its machine, and its clocks too) ...
   resume,  ///< ... and goes on
@@ -41,12 +41,12 @@ enum class Kind {
   granted,   ///< `token`, `lock_id` of the command that won, `sent_ns`, `until_ns` the deadline
   extended,  ///< `sent_ns`, `until_ns` the new deadline
   lost,      ///< `outcome` = deadline or not_owner
-  held,  ///< what `held()` told the handle's user, `matched` questions of one answer in a row.
+  held,  ///< what `held()` answered the handle's user, `matched` questions of one answer in a row.
          ///< `outcome` = yes: one came back by `sent_ns` (stamped after it), one was asked at
          ///< `until_ns` or later (stamped before it). no: the first was asked at `sent_ns` or
          ///< later, and came back by `until_ns`. A session may have several of yes
   told,  ///< the handle's `lost()` fired: stamped inside the user's callback
-  release,   ///< the handle was asked to release: the belief ended just before
+  release,   ///< the handle was asked to release: held() turned false just before
   released,  ///< `outcome` = released, not_owner or unknown
   ended,     ///< the acquire call ended without the lock: `outcome` is the error's kind
   write,     ///< to the fenced resource, from `sent_ns` to `at_ns`: `outcome` = accepted, refused
@@ -110,7 +110,7 @@ void sort_by_time(History& history);
 /// or a hand-over to it.
 [[nodiscard]] bool asks_for_lock(const Event& event);
 
-/// An `exit` in words: "p0.1 exited with status 3, and nobody had asked it to".
+/// An `exit` in words: "p0.1 exited with status 3 although the harness had not stopped it".
 [[nodiscard]] std::string describe_exit(const Event& event);
 
 /// The owner in a lockId of ours: what stands before the first dot.

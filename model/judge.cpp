@@ -34,7 +34,7 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors) {
     if (f.verdict != Verdict::holds) continue;
     if (!whole) {
       f.verdict = Verdict::unknown;
-      f.why = "the history is not whole";
+      f.why = "the history is not well-formed";
     } else if (f.checked == 0) {
       f.verdict = Verdict::unknown;
       f.why = kNeverTested;

@@ -23,7 +23,7 @@ const TransitionTable& lifecycle() {
           {"Extending", "Extension Failed", "Lost", kDocument,
            "it matched nothing, or the lease ran out before an answer"},
           {"Acquired", "Dispose Handle", "Releasing", kDocument,
-           "the belief ends, then the delete is sent"},
+           "held() turns false, then the delete is sent"},
           {"Releasing", "Lock Document Deleted", "Released", kDocument,
            "or found gone; or nobody answered in time"},
           {"Lost", "HandleLostToken Signaled", kOutside, kDocument, "lost is final"},
@@ -32,7 +32,7 @@ const TransitionTable& lifecycle() {
 
           {"Waiting", "Give Up", kOutside, kReality, "time-out or cancel between two attempts"},
           {"Acquiring", "Give Up", kOutside, kReality,
-           "time-out, cancel or an error that retrying cannot mend; what the attempt under way may "
+           "time-out, cancel or an error that retrying cannot fix; what the attempt under way may "
            "win is deleted in the background"},
           {"Releasing", "Lock Handed Over", "Released", kReality,
            "to the next waiter of the same process, by one command instead of two"},

@@ -38,13 +38,12 @@ void check_on_time(const Digest& d, Finding& f, const std::string& process,
   if (latest >= d.finished_ns || !d.ran_throughout(process, {ask.at_ns, latest})) return;
   const Index end = s.granted != kNone ? s.granted : s.ended;
   const auto happened = end == kNone ? kNever : d.at(end).at_ns;
-  check_bound(
-      d, f, {ask.at_ns, latest, happened},
-      [&] {
-        return "lock '" + ask.name + "': an acquire of " + process + " ended " +
-               (end == kNone ? "never" : ms(happened - said) + " late");
-      },
-      {s.ask, end});
+  check_bound(d, f, {ask.at_ns, latest, happened},
+              [&] {
+                return "lock '" + ask.name + "': an acquire of " + process + " ended " +
+                       (end == kNone ? "never" : ms(happened - said) + " late");
+              },
+              {s.ask, end});
 }
 
 using Waiters = std::map<std::string, std::vector<std::pair<std::string, const SessionDigest*>>>;
@@ -71,7 +70,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const std::string& pr
   const std::string who = "lock '" + ask.name + "': a waiter of " + process;
   if (s.ended != kNone && d.at(s.ended).outcome != kTimedOut) {
     violate(f,
-            who + " got nothing although all faults had stopped: " + d.at(s.ended).outcome,
+            who + " did not get the lock although all faults had stopped: " + d.at(s.ended).outcome,
             {s.ask, s.ended});
     return;
   }
@@ -79,10 +78,12 @@ void check_served_when_healed(const Digest& d, Finding& f, const std::string& pr
   const auto latest = ask.at_ns + turns;
   if (s.granted == kNone && waited.to <= latest) return;
   if (!d.ran_throughout(process, {ask.at_ns, latest})) return;
-  check_bound(
-      d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
-      [&] { return who + " got nothing in " + ms(turns) + " although all faults had stopped"; },
-      {s.ask, s.granted, s.ended});
+  check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
+              [&] {
+                return who + " did not get the lock in " + ms(turns) +
+                       " although all faults had stopped";
+              },
+              {s.ask, s.granted, s.ended});
 }
 
 /// Whether this one waits from then on for so long that it must have tried, undisturbed.
@@ -111,7 +112,7 @@ std::int64_t changed_from(const Digest& d, const Tenure& t) {
   return t.next_gone ? d.at(t.next).at_ns - d.allowed.truth_lag_ns : executed_from(d, t.next);
 }
 
-/// Everybody who waits sees a dead holder's lock pass on in time, to whomever.
+/// A dead holder's lock goes to some waiter in time.
 void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
                      const Waiters::mapped_type& waiters) {
   const Event& dead = *holder.ask;
@@ -124,13 +125,12 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     const auto window = must_have_tried(d, process, *s, last, bound);
     if (!window || d.disturbed({d.at(holder.command.send).at_ns, window->to})) continue;
     bounded = true;
-    check_bound(
-        d, f, {window->from, window->to, changed, waiting(d, *s).to},
-        [&, &who = process] {
-          return "lock '" + dead.name + "': " + who + " waited " + ms(bound) +
-                 " and more for a dead holder's lock";
-        },
-        {t.last_put, s->ask, t.next});
+    check_bound(d, f, {window->from, window->to, changed, waiting(d, *s).to},
+                [&, &who = process] {
+                  return "lock '" + dead.name + "': " + who + " waited more than " + ms(bound) +
+                         " for a dead holder's lock";
+                },
+                {t.last_put, s->ask, t.next});
   }
   if (bounded) ++f.counts["bounded_takeovers"];
   // Whoever took it in time was a waiter whose wait ended by it.
@@ -146,18 +146,17 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t,
   for (const auto& [process, s] : waiters) {
     const auto window = must_have_tried(d, process, *s, free_from, attempts(d, d.at(s->ask)));
     if (!window) continue;
-    check_bound(
-        d, f, {window->from, window->to, taken, waiting(d, *s).to},
-        [&, &who = process] {
-          return "lock '" + d.at(s->ask).name + "': " + who + " left it free for " +
-                 ms(window->to - window->from) + " and more";
-        },
-        {t.next, s->ask, t.next_put});
+    check_bound(d, f, {window->from, window->to, taken, waiting(d, *s).to},
+                [&, &who = process] {
+                  return "lock '" + d.at(s->ask).name + "': " + who +
+                         " left it free for more than " + ms(window->to - window->from);
+                },
+                {t.next, s->ask, t.next_put});
   }
 }
 
 /// An attempt or a hand-over that found its own owner there has to win: it is the retry of a win
-/// that nobody told.
+/// whose reply was lost.
 void check_recognised(const Digest& d, Finding& f, Index i) {
   const Event& reply = d.at(i);
   const bool own = asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
@@ -180,7 +179,9 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const Span rest{d.at(ended).at_ns, until};
   const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
   if (!lived || d.stalled_ns(rest) > 0) return;
-  violate(f, "lock '" + holder.ask->name + "': " + process + " gave up and left what it had won",
+  violate(f,
+          "lock '" + holder.ask->name + "': " + process +
+              " returned without the lock and left its lock document",
           {ended, t.last_put});
 }
 
@@ -188,8 +189,8 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
 
 Finding check_liveness(const Digest& d) {
   Finding f = finding("G7",
-                      "waiters acquire, or end when they said; a dead holder's lock passes "
-                      "on in bounded time");
+                      "a waiter gets the lock or returns by its timeout; a dead holder's "
+                      "lock goes to a waiter in bounded time");
   Waiters waiters;
   for (const auto& [key, s] : d.sessions) {
     if (s.ask == kNone) continue;
@@ -237,13 +238,12 @@ Finding check_cleanup(const Digest& d) {
       const auto gone = t.next_gone ? d.at(t.next).at_ns : executed_from(d, t.next);
       if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
       if (!died(d, t)) ++f.counts["ghosts"];
-      check_bound(
-          d, f, {from, latest, gone},
-          [&] {
-            return "lock '" + name + "': a dead holder's document was still there after " +
-                   ms(bound);
-          },
-          {t.last_put, t.next});
+      check_bound(d, f, {from, latest, gone},
+                  [&] {
+                    return "lock '" + name + "': a dead holder's document was still there after " +
+                           ms(bound);
+                  },
+                  {t.last_put, t.next});
     }
   }
   return f;

@@ -53,7 +53,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
       }
       took(arrow::extension_failed());
       c.lease = c.due = 0;
-      if (!rules.has_deadline) {  // told so, and stops
+      if (!rules.has_deadline) {  // notified, and stops
         c.phase = kIdle;
         c.owner = c.token = c.order = 0;
       }

@@ -18,16 +18,16 @@ bool awaits_something(const World& w, const Scope& scope) {
 
 }  // namespace
 
-/// Somebody believes, waits, or is about to be told; else nobody stands behind the document.
+/// Somebody holds, waits, or is about to hear; else nobody stands behind the document.
 bool LockLiveness::pending_in(const World& w) const {
-  bool waits = false, believed = false, stood_behind = false;
+  bool waits = false, held = false, stood_behind = false;
   for (int i = 0; i < scope_.clients; ++i) {
     const Client& c = w.client[i];
     waits |= c.phase == kWaiting || c.phase == kAttempting;
-    believed |= c.phase == kHeld && c.lease > 0;
+    held |= c.phase == kHeld && c.lease > 0;
     stood_behind |= c.owner != 0 && c.owner == w.document.owner;
   }
-  if (promise_ == Promise::passes_on) return waits && !believed;
+  if (promise_ == Promise::passes_on) return waits && !held;
   return w.document.owner != 0 && !stood_behind;
 }
 

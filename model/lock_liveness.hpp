@@ -7,7 +7,7 @@
 namespace leasehold::model {
 
 enum class Promise {
-  passes_on,  ///< G7: while somebody waits and nobody believes, somebody gets the lock
+  passes_on,  ///< G7: while somebody waits and nobody holds, somebody gets the lock
   cleans_up,  ///< G8: a document that nobody stands behind goes, or another's takes its place
 };
 

@@ -14,7 +14,7 @@ Scope small() {
   return scope;
 }
 
-std::string told(const Eventually& found) {
+std::string described(const Eventually& found) {
   std::string text = std::to_string(found.cycle_states) + " states go round after\n";
   for (const auto& line : found.story) text += line + '\n';
   return text;
@@ -29,13 +29,13 @@ Eventually search(const Scope& scope, Promise promise) {
 
 TEST(Eventually, ADeadHoldersLockPassesOn) {
   const auto found = search(small(), Promise::passes_on);
-  EXPECT_TRUE(found.holds) << told(found);
+  EXPECT_TRUE(found.holds) << described(found);
   EXPECT_GT(found.pending_states, 10'000u);
 }
 
 TEST(Eventually, ADeadHoldersDocumentGoes) {
   const auto found = search(small(), Promise::cleans_up);
-  EXPECT_TRUE(found.holds) << told(found);
+  EXPECT_TRUE(found.holds) << described(found);
   EXPECT_GT(found.pending_states, 10'000u);
 }
 

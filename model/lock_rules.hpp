@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-/// What a lock's commands do and what its clients believe, as far as safety depends on it: one
+/// What a lock's commands do and when its clients hold, as far as safety depends on it: one
 /// value per rule, so that an error of a protocol is one changed value. Written from the design and
 /// the documents, not from any lock's code.
 namespace leasehold::model {
@@ -57,16 +57,16 @@ struct Rules {
   bool extension_checks_owner = true;
   bool extension_inserts = false;
 
-  // Believing
-  bool has_deadline = true;  ///< stops by its own clock; else when it is told
+  // Holding
+  bool has_deadline = true;  ///< stops by its own clock; else when it is notified
   bool deadline_from_reply = false;
   bool holder_keeps_drift_margin = true;
   bool unknown_extension_moves_deadline = false;
   bool late_extension_revives = false;
-  bool believes_until_release_answered = false;
+  bool held_until_release_answered = false;
 
   // Handing over to another call of the same process
-  bool hands_over_while_believing = false;
+  bool hands_over_while_held = false;
   bool hand_over_checks_owners = true;
   bool hand_over_inserts = false;
 
@@ -79,7 +79,7 @@ struct Rules {
 [[nodiscard]] std::optional<Lock> lock_named(std::string_view name);
 [[nodiscard]] const std::vector<Lock>& all_locks();
 
-/// The lock as it is meant, or as its text describes it.
+/// The lock as it is meant, or as its author describes it.
 [[nodiscard]] Rules rules_of(Lock lock);
 
 /// A one-line error of the production lock.
@@ -92,7 +92,7 @@ struct Variant {
 /// Null for a name that no variant has.
 [[nodiscard]] const Variant* variant_named(std::string_view name);
 
-/// What a document's lock is known to get wrong, as far as a model can show it.
+/// What a published lock is known to get wrong, as far as a model can show it.
 struct KnownFault {
   Lock lock;
   std::string_view guarantee;  ///< that it breaks

@@ -232,7 +232,7 @@ void LockSystem::execute_delete(World& w, int i, Message& m, Document& d) const 
                                     : arrow::deleted());
     d = {};
   }
-  if (rules.believes_until_release_answered) {
+  if (rules.held_until_release_answered) {
     m.slot = kGone;
   } else {
     m = {};

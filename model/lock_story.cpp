@@ -44,9 +44,9 @@ std::string describe(const Scope& s) {
 
 const std::vector<std::string_view>& LockSystem::sometimes() {
   static const std::vector<std::string_view> names{
-      "somebody holds", "a holder is past its lease",
-      "a later holder was told before an earlier ended", "a write may be rolled back",
-      "somebody observed a dead holder"};
+      "a client holds", "a holder is past its lease",
+      "a later grant arrived before an earlier lease ended", "a write may be rolled back",
+      "a dead holder was observed"};
   return names;
 }
 
@@ -110,7 +110,7 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
       return "another member becomes primary, its clock " + std::to_string(scope_.skew) +
              (next.second != 0 ? " ahead" : " behind") +
              (w.dirty != 0 ? "; the last write is rolled back" : "") +
-             (next.stale_runs != 0 ? "; the old primary does not know it" : "");
+             (next.stale_runs != 0 ? "; the old primary does not know yet" : "");
     case Act::step_down: return "the old primary steps down";
     case Act::ttl_pass: return "the TTL monitor deletes the document";
     case Act::start: return message + " starts inside the server, and reads the cluster time";
@@ -123,17 +123,17 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
     }
     case Act::execute_stale: return message + " is executed by the old primary";
     case Act::lose: return message + " is lost";
-    case Act::deliver: return who + " is told " + kSlots[m.slot];
+    case Act::deliver: return who + " receives " + kSlots[m.slot];
     case Act::attempt:
       if (w.client[action.client].giver != 0) return who + " sends the hand-over again";
       return who + (w.client[action.client].phase == kIdle ? " asks, and" : "") +
              " sends an acquire";
-    case Act::time_out: return who + " waits no longer for a reply";
+    case Act::time_out: return who + " times out waiting for a reply";
     case Act::give_up: return who + " gives up";
     case Act::extend: return who + " sends an extension";
     case Act::release: return who + " releases: sends a delete";
     case Act::clean_up: return who + " cleans up: sends a delete";
-    case Act::crash: return who + " crashes, and starts anew";
+    case Act::crash: return who + " crashes and restarts";
     case Act::hand_over:
       return who + " releases: sends a hand-over to " +
              std::string(1, static_cast<char>('A' + action.waited));

@@ -33,15 +33,15 @@ void LockSystem::violate(World& w, int violation) const {
   if (first && looks_at(kBroken[violation].guarantee)) w.violation = byte(violation);
 }
 
-bool LockSystem::believes(const World& w, int i) const {
+bool LockSystem::holds(const World& w, int i) const {
   const Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
   if (c.phase != kHeld && c.phase != kReleasing) return false;
-  if (c.phase == kReleasing && !rules.believes_until_release_answered) return false;
+  if (c.phase == kReleasing && !rules.held_until_release_answered) return false;
   return !rules.has_deadline || c.lease > 0;
 }
 
-/// It believes within its lease, or will when it is told what a majority has or may still get.
+/// It holds within its lease, or will when it hears what a majority has or may still get.
 bool LockSystem::counts_on_a_lease(const World& w, int i) const {
   const Client& c = w.client[i];
   if (c.phase == kHeld && c.lease > 0) return true;
@@ -182,7 +182,7 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
     });
   }
   if (c.phase == kHeld) holder_steps(w, i, k, out);
-  if (scope_.hand_overs && c.phase == kHeld && believes(w, i)) hand_over_steps(w, i, out);
+  if (scope_.hand_overs && c.phase == kHeld && holds(w, i)) hand_over_steps(w, i, out);
 }
 
 /// A release that gives the lock to another call of the process, in one command.
@@ -204,7 +204,7 @@ void LockSystem::hand_over_steps(const World& w, int i, Out& out) const {
     receiver.message[k] = {
         .slot = kHandOver, .owner = receiver.owner, .seen_owner = receiver.giver};
     took(arrow::hand_over());
-    if (!rules_for(scope_, i).hands_over_while_believing) {
+    if (!rules_for(scope_, i).hands_over_while_held) {
       from.awaited = 0;
       end_holding(from);
     }
@@ -221,7 +221,7 @@ void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
     out.emplace_back(next, Action{act, byte(i), byte(k), 0});
   };
   if (k < 0) return;
-  if (rules.extends && c.awaited == 0 && believes(w, i)) {
+  if (rules.extends && c.awaited == 0 && holds(w, i)) {
     go(Act::extend, [&](Client& n) {
       took(arrow::extension_sent());
       n.message[k] = {.slot = kExtend, .owner = n.owner};
@@ -229,11 +229,11 @@ void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
     });
   }
   go(Act::release, [&](Client& n) {
-    took(believes(w, i) ? (c.awaited == 0 ? arrow::release() : arrow::release_while_extending())
-                        : arrow::release_lost());
+    took(holds(w, i) ? (c.awaited == 0 ? arrow::release() : arrow::release_while_extending())
+                     : arrow::release_lost());
     n.message[k] = {.slot = kDelete, .owner = n.owner};
     n.awaited = 0;
-    if (rules.believes_until_release_answered) {
+    if (rules.held_until_release_answered) {
       n.phase = kReleasing;
       n.awaited = byte(k + 1);
       return;
@@ -327,18 +327,18 @@ bool LockSystem::resource_takes(const World& w, int client) const {
 
 const char* LockSystem::broken_in(const World& w) const {
   if (w.violation != kNoViolation) return kBroken[w.violation].text;
-  int believers = 0;
+  int holders = 0;
   const int ours = scope_.clients - (scope_.dotnet ? 1 : 0);
   for (int i = 0; i < ours; ++i) {
     const Client& c = w.client[i];
-    const bool believing = believes(w, i);
-    believers += believing ? 1 : 0;
-    if (believing && c.due == 0 && looks_at(5)) return kBroken[kUntold].text;
+    const bool holding = holds(w, i);
+    holders += holding ? 1 : 0;
+    if (holding && c.due == 0 && looks_at(5)) return kBroken[kHeldTooLong].text;
     if (c.phase != kHeld || c.order >= w.top_order || !looks_at(3)) continue;
     if (resource_takes(w, i)) return kBroken[kFenceOrder].text;
-    if (believing && c.lease > 0 && looks_at(1)) return kBroken[kFenceRefused].text;
+    if (holding && c.lease > 0 && looks_at(1)) return kBroken[kFenceRefused].text;
   }
-  return believers > 1 && looks_at(2) ? "G2: two believed at the same time" : nullptr;
+  return holders > 1 && looks_at(2) ? "G2: held() was true for two clients at once" : nullptr;
 }
 
 const char* LockSystem::broken(const State& state) const {

@@ -69,12 +69,12 @@ class LockSystem {
 
   [[nodiscard]] const char* broken(const State& state) const;
   [[nodiscard]] std::uint64_t reached(const State& state) const;
-  /// The path told with the clients' own names, which sorting exchanges.
+  /// The path in words, with the clients' own names, which sorting exchanges.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
   /// Every step that this world can take, with the world after it, clients keeping their names.
   void steps(const World& world, Out& out) const;
-  /// One step in the documents' words.
+  /// One step in the words of the published diagrams.
   [[nodiscard]] std::string tell(const World& from, Action action, const World& to) const;
   /// The guarantee that this world breaks, or null.
   [[nodiscard]] const char* broken_in(const World& world) const;
@@ -118,7 +118,7 @@ class LockSystem {
   [[nodiscard]] Byte token_of(const Client& c) const;
   Byte next_token(World& w, Byte World::*clock) const;
   [[nodiscard]] Byte next_order(const World& w) const;
-  [[nodiscard]] bool believes(const World& w, int i) const;
+  [[nodiscard]] bool holds(const World& w, int i) const;
   [[nodiscard]] bool counts_on_a_lease(const World& w, int i) const;
   [[nodiscard]] bool looks_at(int guarantee) const {
     return (scope_.guarantees >> guarantee & 1) != 0;

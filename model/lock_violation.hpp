@@ -17,7 +17,7 @@ enum Violation : Byte {
   kFenceRefused,
   kToken,
   kRevived,
-  kUntold,
+  kHeldTooLong,
   kOwnership,
   kUnrecognised
 };
@@ -29,11 +29,11 @@ inline constexpr Broken kBroken[] = {
     {0, ""},
     {1, "G1: a lease was given to another before it ran out"},
     {1, "G1: a lock of the .NET package was taken before its expiresAt"},
-    {3, "G3: the resource takes a write of an earlier holder after one of a later"},
+    {3, "G3: the resource accepts a write of an earlier holder after one of a later"},
     {3, "G3: the resource refuses its current holder"},
     {4, "G4: a token did not rise"},
-    {5, "G5: a lost handle believed again"},
-    {5, "G5: a holder believes past its deadline"},
+    {5, "G5: held() of a lost handle was true again"},
+    {5, "G5: held() is true past the deadline"},
     {6, "G6: another's lock was touched"},
     {7, "G7: a retry did not recognise its own win"}};
 

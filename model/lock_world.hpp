@@ -90,7 +90,7 @@ struct Client {
   Byte phase = kIdle, owner = 0;
   Byte awaited = 0;           ///< 1 + the message slot whose reply is awaited; 0: none
   Byte lease = 0;             ///< ticks that it still counts on
-  Byte due = 0;               ///< and may: of the lease that it was last told of
+  Byte due = 0;               ///< and may: of the lease that it last heard of
   Byte token = 0, order = 0;  ///< while it holds
   Byte sight_owner = 0, sight_beat = 0, sight_age = 0;
   Byte doubtful = 0;   ///< the owner of an attempt of this call that was never answered

@@ -23,8 +23,8 @@ struct Holder {
 };
 
 /// When the lease of a grant or an extension ends at the latest, from the sending of its command.
-/// What the lock itself says may only be earlier; the documents' handles know no end, and shorten
-/// nothing.
+/// What the lock itself says may only be earlier; handles of published locks know no end, and
+/// shorten nothing.
 std::int64_t lease_end(const Digest& d, const Holder& h, Index event) {
   const Event& e = d.at(event);
   if (h.session.ask == kNone) return e.until_ns;
@@ -41,7 +41,7 @@ std::int64_t limit(const Digest& d, const Holder& h) {
   return d.at(h.session.granted).sent_ns + by_our_clock(d, h.process, ask, ask.matched * kMs);
 }
 
-/// The deadline after the last extension; what was granted or revived when it was over, is said.
+/// The deadline after the last extension; what was granted or revived after it is reported.
 std::int64_t last_deadline(const Digest& d, Finding& f, const Holder& h) {
   const SessionDigest& s = h.session;
   const auto longest = limit(d, h);
@@ -64,12 +64,11 @@ void check_answers(const Digest& d, Finding& f, const Holder& h, std::int64_t de
   const std::string who = "lock '" + d.at(h.session.granted).name + "': " + h.process;
   if (a.last_yes_ns > deadline) {
     const auto over = ms(a.last_yes_ns - deadline);
-    violate(f, who + " was told that it holds " + over + " after its deadline",
+    violate(f, who + "'s held() was true " + over + " after its deadline",
             {h.session.granted, a.last});
   }
   if (a.revived()) {
-    violate(f, who + " was told that it holds after it was told that it does not",
-            {a.denied, a.last});
+    violate(f, who + "'s held() was true again after it was false", {a.denied, a.last});
   }
 }
 
@@ -80,7 +79,8 @@ void check_signal(const Digest& d, Finding& f, const Holder& h) {
   const auto told = d.at(s.told).at_ns + d.allowed.lateness_ns;
   if (s.lost != kNone && d.at(s.lost).at_ns <= told) return;
   violate(f,
-          "lock '" + d.at(s.granted).name + "': " + h.process + " was told of a loss that was none",
+          "lock '" + d.at(s.granted).name + "': " + h.process +
+              " got lost() for a lock that it had not lost",
           {s.granted, s.told});
 }
 
@@ -95,19 +95,19 @@ void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t d
   auto until = process.known_alive_until();
   if (s.release != kNone) until = std::min(until, d.at(s.release).at_ns);
   if (told > latest && std::min(until, d.finished_ns) <= latest) return;
-  check_bound(
-      d, f, {d.at(s.granted).at_ns, latest, told, until},
-      [&] {
-        return "lock '" + d.at(s.granted).name + "': " + h.process + " was told of its loss " +
-               (told == kNever ? "never" : ms(told - deadline) + " after its deadline");
-      },
-      {s.granted, s.told});
+  check_bound(d, f, {d.at(s.granted).at_ns, latest, told, until},
+              [&] {
+                return "lock '" + d.at(s.granted).name + "': " + h.process +
+                       " was notified of its loss " +
+                       (told == kNever ? "never" : ms(told - deadline) + " after its deadline");
+              },
+              {s.granted, s.told});
 }
 
 }  // namespace
 
 Finding check_loss_notified(const Digest& d) {
-  Finding f = finding("G5", "a holder whose lease ended unreleased is told so by its deadline");
+  Finding f = finding("G5", "a holder whose lease ended unreleased is notified by its deadline");
   for (const auto& [process, s] : d.sessions) {
     if (s.granted == kNone) continue;
     const Holder holder{process.first, s};
@@ -128,8 +128,7 @@ namespace {
 
 /// The last write under this grant that the harness had read before the command was sent, if
 /// nothing but such writes happened to the document since the grant, up to the time `order`.
-Index still_there(const Digest& d, const Event& granted, std::int64_t sent_ns,
-                  std::int64_t order) {
+Index still_there(const Digest& d, const Event& granted, std::int64_t sent_ns, std::int64_t order) {
   const auto truth = d.truth.find(granted.name);
   if (truth == d.truth.end()) return kNone;
   Index last = kNone;
@@ -195,7 +194,7 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
   if (lost.outcome == "not_owner" && heard.send != kNone) {
     const Index there = still_there(d, granted, d.at(heard.send).at_ns, heard.order);
     if (there == kNone) return;
-    return violate(f, what + "to nobody: its document was there", {s.granted, there, s.lost});
+    return violate(f, what + "although its document was still there", {s.granted, there, s.lost});
   }
   if (lost.outcome != "deadline" || heard.send == kNone) return;
   const auto lease = shortest_lease(d.at(s.ask));

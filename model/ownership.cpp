@@ -35,7 +35,7 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
           {t.last_put, foreign, t.next});
 }
 
-/// A deletion belongs to whoever was told that it deleted something at just that time.
+/// A deletion belongs to whoever's reply says that it deleted something at just that time.
 void check_deletion(const Digest& d, Finding& f, const std::string& name, Index gone,
                     Index last_put) {
   const auto claim = d.claims.find(d.at(gone).order);
@@ -71,7 +71,8 @@ void check_update(const Digest& d, Finding& f, const std::string& name, Index pu
 }  // namespace
 
 Finding check_ownership(const Digest& d) {
-  Finding f = finding("G6", "release, extend, hand-over and clean-up never touch another's lock");
+  Finding f =
+      finding("G6", "release, extension, hand-over and clean-up never touch another's lock");
   for (const auto& [name, changes] : d.truth) {
     Index last_put = kNone;
     for (const Change& c : changes) {

@@ -58,7 +58,8 @@ Index overlooked(const Digest& d, const Answered& a) {
 
 void check_released(Finding& f, const std::string& who, const Answered& a, const Ends& ends) {
   if (ends.by_itself) return;
-  violate(f, who + " was told 'released', and nothing of its own freed the lock", a.events);
+  violate(f, who + "'s release returned 'released', but no command of its own freed the lock",
+          a.events);
 }
 
 void check_not_owner(const Digest& d, Finding& f, const std::string& who, const Answered& a,
@@ -67,19 +68,21 @@ void check_not_owner(const Digest& d, Finding& f, const std::string& who, const 
     return d.at(reply).at_ns <= a.answer.at_ns && d.at(reply).at_ns >= a.asked.at_ns;
   });
   if (own != ends.deleted.end()) {
-    violate(f, who + " was told 'not_owner', and its own delete freed the lock", a.events);
+    violate(f, who + "'s release returned 'not_owner', but its own delete freed the lock",
+            a.events);
   }
   const Index there = overlooked(d, a);
   if (there == kNone) return;
   auto events = a.events;
   events.push_back(there);
-  violate(f, who + " was told 'not_owner', and its document was there", std::move(events));
+  violate(f, who + "'s release returned 'not_owner', but its document was there",
+          std::move(events));
 }
 
 }  // namespace
 
 Finding check_release(const Digest& d) {
-  Finding f = finding("release", "a release says whether it freed the lock");
+  Finding f = finding("release", "release() returns whether it freed the lock");
   if (d.of_a_document) return f;  // they delete by rules of their own
   auto ends = all_ends(d);
   for (const auto& [key, s] : d.sessions) {
@@ -90,7 +93,7 @@ Finding check_release(const Digest& d) {
     ++f.checked;
     const Ends& own = ends[a.granted.owner];
     if (a.answer.outcome == "released") check_released(f, who, a, own);
-    // One that was lost before has been told so; what it cleaned up itself is gone for that reason.
+    // One that was lost before was notified; what it cleaned up itself is gone for that reason.
     const bool lost = s.lost != kNone && d.at(s.lost).at_ns <= a.asked.at_ns;
     if (a.answer.outcome == "not_owner" && !lost) check_not_owner(d, f, who, a, own);
   }

@@ -5,8 +5,8 @@
 
 #include "model/lock_system.hpp"
 
-/// The documents' sequence diagrams, told by the abstract system: each message of the drawing is a
-/// step that must be possible, in the drawing's order, with the drawing's outcome.
+/// The published sequence diagrams, replayed by the abstract system: each message of the drawing is
+/// a step that must be possible, in the drawing's order, with the drawing's outcome.
 namespace leasehold::model {
 
 struct SequenceStep {

@@ -54,7 +54,7 @@ class FormChecker {
         broken("a command was sent twice", {c.send, i});
       }
       for (const Index s : c.statements) {
-        if (d_.at(s).session == e.session) broken("a statement stands twice", {s, i});
+        if (d_.at(s).session == e.session) broken("a statement appears twice", {s, i});
       }
       if (c.send == kNone) c.send = i;
       c.statements.push_back(i);
@@ -67,7 +67,7 @@ class FormChecker {
     } else if (e.kind == Kind::put || e.kind == Kind::gone || e.kind == Kind::stored) {
       if (!orders_.insert(e.order).second) broken("two writes of one time", {i});
     } else if (e.kind == Kind::write) {
-      if (!write_ids_.insert({e.process, e.command}).second) broken("a write stands twice", {i});
+      if (!write_ids_.insert({e.process, e.command}).second) broken("a write appears twice", {i});
     }
     visit_session(i, e);
   }
@@ -128,7 +128,7 @@ class FormChecker {
         break;
       case Kind::held:
         require(s.granted && may_answer(e), "an answer that held() cannot have given");
-        require(s.answers.insert({e.sent_ns, e.until_ns}).second, "answers stand twice");
+        require(s.answers.insert({e.sent_ns, e.until_ns}).second, "answers appear twice");
         break;
       case Kind::told:
         require(s.granted && !s.told, "a stray signal of a loss");
@@ -328,7 +328,7 @@ class FormChecker {
   };
 
   const Digest& d_;
-  Finding f_ = finding("form", "the history is whole");
+  Finding f_ = finding("form", "the history is well-formed");
   std::map<Kind, int> counts_;
   std::map<Key, Command> commands_;
   std::map<Key, Life> lives_;

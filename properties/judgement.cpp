@@ -14,7 +14,7 @@ void add(Totals& to, const Totals& from) {
 
 namespace {
 
-constexpr const char* kNotRead = "the server's truth was not read to its end";
+constexpr const char* kNotRead = "the server's oplog was not read to its end";
 
 /// One of many runs that tested nothing says nothing.
 void merge(Finding& a, const Finding& b) {
@@ -40,7 +40,7 @@ void make_unknown(Finding& f, const char* why) {
 void add_majority(std::vector<Finding>& findings, const model::History& history) {
   Finding f;
   f.guarantee = "majority";
-  f.statement = "what a majority had in its oplog is there to the end";
+  f.statement = "an oplog entry that a majority had is never lost";
   bool read = false, unread = false;
   for (model::Index i = 0; i < history.size(); ++i) {
     const auto& e = history[i];
@@ -56,7 +56,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     f.events.push_back(i);
     if (f.violations++ > 0) continue;
     f.verdict = Verdict::violated;
-    f.why = "an oplog entry that a majority had is gone, of time " + std::to_string(e.order);
+    f.why = "an oplog entry that a majority had is lost, of time " + std::to_string(e.order);
   }
   if (!read) return;
   // What was deleted or taken over in time may stand in what was not read.
@@ -113,7 +113,7 @@ Judgement judge(const model::History& history) {
   const bool whole = judgement.findings.front().verdict == Verdict::holds;
   if (!whole) {
     finding.verdict = Verdict::unknown;
-    finding.why = "the history is not whole";
+    finding.why = "the history is not well-formed";
   }
   judgement.findings.push_back(std::move(finding));
   judgement.arrows = std::move(taken);

@@ -58,7 +58,7 @@ sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::ui
     p.expiry_ms = 1'000;  // one limit for all, as their texts take it for granted
     p.long_hold_percent = 10;
     if (lock == "leasehold") continue;
-    p.callers = 1;  // a text's lock is one for each holder, and waits as the first text says
+    p.callers = 1;  // a published lock is one for each holder, and waits as distributed-lock does
     p.waiting = sim::Waiting::uniform;
   }
   return plan;

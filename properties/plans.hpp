@@ -10,14 +10,14 @@
 
 namespace leasehold::properties {
 
-/// What a drawn plan is told; the rest is drawn.
+/// What is given for a generated plan; the rest is generated.
 struct PlanLimits {
   std::optional<int> processes;
   std::optional<int> locks;
   std::string lock = "leasehold";
   std::int64_t faulty_ms = 8'000;
   std::set<std::string> groups;  ///< of faults; empty: none
-  bool own_servers = true;  ///< false: the same plan, but for the faults of servers and links
+  bool own_servers = true;       ///< false: the same plan, but for the faults of servers and links
 };
 
 /// Plans of live runs: options within the lock's rules, processes of different manners, faults of

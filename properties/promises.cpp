@@ -10,7 +10,7 @@ struct Promise {
   std::string_view lock, guarantee, sentence;
 };
 
-/// Sentences are told in our words and in English, each next to where its text says so.
+/// In our words and in English.
 constexpr std::array kPromises{
     Promise{"leasehold", "G1", "its README"},
     Promise{"leasehold", "G2", "its README"},
@@ -25,7 +25,8 @@ constexpr std::array kPromises{
     Promise{"leasehold", "needless", "its README"},
 
     Promise{"distributed-lock", "G1", "a lock held by another process is left unchanged"},
-    Promise{"distributed-lock", "G2", "no two processes both believe that they hold the lock"},
+    Promise{"distributed-lock", "G2",
+            "no two processes hold the lock at once, by their own account"},
     Promise{"distributed-lock", "G3", "operations with the token of a lost lock are rejected"},
     Promise{"distributed-lock", "G4", "the token is incremented and gives an order"},
     Promise{"distributed-lock", "G5", "HandleLostToken is signaled when an extension fails"},

@@ -7,7 +7,7 @@
 /// promised".
 namespace leasehold::properties {
 
-/// The sentence of its text by which `lock` promises `guarantee` ("G1" to "G9", "release",
+/// The sentence of its author by which `lock` promises `guarantee` ("G1" to "G9", "release",
 /// "needless"), or empty: it does not promise it.
 [[nodiscard]] std::string_view promise_of(std::string_view lock, std::string_view guarantee);
 

@@ -19,7 +19,7 @@ struct FaultRanges {
 [[nodiscard]] FaultRanges ranges_of(sim::FaultPlan::Kind kind, std::int64_t clock_margin_ms);
 
 /// How many leases a long holding of this lock may last. One without extension has to be over
-/// within its lease, as its text says.
+/// within its lease, as published.
 [[nodiscard]] int long_hold_leases(const std::string& lock);
 
 }  // namespace leasehold::properties

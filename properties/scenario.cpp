@@ -116,8 +116,8 @@ std::string verdict_line(const std::string& lock, const Judgement& judgement) {
   if (!broken.empty()) return "violated " + broken;
   const auto& form = judgement.findings.front();
   if (form.verdict != model::Verdict::holds) return "unknown: " + form.why;
-  const bool tested =
-      std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
+  const bool tested = std::any_of(
+      judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
         return is_promised(lock, f.guarantee) && f.verdict == model::Verdict::holds;
       });
   return tested ? "holds" : "unknown: nothing that it promises was put to the test";
@@ -138,7 +138,8 @@ std::string render_expectation(const Scenario& scenario) {
     out += "\nwith " + lock + "\n";
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
     for (const auto& f : one.judgement.findings) {
-      if (is_broken_promise(lock, f)) out += f.guarantee + " violated: " + with_short_names(f.why) + '\n';
+      if (is_broken_promise(lock, f))
+        out += f.guarantee + " violated: " + with_short_names(f.why) + '\n';
     }
   }
   return out;

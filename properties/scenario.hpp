@@ -8,7 +8,7 @@
 #include "sim/plan.hpp"
 
 /// Failure stories: a `.scn` file with a comment that says what fails and why, a scripted plan, and
-/// below a line "----" what is to come out in the virtual world, byte for byte.
+/// below a line "----" the expected result in the virtual world, byte for byte.
 namespace leasehold::properties {
 
 struct Scenario {

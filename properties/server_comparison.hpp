@@ -76,7 +76,7 @@ class Cluster {
 [[nodiscard]] std::unique_ptr<Cluster> simulated_cluster(std::uint64_t seed);
 
 /// A line of what a script saw: which reply, and what of it is comparable. Dates are only "date";
-/// operation times are told by their rank among all that the script saw.
+/// operation times are shown by their rank among all that the script saw.
 struct Seen {
   std::string label, text;
   bool operator==(const Seen&) const = default;

@@ -17,9 +17,8 @@ struct Explained {
 const std::vector<Explained> kExplained{};
 
 bool is_explained(const std::string& script, const std::string& label) {
-  return std::any_of(kExplained.begin(), kExplained.end(), [&](const Explained& e) {
-    return script == e.script && label == e.label;
-  });
+  return std::any_of(kExplained.begin(), kExplained.end(),
+                     [&](const Explained& e) { return script == e.script && label == e.label; });
 }
 
 std::string render(const std::string& script, const std::vector<Seen>& lines) {

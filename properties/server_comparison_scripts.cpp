@@ -210,7 +210,7 @@ void a_secondary_takes_nothing(Stage& s) {
   s.ask("insert in a transaction", 1, insert_in_transaction('a', "r"));
 }
 
-// A majority that is not to be had.
+// A majority that cannot be reached.
 
 void isolated_primary_and_a_real_write(Stage& s) {
   begin(s);

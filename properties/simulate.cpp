@@ -114,7 +114,7 @@ std::string SimulateReport::shortfall() const {
     const auto found = bit.find(kind);
     const std::int64_t felt = found == bit.end() ? 0 : found->second;
     if (felt * 2 >= count) continue;
-    return "the fault " + kind + " bit in " + std::to_string(felt) + " of the " +
+    return "the fault " + kind + " took effect in " + std::to_string(felt) + " of the " +
            std::to_string(count) + " runs that had it, the floor is half";
   }
   return "";

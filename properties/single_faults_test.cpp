@@ -58,9 +58,9 @@ TEST(SingleFaults, NoneBreaksAGuaranteeAtAnyEvent) {
   run_all(plans, tally);
   std::printf("%zu runs\n", plans.size());
   for (const auto& [kind, seen] : tally.kinds) {
-    std::printf("%8lld runs, it bit in %lld: %s\n", static_cast<long long>(seen.runs),
+    std::printf("%8lld runs, took effect in %lld: %s\n", static_cast<long long>(seen.runs),
                 static_cast<long long>(seen.bit), kind.c_str());
-    EXPECT_GE(seen.bit * 3, seen.runs) << kind << " bit in fewer than a third of its runs";
+    EXPECT_GE(seen.bit * 3, seen.runs) << kind << " took effect in fewer than a third of its runs";
   }
   EXPECT_EQ(tally.kinds.size(), sim::fault_kinds(sim::Harm::alone).size());
   EXPECT_TRUE(tally.failed.empty()) << tally.failed.size() << " broke something; the first:\n"

@@ -96,7 +96,7 @@ void Drawing::next_holder(model::HistoryBuilder& s) {
     if (!one_in(3) && order_ < 200) {
       const int won = earliest + any_of({from(20, 700), from(700, 2'500), from(2'500, 7'000)});
       order_ = 200;
-      if (one_in(5)) {  // and is never told
+      if (one_in(5)) {  // and is never answered
         s.win_too_late(won, won + 10, w.process, w.session, order_++);
         s.ended(won + from(10, 200), w.process, w.session, "timed_out");
         if (one_in(2)) s.ask(won + from(300, 4'000), w.process, 2, -1);

@@ -49,7 +49,7 @@ std::int64_t truth_lag(const History& h) {
   return h.front().expiry_ms == 0 ? 1'000'000'000 : h.front().until_ns;
 }
 
-bool believes_too_long(const History& h, const Event& granted) {
+bool holds_too_long(const History& h, const Event& granted) {
   const auto all = answers(h, granted, "yes");
   const bool span = std::any_of(all.begin(), all.end(), [&](const Event* from) {
     return std::any_of(all.begin(), all.end(),
@@ -67,24 +67,24 @@ bool believes_too_long(const History& h, const Event& granted) {
   return false;
 }
 
-bool two_believe(const History& h) {
-  struct Believer {
+bool two_hold(const History& h) {
+  struct Held {
     const Event* grant;
     std::int64_t from, to;
   };
-  std::vector<Believer> all;
+  std::vector<Held> all;
   for (const Event& a : h) {
     if (a.kind != Kind::granted) continue;
-    if (believes_too_long(h, a)) return true;
-    Believer one{&a, std::numeric_limits<std::int64_t>::max(), -1};
+    if (holds_too_long(h, a)) return true;
+    Held one{&a, std::numeric_limits<std::int64_t>::max(), -1};
     for (const Event* yes : answers(h, a, "yes")) {
       one.from = std::min(one.from, yes->sent_ns);
       one.to = std::max(one.to, yes->until_ns);
     }
     if (one.from <= one.to) all.push_back(one);
   }
-  for (const Believer& a : all) {
-    for (const Believer& b : all) {
+  for (const Held& a : all) {
+    for (const Held& b : all) {
       const bool rivals = a.grant != b.grant && a.grant->name == b.grant->name;
       if (rivals && a.from < b.to && b.from < a.to) return true;
     }
@@ -162,7 +162,7 @@ bool deletes_anothers(const History& h) {
 }
 
 /// All stories: a lease of 1,000 ms from the sending, nobody paused.
-bool told_wrong(const History& h, const Event& granted) {
+bool notified_wrong(const History& h, const Event& granted) {
   if (answers(h, granted, "yes").empty() && answers(h, granted, "no").empty()) return false;
   const auto deadline = granted.sent_ns + 1'000'001'000;
   for (const Event* yes : answers(h, granted, "yes")) {
@@ -183,8 +183,9 @@ bool told_wrong(const History& h, const Event& granted) {
 }
 
 bool not_told(const History& h) {
-  return std::any_of(h.begin(), h.end(),
-                     [&](const Event& e) { return e.kind == Kind::granted && told_wrong(h, e); });
+  return std::any_of(h.begin(), h.end(), [&](const Event& e) {
+    return e.kind == Kind::granted && notified_wrong(h, e);
+  });
 }
 
 bool tokens_do_not_rise(const History& h) {
@@ -220,7 +221,7 @@ bool fence_fails(const History& h) {
     if (w.kind != Kind::write || w.outcome != "refused") continue;
     for (const Event& g : h) {
       if (g.kind != Kind::granted || !same_session(g, w)) continue;
-      bool before = false, after = false;  // its user was told that it holds, and not once only
+      bool before = false, after = false;  // its user had held() true, and not once only
       for (const Event* yes : answers(h, g, "yes")) {
         before = before || yes->sent_ns <= w.sent_ns;
         after = after || yes->until_ns >= w.at_ns;
@@ -275,7 +276,7 @@ TEST(SlowCheckers, AgreeWithTheFastOnes) {
       spoil_the_fence(h, seed);
       one.judgement = judge(h);
       const std::map<std::string, bool> slow{
-          {"G2", two_believe(h)}, {"G3", fence_fails(h)}, {"G4", tokens_do_not_rise(h)}};
+          {"G2", two_hold(h)}, {"G3", fence_fails(h)}, {"G4", tokens_do_not_rise(h)}};
       for (const auto& f : one.judgement.findings) {
         const auto found = slow.find(f.guarantee);
         if (found == slow.end()) continue;
@@ -293,7 +294,7 @@ TEST(SlowCheckers, AgreeWithTheFastOnes) {
 }
 
 /// A history of two or three calls, right or wrong: who asks what, when the second takes over, who
-/// releases late, and who is told.
+/// releases late, and who is notified.
 History drawn_history(std::mt19937& random) {
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
@@ -323,7 +324,7 @@ TEST(SlowCheckers, AgreeOnAThousandDrawnHistories) {
   for (int i = 0; i < kHistories; ++i) {
     const auto h = drawn_history(random);
     const std::map<std::string, bool> slow{{"G1", taken_in_mid_lease(h)},
-                                           {"G2", two_believe(h)},
+                                           {"G2", two_hold(h)},
                                            {"G5", not_told(h)},
                                            {"G6", deletes_anothers(h)}};
     bool any = false;

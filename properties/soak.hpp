@@ -11,7 +11,7 @@
 #include "sim/live/harness.hpp"
 
 /// One long run of many processes on a real replica set, with every kind of fault: whether the
-/// guarantees hold, and whether the processes that live through all of it grow.
+/// guarantees hold, and whether the processes that run from start to end grow.
 namespace leasehold::properties {
 
 struct SoakOptions {

@@ -12,11 +12,11 @@ using model::Event;
 using model::Kind;
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kReadable = 1'000;  ///< tokens above are told by their rank
+constexpr std::int64_t kReadable = 1'000;  ///< tokens above are shown by their rank
 
-class LockEventTranslator {
+class Transcriber {
  public:
-  explicit LockEventTranslator(const model::History& history) : history_(history) {
+  explicit Transcriber(const model::History& history) : history_(history) {
     for (const Event& e : history) {
       if (e.token > kReadable) ranks_.emplace(e.token, 0);
       if (e.kind == Kind::start && began_ns_ == 0) began_ns_ = e.at_ns;
@@ -53,12 +53,12 @@ class LockEventTranslator {
     switch (e.kind) {
       case Kind::ask:
         names_[{e.process, e.session}] = e.name;
-        return who + " asks for " + e.name + patience(e);
+        return who + " asks for " + e.name + timeout(e);
       case Kind::send: return hand_over(e, who);
       case Kind::granted:
         holders_[e.owner] = who;
         return who + " holds " + name(e) + ", token " + token(e.token);
-      case Kind::lost: return who + " is told that " + name(e) + " is lost: " + e.outcome;
+      case Kind::lost: return who + " loses " + name(e) + ": " + e.outcome;
       case Kind::release: return who + " releases " + name(e);
       case Kind::released: return who + "'s release of " + name(e) + ": " + e.outcome;
       case Kind::ended: return who + " does not get " + name(e) + ": " + e.outcome;
@@ -73,7 +73,7 @@ class LockEventTranslator {
     }
   }
 
-  /// Calls of one process at the same time are told apart: A, A', A''.
+  /// Calls of one process at the same time are distinguished: A, A', A''.
   void take_seat(const Event& ask) {
     auto& seats = seats_[ask.process];
     std::set<int> taken;
@@ -99,7 +99,7 @@ class LockEventTranslator {
     return found == names_.end() ? e.name : found->second;
   }
 
-  static std::string patience(const Event& e) {
+  static std::string timeout(const Event& e) {
     if (e.until_ns < 0) return "";
     if (e.until_ns == 0) return ", once";
     const auto ms = (e.until_ns - e.at_ns + kNsPerMs / 2) / kNsPerMs;
@@ -151,7 +151,7 @@ std::string with_short_names(const std::string& text) {
 }
 
 std::vector<std::string> transcript(const model::History& history) {
-  return LockEventTranslator(history).tell();
+  return Transcriber(history).tell();
 }
 
 }  // namespace leasehold::properties

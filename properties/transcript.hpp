@@ -7,7 +7,7 @@
 
 namespace leasehold::properties {
 
-/// A history as a person would tell it, a line an event: who asked, got, lost and released which
+/// A history in words, a line an event: who asked, got, lost and released which
 /// lock, wrote to the resource, was killed or stopped; which faults came and went; which documents
 /// nobody's release took away. Times in ms from the first process's start; processes are A, B, C;
 /// tokens beyond what a person can read are T1, T2, ... in their order.
@@ -16,7 +16,7 @@ namespace leasehold::properties {
 /// The name that a transcript gives to a process: "p1.2" is B.
 [[nodiscard]] std::string short_name(const std::string& process);
 
-/// A text with every process in it by the name that the story gives it.
+/// The text with the names that a transcript gives to the processes.
 [[nodiscard]] std::string with_short_names(const std::string& text);
 
 }  // namespace leasehold::properties

@@ -31,7 +31,7 @@ constexpr int kLiveTries = 2;
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
-/// From the end of the faults until a drawn plan's dead documents have expired, at the longest.
+/// From the end of the faults until a generated plan's dead documents have expired, at the longest.
 constexpr std::int64_t kLongestDeath_ms = 26'000;
 
 struct Times {
@@ -40,7 +40,7 @@ struct Times {
   bool settles = false;  ///< the last one waits for a slow TTL monitor
 };
 
-/// Of drawn plans. What is waited for at the end makes fewer of them, and no others.
+/// Of generated plans. What is waited for at the end makes fewer of them, and no others.
 Times times_of(const VerifyOptions& options) {
   const int all = std::max(1, options.seconds / kCaseSeconds);
   const double case_s = static_cast<double>(options.seconds) / all;
@@ -224,7 +224,7 @@ class Run {
     return found == findings.end() ? "" : found->guarantee;
   }
 
-  /// The first plan that failed, made small where runs are cheap and exact, and tried live again.
+  /// The first plan that failed, minimised where runs are cheap and exact, and tried live again.
   void reduce() {
     const auto& guarantee = failed_->guarantee;
     if (guarantee.empty()) return;
@@ -237,8 +237,8 @@ class Run {
     int tried = 0;
     while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
     if (tried == kVirtualTries) {
-      report_.reduced = "in the virtual world the failing plan breaks no " + guarantee + " in " +
-                        std::to_string(tried) + " seeds";
+      report_.reduced = "in the virtual world the failing plan does not break " + guarantee +
+                        " in " + std::to_string(tried) + " seeds";
       return;
     }
     plan = minimise(plan, fails);
@@ -250,7 +250,7 @@ class Run {
       const auto findings = judge(run_plan({kReduced + i, plan}, last)).findings;
       hits += first_violated(findings).empty() ? 0 : 1;
     }
-    report_.reduced = "made small in the virtual world, " + std::to_string(entries(plan)) +
+    report_.reduced = "minimised in the virtual world, " + std::to_string(entries(plan)) +
                       " entries: " + file.string() + "; tried live, it failed in " +
                       std::to_string(hits) + " of " + std::to_string(kLiveTries) + " runs";
   }
@@ -297,7 +297,7 @@ class Run {
     add(seen, by_group(report_.faults));
     Finding activity;
     activity.guarantee = "activity";
-    activity.statement = "enough happened to tell";
+    activity.statement = "enough happened to test the lock";
     for (const auto& [what, floor] : activity_floors(options_)) {
       ++activity.checked;
       if (seen[what] >= floor) continue;

@@ -11,8 +11,8 @@
 
 namespace leasehold::properties {
 
-/// The property run: RapidCheck draws plan after plan, each is run live and checked, until the time
-/// is over. "Every guarantee holds in every drawn run."
+/// The property run: RapidCheck generates plan after plan, each is run live and checked, until the
+/// time is over. "Every guarantee holds in every drawn run."
 struct VerifyOptions {
   std::uint64_t seed = 0;
   int seconds = 120;
@@ -77,7 +77,7 @@ struct VerifyReport {
   [[nodiscard]] model::Verdict verdict() const;
 };
 
-/// `on_progress` is told the totals so far with the case's own added; `stop` ends the run early.
+/// `on_progress` gets the totals so far with the case's own added; `stop` ends the run early.
 [[nodiscard]] VerifyReport verify(
     const VerifyOptions& options,
     const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,

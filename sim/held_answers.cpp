@@ -14,7 +14,7 @@ void HeldAnswers::add(bool held, std::int64_t before_ns, std::int64_t after_ns, 
   if (run_.matched > 0 && run_.outcome != answer) flush(after_ns, emit);
   if (run_.matched++ == 0) {
     run_.outcome = answer;
-    // Of "yes" the time by which it was surely told; of "no" when it was first asked.
+    // Of "yes" the time by which it was certainly true; of "no" when it was first asked.
     run_.sent_ns = held ? after_ns : before_ns;
     run_.until_ns = held ? before_ns : after_ns;
   } else if (held) {

@@ -6,7 +6,7 @@
 
 namespace leasehold::sim {
 
-/// What the user of one handle was told by `held()`: equal answers in a row make one event (see
+/// What `held()` answered the user of one handle: equal answers in a row make one event (see
 /// model::Kind::held), for they are asked for often.
 class HeldAnswers {
  public:

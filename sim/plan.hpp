@@ -42,7 +42,7 @@ struct ProcessPlan {
 struct StepPlan {
   enum class Action {
     acquire,  ///< lock `lock`, for at most `patience_ms` (0: one attempt)
-    write,    ///< to the fenced resource, if it was granted the lock, believing or not
+    write,    ///< to the fenced resource, if it was granted the lock, whatever held() says
     release,  ///< likewise
     cancel,   ///< the acquire that waits
   };

@@ -152,7 +152,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   }
 }
 
-/// A documents' lock: what prepares an attempt is to the checkers a look.
+/// A published lock: what prepares an attempt is to the checkers a look.
 void Recorder::on_plain(Event e, Sent& sent, const core::RawCommand& plain) {
   constexpr std::array kDetails{"look", "acquire", "extend", "delete", "index"};
   e.detail = kDetails[static_cast<std::size_t>(plain.role)];

@@ -10,7 +10,7 @@ namespace leasehold::cli {
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
                         const po::positional_options_description& positional) {
-  options.add_options()("help,h", "this text");
+  options.add_options()("help,h", "show help");
   po::variables_map values;
   try {
     po::store(po::command_line_parser(words).options(options).positional(positional).run(), values);

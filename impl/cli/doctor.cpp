@@ -15,7 +15,7 @@ namespace {
 struct Diagnosis {
   enum class Level { fine, note, problem };
   Level level = Level::fine;
-  std::string subject, finding, mend = {};
+  std::string subject, finding, fix = {};
 };
 using Diagnoses = std::vector<Diagnosis>;
 using Level = Diagnosis::Level;
@@ -24,7 +24,7 @@ constexpr const char* kLevels[] = {"fine", "note", "problem"};
 
 bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
 
-/// "not shown": the role may not ask.
+/// The role may not ask.
 Diagnosis not_permitted(const std::string& subject, const Json& reply) {
   return {Level::note, subject,
           "not known: " + mongo::without_command(reply.value("errmsg", "refused"))};
@@ -114,7 +114,7 @@ void examine_permissions(Admin& admin, Diagnoses& out) {
   const Json status = admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
   const Json& auth = status["authInfo"];
   if (auth["authenticatedUsers"].empty()) {
-    return out.push_back({Level::note, "permissions", "nobody is logged in"});
+    return out.push_back({Level::note, "permissions", "not authenticated"});
   }
   const auto actions =
       actions_on(auth["authenticatedUserPrivileges"], admin.database(), admin.collection());
@@ -134,7 +134,7 @@ void examine_permissions(Admin& admin, Diagnoses& out) {
   }
   if (!missing({"createIndex"}).empty()) {
     out.push_back({Level::note, "permissions", "missing on " + place + ": createIndex",
-                   "somebody else has to make the TTL index"});
+                   "somebody else has to create the TTL index"});
   }
   if (!missing({"changeStream"}).empty()) {
     out.push_back({Level::note, "permissions", "missing on " + place + ": changeStream",
@@ -152,10 +152,10 @@ void examine_index(Admin& admin, Diagnoses& out) {
     constexpr int kNamespaceNotFound = 26;
     const bool none_yet = mongo::integer(listed["code"]) == kNamespaceNotFound;
     return out.push_back(none_yet ? Diagnosis{Level::note, "TTL index",
-                                              "no lock was ever taken; the first one makes it"}
+                                              "no lock was taken yet; the first one creates it"}
                                   : not_permitted("TTL index", listed));
   }
-  if (verdict.empty()) return out.push_back({Level::fine, "TTL index", "as it should be"});
+  if (verdict.empty()) return out.push_back({Level::fine, "TTL index", "correct"});
   const std::string on = "db.getCollection(\"" + name + "\")";
   out.push_back({Level::problem, "TTL index", verdict,
                  on + ".dropIndex({expiresAt: 1}) if there is one, then " + on +
@@ -199,7 +199,7 @@ void examine_clocks(Admin& admin, Diagnoses& out) {
   }
   out.push_back({Level::problem, "clocks",
                  "those of " + ahead + " and " + behind + " are " + std::to_string(apart) +
-                     " ms apart; locks bear clock_margin (30000 ms by default) and no more",
+                     " ms apart; locks tolerate clock_margin (30000 ms by default)",
                  "run NTP on every member"});
 }
 
@@ -224,8 +224,8 @@ void examine_documents(Admin& admin, Diagnoses& out) {
                           "look at the TTL index and at ttlMonitorEnabled"});
   }
   if (locks.size() >= kMany) {
-    return out.push_back({Level::problem, "documents", count + ": more than anybody holds",
-                          "look for names that are made up anew each time"});
+    return out.push_back({Level::problem, "documents", count + ": too many",
+                          "look for lock names that are generated anew each time"});
   }
   out.push_back({Level::fine, "documents", count});
 }
@@ -235,7 +235,7 @@ void print(const Diagnoses& all, bool json) {
     for (const Diagnosis& d : all) {
       std::printf("%-8s %-14s %s\n", kLevels[static_cast<int>(d.level)], d.subject.c_str(),
                   d.finding.c_str());
-      if (!d.mend.empty()) std::printf("%-8s %-14s   %s\n", "", "", d.mend.c_str());
+      if (!d.fix.empty()) std::printf("%-8s %-14s   %s\n", "", "", d.fix.c_str());
     }
     return;
   }
@@ -244,7 +244,7 @@ void print(const Diagnoses& all, bool json) {
     list.push_back({{"level", kLevels[static_cast<int>(d.level)]},
                     {"subject", d.subject},
                     {"finding", d.finding},
-                    {"mend", d.mend}});
+                    {"fix", d.fix}});
   }
   std::printf("%s\n", list.dump(2).c_str());
 }
@@ -253,11 +253,11 @@ void print(const Diagnoses& all, bool json) {
 
 int doctor(const std::vector<std::string>& words) {
   po::options_description options("Options");
-  options.add_options()("json", "for programs");
+  options.add_options()("json", "print JSON");
   options.add(server_options());
   const auto values = parse(
-      "leasehold doctor [OPTIONS]\n\nLooks for what is wrong with the replica set and the lock "
-      "collection; changes nothing.\nExit code 1 if there is a problem.",
+      "leasehold doctor [OPTIONS]\n\nReports what is wrong with the replica set and the lock "
+      "collection, and how to fix it;\nchanges nothing. Exit code 1 if there is a problem.",
       options, words);
   Admin admin(server_of(values));
   Diagnoses all;

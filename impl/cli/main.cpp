@@ -10,10 +10,10 @@ namespace {
 constexpr Subcommand kSubcommands[] = {
     {"run", run, "runs a command while holding a lock"},
     {"ls", ls, "lists the locks"},
-    {"show", show, "all about one lock"},
-    {"watch", watch, "the locks, again and again"},
+    {"show", show, "shows one lock and its last writes"},
+    {"watch", watch, "lists the locks repeatedly"},
     {"release", release, "frees a lock that another holds"},
-    {"doctor", doctor, "looks for what is wrong with the replica set and the collection"},
+    {"doctor", doctor, "reports what is wrong with the replica set and the collection"},
 };
 
 int run_leasehold(const std::vector<std::string>& words) {

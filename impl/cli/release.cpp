@@ -17,13 +17,14 @@ constexpr milliseconds kMinLease{100};
 po::options_description options() {
   po::options_description o("Options");
   o.add_options()("force", po::value<std::string>()->required()->value_name("NAME"),
-                  "the lock that is to be taken from its holder")(
-      "now", "do not wait for the holder's lease to end: two may believe that they hold it");
+                  "the lock to free")(
+      "now", "do not wait until the old holder must have noticed: two may act as holders");
   return o.add(server_options());
 }
 
-/// How long its holder may still believe: its lease, or what the server's clock says of others'.
-milliseconds belief_of(const SeenLock& lock) {
+/// How long held() may still be true for its holder: its lease, or what the server's clock says of
+/// other software's.
+milliseconds longest_rest_of(const SeenLock& lock) {
   const milliseconds lease(lock.parts ? lock.parts->lease_ms : lock.left_ms());
   const auto drift = milliseconds(lease.count() / 100);
   return std::max(lease + drift, kMinLease);
@@ -34,8 +35,8 @@ core::Owner fresh_owner() {
   return {entropy->draw(), entropy->draw()};
 }
 
-/// Takes the lock if it is still as it was seen, in the holder's place, for as long as that one
-/// may believe.
+/// Takes the lock if it is still as it was seen, in the holder's place, until that one must have
+/// noticed.
 core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
   const auto owner = fresh_owner();
   const core::AcquireCommand command{
@@ -50,8 +51,8 @@ core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
   const auto holder = reply["value"].value("lockId", "");
   if (holder != command.lock_id) {
     throw Failure(kFound, "lock '" + lock.name +
-                              "' was renewed or changed hands meanwhile; nothing was done. Its "
-                              "holder is alive: try again if it is to lose the lock all the same");
+                              "' was extended or changed hands meanwhile; nothing was done. "
+                              "Its holder is alive: try again to take the lock from it anyway");
   }
   if (reply.contains("writeConcernError")) {
     throw Failure(kUnavailable,
@@ -76,7 +77,7 @@ int remove_now(Admin& admin, const SeenLock& lock) {
         Json::array({{{"q", {{"_id", lock.name}, {"lockId", lock.lock_id}}}, {"limit", 1}}})},
        {"writeConcern", {{"w", "majority"}, {"wtimeout", kTimeout.count()}}}});
   if (mongo::integer(reply["n"]) != 1) {
-    throw Failure(kFound, "lock '" + lock.name + "' was renewed meanwhile; nothing was done");
+    throw Failure(kFound, "lock '" + lock.name + "' was extended meanwhile; nothing was done");
   }
   std::printf("lock '%s' is free\n", lock.name.c_str());
   return kDone;
@@ -87,9 +88,9 @@ int remove_now(Admin& admin, const SeenLock& lock) {
 int release(const std::vector<std::string>& words) {
   const auto values = parse(
       "leasehold release --force NAME [OPTIONS]\n\n"
-      "Takes a lock from its holder, waits until that one cannot believe any more that it holds "
-      "it,\n"
-      "and frees it. A holder that is alive is told that it lost the lock at its next renewal.",
+      "Takes over a lock that another holds, waits until the old holder must have noticed, and "
+      "frees\n"
+      "it. A holder that is alive notices at its next extension that it lost the lock.",
       options(), words);
   Admin admin(server_of(values));
   const auto name = values["force"].as<std::string>();
@@ -98,9 +99,10 @@ int release(const std::vector<std::string>& words) {
   std::printf("lock '%s' is held since %s by %s\n", name.c_str(), date(lock->acquired_ms).c_str(),
               lock->holder.empty() ? lock->lock_id.c_str() : lock->holder.c_str());
   if (values.contains("now")) return remove_now(admin, *lock);
-  const auto lease = belief_of(*lock);
+  const auto lease = longest_rest_of(*lock);
   const auto owner = take(admin, *lock, lease);
-  std::printf("taken; its holder may believe for %s more\n", span(lease.count()).c_str());
+  std::printf("taken; waiting %s, until the old holder must have noticed\n",
+              span(lease.count()).c_str());
   std::fflush(stdout);
   std::this_thread::sleep_for(lease);
   remove(admin, name, owner);

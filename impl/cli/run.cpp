@@ -35,9 +35,10 @@ struct Order {
 
 const char* kUsageLine =
     "leasehold run --lock NAME [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
-    "Runs the command while this machine holds the lock, and passes its exit code on. The command\n"
+    "Runs the command while this machine holds the lock, and returns its exit code. The command\n"
     "finds the fencing token in LEASEHOLD_FENCING_TOKEN. Other exit codes: 64 bad usage, 69 no\n"
-    "replica set or no permission, 75 the lock was not free in time, 76 the lock was lost or held\n"
+    "server answers or access is denied, 75 the lock was not free in time, 76 the lock was lost or "
+    "held\n"
     "for --max-holding while the command ran, 126 and 127 the command cannot be executed or was\n"
     "not found, 128 + N ended by signal N.";
 
@@ -54,17 +55,17 @@ po::options_description options() {
   o.add_options()                                            //
       ("lock", text("NAME")->required(), "the lock's name")  //
       ("wait", text("DURATION"),
-       "how long to wait for the lock; 0: one attempt; default: for ever")  //
+       "how long to wait for the lock; 0: one attempt; default: no limit")  //
       ("expiry", text("DURATION")->default_value("30s"),
-       "the lease: how long after a crash of this machine the lock stays taken")  //
+       "the lease: how long others have to wait after a crash of this machine")  //
       ("grace", text("DURATION"),
-       "how long before the lease ends, if it cannot be extended, the command gets SIGTERM; "
+       "how long before the end of a lease that cannot be extended the command gets SIGTERM; "
        "default: a sixth of the expiry")  //
       ("max-holding", text("DURATION"),
-       "how long the command may run: SIGTERM so much before as --grace says, then SIGKILL to all "
-       "of its process group, and only then is the lock released; default: for ever")  //
+       "how long the command may run: SIGTERM one --grace before, then SIGKILL to its process "
+       "group, and only then is the lock released; default: no limit")  //
       ("on-lost", text("WORD")->default_value("kill"),
-       "kill: SIGKILL to the command and all of its process group when the lease ends; signal: "
+       "at the end of the lease: kill: SIGKILL to the command's process group; signal: "
        "SIGTERM only; ignore: let it run on without the lock");
   return o.add(server_options());
 }
@@ -99,7 +100,8 @@ Order order_of(const std::vector<std::string>& words) {
                      std::to_string(order.grace.count()) + " ms");
   }
   if (order.max_holding && order.on_lost != OnLost::kill) {
-    throw UsageError("--max-holding needs --on-lost kill: nothing else ends the command for sure");
+    throw UsageError(
+        "--max-holding needs --on-lost kill: nothing else is certain to end the command");
   }
   return order;
 }
@@ -177,7 +179,7 @@ struct Acquired {
   Bell bell;
 };
 
-/// Throws Failure if there is no lock to be had, or a signal ended the wait.
+/// Throws Failure if the lock was not free in time, or a signal ended the wait.
 LockHandle acquire(const Lock& lock, milliseconds wait, const Signals& signals) {
   const auto acquired = std::make_shared<Acquired>();
   lock.acquire_async(wait, [acquired](Result<LockHandle> result) {
@@ -284,7 +286,7 @@ int run_order(const Order& order) {
   LockHandle handle = acquire(*lock, order.wait, signals);
   const int code = Run(order, handle, signals).to_the_end();
   if (handle.release() == ReleaseResult::unknown) {
-    say("lock '" + order.lock + "': nobody confirmed its release; it ends with its lease");
+    say("lock '" + order.lock + "': its release was not confirmed; it ends with its lease");
   }
   return code;
 }

@@ -19,7 +19,7 @@ std::string uri_from_file(const std::string& file) {
   std::ifstream in(file);
   std::string uri;
   if (!(in >> uri)) {
-    throw UsageError("--uri-file is '" + file + "': it must be a file that has a URI in it");
+    throw UsageError("--uri-file is '" + file + "': it must be a file that contains a URI");
   }
   return uri;
 }
@@ -30,9 +30,8 @@ std::string unchecked_uri_of(const po::variables_map& values) {
     const auto uri = values["uri"].as<std::string>();
     if (!has_password(uri)) return uri;
     throw UsageError(
-        "--uri has a password, which everybody on this machine could read: give it by "
-        "LEASEHOLD_URI "
-        "or --uri-file");
+        "--uri has a password, which everybody on this machine could read: use LEASEHOLD_URI or "
+        "--uri-file");
   }
   const char* named = std::getenv("LEASEHOLD_URI");
   if (named != nullptr && *named != '\0') return named;
@@ -56,10 +55,10 @@ std::string uri_of(const po::variables_map& values) {
 po::options_description server_options() {
   po::options_description options("Replica set");
   const ProviderOptions defaults;
-  options.add_options()                                                                //
-      ("uri", po::value<std::string>()->value_name("URI"),                             //
-       "of the replica set, without a password; or in LEASEHOLD_URI")                  //
-      ("uri-file", po::value<std::string>()->value_name("FILE"), "has the URI in it")  //
+  options.add_options()                                                                           //
+      ("uri", po::value<std::string>()->value_name("URI"),                                        //
+       "of the replica set, without a password; or in LEASEHOLD_URI")                             //
+      ("uri-file", po::value<std::string>()->value_name("FILE"), "a file that contains the URI")  //
       ("database", po::value<std::string>()->default_value("")->value_name("NAME"),
        "of the locks; default: the URI's, or leasehold")  //
       ("collection",

@@ -9,7 +9,7 @@ namespace {
 
 po::options_description with_json() {
   po::options_description options("Options");
-  options.add_options()("json", "for programs");
+  options.add_options()("json", "print JSON");
   return options.add(server_options());
 }
 
@@ -47,11 +47,12 @@ void print(const SeenLock& lock) {
   line("held since", date(lock.acquired_ms) + ", " + span(lock.now_ms - lock.acquired_ms) +
                          " ago by the server's clock");
   if (lock.parts) {
-    line("lease", span(lock.parts->lease_ms) + " from the holder's last renewal, its number " +
+    line("lease", span(lock.parts->lease_ms) +
+                      " from the holder's last extension, its command number " +
                       std::to_string(lock.parts->beat));
   }
   line("expires at", date(lock.expires_ms) + ", in " + span(lock.left_ms()) +
-                         (lock.parts ? ", the margin for server clocks included" : ""));
+                         (lock.parts ? ", including clock_margin" : ""));
   line("stored token", std::to_string(lock.token) + " (the holder's own may be higher)");
   line("lockId", lock.lock_id);
 }
@@ -81,9 +82,10 @@ int show(const std::vector<std::string>& words) {
   options.add_options()("name", po::value<std::string>()->required(), "the lock's name");
   po::positional_options_description positional;
   positional.add("name", 1);
-  const auto values =
-      parse("leasehold show NAME [OPTIONS]\n\nAll about one lock. Exit code 1 if nobody holds it.",
-            options, words, positional);
+  const auto values = parse(
+      "leasehold show NAME [OPTIONS]\n\nShows one lock, and its last writes if the role may read "
+      "the oplog. Exit code 1 if nobody holds it.",
+      options, words, positional);
   Admin admin(server_of(values));
   const auto name = values["name"].as<std::string>();
   const auto lock = admin.lock(name);
@@ -103,10 +105,10 @@ int show(const std::vector<std::string>& words) {
 int watch(const std::vector<std::string>& words) {
   po::options_description options("Options");
   options.add_options()("every", po::value<std::string>()->default_value("1s"), "how often")(
-      "times", po::value<int>()->default_value(0), "how many times; 0: until it is ended");
+      "times", po::value<int>()->default_value(0), "how many times; 0: until it is interrupted");
   options.add(server_options());
   const auto values =
-      parse("leasehold watch [OPTIONS]\n\nThe locks, again and again.", options, words);
+      parse("leasehold watch [OPTIONS]\n\nLists the locks repeatedly.", options, words);
   const auto every = duration_of("every", values["every"].as<std::string>());
   const int times = values["times"].as<int>();
   Admin admin(server_of(values));

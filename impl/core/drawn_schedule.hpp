@@ -88,11 +88,11 @@ class DrawnSchedule : public CoreWorld {
   }
 
   void ask() {
-    const auto patience = *rc::gen::inRange(0, 4);
+    const auto timeout = *rc::gen::inRange(0, 4);
     std::optional<LocalInstant> give_up;
-    if (patience > 1) give_up = now + Ms(*rc::gen::inRange(1, 30'000));
+    if (timeout > 1) give_up = now + Ms(*rc::gen::inRange(1, 30'000));
     happen(AcquireAsked{++last_session_, *rc::gen::element<std::string>("a", "b"), drawn_options(),
-                        give_up, patience == 1});
+                        give_up, timeout == 1});
   }
 
   void answer() {

@@ -16,11 +16,11 @@ struct HeldLock {
   Owner owner;
   FencingToken token;         ///< of the write that won
   ServerInstant acquired_at;  ///< with the owner, it names this grant to the server
-  LocalInstant deadline;      ///< no belief after it
+  LocalInstant deadline;      ///< held() is false after it
   LocalInstant ends_at = LocalInstant::max();  ///< no extension moves the deadline beyond this
   LocalInstant extend_at;                      ///< when its next extension is due
   CommandId command = 0;                       ///< the extension or its look under way, or 0
-  bool lost = false;           ///< its holder was told; only a release is left to come
+  bool lost = false;           ///< its holder was notified; only a release is left to come
   bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
   int hand_overs = 0;          ///< in a row up to this holding
   bool operator==(const HeldLock&) const = default;

@@ -43,7 +43,7 @@ inline constexpr std::chrono::milliseconds kStreamLull{1'000};
 /// themselves.
 inline constexpr std::chrono::milliseconds kStreamSoon{10};
 
-/// A stream that has not told of a release that long after a poll found it, is replaced.
+/// A stream that has not reported a release that long after a poll found it, is replaced.
 inline constexpr std::chrono::seconds kStreamLag{1};
 
 /// The pause before a stream that broke is opened again; doubled with each failure up to the

@@ -58,12 +58,12 @@ std::optional<Error> check(const LockOptions& o) {
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");
   }
-  const auto believed = o.expiry - core::drift_of(o.expiry, o.max_drift);
-  if (cadence >= believed) {
+  const auto held_for = o.expiry - core::drift_of(o.expiry, o.max_drift);
+  if (cadence >= held_for) {
     return broken("extension_cadence", ms(cadence),
                   "it must be below expiry less its max_drift (" +
-                      ms(std::chrono::duration_cast<milliseconds>(believed)) +
-                      "), when a holder stops believing");
+                      ms(std::chrono::duration_cast<milliseconds>(held_for)) +
+                      "), when held() turns false");
   }
   if (o.hand_overs_in_a_row < 0 || o.hand_overs_in_a_row > core::kMaxHandOvers) {
     return broken("hand_overs_in_a_row", std::to_string(o.hand_overs_in_a_row),

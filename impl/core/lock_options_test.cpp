@@ -38,7 +38,7 @@ TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   o.extension_cadence = milliseconds(29'850);
   EXPECT_EQ(broken_rule(o),
             "extension_cadence is 29850 ms: it must be below expiry less its max_drift (29849 ms), "
-            "when a holder stops believing");
+            "when held() turns false");
   o.extension_cadence = milliseconds(29'849);
   EXPECT_EQ(broken_rule(o), "");
   o = {};

@@ -45,7 +45,7 @@ class PendingCommands {
   [[nodiscard]] PendingCommand& at(CommandId id) { return pending_.at(id); }
 
   /// The number that the next execution of an attempt, extension or hand-over writes into the
-  /// lockId, so that each execution can be told from every other.
+  /// lockId, so that each execution can be distinguished from every other.
   std::uint64_t next_beat() { return ++last_beat_; }
 
   void mix_into(HashMixer& hash) const;

@@ -92,7 +92,7 @@ struct StreamCommand {
   bool operator==(const StreamCommand&) const = default;
 };
 
-/// A command of one of the documents' locks: its bytes, and how to read its reply.
+/// A command of one of the published locks: its bytes, and how to read its reply.
 struct RawCommand {
   enum class Role { prepare, acquire, extend, release, index };
   /// When an acquire has won: by its success, because no document was there before, or if the
@@ -127,8 +127,8 @@ enum class Outcome {
   configuration,  ///< certainly not executed; another try cannot succeed
 };
 
-/// A lock document as somebody left it. `corruption` says what is wrong with it, or is empty; a corrupt
-/// document counts as held.
+/// A lock document as somebody left it. `corruption` says what is wrong with it, or is empty; a
+/// corrupt document counts as held.
 struct LockDocument {
   std::string name;
   std::string lock_id;
@@ -171,7 +171,7 @@ struct Reply {
 struct Timer {
   enum class Kind {
     attempt,          ///< session: its pause is over, the next attempt is due
-    give_up,          ///< session: the caller's patience is over
+    give_up,          ///< session: the caller's timeout is over
     lease_end,        ///< session: a held lock's deadline; set again if that has moved
     command_timeout,  ///< command: no answer in time, it is cut off
     extension_round,  ///< the earliest extension is due
@@ -198,7 +198,7 @@ struct CancelAsked {
 struct ReleaseAsked {
   SessionId session;
 };
-/// Somebody asked `held()` at or after the deadline and was told no: that answer is final.
+/// Somebody asked `held()` at or after the deadline and got false: that answer is final.
 struct DeadlineSeen {
   SessionId session;
 };

@@ -9,7 +9,7 @@
 namespace leasehold::core {
 
 /// A way to lock, as a value that is stepped: events in, effects out, no thread, no clock, no I/O.
-/// The production lock (ProviderCore) and the documents' locks are each one; the same drivers run
+/// The production lock (ProviderCore) and the published locks are each one; the same drivers run
 /// all of them. Not thread-safe: its driver serialises the calls.
 class Provider {
  public:

@@ -24,7 +24,7 @@ struct ServerInstant {
   bool operator==(const ServerInstant&) const = default;
 };
 
-/// What this machine's wall clock says, in ms since 1970. Only the documents' locks read it; there
+/// What this machine's wall clock says, in ms since 1970. Only the published locks read it; there
 /// is no conversion from or to the others.
 struct WallInstant {
   std::int64_t since_1970_ms = 0;
@@ -42,7 +42,7 @@ inline Duration drift_of(Duration span, double max_drift) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(span.count()) * max_drift) + 1);
 }
 
-/// Until when a holder may believe: the lease counts from the sending of the command, because the
+/// Until when held() may be true: the lease counts from the sending of the command, because the
 /// server may have executed it at once, and ends early by what our clock may lag.
 inline LocalInstant lease_deadline(LocalInstant sent, Duration expiry, double max_drift) {
   return sent + expiry - drift_of(expiry, max_drift);

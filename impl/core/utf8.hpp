@@ -6,7 +6,7 @@
 namespace leasehold::core {
 
 /// The longest beginning of `text` that is well-formed UTF-8 (RFC 3629: shortest form, no
-/// surrogates): what is left of a text that was cut amid a character, or all of a valid one. The
+/// surrogates): what is left of a string that was cut amid a character, or all of a valid one. The
 /// server refuses anything else as a string.
 [[nodiscard]] std::string valid_utf8_prefix(std::string_view text);
 

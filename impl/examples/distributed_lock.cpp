@@ -1,4 +1,4 @@
-/// The first text's example: acquire, work, release at the end of the scope.
+/// The example of "distributed-lock": acquire, work, release at the end of the scope.
 #include <cstdio>
 #include <leasehold/published.hpp>
 

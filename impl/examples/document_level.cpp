@@ -1,4 +1,5 @@
-/// The second text's example: the lock stands on the entity; the release writes its new value.
+/// The example of "document-level": the lock stands on the entity; the release writes its new
+/// value.
 #include <cstdio>
 #include <leasehold/published.hpp>
 

@@ -1,4 +1,4 @@
-/// The third text's example: ten tries, 100 ms apart; then the business of order_12345.
+/// The example of "insert-unique": ten tries, 100 ms apart; then the business of order_12345.
 #include <cstdio>
 #include <leasehold/published.hpp>
 

@@ -17,7 +17,7 @@ struct TransportOptions {
   std::string database;                        ///< empty: the URI's, or "leasehold"
   std::string collection;
   std::chrono::milliseconds server_selection_timeout;
-  /// Told the name of each command that the driver sends, handshakes left out; empty: nobody.
+  /// Gets the name of each command that the driver sends, handshakes left out; empty: nobody.
   std::function<void(const std::string&)> on_wire;
 };
 

@@ -151,7 +151,7 @@ void read_stream(Reply& out, const bson_t& reply) {
   }
 }
 
-/// Whether the attempt of a document's lock won, as its text tells it.
+/// Whether the attempt of a published lock won, as its author decides it.
 void read_attempt(Reply& out, const core::RawCommand& command, const bson_t& reply) {
   using Won = core::RawCommand::Won;
   core::LockDocument document;
@@ -172,7 +172,7 @@ void read_attempt(Reply& out, const core::RawCommand& command, const bson_t& rep
 
 void read_plain(Reply& out, const core::RawCommand& command, const bson_t& reply) {
   constexpr int kDuplicateKey = 11000;
-  if (out.code == kDuplicateKey) {  // under whichever unique index the text relies on
+  if (out.code == kDuplicateKey) {  // under whichever unique index the lock relies on
     out.outcome = Outcome::duplicate_key;
   } else if (!out.failed.empty()) {
     out.outcome = outcome_of_error(out.code);

@@ -85,7 +85,8 @@ TEST(ReadReply, CorruptDocumentsSayWhatIsWrong) {
   EXPECT_EQ(corruption(R"({"_id": "n", "lockId": 7})"), "lockId is an integer");
   EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": "tomorrow"})"),
             "expiresAt is a string");
-  EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": [1]})"), "expiresAt is an array");
+  EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": [1]})"),
+            "expiresAt is an array");
   EXPECT_EQ(corruption(R"({"_id": "n", "lockId": "x", "expiresAt": null})"), "expiresAt is null");
 }
 

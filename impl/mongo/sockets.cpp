@@ -18,7 +18,7 @@ extern "C" mongoc_stream_t* mongoc_client_default_stream_initiator(const mongoc_
 namespace leasehold::mongo {
 namespace {
 
-/// The descriptor of a driver socket: its first member, believed only if the kernel confirms that
+/// The descriptor of a driver socket: its first member, trusted only if the kernel confirms that
 /// this descriptor has the local address that the driver reports. -1 otherwise.
 int descriptor_of(mongoc_socket_t* socket) {
   int candidate = -1;

@@ -20,7 +20,7 @@ void append_session(Bson& d, const Call& call) {
   d.int64("txnNumber", 1).flag("autocommit", false);
 }
 
-/// createdAt is `new Date()`: the client's clock, and the TTL monitor judges it by the server's.
+/// createdAt is `new Date()`: the client's clock; the TTL monitor compares it with the server's.
 std::string prepare(const Call& call, core::WallInstant wall, const Hardening&) {
   Bson d;
   d.text("insert", kCollection);

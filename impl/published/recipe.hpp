@@ -8,24 +8,25 @@
 #include "core/protocol.hpp"
 #include "core/time.hpp"
 
-/// The commands of the documents' locks, as their texts write them, faults included. Pure.
+/// The commands of the published locks, as their authors write them, faults included. Pure.
 namespace leasehold::published {
 
 /// One attempt or holding, as its commands need it.
 struct Call {
   std::string name;
-  core::Owner owner;  ///< the GUID or client id that the text draws
+  core::Owner owner;  ///< the GUID or client id that the lock generates
   LockOptions options;
   std::string value = {};  ///< document-level: of the entity
 };
 
-/// How a text locks. The functions build BSON; `wall` is the caller's clock, for those that use it.
+/// How a published lock works. The functions build BSON; `wall` is the caller's clock, for those
+/// that use it.
 struct Recipe {
   std::string_view name;
-  std::string_view collection;  ///< the text's default
+  std::string_view collection;  ///< its default
   bool fresh_owner_each_try;    ///< else one for the call
   int tries;                    ///< attempts of one call, 0: until its time-out
-  bool awaits_indexes;          ///< the text makes them before anything else
+  bool awaits_indexes;          ///< it makes them before anything else
   bool extends;
   bool has_tokens;
 
@@ -39,7 +40,7 @@ struct Recipe {
   std::vector<std::string> (*indexes)(const Call&);
 };
 
-/// "distributed-lock": the first text, the commands as its .NET package writes them.
+/// "distributed-lock": the commands as its .NET package writes them.
 /// Chosen where it is silent: an error of the server ends the acquire; an extension that fails is
 /// tried at the next cadence, until a lease has passed since the last answer that it had.
 [[nodiscard]] const Recipe& distributed_lock();
@@ -50,18 +51,18 @@ struct Recipe {
 [[nodiscard]] const Recipe& document_level();
 
 /// "insert-unique": insert in a transaction, unique index on resourceId, TTL on createdAt.
-/// Chosen: the majority is waited for at the commit; `expiry` is the text's ttlSeconds, rounded up.
+/// Chosen: the majority is waited for at the commit; `expiry` is its ttlSeconds, rounded up.
 [[nodiscard]] const Recipe& insert_unique();
 
-/// "set-on-insert": an upsert of only $setOnInsert; the document before tells. The text shows no
-/// code: names of fields are those of its prose. `expiry` is its one minute.
+/// "set-on-insert": an upsert of only $setOnInsert; the document before decides. Its author shows
+/// no code: names of fields are those of the prose. `expiry` is its one minute.
 [[nodiscard]] const Recipe& set_on_insert();
 
 [[nodiscard]] const std::vector<const Recipe*>& recipes();
 /// Null for a name that none has.
 [[nodiscard]] const Recipe* recipe_named(std::string_view name);
 
-/// The options that the text gives: expiry, pause between attempts.
+/// The options as published: expiry, pause between attempts.
 [[nodiscard]] LockOptions default_options(const Recipe& recipe);
 
 }  // namespace leasehold::published

@@ -15,7 +15,7 @@ using Role = core::RawCommand::Role;
 namespace {
 
 constexpr int kWriteConflict = 112;
-/// No text ends a belief by a clock of its own.
+/// None of these locks has a deadline of its own.
 constexpr std::chrono::hours kForEver{24 * 3650};
 
 }  // namespace
@@ -85,7 +85,7 @@ void RecipeProvider::on(const core::ReplyArrived& event, Step step) {
   }
 }
 
-/// Whatever the answer: the text's init() throws nothing that would keep anybody from trying.
+/// Whatever the answer: the published init() throws nothing that would keep anybody from trying.
 void RecipeProvider::answer_index(Step step) {
   if (--indexes_under_way_ > 0 || !recipe_->awaits_indexes) return;
   std::vector<SessionId> waiting;
@@ -108,7 +108,7 @@ void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending,
   if (!won) return refused(id, reply, step);
   s.phase = Session::Phase::held;
   s.answered_at = step.now.local;
-  s.deadline = believed_until(s, pending.sent);
+  s.deadline = held_until(s, pending.sent);
   const FencingToken token(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
   step.out.push_back(core::Granted{id, token, s.call.owner, pending.sent, s.deadline});
   clear_timers(id, {Timer::Kind::give_up}, step);
@@ -120,7 +120,7 @@ void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending,
   step.out.push_back(core::SetTimer{{Timer::Kind::extension_round, id}, s.extend_at});
 }
 
-/// Held by another: the text waits. Anything else it throws.
+/// Held by another: the lock waits. Anything else it throws.
 void RecipeProvider::refused(SessionId id, const Reply& reply, Step step) {
   Session& s = sessions_.at(id);
   const bool held = reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::done ||
@@ -157,7 +157,7 @@ void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pendin
   }
   if (reply.outcome == Outcome::done) {
     s.answered_at = now;  // the lifetime runs anew from the answer
-    s.deadline = believed_until(s, pending.sent);
+    s.deadline = held_until(s, pending.sent);
     step.out.push_back(core::Extended{id, pending.sent, s.deadline});
   } else if (now - s.answered_at >= s.call.options.expiry) {
     return lose(id, LostReason::deadline, step);
@@ -166,7 +166,7 @@ void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pendin
   step.out.push_back(core::SetTimer{{Timer::Kind::extension_round, id}, s.extend_at});
 }
 
-LocalInstant RecipeProvider::believed_until(const Session& s, LocalInstant sent) const {
+LocalInstant RecipeProvider::held_until(const Session& s, LocalInstant sent) const {
   const LockOptions& o = s.call.options;
   return hardening_.own_expiry ? core::lease_deadline(sent, o.expiry, o.max_drift)
                                : sent + kForEver;

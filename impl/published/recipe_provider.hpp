@@ -10,8 +10,8 @@
 
 namespace leasehold::published {
 
-/// A lock of the documents, run as its text says: one command after another, errors thrown to the
-/// caller, no clean-up of what an unanswered attempt may have won, no local end of a lease.
+/// A published lock, run as its author describes it: one command after another, errors thrown to
+/// the caller, no clean-up of what an unanswered attempt may have won, no local end of a lease.
 class RecipeProvider final : public core::Provider {
  public:
   RecipeProvider(const Recipe& recipe, const Hardening& hardening)
@@ -19,7 +19,7 @@ class RecipeProvider final : public core::Provider {
 
   void next(const core::Event& event, const core::Clocks& now, core::Entropy& entropy,
             core::Effects& out) override;
-  /// None of the texts cleans up.
+  /// None of these locks cleans up.
   [[nodiscard]] std::size_t cleanups_left() const override { return 0; }
 
  private:
@@ -69,7 +69,7 @@ class RecipeProvider final : public core::Provider {
   void send(core::SessionId id, core::RawCommand::Role role, std::string bson, Step step);
   static void clear_timers(core::SessionId id, std::initializer_list<core::Timer::Kind> kinds,
                            Step step);
-  [[nodiscard]] core::LocalInstant believed_until(const Session& s, core::LocalInstant sent) const;
+  [[nodiscard]] core::LocalInstant held_until(const Session& s, core::LocalInstant sent) const;
 
   const Recipe* recipe_;
   Hardening hardening_;

@@ -14,7 +14,7 @@ using core::RawCommand;
 using std::chrono::milliseconds;
 using Role = RawCommand::Role;
 
-/// A documents' lock with a hand-moved clock.
+/// A published lock with a hand-moved clock.
 struct Bench {
   Bench(const Recipe& recipe, const Hardening& hardening = {}) : lock(recipe, hardening) {
     options.expiry = milliseconds(3'000);
@@ -84,7 +84,7 @@ TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
   EXPECT_TRUE(bench.last().on_admin);
   bench.answer(Outcome::done);
   ASSERT_NE(bench.find<core::Granted>(), nullptr);
-  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 0) << "the text has no tokens";
+  EXPECT_EQ(bench.find<core::Granted>()->token.value(), 0) << "this lock has no tokens";
 }
 
 TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {

@@ -12,7 +12,7 @@ class Clock {
   virtual ~Clock() = default;
   /// Never runs backwards.
   [[nodiscard]] virtual core::LocalInstant now() const = 0;
-  /// Only the documents' locks ask for it.
+  /// Only the published locks ask for it.
   [[nodiscard]] virtual core::WallInstant wall() const;
 };
 

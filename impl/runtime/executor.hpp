@@ -36,12 +36,12 @@ class Executor {
 
   virtual ~Executor() = default;
 
-  /// Null: there is no thread to be had now.
+  /// Null: no thread is available now.
   virtual std::unique_ptr<Activity> start(Job turn) = 0;
   /// Null: there is no thread, or no descriptor for its timer.
   virtual std::unique_ptr<TimedActivity> start_timed(Job turn) = 0;
 
-  /// Runs `job` once, beside everything else. False: there is no thread to be had now.
+  /// Runs `job` once, beside everything else. False: no thread is available now.
   virtual bool run_apart(Job job) = 0;
 
   /// Waits until `met` says true, which is asked with `lock` held, whenever `changed` was

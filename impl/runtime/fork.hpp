@@ -3,7 +3,7 @@
 namespace leasehold::runtime {
 
 /// How many forks lie between this process and the first that asked: a value kept from before a
-/// fork differs from what the child is told. Thread safety: any thread.
+/// fork differs from what the child gets. Thread safety: any thread.
 [[nodiscard]] int fork_generation();
 
 }  // namespace leasehold::runtime

@@ -23,7 +23,7 @@ std::ptrdiff_t entries_of(const char* folder) {
   return std::distance(begin, {});
 }
 
-/// Threads that were detached end soon after they were told to, but not at that moment.
+/// Threads that were detached end soon after they were asked to, but not at that moment.
 class Resources {
  public:
   /// With the first thread a sanitizer starts one of its own.

@@ -11,7 +11,7 @@ using core::Outcome;
 using Kind = LockEvent::Kind;
 using std::chrono::milliseconds;
 
-/// A core whose every step is told.
+/// A core whose every step is reported.
 struct TellerWorld : core::CoreWorld {
   void give_and_tell(const core::Event& event) {
     give(event);

@@ -24,7 +24,7 @@ class LossSignals {
   LossSignals(const LossSignals&) = delete;
   LossSignals& operator=(const LossSignals&) = delete;
 
-  /// False: there is no thread to be had; then it is the caller's to signal.
+  /// False: no thread is available; then it is the caller's to signal.
   [[nodiscard]] bool signal(std::shared_ptr<HandleState> handle);
 
   /// Waits until all that was asked for has been signalled.

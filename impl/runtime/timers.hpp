@@ -17,7 +17,7 @@ namespace leasehold::runtime {
 ///
 /// INVARIANT: while a timer is set, the activity is to be woken at the earliest one or before.
 /// Thread safety: all calls from any thread. `on_due` is called without a lock, never after `stop`
-/// returned. A timer that is cleared while it fires may still be told of: the core takes that for
+/// returned. A timer that is cleared while it fires may still be reported: the core takes that for
 /// nothing.
 class Timers {
  public:

@@ -61,8 +61,8 @@ struct Workers::State {
   }
 
   [[nodiscard]] std::shared_ptr<Worker> idle() const {
-    const auto found = std::find_if(workers.begin(), workers.end(),
-                                    [](const auto& w) { return w->command == 0; });
+    const auto found =
+        std::find_if(workers.begin(), workers.end(), [](const auto& w) { return w->command == 0; });
     return found == workers.end() ? nullptr : *found;
   }
 
@@ -119,7 +119,7 @@ void Workers::dispatch(const Shared& state) {
   }
 }
 
-/// Null where no thread is to be had: the command goes on waiting, for another worker or for its
+/// Null where no thread is available: the command goes on waiting, for another worker or for its
 /// time-out.
 std::shared_ptr<Workers::Worker> Workers::start_one(const Shared& state) {
   auto worker = std::make_shared<Worker>();

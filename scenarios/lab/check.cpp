@@ -11,7 +11,7 @@ namespace leasehold::lab {
 
 int check(const std::vector<std::string>& words) {
   std::string file, json_file, junit_file, page_file;
-  po::options_description options("Judges a recorded history (JSON Lines) again. Options");
+  po::options_description options("Checks a recorded history (JSON Lines) again. Options");
   options.add_options()("history", po::value(&file)->required(),
                         "the history, or the folder of a kept run")(
       "json", po::value(&json_file)->value_name("FILE"), "write the findings as JSON")(

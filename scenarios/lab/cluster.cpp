@@ -146,7 +146,7 @@ int cluster(const std::vector<std::string>& words) {
   int member = 0;
   std::int64_t ms = 0, ppm = 0;
   po::options_description options(
-      "A real replica set to play with: `up` stays until `down`. Options");
+      "A real replica set for trying things: `up` runs until `down`. Options");
   options.add_options()("what", po::value(&what), "up, status, step-up, skew or down")(
       "member", po::value(&member)->default_value(member), "which, from 0")(
       "ms", po::value(&ms)->default_value(ms), "skew: how far its clock is ahead")(

@@ -25,7 +25,7 @@ class Command : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(folder_);
-    // What a test in the background was told to ignore, its commands would ignore too.
+    // What a test in the background was started to ignore, its commands would ignore too.
     for (const int one : {SIGINT, SIGQUIT, SIGHUP}) signal(one, SIG_DFL);
     setenv("LEASEHOLD_URI", shared_set().uri().c_str(), 1);
   }
@@ -238,7 +238,7 @@ TEST_F(Command, ReleaseByForceTakesTheLockFromALiveHolderWhichIsToldSo) {
   const auto released = leasehold({"release", "--force", lock_});
   EXPECT_EQ(released.exit_code, 0) << released.out;
   EXPECT_NE(released.out.find("is held since"), std::string::npos) << released.out;
-  EXPECT_GE(since.elapsed(), seconds(2)) << "its holder might have believed for so long";
+  EXPECT_GE(since.elapsed(), seconds(2)) << "its held() might have been true for so long";
   EXPECT_EQ(code_of(wrapper), kLost);
   EXPECT_TRUE(lock_is_free());
   EXPECT_EQ(leasehold({"release", "--force", lock_}).exit_code, 1);

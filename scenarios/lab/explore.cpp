@@ -21,7 +21,6 @@
 namespace leasehold::lab {
 namespace {
 
-
 double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -130,7 +129,7 @@ void choose_faults(model::Scope& scope, const std::string& words) {
   }
 }
 
-/// A document's lock is explored guarantee by guarantee, so that each known fault is shown.
+/// A published lock is explored guarantee by guarantee, so that each known fault is shown.
 void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
   const bool tokens = scope.rules.token != model::Rules::Token::none;
   for (unsigned g = 1; g <= 7; ++g) {
@@ -150,10 +149,10 @@ void add_promises(Jobs& jobs, const model::Rules& rules) {
   model::Scope scope;
   scope.failovers = false;
   scope.rules = rules;
-  jobs.push_back(
-      std::make_unique<Job>("G7 eventually: somebody who waits gets a dead holder's lock", scope));
+  jobs.push_back(std::make_unique<Job>("G7 eventually: a waiter gets a dead holder's lock", scope));
   jobs.back()->promise = model::Promise::passes_on;
-  jobs.push_back(std::make_unique<Job>("G8 eventually: a dead holder's document goes", scope));
+  jobs.push_back(
+      std::make_unique<Job>("G8 eventually: a dead holder's document disappears", scope));
   jobs.back()->promise = model::Promise::cleans_up;
 }
 
@@ -236,7 +235,7 @@ int explore(const std::vector<std::string>& words) {
   model::Scope asked;
   std::uint64_t max_states = 100'000'000;
   po::options_description options(
-      "Explores a lock in small scope, breadth-first, all faults on by default. Options");
+      "Explores a lock in small scopes, breadth-first, with all faults by default. Options");
   options.add_options()("lock", po::value(&lock_name)->default_value(lock_name),
                         "--list names them")(
       "variant", po::value(&variant)->default_value(variant),
@@ -253,10 +252,9 @@ int explore(const std::vector<std::string>& words) {
       "skew", po::value(&asked.skew), "how far every second primary's clock is ahead, in ticks")(
       "faults", po::value(&faults)->value_name("LIST"),
       "none, or of loss, crash, ttl, failover, late, stale; default all but stale")(
-      "guarantees", po::value(&guarantees)->value_name("LIST"),
-      "look at these only, e.g. \"G3 G4\"")("max-states",
-                                            po::value(&max_states)->default_value(max_states),
-                                            "of one scope; then the verdict is unknown")(
+      "guarantees", po::value(&guarantees)->value_name("LIST"), "check only these, e.g. \"G3 G4\"")(
+      "max-states", po::value(&max_states)->default_value(max_states),
+      "of one scope; then the verdict is unknown")(
       "json", po::value(&json_file)->value_name("FILE"), "write the result as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
   const auto given = parse("explore [OPTIONS]", options, words);

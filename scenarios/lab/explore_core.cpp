@@ -14,8 +14,9 @@ void print(const sim::explored::NamedCoreScope& scope, const model::Exploration&
   for (const auto& line : found.story) fmt::print("    {}\n", line);
   fmt::print("  {} states, {} transitions, depth {}: {}{}{}\n", found.states, found.transitions,
              found.depth, to_string(found.verdict), found.why.empty() ? "" : ": ", found.why);
-  for (std::size_t i = 0; i < CoreSystem::sights().size(); ++i) {
-    if ((found.reached >> i & 1) == 0) fmt::print("  never seen: {}\n", CoreSystem::sights()[i]);
+  for (std::size_t i = 0; i < CoreSystem::seen_events().size(); ++i) {
+    if ((found.reached >> i & 1) == 0)
+      fmt::print("  never seen: {}\n", CoreSystem::seen_events()[i]);
   }
   std::fflush(stdout);
 }

@@ -16,21 +16,21 @@ namespace leasehold::lab {
 namespace {
 
 constexpr cli::Subcommand kSubcommands[] = {
-    {"verify", verify, "the property run: drawn plans with faults on a real replica set"},
-    {"simulate", simulate, "drawn plans, or one from a file, in the virtual world"},
+    {"verify", verify, "the property run: generated plans with faults on a real replica set"},
+    {"simulate", simulate, "generated plans, or one from a file, in the virtual world"},
     {"soak", soak, "one long run with faults: guarantees, memory, descriptors"},
-    {"scenario", scenario, "failure stories: listed, shown, run in either world"},
-    {"cluster", cluster, "a real replica set to play with"},
+    {"scenario", scenario, "failure stories: lists, shows, or runs them in either world"},
+    {"cluster", cluster, "a real replica set for trying things"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"merge", merge, "joins the reports of simulate's shards"},
-    {"check", check, "judge a recorded history again"},
-    {"explore", explore, "the abstract lock in small scope, or one of its wrong variants"},
-    {"diagram", diagram, "the documents' diagrams as the tables hold them, in Mermaid"},
+    {"check", check, "checks a recorded history again"},
+    {"explore", explore, "explores the lock in small scopes, or a wrong variant of it"},
+    {"diagram", diagram, "prints the published diagrams in Mermaid"},
 };
 
 constexpr const char* kExitCodes =
-    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod to be had, 70 harness "
-    "failure: a process died that nobody had killed, or the laboratory itself failed.";
+    "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod found, 70 harness "
+    "failure: a process died that no fault had killed, or the laboratory itself failed.";
 
 }  // namespace
 

@@ -47,7 +47,7 @@ int live_matrix(const std::string& json_file, const std::string& runs) {
   const auto c = compare(live, simulated);
   fmt::print(
       "{}\n{} cells hold in both worlds, {} are violated in both, {} violations of the "
-      "virtual world were not met in the one live run\n",
+      "virtual world did not occur in the one live run\n",
       to_markdown(live, 1), c.agree_to_hold, c.seen_in_both, c.only_virtual);
   for (const auto& text : c.rare) fmt::print("rare: {}\n", text);
   for (const auto& text : c.listed) fmt::print("listed beforehand: {}\n", text);
@@ -65,7 +65,7 @@ int matrix(const std::vector<std::string>& words) {
       "Which lock keeps which promise under which fault: five locks, every fault kind, G1 to G9. "
       "Options");
   options.add_options()("world", po::value(&world)->default_value(world),
-                        "virtual, or live: one run each, held against the virtual table")(
+                        "virtual, or live: one run each, compared with the virtual table")(
       "seeds", po::value(&seeds)->default_value(seeds), "runs for each lock and fault")(
       "markdown", po::value(&markdown)->value_name("FILE"), "write the tables as Markdown")(
       "report", po::value(&page)->value_name("FILE"),

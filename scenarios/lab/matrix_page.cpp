@@ -41,9 +41,9 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-/// The run once more, for its plan and its story.
-std::string events_of(const std::string& lock, const std::string& fault, const std::string& guarantee,
-                 const Cell& cell) {
+/// The events of the run once more, and its plan.
+std::string events_of(const std::string& lock, const std::string& fault,
+                      const std::string& guarantee, const Cell& cell) {
   const auto plan = properties::matrix_plan(lock, fault, cell.seed);
   const auto one = properties::simulate(plan);
   std::vector<model::Finding> findings;
@@ -70,7 +70,7 @@ constexpr const char* kBesides = R"(## Besides the table
 
 What breaks none of G1 to G9, and the test that shows it:
 
-- insert-unique: two inserts at once get error 112, which the text's code throws:
+- insert-unique: two inserts at once get error 112, which its code throws:
   `InsertUniqueText.TwoAtOnceGetError112WhichHardeningTakesForALostRace` (live).
 - insert-unique: the transaction is over before the work begins:
   `InsertUnique.ItsTransactionIsCommittedBeforeTheWorkBegins`.
@@ -107,7 +107,8 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
       " runs for each lock and fault, by `leasehold-lab matrix --markdown scenarios/MATRIX.md`;\n"
       "a test keeps it current. A cell says *holds* only if its guarantee was put to the "
       "test;\n"
-      "*not promised* was decided from the text before any run (`properties/promises.cpp`).\n\n";
+      "*not promised* was decided from what its author wrote, before any run "
+      "(`properties/promises.cpp`).\n\n";
   for (const auto& lock : properties::matrix_locks()) {
     out += "## " + lock + "\n\n| fault |";
     for (const char* g : kGuarantees) out += fmt::format(" {} |", g);

@@ -54,7 +54,7 @@ void expect_few_unknown() {
   EXPECT_LE(unknown * 20, all);
 }
 
-/// What is known of the documents' locks: each a cell that has to be violated.
+/// What is known of the published locks: each a cell that has to be violated.
 void expect_known_faults() {
   const auto violated = [](const char* lock, const char* fault, const char* guarantee) {
     return matrix().at(lock).at(fault).at(guarantee).state == Cell::State::violated;

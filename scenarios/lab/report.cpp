@@ -129,7 +129,8 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   }
   if (!suite.harness_failure.empty()) {
     ++errors;
-    add("harness: every process ended as it was told to", "error", suite.harness_failure);
+    add("harness: every process ended when it was stopped, and not before", "error",
+        suite.harness_failure);
   }
   std::ofstream out(file);
   out << fmt::format(

@@ -15,7 +15,7 @@ namespace leasehold::lab {
 /// {"lifecycle": {"Waiting --Give Up--> [*]": 12, ...}, ...}
 [[nodiscard]] nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken);
 
-/// Which arrows of the documents were taken how often, and which never.
+/// Which published arrows were taken how often, and which never.
 [[nodiscard]] std::string arrows_table(const sim::ArrowCounts& taken);
 
 /// The table of guarantees, for a terminal.

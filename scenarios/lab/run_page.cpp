@@ -91,7 +91,7 @@ class Gatherer {
         {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});
     if (s.granted == model::kNone) return;
     const Event& granted = history_[s.granted];
-    Json bar{{"kind", "believes"},
+    Json bar{{"kind", "held"},
              {"from", ms(granted.at_ns)},
              {"to", ms(std::min(s.over_ns, history_.back().at_ns))},
              {"lock", ask.name},

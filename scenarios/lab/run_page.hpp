@@ -6,7 +6,7 @@
 
 namespace leasehold::lab {
 
-/// A run as one self-contained page: a lane for each process with what it waited for and believed,
+/// A run as one self-contained page: a lane for each process with what it waited for and held,
 /// tokens, faults as bands, the members' clocks, the documents' changes, the verdict and the story.
 /// It zooms and pans; `#violation` shows the first violation. Tokens are text, so none is rounded.
 [[nodiscard]] std::string run_page(const model::History& history);

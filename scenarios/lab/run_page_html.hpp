@@ -23,8 +23,8 @@ output{font-weight:600}h2{font-size:14px;margin:.4rem 0}
 <header><h1 id="title"></h1><button id="jump">to the violation</button>
 <button id="all">whole run</button><output id="shown"></output>
 <div class="key"><span style="background:#cfe0f5"></span>waits
-<span style="background:#3f9b5f"></span>believes that it holds
-<span style="background:#c0392b"></span>two believe
+<span style="background:#3f9b5f"></span>held() is true
+<span style="background:#c0392b"></span>in two at once
 <span style="background:#b9bec4"></span>stopped
 <span style="background:#f7dfb4"></span>fault</div></header>
 <canvas id="lanes"></canvas>
@@ -37,9 +37,9 @@ const canvas = document.getElementById("lanes"), pen = canvas.getContext("2d");
 const left = 110, laneHeight = 26, bandHeight = 18, top0 = 22;
 let view = {from: 0, to: Math.max(run.end, 1)};
 const bars = run.lanes.flatMap((lane, i) => lane.bars.map(b => ({...b, lane: i})));
-// Where two believed that they held one lock.
+// Where held() was true in two processes at once for one lock.
 const overlaps = [];
-const held = bars.filter(b => b.kind === "believes").sort((a, b) => a.from - b.from);
+const held = bars.filter(b => b.kind === "held").sort((a, b) => a.from - b.from);
 held.forEach((a, i) => {
   for (let j = i + 1; j < held.length && held[j].from < a.to; ++j) {
     const b = held[j];
@@ -107,7 +107,7 @@ function drawFaults() {
     pen.fillStyle = "#7a4b00"; pen.fillText(faultText(f), from + 3, y + 12);
   }
 }
-const colors = {waits: "#cfe0f5", believes: "#3f9b5f", stopped: "rgba(120,128,136,.55)"};
+const colors = {waits: "#cfe0f5", held: "#3f9b5f", stopped: "rgba(120,128,136,.55)"};
 function drawLanes() {
   run.lanes.forEach((lane, i) => {
     const y = lanesTop() + i * laneHeight;
@@ -117,7 +117,7 @@ function drawLanes() {
       if (!near(b.from, b.to)) continue;
       const tall = b.kind !== "waits";
       const [from, to] = box(b.from, b.to, y + (tall ? 3 : 8), tall ? 18 : 8, colors[b.kind]);
-      if (b.kind === "believes") inside(`${b.lock} token ${b.token}`, from, to, y + 16, "#fff");
+      if (b.kind === "held") inside(`${b.lock} token ${b.token}`, from, to, y + 16, "#fff");
     }
     for (const m of lane.marks) {
       if (!near(m.at, m.at)) continue;

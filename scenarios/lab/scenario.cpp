@@ -61,7 +61,7 @@ std::vector<Scenario> chosen(const Options& options) {
                        "or a file");
     }
   }
-  if (found.empty()) throw UsageError("scenario run: name some, or say --all");
+  if (found.empty()) throw UsageError("scenario run: name stories, or use --all");
   return found;
 }
 
@@ -84,7 +84,7 @@ class World {
   LiveWorld servers_;
 };
 
-/// What is to come out for a lock, without a fault nothing bad.
+/// The expected result for a lock; without a fault, no violation.
 bool is_as_expected(const Scenario& s, const Options& options, const std::string& lock,
                     const properties::Judgement& judgement) {
   const bool broken = !properties::broken_promises(lock, judgement).empty();
@@ -126,9 +126,9 @@ void show_run(const Options& options, const properties::Judgement& judgement,
   fmt::print("{}\n", properties::with_short_names(story(judgement.findings, history)));
 }
 
-/// Until it comes out as it is to; the last try is the one that is shown.
+/// Until it gives the expected result; the last try is the one that is shown.
 StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
-             World& world) {
+                   World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
   plan.lock = lock;
   const auto began = std::chrono::steady_clock::now();
@@ -146,10 +146,9 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   one.seconds = took.count();
-  const auto tries =
-      one.tries == 1 ? "" : fmt::format("  try {} of {}", one.tries, options.tries);
-  fmt::print("{:<44} {:<17} {:<26} {:>5.1f} s{}{}\n", s.name, lock, one.verdict, one.seconds,
-             tries, one.expected ? "" : "  NOT AS EXPECTED");
+  const auto tries = one.tries == 1 ? "" : fmt::format("  try {} of {}", one.tries, options.tries);
+  fmt::print("{:<44} {:<17} {:<26} {:>5.1f} s{}{}\n", s.name, lock, one.verdict, one.seconds, tries,
+             one.expected ? "" : "  NOT AS EXPECTED");
   show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
@@ -198,7 +197,7 @@ nlohmann::ordered_json json_of(const std::vector<StoryRun>& all) {
 bool matches(const Scenario& s) {
   const auto now = properties::render_expectation(s);
   if (now == s.expected) return true;
-  fmt::print("{}: another story than its file tells; --rewrite makes the file anew\n", s.name);
+  fmt::print("{}: the result differs from its file; --rewrite updates the file\n", s.name);
   return false;
 }
 
@@ -236,7 +235,7 @@ int run(const Options& options) {
     for (auto& one : run_with_its_locks(s, options, world)) all.push_back(std::move(one));
     const bool golden = !world.live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
-      all.push_back({s.name, "all of its locks", "another story than its file tells", false, 1});
+      all.push_back({s.name, "all of its locks", "the result differs from its file", false, 1});
     }
   }
   double seconds = 0;
@@ -259,7 +258,7 @@ int scenario(const std::vector<std::string>& words) {
   Options o;
   std::string what;
   o.folder = scenario_folder();
-  po::options_description options("Failure stories: what goes wrong, with which lock. Options");
+  po::options_description options("Failure stories: which fault makes which lock fail. Options");
   options.add_options()("what", po::value(&what), "list, show or run")(
       "names", po::value(&o.names), "of stories, or files")("all", po::bool_switch(&o.all),
                                                             "every story")(

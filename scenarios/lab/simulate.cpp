@@ -30,7 +30,7 @@ using sim::Plan;
 
 struct Seeds {
   std::uint64_t from = 1, to = 1'000;
-  std::uint64_t shard = 1, shards = 1;  ///< every so manieth of them, from this one on
+  std::uint64_t shard = 1, shards = 1;  ///< every `shards`-th seed, from number `shard` on
   double seconds = 0;                   ///< no run starts later than this; 0: all run
 };
 
@@ -117,8 +117,8 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
   return report;
 }
 
-/// What a run broke first, in the order of the table; of a run that broke nothing, what could not
-/// be told although it was put to the test.
+/// What a run broke first, in the order of the table; of a run that broke nothing, what stayed
+/// unknown although it was put to the test.
 std::string broken_by(const properties::Simulated& one) {
   for (const auto wanted : {model::Verdict::violated, model::Verdict::unknown}) {
     for (const auto& f : one.judgement.findings) {
@@ -146,7 +146,7 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
              small.processes.size(), small.faults.size(), file, file);
 }
 
-/// A run is a function of its plan: empty, or where a second run of the first plan parts.
+/// A run is a function of its plan: empty, or where a second run of the first plan differs.
 std::string repeat(const Plan& plan) {
   return sim::simulated::first_difference(sim::simulated::run(plan).history,
                                           sim::simulated::run(plan).history);
@@ -161,13 +161,13 @@ int simulate(const std::vector<std::string>& words) {
               history, page;
   bool hashed = false, until_failure = false;
   po::options_description options(
-      "Runs drawn plans, or one from a file, in the virtual world: the production core, a "
+      "Runs generated plans, or one from a file, in the virtual world: the production core, a "
       "simulated "
       "replica set, virtual time. Options");
   options.add_options()("plan", po::value(&file), "a .scn file, instead of seeds")(
       "seeds", po::value(&seeds)->default_value(seeds), "one, or a range, both ends included")(
       "lock", po::value(&limits.lock)->default_value(limits.lock),
-      "leasehold, a document's lock, or canary, canary-extend, canary-clock: planted errors")(
+      "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
       "shard", po::value(&shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
       "seconds", po::value(&range.seconds), "start no run later than this")(
       "processes", po::value(&limits.processes)->default_value(limits.processes), "at most")(

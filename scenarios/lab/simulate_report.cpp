@@ -26,10 +26,10 @@ void print_report(const SimulateReport& report, double cpu) {
   fmt::print("{:.0f} lock lifecycles a CPU second; at least {} acquisitions in each run\n",
              static_cast<double>(lifecycles_of(report)) / cpu, report.fewest_acquisitions);
   for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
-  fmt::print("\nfault            runs that had it  it bit in  times felt\n");
+  fmt::print("\nfault            runs that had it  took effect in  times in all\n");
   for (const auto& [kind, runs] : report.enabled) {
     const auto count = [&](const auto& map) { return map.contains(kind) ? map.at(kind) : 0; };
-    fmt::print("{:<16} {:>16} {:>10} {:>11}\n", kind, runs, count(report.bit),
+    fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count(report.bit),
                count(report.took_effect));
   }
   for (const char* what : {"elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {

@@ -43,13 +43,13 @@ std::vector<model::Finding> with_growth(const properties::SoakReport& report) {
   auto findings = report.findings;
   model::Finding growth;
   growth.guarantee = "growth";
-  growth.statement = "processes that live through all of it do not grow";
+  growth.statement = "processes that run from start to end do not grow";
   growth.checked = report.measured;
   growth.why = report.grown;
   if (!report.grown.empty()) growth.verdict = model::Verdict::violated;
   if (report.grown.empty() && (report.too_short() || report.measured == 0)) {
     growth.verdict = model::Verdict::unknown;
-    growth.why = "the run was too short to tell";
+    growth.why = "the run was too short to measure growth";
   }
   findings.push_back(std::move(growth));
   return findings;
@@ -60,10 +60,10 @@ void print(const properties::SoakReport& report) {
   for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
   fmt::print("\n{}\n", table(report.findings));
   fmt::print(
-      "{} processes lived through it; from a quarter of the time on, a process had\n"
-      "  resident memory {:.0f} KiB, growing by {:+.1f} KiB, give or take {:.1f}\n"
-      "  of it anonymous {:.0f} KiB, growing by {:+.1f} KiB, give or take {:.1f}\n"
-      "  descriptors {:.1f}, growing by {:+.2f}, give or take {:.2f}\n",
+      "{} processes ran from start to end; from a quarter of the time on, a process had\n"
+      "  resident memory {:.0f} KiB, growing by {:+.1f} KiB, standard error {:.1f}\n"
+      "  of it anonymous {:.0f} KiB, growing by {:+.1f} KiB, standard error {:.1f}\n"
+      "  descriptors {:.1f}, growing by {:+.2f}, standard error {:.2f}\n",
       report.measured, report.resident_kib.mean, report.resident_kib.growth,
       report.resident_kib.error, report.anonymous_kib.mean, report.anonymous_kib.growth,
       report.anonymous_kib.error, report.descriptors.mean, report.descriptors.growth,
@@ -74,7 +74,7 @@ void print(const properties::SoakReport& report) {
   }
   if (!report.kept.empty()) fmt::print("kept: {}\n", report.kept);
   if (report.too_short()) {
-    fmt::print("too short to tell whether they grow: {} minutes at least\n",
+    fmt::print("too short to measure growth: {} minutes at least\n",
                properties::kShortestSoakMinutes);
   }
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
@@ -89,18 +89,18 @@ int soak(const std::vector<std::string>& words) {
   std::string json_file, junit_file, page, history;
   bool strict = false;
   po::options_description options(
-      "One long run on a real replica set with every kind of fault: guarantees, and whether the "
-      "processes grow. Options");
+      "One long run on a real replica set with every kind of fault: checks the guarantees, "
+      "and whether the processes grow. Options");
   options.add_options()("minutes", po::value(&s.minutes)->default_value(s.minutes), "how long")(
       "processes", po::value(&s.processes)->default_value(s.processes),
       "every other one is never killed, and measured")(
       "locks", po::value(&s.locks)->default_value(s.locks), "names that they compete for")(
-      "seed", po::value(&s.seed), "of the plan; default fresh, and printed")(
+      "seed", po::value(&s.seed), "of the plan; default: a new one, which is printed")(
       "history", po::value(&history)->value_name("FILE"), "write what happened, for `check`")(
       "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
       "where a run that broke a guarantee is kept")(
       "strict", po::bool_switch(&strict),
-      "in --junit, what only a stall of the machine left unknown fails; else it is skipped")(
+      "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
       "report", po::value(&page)->value_name("FILE"), "write the run as a page")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");

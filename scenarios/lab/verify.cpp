@@ -146,7 +146,7 @@ std::int64_t least_margin(const std::vector<properties::VerifyCase>& cases) {
   return least;
 }
 
-/// Says all at once what a set of somebody else's lacks for these options.
+/// Reports all at once what a set of somebody else's lacks for these options.
 void look_before_running(VerifyOptions& v) {
   const auto found = sim::live::look_before_running(
       v.uri, "leasehold_verify_" + std::to_string(v.seed), least_margin(cases_of(v)));
@@ -166,30 +166,32 @@ int verify(const std::vector<std::string>& words) {
   std::string json_file, junit_file, plan_file, page, faults = "all";
   v.seed = std::random_device()();
   po::options_description options(
-      "Draws plans, runs each on a real replica set with faults, judges what happened. Options");
+      "Generates plans, runs each on a real replica set with faults, and checks its history. "
+      "Options");
   options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")(
-      "processes", po::value(&processes), "simulated processes in each plan; default drawn")(
-      "locks", po::value(&locks), "names that they compete for; default drawn")(
+      "processes", po::value(&processes), "simulated processes in each plan; default: generated")(
+      "locks", po::value(&locks), "names that they compete for; default: generated")(
       "lock", po::value(&v.lock)->default_value(v.lock),
-      "leasehold, a documents' lock, or canary: a lock with a planted error; of --plan too")(
-      "seed", po::value(&v.seed), "repeat a run; default fresh, and printed")(
+      "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
+      "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
       "case", po::value(&only_case), "run only this case of the seed")(
-      "plan", po::value(&plan_file)->value_name("FILE"), "run this .scn instead of drawn plans")(
+      "plan", po::value(&plan_file)->value_name("FILE"),
+      "run this .scn instead of generated plans")(
       "faults", po::value(&faults)->default_value(faults),
       ("all, none, or some of " + fmt::format("{}", fmt::join(sim::fault_groups(), ",")) +
        ", joined by commas")
           .c_str())("times", po::value(&v.times)->default_value(v.times),
                     "how often the plan is run")(
       "uri", po::value(&v.uri),
-      "a replica set of yours instead of a fresh one; its members are "
+      "your replica set instead of a new one; its members are "
       "left alone")("floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
                     "percent of the usual floors, for slow machines and sanitizers")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
-                                     "keep good runs too")(
+                                     "keep runs that did not fail too")(
       "keep", po::bool_switch(&v.keep_databases), "with --uri: do not drop the databases")(
       "strict", po::bool_switch(&strict),
-      "in --junit, what only a stall of the machine left unknown fails; else it is skipped")(
+      "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
       "report", po::value(&page)->value_name("FILE"),
       "write the first case that failed, else the last, as a page")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(

@@ -67,7 +67,7 @@ const History& recorded() {
   return history;
 }
 
-/// The first text's own lock walks the first text's diagrams, and its tokens start again.
+/// The lock of "distributed-lock" walks its diagrams, and its tokens start again.
 TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
   auto plan = properties::draw_plan(
       11, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .groups = kProcessesOnly});
@@ -127,10 +127,11 @@ TEST(LiveHarness, AWorkerThatEndsByItselfLeavesItsStatusAndLastWords) {
   EXPECT_EQ(exit.outcome, "exited");
   EXPECT_EQ(exit.matched, 2);
   EXPECT_NE(exit.detail.find("leasehold-worker: "), std::string::npos) << exit.detail;
-  expect_harness_failure(history, "p1.1 exited with status 2, and nobody had asked it to");
+  expect_harness_failure(history,
+                         "p1.1 exited with status 2 although the harness had not stopped it");
 }
 
-/// Those whose command line has this text.
+/// Those whose command line contains it.
 std::vector<pid_t> processes_with(const std::string& text) {
   std::vector<pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -243,7 +244,7 @@ TEST(LiveCheckers, APlantedOverlapOf20MsIsFound) {
   const auto findings = model::judge(history, {});
   EXPECT_EQ(findings.at(2).guarantee, "G2");
   EXPECT_EQ(findings.at(2).verdict, Verdict::violated) << explain(findings);
-  EXPECT_NE(findings.at(2).why.find("both believed for"), std::string::npos) << findings.at(2).why;
+  EXPECT_NE(findings.at(2).why.find("at once for"), std::string::npos) << findings.at(2).why;
 }
 
 /// How many of the spoiled histories are no longer *holds*; the rest are listed by kind.
@@ -468,7 +469,7 @@ TEST(LabVerifyUri, WhatASetLacksIsSaidBeforeAnythingRuns) {
 /// Each with the story's own lock and with leasehold: the verdicts are those of the virtual world.
 class LiveStory : public testing::TestWithParam<const char*> {};
 
-/// A busy machine may upset a story's times, so one is told up to three times, and the report says
+/// A busy machine may upset a story's times, so one is run up to three times, and the report says
 /// how often; leasehold has to hold each time.
 TEST_P(LiveStory, ComesOutAsInItsFile) {
   const RunFolder folder;
@@ -523,7 +524,7 @@ TEST(LabCluster, IsStartedAskedSkewedAndEnded) {
   EXPECT_EQ(lab({"status"}).exit_code, 64);
 }
 
-/// Too short to tell growth, hence never "holds"; every guarantee is judgement all the same.
+/// Too short to tell growth, hence never "holds"; every guarantee is checked all the same.
 TEST(Soak, MeasuresThoseThatAreNeverKilled) {
   const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "soak", "--minutes", "1", "--processes", "6",
                                 "--locks", "3", "--seed", "4"});

@@ -177,7 +177,7 @@ class Conformer {
     chart(s, {"No Reply"}, i);
   }
 
-  /// Whether the release of this session gave its lock to another, as far as it was told.
+  /// Whether the release of this session gave its lock to another, as far as it knew.
   bool handed_over(const Event& released) const {
     const auto s = d_.sessions.find({released.process, released.session});
     if (s == d_.sessions.end() || s->second.granted == kNone) return false;
@@ -194,7 +194,7 @@ class Conformer {
     return send.detail == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
   }
 
-  /// Which way a win went through the chart is told by the document before it.
+  /// Which way a win went through the chart is shown by the document before it.
   void chart_win(Session& s, const Event& attempt, Index i) {
     const std::string owner = model::owner_of(attempt.lock_id);
     const auto stood = owners_before().find(attempt.lock_id);

@@ -137,7 +137,7 @@ class CoreSystem::Reaction {
   void carry_out(const core::Lost&) {
     take(a_.life == "Extending" ? "Extension Failed" : "Lease Ran Out");
     a_.holds = false;
-    system_.seen_ |= 1u << told_lost;
+    system_.seen_ |= 1u << notified_lost;
   }
   void carry_out(const core::Ended&) {
     take("Give Up");

@@ -53,9 +53,9 @@ std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{messag
 
 const char* name_of(Timer::Kind kind) {
   constexpr std::array kNames{"time of its next attempt",
-                              "end of its patience",
+                              "end of its timeout",
                               "end of its lease",
-                              "silence of a command",
+                              "timeout of a command",
                               "extension round",
                               "time of its next delete",
                               "end of its wait for a release",

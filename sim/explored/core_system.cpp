@@ -13,9 +13,9 @@ using namespace terms;
 constexpr std::array<const char*, 9> kBroken{
     nullptr,
     "G1: a lease was given away before it ran out or was released",
-    "G2: two believe that they hold the lock",
+    "G2: held() is true in two processes at once",
     "G4: a token is not above one that was granted before",
-    "G5: a lease ended unreleased, and its holder was not told",
+    "G5: a lease ended unreleased, and its holder was not notified",
     "G6: another's lock was touched",
     "G7: a waiter did not get a free or dead lock within the bound",
     "G7: a call that is over left its lock behind",
@@ -72,11 +72,11 @@ const std::vector<NamedCoreScope>& core_scopes() {
   return scopes;
 }
 
-const std::vector<std::string>& CoreSystem::sights() {
+const std::vector<std::string>& CoreSystem::seen_events() {
   static const std::vector<std::string> names{"takeover of one observed dead",
                                               "takeover by the server's clock",
                                               "own win recognised",
-                                              "loss told",
+                                              "loss notified",
                                               "extension",
                                               "TTL deletion",
                                               "late request executed",
@@ -203,11 +203,11 @@ bool CoreSystem::spend(World& w, CoreFault fault) const {
 }
 
 void CoreSystem::emit(World to, const char* step, unsigned who, const char* text) const {
-  const auto believes = [&](unsigned p) {
+  const auto holds = [&](unsigned p) {
     const Actor& a = actor(to, p);
     return a.holds && !a.crashed && local(to.tick) < a.deadline;
   };
-  if (to.broken == none && believes(0) && believes(1)) to.broken = g2;
+  if (to.broken == none && holds(0) && holds(1)) to.broken = g2;
   Found found{
       pack(to), {static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)}, ""};
   if (telling_) {

@@ -81,7 +81,7 @@ class CoreSystem {
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
   /// What happened somewhere at least once, for the vacuity check: names in the order of the bits.
-  static const std::vector<std::string>& sights();
+  static const std::vector<std::string>& seen_events();
 
  private:
   static constexpr std::size_t kMaxMessages = 6;
@@ -95,7 +95,7 @@ class CoreSystem {
     std::string_view life;                               ///< state of the lifecycle table
     core::SessionId session = 0;
     core::Owner owner;
-    core::LocalInstant deadline;  ///< what it believes, or believed when it crashed
+    core::LocalInstant deadline;  ///< until when held() is true, or was when it crashed
     int asks_left = 0;
     unsigned waits_since = 0;  ///< the tick of its call
     bool holds = false, paused = false, crashed = false;

@@ -15,8 +15,8 @@ TEST_P(CoreScopes, HoldCompletelyWithThePinnedNumberOfStates) {
   EXPECT_EQ(found.verdict, model::Verdict::holds) << found.why;
   EXPECT_EQ(found.states, GetParam().states);
   if (GetParam().name == "observed-only") return;  // the rest cannot happen there
-  for (std::size_t i = 0; i < CoreSystem::sights().size(); ++i) {
-    EXPECT_TRUE(found.reached >> i & 1) << "never seen: " << CoreSystem::sights()[i];
+  for (std::size_t i = 0; i < CoreSystem::seen_events().size(); ++i) {
+    EXPECT_TRUE(found.reached >> i & 1) << "never seen: " << CoreSystem::seen_events()[i];
   }
 }
 std::string name_of(const testing::TestParamInfo<NamedCoreScope>& tested) {

@@ -22,7 +22,7 @@ enum Sight : unsigned {
   takeover_observed,
   takeover_by_clock,
   own_win,
-  told_lost,
+  notified_lost,
   extension,
   ttl,
   late_ghost,

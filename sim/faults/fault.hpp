@@ -20,7 +20,7 @@ struct FaultPlan {
     stop_member,    ///< SIGSTOP, likewise
     split_members,  ///< a member reaches no other for `for_ms`
     two_primaries,  ///< the same of the primary, while another is elected at once
-    cut_link,       ///< a process reaches the primary no more for `for_ms`; it is not told
+    cut_link,       ///< a process reaches the primary no more for `for_ms`; without notice
     refuse_link,    ///< the same, and its connections are reset
     slow_link,      ///< its messages take `amount` ms longer for `for_ms`
     lost_replies,   ///< its requests are executed, and nothing comes back, for `for_ms`
@@ -30,7 +30,7 @@ struct FaultPlan {
     clock_drift,    ///< a member's clock runs `amount` ppm fast for `for_ms`; then it is true again
     ttl_off,        ///< no member runs the TTL monitor for `for_ms`
     slow_majority,  ///< replication takes `amount` ms longer for `for_ms`
-    errors,         ///< the next `amount` commands get a transient error; pick odd: once executed
+    errors,         ///< the next `amount` commands get a transient error; odd pick: once executed
     wall_clock,     ///< a process's wall clock is off by `amount` ms for `for_ms`
     kill_two,       ///< SIGKILL of two members at once, for `for_ms`
     kill_all,       ///< the same of all
@@ -62,7 +62,7 @@ inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::suspend) + 
 [[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
 
 /// What kinds have in common: "process", "failover", "network", "clock", "ttl", "majority",
-/// "errors"; "administrator", which no drawn plan has.
+/// "errors"; "administrator", which no generated plan has.
 [[nodiscard]] const char* group_of(FaultPlan::Kind kind);
 /// Those that plans are drawn with.
 [[nodiscard]] const std::vector<std::string>& fault_groups();

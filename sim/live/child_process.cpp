@@ -30,7 +30,7 @@ struct Pipe {
   int write_end = -1;
   Pipe() {
     std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe to be had");
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe available");
     read_end = ends[0];
     write_end = ends[1];
   }
@@ -171,7 +171,7 @@ bool is_stopped(pid_t pid) {
 Janitor::Janitor() {
   std::string pattern = std::filesystem::temp_directory_path() / "leasehold-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::runtime_error("no temporary folder to be had at " + pattern);
+    throw std::runtime_error("no temporary folder can be made at " + pattern);
   }
   folder_ = pattern;
   // $0 is the folder. A pid is hit only while its command line still names the folder.

@@ -131,13 +131,13 @@ void Faults::elect(const FaultPlan& fault) {
   const int primary = world_.servers.primary_now();
   if (fault.kind == K::step_down) {
     note(fault, primary < 0 ? "" : member_name(primary), "", 0);
-    if (world_.servers.step_down()) world_.bite(fault.kind);
+    if (world_.servers.step_down()) world_.count_effect(fault.kind);
     return;
   }
   const int next = successor(fault, primary);
   if (next < 0) return;
   note(fault, member_name(next), "", 0);
-  if (world_.servers.try_step_up(next, kElectionLimit)) world_.bite(fault.kind);
+  if (world_.servers.try_step_up(next, kElectionLimit)) world_.count_effect(fault.kind);
 }
 
 /// One fault at a time, so that as many stay as it says.
@@ -169,7 +169,7 @@ void Faults::take_members(const FaultPlan& fault) {
           --members_away_;
         });
   }
-  world_.bite(fault.kind);
+  world_.count_effect(fault.kind);
 }
 
 std::string Faults::database() const {
@@ -213,12 +213,11 @@ void Faults::disturb_index(const FaultPlan& fault) {
         drops ? void(administer({{"dropIndexes", collection()}, {"index", before["name"]}}))
               : expire(seconds + fault.amount);
         index_disturbed_ = true;
-        world_.bite(fault.kind);
+        world_.count_effect(fault.kind);
       },
       [this, before, drops, expire, seconds] {
-        const Json made{{"key", before["key"]},
-                        {"name", before["name"]},
-                        {"expireAfterSeconds", seconds}};
+        const Json made{
+            {"key", before["key"]}, {"name", before["name"]}, {"expireAfterSeconds", seconds}};
         drops ? void(administer({{"createIndexes", collection()}, {"indexes", {made}}}))
               : expire(seconds);
         index_disturbed_ = false;
@@ -228,7 +227,7 @@ void Faults::disturb_index(const FaultPlan& fault) {
 void Faults::drop_collection(const FaultPlan& fault) {
   note(fault, "", "", 0);
   administer({{"drop", collection()}});
-  world_.bite(fault.kind);
+  world_.count_effect(fault.kind);
 }
 
 void Faults::delete_document(const FaultPlan& fault) {
@@ -240,7 +239,7 @@ void Faults::delete_document(const FaultPlan& fault) {
   note(fault, id.is_string() ? id.get<std::string>() : id.dump(), "", 0);
   const Json one{{"q", {{"_id", id}}}, {"limit", 1}};
   if (integer(administer({{"delete", collection()}, {"deletes", {one}}})["n"]) == 1) {
-    world_.bite(fault.kind);
+    world_.count_effect(fault.kind);
   }
 }
 
@@ -257,10 +256,10 @@ void Faults::split(const FaultPlan& fault) {
         if (!elects) return;
         const int next = successor(fault, member);
         if (next < 0 || !world_.servers.try_step_up(next, milliseconds(500))) return;
-        if (world_.servers.is_primary(member)) world_.bite(fault.kind);  // both say it
+        if (world_.servers.is_primary(member)) world_.count_effect(fault.kind);  // both say it
       },
       [this, links, kind = fault.kind, before, elects] {
-        if (!elects && touched(links) > before) world_.bite(kind);
+        if (!elects && touched(links) > before) world_.count_effect(kind);
         lift(links, true);
       });
 }
@@ -280,7 +279,7 @@ void Faults::move_clock(const FaultPlan& fault) {
     note(fault, member_name(index), "", amount);
     const bool moves = std::chrono::abs(member.clock().ahead() - to) > milliseconds(1);
     member.clock().set(to);
-    if (moves && shows(index, to)) world_.bite(fault.kind);
+    if (moves && shows(index, to)) world_.count_effect(fault.kind);
     return;
   }
   for_a_while(
@@ -291,7 +290,8 @@ void Faults::move_clock(const FaultPlan& fault) {
       },
       [this, &member, index, kind = fault.kind] {
         const auto ahead = std::chrono::duration_cast<milliseconds>(member.clock().ahead());
-        if (ahead.count() != 0 && member.answers() && shows(index, ahead)) world_.bite(kind);
+        if (ahead.count() != 0 && member.answers() && shows(index, ahead))
+          world_.count_effect(kind);
         member.clock().set({});
       });
 }
@@ -324,7 +324,7 @@ void Faults::stop_ttl(const FaultPlan& fault) {
       },
       [this, before, kind = fault.kind] {
         // One may have been under way. A member that was away counts from zero again.
-        if (ttl_passes() <= *before + 1) world_.bite(kind);
+        if (ttl_passes() <= *before + 1) world_.count_effect(kind);
         set_ttl(true);
       });
 }
@@ -335,7 +335,7 @@ void Faults::slow_majority(const FaultPlan& fault) {
   for_a_while(
       fault, "", fault.for_ms, [&] { set(links, {.delay_replies = milliseconds(fault.amount)}); },
       [this, links, kind = fault.kind, before] {
-        if (touched(links) > before) world_.bite(kind);
+        if (touched(links) > before) world_.count_effect(kind);
         lift(links, false);
       });
 }
@@ -358,7 +358,7 @@ void Faults::fail_commands(const FaultPlan& fault) {
       },
       [this, primary, kind = fault.kind] {
         if (!world_.servers.mongod(primary).answers()) return;  // its fail points are gone with it
-        if (world_.servers.fail_point(primary, "failCommand", "off") > 0) world_.bite(kind);
+        if (world_.servers.fail_point(primary, "failCommand", "off") > 0) world_.count_effect(kind);
       });
 }
 
@@ -372,7 +372,7 @@ void Faults::hold_inside(const FaultPlan& fault) {
       [&] { world_.servers.fail_point(primary, kFailPoint, "alwaysOn"); },
       [this, primary, kind = fault.kind] {
         if (!world_.servers.mongod(primary).answers()) return;
-        if (world_.servers.fail_point(primary, kFailPoint, "off") > 0) world_.bite(kind);
+        if (world_.servers.fail_point(primary, kFailPoint, "off") > 0) world_.count_effect(kind);
       });
 }
 
@@ -396,7 +396,7 @@ void Faults::disturb_link(const FaultPlan& fault, const std::string& process) {
   for_a_while(
       fault, process, fault.for_ms, [&] { set(links, rule); },
       [this, links, loses, kind = fault.kind, before] {
-        if (touched(links) > before) world_.bite(kind);
+        if (touched(links) > before) world_.count_effect(kind);
         lift(links, loses);
       });
 }

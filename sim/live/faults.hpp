@@ -12,7 +12,7 @@
 namespace leasehold::sim::live {
 
 /// Brings a plan's faults of servers and links about on a real replica set, and takes them away
-/// again. A fault counts as bitten when the server, the proxy or the clock says so.
+/// again. A fault counts as having taken effect when the server, the proxy or the clock says so.
 ///
 /// Not thread-safe. A call returns within some seconds, whatever state the servers are in.
 class Faults {
@@ -23,7 +23,7 @@ class Faults {
     std::string lock_namespace;  ///< database and collection
     std::function<std::int64_t()> now_ns;
     std::function<void(model::Event)> emit;
-    std::function<void(FaultPlan::Kind)> bite;
+    std::function<void(FaultPlan::Kind)> count_effect;
   };
 
   explicit Faults(World world) : world_(std::move(world)) {}

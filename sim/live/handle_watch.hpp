@@ -27,7 +27,7 @@ class HandleWatch {
   HandleWatch& operator=(const HandleWatch&) = delete;
 
   /// A handle that is watched, until this is destroyed. The handle must outlive it and stay where
-  /// it is. A silent one is asked only when told to: its user relies on `lost()` alone, and a
+  /// it is. A silent one is asked only on request: its user relies on `lost()` alone, and a
   /// question at the deadline would do what a timer has to.
   class Watched {
    public:

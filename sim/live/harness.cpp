@@ -253,7 +253,7 @@ class Harness {
     }
   }
 
-  /// Its output ended. Who was not told to end is in the history, with its last words.
+  /// Its output ended. Who was not stopped by the harness is in the history, with its last words.
   void kill_doomed(Actor& actor) {
     actor.done = true;
     actor.holding.clear();
@@ -282,7 +282,7 @@ class Harness {
     }
   }
 
-  /// So that the rest of the run can be told from what is dead.
+  /// So that the rest of the run can be distinguished from what is dead.
   void restart_members() {
     for (int i = 0; somebody_died_ && run_.servers != nullptr && i < run_.servers->size(); ++i) {
       run_.servers->mongod(i).restart();
@@ -404,7 +404,7 @@ class Harness {
     }
   }
 
-  /// Servers in trouble may have no answer for us; then the fault does not bite.
+  /// Servers in trouble may have no answer for us; then the fault does not take effect.
   void inject_into_servers(const FaultPlan& fault, const std::string& process) {
     try {
       if (faults_) faults_->inject(fault, process);
@@ -487,7 +487,7 @@ class Harness {
     }
   }
 
-  /// It was told to end and did not.
+  /// It was stopped and did not end.
   void end_by_force(Actor& actor) {
     actor.killed = true;
     actor.child.kill();

@@ -31,7 +31,7 @@ struct LiveRun {
   std::int64_t settle_ms = 600'000;
   std::string folder;                   ///< for the orders of the processes; has to exist
   Janitor* janitor = nullptr;           ///< kills the processes if we end first
-  std::function<void(pid_t)> on_start;  ///< told of each process; may be empty
+  std::function<void(pid_t)> on_start;  ///< called for each process; may be empty
   std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
   std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
 };

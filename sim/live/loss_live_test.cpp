@@ -86,7 +86,7 @@ milliseconds worst_of_an_outage() {
 TEST(LiveLoss, TenLocksOfOneOutageAreToldAtTheirDeadlinesWhateverCallbacksDo) {
   const Lateness machine;
   const auto worst = worst_of_an_outage();
-  std::cout << "the last of " << kLocks << " was told " << worst.count()
+  std::cout << "the last of " << kLocks << " was notified " << worst.count()
             << " ms late; the machine woke others up to " << machine.worst().count()
             << " ms late\n";
   EXPECT_LE(worst, kLate + machine.worst());

@@ -125,7 +125,7 @@ std::vector<int> free_ports(int count) {
     socklen_t size = sizeof address;
     auto* generic = reinterpret_cast<sockaddr*>(&address);
     if (s < 0 || bind(s, generic, size) != 0 || getsockname(s, generic, &size) != 0) {
-      throw std::runtime_error("no free port to be had");
+      throw std::runtime_error("no free port found");
     }
     sockets.push_back(s);
     ports.push_back(ntohs(address.sin_port));

@@ -13,7 +13,7 @@
 
 namespace leasehold::sim::live {
 
-/// No mongod to be had, or none that starts; the message says how to get one.
+/// No mongod found, or none that starts; the message says how to get one.
 struct NoMongod : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -52,7 +52,7 @@ class Look {
     } catch (const std::exception& error) {
       out_.unreachable = true;
       lack("no primary of " + without_password(uri_) + " answered within 5 s (" + error.what() +
-           "): start the set, or mend the URI, its user, or the way to it");
+           "): start the set, or fix the URI, its user, or the network");
       return false;
     }
   }
@@ -93,14 +93,13 @@ class Look {
     try_right("find", {{"find", kCollection}});
     try_right("update", {{"update", kCollection},
                          {"updates", Json::array({{{"q", all}, {"u", {{"$set", {{"x", 1}}}}}}})}});
-    try_right("createIndex",
-              {{"createIndexes", kCollection},
-               {"indexes", Json::array({{{"key", {{"x", 1}}}, {"name", "x_1"}}})}});
+    try_right("createIndex", {{"createIndexes", kCollection},
+                              {"indexes", Json::array({{{"key", {{"x", 1}}}, {"name", "x_1"}}})}});
     try_right("changeStream", {{"aggregate", kCollection},
                                {"pipeline", Json::array({{{"$changeStream", all}}})},
                                {"cursor", all}});
-    try_right("remove", {{"delete", kCollection},
-                         {"deletes", Json::array({{{"q", all}, {"limit", 0}}})}});
+    try_right("remove",
+              {{"delete", kCollection}, {"deletes", Json::array({{{"q", all}, {"limit", 0}}})}});
     if (!refused_.empty()) {
       lack("the user may not " + refused_ + " in database '" + database_ + "' (" + reason_ +
            "): grant it the role readWriteAnyDatabase");
@@ -129,7 +128,7 @@ class Look {
                                              {"singleBatch", true},
                                              {"readConcern", {{"level", "majority"}}}});
     if (is_ok(reply)) return;
-    lack("the user may not find in local.oplog.rs, where the server's truth is read (" +
+    lack("the user may not find in local.oplog.rs, from which writes are read (" +
          complaint(reply) + "): grant it {role: \"read\", db: \"local\"}");
   }
 
@@ -142,8 +141,9 @@ class Look {
     }
     out_.ttl_period_ms = integer(reply.at("ttlMonitorSleepSecs")) * 1'000;
     if (reply.value("ttlMonitorEnabled", true)) return;
-    lack("the TTL monitor is off, so that a dead holder's document stays for ever: "
-         "set the parameter ttlMonitorEnabled to true on each member");
+    lack(
+        "the TTL monitor is off, so that a dead holder's document stays for ever: "
+        "set the parameter ttlMonitorEnabled to true on each member");
   }
 
   void default_write_concern() {
@@ -206,7 +206,7 @@ Preflight look_before_running(const std::string& uri, const std::string& databas
   try {
     return Look(uri, database, clock_margin_ms).go();
   } catch (const std::exception& error) {
-    return {.missing = {std::string(error.what()) + ": mend the URI, or the way to the set"}};
+    return {.missing = {std::string(error.what()) + ": fix the URI, or the network to the set"}};
   }
 }
 

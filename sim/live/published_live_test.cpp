@@ -5,7 +5,8 @@
 
 #include "sim/live/live_test.hpp"
 
-/// The examples of the four texts, on a real replica set, and what each of their claims is worth.
+/// The examples of the four published locks, on a real replica set, and what each of their claims
+/// is worth.
 namespace leasehold::sim::live {
 namespace {
 
@@ -233,7 +234,7 @@ TEST(InsertUniqueText, AcquiresTriesTenTimesAndReleases) {
   EXPECT_TRUE(lock.try_acquire(seconds(30)));
 }
 
-/// Two inserts at once: the server answers one of them with error 112, which the text's code
+/// Two inserts at once: the server answers one of them with error 112, which its code
 /// throws.
 TEST(InsertUniqueText, TwoAtOnceGetError112WhichHardeningTakesForALostRace) {
   const auto race = [](bool conflict_waits) {

@@ -24,7 +24,7 @@ std::vector<std::string> releases() {
   return files;
 }
 
-/// A process of an older release that does what it is told.
+/// A process of an older release that obeys its input.
 class OldRelease {
  public:
   OldRelease(const std::string& file, std::string database) : database_(std::move(database)) {

@@ -57,7 +57,7 @@ void emit(const Event& event) {
   }
 }
 
-/// A driver that is told by an injected error that its primary shuts down forgets it, and hears
+/// A driver that hears by an injected error that its primary shuts down forgets it, and hears
 /// from it again only by the next heartbeat: a real one would have said good-bye. So it asks often.
 std::string uri_of(const WorkerConfig& order) {
   auto uri = with_option(order.uri, "appName=" + order.name);
@@ -131,7 +131,7 @@ class Worker {
     if (order_.doomed) return hold_until_killed(provider);
     if (order_.plan.scripted) return follow_script(provider, caller);
     while (!healed_) cycle(provider, caller);
-    cycled_.arrive_and_wait();  // from here on no call asks with little patience
+    cycled_.arrive_and_wait();  // from here on no call asks with a short timeout
     recorder_->set_phase("healed");
     for (int i = 0; i < kHealedAcquires; ++i) {
       hold_once(provider, caller, lock_name(caller.draw(0, order_.locks - 1)), kHealedPatience,

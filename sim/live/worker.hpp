@@ -8,7 +8,7 @@ namespace leasehold::sim::live {
 
 inline constexpr const char* kLockCollection = "distributed.locks";
 
-/// What a simulated process is told when it starts.
+/// What a simulated process gets when it starts.
 struct WorkerConfig {
   std::string name;  ///< of the process, used once in a run
   std::string uri;
@@ -33,8 +33,8 @@ struct WorkerConfig {
 /// The body of a simulated process: an OS process of its own, which can be killed and stopped. It
 /// writes its events to standard output, a line each, at once. From standard input it hears "wall
 /// N": its wall clock is off by so many ms from now on; and "heal": it acquires and releases twice
-/// more, with patience, and ends, or, if scripted, releases what it has. When standard input closes
-/// it ends at once. Returns the exit status.
+/// more, with a long timeout, and ends, or, if scripted, releases what it has. When standard input
+/// closes it ends at once. Returns the exit status.
 int run_worker(const WorkerConfig& order);
 
 }  // namespace leasehold::sim::live

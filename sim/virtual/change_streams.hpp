@@ -9,7 +9,7 @@
 
 namespace leasehold::sim::simulated {
 
-/// The cursors of change streams that one member has open, on one collection: each is told of
+/// The cursors of change streams that one member has open, on one collection: each hears of
 /// deletions once a majority has them. Opened by a primary; they outlive its office.
 class ChangeStreams {
  public:

@@ -100,7 +100,7 @@ void Faults::crash(Process& p) {
   e.kind = Kind::crash;
   e.process = p.name();
   world_.emit(e);
-  bite(K::crash);
+  count_effect(K::crash);
 }
 
 void Faults::crash_one(const FaultPlan& fault) {
@@ -133,7 +133,7 @@ void Faults::pause(const FaultPlan& fault) {
   };
   suspends ? p->suspend() : p->pause();
   tell(Kind::pause);
-  bite(fault.kind);
+  count_effect(fault.kind);
   undo_later(fault.for_ms, [p, tell] {
     if (p->crashed()) return;
     tell(Kind::resume);
@@ -145,7 +145,8 @@ void Faults::move_wall_clock(const FaultPlan& fault) {
   Process* p = victim(fault);
   if (p == nullptr) return;
   for_a_while(
-      fault, p->name(), [this, p, &fault] { p->set_wall_offset(fault.amount), bite(fault.kind); },
+      fault, p->name(),
+      [this, p, &fault] { p->set_wall_offset(fault.amount), count_effect(fault.kind); },
       [p] { p->set_wall_offset(0); });
 }
 
@@ -153,7 +154,7 @@ void Faults::elect(const FaultPlan& fault) {
   const int primary = world_.servers.primary();
   if (fault.kind == K::step_down) {
     note(fault, primary < 0 ? "" : member_name(primary), "", 0);
-    if (primary >= 0) bite(fault.kind);
+    if (primary >= 0) count_effect(fault.kind);
     return world_.servers.step_down_primary();
   }
   const int next =
@@ -162,14 +163,14 @@ void Faults::elect(const FaultPlan& fault) {
           : (std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) % ReplicaSet::kMembers;
   note(fault, member_name(next), "", 0);
   world_.servers.step_up(next);
-  if (world_.servers.primary() != primary) bite(fault.kind);
+  if (world_.servers.primary() != primary) count_effect(fault.kind);
 }
 
 /// One fault at a time, so that as many stay as it says.
 void Faults::take_members(const FaultPlan& fault) {
   const bool kills = fault.kind != K::stop_member, loses = fault.kind == K::lost_data;
   if (members_away_ > 0 || (loses && world_.servers.copies())) return;
-  bite(fault.kind);
+  count_effect(fault.kind);
   for (const int member : members_hit(fault, world_.servers.primary(), ReplicaSet::kMembers)) {
     for_a_while(
         fault, member_name(member),
@@ -200,7 +201,7 @@ void Faults::disturb_index(const FaultPlan& fault) {
       [this, &fault, index] {
         index_disturbed_ = true;
         world_.servers.set_ttl_index(index);
-        bite(fault.kind);
+        count_effect(fault.kind);
       },
       [this, before] {
         index_disturbed_ = false;
@@ -211,7 +212,7 @@ void Faults::disturb_index(const FaultPlan& fault) {
 void Faults::administer(const FaultPlan& fault) {
   const bool drops = fault.kind == K::drop_collection;
   const auto deleted = drops ? "" : world_.servers.delete_lock(fault.pick);
-  if (drops ? world_.servers.drop_locks() : !deleted.empty()) bite(fault.kind);
+  if (drops ? world_.servers.drop_locks() : !deleted.empty()) count_effect(fault.kind);
   note(fault, deleted, "", 0);
 }
 
@@ -232,7 +233,7 @@ void Faults::split(const FaultPlan& fault) {
           world_.servers.step_up((member + 1 + static_cast<int>(fault.pick % 2)) %
                                  ReplicaSet::kMembers);
         }
-        if (!elects || world_.servers.primary() != member) bite(fault.kind);
+        if (!elects || world_.servers.primary() != member) count_effect(fault.kind);
       },
       [set_links] { set_links(true); });
 }
@@ -242,7 +243,7 @@ void Faults::move_clock(const FaultPlan& fault) {
   const auto amount = clock_amount(fault, world_.plan.clock_margin_ms);
   auto& offset = clock_offsets_[static_cast<std::size_t>(member)];
   if (fault.kind == K::clock_jump) {
-    if (amount != offset) bite(fault.kind);
+    if (amount != offset) count_effect(fault.kind);
     note(fault, member_name(member), "", amount);
     offset = amount;
     return world_.servers.set_clock(member, amount, 0);
@@ -252,7 +253,7 @@ void Faults::move_clock(const FaultPlan& fault) {
       fault, member_name(member),
       [this, member, amount, &fault] {
         world_.servers.set_clock(member, 0, amount);
-        bite(fault.kind);
+        count_effect(fault.kind);
       },
       [this, member] { world_.servers.set_clock(member, 0, 0); });
 }
@@ -275,7 +276,8 @@ void Faults::disturb_set(const FaultPlan& fault) {
     });
   };
   for_a_while(
-      fault, "", [this, &fault, set] { set(true), bite(fault.kind); }, [set] { set(false); });
+      fault, "", [this, &fault, set] { set(true), count_effect(fault.kind); },
+      [set] { set(false); });
 }
 
 void Faults::disturb_link(const FaultPlan& fault) {

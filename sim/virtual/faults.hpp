@@ -16,7 +16,7 @@ class Faults {
     const Plan& plan;
     EventQueue& queue;
     ReplicaSet& servers;
-    Bitten& took_effect;
+    EffectCounts& took_effect;
     const std::vector<std::unique_ptr<Process>>& processes;
     std::function<void(const model::Event&)> emit;
     std::function<void(const std::string& name, const ProcessPlan& plan)> start_anew;
@@ -51,7 +51,7 @@ class Faults {
   void move_clock(const FaultPlan& fault);
   void disturb_set(const FaultPlan& fault);
   void disturb_link(const FaultPlan& fault);
-  void bite(FaultPlan::Kind kind) { ++world_.took_effect[to_string(kind)]; }
+  void count_effect(FaultPlan::Kind kind) { ++world_.took_effect[to_string(kind)]; }
 
   const World world_;
   std::vector<std::function<void()>> healers_;

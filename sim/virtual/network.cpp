@@ -39,7 +39,7 @@ Object sabotaged(Object command, Sabotage sabotage) {
   return command;
 }
 
-/// What the oplog's entry of this command is told by, where the document itself does not say.
+/// What the oplog's entry of this command is known by, where the document itself does not say.
 std::string tag_of(const core::Command& command) {
   const auto* plain = std::get_if<core::RawCommand>(&command.body);
   return plain == nullptr ? "" : plain->lock_id;
@@ -74,7 +74,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     network_.send(sent_, 0);
   }
 
-  /// Nobody is told any more. What was to be told owns this carrier, and ends with it.
+  /// Nobody is notified any more. What was to be reported owns this carrier, and ends with it.
   void forget() { const auto done = std::exchange(done_, nullptr); }
 
   void interrupt() noexcept override {

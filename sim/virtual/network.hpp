@@ -14,8 +14,8 @@ namespace leasehold::sim::simulated {
 
 /// What disturbs the way between one process and the members.
 struct LinkFaults {
-  std::array<bool, ReplicaSet::kMembers> cut{};      ///< and nobody is told
-  std::array<bool, ReplicaSet::kMembers> refused{};  ///< and the caller is told at once
+  std::array<bool, ReplicaSet::kMembers> cut{};      ///< and nobody is notified
+  std::array<bool, ReplicaSet::kMembers> refused{};  ///< and the caller hears of it at once
   std::int64_t slower_ms = 0;
   std::int64_t late_ms = 0;    ///< requests arrive that late
   std::int64_t inside_ms = 0;  ///< commands wait inside the server that long
@@ -23,7 +23,7 @@ struct LinkFaults {
 };
 
 /// How often a fault was felt: it counts only then.
-using Bitten = std::map<std::string, std::int64_t>;
+using EffectCounts = std::map<std::string, std::int64_t>;
 
 /// How a protocol is sabotaged on purpose between core and server, so that a run can fail.
 enum class Sabotage {
@@ -42,7 +42,7 @@ class Network {
     Machine& machine;
     EventQueue& queue;
     ReplicaSet& servers;
-    Bitten& took_effect;
+    EffectCounts& took_effect;
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;

@@ -106,7 +106,7 @@ bool Process::holds(const Caller& caller, core::SessionId session) {
   return caller.holding && caller.holding->handle.session() == session;
 }
 
-/// What its users were told until then is known to the harness, which asked for them.
+/// What its users heard until then is known to the harness, which asked for them.
 void Process::crash() {
   for (Caller& caller : callers_) {
     if (!caller.holding) continue;
@@ -132,7 +132,7 @@ void Process::suspend() {
   machine_.suspend();
 }
 
-/// The first that it does is to ask: nobody has told it yet how long it was away.
+/// The first that it does is to ask: it does not know yet how long it was away.
 void Process::resume() {
   if (!crashed()) ask_all();
   machine_.resume();

@@ -18,7 +18,7 @@ namespace leasehold::sim::simulated {
 
 /// A simulated process: a machine, a network, the runtime and the core of production on them, and a
 /// workload that uses its handles as a user would: it asks `held()` while it holds, listens to
-/// `lost()`, and has what it is told written down.
+/// `lost()`, and has what it hears written down.
 class Process {
  public:
   struct World {
@@ -26,9 +26,9 @@ class Process {
     ReplicaSet& servers;
     Random& random;
     std::function<void(model::Event)> emit;
-    /// Somebody was granted this name: whoever believes to hold it is to be asked now.
+    /// Somebody was granted this name: whoever holds it by its own account is to be asked now.
     std::function<void(const std::string& name)> on_grant;
-    Bitten& took_effect;
+    EffectCounts& took_effect;
     const Plan& plan;
     Sabotage sabotage;
   };
@@ -60,7 +60,7 @@ class Process {
   [[nodiscard]] bool is_doomed() const { return doomed_; }
 
   LinkFaults& link() { return network_.link; }
-  /// Of its wall clock; only the documents' locks read it.
+  /// Of its wall clock; only the published locks read it.
   void set_wall_offset(std::int64_t ms) { machine_.wall_offset_ms = ms; }
 
  private:
@@ -113,7 +113,7 @@ class Process {
   LockOptions options_;
   std::int64_t writes_ = 0;
   bool healed_ = false, done_ = false;
-  bool over_ = false;  ///< the run has ended: what is told now is told to nobody
+  bool over_ = false;  ///< the run has ended: nobody is notified any more
   const std::shared_ptr<runtime::Driver> driver_;  ///< ends before what it runs on
   std::vector<Caller> callers_;                    ///< and their handles before it
 };

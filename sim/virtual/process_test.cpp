@@ -15,7 +15,7 @@ Plan one_holder(std::int64_t faulty_ms) {
   plan.faulty_ms = faulty_ms;
   plan.processes.resize(1);
   plan.processes[0].scripted = true;
-  plan.processes[0].drift_ppm = -4'000;  // it believes for longest on a clock that is slow
+  plan.processes[0].drift_ppm = -4'000;  // held() is true for longest on a clock that is slow
   plan.steps.push_back({StepPlan::Action::acquire, 10, 0, 0, 0, 500});
   return plan;
 }

@@ -12,7 +12,7 @@ namespace leasehold::sim::simulated {
 
 struct VirtualRun {
   model::History history;
-  Bitten took_effect;           ///< how often each fault of the plan was felt
+  EffectCounts took_effect;     ///< how often each fault of the plan took effect
   std::int64_t elapsed_ns = 0;  ///< of virtual time
   std::uint64_t events = 0;     ///< of the queue
 };

@@ -19,8 +19,8 @@ struct LockOptions {
   /// How long the lock stays ours without an extension. 100 ms .. 24 h.
   std::chrono::milliseconds expiry{30'000};
 
-  /// How often a held lock is renewed to the full expiry. Default expiry / 3; below expiry less its
-  /// `max_drift`, when a holder stops believing. That leaves time for one extension; one that gets
+  /// How often a held lock is extended to the full expiry. Default expiry / 3; below expiry less
+  /// its `max_drift`, when `held()` turns false. That leaves time for one extension; one that gets
   /// no answer within `operation_timeout` can only be repeated if both together are below it too.
   std::optional<std::chrono::milliseconds> extension_cadence;
 
@@ -28,7 +28,7 @@ struct LockOptions {
   std::shared_ptr<const WaitingStrategy> waiting = uniform_waiting();
 
   /// How far any two readings of server clocks may be apart during one lease (NTP keeps it far
-  /// below the default). The document stays in force this much longer than the holder believes.
+  /// below the default). The document stays in force this much longer than `held()` is true.
   /// Zero gives the behaviour of DistributedLock.MongoDB: a successor whose clock is ahead gives a
   /// held lock away.
   std::chrono::milliseconds clock_margin{30'000};
@@ -40,8 +40,8 @@ struct LockOptions {
   /// expiry / 2.
   std::optional<std::chrono::milliseconds> operation_timeout;
 
-  /// Ends the belief so long after the granting command was sent, however well extensions go, and
-  /// frees the lock for others then: against work that never comes to its end. A grant that is
+  /// So long after the granting command was sent `held()` turns false and the lock is freed for
+  /// others, however well extensions go: against work that never comes to its end. A grant that is
   /// known only after that is given back and asked for again. 1 ms .. `kLongestDuration`. Of the
   /// production lock only. Default: no limit.
   std::optional<std::chrono::milliseconds> max_holding;

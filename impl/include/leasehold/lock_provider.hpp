@@ -34,7 +34,7 @@ class Lock {
                                  std::stop_token stop = {}) const;
 
   /// The same without a limit: ends by the lock, by `stop`, or by an error that retrying cannot
-  /// mend.
+  /// fix.
   Result<LockHandle> acquire(std::stop_token stop = {}) const;
 
   /// `try_acquire` without a waiting thread. `done` is called exactly once, and destroyed, on the
@@ -73,10 +73,10 @@ struct ProviderOptions {
   int workers = 4;
   /// How long one command may look for a server that takes writes.
   std::chrono::milliseconds server_selection_timeout{5'000};
-  /// Told in one sentence of what an administrator should know: a missing TTL index, a corrupt
+  /// Gets in one sentence what an administrator should know: a missing TTL index, a corrupt
   /// lock document. Called on a thread of the provider; empty: standard error.
   std::function<void(const std::string&)> on_warning;
-  /// Told of everything that happens to the provider's locks, in order; Metrics counts it. Called
+  /// Gets everything that happens to the provider's locks, in order; Metrics counts it. Called
   /// on a thread of the provider: be brief. Empty: nobody.
   std::function<void(const LockEvent&)> on_event;
 

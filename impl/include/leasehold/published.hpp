@@ -7,11 +7,11 @@
 #include <vector>
 
 /// The four published ways to lock with MongoDB, as real locks with this library's API: what their
-/// texts describe, faults included. For comparison and for those who have to share a collection
+/// authors describe, faults included. For comparison and for those who have to share a collection
 /// with them; for anything new use LockProvider::connect.
 ///
-/// Handles of these locks believe until they are told otherwise or released: no text ends a belief
-/// by a clock of its own. `fencing_token()` is 0 where the text has none. `clock_margin` and
+/// `held()` of these locks is true until a reply says otherwise or the lock is released: none of
+/// them has a deadline of its own. `fencing_token()` is 0 where a lock has none. `clock_margin` and
 /// `max_drift` mean nothing to them.
 ///
 ///     auto provider = leasehold::published::connect("set-on-insert", "mongodb://db1/app");
@@ -19,10 +19,11 @@
 ///     auto lock = provider->create_lock("report", options);
 namespace leasehold::published {
 
-/// Where a fault of a text can be mended without changing its idea; all off is the text.
+/// Where a fault of a published lock can be fixed without changing its idea; all off is the lock as
+/// published.
 struct Hardening {
   bool owner_check = false;     ///< insert-unique, set-on-insert: release deletes only its own
-  bool own_expiry = false;      ///< the handle believes no longer than the lease it asked for
+  bool own_expiry = false;      ///< `held()` is true no longer than the lease asked for
   bool conflict_waits = false;  ///< insert-unique: error 112 is a lost race and not an error
   bool operator==(const Hardening&) const = default;
 };
@@ -30,23 +31,23 @@ struct Hardening {
 /// "distributed-lock", "document-level", "insert-unique", "set-on-insert".
 [[nodiscard]] const std::vector<std::string>& names();
 
-/// As LockProvider::connect. `options.collection` and `options.holder` are not used: each text
+/// As LockProvider::connect. `options.collection` and `options.holder` are not used: each lock
 /// names its own collection.
 [[nodiscard]] Result<LockProvider> connect(const std::string& lock, const std::string& uri,
                                            const Hardening& hardening = {},
                                            ProviderOptions options = {});
 
-/// Expiry and pause between attempts as the text gives them.
+/// Expiry and pause between attempts as published.
 [[nodiscard]] LockOptions default_options(const std::string& lock);
 
-/// "document-level" as its text has it: the lock stands on the user's own entity.
+/// "document-level" as published: the lock stands on the user's own entity.
 struct Entity {
   std::string id, value;
   std::string lock_id;  ///< of whoever got it from `lock`
 };
 
-/// The text's repository. It never waits; an expired holder's work is refused at its release.
-/// Thread safety: all calls from any thread; each holds a connection while it runs.
+/// The repository of "document-level". It never waits; an expired holder's work is refused at its
+/// release. Thread safety: all calls from any thread; each holds a connection while it runs.
 ///
 ///     auto entities = leasehold::published::Entities::connect("mongodb://db1/app");
 ///     auto entity = entities->lock("stock-42", {"stock-42", "0"});

@@ -18,7 +18,7 @@ struct AttemptSeen {
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
   /// Whether a change stream is open that tells of each release (see `wants_stream`).
   bool told = false;
-  int releases = 0;    ///< of this lock since this call was refused first, told by that stream
+  int releases = 0;    ///< of this lock since this call was refused first, as that stream reports
   bool woken = false;  ///< the last attempt was made because of that stream
 };
 
@@ -52,7 +52,7 @@ class WaitingStrategy {
   /// strategy wait.
   [[nodiscard]] virtual bool wants_stream() const { return false; }
 
-  /// How long to leave a lock to others when the stream has told of its release. An attempt is
+  /// How long to leave a lock to others when the stream has reported its release. An attempt is
   /// made after that, unless further news put it off; never later than `pause` said.
   [[nodiscard]] virtual std::chrono::nanoseconds turn(const AttemptSeen& /*seen*/,
                                                       std::uint64_t /*random*/) const {
