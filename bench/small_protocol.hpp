@@ -83,12 +83,12 @@ struct SmallProtocol {
 
   const char* broken(const State& state) const {
     const Open o = unpack(state, clients);
-    int believers = 0;
+    int holders = 0;
     for (int i = 0; i < clients; ++i) {
       const Client& c = o.client[i];
-      believers += (c.phase == kHeld || c.phase == kPaused) && c.deadline > o.now ? 1 : 0;
+      holders += (c.phase == kHeld || c.phase == kPaused) && c.deadline > o.now ? 1 : 0;
     }
-    if (believers > 1) return "mutex";
+    if (holders > 1) return "mutex";
     return o.latest < o.greatest ? "fence" : nullptr;
   }
 

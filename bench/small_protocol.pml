@@ -19,7 +19,7 @@
 byte now, owner, expiry, token, greatest, latest;
 byte phase[N], tok[N], dl[N];
 
-#define believes(i) ((phase[i] == Held || phase[i] == Paused) && dl[i] > now)
+#define holds(i) ((phase[i] == Held || phase[i] == Paused) && dl[i] > now)
 #define clear(i) tok[i] = 0; dl[i] = 0
 #define accept(t) if :: t >= greatest -> greatest = t; latest = t :: else fi
 
@@ -55,13 +55,13 @@ active proctype system() {
 }
 
 #if N > 3
-#define believers (believes(0) + believes(1) + believes(2) + believes(3))
+#define holders (holds(0) + holds(1) + holds(2) + holds(3))
 #else
-#define believers (believes(0) + believes(1) + believes(2))
+#define holders (holds(0) + holds(1) + holds(2))
 #endif
 never {
   do
-  :: d_step { !(believers <= 1 && latest >= greatest) -> assert(false) }
+  :: d_step { !(holders <= 1 && latest >= greatest) -> assert(false) }
   :: else
   od
 }

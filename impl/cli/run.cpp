@@ -76,7 +76,7 @@ Order order_of(const std::vector<std::string>& words) {
   Order order;
   if (dashes != words.end()) order.command.assign(dashes + 1, words.end());
   if (order.command.empty()) {
-    throw UsageError("no command: it stands after --, as in: leasehold run --lock n -- make");
+    throw UsageError("no command: put it after --, as in: leasehold run --lock n -- make");
   }
   order.lock = values["lock"].as<std::string>();
   order.server = server_of(values);

@@ -130,7 +130,7 @@ class MongoConnection final : public core::Connection {
       reply.outcome = Outcome::done;
       reply.message =
           "no permission to create it; documents of crashed holders stay unless "
-          "somebody else does";
+          "another user does";
     } else if (reply.code == kOptionsConflict || reply.code == kKeySpecsConflict) {
       Bson list;
       list.text("listIndexes", shared_->collection);

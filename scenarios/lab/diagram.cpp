@@ -8,7 +8,7 @@ namespace leasehold::lab {
 
 int diagram(const std::vector<std::string>& words) {
   std::string name, json_file;
-  po::options_description options("Prints the diagrams as Mermaid text. Options");
+  po::options_description options("Prints the diagrams in Mermaid. Options");
   options.add_options()("table", po::value(&name), "lifecycle, document or flowchart; default all")(
       "json", po::value(&json_file)->value_name("FILE"), "write the arrows as JSON");
   parse("diagram [TABLE] [OPTIONS]", options, words,

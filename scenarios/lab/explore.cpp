@@ -52,7 +52,7 @@ void run_promise(Job& job, const model::ExploreOptions& how) {
   if (eventually.holds) return;
   job.found.verdict = model::Verdict::violated;
   job.found.why =
-      fmt::format("faults have stopped, and {} states go round for ever", eventually.cycle_states);
+      fmt::format("faults have stopped, and {} states form a cycle", eventually.cycle_states);
   job.found.story = eventually.story;
 }
 
@@ -242,19 +242,19 @@ int explore(const std::vector<std::string>& words) {
       "an error of the production lock, or none; --list names them")(
       "core",
       "the production core itself instead of the abstract lock: two providers, the bytes of their "
-      "commands, every order of what can happen")(
+      "commands, every order of events")(
       "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&scope_name), "one of the standard scopes; default all of them")(
       "clients", po::value(&asked.clients),
-      "2 or 3; makes a scope of its own, as the next five do")(
-      "messages", po::value(&asked.messages), "in flight for each client, 1 or 2")(
+      "2 or 3; this and the next five define a scope of your own")(
+      "messages", po::value(&asked.messages), "messages in flight for each client, 1 or 2")(
       "margin", po::value(&asked.clock_margin), "clock margin in ticks; a lease has 2")(
       "skew", po::value(&asked.skew), "how far every second primary's clock is ahead, in ticks")(
       "faults", po::value(&faults)->value_name("LIST"),
       "none, or of loss, crash, ttl, failover, late, stale; default all but stale")(
       "guarantees", po::value(&guarantees)->value_name("LIST"), "check only these, e.g. \"G3 G4\"")(
       "max-states", po::value(&max_states)->default_value(max_states),
-      "of one scope; then the verdict is unknown")(
+      "limit per scope; beyond it the verdict is unknown")(
       "json", po::value(&json_file)->value_name("FILE"), "write the result as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
   const auto given = parse("explore [OPTIONS]", options, words);

@@ -21,9 +21,10 @@ int merge(const std::vector<std::string>& words) {
   std::vector<std::string> files;
   std::string json_file, junit_file;
   po::options_description options("Joins the JSON of `simulate --shard`. Options");
-  options.add_options()("reports", po::value(&files), "what the shards wrote with --json")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the whole as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the whole as JUnit XML");
+  options.add_options()("reports", po::value(&files),
+                        "the files that the shards wrote with --json")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the total as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the total as JUnit XML");
   parse("merge FILE... [OPTIONS]", options, words,
         po::positional_options_description().add("reports", -1));
   if (files.empty())

@@ -260,19 +260,19 @@ int scenario(const std::vector<std::string>& words) {
   o.folder = scenario_folder();
   po::options_description options("Failure stories: which fault makes which lock fail. Options");
   options.add_options()("what", po::value(&what), "list, show or run")(
-      "names", po::value(&o.names), "of stories, or files")("all", po::bool_switch(&o.all),
-                                                            "every story")(
+      "names", po::value(&o.names), "names of stories, or files")("all", po::bool_switch(&o.all),
+                                                                  "every story")(
       "world", po::value(&o.world)->default_value(o.world), "virtual, or live: a real replica set")(
-      "lock", po::value(&o.lock), "run it with this lock")(
-      "without-fault", po::bool_switch(&o.without_fault), "as if nothing had gone wrong")(
-      "rewrite", po::bool_switch(&o.rewrite), "make the files' expectations anew")(
+      "lock", po::value(&o.lock), "run the stories with this lock only")(
+      "without-fault", po::bool_switch(&o.without_fault), "leave out the story's faults")(
+      "rewrite", po::bool_switch(&o.rewrite), "rewrite the expected results in the files")(
       "folder", po::value(&o.folder)->default_value(o.folder), "where the stories are")(
       "tries", po::value(&o.tries)->default_value(o.tries),
       "live: how many tries a story has to give the expected result; the report shows them")(
       "report", po::value(&o.report_file)->value_name("FILE"),
-      "write the run as a page; of several locks or stories a page each, FILE with their names")(
-      "json", po::value(&o.json_file)->value_name("FILE"), "write what came out as JSON")(
-      "junit", po::value(&o.junit_file)->value_name("FILE"), "write what came out as JUnit XML");
+      "write the run as a page; for several locks or stories one page each, named after FILE")(
+      "json", po::value(&o.json_file)->value_name("FILE"), "write the results as JSON")(
+      "junit", po::value(&o.junit_file)->value_name("FILE"), "write the results as JUnit XML");
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
   parse("scenario list|show|run [NAME...] [OPTIONS]", options, words, positional);

@@ -93,7 +93,7 @@ int soak(const std::vector<std::string>& words) {
       "and whether the processes grow. Options");
   options.add_options()("minutes", po::value(&s.minutes)->default_value(s.minutes), "how long")(
       "processes", po::value(&s.processes)->default_value(s.processes),
-      "every other one is never killed, and measured")(
+      "half of them are never killed, and are measured")(
       "locks", po::value(&s.locks)->default_value(s.locks), "names that they compete for")(
       "seed", po::value(&s.seed), "of the plan; default: a new one, which is printed")(
       "history", po::value(&history)->value_name("FILE"), "write what happened, for `check`")(

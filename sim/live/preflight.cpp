@@ -62,7 +62,7 @@ class Look {
 
   void version() {
     const auto reply = client_.run("admin", {{"buildInfo", 1}});
-    if (!is_ok(reply)) return note("the version could not be asked: " + complaint(reply));
+    if (!is_ok(reply)) return note("the version is not readable: " + complaint(reply));
     const auto& parts = reply.at("versionArray");
     const auto major = integer(parts.at(0)), minor = integer(parts.at(1));
     if (std::pair(major, minor) >= std::pair(kOldestMajor, kOldestMinor)) return;
@@ -136,7 +136,7 @@ class Look {
     const auto reply = client_.run(
         "admin", {{"getParameter", 1}, {"ttlMonitorEnabled", 1}, {"ttlMonitorSleepSecs", 1}});
     if (!is_ok(reply)) {
-      return note("the TTL monitor's period could not be asked (" + complaint(reply) +
+      return note("the TTL monitor's period is not readable (" + complaint(reply) +
                   "; the role clusterMonitor may): 60 s are assumed");
     }
     out_.ttl_period_ms = integer(reply.at("ttlMonitorSleepSecs")) * 1'000;
@@ -149,7 +149,7 @@ class Look {
   void default_write_concern() {
     const auto reply = client_.run("admin", {{"getDefaultRWConcern", 1}});
     if (!is_ok(reply)) {
-      return note("the default write concern could not be asked: " + complaint(reply));
+      return note("the default write concern is not readable: " + complaint(reply));
     }
     const auto concern = reply.value("defaultWriteConcern", Json::object());
     if (concern.value("w", Json(1)) == "majority") return;
