@@ -97,7 +97,7 @@ std::string lock_id(core::Owner owner, std::int64_t beat) {
   return core::to_hex(owner) + ".3000." + std::to_string(beat) + ".host:1";
 }
 
-/// What a drawn document is; each has to come up often.
+/// What a generated document is; each has to come up often.
 enum class Kind { missing, ours, observed, expired, foreign, corrupt, held, kinds };
 constexpr const char* kKinds[] = {"missing", "ours",    "observed", "expired",
                                   "foreign", "corrupt", "held"};

@@ -9,7 +9,7 @@
 #include "properties/plan_generator.hpp"
 #include "sim/virtual/world.hpp"
 
-/// The property over the virtual world: "every guarantee holds in every drawn run".
+/// The property over the virtual world: "every guarantee holds in every generated run".
 namespace leasehold::properties {
 
 /// One plan, run and checked.

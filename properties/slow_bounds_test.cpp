@@ -9,8 +9,8 @@
 #include "model/checkers.hpp"
 #include "model/history_builder.hpp"
 
-/// Drawn histories, good and bad, on which the checkers of G7, G8 and G9 and their slow twins have
-/// to agree.
+/// Generated histories, good and bad, on which the checkers of G7, G8 and G9 and their slow twins
+/// have to agree.
 namespace leasehold::properties {
 namespace {
 
@@ -239,7 +239,7 @@ TEST(SlowBounds, AgreeOnAThousandDrawnHistories) {
     }
   }
   for (const char* guarantee : {"G7", "G8", "G9"}) {
-    std::printf("%s was violated in %d of %d drawn histories, and held in %d\n", guarantee,
+    std::printf("%s was violated in %d of %d generated histories, and held in %d\n", guarantee,
                 bad[guarantee], kHistories, good[guarantee]);
     EXPECT_GE(bad[guarantee] * 3, kHistories) << guarantee;
     EXPECT_GT(good[guarantee] * 10, kHistories) << guarantee;

@@ -341,7 +341,7 @@ TEST(SlowCheckers, AgreeOnAThousandDrawnHistories) {
   EXPECT_GE(bad * 3, kHistories);
   EXPECT_LT(bad, kHistories);
   for (const auto& [guarantee, times] : violated) {
-    std::printf("%s was violated in %d of %d drawn histories\n", guarantee.c_str(), times,
+    std::printf("%s was violated in %d of %d generated histories\n", guarantee.c_str(), times,
                 kHistories);
     EXPECT_GT(times, 20) << guarantee;
   }

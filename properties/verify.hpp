@@ -12,7 +12,7 @@
 namespace leasehold::properties {
 
 /// The property run: RapidCheck generates plan after plan, each is run live and checked, until the
-/// time is over. "Every guarantee holds in every drawn run."
+/// time is over. "Every guarantee holds in every generated run."
 struct VerifyOptions {
   std::uint64_t seed = 0;
   int seconds = 120;
@@ -21,7 +21,7 @@ struct VerifyOptions {
   std::string lock = "leasehold";
   std::set<std::string> faults;                ///< groups of them that are injected
   std::optional<int> only_case;                ///< repeat just this one
-  std::optional<sim::Plan> plan;               ///< run this one instead of drawn ones ...
+  std::optional<sim::Plan> plan;               ///< run this one instead of generated ones ...
   std::string plan_file;                       ///< ... which stands here ...
   int times = 1;                               ///< ... so often
   std::string uri;                             ///< empty: a replica set of our own

@@ -9,9 +9,9 @@
 
 namespace leasehold::core {
 
-/// A CoreWorld driven by drawn events: calls come, release and give up, servers answer anything in
-/// any order or not at all, and the process pauses. What a property needs to see it looks up after
-/// each event, in `after_each`.
+/// A CoreWorld driven by generated events: calls come, release and give up, servers answer anything
+/// in any order or not at all, and the process pauses. What a property needs to see it looks up
+/// after each event, in `after_each`.
 class DrawnSchedule : public CoreWorld {
  public:
   /// Lock options that differ in what timers, removals and streams they lead to.

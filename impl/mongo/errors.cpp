@@ -63,6 +63,6 @@ bool spoils_whole_batch(int code) {
   return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
 }
 
-bool write_concern_is_hopeless(int code) { return code == 100 || code == 79; }
+bool is_permanent_write_concern_error(int code) { return code == 100 || code == 79; }
 
 }  // namespace leasehold::mongo

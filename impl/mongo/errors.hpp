@@ -18,6 +18,6 @@ namespace leasehold::mongo {
 [[nodiscard]] bool spoils_whole_batch(int code);
 
 /// Whether a write-concern error can never go away by itself (an unsatisfiable or unknown `w`).
-[[nodiscard]] bool write_concern_is_hopeless(int code);
+[[nodiscard]] bool is_permanent_write_concern_error(int code);
 
 }  // namespace leasehold::mongo

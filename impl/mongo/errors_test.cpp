@@ -28,9 +28,9 @@ TEST(ErrorTable, EverythingElseIsUnknown) {
 }
 
 TEST(ErrorTable, UnsatisfiableWriteConcernsAreHopeless) {
-  EXPECT_TRUE(write_concern_is_hopeless(100));
-  EXPECT_TRUE(write_concern_is_hopeless(79));
-  EXPECT_FALSE(write_concern_is_hopeless(64));
+  EXPECT_TRUE(is_permanent_write_concern_error(100));
+  EXPECT_TRUE(is_permanent_write_concern_error(79));
+  EXPECT_FALSE(is_permanent_write_concern_error(64));
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ void read_write_concern_error(Reply& out, const bson_t& reply) {
   failure.as_document([&](const bson_t& error) {
     out.code = static_cast<int>(Field(error, "code").number());
     out.message = "write concern: " + Field(error, "errmsg").text();
-    out.permanent = write_concern_is_hopeless(out.code);
+    out.permanent = is_permanent_write_concern_error(out.code);
   });
 }
 

@@ -172,7 +172,7 @@ RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {
   // In five seconds nothing may be lost: what was never asked is not the run's fault.
   const auto found = model::overall_tested(findings);
   if (found != Verdict::holds) {
-    const auto folder = testing::TempDir() + "leasehold-drawn-run";
+    const auto folder = testing::TempDir() + "leasehold-generated-run";
     properties::keep_run(folder, plan, history, findings, &faulty_set());
     std::printf("%skept in %s\n", explain(findings).c_str(), folder.c_str());
   }

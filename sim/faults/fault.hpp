@@ -64,12 +64,12 @@ inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::suspend) + 
 /// What kinds have in common: "process", "failover", "network", "clock", "ttl", "majority",
 /// "errors"; "administrator", which no generated plan has.
 [[nodiscard]] const char* group_of(FaultPlan::Kind kind);
-/// Those that plans are drawn with.
+/// Those that plans are generated with.
 [[nodiscard]] const std::vector<std::string>& fault_groups();
 
 /// What a kind does to the guarantees.
 enum class Harm {
-  none,        ///< all hold, whatever else happens: plans are drawn with it
+  none,        ///< all hold, whatever else happens: plans are generated with it
   alone,       ///< all hold as long as no other kind happens
   assumption,  ///< it breaks an assumption: only stories have it
 };

@@ -71,10 +71,11 @@ class SpoiltTransport final : public core::Transport {
 
 bool is_sabotaged(const std::string& lock) { return lock == "canary" || lock == "leasehold-w1"; }
 
-std::shared_ptr<core::Transport> spoilt_transport(std::shared_ptr<core::Transport> real,
-                                                  const std::string& lock, const std::string& uri,
-                                                  const std::string& database,
-                                                  const std::string& collection) {
+std::shared_ptr<core::Transport> sabotaged_transport(std::shared_ptr<core::Transport> real,
+                                                     const std::string& lock,
+                                                     const std::string& uri,
+                                                     const std::string& database,
+                                                     const std::string& collection) {
   return std::make_shared<SpoiltTransport>(std::move(real), Place{lock, uri, database, collection});
 }
 

@@ -13,7 +13,7 @@ namespace leasehold::sim::live {
 
 /// A transport on which that lock's commands are sabotaged on their way, on a connection of its
 /// own.
-[[nodiscard]] std::shared_ptr<core::Transport> spoilt_transport(
+[[nodiscard]] std::shared_ptr<core::Transport> sabotaged_transport(
     std::shared_ptr<core::Transport> real, const std::string& lock, const std::string& uri,
     const std::string& database, const std::string& collection);
 

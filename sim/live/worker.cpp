@@ -165,8 +165,8 @@ class Worker {
     auto transport = std::move(made).value();
     if (is_sabotaged(order_.lock)) {
       transport =
-          spoilt_transport(transport, order_.lock, with_option(uri_, "socketTimeoutMS=2000"),
-                           order_.database, kLockCollection);
+          sabotaged_transport(transport, order_.lock, with_option(uri_, "socketTimeoutMS=2000"),
+                              order_.database, kLockCollection);
     }
     auto parts = runtime::production_parts(
         std::move(transport),
