@@ -121,13 +121,6 @@ Judged judge(const model::History& history) {
   return judged;
 }
 
-std::string harness_failure(const model::History& history) {
-  const auto exit = std::find_if(history.begin(), history.end(),
-                                 [](const model::Event& e) { return e.kind == Kind::exit; });
-  if (exit == history.end()) return "";
-  return model::told_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
-}
-
 bool breaks(const Judged& judged, const std::string& guarantee) {
   return std::any_of(judged.findings.begin(), judged.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;

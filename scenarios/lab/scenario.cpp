@@ -6,12 +6,13 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/live_world.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "sim/live/live_world.hpp"
 #include "sim/lock_options.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -65,24 +66,11 @@ std::vector<Scenario> chosen(const Options& options) {
   return found;
 }
 
-/// Where its histories come from.
-class World {
- public:
-  explicit World(const std::string& name) : live_(name == "live") {
-    if (!live_ && name != "virtual") {
-      throw UsageError("--world is '" + name + "': it must be virtual or live");
-    }
-  }
-
-  model::History run(const sim::Plan& plan) {
-    return live_ ? servers_.run(plan) : sim::simulated::run(plan).history;
-  }
-  [[nodiscard]] bool live() const { return live_; }
-
- private:
-  const bool live_;
-  LiveWorld servers_;
-};
+std::unique_ptr<sim::World> world_named(const std::string& name) {
+  if (name == "live") return std::make_unique<sim::live::LiveWorld>();
+  if (name == "virtual") return std::make_unique<sim::simulated::SimulatedWorld>();
+  throw UsageError("--world is '" + name + "': it must be virtual or live");
+}
 
 /// What is to come out for a lock, without a fault nothing bad.
 bool is_as_expected(const Scenario& s, const Options& options, const std::string& lock,
@@ -128,7 +116,7 @@ void show_run(const Options& options, const properties::Judged& judged,
 
 /// Until it comes out as it is to; the last try is the one that is shown.
 Telling tell(const Scenario& s, const Options& options, const std::string& lock, bool only,
-             World& world) {
+             sim::World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
   plan.lock = lock;
   const auto began = std::chrono::steady_clock::now();
@@ -137,7 +125,7 @@ Telling tell(const Scenario& s, const Options& options, const std::string& lock,
   properties::Judged judged;
   while (told.tries < options.tries && !told.expected) {
     ++told.tries;
-    history = world.run(plan);
+    history = world.run(plan).history;
     judged = properties::judge(history);
     told.verdict = properties::verdict_line(lock, judged);
     told.expected = is_as_expected(s, options, lock, judged);
@@ -160,9 +148,9 @@ Telling tell(const Scenario& s, const Options& options, const std::string& lock,
 }
 
 /// One story with its locks.
-std::vector<Telling> tell_all(const Scenario& s, const Options& options, World& world) {
+std::vector<Telling> tell_all(const Scenario& s, const Options& options, sim::World& world) {
   std::vector<Telling> all;
-  const auto locks = locks_for(s, options, world.live());
+  const auto locks = locks_for(s, options, world.is_live());
   for (const auto& lock : locks) {
     const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
     all.push_back(tell(s, options, lock, only, world));
@@ -228,13 +216,13 @@ int rewrite_all(const std::vector<Scenario>& stories) {
 }
 
 int run(const Options& options) {
-  World world(options.world);
+  const auto world = world_named(options.world);
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
   std::vector<Telling> all;
   for (const auto& s : stories) {
-    for (auto& told : tell_all(s, options, world)) all.push_back(std::move(told));
-    const bool golden = !world.live() && !options.without_fault && options.lock.empty();
+    for (auto& told : tell_all(s, options, *world)) all.push_back(std::move(told));
+    const bool golden = !world->is_live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
       all.push_back({s.name, "all of its locks", "another story than its file tells", false, 1});
     }
