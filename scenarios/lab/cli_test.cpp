@@ -234,6 +234,17 @@ TEST(LabCommand, JunitHoldsAnyTextAndStaysWellFormed) {
   EXPECT_NE(xml.find("errors=\"1\""), std::string::npos) << xml;
 }
 
+/// "</script" would end the page's script, and "<!--<script" would keep its own end tag from it.
+TEST(LabCommand, NoNameOfARunEndsThePagesScript) {
+  const Place place;
+  const auto ran = place.run({"check", history_of_odd_names(place), "--report", "out.html"});
+  EXPECT_EQ(ran.exit_code, 70) << ran.out;
+  const auto page = place.read("out.html");
+  EXPECT_NE(page.find("\\u003c/script>\\u003c!--\\u003cscript>"), std::string::npos) << page;
+  EXPECT_EQ(page.find("</script>"), page.rfind("</script>"));
+  EXPECT_EQ(page.find("<!--"), std::string::npos);
+}
+
 TEST(LabCommand, HelpIsThereForAll) {
   std::vector<std::vector<std::string>> all = {{"--help"}};
   for (const char* subcommand : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
