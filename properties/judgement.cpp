@@ -121,15 +121,8 @@ Judgement judge(const model::History& history) {
   return judgement;
 }
 
-std::string harness_failure(const model::History& history) {
-  const auto exit = std::find_if(history.begin(), history.end(),
-                                 [](const model::Event& e) { return e.kind == Kind::exit; });
-  if (exit == history.end()) return "";
-  return model::describe_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
-}
-
-bool breaks(const Judgement& judgement, const std::string& guarantee) {
-  return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
+bool breaks(const Judged& judged, const std::string& guarantee) {
+  return std::any_of(judged.findings.begin(), judged.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;
   });
 }

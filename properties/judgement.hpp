@@ -33,10 +33,6 @@ struct Stall {
 /// "1900 ms (machine)".
 [[nodiscard]] std::string to_string(const Stall& stall);
 
-/// Who ended unasked, or not when asked, with its last words; empty: nobody. Such a run says
-/// nothing about the lock.
-[[nodiscard]] std::string harness_failure(const model::History& history);
-
 /// Whether the guarantee is violated.
 [[nodiscard]] bool breaks(const Judgement& judgement, const std::string& guarantee);
 

@@ -14,9 +14,9 @@ namespace leasehold::properties {
 
 /// One plan, run and checked.
 struct Simulated {
-  sim::simulated::VirtualRun run;
-  Judgement judgement;
-  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judgement.findings); }
+  sim::RunResult run;
+  Judged judged;
+  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judged.findings); }
 };
 [[nodiscard]] Simulated simulate(const sim::Plan& plan);
 
@@ -28,7 +28,7 @@ struct SimulateReport {
   Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
-  sim::simulated::Bitten took_effect;
+  sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
   std::vector<model::Finding> findings;
   sim::ArrowCounts arrows;

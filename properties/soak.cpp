@@ -209,11 +209,11 @@ SoakReport soak(const SoakOptions& options,
     on_progress(progress);
   };
   run.stop = stop;
-  report.history = sim::live::run_live(plan, run);
+  report.history = sim::live::run_live(plan, run).history;
   report.findings = judge(report.history).findings;
   require_checked(report.findings);
   report.longest_stall = longest_stall(report.history);
-  report.harness_failure = harness_failure(report.history);
+  report.harness_failure = model::harness_failure(report.history);
   report.totals = totals_of(report.history, report.findings);
   if (model::overall(report.findings) != model::Verdict::holds) {
     report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);

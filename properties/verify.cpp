@@ -163,7 +163,7 @@ class Run {
   }
 
  private:
-  model::History run_plan(const VerifyCase& one, sim::live::Progress& last) {
+  sim::RunResult run_plan(const VerifyCase& one) {
     sim::live::LiveRun run;
     run.uri = servers_ ? servers_->uri() : options_.uri;
     run.servers = servers_.get();
@@ -175,13 +175,12 @@ class Run {
     run.folder = janitor_.folder() + "/case-" + std::to_string(one.number);
     fs::create_directories(run.folder);
     run.on_progress = [&](const sim::live::Progress& progress) {
-      last = progress;
       if (on_progress_) on_progress_(report_, progress);
     };
     run.stop = stop_;
-    auto history = sim::live::run_live(one.plan, run);
+    auto result = sim::live::run_live(one.plan, run);
     fs::remove_all(run.folder);
-    return history;
+    return result;
   }
 
   /// At the end, so that what a killed process had sent has arrived. Our own set goes as a whole.
@@ -197,10 +196,9 @@ class Run {
   }
 
   void run_case(const VerifyCase& one) {
-    sim::live::Progress last;
-    auto history = run_plan(one, last);
+    auto [history, took_effect, elapsed_ns, events] = run_plan(one);
     const auto [findings, arrows] = judge(history);
-    report_.harness_failure = harness_failure(history);
+    report_.harness_failure = model::harness_failure(history);
     const auto stall = longest_stall(history);
     if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
     sim::add(report_.arrows, arrows);
@@ -208,7 +206,7 @@ class Run {
     report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
     report_.locks = std::max(report_.locks, one.plan.locks);
     add(report_.totals, totals_of(history, findings));
-    add(report_.faults, last.faults);
+    add(report_.faults, took_effect);
     merge(report_.findings, findings);
     const bool failed = model::overall_tested(findings) != Verdict::holds && !stop_();
     report_.failed += failed ? 1 : 0;
@@ -246,8 +244,7 @@ class Run {
     std::ofstream(file) << to_scn(plan);
     int hits = 0;
     for (int i = 0; i < kLiveTries && !stop_(); ++i) {
-      sim::live::Progress last;
-      const auto findings = judge(run_plan({kReduced + i, plan}, last)).findings;
+      const auto findings = judge(run_plan({kReduced + i, plan}).history).findings;
       hits += first_violated(findings).empty() ? 0 : 1;
     }
     report_.reduced = "minimised in the virtual world, " + std::to_string(entries(plan)) +

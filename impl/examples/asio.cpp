@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 64;
   auto provider = leasehold::LockProvider::connect(argv[1]);
   if (!provider) return 1;
-  const Lock lock = std::move(provider->create_lock("asio-example")).value();
+  const Lock lock = *provider->create_lock("asio-example");
 
   boost::asio::io_context io;
   async_acquire(lock, 30s, boost::asio::bind_executor(io, [](Result<LockHandle> handle) {

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   if (!provider) return 1;
   leasehold::LockOptions options;
   options.expiry = 10s;  // after a crash nobody leads for so long
-  const auto lock = std::move(provider->create_lock("leader", options)).value();
+  const auto lock = *provider->create_lock("leader", options);
   for (int pieces = 0; pieces < 3;) {  // a real one never ends
     auto leadership = lock.acquire();
     if (!leadership) return 1;

@@ -8,8 +8,8 @@ int main(int argc, char** argv) {
   if (argc != 2) return 64;
   auto provider = leasehold::LockProvider::connect(argv[1]);
   if (!provider) return 1;
-  const auto from = std::move(provider->create_lock("account-7")).value();
-  const auto to = std::move(provider->create_lock("account-3")).value();
+  const auto from = *provider->create_lock("account-7");
+  const auto to = *provider->create_lock("account-3");
   auto both = leasehold::acquire_all({from, to}, 30s);
   if (!both) {
     std::fprintf(stderr, "%s\n", both.error().message.c_str());

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   if (!provider) return 1;
   leasehold::LockOptions options;
   options.max_holding = 60s;  // a worker that hangs on an order does not keep the queue for ever
-  const auto lock = std::move(provider->create_lock("orders", options)).value();
+  const auto lock = *provider->create_lock("orders", options);
 
   mongoc_client_t* client = mongoc_client_pool_pop(pool.get());
   for (int order = 1; order <= 3 && ending == 0;) {  // a real one waits for more

@@ -1,5 +1,5 @@
 #include <cstdio>
-#include <leasehold/lock_event.hpp>
+#include <leasehold/metrics.hpp>
 
 namespace leasehold {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <leasehold/lock_event.hpp>
+#include <leasehold/metrics.hpp>
 
 namespace leasehold {
 namespace {

@@ -49,6 +49,11 @@ class Place {
     std::ofstream(root + "/" + name) << text;
     return root + "/" + name;
   }
+  /// What a command wrote.
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream in(cwd + "/" + name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   [[nodiscard]] Ran run(std::vector<std::string> words) const {
     words.insert(words.begin(),
                  {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", cwd, LEASEHOLD_LAB_PROGRAM});
@@ -184,9 +189,8 @@ TEST(LabCommand, AStoryHasAPageForEachLockAndItsNamesInTheFindings) {
   EXPECT_TRUE(std::filesystem::exists(place.cwd + "/story-leasehold.html")) << ran.out;
   EXPECT_TRUE(std::filesystem::exists(place.cwd + "/story-distributed-lock.html")) << ran.out;
   EXPECT_FALSE(std::filesystem::exists(place.cwd + "/story.html"));
-  EXPECT_NE(ran.out.find("held() was true in A and B at once"), std::string::npos) << ran.out;
-  std::ifstream in(place.cwd + "/out.xml");
-  const std::string xml{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(ran.out.find("A and B both believed"), std::string::npos) << ran.out;
+  const auto xml = place.read("out.xml");
   EXPECT_NE(xml.find("failures=\"0\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("extension-hangs: with leasehold"), std::string::npos) << xml;
 }
@@ -208,6 +212,39 @@ TEST(LabCommand, CheckSaysThatAProcessDied) {
           "out of paper\nverdict: harness failure"),
       std::string::npos)
       << ran.out;
+}
+
+/// A history whose names look like markup, or are no text at all.
+std::string history_of_odd_names(const Place& place) {
+  return place.file(
+      "history.jsonl",
+      "{\"at_ns\":1,\"kind\":\"run\"}\n"
+      "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
+      "{\"at_ns\":3,\"kind\":\"ask\",\"process\":\"p0.1\",\"session\":1,"
+      "\"name\":\"</script><!--<script>\"}\n"
+      "{\"at_ns\":4,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"matched\":3,"
+      "\"detail\":\"<a> & \\\"b\\\"\\nand \\u0001\"}\n{\"at_ns\":5,\"kind\":\"heal\"}\n"
+      "{\"at_ns\":6,\"kind\":\"finish\"}\n");
+}
+
+TEST(LabCommand, JunitHoldsAnyTextAndStaysWellFormed) {
+  const Place place;
+  const auto ran = place.run({"check", history_of_odd_names(place), "--junit", "out.xml"});
+  EXPECT_EQ(ran.exit_code, 70) << ran.out;
+  const auto xml = place.read("out.xml");
+  EXPECT_NE(xml.find("&lt;a> &amp; &quot;b&quot;&#10;and ?\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("errors=\"1\""), std::string::npos) << xml;
+}
+
+/// "</script" would end the page's script, and "<!--<script" would keep its own end tag from it.
+TEST(LabCommand, NoNameOfARunEndsThePagesScript) {
+  const Place place;
+  const auto ran = place.run({"check", history_of_odd_names(place), "--report", "out.html"});
+  EXPECT_EQ(ran.exit_code, 70) << ran.out;
+  const auto page = place.read("out.html");
+  EXPECT_NE(page.find("\\u003c/script>\\u003c!--\\u003cscript>"), std::string::npos) << page;
+  EXPECT_EQ(page.find("</script>"), page.rfind("</script>"));
+  EXPECT_EQ(page.find("<!--"), std::string::npos);
 }
 
 TEST(LabCommand, HelpIsThereForAll) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "properties/promises.hpp"
+#include "scenarios/lab/markup.hpp"
+#include "scenarios/lab/pages.hpp"
 #include "scenarios/lab/report.hpp"
 
 namespace leasehold::lab {
@@ -11,6 +13,7 @@ namespace {
 using properties::Cell;
 using properties::kGuarantees;
 using properties::Matrix;
+using pugi::xml_node;
 using State = Cell::State;
 
 template <typename Use>
@@ -28,22 +31,9 @@ std::map<State, int> counts(const Matrix& matrix) {
   return all;
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
-/// The events of the run once more, and its plan.
-std::string events_of(const std::string& lock, const std::string& fault,
-                      const std::string& guarantee, const Cell& cell) {
+/// The run once more, for its plan and its story.
+std::string told(const std::string& lock, const std::string& fault, const std::string& guarantee,
+                 const Cell& cell) {
   const auto plan = properties::matrix_plan(lock, fault, cell.seed);
   const auto one = properties::simulate(plan);
   std::vector<model::Finding> findings;
@@ -52,19 +42,6 @@ std::string events_of(const std::string& lock, const std::string& fault,
   }
   return story(findings, one.run.history) + "\n" + sim::to_scn(plan);
 }
-
-constexpr const char* kHead = R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Who keeps which promise</title><style>
-body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;
- color:#1d232b;background:#fff}
-table{border-collapse:collapse;margin:.6rem 0 2rem}
-th,td{border:1px solid #c9d1da;padding:.25rem .55rem;text-align:left;font-size:14px}
-thead th{background:#f0f3f6}td{min-width:5.2rem}
-.holds{background:#dff3e4}.violated{background:#fbdcd9}.unknown{background:#fff3cd}
-.not{color:#6b7580}td a{color:#8c1d12}details{margin:.4rem 0}summary{cursor:pointer}
-pre{background:#f6f8fa;border:1px solid #d8dee4;padding:.7rem;overflow:auto;font-size:12.5px}
-</style></head><body>
-)";
 
 constexpr const char* kBesides = R"(## Besides the table
 
@@ -81,13 +58,51 @@ What breaks none of G1 to G9, and the test that shows it:
 - distributed-lock: adaptive waiting is claimed and uniform waiting described: no test yet.
 )";
 
-constexpr const char* kScript = R"(<script>
-addEventListener("hashchange", () => {
-  const run = document.getElementById(location.hash.slice(1));
-  if (run) { run.open = true; run.scrollIntoView(); }
-});
-</script></body></html>
-)";
+std::string id_of(const std::string& lock, const std::string& fault, const char* guarantee) {
+  return lock + "-" + fault + "-" + guarantee;
+}
+
+void add_cell(xml_node row, const Cell& cell, const std::string& id) {
+  const char* word = to_string(cell.state);
+  auto td = row.append_child("td");
+  set_attribute(td, "class", cell.state == State::not_promised ? "not" : word);
+  set_attribute(td, "title", fmt::format("checked {} times", cell.checked));
+  if (cell.state != State::violated) {
+    td.text() = word;
+    return;
+  }
+  set_attribute(add_element(td, "a", word), "href", "#" + id);
+}
+
+void add_table(xml_node tables, const std::string& lock, const Matrix& matrix) {
+  add_element(tables, "h2", lock);
+  auto table = tables.append_child("table");
+  auto head = table.append_child("thead").append_child("tr");
+  add_element(head, "th", "fault");
+  for (const char* g : kGuarantees) {
+    set_attribute(add_element(head, "th", g), "title", properties::promise_of(lock, g));
+  }
+  auto body = table.append_child("tbody");
+  for (const auto& fault : properties::matrix_faults()) {
+    auto row = body.append_child("tr");
+    add_element(row, "th", fault);
+    for (const char* g : kGuarantees) {
+      add_cell(row, matrix.at(lock).at(fault).at(g), id_of(lock, fault, g));
+    }
+  }
+}
+
+void add_run(xml_node runs, const std::string& lock, const std::string& fault, const char* g,
+             const Cell& cell) {
+  auto details = runs.append_child("details");
+  set_attribute(details, "id", id_of(lock, fault, g));
+  add_element(details, "summary", fmt::format("{}, {}, {}: {}", lock, fault, g, cell.why));
+  auto how = add_element(
+      details, "p",
+      "The events that show it, and the plan: to repeat, save the plan as a file and run ");
+  add_element(how, "code", "leasehold-lab simulate FILE");
+  add_element(details, "pre", told(lock, fault, g, cell));
+}
 
 }  // namespace
 
@@ -133,42 +148,16 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
 }
 
 std::string to_html(const Matrix& matrix, std::uint64_t seeds) {
-  std::string out = kHead, stories;
-  out += "<h1>Who keeps which promise under which fault</h1><p>Virtual world, " +
-         std::to_string(seeds) +
-         " runs for each lock and fault. A violated cell opens the run that shows it; the tip of "
-         "any cell says how often its guarantee was put to the test.</p>";
-  for (const auto& lock : properties::matrix_locks()) {
-    out += "<h2>" + lock + "</h2><table><thead><tr><th>fault</th>";
-    for (const char* g : kGuarantees) {
-      out += fmt::format("<th title=\"{}\">{}</th>",
-                         escaped(std::string(properties::promise_of(lock, g))), g);
-    }
-    out += "</tr></thead><tbody>";
-    for (const auto& fault : properties::matrix_faults()) {
-      out += "<tr><th>" + fault + "</th>";
-      for (const char* g : kGuarantees) {
-        const Cell& cell = matrix.at(lock).at(fault).at(g);
-        const std::string name = to_string(cell.state);
-        const auto id = lock + "-" + fault + "-" + g;
-        const bool bad = cell.state == State::violated;
-        const std::string style = cell.state == State::not_promised ? "not" : name;
-        const std::string text = bad ? "<a href=\"#" + id + "\">violated</a>" : name;
-        out += fmt::format("<td class=\"{}\" title=\"checked {} times\">{}</td>", style,
-                           cell.checked, text);
-        if (!bad) continue;
-        stories += fmt::format(
-            "<details id=\"{}\"><summary>{}, {}, {}: {}</summary><p>The events that show it, and "
-            "the "
-            "plan: to repeat, save the plan as a file and run <code>leasehold-lab simulate "
-            "FILE</code></p><pre>{}</pre></details>",
-            id, lock, fault, g, escaped(cell.why), escaped(events_of(lock, fault, g, cell)));
-      }
-      out += "</tr>";
-    }
-    out += "</tbody></table>";
-  }
-  return out + "<h2>The runs</h2>" + stories + kScript;
+  pugi::xml_document tables, runs;  // text in them is escaped when they are written
+  for (const auto& lock : properties::matrix_locks()) add_table(tables, lock, matrix);
+  each_cell(matrix, [&](const auto& lock, const auto& fault, const char* g, const Cell& cell) {
+    if (cell.state == State::violated) add_run(runs, lock, fault, g, cell);
+  });
+  return pages::filled(pages::matrix_page_html, {{"style", pages::matrix_page_css},
+                                                 {"seeds", std::to_string(seeds)},
+                                                 {"tables", html_of(tables)},
+                                                 {"runs", html_of(runs)},
+                                                 {"script", pages::matrix_page_js}});
 }
 
 nlohmann::ordered_json to_json(const Matrix& matrix) {

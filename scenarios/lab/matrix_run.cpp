@@ -7,7 +7,7 @@
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 #include "scenarios/lab/all_cores.hpp"
-#include "scenarios/lab/live_world.hpp"
+#include "sim/live/live_world.hpp"
 
 namespace leasehold::lab {
 
@@ -42,16 +42,16 @@ properties::Matrix run_live_matrix(const std::string& runs,
                                    const std::function<void(std::size_t, std::size_t)>& done) {
   const auto locks = properties::matrix_locks();
   const auto faults = properties::matrix_faults();
-  LiveWorld world;
+  sim::live::LiveWorld world;
   properties::Matrix matrix;
   std::size_t finished = 0;
   for (const auto& fault : faults) {
     for (const auto& lock : locks) {
       matrix[lock][fault] = properties::run_row(lock, fault, 1, [&](const sim::Plan& plan) {
-        const auto history = world.run(plan);
-        auto judgement = properties::judge(history);
-        if (!runs.empty() && model::overall(judgement.findings) == model::Verdict::violated) {
-          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judgement.findings,
+        const auto history = world.run(plan).history;
+        auto judged = properties::judge(history);
+        if (!runs.empty() && model::overall(judged.findings) == model::Verdict::violated) {
+          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judged.findings,
                                nullptr);
         }
         return judgement;

@@ -6,6 +6,7 @@
 
 #include "properties/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/markup.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -13,19 +14,18 @@ namespace {
 using model::Finding;
 using model::Verdict;
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      default: out += static_cast<unsigned char>(c) < ' ' ? '?' : c;  // XML has no name for them
-    }
-  }
-  return out;
+/// A test case: passed without a `problem`, which is JUnit's word for what became of it.
+void add_case(pugi::xml_node suite, const std::string& name, const std::string& problem,
+              const std::string& message) {
+  auto one = suite.append_child("testcase");
+  set_attribute(one, "classname", suite.attribute("name").value());
+  set_attribute(one, "name", name);
+  if (!problem.empty()) set_attribute(one.append_child(problem.c_str()), "message", message);
+}
+
+std::string problem_of(const Finding& f, bool strict) {
+  if (f.verdict == Verdict::holds) return "";
+  return properties::is_stalled(f) && !strict ? "skipped" : "failure";
 }
 
 }  // namespace
@@ -107,38 +107,31 @@ void write_json(const std::string& file, const nlohmann::ordered_json& json) {
 void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<Finding>& findings) {
   if (file.empty()) return;
-  int failures = 0, skipped = 0, errors = 0;
-  std::string cases;
-  const auto add = [&](const std::string& name, const std::string& outcome,
-                       const std::string& message) {
-    cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", suite.name, escaped(name));
-    cases += outcome.empty() ? "/>\n"
-                             : fmt::format(">\n      <{} message=\"{}\"/>\n    </testcase>\n",
-                                           outcome, escaped(message));
-  };
+  pugi::xml_document xml;
+  auto declaration = xml.append_child(pugi::node_declaration);
+  set_attribute(declaration, "version", "1.0");
+  set_attribute(declaration, "encoding", "UTF-8");
+  auto all = xml.append_child("testsuites").append_child("testsuite");
+  set_attribute(all, "name", suite.name);
+  std::map<std::string, int> count;
   for (const Finding& f : findings) {
-    const bool excused = properties::is_stalled(f) && !suite.strict;
-    const bool failed = f.verdict != Verdict::holds && !excused;
-    skipped += excused ? 1 : 0;
-    failures += failed ? 1 : 0;
-    add(f.guarantee + ": " + f.statement,
-        excused  ? "skipped"
-        : failed ? "failure"
-                 : "",
-        std::string(to_string(f.verdict)) + ": " + f.why);
+    const auto problem = problem_of(f, suite.strict);
+    ++count[problem];
+    add_case(all, f.guarantee + ": " + f.statement, problem,
+             std::string(to_string(f.verdict)) + ": " + f.why);
   }
   if (!suite.harness_failure.empty()) {
-    ++errors;
-    add("harness: every process ended when it was stopped, and not before", "error",
-        suite.harness_failure);
+    ++count["error"];
+    add_case(all, "harness: every process ended as it was told to", "error", suite.harness_failure);
   }
+  const auto tests = std::distance(all.begin(), all.end());
+  set_attribute(all, "tests", std::to_string(tests));
+  set_attribute(all, "failures", std::to_string(count["failure"]));
+  set_attribute(all, "errors", std::to_string(count["error"]));
+  set_attribute(all, "skipped", std::to_string(count["skipped"]));
+  set_attribute(all, "time", fmt::format("{:.3f}", suite.seconds));
   std::ofstream out(file);
-  out << fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
-      "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}  "
-      "</testsuite>\n</testsuites>\n",
-      suite.name, findings.size() + static_cast<std::size_t>(errors), failures, errors, skipped,
-      suite.seconds, cases);
+  xml.save(out, "  ");
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 

@@ -1,13 +1,14 @@
 #include "scenarios/lab/run_page.hpp"
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "model/digest.hpp"
 #include "properties/judgement.hpp"
 #include "properties/transcript.hpp"
-#include "scenarios/lab/run_page_html.hpp"
+#include "scenarios/lab/pages.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -184,10 +185,11 @@ class Gatherer {
 
 std::string run_page(const model::History& history) {
   std::string data = Gatherer(history).gather().dump();
-  for (auto at = data.find("</"); at != std::string::npos; at = data.find("</", at + 3)) {
-    data.insert(at + 1, "\\");  // no end tag inside the script
-  }
-  return std::string(kRunPageHead) + data + kRunPageScript;
+  // In JSON a "<" is in a string. So none ends the script or opens a comment in it.
+  boost::replace_all(data, "<", "\\u003c");
+  return pages::filled(
+      pages::run_page_html,
+      {{"style", pages::run_page_css}, {"run", data}, {"script", pages::run_page_js}});
 }
 
 void write_report(const std::string& file, const model::History& history) {

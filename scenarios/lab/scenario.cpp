@@ -6,12 +6,13 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/live_world.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "sim/live/live_world.hpp"
 #include "sim/lock_options.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -65,24 +66,11 @@ std::vector<Scenario> chosen(const Options& options) {
   return found;
 }
 
-/// Where its histories come from.
-class World {
- public:
-  explicit World(const std::string& name) : live_(name == "live") {
-    if (!live_ && name != "virtual") {
-      throw UsageError("--world is '" + name + "': it must be virtual or live");
-    }
-  }
-
-  model::History run(const sim::Plan& plan) {
-    return live_ ? servers_.run(plan) : sim::simulated::run(plan).history;
-  }
-  [[nodiscard]] bool live() const { return live_; }
-
- private:
-  const bool live_;
-  LiveWorld servers_;
-};
+std::unique_ptr<sim::World> world_named(const std::string& name) {
+  if (name == "live") return std::make_unique<sim::live::LiveWorld>();
+  if (name == "virtual") return std::make_unique<sim::simulated::SimulatedWorld>();
+  throw UsageError("--world is '" + name + "': it must be virtual or live");
+}
 
 /// The expected result for a lock; without a fault, no violation.
 bool is_as_expected(const Scenario& s, const Options& options, const std::string& lock,
@@ -126,21 +114,21 @@ void show_run(const Options& options, const properties::Judgement& judgement,
   fmt::print("{}\n", properties::with_short_names(story(judgement.findings, history)));
 }
 
-/// Until it gives the expected result; the last try is the one that is shown.
-StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
-                   World& world) {
+/// Until it comes out as it is to; the last try is the one that is shown.
+Telling tell(const Scenario& s, const Options& options, const std::string& lock, bool only,
+             sim::World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
   plan.lock = lock;
   const auto began = std::chrono::steady_clock::now();
   StoryRun one{s.name, lock};
   model::History history;
-  properties::Judgement judgement;
-  while (one.tries < options.tries && !one.expected) {
-    ++one.tries;
-    history = world.run(plan);
-    judgement = properties::judge(history);
-    one.verdict = properties::verdict_line(lock, judgement);
-    one.expected = is_as_expected(s, options, lock, judgement);
+  properties::Judged judged;
+  while (told.tries < options.tries && !told.expected) {
+    ++told.tries;
+    history = world.run(plan).history;
+    judged = properties::judge(history);
+    told.verdict = properties::verdict_line(lock, judged);
+    told.expected = is_as_expected(s, options, lock, judged);
     // A busy machine may upset a story's times, and no more than that.
     if (lock == "leasehold" && one.verdict.starts_with("violated")) break;
   }
@@ -159,9 +147,9 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
 }
 
 /// One story with its locks.
-std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& options, World& world) {
-  std::vector<StoryRun> all;
-  const auto locks = locks_for(s, options, world.live());
+std::vector<Telling> tell_all(const Scenario& s, const Options& options, sim::World& world) {
+  std::vector<Telling> all;
+  const auto locks = locks_for(s, options, world.is_live());
   for (const auto& lock : locks) {
     const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
     all.push_back(run_story(s, options, lock, only, world));
@@ -227,13 +215,13 @@ int rewrite_all(const std::vector<Scenario>& stories) {
 }
 
 int run(const Options& options) {
-  World world(options.world);
+  const auto world = world_named(options.world);
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
   std::vector<StoryRun> all;
   for (const auto& s : stories) {
-    for (auto& one : run_with_its_locks(s, options, world)) all.push_back(std::move(one));
-    const bool golden = !world.live() && !options.without_fault && options.lock.empty();
+    for (auto& told : tell_all(s, options, *world)) all.push_back(std::move(told));
+    const bool golden = !world->is_live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
       all.push_back({s.name, "all of its locks", "the result differs from its file", false, 1});
     }

@@ -49,7 +49,7 @@ History run_plan(const sim::Plan& plan,
   run.janitor = &janitor;
   run.folder = janitor.folder();
   if (change) change(run);
-  return sim::live::run_live(plan, run);
+  return sim::live::run_live(plan, run).history;
 }
 
 std::string explain(const std::vector<Finding>& findings) {
@@ -98,8 +98,8 @@ Event only_exit(const History& history) {
 void expect_harness_failure(const History& history, const std::string& sentence) {
   const auto findings = properties::judge(history).findings;
   EXPECT_EQ(model::overall_tested(findings), Verdict::unknown) << explain(findings);
-  EXPECT_TRUE(properties::harness_failure(history).starts_with(sentence))
-      << properties::harness_failure(history);
+  EXPECT_TRUE(model::harness_failure(history).starts_with(sentence))
+      << model::harness_failure(history);
 }
 
 TEST(LiveHarness, AWorkerThatSomebodyElseKillsIsAHarnessFailure) {

@@ -9,6 +9,7 @@
 #include "model/history.hpp"
 #include "sim/live/replica_set.hpp"
 #include "sim/plan.hpp"
+#include "sim/world.hpp"
 
 namespace leasehold::sim::live {
 
@@ -39,6 +40,6 @@ struct LiveRun {
 /// Runs a plan against a real replica set, in real time: starts the processes, injects the faults,
 /// heals, waits until what is bounded is over, and gives back what happened, the server's truth
 /// included.
-[[nodiscard]] model::History run_live(const Plan& plan, const LiveRun& run);
+[[nodiscard]] RunResult run_live(const Plan& plan, const LiveRun& run);
 
 }  // namespace leasehold::sim::live

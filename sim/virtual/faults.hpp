@@ -16,7 +16,7 @@ class Faults {
     const Plan& plan;
     EventQueue& queue;
     ReplicaSet& servers;
-    EffectCounts& took_effect;
+    FaultCounts& took_effect;
     const std::vector<std::unique_ptr<Process>>& processes;
     std::function<void(const model::Event&)> emit;
     std::function<void(const std::string& name, const ProcessPlan& plan)> start_anew;

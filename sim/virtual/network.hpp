@@ -9,6 +9,7 @@
 #include "sim/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/replica_set.hpp"
+#include "sim/world.hpp"
 
 namespace leasehold::sim::simulated {
 
@@ -21,9 +22,6 @@ struct LinkFaults {
   std::int64_t inside_ms = 0;  ///< commands wait inside the server that long
   bool replies_lost = false;
 };
-
-/// How often a fault was felt: it counts only then.
-using EffectCounts = std::map<std::string, std::int64_t>;
 
 /// How a protocol is sabotaged on purpose between core and server, so that a run can fail.
 enum class Sabotage {
@@ -42,7 +40,7 @@ class Network {
     Machine& machine;
     EventQueue& queue;
     ReplicaSet& servers;
-    EffectCounts& took_effect;
+    FaultCounts& took_effect;
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;

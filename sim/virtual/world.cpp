@@ -47,7 +47,7 @@ class World {
                    add_process(name, of, false);
                  }}) {}
 
-  VirtualRun go() {
+  RunResult go() {
     Event begin = event(Kind::run);
     begin.detail = plan_.lock + " virtual";
     begin.lock_id = std::to_string(plan_.seed);
@@ -160,7 +160,7 @@ class World {
   }
 
   const Plan& plan_;
-  VirtualRun out_;
+  RunResult out_;
   EventQueue queue_;
   Random random_;
   ReplicaSet servers_;
@@ -172,7 +172,7 @@ class World {
 
 }  // namespace
 
-VirtualRun run(const Plan& plan) {
+RunResult run(const Plan& plan) {
   World world(plan);
   return world.go();
 }

@@ -6,5 +6,6 @@
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/metrics.hpp>
 #include <leasehold/result.hpp>
 #include <leasehold/waiting.hpp>

@@ -41,6 +41,7 @@ struct Error {
 ///     auto handle = lock.try_acquire(5s);
 ///     if (!handle) return complain(handle.error().message);
 ///     use(handle->fencing_token());
+///     auto provider = *LockProvider::connect(uri);  // or throws, with the reason
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -54,6 +55,7 @@ class [[nodiscard]] Result {
   T&& value() && { return std::move(checked()); }
   T* operator->() { return &checked(); }
   T& operator*() & { return checked(); }
+  T&& operator*() && { return std::move(checked()); }
   const T& value() const& { return checked(); }
   const T* operator->() const { return &checked(); }
   const T& operator*() const& { return checked(); }

@@ -1,14 +1,10 @@
-#include "scenarios/lab/live_world.hpp"
+#include "sim/live/live_world.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "properties/judgement.hpp"
-
-namespace leasehold::lab {
+namespace leasehold::sim::live {
 namespace {
-
-using sim::FaultPlan;
 
 bool moves_clocks(const FaultPlan& fault) {
   return fault.kind == FaultPlan::Kind::clock_jump || fault.kind == FaultPlan::Kind::clock_drift;
@@ -16,32 +12,32 @@ bool moves_clocks(const FaultPlan& fault) {
 
 }  // namespace
 
-void LiveWorld::start_servers_for(const sim::Plan& plan) {
-  sim::live::ReplicaSetOptions options{.faulty = true};
+void LiveWorld::start_servers_for(const Plan& plan) {
+  ReplicaSetOptions options{.faulty = true};
   // At least the usual one: a busy machine's heartbeats may be late.
   options.election_timeout_ms = std::max(plan.election_timeout_ms, options.election_timeout_ms);
   // A member whose clock was put back sleeps for so long wherever it waits, and above all in its
   // TTL monitor.
   if (!servers_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {
     servers_.reset();
-    servers_ = std::make_unique<sim::live::ReplicaSet>(options);
+    servers_ = std::make_unique<ReplicaSet>(options);
   }
   election_timeout_ms_ = options.election_timeout_ms;
   clocks_moved_ = std::any_of(plan.faults.begin(), plan.faults.end(), moves_clocks);
 }
 
-model::History LiveWorld::run(const sim::Plan& plan) {
+RunResult LiveWorld::run(const Plan& plan) {
   start_servers_for(plan);
-  sim::live::LiveRun run;
+  LiveRun run;
   run.uri = servers_->uri();
   run.servers = servers_.get();
   run.database = "leasehold_lab_" + std::to_string(++runs_);
   run.janitor = &janitor_;
   run.folder = janitor_.folder();
-  auto history = sim::live::run_live(plan, run);
-  const auto failure = properties::harness_failure(history);
+  auto result = run_live(plan, run);
+  const auto failure = model::harness_failure(result.history);
   if (!failure.empty()) throw std::runtime_error("harness failure: " + failure);
-  return history;
+  return result;
 }
 
-}  // namespace leasehold::lab
+}  // namespace leasehold::sim::live

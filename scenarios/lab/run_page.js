@@ -1,38 +1,3 @@
-#pragma once
-
-/// The page of a run, but for its data.
-namespace leasehold::lab {
-
-inline constexpr const char* kRunPageHead = R"page(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>A run of the lock</title><style>
-:root{--ink:#1d232b;--soft:#6b7580;--line:#d8dee4}
-body{font:14px/1.45 system-ui,sans-serif;margin:0;color:var(--ink);background:#fff}
-header{display:flex;gap:1rem;align-items:center;flex-wrap:wrap;padding:.6rem 1rem;
- border-bottom:1px solid var(--line);position:sticky;top:0;background:#fff;z-index:1}
-h1{font-size:16px;margin:0}button{font:inherit;padding:.15rem .6rem}
-canvas{display:block;width:100%;cursor:grab}
-main{display:grid;grid-template-columns:1fr 1fr;gap:0 2rem;padding:.5rem 1rem}
-table{border-collapse:collapse;width:100%}
-td{border-bottom:1px solid var(--line);padding:.15rem .4rem;vertical-align:top}
-.violated{background:#fbdcd9}.unknown{background:#fff3cd}
-#story{height:26rem;overflow:auto;white-space:pre;font:12px/1.5 ui-monospace,monospace;
- border:1px solid var(--line);padding:.4rem}#story .near{background:#fff3cd}
-.key span{display:inline-block;width:1.1em;height:.8em;margin:0 .25em 0 .8em;vertical-align:-.05em}
-output{font-weight:600}h2{font-size:14px;margin:.4rem 0}
-</style></head><body>
-<header><h1 id="title"></h1><button id="jump">to the violation</button>
-<button id="all">whole run</button><output id="shown"></output>
-<div class="key"><span style="background:#cfe0f5"></span>waits
-<span style="background:#3f9b5f"></span>held() is true
-<span style="background:#c0392b"></span>in two at once
-<span style="background:#b9bec4"></span>stopped
-<span style="background:#f7dfb4"></span>fault</div></header>
-<canvas id="lanes"></canvas>
-<main><section><h2>Verdicts</h2><table id="verdicts"></table></section>
-<section><h2>The story</h2><div id="story"></div></section></main>
-<script>const run = )page";
-
-inline constexpr const char* kRunPageScript = R"page(;
 const canvas = document.getElementById("lanes"), pen = canvas.getContext("2d");
 const left = 110, laneHeight = 26, bandHeight = 18, top0 = 22;
 let view = {from: 0, to: Math.max(run.end, 1)};
@@ -246,7 +211,3 @@ canvas.onpointermove = e => {
 addEventListener("resize", redraw);
 draw();
 if (location.hash === "#violation") jump();
-</script></body></html>
-)page";
-
-}  // namespace leasehold::lab

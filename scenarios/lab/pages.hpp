@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+/// The pages' files of this folder, which the build embeds (scenarios/embed.cmake).
+namespace leasehold::lab::pages {
+
+extern const std::string_view matrix_page_css;
+extern const std::string_view matrix_page_html;
+extern const std::string_view matrix_page_js;
+extern const std::string_view run_page_css;
+extern const std::string_view run_page_html;
+extern const std::string_view run_page_js;
+
+/// The page with the parts in the places that it names: `{{style}}`. They are put in as they are.
+[[nodiscard]] std::string filled(std::string_view page,
+                                 const std::map<std::string_view, std::string_view>& parts);
+
+}  // namespace leasehold::lab::pages
