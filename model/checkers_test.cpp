@@ -97,7 +97,7 @@ TEST(CheckLeases, ATakeoverWhoseReplyWasLostIsBoundedToo) {
   EXPECT_NE(f.why.find("at least 110.0 ms before"), std::string::npos) << f.why;
 }
 
-TEST(CheckLeases, OnlyWhatIsJudgedIsCounted) {
+TEST(CheckLeases, OnlyWhatIsCheckedIsCounted) {
   EXPECT_EQ(judged(good(), "G1").checked, 1);  // of b's; a's and c's releases are no takeovers
 }
 

@@ -121,8 +121,8 @@ Judgement judge(const model::History& history) {
   return judgement;
 }
 
-bool breaks(const Judged& judged, const std::string& guarantee) {
-  return std::any_of(judged.findings.begin(), judged.findings.end(), [&](const Finding& f) {
+bool breaks(const Judgement& judgement, const std::string& guarantee) {
+  return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;
   });
 }

@@ -15,8 +15,8 @@ namespace leasehold::properties {
 /// One plan, run and checked.
 struct Simulated {
   sim::RunResult run;
-  Judged judged;
-  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judged.findings); }
+  Judgement judgement;
+  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judgement.findings); }
 };
 [[nodiscard]] Simulated simulate(const sim::Plan& plan);
 

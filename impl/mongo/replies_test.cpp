@@ -146,7 +146,7 @@ TEST(Hello, OnlyAReplicaSetOf51OrNewerMayHoldLocks) {
             std::string::npos);
 }
 
-TEST(Indexes, AreJudgedByWhatTheyDoForDeadHolders) {
+TEST(Indexes, AreCheckedForDeadHolders) {
   const auto judge = [](const char* index) {
     const std::string text =
         std::string(R"({"ok": 1, "cursor": {"firstBatch": [{"key": {"_id": 1}}, )") + index + "]}}";

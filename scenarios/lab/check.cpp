@@ -34,7 +34,7 @@ int check(const std::vector<std::string>& words) {
   }
   const auto [findings, arrows] = properties::judge(history);
   const auto failure = model::harness_failure(history);
-  const auto verdict = told(model::overall(findings), failure);
+  const auto verdict = ending_of(model::overall(findings), failure);
   fmt::print("{} events\n{}{}", history.size(), table(findings), story(findings, history));
   if (!failure.empty()) fmt::print("harness failure: {}\n", failure);
   fmt::print("verdict: {}\n", verdict.word);

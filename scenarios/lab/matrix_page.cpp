@@ -31,9 +31,9 @@ std::map<State, int> counts(const Matrix& matrix) {
   return all;
 }
 
-/// The run once more, for its plan and its story.
-std::string told(const std::string& lock, const std::string& fault, const std::string& guarantee,
-                 const Cell& cell) {
+/// The events of the run once more, and its plan.
+std::string events_of(const std::string& lock, const std::string& fault,
+                      const std::string& guarantee, const Cell& cell) {
   const auto plan = properties::matrix_plan(lock, fault, cell.seed);
   const auto one = properties::simulate(plan);
   std::vector<model::Finding> findings;
@@ -101,7 +101,7 @@ void add_run(xml_node runs, const std::string& lock, const std::string& fault, c
       details, "p",
       "The events that show it, and the plan: to repeat, save the plan as a file and run ");
   add_element(how, "code", "leasehold-lab simulate FILE");
-  add_element(details, "pre", told(lock, fault, g, cell));
+  add_element(details, "pre", events_of(lock, fault, g, cell));
 }
 
 }  // namespace

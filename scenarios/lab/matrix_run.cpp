@@ -49,9 +49,9 @@ properties::Matrix run_live_matrix(const std::string& runs,
     for (const auto& lock : locks) {
       matrix[lock][fault] = properties::run_row(lock, fault, 1, [&](const sim::Plan& plan) {
         const auto history = world.run(plan).history;
-        auto judged = properties::judge(history);
-        if (!runs.empty() && model::overall(judged.findings) == model::Verdict::violated) {
-          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judged.findings,
+        auto judgement = properties::judge(history);
+        if (!runs.empty() && model::overall(judgement.findings) == model::Verdict::violated) {
+          properties::keep_run(runs + '/' + lock + '-' + fault, plan, history, judgement.findings,
                                nullptr);
         }
         return judgement;

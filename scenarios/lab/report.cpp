@@ -122,7 +122,8 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   }
   if (!suite.harness_failure.empty()) {
     ++count["error"];
-    add_case(all, "harness: every process ended as it was told to", "error", suite.harness_failure);
+    add_case(all, "harness: every process ended when it was stopped, and not before", "error",
+             suite.harness_failure);
   }
   const auto tests = std::distance(all.begin(), all.end());
   set_attribute(all, "tests", std::to_string(tests));

@@ -114,21 +114,21 @@ void show_run(const Options& options, const properties::Judgement& judgement,
   fmt::print("{}\n", properties::with_short_names(story(judgement.findings, history)));
 }
 
-/// Until it comes out as it is to; the last try is the one that is shown.
-Telling tell(const Scenario& s, const Options& options, const std::string& lock, bool only,
-             sim::World& world) {
+/// Until it gives the expected result; the last try is the one that is shown.
+StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
+                   sim::World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
   plan.lock = lock;
   const auto began = std::chrono::steady_clock::now();
   StoryRun one{s.name, lock};
   model::History history;
-  properties::Judged judged;
-  while (told.tries < options.tries && !told.expected) {
-    ++told.tries;
+  properties::Judgement judgement;
+  while (one.tries < options.tries && !one.expected) {
+    ++one.tries;
     history = world.run(plan).history;
-    judged = properties::judge(history);
-    told.verdict = properties::verdict_line(lock, judged);
-    told.expected = is_as_expected(s, options, lock, judged);
+    judgement = properties::judge(history);
+    one.verdict = properties::verdict_line(lock, judgement);
+    one.expected = is_as_expected(s, options, lock, judgement);
     // A busy machine may upset a story's times, and no more than that.
     if (lock == "leasehold" && one.verdict.starts_with("violated")) break;
   }
@@ -147,8 +147,9 @@ Telling tell(const Scenario& s, const Options& options, const std::string& lock,
 }
 
 /// One story with its locks.
-std::vector<Telling> tell_all(const Scenario& s, const Options& options, sim::World& world) {
-  std::vector<Telling> all;
+std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& options,
+                                         sim::World& world) {
+  std::vector<StoryRun> all;
   const auto locks = locks_for(s, options, world.is_live());
   for (const auto& lock : locks) {
     const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
@@ -220,7 +221,7 @@ int run(const Options& options) {
   if (options.rewrite) return rewrite_all(stories);
   std::vector<StoryRun> all;
   for (const auto& s : stories) {
-    for (auto& told : tell_all(s, options, *world)) all.push_back(std::move(told));
+    for (auto& one : run_with_its_locks(s, options, *world)) all.push_back(std::move(one));
     const bool golden = !world->is_live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
       all.push_back({s.name, "all of its locks", "the result differs from its file", false, 1});
