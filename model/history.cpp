@@ -171,7 +171,7 @@ std::string harness_failure(const History& history) {
   const auto exit = std::find_if(history.begin(), history.end(),
                                  [](const Event& e) { return e.kind == Kind::exit; });
   if (exit == history.end()) return "";
-  return told_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
+  return describe_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }
