@@ -15,7 +15,7 @@ Scope small() {
 }
 
 std::string described(const Eventually& found) {
-  std::string text = std::to_string(found.cycle_states) + " states go round after\n";
+  std::string text = std::to_string(found.cycle_states) + " states form a cycle after\n";
   for (const auto& line : found.story) text += line + '\n';
   return text;
 }

@@ -400,7 +400,7 @@ TEST(LabCommand, AStoryThatComesOutOtherwiseIsAFailure) {
 
 TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {
   expect_usage_error({"scenario", "run", "nope"}, "scenario is 'nope': it must be one that");
-  expect_usage_error({"scenario", "run"}, "scenario run: name stories, or use --all");
+  expect_usage_error({"scenario", "run"}, "name stories, or use --all");
   expect_usage_error({"scenario", "dance"}, "it must be list, show or run");
   expect_usage_error({"scenario", "run", "--all", "--world", "moon"}, "--world is 'moon'");
   expect_usage_error({"scenario", "run", "extension-hangs", "--lock", "x"}, "--lock is 'x'");

@@ -255,7 +255,7 @@ TEST_F(Command, LsAndShowTellWhoHoldsWhat) {
   EXPECT_NE(shown.out.find("last writes"), std::string::npos) << shown.out;
   const auto json = sim::live::Json::parse(leasehold({"show", lock_, "--json"}).out);
   EXPECT_EQ(json["leaseMs"], 30'000);
-  EXPECT_GT(json["leftMs"], 50'000) << "the margin for server clocks included";
+  EXPECT_GT(json["leftMs"], 50'000) << "including clock_margin";
   EXPECT_EQ(leasehold({"watch", "--times", "2", "--every", "10ms"}).exit_code, 0);
 }
 
@@ -301,7 +301,7 @@ TEST_F(Doctor, FindsWhatIsWrongWithTheIndexAndTheDefaults) {
     client.must(kDatabase, {{"createIndexes", locks}, {"indexes", Json::array({one})}});
   };
   client.run(kDatabase, {{"drop", locks}});
-  EXPECT_TRUE(has(says(uri, 0), "note     TTL index      no lock was ever taken"));
+  EXPECT_TRUE(has(says(uri, 0), "note     TTL index      no lock was taken yet"));
   client.must(kDatabase, {{"create", locks}});
   EXPECT_TRUE(has(says(uri, 1), "problem  TTL index      none on expiresAt"));
   index(Json::object());

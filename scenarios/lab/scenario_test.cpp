@@ -32,7 +32,7 @@ TEST(Scenarios, EachSaysWhatWhyAndWhoReportedIt) {
 TEST(Scenarios, EachTellsTheStoryOfItsFile) {
   for (const auto& s : stories()) {
     EXPECT_EQ(render_expectation(s), s.expected)
-        << s.name << ": leasehold-lab scenario run " << s.name << " --rewrite makes it anew";
+        << s.name << ": leasehold-lab scenario run " << s.name << " --rewrite updates it";
   }
 }
 
