@@ -11,6 +11,7 @@ namespace {
 constexpr std::chrono::seconds kIndexTimeout{10};
 constexpr int kIndexTries = 5;
 
+/// Any beat of this owner is ours: the document may show an earlier attempt that won unanswered.
 bool owned_by(const LockDocument& document, Owner owner) {
   return document.lock_id.starts_with(to_hex(owner) + '.');
 }
@@ -30,6 +31,7 @@ Cleanup cleanup_of(const AcquireCall& call, Step step) {
   return cleanup;
 }
 
+/// Everything counts from the sending of the command that won.
 HeldLock held_lock(const AcquireCall& call, const PendingCommand& command, const Reply& reply) {
   const LockOptions& options = call.options;
   HeldLock lock;
@@ -49,6 +51,8 @@ HeldLock held_lock(const AcquireCall& call, const PendingCommand& command, const
 
 }  // namespace
 
+/// The order of the questions matters: a refusal is certain whatever else the reply says; only then
+/// comes what cannot succeed, what was not executed, and last whether this very execution won.
 void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step) {
   if (reply.outcome == Outcome::done) ensure_index(step);
   const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
@@ -74,8 +78,11 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
     return end_call(id, {ErrorKind::configuration, reply.code, reply.message}, step);
   }
   if (reply.outcome == Outcome::not_executed) return failed(id, reply, false, step);
+  // The beat in the lockId names this execution. A document of an earlier beat is ours too, but its
+  // time is not in this reply: the next attempt, sent at once, gets a token of its own.
   const bool ours_now = reply.outcome == Outcome::done && document != nullptr && !reply.retried &&
                         document->lock_id == attempts_.lock_id(call, attempt.beat);
+  // It may have been executed all the same: what it may have won is deleted.
   if (!ours_now && reply.permanent) {
     ++call.unanswered;
     return end_call(id, {ErrorKind::configuration, reply.code, reply.message}, step);
@@ -109,6 +116,7 @@ void ProviderCore::failed(SessionId id, const Reply& reply, bool unknown, Step s
 }
 
 /// By an attempt, or by a hand-over.
+/// REQUIRES: the reply shows the lockId of this command's own execution.
 void ProviderCore::win(SessionId id, const PendingCommand& command, const Reply& reply, Step step) {
   AcquireCall& call = attempts_.at(id);
   const LockDocument& document = reply.documents.front();
@@ -121,12 +129,14 @@ void ProviderCore::win(SessionId id, const PendingCommand& command, const Reply&
              "' is not above the stored " + std::to_string(document.fencing_token)},
         step);
   }
+  // The same clock that ends the holding decides whether it begins at all.
   HeldLock lock = held_lock(call, command, reply);
   if (step.now >= lock.deadline) return win_too_late(id, step);
   if (command.kind == PendingCommand::Kind::attempt) {
     WaitQueue* queue = queues_.headed_by(id, call.name);
     if (queue != nullptr) queue->tenure_since = command.sent;
     attempts_.learn_from_win(id, stream_.is_open(), step);
+    // A poll that wins without the stream having said so shows how far the stream lags.
     const bool news_expected = call.attempts > 1 && !call.woken && !command.observed &&
                                call.options.waiting->wants_stream();
     if (news_expected) stream_.expect(call.name, step.now);
@@ -153,6 +163,7 @@ void ProviderCore::win_too_late(SessionId id, Step step) {
   attempts_.wait(id, step.now, pending_, step);
 }
 
+/// A lock that is held or lost is not given up: that takes a release. A race of both does no harm.
 void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why, Step step) {
   const AcquireCall* call = attempts_.find(id);
   if (call == nullptr) return;
@@ -163,6 +174,7 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
   end_call(id, {kind, call->last_failure.code, std::move(message)}, step);
 }
 
+/// The caller hears of the end at once; what may have been won is cleaned up behind its back.
 void ProviderCore::end_call(SessionId id, Error error, Step step) {
   step.out.push_back(Ended{id, std::move(error)});
   const AcquireCall call = attempts_.at(id);
@@ -178,6 +190,7 @@ void ProviderCore::end_call(SessionId id, Error error, Step step) {
     cleanup.awaits_attempt = true;
     cleanup.outcome_uncertain = call.may_own();
     cleanup.command = attempting->command;
+    // Its answer is still wanted: it says whether there is anything to delete.
     PendingCommand& attempt = pending_.at(attempting->command);
     attempt.sessions.clear();
     attempt.cleanup = cleanups_.add(std::move(cleanup), step);
@@ -194,6 +207,8 @@ void ProviderCore::leave_queue(const std::string& name, SessionId id, LocalInsta
   if (next != 0) attempts_.contend(next, at_latest, stream_.is_open(), pending_, step);
 }
 
+/// Once per provider, after the first answer: a process that only waits needs none, and a server
+/// that answers can make it. It never delays a lock.
 void ProviderCore::ensure_index(Step step) {
   if (index_ != Index::wanted) return;
   index_ = Index::asked;

@@ -27,6 +27,8 @@ std::string holder_of(const LockDocument& document) {
 
 }  // namespace
 
+/// The owner is drawn per call, so that two calls of one process never take each other's document
+/// for their own.
 const AcquireCall& Attempts::add(const AcquireAsked& asked, Step step) {
   AcquireCall& call = calls_[asked.session];
   call.name = asked.name;
@@ -55,6 +57,8 @@ std::vector<SessionId> Attempts::ids() const {
   return all;
 }
 
+/// The lockId whose holder is presumed dead travels with the attempt: the server compares it inside
+/// the write, so an extension in between still wins.
 void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(!call.in<Attempting>() || call.in<Attempting>()->command == 0);
@@ -79,6 +83,7 @@ void Attempts::wait(SessionId id, LocalInstant at, PendingCommands& pending, Ste
   plan(id, {.attempt_at = at, .poll_at = at}, pending, step);
 }
 
+/// At most one attempt timer per call is set: planning again replaces it, starting clears it.
 void Attempts::plan(SessionId id, Waiting waiting, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   const bool timer_set = call.in<Waiting>() != nullptr;
@@ -90,6 +95,8 @@ void Attempts::plan(SessionId id, Waiting waiting, PendingCommands& pending, Ste
   start(id, pending, step);
 }
 
+/// The wait counts from here, not from the call: behind others of this process it learned nothing
+/// of how long the lock takes to get.
 void Attempts::contend(SessionId id, LocalInstant at_latest, bool told, PendingCommands& pending,
                        Step step) {
   AcquireCall& call = at(id);
@@ -112,6 +119,7 @@ bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, c
                                   bool told, Step step) {
   AcquireCall& call = at(id);
   call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
+  // Learned before anything else changes: the strategy sees the call as it made the attempt.
   paces_.attempted(call.name, *call.options.waiting, seen_by(call, true, told, step), false,
                    step.now);
   if (reply.documents.empty()) return false;
@@ -122,6 +130,7 @@ bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, c
     step.out.push_back(Warned{"lock '" + call.name + "': " + call.last_failure.message +
                               "; it counts as held until it is deleted by hand"});
   }
+  // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   observations_.see(call.name, document.lock_id, step.now);
   const auto dead = observations_.presumed_dead(call.name, step.now, call.options.max_drift);
   return dead && dead != attempt.observed;
@@ -133,6 +142,8 @@ void Attempts::learn_from_win(SessionId id, bool told, Step step) {
                    step.now);
 }
 
+/// A release that was reported while the attempt was under way may be the one that it came too
+/// early for: it is acted on now.
 void Attempts::wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once, bool told,
                                   PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
@@ -151,6 +162,7 @@ void Attempts::wait_after_failure(SessionId id, bool at_once, bool told, Pending
 
 void Attempts::wake(SessionId id, bool told, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
+  // It cannot be woken twice at once; the answer decides whether the news still matter.
   if (call.in<Attempting>()) call.freed_meanwhile = true;
   const Waiting* waiting = call.in<Waiting>();
   if (waiting == nullptr) return;
@@ -167,6 +179,7 @@ AcquireCall* Attempts::listener(SessionId id) {
   return call != nullptr && call->options.waiting->wants_stream() ? call : nullptr;
 }
 
+/// With no randomness, for it is asked often: simulated runs must not depend on how often.
 std::optional<Duration> Attempts::turn(SessionId id, bool told, Step step) const {
   const AcquireCall* call = find(id);
   if (call == nullptr || !call->options.waiting->wants_stream()) return std::nullopt;
@@ -177,12 +190,15 @@ std::optional<Duration> Attempts::turn(SessionId id, bool told, Step step) const
   return call->options.waiting->turn(seen_by(*call, true, told, step), 0);
 }
 
+/// What the dead owner's requests may still do is the clean-up's business from here on.
 void Attempts::replace_owner(SessionId id, Step step) {
   AcquireCall& call = at(id);
   call.owner = fresh_owner(step);
   call.unanswered = 0;
 }
 
+/// When the strategy says, or when the holder that was seen is presumed dead if that comes first: a
+/// crashed holder costs one lease and not one pause more.
 LocalInstant Attempts::next_attempt_at(AcquireCall& call, bool refused, bool told,
                                        Step step) const {
   call.last_pause =

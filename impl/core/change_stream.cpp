@@ -13,6 +13,8 @@ constexpr int kMostRetryDoublings = 10;
 
 }  // namespace
 
+/// The stream outlives the last waiter for a while: to open one costs a round trip and a cursor at
+/// the server, and who waits once often waits again.
 void ChangeStream::want(LocalInstant now) { wanted_until_ = now + kStreamIdle; }
 
 void ChangeStream::listen(Duration nearest_turn, PendingCommands& pending, Step step) {
@@ -20,6 +22,7 @@ void ChangeStream::listen(Duration nearest_turn, PendingCommands& pending, Step 
   if (phase_ == Phase::open && command_ == 0) read(nearest_turn, pending, step);
 }
 
+/// What is owed was owed by the stream before: the new one begins after it.
 void ChangeStream::open(PendingCommands& pending, Step step) {
   phase_ = Phase::opening;
   cursor_ = 0;
@@ -33,6 +36,8 @@ void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step
                           StreamCommand{what, cursor_}, step);
 }
 
+/// The caller acts on news before read_on is called, so that the nearest turn counts what they have
+/// changed.
 ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, Audience audience,
                                            PendingCommands& pending, Step step) {
   if (command != command_) return Heard::nothing;  // of a stream that was closed
@@ -41,6 +46,7 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
     closed(audience, pending, step);
     return Heard::nothing;
   }
+  // A cursor of 0: the server has closed it, after an election or because the collection is gone.
   if (reply.outcome != Outcome::done || reply.cursor == 0) {
     failed(reply, audience, step);
     return Heard::nothing;
@@ -65,12 +71,14 @@ void ChangeStream::read(Duration nearest_turn, PendingCommands& pending, Step st
   send(StreamCommand::Step::next, pending, step);
 }
 
+/// One timer for both kinds of pause: the phase says which step is due.
 void ChangeStream::pause(Phase phase, Duration pause, Step step) {
   phase_ = phase;
   next_at_ = step.now + pause;
   set_timer(Timer::Kind::stream, 0, next_at_, step);
 }
 
+/// A timer of a phase that has ended meanwhile does nothing.
 void ChangeStream::due(PendingCommands& pending, Step step) {
   if (command_ != 0 || step.now < next_at_) return;
   if (phase_ == Phase::pausing) return open(pending, step);
@@ -114,6 +122,7 @@ void ChangeStream::end(PendingCommands& pending, Step step) {
   *this = {};
 }
 
+/// Only the first debt is kept: while it is owed, later ones say nothing more.
 void ChangeStream::expect(const std::string& name, LocalInstant now) {
   if (is_open() && !owed_) owed_ = Owed{name, now};
 }

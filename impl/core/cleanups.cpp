@@ -20,6 +20,8 @@ Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now) {
 
 }  // namespace
 
+/// Who releases is not kept waiting for longer than one operation: then the result is unknown, and
+/// the clean-up goes on without it.
 CleanupId Cleanups::add(Cleanup cleanup, Step step) {
   const CleanupId id = ++last_;
   if (cleanup.reporting) set_timer(Timer::Kind::report, id, step.now + cleanup.timeout, step);
@@ -32,6 +34,8 @@ Cleanup* Cleanups::find(CleanupId id) {
   return found == cleanups_.end() ? nullptr : &found->second;
 }
 
+/// By owner, never by name alone: whatever became of the lock since, another's document is not
+/// touched. That makes it safe to send again.
 void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.command == 0);
@@ -44,23 +48,29 @@ void Cleanups::attempt_ended(CleanupId id, bool may_have_won, Outcome outcome,
                              PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.awaits_attempt);
+  // Certainly refused or not executed, as were all before: there is nothing to delete.
   if (!may_have_won && !cleanup.outcome_uncertain) return erase(id);
   cleanup.awaits_attempt = false;
+  // A request that was never answered may arrive after the delete and win then.
   cleanup.resend = cleanup.outcome_uncertain || outcome != Outcome::done;
   cleanup.outcome_uncertain = false;
   cleanup.command = 0;
   send_delete(id, pending, step);
 }
 
+/// A delete that nobody acknowledged is repeated even if it was executed: a primary that steps down
+/// may lose it, and with it the release.
 bool Cleanups::delete_answered(CleanupId id, const Reply& reply, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   cleanup.command = 0;
+  // No right to delete, say: to try again cannot succeed. The document expires by itself.
   if (reply.outcome == Outcome::configuration) {
     report(id, ReleaseResult::unknown, step);
     step.out.push_back(Warned{"lock '" + cleanup.name + "' cannot be deleted: " + reply.message});
     erase(id);
     return false;
   }
+  // An old primary, cut off before the win, does not know the document: that is no answer.
   if (reply.outcome != Outcome::done || (reply.matched == 0 && reply.is_before(cleanup.won))) {
     cleanup.outcome_uncertain |= reply.outcome == Outcome::unknown;
     if (step.now >= cleanup.give_up_at) {
@@ -99,6 +109,7 @@ void Cleanups::pause(CleanupId id, Cleanup& cleanup, Duration pause, Step step) 
   set_timer(Timer::Kind::cleanup, id, cleanup.next_at, step);
 }
 
+/// Also when it is too late for the caller, who got "unknown": then nobody waits any more.
 void Cleanups::report(CleanupId id, ReleaseResult result, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   if (!cleanup.reporting) return;

@@ -8,6 +8,8 @@
 namespace leasehold::core {
 
 /// Who gets the lock that this session holds when it releases now; 0: nobody of this process.
+/// A hand-over costs one round trip and leaves other processes no gap to win in; so their turn
+/// comes after `hand_overs_in_a_row`.
 SessionId ProviderCore::receiver_after(SessionId id, const HeldLock& lock) const {
   const WaitQueue* queue = queues_.find(lock.name);
   if (queue == nullptr || closed_ || lock.lost) return 0;
@@ -57,6 +59,7 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
   cleanup.command = 0;
   const bool first_unknown = reply.outcome == Outcome::unknown && !cleanup.outcome_uncertain;
   cleanup.outcome_uncertain |= reply.outcome == Outcome::unknown;
+  // The receiver may have given up while this was under way.
   const SessionId to = cleanup.receiver;
   // It gave up; nobody has the lock, and both owners have to go.
   if (to == 0) return cleanups_.send_delete(id, pending_, step);
@@ -68,6 +71,7 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
         cleanup.outcome_uncertain ? ReleaseResult::unknown : ReleaseResult::not_owner;
     return contend_for_itself(id, giver, cleanup.outcome_uncertain, step);
   }
+  // As for an attempt: only the document with this very beat shows that this execution gave it.
   AcquireCall& receiver = attempts_.at(to);
   const bool given = reply.outcome == Outcome::done && !reply.documents.empty() && !reply.retried &&
                      reply.documents.front().lock_id == attempts_.lock_id(receiver, command.beat);
@@ -77,6 +81,7 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
     receiver.phase = AcquireCall::Attempting{};  // nothing is handed over any more
     return win(to, command, reply, step);
   }
+  // The receiver's end turns the hand-over into a delete of both owners.
   if (reply.outcome == Outcome::configuration || reply.permanent) {
     return end_call(to, {ErrorKind::configuration, reply.code, reply.message}, step);
   }
@@ -93,6 +98,7 @@ void ProviderCore::contend_for_itself(CleanupId id, ReleaseResult giver, bool un
   const SessionId to = cleanups_.at(id).receiver;
   cleanups_.report(id, giver, step);
   cleanups_.erase(id);
+  // Its owner may be in the document after all; then its own attempt recognises it.
   AcquireCall& call = attempts_.at(to);
   call.contends_since = step.now;
   if (unsure) ++call.unanswered;

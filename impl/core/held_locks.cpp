@@ -21,6 +21,7 @@ bool wants_extension(const HeldLock& lock) {
 
 }  // namespace
 
+/// A grant that came after its own deadline never gets here: it was given back (win_too_late).
 void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
   LEASEHOLD_CHECK(step.now < lock.deadline);
   set_timer(Timer::Kind::lease_end, id, lock.deadline, step);
@@ -33,12 +34,15 @@ HeldLock* HeldLocks::find(SessionId id) {
   return found == locks_.end() ? nullptr : &found->second;
 }
 
+/// A timer for an earlier round replaces that for a later one. One for a later round is not set:
+/// the earlier round arms the next.
 void HeldLocks::arm_round_at(LocalInstant at, Step step) {
   if (round_at_ && *round_at_ <= at) return;
   round_at_ = at;
   set_timer(Timer::Kind::extension_round, 0, at, step);
 }
 
+/// Linear in the locks held: called once a round and once an answer, never once a lock.
 void HeldLocks::arm_round(Step step) {
   std::optional<LocalInstant> earliest;
   for (const auto& [id, lock] : locks_) {
@@ -48,6 +52,7 @@ void HeldLocks::arm_round(Step step) {
   if (earliest) arm_round_at(*earliest, step);
 }
 
+/// Forgets the round before anything is sent, so that what an answer arms counts as new.
 bool HeldLocks::round_begins(LocalInstant now) {
   if (!round_at_ || now < *round_at_) return false;
   round_at_.reset();
@@ -67,6 +72,7 @@ void HeldLocks::run_round(PendingCommands& pending, Step step) {
     return wants_extension(entry.second) && entry.second.extend_at <= step.now;
   });
   if (!any_due) return arm_round(step);
+  // A short lease in a batch of 500 would wait behind the others' writes, and be lost with them.
   std::vector<SessionId> alone, together;
   for (const auto& [id, lock] : locks_) {
     if (!wants_extension(lock)) continue;
@@ -76,6 +82,7 @@ void HeldLocks::run_round(PendingCommands& pending, Step step) {
     (short_lease ? alone : together).push_back(id);
   }
   for (const auto id : alone) send_extension({id}, pending, step);
+  // The most urgent travel in the first command, in case the next is late.
   std::sort(together.begin(), together.end(), [this](SessionId a, SessionId b) {
     return locks_.at(a).deadline < locks_.at(b).deadline;
   });
@@ -88,6 +95,8 @@ void HeldLocks::run_round(PendingCommands& pending, Step step) {
   arm_round(step);
 }
 
+/// One beat for the whole batch: it tells this execution from every other, and each statement names
+/// its own document. The batch waits no longer than its most impatient lock.
 void HeldLocks::send_extension(const std::vector<SessionId>& ids, PendingCommands& pending,
                                Step step) {
   const std::uint64_t beat = pending.next_beat();
@@ -116,6 +125,8 @@ HeldLock* HeldLocks::answered(SessionId id) {
   return lock->lost ? nullptr : lock;
 }
 
+/// INVARIANT: a lock is extended only by an answer that certainly is about its own statement: all
+/// matched, or the document itself was read. A doubt costs a retry, never a wrong yes.
 std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand& extension,
                                                            const Reply& reply,
                                                            PendingCommands& pending, Step step) {
@@ -133,6 +144,7 @@ std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand&
   std::vector<Loss> losses;
   const auto matched = static_cast<std::size_t>(std::max<std::int64_t>(reply.matched, 0));
   if (matched == executed.size()) {
+    // From the sending, not from now: the server may have executed it at once.
     for (const auto id : executed) extended(id, extension.sent, losses, step);
   } else if (matched == 0) {
     for (const auto id : executed) not_there(id, reply, losses, step);
@@ -179,6 +191,7 @@ std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingComma
     const auto document = found.find(lock->name);
     const auto parts =
         document == found.end() ? std::nullopt : parse_lock_id(document->second->lock_id);
+    // The owner alone would not do: after a loss unnoticed here it may be another grant's.
     const bool ours =
         parts && parts->owner == lock->owner && document->second->acquired_at == lock->acquired_at;
     if (!ours) {
@@ -200,10 +213,13 @@ void HeldLocks::not_there(SessionId id, const Reply& reply, std::vector<Loss>& l
   losses.push_back({id, LostReason::not_owner});
 }
 
+/// A lock whose deadline has come is lost, whatever the server says now: held() may have answered
+/// no, and that answer is final.
 void HeldLocks::extended(SessionId id, LocalInstant sent, std::vector<Loss>& losses, Step step) {
   HeldLock* lock = answered(id);
   if (lock == nullptr) return;
   if (step.now >= lock->deadline) return losses.push_back({id, LostReason::deadline});
+  // Answers may overtake each other: an older one must not take away what a newer one gave.
   const auto deadline =
       std::min(lease_deadline(sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
   lock->deadline = std::max(lock->deadline, deadline);
@@ -211,6 +227,8 @@ void HeldLocks::extended(SessionId id, LocalInstant sent, std::vector<Loss>& los
   step.out.push_back(Extended{id, sent, lock->deadline});
 }
 
+/// Nobody knows what became of the extension, or it was not executed. Until the deadline there is
+/// nothing to tell the holder: the lease that it has is still its own.
 void HeldLocks::retry(SessionId id, Step step) {
   HeldLock* lock = answered(id);
   if (lock != nullptr) lock->extend_at = step.now + retry_pause(lock->options);

@@ -10,6 +10,8 @@ namespace {
 constexpr int kDropAfterLeases = 10;
 }
 
+/// The first sight counts, not the last: the lease of that execution cannot end later than one
+/// lease after it was first seen.
 void HolderObservations::see(const std::string& name, const std::string& lock_id,
                              LocalInstant now) {
   const auto parts = parse_lock_id(lock_id);
@@ -26,6 +28,7 @@ void HolderObservations::see(const std::string& name, const std::string& lock_id
   observations_[name] = {lock_id, std::chrono::milliseconds(parts->lease_ms), now, now};
 }
 
+/// A bounded memory: a provider may contend for any number of names in its life.
 void HolderObservations::make_room(LocalInstant now) {
   if (observations_.size() < kMaxSights) return;
   std::erase_if(observations_, [now](const auto& entry) {
@@ -50,6 +53,7 @@ std::optional<std::string> HolderObservations::presumed_dead(const std::string& 
   const auto at = presumed_dead_at(name, max_drift);
   if (!at || now < *at) return std::nullopt;
   const auto& sight = observations_.at(name);
+  // Long unconfirmed: somebody has surely renewed or taken it since, and the server would refuse.
   if (now - sight.last_seen > kDropAfterLeases * sight.lease) return std::nullopt;
   return sight.lock_id;
 }

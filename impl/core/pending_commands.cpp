@@ -14,6 +14,7 @@ CommandId PendingCommands::send(PendingCommand pending, std::chrono::millisecond
   return id;
 }
 
+/// A second answer, or one after the timeout, finds nothing: events may come twice and late.
 std::optional<PendingCommand> PendingCommands::take(CommandId id, Step step) {
   auto node = pending_.extract(id);
   if (node.empty()) return std::nullopt;
@@ -21,6 +22,7 @@ std::optional<PendingCommand> PendingCommands::take(CommandId id, Step step) {
   return std::move(node.mapped());
 }
 
+/// The connection it hangs on is cut; whether it was executed, nobody will know.
 void PendingCommands::abandon(CommandId id, Step step) {
   step.out.push_back(Abandon{id});
   pending_.erase(id);

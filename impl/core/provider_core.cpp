@@ -42,6 +42,7 @@ void ProviderCore::on(const CancelAsked& event, Step step) {
   give_up(event.session, ErrorKind::cancelled, "cancelled", step);
 }
 
+/// Held or lost, the handle has ended: it answers no from before this event on.
 void ProviderCore::on(const ReleaseAsked& event, Step step) {
   const HeldLock* lock = held_.find(event.session);
   if (lock == nullptr) return;
@@ -61,6 +62,7 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
 
 void ProviderCore::on(const DeadlineSeen& event, Step step) { run_out(event.session, step); }
 
+/// Locks that are held stay held: their handles outlive the provider.
 void ProviderCore::on(const CloseAsked&, Step step) {
   closed_ = true;
   stream_.end(pending_, step);
@@ -111,6 +113,7 @@ void ProviderCore::on(const TimerFired& event, Step step) {
       if (step.now >= lock->deadline) return run_out(id, step);
       return set_timer(Timer::Kind::lease_end, id, lock->deadline, step);
     }
+    // As if an answer had come that says nothing; a late real one finds no command any more.
     case Timer::Kind::command_timeout:
       if (!pending_.contains(id)) return;
       step.out.push_back(Abandon{id});
@@ -131,6 +134,7 @@ void ProviderCore::on(const TimerFired& event, Step step) {
   }
 }
 
+/// First what is over is lost, or the round would extend it.
 void ProviderCore::run_extension_round(Step step) {
   for (const auto id : held_.over(step.now)) run_out(id, step);
   held_.run_round(pending_, step);
@@ -153,6 +157,7 @@ void ProviderCore::lose_all(const std::vector<HeldLocks::Loss>& losses, Step ste
   }
 }
 
+/// Those who wait here contend at once: whoever took the lock away is not in this process.
 void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   HeldLock* lock = held_.find(id);
   LEASEHOLD_CHECK(lock != nullptr && !lock->lost);
@@ -207,6 +212,7 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   stream_.read_on(audience(), nearest_turn(step), pending_, step);
 }
 
+/// Not everything is mixed in: what differs in two equal hashes, equality tells apart.
 std::size_t ProviderCore::hash() const {
   HashMixer hash;
   attempts_.mix_into(hash);

@@ -14,6 +14,7 @@ bool WaitQueues::join(const std::string& name, SessionId id) {
   return false;
 }
 
+/// A single attempt is in no queue, and leaving one then changes nothing.
 SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote) {
   const auto found = queues_.find(name);
   if (found == queues_.end()) return 0;
@@ -28,12 +29,14 @@ SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote)
     queues_.erase(found);
     return 0;
   }
+  // The rest are about to end one by one; each would start an attempt in vain.
   if (!promote) return 0;
   queue.head = queue.waiters.front();
   queue.waiters.pop_front();
   return queue.head;
 }
 
+/// The tenure goes on: for other processes it is one holding.
 void WaitQueues::pass_to(const std::string& name, SessionId to) {
   WaitQueue& queue = queues_.at(name);
   if (queue.head == to) return;
