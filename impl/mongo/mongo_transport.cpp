@@ -112,14 +112,9 @@ class MongoConnection final : public core::Connection {
     if (client_ == nullptr) return driver_failure(error, 0);
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
     if (!server) return driver_failure(error, members_of(client_));
-    if (auto reason = refusal_of_hello(*mongoc_server_description_hello_response(server.get()))) {
-      Reply reply;
-      reply.outcome = Outcome::configuration;
-      reply.message = std::move(*reason);
-      return reply;
-    }
-    server_is_right_ = true;
-    return std::nullopt;
+    auto refused = refusal_of_chosen(*mongoc_server_description_hello_response(server.get()));
+    server_is_right_ = !refused;
+    return refused;
   }
 
   /// An index of other options, or a missing permission, is tolerated, and said in the message of a

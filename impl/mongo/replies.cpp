@@ -228,6 +228,20 @@ std::string duplicate_index(const bson_t& reply) {
   return '{' + keys + '}';
 }
 
+std::optional<core::Reply> refusal_of_chosen(const bson_t& hello) {
+  Reply reply;
+  if (bson_empty(&hello)) {
+    reply.outcome = Outcome::not_executed;
+    reply.message = "the member that was chosen could not be reached any more";
+    return reply;
+  }
+  auto reason = refusal_of_hello(hello);
+  if (!reason) return std::nullopt;
+  reply.outcome = Outcome::configuration;
+  reply.message = std::move(*reason);
+  return reply;
+}
+
 std::optional<std::string> refusal_of_hello(const bson_t& hello) {
   constexpr std::int64_t kWireVersion51 = 14;  // the first with $tsSecond
   if (Field(hello, "msg").text() == "isdbgrid") {

@@ -21,6 +21,10 @@ namespace leasehold::mongo {
 /// Why the member that sent this `hello` reply cannot hold locks, or nothing if it can.
 [[nodiscard]] std::optional<std::string> refusal_of_hello(const bson_t& hello);
 
+/// The same for a member that the driver has chosen: none if a command may be sent to it. Its last
+/// `hello` is empty if another thread lost sight of it since; then the next attempt may find it.
+[[nodiscard]] std::optional<core::Reply> refusal_of_chosen(const bson_t& hello);
+
 /// What a `listIndexes` reply says of the TTL index: empty if it is as it should be, otherwise what
 /// is wrong and what follows from it.
 [[nodiscard]] std::string judge_indexes(const bson_t& list_indexes_reply);

@@ -146,6 +146,12 @@ TEST(Hello, OnlyAReplicaSetOf51OrNewerMayHoldLocks) {
             std::string::npos);
 }
 
+TEST(Hello, AChosenMemberThatWasLostSightOfIsNoStandalone) {
+  EXPECT_FALSE(refusal_of_chosen(Json(R"({"setName": "rs", "maxWireVersion": 17})")));
+  EXPECT_EQ(refusal_of_chosen(Json("{}"))->outcome, Outcome::not_executed);
+  EXPECT_EQ(refusal_of_chosen(Json(R"({"maxWireVersion": 17})"))->outcome, Outcome::configuration);
+}
+
 TEST(Indexes, AreCheckedForDeadHolders) {
   const auto judge = [](const char* index) {
     const std::string text =
