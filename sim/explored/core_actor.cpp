@@ -10,6 +10,8 @@ namespace {
 using namespace terms;
 using core::Timer;
 
+/// Numbers that differ by process and by draw. Really random ones would make each order of events
+/// a state of its own.
 class CountedEntropy final : public core::Entropy {
  public:
   CountedEntropy(unsigned who, std::uint64_t& drawn) : who_(who), drawn_(drawn) {}
@@ -20,6 +22,7 @@ class CountedEntropy final : public core::Entropy {
   std::uint64_t& drawn_;
 };
 
+/// Only attempts are asked whose they are: their outcome moves the caller along the diagram.
 core::SessionId session_of(const core::Command& command) {
   const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
   return acquire == nullptr ? 0 : acquire->session;
@@ -33,8 +36,10 @@ class CoreSystem::Reaction {
   Reaction(const CoreSystem& system, const Actor& before, unsigned who, unsigned tick)
       : system_(system), a_(before), who_(who), tick_(tick) {}
 
+  // An event may bring about others at once; they are seen in the same step.
   Effect run(const core::Event& event) {
     events_ = {event};
+    // A copy of each: `step` appends to the list.
     for (std::size_t e = 0; e < events_.size(); ++e) step(core::Event(events_[e]));
     tidy_up();
     out_.actor = system_.keep(std::move(a_));
@@ -46,6 +51,7 @@ class CoreSystem::Reaction {
   void take(std::string_view input) {
     const auto found = model::lifecycle().find(a_.life, input);
     if (!found) {
+      // It stays where it is, and the exploration ends with this state.
       out_.broken = arrow;
     } else {
       a_.life = model::lifecycle().arrows()[*found].to;
@@ -58,10 +64,13 @@ class CoreSystem::Reaction {
       a_.holds = false;
       take("Dispose Handle");
     }
+    // Asked before the core is, which forgets the command by this very event.
     const auto heard = heard_of_the_attempt(event);
     CountedEntropy entropy(who_, a_.drawn);
     core::Effects effects;
     a_.core.next(event, local(tick_), entropy, effects);
+    // A grant or an end is an arrow of its own. Without either the attempt had an outcome after
+    // which the call goes on waiting.
     const bool settled = std::any_of(effects.begin(), effects.end(), [](const auto& effect) {
       return std::holds_alternative<core::Granted>(effect) ||
              std::holds_alternative<core::Ended>(effect);
@@ -80,18 +89,23 @@ class CoreSystem::Reaction {
     };
     if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
       const bool its = of_this_call(reply->command);
+      // Also where nobody asked: a late reply is no reason to wait for it again.
       a_.awaited.erase(reply->command);
       return its ? std::optional(reply->reply) : std::nullopt;
     }
     const auto* fired = std::get_if<core::TimerFired>(&event);
     if (fired == nullptr) return std::nullopt;
     a_.timers.erase(fired->timer);
+    // An attempt that timed out has the same arrow as one that was answered with an unknown
+    // outcome.
     const bool silence =
         fired->timer.kind == Timer::Kind::command_timeout && of_this_call(fired->timer.id);
     return silence ? std::optional(core::Reply()) : std::nullopt;
   }
 
   [[nodiscard]] const char* outcome_of(const core::Reply& reply) const {
+    // The document after the attempt says who holds the lock. Ours without a grant: the deadline
+    // had passed when the reply came.
     if (reply.outcome != core::Outcome::done || reply.documents.empty()) return "Outcome Unknown";
     const bool ours = reply.documents[0].lock_id.starts_with(core::to_hex(a_.owner) + '.');
     return ours ? "Won Too Late" : "Lock Held by Others";
@@ -99,6 +113,7 @@ class CoreSystem::Reaction {
 
   void carry_out(const core::Send& send) {
     const auto& command = send.command;
+    // The index is there from the start and no fault hits its command, which decides nothing.
     if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
       core::Reply done;
       done.outcome = core::Outcome::done;
@@ -109,12 +124,15 @@ class CoreSystem::Reaction {
       a_.owner = acquire->owner;
       take("Call AcquireAsync()");
     } else if (std::holds_alternative<core::ExtendCommand>(command.body)) {
+      // The diagram has one extension at a time: a second one means that nothing was heard of the
+      // first.
       if (a_.life == "Extending") take("Outcome Unknown");
       take("Background Extension Task");
       system_.seen_ |= 1u << extension;
     }
     a_.awaited.emplace(command.id, session_of(command));
     Message request{who_, std::make_shared<const core::Command>(command)};
+    // It goes on in the next step, before anything else happens.
     request.fresh = true;
     out_.sent.push_back(system_.keep(std::move(request)));
   }
@@ -143,29 +161,37 @@ class CoreSystem::Reaction {
     take("Give Up");
     system_.seen_ |= 1u << given_up;
   }
+  // The core reports once that it is deleted and over; the diagram has two arrows for it.
   void carry_out(const core::Released&) {
     take("Lock Document Deleted");
     take("Lock Released");
   }
+  // For people; a warning changes no state.
   void carry_out(const core::Warned&) {}
 
   /// Takes out what can do nothing any more and would only tell equal states apart.
   void tidy_up() {
     const bool asking = a_.life == "Waiting" || a_.life == "Acquiring";
     if (!asking) a_.waits_since = 0;
+    // REQUIRES: to fire one of these would have no effect on the core. One taken out by mistake
+    // would hide behaviours, and the numbers of states, which are pinned, would fall.
     std::erase_if(a_.timers, [&](const auto& entry) {
       switch (entry.first.kind) {
         case Timer::Kind::command_timeout: return !a_.awaited.contains(entry.first.id);
         case Timer::Kind::attempt: return a_.life != "Waiting";
         case Timer::Kind::give_up: return !asking;
+        // Of one that does not hold the end has been reported.
         case Timer::Kind::lease_end: return !a_.holds;
         default: return false;
       }
     });
+    // A round with nothing to extend does nothing.
     const bool idle = std::all_of(a_.timers.begin(), a_.timers.end(), [](const auto& entry) {
       return entry.first.kind == Timer::Kind::extension_round;
     });
     if (a_.life != model::kOutside || a_.asks_left > 0 || !a_.awaited.empty() || !idle) return;
+    // It has no calls left and owes nothing: what it remembers (paces, beats, numbers drawn) can
+    // have no effect, and all such actors are one.
     a_ = {};
     a_.life = model::kOutside;
   }

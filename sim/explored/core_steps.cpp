@@ -19,6 +19,8 @@ using simulated::Object;
 using simulated::Timestamp;
 using simulated::to_object;
 
+// Any time at which tokens are positive. All operation times are of this one second, so a token is
+// named by its counter, which is the number of the write.
 constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;
 constexpr std::uint32_t kEpoch_s = 1'700'000'000;
 constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
@@ -33,11 +35,13 @@ std::optional<core::Owner> owner_of(const Document& document) {
   return parts ? std::optional(parts->owner) : std::nullopt;
 }
 
+/// Also if it is of a call of this process that is over: any of its owners is meant.
 bool belongs_to(const Document& document, unsigned who) {
   const auto owner = owner_of(document);
   return owner && owner->high >> kOwnerShift == who + 1;
 }
 
+/// As an acquire compares: at that very time it is over.
 bool is_over(const Document& document, std::int64_t now_ms) {
   return document->find("expiresAt")->as<Date>()->ms <= now_ms;
 }
@@ -49,6 +53,8 @@ const char* verb(const core::Command& command) {
   return kVerbs[command.body.index()];
 }
 
+// A reply's number, for the same reply to the same actor has the same effect. 1 to 4 are the other
+// kinds of events.
 std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
 
 const char* name_of(Timer::Kind kind) {
@@ -78,6 +84,8 @@ void CoreSystem::steps(const State& from) const {
   found_.clear();
   const World w = unpack(from);
   for (std::size_t i = 0; i < w.messages.size(); ++i) {
+    // Nothing but this: what else could happen now can happen before the event that sent it, or
+    // after it was answered, or the request is late, which is a fault.
     if (messages_[w.messages[i] - 1].fresh) return message_steps(w, i);
   }
   for (unsigned who = 0; who < 2; ++who) actor_steps(w, who);
@@ -87,6 +95,7 @@ void CoreSystem::steps(const State& from) const {
 
 const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::Event& event,
                                            std::uint64_t key) const {
+  // The core's answer depends on the tick, as its clock; `who` is in the owners that it draws.
   const std::array<std::uint64_t, 2> known{
       to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
   auto found = effects_.find(known);
@@ -96,8 +105,10 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
   const Effect& effect = found->second;
   to.actors[who] = effect.actor;
   for (const auto number : effect.sent) to.messages.push_back(number);
+  // The first is kept: the path to it is the counterexample.
   if (effect.broken != none && to.broken == none) to.broken = effect.broken;
   if (effect.token != 0) {
+    // The counter of its time, which is the number of its write; less than 256 in any scope.
     const auto number = static_cast<unsigned>(effect.token & 0xFF);
     if (number <= to.granted && to.broken == none) to.broken = g4;
     to.granted = std::max(to.granted, number);
@@ -106,8 +117,10 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
 }
 
 /// Nobody waits for them any more. Requests cannot be called back.
+/// To keep them would tell states apart that go on alike.
 void CoreSystem::drop_replies(World& w, unsigned who,
                               std::optional<core::CommandId> command) const {
+  // From the end, for taking one out moves those after it.
   for (std::size_t i = w.messages.size(); i-- > 0;) {
     const Message& m = messages_[w.messages[i] - 1];
     const bool its = m.who == who && (!command || m.command->id == *command);
@@ -115,24 +128,31 @@ void CoreSystem::drop_replies(World& w, unsigned who,
   }
 }
 
+/// True time, and a tick more once another member is primary: no client's clock plays a part.
 std::int64_t CoreSystem::server_ms(const World& w) {
   return kEpoch_ms + static_cast<std::int64_t>(w.tick + w.ahead) * kTick.count();
 }
 
 void CoreSystem::actor_steps(const World& w, unsigned who) const {
   const Actor& a = actor(w, who);
+  // It never comes back: one that starts anew would be one more process that knows nothing.
   if (a.crashed) return;
   if (a.paused) {
     World to = w;
     Actor woken = a;
     woken.paused = false;
     to.actors[who] = keep(std::move(woken));
+    // The pause was a fault until now: the bounds count from its end.
     to.fault_at = w.tick;
     return emit(std::move(to), "goes on", who, "");
   }
+  // One timer at a time, the earliest: the runtime fires them in the order of their times. The
+  // others follow in steps of their own, with replies in between or not.
   const auto due =
       std::min_element(a.timers.begin(), a.timers.end(),
                        [](const auto& x, const auto& y) { return x.second < y.second; });
+  // Timers that are due come before new calls of its user: a process whose timers wait is the fault
+  // "pause".
   const bool busy = due != a.timers.end() && due->second <= local(w.tick);
   if (busy) {
     World to = w;
@@ -149,14 +169,17 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     asking.waits_since = w.tick;
     const auto session = ++asking.session;
     to.actors[who] = keep(std::move(asking));
+    // Without a time-out: to give up at any time is the fault "cancel".
     give(to, who, core::AcquireAsked{session, kName, options_, std::nullopt, false}, 1);
     emit(std::move(to), "asks", who, "");
   }
+  // At any time, also after the loss: its user need not have noticed.
   if (!busy && (a.holds || a.life == "Lost")) {
     World to = w;
     give(to, who, core::ReleaseAsked{a.session}, 2);
     emit(std::move(to), "releases", who, "");
   }
+  // Faults come last and may hit at any step, busy or not.
   const bool asking = a.life == "Waiting" || a.life == "Acquiring";
   if (World to = w; asking && spend(to, CoreFault::cancel)) {
     give(to, who, core::CancelAsked{a.session}, 3);
@@ -169,6 +192,8 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     emit(std::move(to), "is paused", who, "");
   }
   if (World to = w; a.life != model::kOutside && spend(to, CoreFault::crash)) {
+    // A fresh actor, with nothing that could act. What it held is kept: its lease runs on, and to
+    // give its lock away before the deadline is wrong (G1), although nobody is left who asks.
     Actor crashed;
     crashed.crashed = true;
     crashed.life = model::kOutside;
@@ -186,13 +211,16 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   const Message& m = messages_[w.messages[at] - 1];
   if (m.reply) {
     const Actor& a = actor(w, m.who);
+    // It waits in the socket; of a crashed process there is none (`drop_replies`).
     if (a.paused || a.crashed) return;
     World to = w;
     to.messages.take_out(at);
     give(to, m.who, core::ReplyArrived{m.command->id, *m.reply}, reply_key(w.messages[at]));
     return emit(std::move(to), "hears of its", m.who, verb(*m.command));
   }
+  // A late request does this at any step from now on, once.
   execute(w, at, std::nullopt);
+  // One fault hits a request when it is sent. A late one has had its.
   if (!m.fresh) return;
   for (const auto fault : {CoreFault::error_before, CoreFault::error_after, CoreFault::lost_reply,
                            CoreFault::slow_reply}) {
@@ -209,6 +237,8 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
     emit(std::move(to), verb(*m.command), m.who, "takes its time");
   }
   if (World to = w; spend(to, CoreFault::inside)) {
+    // Now is when the server reads it; it writes by this clock reading whenever it executes. The
+    // cluster time is of now, too.
     underway.started_ms = server_ms(w);
     underway.started_at = w.writes;
     to.messages[at] = keep(std::move(underway));
@@ -221,6 +251,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   if (fault && !spend(to, *fault)) return;
   const auto number = w.messages[at];
   const Message& m = messages_[number - 1];
+  // Part of the key, as an error replaces the reply or comes beside it.
   const std::uint64_t how_it_goes = fault ? static_cast<std::uint64_t>(*fault) + 1 : 0;
   const std::array<std::uint64_t, 2> key{
       number | std::uint64_t{w.document} << 32,
@@ -236,6 +267,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
       Collection collection;
       if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
       const auto now = m.started_ms.value_or(server_ms(w));
+      // What $$CLUSTER_TIME shows: the time of the last write before the command started.
       const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
       const auto bytes = mongo::build(*m.command, "distributed.locks");
       auto executed = simulated::execute(to_object(*bytes.get()), collection,
@@ -246,6 +278,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
       reply = std::move(executed.reply);
       if (fault == CoreFault::error_after) add_write_concern_error(reply);
     }
+    // Of its own write, or of the last one before if it changed nothing, as mongod says it.
     reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
     done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
     known = executions_.emplace(key, std::move(done)).first;
@@ -257,12 +290,14 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
     to.written_at = w.tick;
     judge_write(to, m, done, w.document);
   }
+  // A command that its actor has given up executes all the same: that is what owners are for.
   const bool awaited = actor(w, m.who).awaited.contains(m.command->id);
   if (!awaited && done.wrote) seen_ |= 1u << late_ghost;
   const bool heard = awaited && fault != CoreFault::lost_reply;
   to.messages.take_out(at);
   if (heard) {
     const auto reply = keep(Message{m.who, m.command, done.reply});
+    // A paused process reads it when it goes on, in any order with its timers.
     if (fault == CoreFault::slow_reply || actor(w, m.who).paused) {
       to.messages.push_back(reply);
     } else {
@@ -284,14 +319,17 @@ void CoreSystem::judge_write(World& to, const Message& by, const Execution& done
   const auto new_owner = owner_of(documents_[done.document]);
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&by.command->body)) {
     const Actor& other = actor(to, 1 - by.who);
+    // Before the deadline on the holder's own clock, until which it may act.
     const bool granted_away = new_owner == acquire->owner && other.holds;
     if (granted_away && local(to.tick) < other.deadline && to.broken == none) to.broken = g1;
+    // A write over one's own document: an earlier attempt had won, and its answer was lost.
     if (old_owner == acquire->owner) {
       seen_ |= 1u << own_win;
     } else if (old_owner) {
       seen_ |= 1u << (acquire->observed ? takeover_observed : takeover_by_clock);
     }
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&by.command->body)) {
+    // The adapter's query names the owner; here what it deleted is compared.
     if (old_owner != gone->owner && to.broken == none) to.broken = g6;
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&by.command->body)) {
     if (old_owner != extend->statements.at(0).owner && to.broken == none) to.broken = g6;
@@ -303,7 +341,9 @@ void CoreSystem::judge_tick(World& to) const {
   if (to.broken != none) return;
   for (unsigned who = 0; who < 2; ++who) {
     const Actor& a = actor(to, who);
+    // Who takes no step cannot be notified, nor wait for anything.
     if (a.crashed || a.paused) continue;
+    // All that was due in this tick has been done, or time would not go on.
     if (a.holds && local(to.tick) >= a.deadline) to.broken = g5;
     const bool asking = a.life == "Waiting" || a.life == "Acquiring";
     const auto since = std::max({a.waits_since, to.fault_at, to.written_at});
@@ -311,6 +351,7 @@ void CoreSystem::judge_tick(World& to) const {
     const unsigned late =  // a request that nobody can call back may win when all is over
         1u << static_cast<unsigned>(CoreFault::late) |
         1u << static_cast<unsigned>(CoreFault::inside);
+    // Calls, commands and clean-ups: nobody is left who would delete it.
     const bool over = a.life == model::kOutside && a.awaited.empty() && a.core.cleanups_left() == 0;
     // One that could not be deleted for two leases frees itself, as a crashed holder's does.
     const Document& left = documents_[to.document];
@@ -322,6 +363,7 @@ void CoreSystem::judge_tick(World& to) const {
 
 void CoreSystem::server_steps(const World& w) const {
   const Document& document = documents_[w.document];
+  // At any time from then on, or never within the behaviour: how late the monitor is, is free.
   if (document && is_over(document, server_ms(w))) {
     World to = w;
     to.document = keep(Document());
@@ -331,6 +373,7 @@ void CoreSystem::server_steps(const World& w) const {
     emit(std::move(to), "the TTL monitor deletes the document", 2, "");
   }
   if (World to = w; w.ahead == 0 && spend(to, CoreFault::clock)) {
+    // Never back: a clock that is behind makes leases longer only.
     to.ahead = 1;
     emit(std::move(to), "another member is primary, its clock a margin ahead", 2, "");
   }
@@ -339,12 +382,14 @@ void CoreSystem::server_steps(const World& w) const {
   if (w.tick == 0 && actor(w, 0).asks_left == scope_.acquires[0]) return;
   for (unsigned who = 0; who < 2; ++who) {
     const Actor& a = actor(w, who);
+    // These may be late for as long as one likes; the others are as prompt as a tick.
     if (a.crashed || a.paused) continue;
     for (const auto& [timer, when] : a.timers) {
       if (when <= local(w.tick)) return;  // it runs, so it fires them first
     }
   }
   World to = w;
+  // With the tick that ends, before it is counted up.
   judge_tick(to);
   ++to.tick;
   emit(std::move(to), "time goes on", 2, "");

@@ -25,12 +25,15 @@ constexpr std::array<const char*, kCoreFaults> kFaultNames{
     "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
     "error after",  "crash",        "pause",      "clock ahead", "cancel"};
 
+/// The odd constant is 2^64 divided by the golden ratio: neighbouring numbers end far apart.
 std::size_t mixed(std::size_t seed, std::size_t value) {
   return (seed ^ value) * 0x9E3779B97F4A7C15u;
 }
 
 }  // namespace
 
+// By what the command is, not where it is kept: the same one sent in another order of events is the
+// same message.
 bool CoreSystem::Message::operator==(const Message& other) const {
   return who == other.who && *command == *other.command && started_ms == other.started_ms &&
          started_at == other.started_at && reply == other.reply && fresh == other.fresh;
@@ -38,6 +41,7 @@ bool CoreSystem::Message::operator==(const Message& other) const {
 
 template <typename T>
 std::uint32_t CoreSystem::Pool<T>::keep(T value, std::size_t hash) {
+  // Equality decides, so an exploration is exact however bad the hash.
   const auto [from, to] = index_.equal_range(hash);
   for (auto i = from; i != to; ++i) {
     if (*values_[i->second] == value) return i->second;
@@ -65,6 +69,7 @@ const std::vector<NamedCoreScope>& core_scopes() {
   // No clock frees a dead holder's lock within the ticks: it has to be observed.
   const unsigned deadly =
       bit(CoreFault::crash) | bit(CoreFault::pause) | bit(CoreFault::lost_reply);
+  // Long with one fault, short with two: each fits the memory and the minutes of a test run.
   static const std::vector<NamedCoreScope> scopes{
       {"one-fault", {.ticks = 10, .faults = 1}, 3'756'855},
       {"observed-only", {.ticks = 10, .faults = 1, .margin_ticks = 20, .kinds = deadly}, 670'506},
@@ -85,14 +90,18 @@ const std::vector<std::string>& CoreSystem::seen_events() {
 }
 
 CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
+  // All else is one tick, so that within a lease an extension can fail and be tried again.
   options_.expiry = kLeaseTicks * kTick;
   options_.extension_cadence = kTick;
   options_.operation_timeout = kTick;
   options_.clock_margin = scope.margin_ticks * kTick;
+  // From a tick to a tick: the pause has one length, whatever is drawn.
   options_.waiting = uniform_waiting(kTick, kTick);
 }
 
 std::uint32_t CoreSystem::keep(Actor actor) const {
+  // Not all that is compared is mixed in: timers and what is awaited follow from the core's state,
+  // mostly.
   std::size_t hash = mixed(actor.core.hash(), actor.drawn);
   hash = mixed(hash, static_cast<std::size_t>(actor.deadline.time_since_epoch().count()));
   hash = mixed(hash, actor.session << 8 | actor.waits_since << 3 | (actor.holds ? 1u : 0u) |
@@ -101,6 +110,7 @@ std::uint32_t CoreSystem::keep(Actor actor) const {
 }
 
 std::uint32_t CoreSystem::keep(Message message) const {
+  // What tells commands of one number apart. More would cost more than the comparisons it spares.
   const core::Command& command = *message.command;
   std::size_t hash = mixed(command.id, message.who * 4 + (message.fresh ? 1 : 0));
   const auto mix_text = [&hash](const std::string& text) {
@@ -122,6 +132,7 @@ std::uint32_t CoreSystem::keep(Message message) const {
     if (!message.reply->documents.empty()) mix_text(message.reply->documents[0].lock_id);
   }
   hash = mixed(hash, static_cast<std::size_t>(message.started_ms.value_or(0)));
+  // 0 means "no message" in a state.
   return messages_.keep(std::move(message), hash) + 1;
 }
 
@@ -131,6 +142,7 @@ std::uint32_t CoreSystem::keep(const Document& document) const {
     const simulated::Bytes encoded(*document);
     bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
   }
+  // No document has no bytes, and is kept first: it is number 0.
   const auto next = static_cast<std::uint32_t>(documents_.size());
   const auto [at, fresh] = document_numbers_.emplace(std::move(bytes), next);
   if (fresh) documents_.push_back(document);
@@ -154,6 +166,7 @@ CoreSystem::State CoreSystem::first() const {
 }
 
 CoreSystem::State CoreSystem::pack(const World& w) const {
+  // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
   State s{};
   s[0] = w.actors[0] | std::uint64_t{w.actors[1]} << 32;
   s[1] = w.document | std::uint64_t{w.tick} << 24 | std::uint64_t{w.writes} << 30 |
@@ -162,6 +175,7 @@ CoreSystem::State CoreSystem::pack(const World& w) const {
          std::uint64_t{w.written_at} << 57;
   s[2] = w.faults;
   auto messages = w.messages;
+  // On their way they have no order. From the largest, so that free places (0) are last.
   std::sort(messages.numbers.begin(), messages.numbers.end(), std::greater<>());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     s[3 + i / 2] |= std::uint64_t{messages[i]} << (i % 2 * 32);
@@ -186,6 +200,7 @@ CoreSystem::World CoreSystem::unpack(const State& s) const {
   w.faults = static_cast<unsigned>(s[2]);
   for (std::size_t i = 0; i < kMaxMessages; ++i) {
     const auto number = static_cast<std::uint32_t>(s[3 + i / 2] >> (i % 2 * 32));
+    // They come sorted; a position is of this state only, and no step is named by it.
     if (number != kNoMessage) w.messages.push_back(number);
   }
   return w;
@@ -194,6 +209,7 @@ CoreSystem::World CoreSystem::unpack(const State& s) const {
 const char* CoreSystem::broken(const State& state) const { return kBroken[unpack(state).broken]; }
 
 bool CoreSystem::spend(World& w, CoreFault fault) const {
+  // Each kind once, which bounds the search. What the same fault twice would show is left out.
   const unsigned bit = 1u << static_cast<unsigned>(fault);
   const auto spent = static_cast<unsigned>(std::popcount(w.faults));
   if ((w.faults & bit) != 0 || (scope_.kinds & bit) == 0 || spent >= scope_.faults) return false;
@@ -203,6 +219,8 @@ bool CoreSystem::spend(World& w, CoreFault fault) const {
 }
 
 void CoreSystem::emit(World to, const char* step, unsigned who, const char* text) const {
+  // As `held()` answers: by the clock, whether the loss was reported or not. A paused holder
+  // counts: it goes on where it was.
   const auto holds = [&](unsigned p) {
     const Actor& a = actor(to, p);
     return a.holds && !a.crashed && local(to.tick) < a.deadline;
@@ -210,6 +228,7 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   if (to.broken == none && holds(0) && holds(1)) to.broken = g2;
   Found found{
       pack(to), {static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)}, ""};
+  // Only the few states of a counterexample are put in words.
   if (telling_) {
     found.text = std::to_string(to.tick * kTick.count()) + " ms  ";
     if (who < 2) found.text += "p" + std::to_string(who) + " ";
@@ -224,6 +243,7 @@ std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const
   std::vector<std::string> lines;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     steps(path[i]);
+    // Two steps may lead to one state; the text of either says how.
     const auto taken = std::find_if(found_.begin(), found_.end(),
                                     [&](const Found& f) { return f.to == path[i + 1]; });
     lines.push_back(taken->text);

@@ -40,9 +40,11 @@ enum class CoreFault : unsigned {
 };
 inline constexpr unsigned kCoreFaults = 11;
 
+/// INVARIANT: `ticks` fits six bits of a state.
 struct CoreScope {
-  unsigned ticks = 10;                ///< the behaviour ends then; a lease has 3
-  unsigned faults = 2;                ///< of all kinds together
+  unsigned ticks = 10;  ///< the behaviour ends then; a lease has 3
+  unsigned faults = 2;  ///< of all kinds together
+  // A clock that is ahead is so by one tick: a scope with that fault has this margin or more.
   unsigned margin_ticks = 1;          ///< the clock margin
   std::array<int, 2> acquires{1, 1};  ///< calls of each process, one after another
   unsigned kinds = (1u << kCoreFaults) - 1;
@@ -50,6 +52,7 @@ struct CoreScope {
 
 [[nodiscard]] std::string describe(const CoreScope& scope);
 
+/// A changed number of states is a changed behaviour of the core, wanted or not.
 struct NamedCoreScope {
   std::string_view name;
   CoreScope scope;
@@ -58,6 +61,15 @@ struct NamedCoreScope {
 /// The scopes that are explored to their end.
 [[nodiscard]] const std::vector<NamedCoreScope>& core_scopes();
 
+/// A step is one event that one actor sees, with everything that the core does at once; requests
+/// that it sends go on in the very next step. So two such requests never interleave with anything
+/// unless a fault says so, which is what keeps the number of states within reach.
+///
+/// Deterministic in everything but the choice of the step: owners are counted and not random, and
+/// pauses have one length. Numbers of actors, messages and documents depend on the order of the
+/// search, so states of two explorers cannot be compared.
+///
+/// Thread safety: none, also of the const functions, which fill tables.
 class CoreSystem {
  public:
   using State = model::PackedState<6>;
@@ -71,24 +83,33 @@ class CoreSystem {
   void initial(Emit emit) const {
     emit(first());
   }
+  // Not to be called from within `emit`: the steps found are kept in one place.
   template <typename Emit>
   void successors(const State& from, Emit emit) const {
     steps(from);
     for (std::size_t i = 0; i < found_.size(); ++i) emit(found_[i].to, found_[i].action);
   }
   [[nodiscard]] const char* broken(const State& state) const;
+  // Of all states so far, not of this one: the explorer joins them anyway.
   [[nodiscard]] std::uint64_t reached(const State&) const { return seen_; }
+  /// REQUIRES: the path was found by this object, whose numbers the states hold.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
   /// What happened somewhere at least once, for the vacuity check: names in the order of the bits.
   static const std::vector<std::string>& seen_events();
 
  private:
+  // Two in each of the last three words of a state. A scope that needs more ends with an exception,
+  // and not with a verdict on half of it.
   static constexpr std::size_t kMaxMessages = 6;
   static constexpr std::uint32_t kNoMessage = 0;  ///< numbers in a state are one more
   /// A process: its provider's core, the timers and replies that it waits for, and its caller.
+  ///
+  /// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is
+  /// in here and compared, and what can have no effect any more is taken out (`tidy_up`).
   struct Actor {
     core::ProviderCore core{""};
+    // How many numbers it has drawn. Part of the state: the next owner depends on it.
     std::uint64_t drawn = 0;
     std::map<core::Timer, core::LocalInstant> timers;
     std::map<core::CommandId, core::SessionId> awaited;  ///< of attempts their call, else 0
@@ -102,6 +123,8 @@ class CoreSystem {
     bool operator==(const Actor&) const = default;
   };
   /// A request on its way or inside the server, or a reply on its way back.
+  ///
+  /// INVARIANT: with a `reply` it is on its way back, and never `fresh`.
   struct Message {
     unsigned who = 0;
     std::shared_ptr<const core::Command> command;
@@ -112,12 +135,19 @@ class CoreSystem {
     bool operator==(const Message& other) const;
   };
   /// A state, unpacked.
+  ///
+  /// INVARIANT: each number fits the bits that `pack` gives it.
   struct World {
     std::array<std::uint32_t, 2> actors{};
     std::uint32_t document = 0;
+    // `writes`: the oplog's length, and so the counter of the next operation time. `granted`: the
+    // highest token that was granted. `ahead`: in ticks. `broken`: the first property that failed.
+    // Document 0 is none.
     unsigned tick = 0, writes = 1, granted = 0, ahead = 0, broken = 0;
+    // The ticks of the last fault and of the last write: the bound of G7 counts from them.
     unsigned fault_at = 0, written_at = 0;
     unsigned faults = 0;  ///< bits
+    // A fixed array: a state is unpacked for each of its steps, millions of times.
     struct Messages {
       std::array<std::uint32_t, kMaxMessages> numbers{};
       std::size_t count = 0;
@@ -138,14 +168,19 @@ class CoreSystem {
   };
 
   /// What one event did to an actor.
+  ///
+  /// INVARIANT: it depends on the actor, the tick and the event alone, so it is computed once.
   struct Effect {
     std::uint32_t actor = 0;
     std::vector<std::uint32_t> sent;
+    // Commands whose replies nobody waits for any more.
     std::vector<core::CommandId> abandoned;
     std::int64_t token = 0;  ///< granted with it, or 0
     unsigned broken = 0;
   };
   /// What executing a request did.
+  ///
+  /// INVARIANT: it depends on the request, the document, the server's clock and the oplog's length.
   struct Execution {
     std::uint32_t document = 0;
     bool wrote = false;
@@ -154,6 +189,8 @@ class CoreSystem {
 
   class Reaction;
 
+  // INVARIANT: a value is in it once, and never changes or moves: its number is its identity. The
+  // hash only finds candidates; values are compared whole.
   template <typename T>
   class Pool {
    public:
@@ -164,6 +201,7 @@ class CoreSystem {
     std::vector<std::unique_ptr<const T>> values_;
     std::unordered_multimap<std::size_t, std::uint32_t> index_;
   };
+  // `text` is empty but for a story: to write it for each step would cost more than the step.
   struct Found {
     State to;
     Action action;
@@ -179,11 +217,16 @@ class CoreSystem {
   void judge_write(World& to, const Message& by, const Execution& done, std::uint32_t before) const;
   void judge_tick(World& to) const;
   void emit(World to, const char* step, unsigned who, const char* text) const;
+  /// False: its kind has happened, is not in the scope, or there were enough. Then `w` is
+  /// unchanged.
   bool spend(World& w, CoreFault fault) const;
   /// Gives the event to the actor; what it sends joins the messages.
+  /// REQUIRES: `key` names the event among all of one actor: its low byte the kind, above it what
+  /// it is of. Equal keys get the same effect, whatever the event says.
   const Effect& give(World& to, unsigned who, const core::Event& event, std::uint64_t key) const;
   Effect react(const Actor& actor, unsigned who, unsigned tick, const core::Event& event) const;
   void drop_replies(World& w, unsigned who, std::optional<core::CommandId> command) const;
+  /// The primary's wall clock, since 1970.
   [[nodiscard]] static std::int64_t server_ms(const World& w);
   [[nodiscard]] std::uint32_t keep(Actor actor) const;
   [[nodiscard]] std::uint32_t keep(Message message) const;
@@ -198,7 +241,9 @@ class CoreSystem {
   mutable Pool<Actor> actors_;
   mutable Pool<Message> messages_;
   mutable std::vector<Document> documents_;
+  // The bytes are what a server would store, so types and the order of fields count.
   mutable std::map<std::string, std::uint32_t> document_numbers_;  ///< by their bytes
+  // Keys are whole, not hashes, so a collision costs time only.
   struct KeyHash {
     std::size_t operator()(const std::array<std::uint64_t, 2>& key) const {
       return (key[0] * 0x9E3779B97F4A7C15u ^ key[1]) * 0xFF51AFD7ED558CCDu;
@@ -206,6 +251,7 @@ class CoreSystem {
   };
   template <typename T>
   using Memo = std::unordered_map<std::array<std::uint64_t, 2>, T, KeyHash>;
+  // Most steps repeat what another state's actor or request did: these spare the core and the BSON.
   mutable Memo<Effect> effects_;
   mutable Memo<Execution> executions_;
   mutable std::vector<Found> found_;

@@ -9,11 +9,13 @@ namespace {
 
 class CoreScopes : public testing::TestWithParam<NamedCoreScope> {};
 
+/// The number is pinned because a smaller one may also mean that the model sees less.
 TEST_P(CoreScopes, HoldCompletelyWithThePinnedNumberOfStates) {
   const CoreSystem system(GetParam().scope);
   const auto found = model::Explorer<CoreSystem>(system).run();
   EXPECT_EQ(found.verdict, model::Verdict::holds) << found.why;
   EXPECT_EQ(found.states, GetParam().states);
+  // And what is never seen has not been examined, so "holds" would say nothing of it.
   if (GetParam().name == "observed-only") return;  // the rest cannot happen there
   for (std::size_t i = 0; i < CoreSystem::seen_events().size(); ++i) {
     EXPECT_TRUE(found.reached >> i & 1) << "never seen: " << CoreSystem::seen_events()[i];
@@ -26,6 +28,7 @@ std::string name_of(const testing::TestParamInfo<NamedCoreScope>& tested) {
 }
 INSTANTIATE_TEST_SUITE_P(All, CoreScopes, testing::ValuesIn(core_scopes()), name_of);
 
+/// A kind that adds no state is one that the model forgot to bring about.
 TEST(CoreSystem, EachKindOfFaultLeavesItsMark) {
   const auto states = [](unsigned kinds) {
     const CoreSystem system({.ticks = 4, .faults = 1, .kinds = kinds});
@@ -36,6 +39,7 @@ TEST(CoreSystem, EachKindOfFaultLeavesItsMark) {
     EXPECT_GT(states(1u << kind), without) << kind;
 }
 
+/// Or the pool would keep one actor twice, and one state would be counted as two.
 TEST(CoreSystem, EqualCoresHaveEqualHashes) {
   core::ProviderCore a("x"), b("x");
   EXPECT_EQ(a.hash(), b.hash());

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kCursorNotFound = 43, kCursorKilled = 237;
 
+/// As far as the adapter reads it: resume tokens and the events' other fields are left out.
 Object batch(std::int64_t id, const char* name, Array news) {
   Object cursor;
   cursor.set("id", id);
@@ -38,6 +39,7 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
       throw Unsupported("aggregate without $changeStream");
     }
     cursors_[++last_cursor_] = {};
+    // An opened stream has no news yet: it begins at the time of its opening.
     return reply(batch(last_cursor_, "firstBatch", {}));
   }
   reply(kill(command.find("cursors")->as<Array>()->items));
@@ -47,6 +49,7 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
 Object ChangeStreams::kill(const std::vector<Value>& ids) {
   Array killed, unknown;
   for (const Value& id : ids) {
+    // Out of the map first: it hears that it was killed when no cursor is left that it could ask.
     const auto found = cursors_.extract(id.integer());
     (found.empty() ? unknown : killed).items.push_back(id);
     if (!found.empty() && found.mapped().waiting) {
@@ -68,15 +71,20 @@ void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queu
   Cursor& cursor = found->second;
   cursor.waiting = std::move(reply);
   const auto asked = ++cursor.asked;
+  // The manual's maxTimeMS of a getMore: how long it waits for news. An empty batch then is no
+  // error, and the cursor stays open. Counted in true time; mongod's own clock would not matter,
+  // for it only decides when the client asks again.
   if (!cursor.news.items.empty()) return answer(id, cursor);
   queue.after(wait_ms * kMs, [this, id, asked] {
     const auto late = cursors_.find(id);
+    // The cursor may be gone by now, or its next getMore wait: that one has its own time.
     if (late != cursors_.end() && late->second.asked == asked) answer(id, late->second);
   });
 }
 
 void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
   if (!cursor.waiting) return;
+  // Cleared before the call: whoever is answered may ask again at once.
   const auto waiting = std::exchange(cursor.waiting, nullptr);
   waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
 }

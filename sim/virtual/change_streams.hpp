@@ -11,15 +11,23 @@ namespace leasehold::sim::simulated {
 
 /// The cursors of change streams that one member has open, on one collection: each hears of
 /// deletions once a majority has them. Opened by a primary; they outlive its office.
+///
+/// No position is kept to resume from: who loses its cursor opens another and has missed what came
+/// between. A stream only brings attempts forward, so that costs time and no safety.
 class ChangeStreams {
  public:
+  // Called at once, or later from the queue, from `answer` or from `end`; exactly once for each
+  // command unless the member dies with it.
   using Reply = std::function<void(const Object&)>;
 
   [[nodiscard]] static bool serves(const Object& command);
 
   /// An `aggregate` with $changeStream, a `getMore` that waits for news, or a `killCursors`.
+  /// REQUIRES: this outlives the queue's events.
   void execute(const Object& command, EventQueue& queue, Reply reply);
 
+  /// Only collects: all that one commit brings goes out as one batch, by `answer`.
+  /// REQUIRES: a majority has it. A deletion that can be rolled back was never reported.
   void tell(const std::string& deleted, Timestamp at);
   /// Answers those who wait and have news.
   void answer();
@@ -27,6 +35,7 @@ class ChangeStreams {
   void end(const Object& error);
 
  private:
+  // INVARIANT: one getMore at a time waits for a cursor; its connection carries one command.
   struct Cursor {
     Array news;
     Reply waiting;            ///< of the getMore under way; empty: none
@@ -36,6 +45,8 @@ class ChangeStreams {
   static void answer(std::int64_t id, Cursor& cursor);
   Object kill(const std::vector<Value>& ids);
 
+  // By number, from 1 (0 means "no cursor" to a client), so that those who wait are answered in the
+  // order in which they opened. A real one's numbers are random, and nobody compares them.
   std::map<std::int64_t, Cursor> cursors_;
   std::int64_t last_cursor_ = 0;
 };

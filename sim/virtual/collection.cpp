@@ -10,6 +10,11 @@ namespace {
 constexpr int kDuplicateKey = 11000;
 
 /// A command's fields, each of which has to be known.
+///
+/// A field that is passed over in silence would make the virtual world say that a command works
+/// which a mongod takes otherwise: a new field of the adapter has to fail here first.
+///
+/// REQUIRES: the object outlives it.
 class Fields {
  public:
   Fields(const Object& object, std::initializer_list<std::string_view> known) : object_(object) {
@@ -40,6 +45,8 @@ class Fields {
 };
 
 /// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string.
+/// Deletes and extensions name their owner like this. Any other pattern would need an engine whose
+/// differences from the server's nobody has tested.
 bool begins(const std::string& text, const std::string& pattern) {
   if (pattern.empty() || pattern[0] != '^') throw Unsupported("regex " + pattern);
   const auto bar = pattern.find('|'), end = pattern.find(')');
@@ -60,6 +67,9 @@ bool begins(const std::string& text, const std::string& pattern) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
 
+/// As a query compares, which is not as an expression does: another type than the operand's never
+/// matches $lt (the manual's type bracketing), where an expression orders all types. By their names
+/// int and long are two types here; the only operands are dates.
 bool matches(const Object& query, const Object& document) {
   for (const auto& [key, wanted] : query.fields) {
     const Value* found = document.find(key);
@@ -88,6 +98,7 @@ bool matches(const Object& query, const Object& document) {
 }
 
 /// The update pipeline: one stage, $replaceWith or $set.
+/// The codes are mongod's. A $set whose value is missing sets nothing.
 Object updated(const Array& pipeline, const Object& document, const Start& start) {
   if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
   const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
@@ -108,6 +119,7 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
     throw Unsupported("stage " + name);
   }
   const Value* id = result.find("_id");
+  // A pipeline that replaces the document must carry its `_id` over.
   if (id == nullptr || *id != *document.find("_id")) {
     throw ServerError(66, "the immutable field '_id' was changed");
   }
@@ -115,6 +127,9 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
 }
 
 /// {$set: ..., $setOnInsert: ...}
+/// $setOnInsert counts only for an upsert that inserts. Values are taken as they are: modifiers
+/// have no expressions, so no $$NOW, and the published locks that use them write their client's
+/// clock.
 Object modified(const Object& modifiers, const Object& document, bool inserts) {
   const Fields known(modifiers, {"$set", "$setOnInsert"});
   Object result = document;
@@ -133,6 +148,8 @@ Object updated(const Value& update, const Object& document, const Start& start, 
   throw Unsupported("another type of update");
 }
 
+/// Nothing but the two that occur: "majority", and 1 of the locks with a planted or published
+/// weakness. A wtimeout of 0 waits for ever, as the manual says.
 void read_write_concern(Executed& out, const Fields& command) {
   const Fields concern(command.need_as<Object>("writeConcern"), {"w", "wtimeout"});
   const bool majority = concern.need("w") == Value(std::string("majority"));
@@ -141,6 +158,8 @@ void read_write_concern(Executed& out, const Fields& command) {
   out.wtimeout_ms = concern.need("wtimeout").integer();
 }
 
+/// The document is there and the rest of the query does not match it: the upsert then inserts, and
+/// fails at the unique index of `_id`. Acquire's query is `{_id}` alone and never comes here.
 Executed duplicate_id() {
   Object keys;
   keys.set("_id", std::int32_t{1});
@@ -160,7 +179,9 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   Executed out;
   read_write_concern(out, fields);
   const Document before = collection.find(id);
+  // One document at most: `_id` is in every query.
   const bool found = before && matches(asked, *before);
+  // What a hand-over by somebody who is not the holder any more hears.
   if (!found && !upsert) {
     Object none;
     none.set("n", std::int32_t{0});
@@ -171,6 +192,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
     return out;
   }
   if (before && !found) return duplicate_id();
+  // What an upsert starts from: the fields that the query names by equality.
   Object seed;
   seed.set("_id", id);
   auto after = std::make_shared<const Object>(
@@ -186,11 +208,14 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
     out.reply.set("value", before ? Value(*before) : Value(Null{}));
   }
   out.reply.set("ok", 1.0);
+  // Compared exactly, types and order of fields included.
   if (!before || !(*before == *after)) out.changes.push_back({id, std::move(after)});
   return out;
 }
 
 /// The field that names a document: `_id`, or another under a unique index.
+/// "insert-unique" finds its documents by `resourceId`, and never two by one: its index is unique.
+/// So one map, by whichever of them, serves as the collection.
 const std::string& key_in(const Object& query) {
   for (const char* key : {"_id", "resourceId"}) {
     const Value* id = query.find(key);
@@ -210,6 +235,8 @@ Executed update(const Object& command, const Collection& collection, const Start
   if (fields.truth("ordered")) throw Unsupported("ordered updates");
   Executed out;
   read_write_concern(out, fields);
+  // A statement sees what those before it did. Only changed documents are here; an update deletes
+  // none, so what is not here is as it was.
   Collection now;  // what this command has changed so far
   std::int32_t n = 0, modified = 0;
   Array errors;
@@ -228,6 +255,8 @@ Executed update(const Object& command, const Collection& collection, const Start
       ++modified;
       out.changes.push_back({*query.find("_id")->as<std::string>(), after});
       now.apply(out.changes.back());
+      // Unordered: one document that cannot be updated does not keep the others from it. A batch of
+      // extensions relies on that.
     } catch (const ServerError& error) {
       add_write_error(errors, i, error.code, error.what());
     }
@@ -244,6 +273,7 @@ Executed remove(const Object& command, const Collection& collection) {
   Executed out;
   read_write_concern(out, fields);
   const auto& statements = fields.need_as<Array>("deletes").items;
+  // The locks delete one at a time, so that a reply's `n` is of one owner.
   if (statements.size() != 1) throw Unsupported("several deletes");
   const Fields statement(*statements[0].as<Object>(), {"q", "limit"});
   const auto& query = statement.need_as<Object>("q");
@@ -261,6 +291,7 @@ Executed find(const Object& command, const Collection& collection) {
   const Fields in(filter.need_as<Object>("_id"), {"$in"});
   std::vector<std::string> ids;
   for (const Value& id : in.need_as<Array>("$in").items) ids.push_back(*id.as<std::string>());
+  // As a scan of the index of `_id` finds them: in its order, and each once.
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   Array batch;
@@ -277,6 +308,7 @@ Executed find(const Object& command, const Collection& collection) {
   }
   Object cursor;
   cursor.set("firstBatch", batch);
+  // All in one batch: nothing is left to fetch.
   cursor.set("id", std::int64_t{0});
   Executed out;
   out.reply.set("cursor", cursor);
@@ -292,6 +324,9 @@ Executed create_indexes(const Object& command) {
     const Fields index(*item.as<Object>(), {"key", "name", "expireAfterSeconds", "unique"});
     const auto& key = index.need_as<Object>("key").fields;
     const Value* seconds = item.as<Object>()->find("expireAfterSeconds");
+    // A TTL index has one field, by the manual. That "unique" is asked for changes nothing here:
+    // the collection's map is by that key. Whether an index of other options stands is the
+    // member's.
     if (key.size() != 1) throw Unsupported("an index of several fields");
     if (seconds != nullptr) out.ttl = TtlIndex{key[0].first, seconds->integer()};
   }

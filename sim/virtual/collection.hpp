@@ -13,13 +13,18 @@
 /// member's.
 namespace leasehold::sim::simulated {
 
+/// A stored document is never changed, only replaced: members, oplogs and replies share it.
 using Document = std::shared_ptr<const Object>;  ///< null: there is none
 
+/// A write as the oplog has it: the document that it leaves behind, not what was done to it. To
+/// apply one twice is to apply it once, as with the oplog of mongod.
 struct Change {
   std::string id;
   Document after;
 };
 
+/// Ordered by name, and not by hash: TTL passes, drops and whatever else goes through all documents
+/// do so in the same order on every machine.
 class Collection {
  public:
   [[nodiscard]] Document find(const std::string& id) const;
@@ -31,23 +36,31 @@ class Collection {
 };
 
 /// An entry of the oplog that changes no document.
+/// Its id is empty, which no lock's is.
 [[nodiscard]] Change note_in_oplog();
 
 /// What the member knows when the command starts.
+///
+/// `now` is of the command's arrival, also when it executes much later; `cluster_time` is the
+/// newest time that the member knows, before this write has its own.
 struct Start {
   Date now;
   Timestamp cluster_time;
 };
 
 /// Documents go when `field` is this old.
+/// In seconds, like `expireAfterSeconds`; the locks use 0, so that the field is the time itself.
 struct TtlIndex {
   std::string field;
   std::int64_t after_s = 0;
 };
 
+/// INVARIANT: a statement that leaves its document as it was is not in `changes`. mongod writes no
+/// oplog entry for it, so its operationTime is somebody else's write: no fencing token.
 struct Executed {
   Object reply;  ///< without the times, and without what the write concern adds
   std::vector<Change> changes;
+  // Without it the reply goes at once, and a rollback may undo what it said.
   bool for_majority = false;     ///< its reply waits for a majority
   std::int64_t wtimeout_ms = 0;  ///< 0: for ever
   std::optional<TtlIndex> ttl;   ///< the command makes this index
@@ -55,6 +68,9 @@ struct Executed {
 
 /// Throws Unsupported for a command, field or operator that is not known. What the server would
 /// answer with an error is a reply with ok: 0, or a write error.
+///
+/// Pure, and so the same function serves a member, the explorer and the differential test.
+/// REQUIRES: `command` names itself in its first field, as every command does.
 [[nodiscard]] Executed execute(const Object& command, const Collection& collection,
                                const Start& start);
 
@@ -62,9 +78,11 @@ struct Executed {
 [[nodiscard]] Object error_reply(int code, const std::string& message);
 
 /// A failed statement, for a reply's writeErrors.
+/// Such a reply is ok: 1; `index` is the statement's place.
 void add_write_error(Array& errors, std::size_t index, int code, const std::string& message);
 
 /// The documents that the TTL index gives free.
+/// REQUIRES: `now` is the wall clock of the primary, which alone deletes.
 [[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
                                                Date now);
 

@@ -14,6 +14,7 @@ using Arguments = std::vector<Value>;
 constexpr int kTypeMismatch = 14;
 
 /// One argument, in an array of one or without it.
+/// mongod takes both forms.
 const Value& only(const Value& argument) {
   const auto* array = argument.as<Array>();
   if (array == nullptr) return argument;
@@ -21,6 +22,8 @@ const Value& only(const Value& argument) {
   return array->items[0];
 }
 
+/// All arguments are evaluated, so an error in any of them is the result. Operators that must not
+/// evaluate all ($cond, $switch, $and, $or) do not use this.
 Arguments each(const Value& argument, const Scope& scope) {
   Arguments values;
   if (const auto* array = argument.as<Array>()) {
@@ -38,8 +41,12 @@ Arguments two(const Value& argument, const Scope& scope) {
   return values;
 }
 
+/// Arithmetic with null or a missing field is null, not an error: a damaged document does not make
+/// a command fail that only calculates with its fields.
 bool is_nothing(const Value& v) { return v.is<Missing>() || v.is<Null>(); }
 
+/// Two ints give an int as long as it fits, else a long; a long stays one. The type is stored and
+/// so seen by whoever reads the document.
 Value of_long(std::int64_t result, bool small) {
   const bool fits = result >= std::numeric_limits<std::int32_t>::min() &&
                     result <= std::numeric_limits<std::int32_t>::max();
@@ -65,6 +72,7 @@ Value add(const Arguments& values) {
       small = small && v.is<std::int32_t>();
       part = v.integer();
     } else if (v.is<double>()) {
+      // The sum of doubles depends on the order in which the server adds; no lock stores any.
       throw Unsupported("$add of doubles");
     } else {
       throw ServerError(kTypeMismatch, "$add only supports numeric or date types");
@@ -82,6 +90,8 @@ Value add(const Arguments& values) {
 
 /// `compute` says whether the result overflowed.
 template <typename Compute>
+/// No command comes near an overflow here, and a date is moved by $add only; so these are refused
+/// and not guessed.
 Value of_whole_numbers(const Arguments& v, const char* name, Compute compute) {
   if (is_nothing(v[0]) || is_nothing(v[1])) return Null{};
   if (!v[0].is_number() || !v[1].is_number() || v[0].is<double>() || v[1].is<double>()) {
@@ -106,6 +116,8 @@ Value multiply(const Arguments& v) {
   });
 }
 
+/// As the manual says of $max in an expression: null and missing are passed over, and types are
+/// ordered as BSON's.
 Value greatest(const Arguments& values) {
   const Value* best = nullptr;
   for (const Value& v : values) {
@@ -115,6 +127,8 @@ Value greatest(const Arguments& values) {
   return best == nullptr ? Value(Null{}) : *best;
 }
 
+/// Bytes and not code points: a foreign lockId may hold any text, and the position 0 is the same in
+/// both. The codes are mongod's.
 Value index_of_bytes(const Arguments& v) {
   if (is_nothing(v[0])) return Null{};
   if (!v[0].is<std::string>()) {
@@ -134,6 +148,9 @@ const Value& field_of(const Value& argument, std::string_view key) {
   return *found;
 }
 
+/// Numbers in text are decimal, without spaces or a point; doubles lose their fraction; a date
+/// gives its ms. What cannot be converted is `onError`'s, never an error: a damaged token must not
+/// make a lock impossible to take.
 Value convert_to_long(const Value& argument, const Scope& scope) {
   if (field_of(argument, "to") != Value(std::string("long"))) {
     throw Unsupported("$convert to other than long");
@@ -144,6 +161,7 @@ Value convert_to_long(const Value& argument, const Scope& scope) {
   if (const auto* flag = input.as<bool>()) return std::int64_t{*flag ? 1 : 0};
   if (const auto* date = input.as<Date>()) return date->ms;
   if (const auto* real = input.as<double>()) {
+    // 2^63, which no long reaches; -2^63 is one. NaN fails both.
     constexpr double kLimit = 9223372036854775808.0;
     if (*real >= -kLimit && *real < kLimit) return static_cast<std::int64_t>(*real);
   } else if (const auto* text = input.as<std::string>()) {
@@ -165,11 +183,14 @@ Value if_null(const Value& argument, const Scope& scope) {
 Value let(const Value& argument, const Scope& scope) {
   Scope inner = scope;
   for (const auto& [name, value] : field_of(argument, "vars").as<Object>()->fields) {
+    // In the outer scope: the variables of one $let do not see each other.
     inner.variables[name] = evaluate(value, scope);
   }
   return evaluate(field_of(argument, "in"), inner);
 }
 
+/// Only the first branch whose case holds is evaluated. Acquire's first cases (missing, corrupt)
+/// keep the later ones from documents that they would fail on.
 Value choose(const Value& argument, const Scope& scope) {
   for (const Value& branch : field_of(argument, "branches").as<Array>()->items) {
     if (evaluate(field_of(branch, "case"), scope).truth()) {
@@ -189,6 +210,7 @@ Value cond(const Value& argument, const Scope& scope) {
 Timestamp timestamp(const Value& argument, const Scope& scope) {
   const Value v = evaluate(only(argument), scope);
   const auto* time = v.as<Timestamp>();
+  // For null mongod answers null. Only $$CLUSTER_TIME is given here, which is none.
   if (time == nullptr) throw ServerError(5687301, "argument must be a timestamp");
   return *time;
 }
@@ -199,12 +221,14 @@ Value comparison(const Value& argument, const Scope& scope, Test test) {
   return test(compare(v[0], v[1]));
 }
 
+// An operator gets its argument unevaluated: whether and how often it is evaluated is its matter.
 using Operator = Value (*)(const Value&, const Scope&);
 
 const std::unordered_map<std::string, Operator>& operators() {
   using V = const Value&;
   using S = const Scope&;
   static const std::unordered_map<std::string, Operator> all{
+      // Text that came from outside, such as an owner's name, is never an expression.
       {"$literal", [](V v, S) { return v; }},
       {"$eq", [](V v, S s) { return comparison(v, s, [](int c) { return c == 0; }); }},
       {"$ne", [](V v, S s) { return comparison(v, s, [](int c) { return c != 0; }); }},
@@ -212,6 +236,7 @@ const std::unordered_map<std::string, Operator>& operators() {
       {"$gte", [](V v, S s) { return comparison(v, s, [](int c) { return c >= 0; }); }},
       {"$lt", [](V v, S s) { return comparison(v, s, [](int c) { return c < 0; }); }},
       {"$lte", [](V v, S s) { return comparison(v, s, [](int c) { return c <= 0; }); }},
+      // Both stop at the first that decides: a type check keeps what follows from other types.
       {"$and",
        [](V v, S s) -> Value {
          for (const Value& item : v.as<Array>()->items) {
@@ -252,6 +277,7 @@ Value path(std::string_view text, const Scope& scope) {
     if (found == scope.variables.end()) throw Unsupported("variable " + std::string(text));
     return found->second;
   }
+  // No document of a lock is nested. With arrays on the way a path means something else again.
   if (text.find('.') != std::string_view::npos) throw Unsupported("a path inside a document");
   const Value* field = scope.root.find(text.substr(1));
   return field == nullptr ? Value(Missing{}) : *field;
@@ -261,6 +287,7 @@ Value path(std::string_view text, const Scope& scope) {
 
 Value evaluate(const Value& expression, const Scope& scope) {
   if (const auto* text = expression.as<std::string>()) {
+    // Any string that begins so is a path, wherever it stands; text that may do so needs $literal.
     if (text->size() > 1 && (*text)[0] == '$') return path(*text, scope);
     return expression;
   }
@@ -268,6 +295,7 @@ Value evaluate(const Value& expression, const Scope& scope) {
     Array out;
     for (const Value& item : array->items) {
       Value v = evaluate(item, scope);
+      // An array keeps its places, so what is missing becomes null; a document leaves it out.
       out.items.push_back(v.is<Missing>() ? Value(Null{}) : std::move(v));
     }
     return out;
@@ -292,6 +320,7 @@ const std::vector<std::string>& known_operators() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const auto& [name, run] : operators()) all.push_back(name);
+    // The table's own order differs from one standard library to the next.
     std::sort(all.begin(), all.end());
     return all;
   }();

@@ -9,14 +9,21 @@
 namespace leasehold::sim::simulated {
 
 /// What an expression sees.
+///
+/// REQUIRES: `root` outlives it. A copy, as $let makes it, refers to the same document.
 struct Scope {
   const Object& root;  ///< the document, $$ROOT
-  Date now;            ///< $$NOW: the server's clock when the command started
+  // Both are of the start of the command and stay the same through all its statements, as the
+  // manual says of aggregation variables. $$CLUSTER_TIME is therefore before the time that this
+  // very write will get, which is why it is no fencing token.
+  Date now;  ///< $$NOW: the server's clock when the command started
   Timestamp cluster_time;
   std::map<std::string, Value, std::less<>> variables = {};  ///< of $let
 };
 
 /// Throws ServerError where the server would answer with an error.
+/// A pure function: an update can be evaluated twice, here and in the explorer, and gives the same.
+/// Throws Unsupported for what is not known here, whatever the data.
 [[nodiscard]] Value evaluate(const Value& expression, const Scope& scope);
 
 /// The operators that are known, for the list that the differential property prints.

@@ -10,9 +10,11 @@ using model::Event;
 using model::Kind;
 using K = FaultPlan::Kind;
 
+// Shorter than a lease, as a supervisor's restart: the successor meets its predecessor's lock.
 constexpr std::int64_t kComesBack_ms = 50;  ///< a crashed process starts anew
 
 /// Whether this process, or the crashed one that it stands for, is the plan's.
+/// Each successor has one more ' in its name.
 bool stands_for(const Process& p, std::int64_t place) {
   const auto name = "p" + std::to_string(place);
   return p.name().starts_with(name) &&
@@ -24,8 +26,11 @@ bool stands_for(const Process& p, std::int64_t place) {
 /// Whom a fault befalls: the one that the plan names; else mostly one that holds a lock if there is
 /// any, else any that runs; every fourth time one that waits for a reply.
 Process* Faults::victim(const FaultPlan& fault) {
+  // In the order in which they were started, so `pick` means the same each time. A fault at a
+  // random process would mostly hit one that has nothing to lose.
   std::vector<Process*> holders, asking, all;
   for (const auto& p : world_.processes) {
+    // The doomed one has to hold its lock until it is killed: its takeover must not depend on luck.
     if (p->crashed() || p->paused() || p->is_doomed()) continue;
     if (fault.process >= 0 && !stands_for(*p, fault.process)) continue;
     all.push_back(p.get());
@@ -54,6 +59,7 @@ void Faults::undo_later(std::int64_t after_ms, std::function<void()> undo) {
 }
 
 void Faults::undo_now(std::size_t number) {
+  // Both the fault's own event and `heal` come here; the first of them does it.
   const auto undo = std::exchange(healers_[number], nullptr);
   if (undo) undo();
 }
@@ -69,6 +75,7 @@ void Faults::for_a_while(const FaultPlan& fault, const std::string& hit,
 }
 
 void Faults::inject(const FaultPlan& fault) {
+  // The healed phase is measured without faults, also without those that the plan has later.
   if (healed_) return;
   if (takes_members(fault.kind)) return take_members(fault);
   switch (fault.kind) {
@@ -107,14 +114,17 @@ void Faults::crash_one(const FaultPlan& fault) {
   Process* p = victim(fault);
   if (p == nullptr) return;
   crash(*p);
+  // A story's processes do what its steps say; a successor would need steps of its own.
   if (p->plan().scripted) return;
   world_.queue.after(kComesBack_ms * kMs, [this, name = p->name() + "'", plan = p->plan()] {
+    // One that starts in the healed phase would count as a process that has to finish it.
     if (!healed_) world_.start_anew(name, plan);
   });
 }
 
 void Faults::kill_doomed() {
   for (const auto& p : world_.processes) {
+    // Only while it holds: what has to be shown is a takeover from the dead.
     if (p->is_doomed() && p->holds()) return crash(*p);
   }
 }
@@ -122,6 +132,8 @@ void Faults::kill_doomed() {
 void Faults::pause(const FaultPlan& fault) {
   Process* p = victim(fault);
   if (p == nullptr) return;
+  // The history says which, for after a suspension the process's own clock is behind and the
+  // bounds of its deadline move with it.
   const bool suspends = fault.kind == K::suspend;
   const auto tell = [this, p, suspends](Kind kind) {
     Event e;
@@ -135,6 +147,7 @@ void Faults::pause(const FaultPlan& fault) {
   tell(Kind::pause);
   count_effect(fault.kind);
   undo_later(fault.for_ms, [p, tell] {
+    // A paused process can be killed; then there is nothing to go on.
     if (p->crashed()) return;
     tell(Kind::resume);
     p->resume();
@@ -146,6 +159,7 @@ void Faults::move_wall_clock(const FaultPlan& fault) {
   if (p == nullptr) return;
   for_a_while(
       fault, p->name(),
+      // Of the wall clock alone, which no deadline of the production lock depends on.
       [this, p, &fault] { p->set_wall_offset(fault.amount), count_effect(fault.kind); },
       [p] { p->set_wall_offset(0); });
 }
@@ -163,13 +177,16 @@ void Faults::elect(const FaultPlan& fault) {
           : (std::max(primary, 0) + 1 + static_cast<int>(fault.pick % 2)) % ReplicaSet::kMembers;
   note(fault, member_name(next), "", 0);
   world_.servers.step_up(next);
+  // An election may fail; then nothing happened.
   if (world_.servers.primary() != primary) count_effect(fault.kind);
 }
 
 /// One fault at a time, so that as many stay as it says.
 void Faults::take_members(const FaultPlan& fault) {
   const bool kills = fault.kind != K::stop_member, loses = fault.kind == K::lost_data;
+  // A second loss while a member still copies could take the only data that there are.
   if (members_away_ > 0 || (loses && world_.servers.copies())) return;
+  // Counted before it is done: a kill or a stop cannot fail.
   count_effect(fault.kind);
   for (const int member : members_hit(fault, world_.servers.primary(), ReplicaSet::kMembers)) {
     for_a_while(
@@ -188,12 +205,14 @@ void Faults::take_members(const FaultPlan& fault) {
 
 /// One at a time, so that it ends as it was.
 void Faults::disturb_index(const FaultPlan& fault) {
+  // Nothing to disturb before the first provider has made it.
   const auto before = world_.servers.ttl_index();
   if (index_disturbed_ || !before) return;
   auto index = before;
   if (fault.kind == K::drop_index) {
     index.reset();
   } else {
+    // In seconds, as the server's option.
     index->after_s += fault.amount;
   }
   for_a_while(
@@ -212,11 +231,14 @@ void Faults::disturb_index(const FaultPlan& fault) {
 void Faults::administer(const FaultPlan& fault) {
   const bool drops = fault.kind == K::drop_collection;
   const auto deleted = drops ? "" : world_.servers.delete_lock(fault.pick);
+  // Without a primary, or a document, there is nothing to delete.
   if (drops ? world_.servers.drop_locks() : !deleted.empty()) count_effect(fault.kind);
   note(fault, deleted, "", 0);
 }
 
 void Faults::split(const FaultPlan& fault) {
+  // By cutting it off the old primary stays one for an election timeout; who is elected at once is
+  // another beside it. Without the election the old one may step down before there is a new one.
   const bool elects = fault.kind == K::two_primaries;
   const int member = elects ? world_.servers.primary() : member_of(fault);
   if (member < 0) return;
@@ -230,6 +252,7 @@ void Faults::split(const FaultPlan& fault) {
       [this, &fault, member, elects, set_links] {
         set_links(false);
         if (elects) {
+          // One of the other two: they reach each other and are a majority.
           world_.servers.step_up((member + 1 + static_cast<int>(fault.pick % 2)) %
                                  ReplicaSet::kMembers);
         }
@@ -240,11 +263,15 @@ void Faults::split(const FaultPlan& fault) {
 
 void Faults::move_clock(const FaultPlan& fault) {
   const int member = member_of(fault);
+  // ms of a jump, ppm of a drift; within half the margin unless the plan names the member, so that
+  // two members' clocks never differ by more than the lock is promised.
   const auto amount = clock_amount(fault, world_.plan.clock_margin_ms);
   auto& offset = clock_offsets_[static_cast<std::size_t>(member)];
   if (fault.kind == K::clock_jump) {
     if (amount != offset) count_effect(fault.kind);
     note(fault, member_name(member), "", amount);
+    // A jump stays until the next one, or to the end: it is harmless within the margin, and to go
+    // back would be a fault of its own. A drift ends with the clock at true time.
     offset = amount;
     return world_.servers.set_clock(member, amount, 0);
   }
@@ -265,6 +292,8 @@ void Faults::disturb_set(const FaultPlan& fault) {
   auto& servers = world_.servers;
   if (fault.kind == K::errors) {
     note(fault, "", "", fault.amount);
+    // The amount is a number of commands. An odd pick lets them execute first, which is the harder
+    // case: an error, and yet a write.
     return servers.fail_next(static_cast<int>(fault.amount), error_code(fault),
                              fault.pick % 2 != 0);
   }
@@ -283,6 +312,7 @@ void Faults::disturb_set(const FaultPlan& fault) {
 void Faults::disturb_link(const FaultPlan& fault) {
   Process* p = victim(fault);
   if (p == nullptr) return;
+  // The one of now. After an election the process's way to the new one is free again.
   const auto primary = static_cast<std::size_t>(std::max(world_.servers.primary(), 0));
   for_a_while(
       fault, p->name(),
@@ -294,9 +324,11 @@ void Faults::disturb_link(const FaultPlan& fault) {
           case K::slow_link: link.slower_ms = fault.amount; break;
           case K::lost_replies: link.replies_lost = true; break;
           case K::late_requests: link.late_ms = fault.amount; break;
+          // Waiting inside is the server's doing, but each process's commands wait on their own.
           default: link.inside_ms = fault.amount; break;
         }
       },
+      // All of the link: of two such faults that overlap, the first to end ends both.
       [p] { p->link() = {}; });
 }
 

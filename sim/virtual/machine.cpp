@@ -10,6 +10,7 @@ class Machine::SimulatedActivity final : public runtime::Activity {
   SimulatedActivity(Machine& machine, std::shared_ptr<Thread> thread)
       : machine_(machine), thread_(std::move(thread)) {}
   ~SimulatedActivity() override { machine_.end(*thread_); }
+  // Without `run`: the turn or job that calls this lets all ready threads run when it is over.
   void wake() override { machine_.make_ready(thread_); }
 
  private:
@@ -25,11 +26,14 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
 
   /// The event of a time asked for before still comes; it finds that another holds.
   void wake_at(core::LocalInstant at) override {
+    // Rounded up to the grain by `true_time`: never before the clock shows that, so a deadline that
+    // has passed has passed. That may be one grain late, which the checkers allow.
     const auto time =
         std::max(machine_.true_time(at.time_since_epoch().count()), machine_.queue_.now());
     if (*due_ == time) return;
     *due_ = time;
     machine_.queue_.at(time, [machine = &machine_, thread = thread_, due = due_, time] {
+      // Another time holds, or this event's twin of the same time has been here.
       if (*due != time || thread->ended) return;
       *due = kNone;
       machine->run([machine, thread] { machine->make_ready(thread); });
@@ -40,6 +44,7 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
   static constexpr std::int64_t kNone = -1;
   Machine& machine_;
   const std::shared_ptr<Thread> thread_;
+  // Shared with its events, which outlive it.
   const std::shared_ptr<std::int64_t> due_ = std::make_shared<std::int64_t>(kNone);
 };
 
@@ -51,6 +56,7 @@ core::WallInstant Machine::wall() const {
   return {epoch_ms_ + queue_.now() / kMs + wall_offset_ms};
 }
 
+/// In whole grains and without floating point: a clock that drifts shows the same on every machine.
 std::int64_t Machine::shown_after(std::int64_t ran_ns) const {
   return ran_ns + ran_ns / kGrain * drift_ppm_ / (1'000'000 / kGrain);
 }
@@ -60,6 +66,9 @@ std::int64_t Machine::shown_at(std::int64_t true_ns) const {
 }
 
 std::int64_t Machine::true_time(std::int64_t shown_ns) const {
+  // The inverse is off by rounding; two grains below it is certainly not too late, and from there
+  // the first grain that shows enough is a few steps away. 128 bits, for ns times a million
+  // overflow 64 after a few hours.
   const auto estimate = static_cast<std::int64_t>(static_cast<__int128>(shown_ns) * 1'000'000 /
                                                   (1'000'000 + drift_ppm_));
   std::int64_t ran = std::max<std::int64_t>(estimate / kGrain - 2, 0) * kGrain;
@@ -75,6 +84,7 @@ Machine::~Machine() {
 }
 
 std::shared_ptr<Machine::Thread> Machine::make_thread(Job turn) {
+  // Those that ended are forgotten, or the list would grow all through a run.
   std::erase_if(threads_, [](const auto& thread) { return thread.expired(); });
   auto thread = std::make_shared<Thread>(Thread{std::move(turn)});
   threads_.push_back(thread);
@@ -85,6 +95,8 @@ std::shared_ptr<Machine::Thread> Machine::make_thread(Job turn) {
 void Machine::end(Thread& thread) {
   thread.ended = true;
   if (running_ == &thread) return;
+  // Out of the thread before it is destroyed: what it owns may end other threads, or this one
+  // again.
   const auto turn = std::exchange(thread.turn, nullptr);
 }
 
@@ -97,17 +109,21 @@ std::unique_ptr<runtime::TimedActivity> Machine::start_timed(Job turn) {
 }
 
 bool Machine::run_apart(Job job) {
+  // Owned by the queue of those that are ready, and gone after its turn.
   make_ready(std::make_shared<Thread>(Thread{std::move(job)}));
   return true;
 }
 
 void Machine::run(const Job& job) {
   if (killed_) return;
+  // A stopped process's timers and sockets become due meanwhile; it sees all of it when it goes on.
   if (paused_) {
     held_back_.push_back(job);
     return;
   }
   job();
+  // Also called from within a turn, by a user's function that asks for something: then the loop
+  // further out goes on with what is ready.
   if (!inside_) run_ready();
 }
 
@@ -120,6 +136,8 @@ void Machine::keep_busy(std::int64_t span_ns) {
 }
 
 void Machine::suspend() {
+  // For as long as it lasts its end is not known. Half of the range, so that adding to it cannot
+  // overflow.
   constexpr auto kForNow = std::numeric_limits<std::int64_t>::max() / 2;
   suspensions_.push_back({queue_.now(), kForNow});
   paused_ = suspended_ = true;
@@ -130,20 +148,25 @@ void Machine::resume() {
   paused_ = suspended_ = false;
   auto held_back = std::move(held_back_);
   held_back_.clear();
+  // In the order in which they came due, all in this instant and before anything else. One of them
+  // may pause the machine again: the rest is then held back anew.
   for (const auto& job : held_back) run(job);
 }
 
 void Machine::make_ready(const std::shared_ptr<Thread>& thread) {
   if (thread->ready || thread->ended) return;
+  // Before it waits for its time: further wakes until then add nothing.
   thread->ready = true;
   if (thread->busy_until <= queue_.now()) {
     ready_.push_back(thread);
     return;
   }
+  // Its turn is due, but its thread is still within a user's function.
   busy_.push_back(thread);
   queue_.at(thread->busy_until, [this, thread] {
     run([this, thread] {
       std::erase(busy_, thread);
+      // `run` takes the turn after this.
       ready_.push_back(thread);
     });
   });
@@ -160,8 +183,11 @@ void Machine::let_go() {
 void Machine::run_ready() {
   inside_ = true;
   while (!ready_.empty()) {
+    // Any order may be that of real threads. No draw where there is no choice: most turns are
+    // alone, and a draw for each would tie every seed to how often the runtime wakes its threads.
     const auto drawn = ready_.size() == 1 ? 0 : random_.draw() % ready_.size();
     const auto next = ready_.begin() + static_cast<std::ptrdiff_t>(drawn);
+    // Held here: the turn may destroy the activity that owns the thread.
     const auto thread = std::move(*next);
     ready_.erase(next);
     run_turn(thread);
@@ -170,11 +196,13 @@ void Machine::run_ready() {
 }
 
 void Machine::run_turn(const std::shared_ptr<Thread>& thread) {
+  // Before the turn: a wake during it is for another turn after it.
   thread->ready = false;
   if (thread->ended) return;
   running_ = thread.get();
   thread->turn();
   running_ = nullptr;
+  // It ended itself, and `end` left its function to be destroyed here.
   if (thread->ended) end(*thread);
 }
 

@@ -15,16 +15,29 @@ namespace leasehold::sim::simulated {
 /// The machine that a simulated process runs on: its clocks, which may be wrong, and its threads,
 /// of which one runs at a time, for no time at all, in an order that is drawn. The runtime of
 /// production runs on it unchanged.
+///
+/// Turns take no virtual time, so what production does in microseconds happens in one instant here;
+/// only the order of the turns varies, and that is where races between threads show. A user's
+/// function that takes its time is simulated by `keep_busy`.
+///
+/// Determinism: one thread, an order drawn from `seed`, integer clocks. That there is no real
+/// thread, no real clock and no waiting is what makes a run repeatable.
+///
+/// REQUIRES: it outlives all activities that it started, and the queue's events refer to it.
 class Machine final : public runtime::Executor, public runtime::Clock {
  public:
   /// Its clock runs `drift_ppm` fast.
+  /// `drift_ppm` may be negative. `epoch_ms` is the wall clock at virtual time 0, since 1970.
   Machine(EventQueue& queue, std::int64_t drift_ppm, std::int64_t epoch_ms, std::uint64_t seed)
       : queue_(queue), drift_ppm_(drift_ppm), epoch_ms_(epoch_ms), random_(seed) {}
   ~Machine() override;
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
+  /// As CLOCK_BOOTTIME: it starts with the run, drifts, and cannot be set.
   [[nodiscard]] core::LocalInstant now() const override;
+  /// Without drift, and off by `wall_offset_ms`, which a fault sets. No decision of the production
+  /// lock reads it.
   [[nodiscard]] core::WallInstant wall() const override;
   std::int64_t wall_offset_ms = 0;
 
@@ -33,25 +46,35 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   [[nodiscard]] std::int64_t shown_at(std::int64_t true_ns) const;
   [[nodiscard]] std::int64_t true_time(std::int64_t shown_ns) const;
 
+  // Never null and never false: that a machine runs out of threads is not simulated.
   std::unique_ptr<runtime::Activity> start(Job turn) override;
   std::unique_ptr<runtime::TimedActivity> start_timed(Job turn) override;
   bool run_apart(Job job) override;
+  /// Asks once: with one thread nobody could make it true while this one waits.
   bool wait(std::unique_lock<std::mutex>&, std::condition_variable&, core::Duration,
             const std::function<bool()>& met) override {
     return met();
   }
+  /// No thread is the runtime's own here, so it may join and destroy from wherever it is called.
   [[nodiscard]] bool on_own_thread() const override { return false; }
 
   /// Something happens in the process: now, or once it runs again; never if it was killed.
+  /// All that comes from outside goes through here: a timer, a reply, a user's call. Afterwards, in
+  /// the same instant, all threads that it made ready take their turns.
   void run(const Job& job);
+  /// In true time, not by this machine's clock.
   void later(std::int64_t span_ns, Job job);
   /// The turn under way keeps its thread for so long: as if a user's function took that time.
+  /// REQUIRES: for an effect, it is called within a turn.
   void keep_busy(std::int64_t span_ns);
 
+  /// What is under way stays as it is: nothing of it runs again, and nothing is destroyed, as a
+  /// SIGKILL runs no destructors. The memory goes with this object.
   void kill() { killed_ = true; }
   /// Busy threads take their turns at once, also of a killed process: what waits for them may own
   /// what owns it, and nothing else would ever destroy either.
   void let_go();
+  /// SIGSTOP: the clocks go on, and what came due meanwhile runs on `resume`, late.
   void pause() { paused_ = true; }
   void suspend();  ///< a pause that its clocks do not see
   void resume();
@@ -59,6 +82,8 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   [[nodiscard]] bool paused() const { return paused_; }
 
  private:
+  // INVARIANT: `ready` while it is in `ready_` or `busy_`, or waits for its time; so several wakes
+  // before a turn are one, as `Activity` has it.
   struct Thread {
     Job turn;
     bool ready = false, ended = false;
@@ -76,10 +101,16 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   EventQueue& queue_;
   const std::int64_t drift_ppm_, epoch_ms_;
   Random random_;
+  // Weak, since an activity owns its thread. In the order of their starts, which decides nothing.
   std::vector<std::weak_ptr<Thread>> threads_;  ///< all that were started
+  // INVARIANT: in the order in which they became ready; the draw is a place in it.
   std::vector<std::shared_ptr<Thread>> ready_;
   std::vector<std::shared_ptr<Thread>> busy_;  ///< have a turn to take once they are free
+  // INVARIANT: null between turns. Whoever is destroyed within its own turn keeps its function
+  // until the turn is over.
   Thread* running_ = nullptr;
+  // `inside_`: within `run_ready`. What is run from there leaves its threads to that loop, so turns
+  // never nest, as one thread's turn never runs inside another's.
   bool inside_ = false, killed_ = false, paused_ = false, suspended_ = false;
   std::vector<Job> held_back_;  ///< while it is paused
   std::vector<Suspension> suspensions_;

@@ -15,6 +15,8 @@ constexpr std::int64_t kSelection = 2'000 * kMs;  ///< server selection gives up
 constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that often
 
 /// A planted error, made where the adapter's bytes pass: the owner check is taken out.
+/// Here and not in the core, so that the lock under test is the production code to the last byte,
+/// and the checkers are tested on what a server would see of a faulty one.
 Object sabotaged(Object command, Sabotage sabotage) {
   const auto without_owner = [&](const char* list) {
     Array statements = *command.find(list)->as<Array>();
@@ -46,6 +48,7 @@ std::string tag_of(const core::Command& command) {
 }
 
 /// What must never enter a virtual run: planted, so that a test sees it found out.
+/// On the grain and in the usual range of a latency, so nothing but its source is wrong.
 std::int64_t leaked_time() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -63,6 +66,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
   }
   ~SimulatedCarrier() override { network_.carriers_.erase(this); }
 
+  /// A copy of the command is kept: it may be on its way longer than the core remembers it.
   void carry(const core::Command& command, std::function<void(core::Reply)> done) override {
     ++network_.under_way_;
     done_ = std::move(done);
@@ -79,8 +83,11 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
 
   void interrupt() noexcept override {
     if (!sent_ || !sent_->wanted) return;
+    // The answer, if it comes, finds that it is not wanted. The request goes on: nobody can call
+    // back what was sent.
     sent_->wanted = false;
     network_.known_primary_ = -1;  // whoever is there now is asked for
+    // Not from here: the contract of a carrier. An empty reply is an unknown outcome.
     network_.world_.machine.later(0, [this] { finish({}); });
   }
 
@@ -88,6 +95,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
   void finish(core::Reply reply) {
     --network_.under_way_;
     sent_->wanted = false;
+    // Out of this first: `done` may carry the next command on this carrier, or destroy it.
     const auto done = std::move(done_);
     done_ = nullptr;
     done(std::move(reply));
@@ -99,6 +107,7 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
 };
 
 /// Commands that hang to the end own their carriers, which own them.
+/// To let go of one may destroy others: so the set is asked anew each time.
 Network::~Network() {
   while (!carriers_.empty()) {
     const auto hung = carriers_.extract(carriers_.begin());
@@ -117,6 +126,8 @@ std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
 }
 
 /// Whether the link swallows what this member answers.
+/// Looked at when the reply begins its way, so a fault that began after the request hits it too:
+/// executed, and nobody hears.
 bool Network::reply_stopped(int member) {
   const bool cut = link.cut[static_cast<std::size_t>(member)];
   if (!link.replies_lost && !cut) return false;
@@ -125,6 +136,7 @@ bool Network::reply_stopped(int member) {
 }
 
 std::int64_t Network::latency() {
+  // Each message counts: the number says how much the fault did.
   if (link.slower_ms > 0) ++world_.took_effect["slow-link"];
   if (world_.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
   return random_.between(50, 400) * kGrain + link.slower_ms * kMs;
@@ -135,9 +147,12 @@ void Network::send(const Sent& sent, int tries) {
   if (!sent->wanted) return;
   // By the next step of a stream the driver has heard of an election: it goes to the new primary,
   // which does not know the cursor.
+  // A command of the lock goes to the primary that is known, right or wrong: the answer "not
+  // primary" is part of what is tested.
   const bool of_stream = std::holds_alternative<core::StreamCommand>(sent->command.body);
   if (of_stream || known_primary_ < 0) known_primary_ = world_.servers.primary_for(reachable());
   if (known_primary_ >= 0) return deliver(sent, known_primary_);
+  // Server selection: nothing is sent meanwhile, so the end of it is certainly not executed.
   if (tries * kLookAgain < kSelection) {
     return world_.machine.later(kLookAgain, [this, sent, tries] { send(sent, tries + 1); });
   }
@@ -146,6 +161,7 @@ void Network::send(const Sent& sent, int tries) {
 
 void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
                            Object reply) {
+  // Through the machine: a paused process reads it when it goes on, a killed one never.
   world_.machine.later(span_ns, [sent, answer, reply = std::move(reply)] {
     if (sent->wanted) sent->answered(answer, reply);
   });
@@ -154,6 +170,7 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::A
 void Network::deliver(const Sent& sent, int member) {
   const auto bytes = mongo::build(sent->command, kCollection);
   auto object = std::make_shared<const Object>(sabotaged(to_object(*bytes.get()), world_.sabotage));
+  // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
   world_.recorder.wire(object->fields[0].first);
   if (link.cut[static_cast<std::size_t>(member)]) {
     ++world_.took_effect["cut-link"];
@@ -173,10 +190,14 @@ void Network::deliver(const Sent& sent, int member) {
     ++world_.took_effect["waiting-inside"];
     inside = link.inside_ms * kMs;
   }
+  // Of the queue, not the machine: what is on its way arrives also if the process is killed or
+  // stopped meanwhile. That is how a lock gets a late write of somebody who is gone.
   world_.queue.after(way, [this, sent, object, member, inside] {
     world_.servers.command(member, {object, tag_of(sent->command), inside},
                            [this, sent, member](ReplicaSet::Answer answer, const Object& reply) {
                              if (reply_stopped(member)) return;
+                             // The connection was reset before the answer: executed, and the caller
+                             // hears of a broken one.
                              const bool reset = link.refused[static_cast<std::size_t>(member)];
                              answer_later(sent, latency(),
                                           reset ? ReplicaSet::Answer::broken : answer, reply);
@@ -188,6 +209,8 @@ void Network::deliver(const Sent& sent, int member) {
 core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answer,
                           const Object& reply) {
   if (answer == ReplicaSet::Answer::reply) {
+    // A driver takes a server that says so for unknown and looks for the primary again; so it does
+    // when a state change interrupts a write concern.
     constexpr int kNotWritablePrimary = 10107;
     const Value* code = reply.find("code");
     if (code != nullptr && code->integer() == kNotWritablePrimary) known_primary_ = -1;
@@ -202,12 +225,15 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
 
 void Network::fenced_write(const FencedWrite& write,
                            std::function<void(const char* outcome)> told) {
+  // The resource's user has a connection of its own. Without a primary it sends nothing, and its
+  // own time-out is the outcome.
   const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
   if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
   world_.queue.after(latency(), [this, write, member, told] {
     world_.servers.fenced_write(
         member, write, [this, told, member](ReplicaSet::Answer answer, const Object& reply) {
           if (link.replies_lost || !reachable()[static_cast<std::size_t>(member)]) return;
+          // Without a majority's word the write may be rolled back, or not: it proves nothing.
           const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
                              reply.find("writeConcernError") == nullptr;
           const char* outcome = !clear                            ? "unknown"

@@ -15,6 +15,7 @@ namespace leasehold::sim::simulated {
 
 /// What disturbs the way between one process and the members.
 struct LinkFaults {
+  // By member, as the links of a real process: what is cut is the way to one host.
   std::array<bool, ReplicaSet::kMembers> cut{};      ///< and nobody is notified
   std::array<bool, ReplicaSet::kMembers> refused{};  ///< and the caller hears of it at once
   std::int64_t slower_ms = 0;
@@ -24,6 +25,8 @@ struct LinkFaults {
 };
 
 /// How a protocol is sabotaged on purpose between core and server, so that a run can fail.
+/// All but the last make a lock that the checkers have to find out; the last makes a run that
+/// differs from its repetition.
 enum class Sabotage {
   none,
   deletes_without_owner,
@@ -34,6 +37,11 @@ enum class Sabotage {
 
 /// A process's way to the replica set, as its driver has it: it finds the primary, sends commands
 /// as the adapter's bytes, loses them, is late, and has the replies read by the adapter's own code.
+///
+/// What a mongoc client does and a lock may notice is here: it goes on sending to the primary that
+/// it knows until that one fails it, and an answer that is lost is an unknown outcome.
+///
+/// INVARIANT: each command that is carried ends at most once, by its answer or by `interrupt`.
 class Network {
  public:
   struct World {
@@ -64,9 +72,11 @@ class Network {
   struct Underway {
     core::Command command;
     std::function<void(ReplicaSet::Answer, const Object&)> answered;
+    // False once it is answered or cut off: what still comes for it is nobody's.
     bool wanted = true;
   };
   using Sent = std::shared_ptr<Underway>;
+  // `tries` counts the times that no primary was found.
   void send(const Sent& sent, int tries);
   void deliver(const Sent& sent, int member);
   void answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
@@ -75,12 +85,19 @@ class Network {
                                  const Object& reply);
   [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
   [[nodiscard]] bool reply_stopped(int member);
+  // One way, in ns. A draw for each message, so two on their way may overtake one another.
   [[nodiscard]] std::int64_t latency();
 
+  // All processes share what this refers to, except the machine, the recorder and the seed.
   const World world_;
   Random random_;
+  // -1: none is known. It may be wrong for as long as nobody says so, as a driver's is between two
+  // heartbeats. Member 0 begins as primary.
   int known_primary_ = 0;
+  // Commands of the core; writes to the fence are not counted.
   int under_way_ = 0;
+  // Ordered by address, which differs from run to run: only the destructor goes through it, when
+  // nothing is recorded any more.
   std::set<SimulatedCarrier*> carriers_;
 };
 

@@ -10,8 +10,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Far longer than a dead holder's lease, so that a time-out in the healed phase is the lock's
+// fault.
 constexpr std::int64_t kHealedPatience_ms = 60'000;
 constexpr int kHealedAcquires = 2;
+// Above the server's wtimeout for such a write.
 constexpr std::int64_t kWriteTimeout = 3'000 * kMs;
 /// How often a holder asks `held()` in the time of a lease, and at each turn of events besides.
 constexpr int kQuestionsPerLease = 25;
@@ -40,11 +43,14 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
       name_(std::move(name)),
       plan_(plan),
       doomed_(doomed),
+      // Its own from here on. What one process draws leaves the numbers of the others as they are.
       random_(world_.random.draw()),
       machine_(world_.queue, plan.drift_ppm, ReplicaSet::Settings{}.epoch_ms, random_.draw()),
       recorder_(std::make_shared<Recorder>(
           name_,
           [this](model::Event e) {
+            // The end of a run destroys handles and drivers; what they do then is no part of its
+            // history.
             if (over_) return;
             e.at_ns = world_.queue.now();  // the harness's clock, not the process's own
             if (e.sent_ns > 0) e.sent_ns = machine_.true_time(e.sent_ns);
@@ -55,12 +61,14 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
                 world_.sabotage, random_.draw()}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
+      // Never resized: events refer to its elements.
       callers_(doomed ? 1 : static_cast<std::size_t>(plan_.callers)) {}
 
 /// Answers that nobody waits for any more own the driver, as their callers did.
 Process::~Process() {
   over_ = true;
   for (const Caller& caller : callers_) {
+    // An asynchronous call that waits owns the driver; without this nothing would destroy either.
     if (caller.asking) driver_->cancel(caller.session);
   }
   machine_.let_go();
@@ -94,6 +102,7 @@ void Process::start() {
   auto e = event(model::Kind::start);
   e.drift_ppm = plan_.drift_ppm;
   world_.emit(e);
+  // They begin within 20 ms of each other: they compete from the start, in an order that is random.
   for (Caller& caller : callers_) rest(caller, 20);
 }
 
@@ -110,6 +119,7 @@ bool Process::holds(const Caller& caller, core::SessionId session) {
 void Process::crash() {
   for (Caller& caller : callers_) {
     if (!caller.holding) continue;
+    // Until the kill it did run, so its answer counts; a stopped one could not have asked.
     if (!paused()) ask_held(*caller.holding);
     caller.holding->answers.flush(world_.queue.now(), world_.emit);
   }
@@ -122,6 +132,8 @@ void Process::ask_all() {
   }
 }
 
+/// Asked at the last moment: from here on there is no answer, and the checkers must not take the
+/// silence for one.
 void Process::pause() {
   ask_all();
   machine_.pause();
@@ -134,6 +146,8 @@ void Process::suspend() {
 
 /// The first that it does is to ask: it does not know yet how long it was away.
 void Process::resume() {
+  // Before what was held back runs: timers that came due meanwhile have not fired yet, and `held()`
+  // has to say no without them.
   if (!crashed()) ask_all();
   machine_.resume();
 }
@@ -159,6 +173,8 @@ void Process::perform(const StepPlan& step) {
   machine_.run([this, step, &caller] {
     switch (step.action) {
       case Action::acquire:
+        // A step that its caller cannot take is passed over: a minimised plan may lack the one
+        // before it.
         if (caller.asking || caller.holding) return;
         return ask(caller, "lock-" + std::to_string(step.lock),
                    step.patience_ms == 0 ? std::nullopt : std::optional(step.patience_ms), false);
@@ -169,6 +185,7 @@ void Process::perform(const StepPlan& step) {
   });
 }
 
+/// A paused one cannot answer, so it does not say yes either.
 void Process::ask_holders_of(const std::string& name) {
   if (crashed() || paused()) return;
   machine_.run([this, name] {
@@ -178,7 +195,8 @@ void Process::ask_holders_of(const std::string& name) {
   });
 }
 
-/// A pause of the workload, which ends early when all is healed.
+/// A pause of the workload before its next call.
+/// In whole µs, the grain.
 void Process::rest(Caller& caller, std::int64_t up_to_ms) {
   const auto number = ++caller.rests;
   later(random_.between(0, up_to_ms * 1'000) * 1'000, [this, &caller, number] {
@@ -193,8 +211,11 @@ void Process::cycle(Caller& caller) {
     if (healed_) finish(caller);
     return;
   }
+  // Few names for many callers, so that they meet.
   const auto name = "lock-" + std::to_string(random_.between(0, world_.plan.locks - 1));
   if (healed_) {
+    // Two: the first may get what was left in the database by the faults, the second shows that the
+    // lock goes on from hand to hand.
     if (caller.healed_acquires++ == kHealedAcquires) return finish(caller);
     ask(caller, name, kHealedPatience_ms, false);
   } else if (random_.chance(plan_.single_attempt_percent)) {
@@ -212,10 +233,12 @@ void Process::ask(Caller& caller, const std::string& lock, std::optional<std::in
   caller.session = driver_->acquire_async(lock, options_, timeout,
                                           [this, &caller](Result<runtime::Handle> handle) {
                                             if (over_) return;
+                                            // Why it ended is in the recorder's events.
                                             if (!handle) return go_on(caller);
                                             granted(caller, std::move(handle).value());
                                           });
   if (!cancel) return;
+  // It may be granted meanwhile, or be another call's turn: then there is nothing to cancel.
   later(random_.between(1, plan_.wait_max_ms) * kMs, [this, &caller, session = caller.session] {
     if (caller.asking && session == caller.session) driver_->cancel(session);
   });
@@ -224,6 +247,7 @@ void Process::ask(Caller& caller, const std::string& lock, std::optional<std::in
 void Process::granted(Caller& caller, runtime::Handle handle) {
   caller.asking = false;
   const auto session = handle.session();
+  // By name and token: the handle does not show the owner, which the fence's record needs.
   const auto grant = recorder_->grant_of(caller.asked_name, handle.token());
   const auto lost = handle.lost();
   caller.holding.emplace(
@@ -231,6 +255,7 @@ void Process::granted(Caller& caller, runtime::Handle handle) {
               HeldAnswers(name_, static_cast<std::int64_t>(session), caller.asked_name), nullptr});
   // The others are asked first: whoever still says yes then does so when this one may.
   world_.on_grant(caller.asked_name);
+  // A handle that is lost already calls back at once, from within this constructor.
   caller.holding->on_lost =
       std::make_unique<OnLost>(lost, [this, session, name = caller.asked_name] {
         auto e = event(model::Kind::told);
@@ -239,21 +264,27 @@ void Process::granted(Caller& caller, runtime::Handle handle) {
         world_.emit(e);
       });
   ask_held(*caller.holding);
+  // By the session's number and not by a draw, so it costs no randomness.
   const bool silent = !plan_.scripted && session % kSilentEvery == 0;
   if (!silent) keep_asking(caller, session);
   if (!plan_.scripted && random_.chance(kSlowCallbackPercent)) {
     machine_.keep_busy(random_.between(1, kSlowCallback_us) * kGrain);
   }
+  // After this callback has returned, as a user's next statement would be.
   later(kGrain, [this, &caller, session] { work(caller, session); });
 }
 
 /// Evenly over the lease, and at the very end of it.
 void Process::keep_asking(Caller& caller, core::SessionId session) {
+  // A no is final; what it would say later is asked elsewhere (each grant of the name, the
+  // release).
   if (!holds(caller, session) || !ask_held(*caller.holding)) return;
   const auto left = caller.holding->handle.remaining().count();
   const auto pause = options_.expiry.count() * kMs / kQuestionsPerLease;
+  // The deadline is a time of the machine's clock, the queue's is true time.
   const auto end = machine_.true_time(machine_.now().time_since_epoch().count() + left);
   const auto until_end = std::max(end - world_.queue.now(), kGrain);
+  // The last grain before the end has to say yes, the end itself no: an error of one grain shows.
   const auto next = until_end > pause ? pause : until_end > kGrain ? until_end - kGrain : kGrain;
   later(next, [this, &caller, session] { keep_asking(caller, session); });
 }
@@ -261,6 +292,7 @@ void Process::keep_asking(Caller& caller, core::SessionId session) {
 bool Process::ask_held(Holding& holding) {
   const bool held = holding.handle.held();
   const auto now = world_.queue.now();
+  // Before and after are one instant here; in the live world they are not.
   holding.answers.add(held, now, now, world_.emit);
   return held;
 }
@@ -270,14 +302,18 @@ void Process::work(Caller& caller, core::SessionId session) {
   if (!holds(caller, session)) return;
   if (plan_.scripted) return healed_ ? release(caller) : void();
   if (doomed_ && !healed_) return write_fenced(*caller.holding, [] {});  // holds until it is killed
+  // In true time: a user's work does not run by the machine's wrong clock.
   std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
   if (random_.chance(plan_.long_hold_percent) && !healed_) {
+    // Longer than a lease: only extensions keep such a lock, and their failures show.
     const auto [least_ms, most_ms] = long_holding(plan_, options_);
     hold_us = random_.between(least_ms, most_ms) * 1'000;
   }
   const auto let_go = [this, &caller, session] {
     if (holds(caller, session)) release(caller);
   };
+  // The second write comes late on purpose: the fence must refuse it if somebody else has written
+  // since.
   write_fenced(*caller.holding, [this, &caller, session, let_go, hold_us] {
     later(hold_us * 1'000, [this, &caller, session, let_go] {
       if (holds(caller, session)) write_fenced(*caller.holding, let_go);
@@ -291,7 +327,9 @@ void Process::release(Caller& caller) {
   const auto holding = std::make_shared<Holding>(std::move(*caller.holding));
   caller.holding.reset();
   ask_held(*holding);
+  // The user waits for the release before it goes on, as `release()` does.
   holding->handle.begin_release([this, &caller](ReleaseResult) { go_on(caller); });
+  // Who has released is not notified of a loss any more, and none is expected.
   holding->on_lost.reset();
   ask_held(*holding);
   holding->answers.flush(world_.queue.now(), world_.emit);
@@ -304,12 +342,14 @@ void Process::release(Caller& caller) {
 
 void Process::go_on(Caller& caller) {
   caller.asking = false;
+  // Its next step is the plan's.
   if (plan_.scripted) return healed_ ? finish(caller) : void();
   if (healed_) return rest(caller, 5);
   rest(caller, std::max<std::int64_t>(plan_.hold_ms, 1));
 }
 
 void Process::write_fenced(Holding& holding, std::function<void()> then) {
+  // Asked right before: who writes after a no makes a stale write knowingly.
   ask_held(holding);
   const FencedWrite write{holding.name, name_, holding.owner, ++writes_,
                           holding.handle.token().value()};
@@ -319,6 +359,7 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
   e.name = write.name;
   e.token = write.token;
   e.sent_ns = world_.queue.now();
+  // The answer and the time-out both come; the first is the outcome.
   const auto told = std::make_shared<bool>(false);
   const auto tell = [this, e, told, then = std::move(then)](const char* outcome) {
     if (*told) return;
@@ -329,6 +370,7 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
     world_.emit(done);
     then();
   };
+  // "unknown" tells the checkers that it may have been taken, now or later.
   later(kWriteTimeout, [tell] { tell("unknown"); });
   network_.fenced_write(write, tell);
 }
@@ -342,9 +384,11 @@ void Process::finish(Caller& caller) {
 
 void Process::finish() {
   // What it still has to clean up, it cleans up first, as a provider's destructor would.
+  // Called again each time: it changes nothing then.
   driver_->begin_close();
   done_ = driver_->cleanups_left() == 0;
   if (!done_) return later(10 * kMs, [this] { finish(); });
+  // Last: all that it sent is counted, clean-ups too.
   recorder_->emit_wire_counts(machine_.now());
 }
 

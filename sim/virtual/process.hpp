@@ -19,12 +19,19 @@ namespace leasehold::sim::simulated {
 /// A simulated process: a machine, a network, the runtime and the core of production on them, and a
 /// workload that uses its handles as a user would: it asks `held()` while it holds, listens to
 /// `lost()`, and has what it hears written down.
+///
+/// The workload trusts nothing: it writes to the fence without asking whether it still holds, and
+/// asks `held()` also when the answer should be no, so that a wrong answer is on record.
+///
+/// REQUIRES: it outlives the queue's events, which refer to it: a killed one is kept to the end.
 class Process {
  public:
   struct World {
     EventQueue& queue;
     ReplicaSet& servers;
     Random& random;
+    /// Events are stamped with true time. What the process measured by its own clock is converted
+    /// first, so the checkers compare times of one clock.
     std::function<void(model::Event)> emit;
     /// Somebody was granted this name: whoever holds it by its own account is to be asked now.
     std::function<void(const std::string& name)> on_grant;
@@ -33,12 +40,15 @@ class Process {
     Sabotage sabotage;
   };
 
+  /// `doomed`: it takes a lock that nobody else wants and holds it until it is killed, so that each
+  /// run has a dead holder's document to wait for.
   Process(World world, std::string name, const ProcessPlan& plan, bool doomed);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void start();
+  /// As SIGKILL: no handle is released, no destructor runs. This object stays.
   void crash();
   void pause();
   void suspend();  ///< a pause of its machine, clocks and all
@@ -52,9 +62,11 @@ class Process {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
+  /// It has finished the healed phase, its clean-ups included; who is dead has nothing to finish.
   [[nodiscard]] bool done() const { return done_ || crashed(); }
   [[nodiscard]] bool crashed() const { return machine_.killed(); }
   [[nodiscard]] bool paused() const { return machine_.paused(); }
+  /// By its own account: from the grant until its user releases, whether it is lost or not.
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
   [[nodiscard]] bool is_doomed() const { return doomed_; }
@@ -69,14 +81,18 @@ class Process {
     runtime::Handle handle;
     std::string name, owner;
     HeldAnswers answers;
+    // Last, so that it ends first: a callback must not find a holding that is half destroyed.
     std::unique_ptr<OnLost> on_lost;
   };
 
   /// One thread of the process's workload: it holds or awaits one lock at a time.
+  ///
+  /// INVARIANT: at most one of `asking`, `holding` and a rest is under way; none once `finished`.
   struct Caller {
     core::SessionId session = 0;  ///< the last that it asked for
     std::string asked_name;
     std::optional<Holding> holding;
+    // Which rest it is: the event of an earlier one finds another number, and does nothing.
     std::uint64_t rests = 0;
     int healed_acquires = 0;
     bool asking = false, finished = false;
@@ -100,8 +116,12 @@ class Process {
   void write_fenced(Holding& holding, std::function<void()> then);
   void finish(Caller& caller);
   void finish();
+  // Whether it still has the very holding that an event was asked for: it may have released it and
+  // got another since.
   [[nodiscard]] static bool holds(const Caller& caller, core::SessionId session);
 
+  // The order of these members is part of what a seed means: their constructors draw. It is also
+  // that of their destruction, from the last to the first.
   World world_;
   const std::string name_;
   const ProcessPlan plan_;
@@ -111,6 +131,7 @@ class Process {
   const std::shared_ptr<Recorder> recorder_;
   Network network_;
   LockOptions options_;
+  // Numbers its writes to the fence, so that what the oplog has is matched with what was asked.
   std::int64_t writes_ = 0;
   bool healed_ = false, done_ = false;
   bool over_ = false;  ///< the run has ended: nobody is notified any more

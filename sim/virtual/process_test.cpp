@@ -9,6 +9,7 @@ using model::Event;
 using model::Kind;
 
 /// One process that takes the lock at once and does what the steps say, until it is healed.
+/// Alone, so that the lock has one holder and every answer of `held()` is the same one's.
 Plan one_holder(std::int64_t faulty_ms) {
   Plan plan;
   plan.seed = 7;
@@ -20,6 +21,7 @@ Plan one_holder(std::int64_t faulty_ms) {
   return plan;
 }
 
+/// Equal answers in a row are one event, which says how many they were.
 std::int64_t questions(const model::History& history, const std::string& answer) {
   std::int64_t sum = 0;
   for (const Event& e : history) {
@@ -38,6 +40,7 @@ const Event* first(const model::History& history, Kind kind) {
 TEST(Process, AHolderAsksAtLeastTwentyTimesInALease) {
   auto plan = one_holder(3'000);  // three leases, by extensions
   const auto history = run(plan).history;
+  // 25 are meant; the bound leaves room for the first lease's beginning and the last one's end.
   EXPECT_GE(questions(history, "yes"), 3 * 20);
   EXPECT_EQ(first(history, Kind::told), nullptr);
 }
@@ -45,6 +48,8 @@ TEST(Process, AHolderAsksAtLeastTwentyTimesInALease) {
 /// To the nanosecond: the last yes is of the grain before the deadline, the signal of the deadline.
 TEST(Process, ItsLastYesAndItsLossAreAtTheDeadline) {
   auto plan = one_holder(3'000);
+  // From before the first extension until after the lease, and without notice: the process learns
+  // nothing, and only its own clock can end the holding.
   plan.faults.push_back({FaultPlan::Kind::cut_link, 100, 2'000, 0, 0, 0});
   const auto history = run(plan).history;
   const Event* granted = first(history, Kind::granted);
@@ -60,6 +65,9 @@ TEST(Process, ItsLastYesAndItsLossAreAtTheDeadline) {
   EXPECT_GE(questions(history, "no"), 1);
 }
 
+/// The same time away, longer than a lease. Stopped, its clock went on, so the lease is over when
+/// it wakes. Suspended, its clock stood still: it goes on as if nothing had been, and extends a
+/// lock that anybody could have had. That is why a suspension breaks an assumption.
 TEST(Process, ASuspendedMachineKnowsNothingOfItAndAStoppedProcessDoes) {
   for (const auto kind : {FaultPlan::Kind::pause, FaultPlan::Kind::suspend}) {
     auto plan = one_holder(4'000);
@@ -74,11 +82,13 @@ TEST(Process, ASuspendedMachineKnowsNothingOfItAndAStoppedProcessDoes) {
     ASSERT_EQ(extended != nullptr, suspends) << "nobody else wanted the lock";
     if (suspends) {
       EXPECT_GT(extended->sent_ns, resumed->at_ns);
+      // What was left of its cadence when it was suspended, by a clock that is 0.4 % slow.
       EXPECT_LT(extended->sent_ns, resumed->at_ns + 400 * kMs) << "a third of a lease in all";
     }
   }
 }
 
+/// 0.4 % fast: 4 ms more in each second that it runs, none in those that it is suspended.
 TEST(Machine, ItsClocksLeaveOutWhenItWasSuspended) {
   EventQueue queue;
   Machine machine(queue, 4'000, 0, 1);
@@ -99,6 +109,8 @@ TEST(Machine, ItsClocksLeaveOutWhenItWasSuspended) {
   machine.resume();
   go_to(6'000);
   EXPECT_EQ(ran_ms(), 3'012);
+  // Also for times that the clock shows right before and after a suspension, the true time is the
+  // first that shows it; a timer set to it fires neither early nor a grain late.
   for (const std::int64_t shown : {500, 1'003, 1'005, 2'007, 2'009, 3'012, 9'000}) {
     const auto time = machine.true_time(shown * kMs);
     EXPECT_GE(machine.shown_at(time), shown * kMs);

@@ -8,6 +8,13 @@ namespace leasehold::sim::simulated {
 
 /// SplitMix64: all randomness of a virtual run comes from one of these. The same numbers on every
 /// machine, which the distributions of the standard library do not promise.
+///
+/// A part that draws often (a process, its machine, its network) has a generator of its own, seeded
+/// by one draw of its parent's: one more draw there does not shift the numbers of all the others.
+///
+/// INVARIANT: the state advances once for each draw and depends on nothing else. The constants and
+/// the number of draws are part of what a seed means: to change either changes every generated run,
+/// and the hash that a test pins.
 class Random final : public core::Entropy {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -20,6 +27,9 @@ class Random final : public core::Entropy {
   }
 
   /// Both ends included.
+  /// The remainder favours low numbers by span / 2^64, which no run is long enough to notice. It
+  /// takes one draw, where a rejecting method would take a varying number; none when there is
+  /// nothing to choose.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     if (high <= low) return low;
     const auto span = static_cast<std::uint64_t>(high - low) + 1;

@@ -8,6 +8,7 @@
 namespace leasehold::sim::simulated {
 namespace {
 
+// mongod's codes; the adapter's table of outcomes is by them.
 constexpr int kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 13435,
               kPrimarySteppedDown = 189, kWriteConcernFailed = 64, kMaxTimeExpired = 50,
               kInterruptedByStateChange = 11602, kQueryPlanKilled = 175, kIndexOptionsConflict = 85;
@@ -15,6 +16,8 @@ constexpr int kStandsAfterAStop = 20;  ///< percent: 2 of 8 were seen to
 constexpr std::int64_t kJournalPeriod = 100 * kMs;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+/// Beside ok: 1 and the whole result: the write is applied on the primary and may yet reach a
+/// majority. To a lock that is an unknown outcome, not a refusal.
 Object write_concern_error(Object reply, int code, const std::string& message) {
   Object error;
   error.set("code", std::int32_t{code});
@@ -32,6 +35,8 @@ Object not_primary(const Object& command) {
 }
 
 /// Whether `a` has at least what `b` has: the later term wins, then the longer log.
+/// Raft's rule and that of mongod's votes: the newest entry decides. Clocks do not matter, though
+/// entries have times.
 bool up_to_date(const std::vector<Entry>& a, const std::vector<Entry>& b) {
   const std::int64_t term_a = a.empty() ? 0 : a.back().term;
   const std::int64_t term_b = b.empty() ? 0 : b.back().term;
@@ -49,6 +54,8 @@ ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settin
     : queue_(queue), random_(random), settings_(settings), on_committed_(std::move(on_committed)) {
   for (auto& row : links_) row.fill(true);
   members_[0].is_primary = true;
+  // Each monitor has a phase of its own: one that is elected does not go on with the sleep of the
+  // primary before. A draw for each member, in their order.
   for (int m = 0; m < kMembers; ++m) {
     ttl_sleep(m, random_.between(1, settings_.ttl_period_ns / kGrain) * kGrain);
   }
@@ -57,6 +64,7 @@ ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settin
 
 std::int64_t ReplicaSet::wall_ns(int member) const {
   const Member& m = members_[at(member)];
+  // In whole ms, so that the clock stays on the grain; multiplied before it is divided.
   const auto drifted = (queue_.now() - m.clock_set_ns) / kMs * m.clock_rate_ppm / 1'000'000;
   return queue_.now() + (m.clock_offset_ms + drifted) * kMs;
 }
@@ -69,6 +77,7 @@ void ReplicaSet::when_running(int member, std::uint64_t life, std::function<void
   Member& m = members_[at(member)];
   if (m.life != life) return;
   if (m.running) return run();
+  // When it goes on, these run in the order in which they came due.
   m.held_back.push_back({std::move(run)});
 }
 
@@ -76,6 +85,9 @@ void ReplicaSet::at_wall(int member, std::int64_t wall, std::function<void()> ru
   if (wall == kNever) return;
   const auto left = wall - wall_ns(member);
   if (left <= 0) return run();
+  // Nothing is withdrawn or moved when the clock is set: the event comes when the time that was
+  // left then is over, and looks again. So a step ahead makes a wait no shorter, a step back longer
+  // (measured: wtimeout, maxTimeMS and the TTL monitor's sleep alike).
   const auto life = members_[at(member)].life;
   queue_.after(left, [this, member, life, wall, run = std::move(run)] {
     when_running(member, life, [this, member, wall, run] { at_wall(member, wall, run); });
@@ -83,6 +95,8 @@ void ReplicaSet::at_wall(int member, std::int64_t wall, std::function<void()> ru
 }
 
 /// The next time of the oplog: the member's clock, or just after all that it has heard of.
+/// A clock that goes back leaves only the counter to rise; measured on a mongod, an hour long. So
+/// operationTime orders writes across every jump and failover, where $$NOW does not.
 Timestamp ReplicaSet::tick(Member& m, int index) {
   const auto wall = static_cast<std::uint32_t>(clock_ms(index) / 1'000);
   if (wall > m.logical.seconds) {
@@ -97,6 +111,8 @@ void ReplicaSet::apply(Member& m, const Entry& entry) {
   (entry.fenced ? m.fences : m.locks).apply(entry.change);
 }
 
+/// A rollback is rare and logs are short: to begin again is simpler than to undo, and it cannot
+/// leave a trace of what was undone.
 void ReplicaSet::rebuild(Member& m) {
   m.locks = m.fences = {};
   for (const Entry& entry : m.log) apply(m, entry);
@@ -104,6 +120,8 @@ void ReplicaSet::rebuild(Member& m) {
 
 /// The journal is written once in a period, besides for whoever asks for it.
 void ReplicaSet::journal_by_time(Member& m) const {
+  // Without an event for each period: nobody can tell the difference but a SIGKILL, before which
+  // this is called too. What was in the log before this write is older than the period's beginning.
   const auto period = queue_.now() / kJournalPeriod;
   if (period == m.journal_period) return;
   m.journal_period = period;
@@ -130,8 +148,12 @@ void ReplicaSet::command(int member, Request request, Reply reply) {
   Member& m = members_[at(member)];
   if (!m.alive) return reply(Answer::refused, {});
   if (m.running) return arrive(member, std::move(request), m.is_primary, std::move(reply));
+  // The kernel of a stopped process still takes connections and bytes: nothing is refused, and
+  // nothing is answered.
   // It arrives, for the server, when the server reads it.
   auto later = [this, member, request, was = m.is_primary, reply] {
+    // Drawn when it goes on. It was primary when the client sent this; whether it reads its peers'
+    // news of another election before the command is a race.
     arrive(member, request, was && random_.chance(50), reply);
   };
   m.held_back.push_back({std::move(later), reply});
@@ -140,11 +162,16 @@ void ReplicaSet::command(int member, Request request, Reply reply) {
 /// `as_primary`: the member takes itself for the primary when it reads the command.
 void ReplicaSet::arrive(int member, Request request, bool as_primary, Reply reply) {
   const Arrival arrival{Date{clock_ms(member)}, max_time_of(member, *request.command)};
+  // What a primary has taken in goes on inside even if it loses its office; a secondary refuses
+  // at once.
   const auto serve = as_primary ? &ReplicaSet::go_on_inside : &ReplicaSet::execute_command;
   if (request.waits_ns == 0) return (this->*serve)(member, request, arrival, reply);
+  // It waits for the time of the queue, as a wait for a storage lock does not look at the wall
+  // clock; only its maxTimeMS does.
   const auto left = arrival.max_time.wall_ns - wall_ns(member);
   queue_.after(std::min(request.waits_ns, left),
                [this, member, life = members_[at(member)].life, serve, request, arrival, reply] {
+                 // It died and its connections with it; that it runs again by now does not help.
                  if (members_[at(member)].life != life) return reply(Answer::broken, {});
                  when_running(member, life, [this, member, serve, request, arrival, reply] {
                    (this->*serve)(member, request, arrival, reply);
@@ -160,6 +187,7 @@ void ReplicaSet::go_on_inside(int member, const Request& request, const Arrival&
     return answer(m, error_reply(kMaxTimeExpired, "operation exceeded time limit"), reply);
   }
   if (m.is_primary) return execute_command(member, request, arrival, reply);
+  // A command that has a write concern reports both: ok: 0, and that the concern was interrupted.
   Object error = not_primary(*request.command);
   if (request.command->find("writeConcern") != nullptr) {
     error = write_concern_error(std::move(error), kPrimarySteppedDown, "stepped down");
@@ -172,8 +200,11 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   Member& m = members_[at(member)];
   const Object& command = *request.command;
   const bool streams = ChangeStreams::serves(command);
+  // A cursor stays with its member: getMore and killCursors need no primary. To open one does,
+  // since the driver asks for the primary.
   const bool opens = streams && command.fields.at(0).first == "aggregate";
   if (!m.is_primary && (!streams || opens)) return answer(m, not_primary(command), reply);
+  // Refusals above are not counted as injected: the command would have failed anyway.
   const bool fails = failing_ > 0;
   if (fails) {
     --failing_;
@@ -184,6 +215,7 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   const Start start{arrival.now, m.logical};
   Executed executed = in_transaction(command) ? m.transactions.execute(command, m.locks, start)
                                               : execute(command, m.locks, start);
+  // The manual: the options of an index change by collMod, not by making it again.
   if (executed.ttl && m.ttl_index && m.ttl_index->after_s != executed.ttl->after_s) {
     return answer(m, error_reply(kIndexOptionsConflict, "an index of other options"), reply);
   }
@@ -191,8 +223,10 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   for (Change& change : executed.changes) {
     write(member, std::move(change), nullptr, request.tag);
   }
+  // At once rather than with the next beat: secondaries of a real set wait at the oplog's end.
   if (!executed.changes.empty()) replicate(member);
   if (fails) {  // executed, and nobody will say so: by a plain error, or by a write concern's
+    // In turn and not by a draw: the fault has both effects in each run, and adds no randomness.
     if (injected_errors_ % 2 == 0) {
       return answer(m, error_reply(failing_code_, "injected after the execution"), reply);
     }
@@ -200,6 +234,8 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   }
   const bool waits = executed.for_majority && executed.reply.find("ok")->truth();
   if (!waits) return answer(m, std::move(executed.reply), reply);
+  // wtimeout counts from here, maxTimeMS from the arrival; whichever is first ends the wait, with
+  // its own code.
   Deadline deadline = arrival.max_time;
   const auto wtimeout = wall_ns(member) + executed.wtimeout_ms * kMs;
   if (executed.wtimeout_ms > 0 && wtimeout < deadline.wall_ns) {
@@ -209,6 +245,8 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
 }
 
 /// What a stream tells is of the time up to which a majority has everything.
+/// Not the newest write's time: one that is not a majority's may be rolled back, and a client that
+/// took its time for seen would miss what took its place.
 void ReplicaSet::serve_stream(int member, const Object& command, Reply reply) {
   const auto answer_stream = [this, member, reply](Object news) {
     const Member& m = members_[at(member)];
@@ -218,6 +256,7 @@ void ReplicaSet::serve_stream(int member, const Object& command, Reply reply) {
   Member& m = members_[at(member)];
   m.streams.execute(command, queue_,
                     [this, member, life = m.life, reply, answer_stream](const Object& news) {
+                      // A cursor's timer may outlive the member that it was asked of.
                       if (members_[at(member)].life != life) return reply(Answer::broken, {});
                       when_running(member, life, [answer_stream, news] { answer_stream(news); });
                     });
@@ -232,6 +271,7 @@ void ReplicaSet::fenced_write(int member, const FencedWrite& write_, Reply reply
     return;
   }
   if (!m.is_primary) return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
+  // Compared and written in one event, as in one update of one document by a mongod.
   const Document fence = m.fences.find(write_.name);
   const bool taken = !fence || fence->find("fence")->integer() <= write_.token;
   if (taken) {
@@ -245,6 +285,7 @@ void ReplicaSet::fenced_write(int member, const FencedWrite& write_, Reply reply
   Object out;
   out.set("n", std::int32_t{taken ? 1 : 0});
   out.set("ok", 1.0);
+  // Below the 3 s after which the writer gives up, so that it hears "unknown" from the server.
   constexpr std::int64_t kWtimeout = 2'500 * kMs;
   wait_for_majority(member, std::move(out), {wall_ns(member) + kWtimeout, kWriteConcernFailed},
                     std::move(reply));
@@ -259,8 +300,13 @@ void ReplicaSet::answer(Member& m, Object reply, const Reply& to) const {
 void ReplicaSet::wait_for_majority(int member, Object answer_, const Deadline& deadline,
                                    Reply reply) {
   Member& m = members_[at(member)];
+  // Of its own write if it made one: no other event came in between. The answer keeps this time
+  // while it waits, though others write meanwhile.
   answer_.set("operationTime", m.log.empty() ? m.logical : m.log.back().time);
   m.journaled = m.log.size();  // a majority has what a majority's journals have
+  // A command that changed nothing waits as well, for whatever it may have read. If all is a
+  // majority's already there is nothing to wait for, and it is answered at once; also by a primary
+  // that is cut off and does not know it yet.
   if (m.committed >= m.log.size()) return reply(Answer::reply, answer_);
   const auto id = ++last_waiter_;
   m.waiters.push_back({m.log.size(), id, std::move(answer_), std::move(reply)});
@@ -272,9 +318,11 @@ void ReplicaSet::end_waiting(int member, std::uint64_t waiter, int code) {
   auto& waiters = members_[at(member)].waiters;
   const auto found = std::find_if(waiters.begin(), waiters.end(),
                                   [waiter](const Waiter& w) { return w.id == waiter; });
+  // Answered in time, or the member lost its office: this event cannot be withdrawn.
   if (found == waiters.end()) return;
   const Waiter late = std::move(*found);
   waiters.erase(found);
+  // The write stays. It may be a majority's later, and nobody will say so.
   ++wtimeouts_;
   late.reply(Answer::reply,
              write_concern_error(late.answer, code, "waiting for replication timed out"));
@@ -287,6 +335,8 @@ void ReplicaSet::replicate(int from) {
     const bool fetches = members_[at(to)].fetches && reaches(from, to);
     if (to == from || p.sending[at(to)] || !fetches) continue;
     p.sending[at(to)] = true;
+    // What is written while this is on its way goes with the next, which the answer to this sends
+    // off. If the link swallows it, the next beat tries again.
     const auto upto = p.log.size();
     const auto delay = settings_.replication_ns + members_[at(to)].delay_ns;
     queue_.after(delay, [this, from, to, upto] { receive(from, to, upto); });
@@ -296,15 +346,21 @@ void ReplicaSet::replicate(int from) {
 void ReplicaSet::receive(int from, int to, std::size_t upto) {
   Member& p = members_[at(from)];
   Member& s = members_[at(to)];
+  // The primary may have changed, stopped or been cut off meanwhile; then the message was lost. An
+  // old primary's is refused by its term.
   p.sending[at(to)] = false;
   if (!works(from) || !works(to) || !reaches(from, to) || !p.is_primary || p.term < s.term) return;
   if (!s.fetches) return;
+  // Two of one term cannot be: each has a majority's votes. So the sender's is the later term.
   if (s.is_primary) become_secondary(to);
   s.term = p.term;
   s.heard_primary = wall_ns(to);
   upto = std::min(upto, p.log.size());
+  // From the end, since logs mostly part there if at all. Equal entries have equal beginnings.
   std::size_t common = std::min(upto, s.log.size());
   while (common > 0 && !s.log[common - 1].same(p.log[common - 1])) --common;
+  // A log that is merely shorter than the primary's has not parted from it. One that is longer has,
+  // when it agrees up to the end of the primary's.
   const bool diverged = s.log.size() > common && (common < upto || s.log.size() > p.log.size());
   if (diverged) {
     rolled_back_ += static_cast<std::int64_t>(s.log.size() - common);
@@ -317,9 +373,14 @@ void ReplicaSet::receive(int from, int to, std::size_t upto) {
     apply(s, s.log.back());
   }
   s.journaled = s.log.size();  // before it says that it has them
+  // It has all that the primary had when this was sent, in one message: how long a copy takes is
+  // left out.
   s.copies = false;
   s.logical = std::max(s.logical, p.logical);
+  // The index is no entry of the oplog here. Nobody reads it but who is primary, so late is enough.
   if (p.ttl_index) s.ttl_index = p.ttl_index;
+  // What a majority has travels with the entries, so a secondary learns it one message late. That
+  // is when its change streams report it.
   const auto before =
       std::exchange(s.committed, std::max(s.committed, std::min(p.committed, s.log.size())));
   tell_streams(s, before);
@@ -332,6 +393,8 @@ void ReplicaSet::receive(int from, int to, std::size_t upto) {
 void ReplicaSet::acknowledge(int from, int to, std::size_t has, std::int64_t term) {
   Member& p = members_[at(from)];
   if (!works(from) || !p.is_primary || p.term != term || !reaches(to, from)) return;
+  // Never back, for answers of two messages may be of a different order than the messages; the log
+  // may have become shorter only if the office was another, which the term rules out.
   p.match[at(to)] = std::max(p.match[at(to)], std::min(has, p.log.size()));
   p.heard_majority = wall_ns(from);
   advance(from);
@@ -339,6 +402,8 @@ void ReplicaSet::acknowledge(int from, int to, std::size_t has, std::int64_t ter
 }
 
 /// A majority has what two of three have, once the primary's own term is among it.
+/// An entry of an earlier term that two of three have can still be rolled back, by one that was
+/// elected in between without it (Raft, section 5.4.2). An entry of the own term ends that.
 void ReplicaSet::advance(int primary) {
   Member& p = members_[at(primary)];
   auto match = p.match;
@@ -354,6 +419,8 @@ void ReplicaSet::advance(int primary) {
     announced_ = p.log[i].time;
     on_committed_(p.log[i]);
   }
+  // Taken out before anybody is answered: whoever hears may send the next command at once. In the
+  // order in which they began to wait.
   std::vector<Waiter> done;
   const auto rest = std::stable_partition(p.waiters.begin(), p.waiters.end(),
                                           [&](const Waiter& w) { return w.index > majority; });
@@ -370,10 +437,12 @@ void ReplicaSet::tell_streams(Member& m, std::size_t from) {
     const bool of_a_lock = !entry.fenced && !entry.change.id.empty();
     if (of_a_lock && deletes) m.streams.tell(entry.change.id, entry.time);
   }
+  // After all of them: one commit, one batch.
   m.streams.answer();
 }
 
 void ReplicaSet::beat() {
+  // First all hear, then all decide: who decides does so on the same news as the others.
   for (int a = 0; a < kMembers; ++a) {
     for (int b = 0; b < kMembers; ++b) {
       if (a != b) heartbeat(a, b);
@@ -384,9 +453,13 @@ void ReplicaSet::beat() {
     if (!works(i)) continue;
     const auto now = wall_ns(i);
     if (m.is_primary) {
+      // As mongod: a primary that hears from no majority for an election timeout steps down. Until
+      // then there may be two.
       if (now - m.heard_majority > settings_.election_timeout_ns) become_secondary(i);
       if (m.is_primary) replicate(i);
     } else if (now - m.heard_primary >
+               // A random extra, so that the two others do not always stand together; mongod has it
+               // too, a share of the timeout.
                settings_.election_timeout_ns + random_.between(0, 100) * kMs) {
       stand(i);
     }
@@ -399,24 +472,32 @@ void ReplicaSet::heartbeat(int from, int to) {
   if (!works(from) || !works(to) || !reaches(from, to)) return;
   Member& m = members_[at(from)];
   const Member& other = members_[at(to)];
+  // Cluster time travels with every message, so no member's next write is earlier than what it
+  // could have heard of, whatever its clock shows.
   m.logical = std::max(m.logical, other.logical);
   if (other.term > m.term) {
     m.term = other.term;
     if (m.is_primary) become_secondary(from);
   }
   if (other.is_primary && other.term == m.term) m.heard_primary = wall_ns(from);
+  // Any other that is heard makes two of three.
   if (m.is_primary) m.heard_majority = wall_ns(from);
 }
 
 /// Stands for election: those who can be asked and have no more than it has vote for it.
 bool ReplicaSet::stand(int member) {
   Member& m = members_[at(member)];
+  // It could win only the votes of other empty members, and as primary would have all data rolled
+  // back.
   if (m.copies) return false;
   int votes = 1;
   for (int v = 0; v < kMembers; ++v) {
     if (v == member || !works(v) || !reaches(member, v)) continue;
+    // By the manual those that copy vote too. All votes are cast in this one event, so nobody votes
+    // for two in one term.
     if (up_to_date(m.log, members_[at(v)].log) && members_[at(v)].term <= m.term) ++votes;
   }
+  // Its election timer begins again, elected or not.
   m.heard_primary = wall_ns(member);
   if (votes <= kMembers / 2) return false;
   ++m.term;
@@ -430,6 +511,8 @@ bool ReplicaSet::stand(int member) {
   }
   m.is_primary = true;
   m.heard_majority = wall_ns(member);
+  // A message of an earlier office may still arrive; it frees a place in `sending` too early, which
+  // costs one message more and nothing else.
   m.match.fill(0);
   m.sending.fill(false);
   // The first entry of its term, by which what came before is a majority's too.
@@ -438,11 +521,14 @@ bool ReplicaSet::stand(int member) {
   return true;
 }
 
+/// The log stays as it is. If another goes on without its end, `receive` rolls that back.
 void ReplicaSet::become_secondary(int member) {
   Member& m = members_[at(member)];
   m.is_primary = false;
+  // They are in no log, so no successor has them.
   m.transactions = {};
   m.heard_primary = wall_ns(member);
+  // ok: 1, and 11602: interrupted by the change of state. The successor may have the write, or not.
   auto waiters = std::move(m.waiters);
   m.waiters.clear();
   for (const Waiter& w : waiters) {
@@ -451,6 +537,7 @@ void ReplicaSet::become_secondary(int member) {
   }
 }
 
+/// All at once, as if the way took no time: what a real candidate fetches before it stands.
 void ReplicaSet::catch_up(int member, const Member& from) {
   Member& m = members_[at(member)];
   if (up_to_date(m.log, from.log)) return;
@@ -464,6 +551,8 @@ void ReplicaSet::step_up(int member) {
   if (old == member || !works(member) || members_[at(member)].copies) return;
   // It first fetches what the old primary still has, if that answers in time.
   if (old >= 0 && reaches(member, old) && random_.chance(50)) catch_up(member, members_[at(old)]);
+  // Without that it is behind and nobody votes for it. A real harness asks again until it works;
+  // here the second time does.
   if (!stand(member) && old >= 0 && reaches(member, old)) {
     catch_up(member, members_[at(old)]);
     stand(member);
@@ -481,8 +570,10 @@ void ReplicaSet::go_on(int member) {
   Member& m = members_[at(member)];
   if (m.running || !m.alive) return;
   m.running = true;
+  // Before the times of hearing are set anew below, which is what it reads.
   if (random_.chance(kStandsAfterAStop)) stand_if_overdue(member);
   m.heard_primary = wall_ns(member);
+  // It does not step down for the time in which it was stopped: it was not awake to miss anybody.
   m.heard_majority = wall_ns(member);
   // Whether it reads first what its peers say, or what clients sent.
   if (m.is_primary && random_.chance(50)) {
@@ -491,6 +582,7 @@ void ReplicaSet::go_on(int member) {
     }
   }
   const auto held_back = std::exchange(m.held_back, {});
+  // Taken out first: what runs may be held back again, if it stops the member.
   for (const HeldBack& held : held_back) held.run();
 }
 
@@ -499,9 +591,11 @@ void ReplicaSet::go_on(int member) {
 void ReplicaSet::stand_if_overdue(int member) {
   const Member& m = members_[at(member)];
   if (m.is_primary || wall_ns(member) - m.heard_primary <= settings_.election_timeout_ns) return;
+  // How soon the timer's thread looks: measured as "at once", so somewhere in 20 ms.
   constexpr std::int64_t kNoticed = 20 * kMs;
   queue_.after(random_.between(1, kNoticed / kGrain) * kGrain, [this, member, life = m.life] {
     when_running(member, life, [this, member] {
+      // It may have been elected meanwhile, by another's doing.
       if (!members_[at(member)].is_primary) stand(member);
     });
   });
@@ -510,16 +604,21 @@ void ReplicaSet::stand_if_overdue(int member) {
 void ReplicaSet::kill(int member) {
   Member& m = members_[at(member)];
   m.alive = m.is_primary = false;
+  // From here on no timer, sleep or wait of the process does anything.
   ++m.life;
   journal_by_time(m);
+  // What a majority has, a majority's journals have. Measured: of all members killed at once, w: 1
+  // writes since the last flush are gone (8 of 8), acknowledged majority writes never.
   if (const auto left = std::max(m.journaled, m.committed); m.log.size() > left) {
     m.log.resize(left);
     rebuild(m);
   }
+  // Out of the member first: who hears of a broken connection may send elsewhere at once.
   const auto waiters = std::exchange(m.waiters, {});
   const auto held_back = std::exchange(m.held_back, {});
   for (const Waiter& w : waiters) w.reply(Answer::broken, {});
   for (const HeldBack& held : held_back) {
+    // What the member itself was to do has nobody to be answered.
     if (held.client) held.client(Answer::broken, {});
   }
   m.streams.end(error_reply(kInterruptedByStateChange, "killed"));
@@ -529,6 +628,7 @@ void ReplicaSet::restart(int member) {
   Member& m = members_[at(member)];
   if (m.alive) return;
   m.alive = m.running = true;
+  // It gives a primary a whole election timeout to be heard.
   m.heard_primary = wall_ns(member);
   ttl_sleep(member, settings_.ttl_period_ns);
 }
@@ -537,11 +637,14 @@ void ReplicaSet::wipe(int member) {
   Member& m = members_[at(member)];
   m.log.clear();
   m.journaled = m.committed = 0;
+  // Votes were in the data too; that it may vote twice in a term cannot happen here, for an
+  // election is one event.
   m.term = 0;
   m.logical = {};
   m.ttl_index.reset();
   m.copies = true;
   rebuild(m);
+  // Or a primary would go on counting, for a majority, what this one had.
   for (Member& other : members_) other.match[at(member)] = 0;
 }
 
@@ -555,6 +658,7 @@ std::optional<TtlIndex> ReplicaSet::ttl_index() const {
 }
 
 void ReplicaSet::set_ttl_index(const std::optional<TtlIndex>& index) {
+  // At once on all: a real one replicates, in much less time than anything here depends on.
   for (Member& m : members_) m.ttl_index = index;
 }
 
@@ -564,6 +668,8 @@ bool ReplicaSet::drop_locks() {
   if (p < 0) return false;
   Member& m = members_[at(p)];
   const auto locks = m.locks.documents();
+  // As deletions one by one, which is what the harness reads as the truth. The primary's streams
+  // end before a majority has them, by the error that mongod answers.
   for (const auto& [id, document] : locks) write(p, {id, nullptr}, nullptr);
   set_ttl_index(std::nullopt);
   m.streams.end(error_reply(kQueryPlanKilled, "the collection was dropped"));
@@ -575,6 +681,7 @@ std::string ReplicaSet::delete_lock(std::int64_t pick) {
   const int p = primary();
   const auto& locks = members_[at(std::max(p, 0))].locks.documents();
   if (p < 0 || locks.empty()) return "";
+  // By place in the order of names, so the plan's number means the same in each run.
   const auto found = std::next(locks.begin(), pick % static_cast<std::int64_t>(locks.size()));
   const auto name = found->first;
   write(p, {name, nullptr}, nullptr);
@@ -585,6 +692,7 @@ std::string ReplicaSet::delete_lock(std::int64_t pick) {
 void ReplicaSet::set_link(int a, int b, bool up) {
   links_[at(a)][at(b)] = links_[at(b)][at(a)] = up;
   if (!up) return;
+  // What waited for the link goes on at once, and not with the next beat.
   for (const int m : {a, b}) {
     if (works(m) && members_[at(m)].is_primary) replicate(m);
   }
@@ -597,7 +705,10 @@ void ReplicaSet::set_clock(int member, std::int64_t offset_ms, std::int64_t rate
   Member& m = members_[at(member)];
   m.clock_offset_ms = offset_ms;
   m.clock_rate_ppm = rate_ppm;
+  // The rate counts from here; what it added before is replaced by the new offset.
   m.clock_set_ns = queue_.now();
+  // Measured, 12 of 12: a secondary whose clock jumps by more than the election timeout stands at
+  // once. Nothing else that waits for this clock is notified (`at_wall`).
   if (works(member)) stand_if_overdue(member);
 }
 void ReplicaSet::set_ttl(int member, bool on) { members_[at(member)].ttl = on; }
@@ -632,12 +743,16 @@ void ReplicaSet::ttl_sleep(int member, std::int64_t span_ns) {
 
 void ReplicaSet::ttl_pass(int member) {
   Member& m = members_[at(member)];
+  // By the manual a secondary deletes nothing of its own: it gets the primary's deletions. Its
+  // monitor runs all the same, and keeps its phase.
   if (m.is_primary && m.ttl && m.ttl_index) {
+    // By the primary's clock alone: one that is an hour ahead deletes what has an hour to go.
     const auto gone = expired(m.locks, *m.ttl_index, Date{clock_ms(member)});
     for (const auto& id : gone) write(member, {id, nullptr}, nullptr);
     ttl_deletions_ += static_cast<std::int64_t>(gone.size());
     if (!gone.empty()) replicate(member);
   }
+  // From the end of a pass, by the wall clock: set back by two hours, it sleeps for two hours more.
   ttl_sleep(member, settings_.ttl_period_ns);
 }
 

@@ -4,8 +4,11 @@ namespace leasehold::sim::simulated {
 namespace {
 
 constexpr int kDuplicateKey = 11000, kWriteConflict = 112, kNoSuchTransaction = 251;
+// The default of transactionLifetimeLimitSeconds.
 constexpr std::int64_t kLifetime_ms = 60'000;
 
+/// The session alone: the one client that has transactions begins a session for each of them, so
+/// their numbers within it tell nothing.
 std::string session_of(const Object& command) {
   const Value* lsid = command.find("lsid");
   const auto* session = lsid == nullptr ? nullptr : lsid->as<Object>();
@@ -45,6 +48,8 @@ bool in_transaction(const Object& command) { return command.find("autocommit") !
 
 Executed Transactions::execute(const Object& command, const Collection& collection,
                                const Start& start) {
+  // mongod has a thread for it. Nobody sees a transaction between two commands, so it is soon
+  // enough to look when the next one comes.
   std::erase_if(open_, [&](const auto& entry) {
     return start.now.ms - entry.second.began.ms > kLifetime_ms;
   });
@@ -54,6 +59,7 @@ Executed Transactions::execute(const Object& command, const Collection& collecti
     if (name == "commitTransaction") return commit(command);
     if (name == "abortTransaction") return abort(command);
   } catch (const ServerError& error) {
+    // Also where the commit found none: then there is nothing to take out.
     open_.erase(session_of(command));
     Executed out;
     out.reply = error_reply(error.code, error.what());
@@ -70,8 +76,12 @@ Executed Transactions::insert(const Object& command, const Collection& collectio
   if (documents == nullptr || documents->items.size() != 1) throw Unsupported("several inserts");
   const auto document = std::make_shared<const Object>(*documents->items[0].as<Object>());
   const auto key = *document->find("resourceId")->as<std::string>();
+  // The insert is the first statement: a transaction whose insert failed was never begun, and its
+  // commit finds none.
   if (collection.find(key)) return duplicate_key();
   for (const auto& [session, open] : open_) {
+    // At once, without waiting for the other: inside a transaction mongod does not wait for a
+    // document.
     if (open.change.id == key) throw ServerError(kWriteConflict, "WriteConflict");
   }
   open_[session_of(command)] = {{key, document}, start.now};
@@ -81,6 +91,8 @@ Executed Transactions::insert(const Object& command, const Collection& collectio
 Executed Transactions::commit(const Object& command) {
   const auto session = session_of(command);
   Executed out = done();
+  // A client that got no answer commits again. That writes nothing, but waits for the majority
+  // that the first one waited for, so its answer is worth as much.
   if (!committed_.contains(session)) out.changes.push_back(take(session));
   committed_.insert(session);
   const Value* concern = command.find("writeConcern");

@@ -13,10 +13,16 @@ namespace leasehold::sim::simulated {
 [[nodiscard]] bool in_transaction(const Object& command);
 
 /// Those that are open. They die with their primary's office, and after 60 s of its clock.
+///
+/// A member has one of these as primary. What is inserted is not in the collection, the oplog or
+/// anybody's sight before the commit.
+///
+/// INVARIANT: no two open transactions insert the same key.
 class Transactions {
  public:
   /// A key that is there is error 11000, one that another open transaction inserts is 112; both end
   /// the transaction.
+  /// Any other error ends it too, as with mongod, unless it is of the commit's write concern.
   Executed execute(const Object& command, const Collection& collection, const Start& start);
 
  private:
@@ -30,7 +36,8 @@ class Transactions {
   Change take(const std::string& session);
 
   std::map<std::string, Open> open_;  ///< by session
-  std::set<std::string> committed_;   ///< sessions: to commit again is to wait again
+  // Kept to the end of the office: a run is short, and there is one session for each attempt.
+  std::set<std::string> committed_;  ///< sessions: to commit again is to wait again
 };
 
 }  // namespace leasehold::sim::simulated

@@ -7,6 +7,7 @@ namespace leasehold::sim::simulated {
 namespace {
 
 /// Types as BSON orders them. Numbers are one.
+/// The server's own list has more; what is not here cannot be read and so cannot occur.
 int rank(const Value& v) {
   if (v.is<Missing>()) return 0;
   if (v.is<Null>()) return 1;
@@ -21,16 +22,21 @@ int rank(const Value& v) {
   return 10;
 }
 
+/// Text by bytes, as the server does without a collation.
 template <typename T>
 int order(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
+/// A long above 2^53 is rounded, where mongod compares it exactly, and NaN is not below all
+/// numbers, as there. Tokens are compared as longs, so neither reaches a lock.
 double number(const Value& v) {
   const auto* real = v.as<double>();
   return real != nullptr ? *real : static_cast<double>(v.integer());
 }
 
+/// The manual's order: field by field, of each the type, then the name, then the value. A document
+/// that is the beginning of another comes first.
 int compare_objects(const Object& a, const Object& b) {
   const std::size_t common = std::min(a.fields.size(), b.fields.size());
   for (std::size_t i = 0; i < common; ++i) {
@@ -43,6 +49,7 @@ int compare_objects(const Object& a, const Object& b) {
   return order(a.fields.size(), b.fields.size());
 }
 
+/// Elements are found only by going through them: one pass more, and one allocation for all.
 std::size_t count(const bson_iter_t& first) {
   bson_iter_t at = first;
   std::size_t elements = 0;
@@ -59,6 +66,7 @@ Object read_fields(bson_iter_t at) {
   return object;
 }
 
+// Also of a document: both have the same form, an array's keys being its indices.
 Value read_items(const bson_iter_t& at) {
   bson_iter_t child;
   bson_iter_recurse(&at, &child);
@@ -92,6 +100,8 @@ Value read_nested(const bson_iter_t& at) {
   constexpr std::size_t kSmall = 40, kLarge = 800, kPlaces = 1'024;
   const auto bytes = bytes_of(at);
   if (bytes.size() < kSmall || bytes.size() > kLarge) return read_items(at);
+  // A hash only says where to look; the bytes are compared whole. So what a command means never
+  // depends on what was read before it. Runs go on in several threads, each with its own table.
   thread_local std::vector<Known> table(kPlaces);
   const auto type = bson_iter_type(&at);
   const auto place = std::hash<std::string_view>()(bytes) % kPlaces;
@@ -113,6 +123,7 @@ Value read(const bson_iter_t& at) {
     case BSON_TYPE_REGEX: {
       const char* options = nullptr;
       std::string pattern = bson_iter_regex(&at, &options);
+      // They would change what matches, and `begins` knows none.
       if (options != nullptr && *options != '\0') throw Unsupported("options of a regex");
       return Regex{std::move(pattern)};
     }
@@ -121,6 +132,7 @@ Value read(const bson_iter_t& at) {
       const std::uint8_t* bytes = nullptr;
       bson_subtype_t subtype{};
       bson_iter_binary(&at, &subtype, &length, &bytes);
+      // The subtype is not kept: to write the value again takes the one that is allowed here.
       if (subtype != BSON_SUBTYPE_UUID) throw Unsupported("binary other than a UUID");
       return Binary{std::string(reinterpret_cast<const char*>(bytes), length)};
     }
@@ -136,12 +148,14 @@ Value read(const bson_iter_t& at) {
     }
     case BSON_TYPE_DOCUMENT:
     case BSON_TYPE_ARRAY: return read_nested(at);
+    // Nobody here writes object ids, decimals, code and so on.
     default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
   }
 }
 
 }  // namespace
 
+// The first of that name; a key stands once.
 const Value* Object::find(std::string_view key) const {
   const auto found = std::find_if(fields.begin(), fields.end(),
                                   [&](const auto& field) { return field.first == key; });
@@ -171,9 +185,11 @@ std::int64_t Value::integer() const {
 bool Value::truth() const {
   if (is<Missing>() || is<Null>()) return false;
   if (const auto* flag = as<bool>()) return *flag;
+  // An empty string, document or array is true, as in the server's expressions.
   return !is_number() || number(*this) != 0;
 }
 
+// Of the variant's alternatives, in their order; the words are those of the $type expression.
 const char* Value::type_name() const {
   constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
                                     "double",  "string", "date", "timestamp", "regex",
@@ -183,6 +199,7 @@ const char* Value::type_name() const {
 
 int compare(const Value& a, const Value& b) {
   if (const int by_type = order(rank(a), rank(b)); by_type != 0) return by_type;
+  // Across int, long and double by value: 1 equals NumberLong(1).
   if (a.is_number()) {
     if (a.is<double>() || b.is<double>()) return order(number(a), number(b));
     return order(a.integer(), b.integer());
@@ -245,12 +262,14 @@ void append(bson_t& to, std::string_view key, const Value& value) {
     bson_t child;
     bson_append_array_begin(&to, k, n, &child);
     for (std::size_t i = 0; i < array->items.size(); ++i) {
+      // An array's keys are its indices in decimal; the server relies on it.
       append(child, std::to_string(i), array->items[i]);
     }
     bson_append_array_end(&to, &child);
   }
 }
 
+/// What the adapter's code reads is BSON again, so both ways go through its bytes.
 Bytes::Bytes(const Object& object) : bytes_(bson_new()) {
   for (const auto& [key, value] : object.fields) append(*bytes_, key, value);
 }

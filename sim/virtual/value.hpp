@@ -16,41 +16,55 @@
 namespace leasehold::sim::simulated {
 
 /// An operator, a command or a type that the simulated server does not know. Never a guess.
+/// It ends the run: an answer that is made up would let a wrong command pass, or fail a right one.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// An error that the real server would answer with.
+/// Thrown inside an evaluation; `execute` turns it into the reply, or into the statement's write
+/// error, so it never leaves the simulated server.
 struct ServerError : std::runtime_error {
   ServerError(int code_, const std::string& what) : std::runtime_error(what), code(code_) {}
   int code;
 };
 
+/// What a path to an absent field evaluates to. In a document it is left out, so none is ever
+/// stored or sent; unlike null, which is a value.
 struct Missing {
   bool operator==(const Missing&) const = default;
 };
 struct Null {
   bool operator==(const Null&) const = default;
 };
+/// A server's clock reading, in ms since 1970. Compared by the server alone.
 struct Date {
   std::int64_t ms = 0;
   bool operator==(const Date&) const = default;
 };
+/// A place in the oplog: seconds since 1970 and a counter within that second, which begins at 1.
+/// The order of the members below is the order of the oplog.
 struct Timestamp {
   std::uint32_t seconds = 0, increment = 0;
   auto operator<=>(const Timestamp&) const = default;
 };
+/// Without options: reading one that has any is refused.
 struct Regex {
   std::string pattern;
   bool operator==(const Regex&) const = default;
 };
 
+/// Of subtype UUID alone: session ids.
 struct Binary {
   std::string bytes;
   bool operator==(const Binary&) const = default;
 };
 
 class Value;
+/// A document. INVARIANT: no key stands twice.
+///
+/// The order of fields counts, as in BSON: two documents that differ in it are not equal. A lock
+/// has five fields, so a search beats any index.
 struct Object {
   std::vector<std::pair<std::string, Value>> fields;  ///< in their order
 
@@ -78,6 +92,8 @@ class Value {
   static constexpr bool kShared = std::is_same_v<T, Object> || std::is_same_v<T, Array>;
   template <typename T>
   using Stored = std::conditional_t<kShared<T>, Shared<T>, T>;
+  // INVARIANT: `type_name()` lists its names in this order. `Missing` is first: a Value that was
+  // given nothing is that.
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
                            Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>>;
 
@@ -101,10 +117,14 @@ class Value {
   [[nodiscard]] bool is_number() const;
   /// REQUIRES: an int32 or an int64.
   [[nodiscard]] std::int64_t integer() const;
+  /// As an expression's condition: missing, null, false and zero are false, all else is true, an
+  /// empty string too.
   [[nodiscard]] bool truth() const;
   /// As $type says it: "missing", "int", "long", "string", ...
   [[nodiscard]] const char* type_name() const;
 
+  /// Of one type and equal, so the int 1 is not the long 1. Where the server compares, use
+  /// `compare`, to which they are equal.
   bool operator==(const Value&) const = default;
 
  private:
@@ -121,10 +141,14 @@ class Value {
 };
 
 /// The order of BSON: by type, then by value. Negative, zero or positive.
+/// As in the manual's "Comparison/Sort Order": total over all types, so an expression that compares
+/// a date with nothing has a result and no error. The lock's commands therefore ask for the type
+/// first.
 [[nodiscard]] int compare(const Value& a, const Value& b);
 
 /// Throws Unsupported for a type that nobody here writes.
 [[nodiscard]] Object to_object(const bson_t& bytes);
+/// A missing value appends nothing.
 void append(bson_t& to, std::string_view key, const Value& value);
 /// Owns the bytes.
 class Bytes {

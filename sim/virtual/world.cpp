@@ -11,12 +11,14 @@ namespace {
 using model::Event;
 using model::Kind;
 
+// A time of zero in an event means that it was not said. By then each member has heard the others.
 constexpr std::int64_t kStartUp = 1'000 * kMs;    ///< histories do not begin at zero
 constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
 constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
 
+/// A canary that is not found out means that the checkers are blind, not that the lock is right.
 Sabotage sabotage_of(const std::string& lock) {
   if (lock == "leasehold" || published::recipe_named(lock) != nullptr) return Sabotage::none;
   if (lock == "canary") return Sabotage::deletes_without_owner;
@@ -32,6 +34,7 @@ bool is_held(const Object& document) {
   return lock_id == nullptr || !lock_id->is<Null>();
 }
 
+/// One run. REQUIRES: the plan outlives it.
 class World {
  public:
   explicit World(const Plan& plan)
@@ -52,14 +55,18 @@ class World {
     begin.detail = plan_.lock + " virtual";
     begin.lock_id = std::to_string(plan_.seed);
     begin.expiry_ms = plan_.ttl_period_ms;
+    // What the checkers allow in this world; a live run says larger numbers.
     begin.sent_ns = kGrain;  // timers fire on the next grain
     begin.until_ns = kTruthLag;
+    // One election timeout to notice that the primary is gone, another for an election that fails.
     begin.timeout_ms = 2 * plan_.election_timeout_ms + kFollows_ms;
     emit(begin);
+    // The queue never runs dry, since members beat for ever: `finished_` ends it.
     queue_.at(kStartUp, [this] { start(); });
     while (!finished_ && queue_.step()) {
     }
     out_.elapsed_ns = queue_.now();
+    // Two numbers that a run is compared by without its history.
     out_.events = queue_.ran();
     count_servers();
     return std::move(out_);
@@ -79,7 +86,10 @@ class World {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       add_process("p" + std::to_string(i), plan_.processes[i], false);
     }
+    // In every generated run: a dead holder's document has to disappear (G8), whatever the faults
+    // hit.
     if (!is_scripted(plan_)) add_process("grave", plan_.processes[0], true);
+    // Faults before steps: at equal times the queue keeps the order of asking.
     for (const FaultPlan& fault : plan_.faults) {
       queue_.after(fault.at_ms * kMs, [this, fault] { faults_.inject(fault); });
     }
@@ -88,6 +98,7 @@ class World {
         processes_.at(static_cast<std::size_t>(step.process))->perform(step);
       });
     }
+    // Half of the faulty phase to be granted its lock, the other half for the lock to run out.
     queue_.after(plan_.faulty_ms * kMs / 2, [this] { faults_.kill_doomed(); });
     queue_.after(plan_.faulty_ms * kMs, [this] { heal(); });
   }
@@ -96,14 +107,17 @@ class World {
     processes_.push_back(std::make_unique<Process>(
         Process::World{queue_, servers_, random_, [this](Event e) { emit(std::move(e)); },
                        [this](const std::string& lock) {
+                         // In the very event of the grant: two that say yes then do so at one time.
                          for (const auto& p : processes_) p->ask_holders_of(lock);
                        },
                        out_.took_effect, plan_, sabotage_of(plan_.lock)},
         name, plan, doomed));
+    // Its events refer to it: it is by pointer, and stays in the list when it is dead.
     processes_.back()->start();
   }
 
   /// What a majority has is the truth.
+  /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
     const bool held = entry.change.after && is_held(*entry.change.after);
@@ -117,6 +131,7 @@ class World {
       e.token = entry.fenced->token;
     } else if (held) {
       e.lock_id =
+          // The published locks' documents do not name the command; then its tag does.
           !entry.tag.empty() ? entry.tag : *entry.change.after->find("lockId")->as<std::string>();
     }
     emit(e);
@@ -128,6 +143,7 @@ class World {
     queue_.after(3'000 * kMs, [this] {
       emit(event(Kind::heal));
       for (const auto& p : processes_) {
+        // All at the same time: the healed phase begins with everybody competing.
         if (!p->crashed()) p->heal();
       }
       healed_at_ = queue_.now();
@@ -136,13 +152,17 @@ class World {
   }
 
   void watch() {
+    // The doomed one may have survived, if it was not granted its lock in time; it has nothing to
+    // do.
     const bool all = std::all_of(processes_.begin(), processes_.end(),
                                  [](const auto& p) { return p->done() || p->is_doomed(); });
     if (!all && queue_.now() - healed_at_ < kLongest) {
+      // Looking changes nothing, so how often decides only when the run ends.
       queue_.after(20 * kMs, [this] { watch(); });
       return;
     }
     queue_.after(kSettle, [this] {
+      // After the last chance of the TTL monitor: what is still there now has stayed.
       emit(event(Kind::finish));
       finished_ = true;
     });
@@ -150,6 +170,7 @@ class World {
 
   void count_servers() {
     const auto count = [this](const char* what, std::int64_t n) {
+      // Nothing that did not happen is in the list.
       if (n > 0) out_.took_effect[what] = n;
     };
     count("elections", servers_.elections());
@@ -160,6 +181,8 @@ class World {
   }
 
   const Plan& plan_;
+  // INVARIANT: declared in the order of use, so each part is destroyed before what it refers to:
+  // faults, processes, members, then the queue with the events that nobody runs any more.
   RunResult out_;
   EventQueue queue_;
   Random random_;
@@ -178,6 +201,7 @@ RunResult run(const Plan& plan) {
 }
 
 std::uint64_t hash(const model::History& history) {
+  // FNV-1a of 64 bits: std::hash may differ from one standard library to the next.
   std::uint64_t h = 14695981039346656037u;
   for (const auto& e : history) {
     for (const char c : model::to_json(e)) {
