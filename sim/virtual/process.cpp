@@ -221,7 +221,9 @@ void Process::cycle(Caller& caller) {
   } else if (random_.chance(plan_.single_attempt_percent)) {
     ask(caller, name, std::nullopt, false);
   } else {
-    ask(caller, name, random_.between(50, plan_.patience_ms), random_.chance(plan_.cancel_percent));
+    // One after the other: the order of arguments is the compiler's choice, that of draws is not.
+    const bool cancels = random_.chance(plan_.cancel_percent);
+    ask(caller, name, random_.between(50, plan_.patience_ms), cancels);
   }
 }
 
