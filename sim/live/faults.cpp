@@ -69,6 +69,7 @@ void Faults::heal() {
   for (int i = 0; i < world_.servers.size(); ++i) world_.servers.mongod(i).clock().set({});
   until_true("starting the TTL monitors", [this] { return set_ttl(true), true; });
   wait_for_writes("majority", kHealLimit);
+  until_true("restoring the index", [this] { return restore_index(), true; });
   if (!world_.servers.confirms(world_.servers.size(), kCatchUp)) renew_secondaries();
 }
 
@@ -199,29 +200,44 @@ Json Faults::ttl_index() {
 
 /// One at a time, so that it ends as it was.
 void Faults::disturb_index(const FaultPlan& fault) {
-  const Json before = index_disturbed_ ? Json() : ttl_index();
-  if (before.is_null()) return;
-  const auto expire = [this, name = before["name"]](std::int64_t seconds) {
-    const Json index{{"name", name}, {"expireAfterSeconds", seconds}};
-    administer({{"collMod", collection()}, {"index", index}});
-  };
-  const auto seconds = integer(before["expireAfterSeconds"]);
+  if (index_disturbed_) return;
+  const Json found = ttl_index();
+  if (found.is_null()) return;
+  if (index_.is_null()) index_ = found;
   const bool drops = fault.kind == K::drop_index;
   for_a_while(
       fault, "", fault.for_ms,
       [&] {
-        drops ? void(administer({{"dropIndexes", collection()}, {"index", before["name"]}}))
-              : expire(seconds + fault.amount);
+        drops ? void(administer({{"dropIndexes", collection()}, {"index", index_["name"]}}))
+              : expire_after(integer(index_["expireAfterSeconds"]) + fault.amount);
         index_disturbed_ = true;
         world_.count_effect(fault.kind);
       },
-      [this, before, drops, expire, seconds] {
-        const Json made{
-            {"key", before["key"]}, {"name", before["name"]}, {"expireAfterSeconds", seconds}};
-        drops ? void(administer({{"createIndexes", collection()}, {"indexes", {made}}}))
-              : expire(seconds);
+      [this] {
+        restore_index();
         index_disturbed_ = false;
       });
+}
+
+void Faults::expire_after(std::int64_t seconds) {
+  const Json index{{"name", index_["name"]}, {"expireAfterSeconds", seconds}};
+  administer({{"collMod", collection()}, {"index", index}});
+}
+
+/// As it was when it was first disturbed. What an earlier primary was told may have been rolled
+/// back since, the end of an earlier fault included; so this looks first, and again once all is
+/// healed.
+void Faults::restore_index() {
+  if (index_.is_null()) return;
+  const Json found = ttl_index();
+  const auto seconds = integer(index_["expireAfterSeconds"]);
+  if (found.is_null()) {
+    const Json made{
+        {"key", index_["key"]}, {"name", index_["name"]}, {"expireAfterSeconds", seconds}};
+    administer({{"createIndexes", collection()}, {"indexes", {made}}});
+  } else if (integer(found["expireAfterSeconds"]) != seconds) {
+    expire_after(seconds);
+  }
 }
 
 void Faults::drop_collection(const FaultPlan& fault) {

@@ -53,6 +53,8 @@ class Faults {
   Json administer(Json command);
   [[nodiscard]] Json ttl_index();
   void disturb_index(const FaultPlan& fault);
+  void expire_after(std::int64_t seconds);
+  void restore_index();
   void drop_collection(const FaultPlan& fault);
   void delete_document(const FaultPlan& fault);
   void split(const FaultPlan& fault);
@@ -83,6 +85,7 @@ class Faults {
   std::vector<Lasting> lasting_;
   int members_away_ = 0;
   bool index_disturbed_ = false, lost_data_ = false;
+  Json index_;  ///< the TTL index before it was first disturbed; null: it never was
 };
 
 }  // namespace leasehold::sim::live
