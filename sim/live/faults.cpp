@@ -224,7 +224,7 @@ void Faults::expire_after(std::int64_t seconds) {
   administer({{"collMod", collection()}, {"index", index}});
 }
 
-/// As it was when it was first disturbed. What an earlier primary was told may have been rolled
+/// As it was when it was first disturbed. What an earlier primary did may have been rolled
 /// back since, the end of an earlier fault included; so this looks first, and again once all is
 /// healed.
 void Faults::restore_index() {
