@@ -95,7 +95,7 @@ std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options
     for (const auto& [group, floor] : groups) {
       if (options.faults.contains(group)) floors[group + " faults"] = floor;
     }
-    if (options.faults.contains("clock")) floors["clock-jump"] = 30;
+    if (options.faults.contains("clock")) floors["clock-jump"] = 15;
   }
   for (auto& [key, count] : floors) {
     const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
