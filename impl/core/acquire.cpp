@@ -102,7 +102,10 @@ void ProviderCore::refused(SessionId id, const PendingCommand& attempt, const Re
   if (!call.options.waiting->wants_stream()) return;
   // The stream is opened by the first call that was refused: who finds a lock free needs none.
   stream_.want(step.now);
-  if (!closed_) stream_.listen(nearest_turn(step), pending_, step);
+  if (closed_) return;
+  // That looks at every queue, so not for each refusal while somebody reads already.
+  const auto turn = stream_.is_idle() ? nearest_turn(step) : Duration(0);
+  stream_.listen(turn, pending_, step);
 }
 
 void ProviderCore::failed(SessionId id, const Reply& reply, bool unknown, Step step) {

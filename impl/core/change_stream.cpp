@@ -19,7 +19,7 @@ void ChangeStream::want(LocalInstant now) { wanted_until_ = now + kStreamIdle; }
 
 void ChangeStream::listen(Duration nearest_turn, PendingCommands& pending, Step step) {
   if (phase_ == Phase::off) return open(pending, step);
-  if (phase_ == Phase::open && command_ == 0) read(nearest_turn, pending, step);
+  if (is_idle()) read(nearest_turn, pending, step);
 }
 
 /// What is owed was owed by the stream before: the new one begins after it.

@@ -29,6 +29,8 @@ enum class Audience {
 class ChangeStream {
  public:
   [[nodiscard]] bool is_open() const { return phase_ == Phase::open; }
+  /// Open, and nobody reads: only then does `listen` use its `nearest_turn`.
+  [[nodiscard]] bool is_idle() const { return is_open() && command_ == 0; }
 
   /// Somebody begins to wait who would act on news: it stays wanted for a while.
   void want(LocalInstant now);
