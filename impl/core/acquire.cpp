@@ -22,11 +22,7 @@ Error failure(const Reply& reply, bool unknown) {
 
 /// What an ended call may have won has to go.
 Cleanup cleanup_of(const AcquireCall& call, Step step) {
-  Cleanup cleanup;
-  cleanup.name = call.name;
-  cleanup.owner = call.owner;
-  cleanup.timeout = call.options.effective_operation_timeout();
-  cleanup.give_up_at = step.now + 2 * call.options.expiry;
+  Cleanup cleanup = cleanup_of(call.name, call.owner, call.options, step.now);
   cleanup.resend = call.may_own();
   return cleanup;
 }
@@ -161,7 +157,7 @@ void ProviderCore::win_too_late(SessionId id, Step step) {
   }
   Cleanup cleanup = cleanup_of(call, step);
   cleanup.resend = true;
-  cleanups_.send_delete(cleanups_.add(std::move(cleanup), step), pending_, step);
+  cleanups_.start(std::move(cleanup), pending_, step);
   attempts_.replace_owner(id, step);
   attempts_.wait(id, step.now, pending_, step);
 }
@@ -198,7 +194,7 @@ void ProviderCore::end_call(SessionId id, Error error, Step step) {
     attempt.sessions.clear();
     attempt.cleanup = cleanups_.add(std::move(cleanup), step);
   } else if (call.may_own()) {
-    cleanups_.send_delete(cleanups_.add(cleanup_of(call, step), step), pending_, step);
+    cleanups_.start(cleanup_of(call, step), pending_, step);
   }
   leave_queue(call.name, id, waiting != nullptr ? waiting->attempt_at : step.now, step);
 }

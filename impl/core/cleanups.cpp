@@ -20,6 +20,16 @@ Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now) {
 
 }  // namespace
 
+Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
+                   LocalInstant now) {
+  Cleanup cleanup;
+  cleanup.name = name;
+  cleanup.owner = owner;
+  cleanup.timeout = options.effective_operation_timeout();
+  cleanup.give_up_at = now + 2 * options.expiry;
+  return cleanup;
+}
+
 /// Who releases is not kept waiting for longer than one operation: then the result is unknown, and
 /// the clean-up goes on without it.
 CleanupId Cleanups::add(Cleanup cleanup, Step step) {
@@ -27,6 +37,10 @@ CleanupId Cleanups::add(Cleanup cleanup, Step step) {
   if (cleanup.reporting) set_timer(Timer::Kind::report, id, step.now + cleanup.timeout, step);
   cleanups_.emplace(id, std::move(cleanup));
   return id;
+}
+
+void Cleanups::start(Cleanup cleanup, PendingCommands& pending, Step step) {
+  send_delete(add(std::move(cleanup), step), pending, step);
 }
 
 Cleanup* Cleanups::find(CleanupId id) {

@@ -30,6 +30,10 @@ struct Cleanup {
   bool operator==(const Cleanup&) const = default;
 };
 
+/// For what this owner may have in the database; the document frees itself two leases from now.
+[[nodiscard]] Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
+                                 LocalInstant now);
+
 /// What may have been left in the database, until it is certainly gone. A release is one, and so is
 /// what an ended call may have won. Each is repeated with growing pauses until a majority
 /// acknowledges it, or until the document would have expired by itself.
@@ -39,6 +43,9 @@ class Cleanups {
  public:
   /// Keeps it, and sets the timer by which its result is reported. Nothing is sent yet.
   CleanupId add(Cleanup cleanup, Step step);
+
+  /// Keeps it, and sends its delete.
+  void start(Cleanup cleanup, PendingCommands& pending, Step step);
 
   void send_delete(CleanupId id, PendingCommands& pending, Step step);
 

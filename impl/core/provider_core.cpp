@@ -10,12 +10,8 @@ namespace {
 
 /// The owner of a lock that was held or lost has to go.
 Cleanup cleanup_of(const HeldLock& lock, Step step) {
-  Cleanup cleanup;
-  cleanup.name = lock.name;
-  cleanup.owner = lock.owner;
+  Cleanup cleanup = cleanup_of(lock.name, lock.owner, lock.options, step.now);
   cleanup.won = lock.token;
-  cleanup.timeout = lock.options.effective_operation_timeout();
-  cleanup.give_up_at = step.now + 2 * lock.options.expiry;
   cleanup.resend = lock.late_commands;
   return cleanup;
 }
@@ -57,7 +53,7 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   WaitQueue* queue = queues_.headed_by(event.session, cleanup.name);
   if (queue != nullptr) queue->tenure = step.now - queue->tenure_since;
   leave_queue(cleanup.name, event.session, LocalInstant::max(), step);
-  cleanups_.send_delete(cleanups_.add(std::move(cleanup), step), pending_, step);
+  cleanups_.start(std::move(cleanup), pending_, step);
 }
 
 void ProviderCore::on(const DeadlineSeen& event, Step step) { run_out(event.session, step); }
@@ -146,7 +142,7 @@ void ProviderCore::run_out(SessionId id, Step step) {
   if (lock == nullptr || lock->lost) return;
   const bool limited = lock->deadline == lock->ends_at;
   if (limited) {
-    cleanups_.send_delete(cleanups_.add(cleanup_of(*lock, step), step), pending_, step);
+    cleanups_.start(cleanup_of(*lock, step), pending_, step);
   }
   lose(id, limited ? LostReason::max_holding : LostReason::deadline, step);
 }
