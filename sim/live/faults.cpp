@@ -36,7 +36,7 @@ void Faults::for_a_while(const FaultPlan& fault, const std::string& hit, std::in
   note(fault, hit, "begins", fault.amount);
   const auto until = world_.now_ns() + for_ms * kMs;
   begin();
-  lasting_.push_back({until, [this, fault, hit, end = std::move(end)] {
+  lasting_.push_back({until, fault.kind, [this, fault, hit, end = std::move(end)] {
                         end();
                         note(fault, hit, "ends", 0);
                       }});
@@ -53,24 +53,39 @@ void Faults::turn() {
     lasting_.erase(lasting_.begin() + static_cast<std::ptrdiff_t>(i));
     try {
       one.end();
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
       one.end_ns = now + kTryAgain;  // a member that has no time for us now
+      one.complaint = error.what();
       lasting_.push_back(std::move(one));
     }
   }
 }
 
-void Faults::heal() {
-  until_true("ending the faults", [this] {
-    for (auto& l : lasting_) l.end_ns = 0;
+/// Throws what stands in the way of the first that did not end.
+void Faults::end_lasting(const std::function<bool(FaultPlan::Kind)>& wanted) {
+  until_true("ending the faults", [&] {
+    for (auto& l : lasting_) {
+      if (wanted(l.kind)) l.end_ns = 0;
+    }
     turn();
-    return lasting_.empty();
+    const auto left = std::find_if(lasting_.begin(), lasting_.end(),
+                                   [&](const Lasting& l) { return wanted(l.kind); });
+    if (left == lasting_.end()) return true;
+    throw std::runtime_error(std::string(to_string(left->kind)) + ": " + left->complaint);
   });
+}
+
+/// What changed the index ends last: to build one asks all members, and one whose clock moved back
+/// may leave its connections alone for half a minute.
+void Faults::heal() {
+  const auto is_of_index = [](K kind) { return kind == K::drop_index || kind == K::change_index; };
+  end_lasting([&](K kind) { return !is_of_index(kind); });
   for (int i = 0; i < world_.servers.size(); ++i) world_.servers.mongod(i).clock().set({});
   until_true("starting the TTL monitors", [this] { return set_ttl(true), true; });
   wait_for_writes("majority", kHealLimit);
-  until_true("restoring the index", [this] { return restore_index(), true; });
   if (!world_.servers.confirms(world_.servers.size(), kCatchUp)) renew_secondaries();
+  end_lasting(is_of_index);
+  until_true("restoring the index", [this] { return restore_index(), true; });
 }
 
 void Faults::wait_for_writes(const Json& w, milliseconds limit) {
@@ -79,8 +94,7 @@ void Faults::wait_for_writes(const Json& w, milliseconds limit) {
       limit);
 }
 
-/// A mongod whose clock moved back may leave its connections alone for half a minute; a new process
-/// does not.
+/// A new process does not know that its clock moved back.
 void Faults::renew_secondaries() {
   const int primary = world_.servers.primary();
   for (int i = 0; i < world_.servers.size(); ++i) {

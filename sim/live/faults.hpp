@@ -38,8 +38,11 @@ class Faults {
  private:
   struct Lasting {
     std::int64_t end_ns;
+    FaultPlan::Kind kind;
     std::function<void()> end;
+    std::string complaint = "not tried yet";  ///< why it did not end
   };
+  void end_lasting(const std::function<bool(FaultPlan::Kind)>& wanted);
   void note(const FaultPlan& fault, const std::string& hit, const char* outcome,
             std::int64_t amount);
   void for_a_while(const FaultPlan& fault, const std::string& hit, std::int64_t for_ms,

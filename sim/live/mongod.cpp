@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -182,8 +183,10 @@ void Mongod::connect() {
 void Mongod::wait_until_ready() {
   until_true("starting " + options_.program, [&] {
     if (!process_.running()) {
-      throw NoMongod(options_.program +
-                     " ended at once: it could not start, or its port was taken");
+      alive_ = starting_ = false;  // the next restart starts it again
+      throw NoMongod(options_.program + " ended at once with exit code " +
+                     std::to_string(WEXITSTATUS(process_.exit_status())) +
+                     ": it could not start, or its port was taken");
     }
     if (!listens(options_.port)) return false;
     if (!client_) connect();
