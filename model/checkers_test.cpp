@@ -516,6 +516,18 @@ TEST(CheckLiveness, AFreeLockThatIsLeftIsViolated) {
   EXPECT_NE(f.why.find("left it free"), std::string::npos) << f.why;
 }
 
+/// Found on a machine with 16 busy processes: each attempt outlasted its operation timeout.
+TEST(CheckLiveness, TimeUnderAnUnansweredAttemptIsTheServers) {
+  const auto with = [](int no_answer_until) {
+    auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, no_answer_until, "c", 1);
+    s.win(2'500, 2'510, "c", 1, 110).release(2'520, 2'530, "c", 1, 120);
+    constexpr std::int64_t kThatAttempt = 4;
+    return find(judge(unanswered(s.end(9'900), kThatAttempt), {}), "G7");
+  };
+  EXPECT_EQ(with(1'800).verdict, Verdict::holds) << with(1'800).why;
+  EXPECT_EQ(with(1'210).verdict, Verdict::violated);
+}
+
 TEST(CheckLiveness, AStallOfAMemberExcusesNoMoreThanItself) {
   const auto with = [](int won) {
     auto s = waits_for_the_dead().gone(1'100, 105).stall(1'200, 2'000, "member 0");

@@ -7,6 +7,7 @@ namespace {
 
 constexpr const char* kHealed = "healed";       ///< the phase of an acquire call
 constexpr const char* kTimedOut = "timed_out";  ///< how one ends
+constexpr const char* kUnanswered = "unknown";  ///< the outcome of a command that got no answer
 
 /// From when until when an acquire call waited, if it can be known.
 Span waiting(const Digest& d, const SessionDigest& s) {
@@ -86,13 +87,30 @@ void check_served_when_healed(const Digest& d, Finding& f, const std::string& pr
               {s.ask, s.granted, s.ended});
 }
 
+/// From then on, until this one has had `bound` besides the attempts that nobody answered: that is
+/// the time of servers which are slower than its operation timeout.
+Span while_answered(const Digest& d, const SessionDigest& s, std::int64_t from,
+                    std::int64_t bound) {
+  Span window{from, from + bound};
+  for (const Index attempt : s.attempts) {
+    const Event& send = d.at(attempt);
+    if (send.at_ns >= window.to) break;
+    const auto writer = d.writers.find(send.lock_id);
+    const Index reply = writer == d.writers.end() ? kNone : writer->second.reply;
+    if (reply != kNone && d.at(reply).outcome != kUnanswered) continue;
+    const auto end = reply == kNone ? d.finished_ns : d.at(reply).at_ns;
+    window.to += std::max<std::int64_t>(0, end - std::max(send.at_ns, from));
+  }
+  return window;
+}
+
 /// Whether this one waits from then on for so long that it must have tried, undisturbed.
 std::optional<Span> must_have_tried(const Digest& d, const std::string& process,
                                     const SessionDigest& s, std::int64_t from, std::int64_t bound) {
   const Event& ask = d.at(s.ask);
   if (ask.until_ns == 0) return std::nullopt;  // it tries once
   const Span waited = waiting(d, s);
-  const Span window{std::max(from, waited.from), std::max(from, waited.from) + bound};
+  const Span window = while_answered(d, s, std::max(from, waited.from), bound);
   if (waited.to < window.to || d.disturbed(window)) return std::nullopt;
   if (!d.ran_throughout(process, window)) return std::nullopt;
   return window;

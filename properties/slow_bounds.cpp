@@ -115,6 +115,7 @@ class Slow {
   [[nodiscard]] static double lease_between_clocks(const Event& ask);
   [[nodiscard]] bool ends_late(const Event& ask) const;
   [[nodiscard]] bool unserved_when_healed(const Event& ask) const;
+  [[nodiscard]] double unanswered(const Event& ask, double from, double bound) const;
   [[nodiscard]] bool waits_in_vain(const Event& ask, double from, double needed_quiet_from,
                                    double bound, double taken) const;
 
@@ -303,12 +304,27 @@ bool Slow::unserved_when_healed(const Event& ask) const {
   return broken({at(&ask), latest, served, waits_until(ask)});
 }
 
+/// How long this call's attempts in a window of `bound` had no answer; what it waits for one of
+/// them makes the window longer.
+double Slow::unanswered(const Event& ask, double from, double bound) const {
+  double sum = 0;
+  for (const Event& e : h_) {
+    const bool attempt = e.kind == Kind::send && (e.detail == "acquire" || e.detail == "hand-over");
+    if (!attempt || e.process != ask.process || e.session != ask.session) continue;
+    const Event* reply = reply_to(e);
+    if (at(&e) >= from + bound + sum || (reply != nullptr && reply->outcome != "unknown")) continue;
+    const double end = reply == nullptr ? finish_ : at(reply);
+    sum += std::max(0.0, end - std::max(from, at(&e)));
+  }
+  return sum;
+}
+
 /// Somebody who waits and whom nothing disturbs has to see the lock taken within the bound.
 bool Slow::waits_in_vain(const Event& ask, double from, double needed_quiet_from, double bound,
                          double taken) const {
   if (ask.until_ns == 0) return false;  // it asks once
   from = std::max(from, at(&ask));
-  const double latest = from + bound;
+  const double latest = from + bound + unanswered(ask, from, bound);
   if (waits_until(ask) < latest || !ran(ask.process, from, latest)) return false;
   if (disturbed(std::min(from, needed_quiet_from), latest)) return false;
   return broken({from, latest, taken, waits_until(ask)});

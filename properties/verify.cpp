@@ -27,6 +27,7 @@ constexpr double kHealingSeconds = 2.8;
 constexpr int kEveryKindFrom_s = 240;
 constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 100;
+constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
 constexpr int kLiveTries = 2;
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
@@ -226,9 +227,14 @@ class Run {
   void reduce() {
     const auto& guarantee = failed_->guarantee;
     if (guarantee.empty()) return;
-    int runs = 0;  // a bound: smaller is better, smallest is not needed
+    int runs = 0;  // bounds: smaller is better, smallest is not needed
+    const auto began = SteadyClock::now();
+    sim::live::Progress progress{.phase = "making the failing plan smaller"};
     const auto fails = [&](const sim::Plan& plan) {
-      if (++runs > kMostVirtualRuns) return false;
+      const auto elapsed = SteadyClock::now() - began;
+      if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
+      progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
+      if (on_progress_) on_progress_(report_, progress);
       return breaks(simulate(plan).judgement, guarantee);
     };
     sim::Plan plan = failed_->plan;
