@@ -53,6 +53,7 @@ class Faults {
   void take_members(const FaultPlan& fault);
   [[nodiscard]] std::string database() const;
   [[nodiscard]] std::string collection() const;
+  [[nodiscard]] MongoClient& primary();
   Json administer(Json command);
   [[nodiscard]] Json ttl_index();
   void disturb_index(const FaultPlan& fault);
