@@ -47,13 +47,64 @@ void check_on_time(const Digest& d, Finding& f, const std::string& process,
               {s.ask, end});
 }
 
-using Waiters = std::map<std::string, std::vector<std::pair<std::string, const SessionDigest*>>>;
+/// An attempt that nobody answered, until its process gave it up.
+struct Unanswered {
+  std::string process;
+  Span span;
+};
+
+/// Who asks for one name, and what servers left unanswered, in the order of sending.
+struct Waiters {
+  std::vector<std::pair<std::string, const SessionDigest*>> calls;
+  std::vector<Unanswered> unanswered;
+};
+
+void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
+  for (const Index attempt : s.attempts) {
+    const Event& send = d.at(attempt);
+    const auto writer = d.writers.find(send.lock_id);
+    const Index reply = writer == d.writers.end() ? kNone : writer->second.reply;
+    if (reply != kNone && d.at(reply).outcome != kUnanswered) continue;
+    all.push_back({send.process, {send.at_ns, reply == kNone ? d.finished_ns : d.at(reply).at_ns}});
+  }
+}
+
+std::map<std::string, Waiters> waiters_by_name(const Digest& d) {
+  std::map<std::string, Waiters> names;
+  for (const auto& [key, s] : d.sessions) {
+    if (s.ask == kNone) continue;
+    auto& name = names[d.at(s.ask).name];
+    name.calls.emplace_back(key.first, &s);
+    add_unanswered(d, s, name.unanswered);
+  }
+  for (auto& [name, waiters] : names) {
+    std::sort(waiters.unanswered.begin(), waiters.unanswered.end(),
+              [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
+  }
+  return names;
+}
+
+/// From then on for `bound`, and for as long again as attempts of this process (empty: of any) had
+/// no answer: that is the time of servers which are slower than its operation timeout. It counts
+/// for all calls of a process, for only the head of its queue makes attempts.
+Span while_answered(const Waiters& name, const std::string& process, std::int64_t from,
+                    std::int64_t bound) {
+  Span window{from, from + bound};
+  auto counted = from;
+  for (const Unanswered& u : name.unanswered) {
+    if (u.span.from >= window.to) break;
+    if (!process.empty() && u.process != process) continue;
+    window.to += std::max<std::int64_t>(0, u.span.to - std::max(u.span.from, counted));
+    counted = std::max(counted, u.span.to);
+  }
+  return window;
+}
 
 /// The longest that it takes to serve all who ask for one name once faults are over: as many turns
 /// as there are calls and one for who died before, each a lease and the way to it.
-std::int64_t all_turns(const Digest& d, const Waiters::mapped_type& waiters) {
+std::int64_t all_turns(const Digest& d, const Waiters& waiters) {
   std::int64_t longest = 0, turns = 1;
-  for (const auto& [process, s] : waiters) {
+  for (const auto& [process, s] : waiters.calls) {
     const Event& ask = d.at(s->ask);
     if (ask.detail == kHealed) ++turns;
     longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + attempts(d, ask));
@@ -64,7 +115,7 @@ std::int64_t all_turns(const Digest& d, const Waiters::mapped_type& waiters) {
 /// Who asks once faults are over is served in the turns that this takes. Who waits less may end
 /// unserved, but for no other reason.
 void check_served_when_healed(const Digest& d, Finding& f, const std::string& process,
-                              const SessionDigest& s, std::int64_t turns) {
+                              const SessionDigest& s, const Waiters& name, std::int64_t turns) {
   const Event& ask = d.at(s.ask);
   if (ask.detail != kHealed) return;
   ++f.counts["healed_acquires"];
@@ -76,41 +127,25 @@ void check_served_when_healed(const Digest& d, Finding& f, const std::string& pr
     return;
   }
   const Span waited = waiting(d, s);
-  const auto latest = ask.at_ns + turns;
+  const auto latest = while_answered(name, "", ask.at_ns, turns).to;
   if (s.granted == kNone && waited.to <= latest) return;
   if (!d.ran_throughout(process, {ask.at_ns, latest})) return;
   check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
               [&] {
-                return who + " did not get the lock in " + ms(turns) +
+                return who + " did not get the lock in " + ms(latest - ask.at_ns) +
                        " although all faults had stopped";
               },
               {s.ask, s.granted, s.ended});
 }
 
-/// From then on, until this one has had `bound` besides the attempts that nobody answered: that is
-/// the time of servers which are slower than its operation timeout.
-Span while_answered(const Digest& d, const SessionDigest& s, std::int64_t from,
-                    std::int64_t bound) {
-  Span window{from, from + bound};
-  for (const Index attempt : s.attempts) {
-    const Event& send = d.at(attempt);
-    if (send.at_ns >= window.to) break;
-    const auto writer = d.writers.find(send.lock_id);
-    const Index reply = writer == d.writers.end() ? kNone : writer->second.reply;
-    if (reply != kNone && d.at(reply).outcome != kUnanswered) continue;
-    const auto end = reply == kNone ? d.finished_ns : d.at(reply).at_ns;
-    window.to += std::max<std::int64_t>(0, end - std::max(send.at_ns, from));
-  }
-  return window;
-}
-
 /// Whether this one waits from then on for so long that it must have tried, undisturbed.
-std::optional<Span> must_have_tried(const Digest& d, const std::string& process,
-                                    const SessionDigest& s, std::int64_t from, std::int64_t bound) {
+std::optional<Span> must_have_tried(const Digest& d, const Waiters& name,
+                                    const std::string& process, const SessionDigest& s,
+                                    std::int64_t from, std::int64_t bound) {
   const Event& ask = d.at(s.ask);
   if (ask.until_ns == 0) return std::nullopt;  // it tries once
   const Span waited = waiting(d, s);
-  const Span window = while_answered(d, s, std::max(from, waited.from), bound);
+  const Span window = while_answered(name, process, std::max(from, waited.from), bound);
   if (waited.to < window.to || d.disturbed(window)) return std::nullopt;
   if (!d.ran_throughout(process, window)) return std::nullopt;
   return window;
@@ -132,15 +167,15 @@ std::int64_t changed_from(const Digest& d, const Tenure& t) {
 
 /// A dead holder's lock goes to some waiter in time.
 void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
-                     const Waiters::mapped_type& waiters) {
+                     const Waiters& waiters) {
   const Event& dead = *holder.ask;
   const auto last = executed_by(d, holder, t.last_put);
   const auto changed = changed_from(d, t);
   bool bounded = false;
-  for (const auto& [process, s] : waiters) {
+  for (const auto& [process, s] : waiters.calls) {
     if (s == holder.session) continue;
     const auto bound = dead.expiry_ms * kMs + drift_of(dead) + attempts(d, d.at(s->ask));
-    const auto window = must_have_tried(d, process, *s, last, bound);
+    const auto window = must_have_tried(d, waiters, process, *s, last, bound);
     if (!window || d.disturbed({d.at(holder.command.send).at_ns, window->to})) continue;
     bounded = true;
     check_bound(d, f, {window->from, window->to, changed, waiting(d, *s).to},
@@ -156,13 +191,13 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
 }
 
 /// A lock that is free does not stay so while somebody waits.
-void check_free_taken(const Digest& d, Finding& f, const Tenure& t,
-                      const Waiters::mapped_type& waiters) {
+void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
   const auto free_from = d.at(t.next).at_ns;
   const auto taken = executed_from(d, t.next_put);
   if (taken <= free_from) return;
-  for (const auto& [process, s] : waiters) {
-    const auto window = must_have_tried(d, process, *s, free_from, attempts(d, d.at(s->ask)));
+  for (const auto& [process, s] : waiters.calls) {
+    const auto window =
+        must_have_tried(d, waiters, process, *s, free_from, attempts(d, d.at(s->ask)));
     if (!window) continue;
     check_bound(d, f, {window->from, window->to, taken, waiting(d, *s).to},
                 [&, &who = process] {
@@ -209,25 +244,26 @@ Finding check_liveness(const Digest& d) {
   Finding f = finding("G7",
                       "a waiter gets the lock or returns by its timeout; a dead holder's "
                       "lock goes to a waiter in bounded time");
-  Waiters waiters;
-  for (const auto& [key, s] : d.sessions) {
-    if (s.ask == kNone) continue;
-    check_on_time(d, f, key.first, s);
-    waiters[d.at(s.ask).name].emplace_back(key.first, &s);
-  }
+  const auto waiters = waiters_by_name(d);
   for (const auto& [name, all] : waiters) {
     const auto turns = all_turns(d, all);
-    for (const auto& [process, s] : all) check_served_when_healed(d, f, process, *s, turns);
+    for (const auto& [process, s] : all.calls) {
+      check_on_time(d, f, process, *s);
+      check_served_when_healed(d, f, process, *s, all, turns);
+    }
   }
+  static const Waiters nobody;
   for (Index i = 0; i < d.history->size(); ++i) {
     if (d.at(i).kind == Kind::reply) check_recognised(d, f, i);
   }
   for (const auto& [name, changes] : d.truth) {
+    const auto asked = waiters.find(name);
+    const Waiters& here = asked == waiters.end() ? nobody : asked->second;
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
-      if (t.next_gone) check_free_taken(d, f, t, waiters[name]);
-      if (left_behind(d, t)) check_passes_on(d, f, t, *holder, waiters[name]);
+      if (t.next_gone) check_free_taken(d, f, t, here);
+      if (left_behind(d, t)) check_passes_on(d, f, t, *holder, here);
       // Nobody recognises that win again.
       if (d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
     }

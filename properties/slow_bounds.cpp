@@ -115,7 +115,8 @@ class Slow {
   [[nodiscard]] static double lease_between_clocks(const Event& ask);
   [[nodiscard]] bool ends_late(const Event& ask) const;
   [[nodiscard]] bool unserved_when_healed(const Event& ask) const;
-  [[nodiscard]] double unanswered(const Event& ask, double from, double bound) const;
+  [[nodiscard]] double while_answered(const Event& ask, bool by_anybody, double from,
+                                      double bound) const;
   [[nodiscard]] bool waits_in_vain(const Event& ask, double from, double needed_quiet_from,
                                    double bound, double taken) const;
 
@@ -158,7 +159,8 @@ double Slow::stalled(double from, double to) const {
 double Slow::last_sign(const std::string& process) const {
   double sign = 0;
   for (const Event& e : h_) {
-    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash;
+    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash &&
+                     e.kind != Kind::wire;
     if (own) sign = std::max(sign, at(&e));
   }
   return sign;
@@ -297,26 +299,40 @@ bool Slow::unserved_when_healed(const Event& ask) const {
     if (other.detail == "healed") ++turns;
     longest = std::max(longest, lease_between_clocks(other) + two_attempts(other));
   }
-  const double latest = at(&ask) + turns * longest;
+  const double latest = while_answered(ask, true, at(&ask), turns * longest);
   if (!ran(ask.process, at(&ask), latest)) return false;
   const double served = at(of(ask, Kind::granted));
   if (served == kForever && waits_until(ask) <= latest) return false;
   return broken({at(&ask), latest, served, waits_until(ask)});
 }
 
-/// How long this call's attempts in a window of `bound` had no answer; what it waits for one of
-/// them makes the window longer.
-double Slow::unanswered(const Event& ask, double from, double bound) const {
-  double sum = 0;
+/// When a bound ends that does not count the time under attempts without an answer, of the asking
+/// process or of anybody for this name: moves on from one moment to the next that matters.
+double Slow::while_answered(const Event& ask, bool by_anybody, double from, double bound) const {
+  std::vector<std::pair<double, double>> without;
   for (const Event& e : h_) {
     const bool attempt = e.kind == Kind::send && (e.detail == "acquire" || e.detail == "hand-over");
-    if (!attempt || e.process != ask.process || e.session != ask.session) continue;
+    if (!attempt || e.name != ask.name || !(by_anybody || e.process == ask.process)) continue;
     const Event* reply = reply_to(e);
-    if (at(&e) >= from + bound + sum || (reply != nullptr && reply->outcome != "unknown")) continue;
-    const double end = reply == nullptr ? finish_ : at(reply);
-    sum += std::max(0.0, end - std::max(from, at(&e)));
+    if (reply != nullptr && reply->outcome != "unknown") continue;
+    without.emplace_back(at(&e), reply == nullptr ? finish_ : at(reply));
   }
-  return sum;
+  double now = from;
+  while (bound > 0) {
+    double next = kForever, covered = now;
+    for (const auto& [begin, end] : without) {
+      if (begin <= now && end > now) covered = std::max(covered, end);
+      if (begin > now) next = std::min(next, begin);
+    }
+    if (covered > now) {
+      now = covered;
+      continue;
+    }
+    const double step = std::min(bound, next - now);
+    now += step;
+    bound -= step;
+  }
+  return now;
 }
 
 /// Somebody who waits and whom nothing disturbs has to see the lock taken within the bound.
@@ -324,7 +340,7 @@ bool Slow::waits_in_vain(const Event& ask, double from, double needed_quiet_from
                          double taken) const {
   if (ask.until_ns == 0) return false;  // it asks once
   from = std::max(from, at(&ask));
-  const double latest = from + bound + unanswered(ask, from, bound);
+  const double latest = while_answered(ask, false, from, bound);
   if (waits_until(ask) < latest || !ran(ask.process, from, latest)) return false;
   if (disturbed(std::min(from, needed_quiet_from), latest)) return false;
   return broken({from, latest, taken, waits_until(ask)});
