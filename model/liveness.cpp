@@ -84,18 +84,16 @@ std::map<std::string, Waiters> waiters_by_name(const Digest& d) {
   return names;
 }
 
-/// From then on for `bound`, and for as long again as attempts of this process (empty: of any) had
-/// no answer: that is the time of servers which are slower than its operation timeout. It counts
-/// for all calls of a process, for only the head of its queue makes attempts.
+/// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
+/// that had no answer: nobody is late on servers which are slower than its operation timeout. It
+/// counts for all calls of a process, for only the head of its queue makes attempts.
 Span while_answered(const Waiters& name, const std::string& process, std::int64_t from,
                     std::int64_t bound) {
   Span window{from, from + bound};
-  auto counted = from;
   for (const Unanswered& u : name.unanswered) {
     if (u.span.from >= window.to) break;
     if (!process.empty() && u.process != process) continue;
-    window.to += std::max<std::int64_t>(0, u.span.to - std::max(u.span.from, counted));
-    counted = std::max(counted, u.span.to);
+    if (u.span.to > from) window.to = std::max(window.to, u.span.to + bound);
   }
   return window;
 }

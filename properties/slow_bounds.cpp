@@ -306,33 +306,25 @@ bool Slow::unserved_when_healed(const Event& ask) const {
   return broken({at(&ask), latest, served, waits_until(ask)});
 }
 
-/// When a bound ends that does not count the time under attempts without an answer, of the asking
-/// process or of anybody for this name: moves on from one moment to the next that matters.
+/// When a bound ends that begins again after an attempt without an answer, of the asking process or
+/// of anybody for this name.
 double Slow::while_answered(const Event& ask, bool by_anybody, double from, double bound) const {
-  std::vector<std::pair<double, double>> without;
-  for (const Event& e : h_) {
-    const bool attempt = e.kind == Kind::send && (e.detail == "acquire" || e.detail == "hand-over");
-    if (!attempt || e.name != ask.name || !(by_anybody || e.process == ask.process)) continue;
-    const Event* reply = reply_to(e);
-    if (reply != nullptr && reply->outcome != "unknown") continue;
-    without.emplace_back(at(&e), reply == nullptr ? finish_ : at(reply));
-  }
-  double now = from;
-  while (bound > 0) {
-    double next = kForever, covered = now;
-    for (const auto& [begin, end] : without) {
-      if (begin <= now && end > now) covered = std::max(covered, end);
-      if (begin > now) next = std::min(next, begin);
+  double latest = from + bound;
+  for (bool later = true; later;) {
+    later = false;
+    for (const Event& e : h_) {
+      const bool attempt =
+          e.kind == Kind::send && (e.detail == "acquire" || e.detail == "hand-over");
+      if (!attempt || e.name != ask.name || !(by_anybody || e.process == ask.process)) continue;
+      const Event* reply = reply_to(e);
+      if (at(&e) >= latest || (reply != nullptr && reply->outcome != "unknown")) continue;
+      const double end = reply == nullptr ? finish_ : at(reply);
+      if (end <= from || end + bound <= latest) continue;
+      latest = end + bound;
+      later = true;
     }
-    if (covered > now) {
-      now = covered;
-      continue;
-    }
-    const double step = std::min(bound, next - now);
-    now += step;
-    bound -= step;
   }
-  return now;
+  return latest;
 }
 
 /// Somebody who waits and whom nothing disturbs has to see the lock taken within the bound.
