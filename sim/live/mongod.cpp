@@ -11,8 +11,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <thread>
+
+#include "runtime/os_entropy.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -129,11 +130,12 @@ std::string find_mongod() {
 
 std::vector<int> free_ports(int count) {
   constexpr int kFirst = 10'240, kMostTries = 1'000;
-  std::random_device random;
-  std::uniform_int_distribution<int> draw(kFirst, std::max(first_ephemeral_port(), 2 * kFirst) - 1);
+  const int end = std::max(first_ephemeral_port(), 2 * kFirst);
+  const auto entropy = runtime::os_entropy();
   std::vector<int> sockets, ports;
   for (int tries = 0; tries < kMostTries && static_cast<int>(ports.size()) < count; ++tries) {
-    const int port = draw(random);
+    const int port =
+        kFirst + static_cast<int>(entropy->draw() % static_cast<unsigned>(end - kFirst));
     const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockets.push_back(s);
     auto address = loopback(port);
