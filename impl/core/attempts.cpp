@@ -25,7 +25,35 @@ std::string holder_of(const LockDocument& document) {
   return "held by " + document.lock_id.substr(dot);
 }
 
+/// The document that the command left, if the reply shows it.
+const LockDocument* shown(const Reply& reply) {
+  const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
+  return executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
+}
+
+/// Any beat of this owner is ours: the document may show an earlier attempt that won unanswered.
+bool owned_by(const LockDocument& document, Owner owner) {
+  return document.lock_id.starts_with(to_hex(owner) + '.');
+}
+
+/// Those who wait in the queue, and single attempts, which are past it, do not act on news.
+bool listens(const AcquireCall& call) {
+  return !call.single_attempt && !call.in<Queued>() && call.options.waiting->wants_stream();
+}
+
 }  // namespace
+
+bool refuses(const Reply& reply, Owner owner) {
+  const LockDocument* document = shown(reply);
+  return reply.outcome == Outcome::duplicate_key ||
+         (document != nullptr && !owned_by(*document, owner));
+}
+
+Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
+  std::string message = "lock '" + name + "': " + why;
+  if (!last_failure.message.empty()) message += "; last attempt: " + last_failure.message;
+  return {kind, last_failure.code, std::move(message)};
+}
 
 /// The owner is drawn per call, so that two calls of one process never take each other's document
 /// for their own.
@@ -57,6 +85,17 @@ std::vector<SessionId> Attempts::ids() const {
   return all;
 }
 
+void Attempts::due(SessionId id, PendingCommands& pending, Step step) {
+  const AcquireCall* call = find(id);
+  const auto* waiting = call == nullptr ? nullptr : call->in<Waiting>();
+  if (waiting != nullptr && step.now >= waiting->attempt_at) start(id, pending, step);
+}
+
+bool Attempts::times_out(SessionId id, LocalInstant now) const {
+  const AcquireCall* call = find(id);
+  return call != nullptr && call->give_up_at && now >= *call->give_up_at;
+}
+
 /// The lockId whose holder is presumed dead travels with the attempt: the server compares it inside
 /// the write, so an extension in between still wins.
 void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
@@ -86,6 +125,7 @@ void Attempts::wait(SessionId id, LocalInstant at, PendingCommands& pending, Ste
 /// At most one attempt timer per call is set: planning again replaces it, starting clears it.
 void Attempts::plan(SessionId id, Waiting waiting, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(!call.single_attempt);
   const bool timer_set = call.in<Waiting>() != nullptr;
   call.phase = waiting;
   if (waiting.attempt_at > step.now) {
@@ -93,6 +133,71 @@ void Attempts::plan(SessionId id, Waiting waiting, PendingCommands& pending, Ste
   }
   if (timer_set) clear_timer(Timer::Kind::attempt, id, step);
   start(id, pending, step);
+}
+
+void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step) {
+  const AcquireCall* call = find(id);
+  const auto* waiting = call == nullptr ? nullptr : call->in<Waiting>();
+  if (waiting != nullptr && at < waiting->attempt_at) wait(id, at, pending, step);
+}
+
+/// Whose attempt is under way gets the lock by that, or is refused: it is too late to give it.
+bool Attempts::can_receive(SessionId id) const {
+  const AcquireCall* call = find(id);
+  return call != nullptr && (call->in<Queued>() || call->in<Waiting>());
+}
+
+const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a_row, Step step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(!call.single_attempt);
+  if (call.in<Waiting>()) clear_timer(Timer::Kind::attempt, id, step);
+  call.hand_overs = in_a_row;
+  call.phase = AcquireCall::Receiving{hand_over};
+  return call;
+}
+
+void Attempts::contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(call.in<AcquireCall::Receiving>());
+  call.contends_since = step.now;
+  if (unclear) ++call.unanswered;
+  wait(id, step.now, pending, step);
+}
+
+void Attempts::settle(SessionId id, const PendingCommand& command) {
+  AcquireCall& call = at(id);
+  const auto* attempting = call.in<Attempting>();
+  const auto* receiving = call.in<AcquireCall::Receiving>();
+  LEASEHOLD_CHECK(attempting == nullptr || attempting->command == command.id);
+  LEASEHOLD_CHECK(receiving == nullptr || receiving->hand_over == command.cleanup);
+  LEASEHOLD_CHECK(attempting != nullptr || receiving != nullptr);
+  call.phase = Attempting{};
+}
+
+/// The order of the questions matters: a refusal is certain whatever else the reply says; only then
+/// comes what cannot succeed, what was not executed, and last whether this very execution won.
+AttemptAnswer Attempts::read(SessionId id, const PendingCommand& attempt,
+                             const Reply& reply) const {
+  const AcquireCall& call = calls_.at(id);
+  if (refuses(reply, call.owner)) return AttemptAnswer::refused;
+  if (reply.outcome == Outcome::configuration) return AttemptAnswer::cannot_succeed;
+  if (reply.outcome == Outcome::not_executed) return AttemptAnswer::not_executed;
+  // The beat in the lockId names this execution. A document of an earlier beat is ours too, but its
+  // time is not in this reply: the next attempt, sent at once, gets a token of its own.
+  const LockDocument* document = shown(reply);
+  const bool ours_now = reply.outcome == Outcome::done && document != nullptr && !reply.retried &&
+                        document->lock_id == lock_id(call, attempt.beat);
+  if (ours_now) return AttemptAnswer::won;
+  return reply.permanent ? AttemptAnswer::hopeless : AttemptAnswer::unanswered;
+}
+
+bool Attempts::learn_from_failure(SessionId id, const Reply& reply, bool unanswered) {
+  AcquireCall& call = at(id);
+  const auto kind = unanswered ? ErrorKind::unknown_outcome : ErrorKind::unavailable;
+  call.last_failure = {kind, reply.code, reply.message};
+  const bool first = unanswered && call.unanswered == 0;
+  if (unanswered) ++call.unanswered;
+  return first;
 }
 
 /// The wait counts from here, not from the call: behind others of this process it learned nothing
@@ -179,15 +284,29 @@ AcquireCall* Attempts::listener(SessionId id) {
   return call != nullptr && call->options.waiting->wants_stream() ? call : nullptr;
 }
 
-/// With no randomness, for it is asked often: simulated runs must not depend on how often.
-std::optional<Duration> Attempts::turn(SessionId id, bool told, Step step) const {
-  const AcquireCall* call = find(id);
-  if (call == nullptr || !call->options.waiting->wants_stream()) return std::nullopt;
+bool Attempts::anyone_listens() const {
+  return std::any_of(calls_.begin(), calls_.end(),
+                     [](const auto& entry) { return listens(entry.second); });
+}
+
+/// When nobody waits, the next who does will ask for what has come until then.
+Duration Attempts::nearest_turn(bool told, Step step) const {
+  std::optional<Duration> nearest;
+  for (const auto& [id, call] : calls_) {
+    const auto one = turn(call, told, step);
+    if (one) nearest = std::min(nearest.value_or(*one), *one);
+  }
+  return nearest.value_or(kStreamLull);
+}
+
+/// How long it leaves a lock to others that has just been released; none: it does not act on news
+/// now. With no randomness, for it is asked often: simulated runs must not depend on how often.
+std::optional<Duration> Attempts::turn(const AcquireCall& call, bool told, Step step) const {
   // Whose attempt is under way reads on once it is refused.
-  const Waiting* waiting = call->in<Waiting>();
-  if (waiting == nullptr) return std::nullopt;
-  if (call->woken && waiting->attempt_at <= step.now + kStreamSoon) return std::nullopt;
-  return call->options.waiting->turn(seen_by(*call, true, told, step), 0);
+  const Waiting* waiting = call.in<Waiting>();
+  if (!listens(call) || waiting == nullptr) return std::nullopt;
+  if (call.woken && waiting->attempt_at <= step.now + kStreamSoon) return std::nullopt;
+  return call.options.waiting->turn(seen_by(call, true, told, step), 0);
 }
 
 /// What the dead owner's requests may still do is the clean-up's business from here on.

@@ -26,7 +26,25 @@ void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
   LEASEHOLD_CHECK(step.now < lock.deadline);
   set_timer(Timer::Kind::lease_end, id, lock.deadline, step);
   arm_round_at(lock.extend_at, step);
-  locks_.emplace(id, std::move(lock));
+  const bool is_new = locks_.emplace(id, std::move(lock)).second;
+  LEASEHOLD_CHECK(is_new);
+}
+
+void HeldLocks::lose(SessionId id, LostReason reason, Step step) {
+  HeldLock& lock = locks_.at(id);
+  LEASEHOLD_CHECK(!lock.lost);
+  lock.lost = true;
+  step.out.push_back(Lost{id, reason});
+  clear_timer(Timer::Kind::lease_end, id, step);
+}
+
+/// The timer is not moved with each extension: an early one costs less than two effects each.
+bool HeldLocks::lease_ends(SessionId id, Step step) {
+  const HeldLock* lock = find(id);
+  if (lock == nullptr || lock->lost) return false;
+  if (step.now >= lock->deadline) return true;
+  set_timer(Timer::Kind::lease_end, id, lock->deadline, step);
+  return false;
 }
 
 HeldLock* HeldLocks::find(SessionId id) {

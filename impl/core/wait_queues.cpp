@@ -1,11 +1,18 @@
 #include "core/wait_queues.hpp"
 
 #include "core/check.hpp"
+#include "core/limits.hpp"
 
 namespace leasehold::core {
 
+LocalInstant WaitQueue::turn_after_release(LocalInstant now) const {
+  const bool rival = rival_seen && now - *rival_seen < kRivalMemory;
+  return now + (rival ? tenure : Duration(0));
+}
+
 bool WaitQueues::join(const std::string& name, SessionId id) {
   WaitQueue& queue = queues_[name];
+  LEASEHOLD_CHECK(queue.head != id);
   if (queue.head == 0) {
     queue.head = id;
     return true;
@@ -33,14 +40,22 @@ SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote)
   if (!promote) return 0;
   queue.head = queue.waiters.front();
   queue.waiters.pop_front();
+  LEASEHOLD_CHECK(queue.head != id);
   return queue.head;
+}
+
+SessionId WaitQueues::after(SessionId id, const std::string& name) const {
+  const WaitQueue* queue = find(name);
+  if (queue == nullptr) return 0;
+  if (queue->head != id) return queue->head;
+  return queue->waiters.empty() ? 0 : queue->waiters.front();
 }
 
 /// The tenure goes on: for other processes it is one holding.
 void WaitQueues::pass_to(const std::string& name, SessionId to) {
   WaitQueue& queue = queues_.at(name);
   if (queue.head == to) return;
-  LEASEHOLD_CHECK(queue.waiters.front() == to);
+  LEASEHOLD_CHECK(!queue.waiters.empty() && queue.waiters.front() == to);
   queue.head = to;
   queue.waiters.pop_front();
 }
