@@ -87,17 +87,17 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
 
 void ProviderCore::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                            Step step) {
-  const bool told = stream_.is_open();
-  const bool at_once = attempts_.learn_from_refusal(id, attempt, reply, told, step);
+  const bool at_once = attempts_.learn_from_refusal(id, attempt, reply, step);
   const AcquireCall& call = attempts_.at(id);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
   if (call.single_attempt) return end_call(id, call.last_failure, step);
-  attempts_.wait_after_refusal(id, reply.operation_time, at_once, told, pending_, step);
-  if (!call.options.waiting->wants_stream()) return;
+  attempts_.wait_after_refusal(id, reply.operation_time, at_once, stream_.is_open(), pending_,
+                               step);
+  if (call.listener() == nullptr) return;
   // The stream is opened by the first call that was refused: who finds a lock free needs none.
   stream_.want(step.now);
   // That looks at every call, so not for each refusal while somebody reads already.
-  const auto turn = stream_.is_idle() ? attempts_.nearest_turn(true, step) : Duration(0);
+  const auto turn = stream_.is_idle() ? attempts_.nearest_turn(step) : Duration(0);
   stream_.listen(turn, pending_, step);
 }
 
@@ -121,10 +121,10 @@ void ProviderCore::win(SessionId id, const PendingCommand& command, const Reply&
   if (command.kind == PendingCommand::Kind::attempt) {
     WaitQueue* queue = queues_.headed_by(id, call.name);
     if (queue != nullptr) queue->tenure_since = command.sent;
-    attempts_.learn_from_win(id, stream_.is_open(), step);
+    attempts_.learn_from_win(id, step);
     // A poll that wins without the stream having said so shows how far the stream lags.
-    const bool news_expected = call.attempts > 1 && !call.woken && !command.observed &&
-                               call.options.waiting->wants_stream();
+    const bool news_expected =
+        call.attempts > 1 && !call.woken && !command.observed && call.listener() != nullptr;
     if (news_expected) stream_.expect(call.name, step.now);
   }
   step.out.push_back(Granted{id, lock.token, lock.owner, command.sent, lock.deadline});

@@ -38,7 +38,7 @@ bool owned_by(const LockDocument& document, Owner owner) {
 
 /// Those who wait in the queue, and single attempts, which are past it, do not act on news.
 bool listens(const AcquireCall& call) {
-  return !call.single_attempt && !call.in<Queued>() && call.options.waiting->wants_stream();
+  return !call.single_attempt && !call.in<Queued>() && call.listener() != nullptr;
 }
 
 }  // namespace
@@ -202,31 +202,30 @@ bool Attempts::learn_from_failure(SessionId id, const Reply& reply, bool unanswe
 
 /// The wait counts from here, not from the call: behind others of this process it learned nothing
 /// of how long the lock takes to get.
-void Attempts::contend(SessionId id, LocalInstant at_latest, bool told, PendingCommands& pending,
-                       Step step) {
+void Attempts::contend(SessionId id, LocalInstant at_latest, bool stream_open,
+                       PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<Queued>());
   call.contends_since = step.now;
-  wait(id, first_attempt_at(call, at_latest, told, step), pending, step);
+  wait(id, first_attempt_at(call, at_latest, stream_open, step), pending, step);
 }
 
 /// It keeps the pace of who left: those who give up do not make the others ask more often. But what
 /// is left of that pause was another call's, maybe a minute: its own strategy may be quicker, and
 /// it must not end unasked, for the lock may be free. Half of its time is left for the reply.
-LocalInstant Attempts::first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool told,
+LocalInstant Attempts::first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                         Step step) const {
   if (at_latest <= step.now) return at_latest;
-  const auto at = std::min(at_latest, next_attempt_at(call, true, told, step));
+  const auto at = std::min(at_latest, next_attempt_at(call, true, stream_open, step));
   return call.give_up_at ? std::min(at, step.now + (*call.give_up_at - step.now) / 2) : at;
 }
 
 bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, const Reply& reply,
-                                  bool told, Step step) {
+                                  Step step) {
   AcquireCall& call = at(id);
   call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   // Learned before anything else changes: the strategy sees the call as it made the attempt.
-  paces_.attempted(call.name, *call.options.waiting, seen_by(call, true, told, step), false,
-                   step.now);
+  learn(call, false, step);
   if (reply.documents.empty()) return false;
   const LockDocument& document = reply.documents.front();
   call.last_failure.message = holder_of(document);
@@ -241,47 +240,52 @@ bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, c
   return dead && dead != attempt.observed;
 }
 
-void Attempts::learn_from_win(SessionId id, bool told, Step step) {
-  const AcquireCall& call = at(id);
-  paces_.attempted(call.name, *call.options.waiting, seen_by(call, false, told, step), true,
-                   step.now);
+void Attempts::learn_from_win(SessionId id, Step step) { learn(at(id), true, step); }
+
+/// Each kind of pace is kept by itself: another strategy may be waiting for the same name.
+void Attempts::learn(const AcquireCall& call, bool won, Step step) {
+  const auto next = call.options.waiting->next_pace(seen_by(call, !won, step), won);
+  paces_.keep(call.name, next, step.now);
+  const StreamListener* listener = call.listener();
+  if (listener == nullptr) return;
+  release_paces_.keep(call.name, listener->next_pace(heard_by(call, step), won), step.now);
 }
 
 /// A release that was reported while the attempt was under way may be the one that it came too
 /// early for: it is acted on now.
-void Attempts::wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once, bool told,
-                                  PendingCommands& pending, Step step) {
+void Attempts::wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once,
+                                  bool stream_open, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
-  const bool counts = call.options.waiting->wants_stream() && !call.waits_since;
+  const bool counts = call.listener() != nullptr && !call.waits_since;
   if (counts) call.waits_since = refused_at;
   const bool freed = std::exchange(call.freed_meanwhile, false);
   call.woken = false;
-  wait(id, at_once ? step.now : next_attempt_at(call, true, told, step), pending, step);
-  if (freed && !at_once) wake(id, told, pending, step);
+  wait(id, at_once ? step.now : next_attempt_at(call, true, stream_open, step), pending, step);
+  if (freed && !at_once) wake(id, pending, step);
 }
 
-void Attempts::wait_after_failure(SessionId id, bool at_once, bool told, PendingCommands& pending,
-                                  Step step) {
-  wait(id, at_once ? step.now : next_attempt_at(at(id), false, told, step), pending, step);
+void Attempts::wait_after_failure(SessionId id, bool at_once, bool stream_open,
+                                  PendingCommands& pending, Step step) {
+  wait(id, at_once ? step.now : next_attempt_at(at(id), false, stream_open, step), pending, step);
 }
 
-void Attempts::wake(SessionId id, bool told, PendingCommands& pending, Step step) {
+void Attempts::wake(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   // It cannot be woken twice at once; the answer decides whether the news still matter.
   if (call.in<Attempting>()) call.freed_meanwhile = true;
   const Waiting* waiting = call.in<Waiting>();
   if (waiting == nullptr) return;
-  const auto turn =
-      call.options.waiting->turn(seen_by(call, true, told, step), step.entropy.draw());
+  LEASEHOLD_CHECK(call.listener() != nullptr);
+  const auto turn = call.listener()->turn(heard_by(call, step), step.entropy.draw());
   // Later than it was to be too, when others were quicker; never later than the safety net.
   if (step.now + turn >= waiting->poll_at) return;
   call.woken = true;
   plan(id, {.attempt_at = step.now + turn, .poll_at = waiting->poll_at}, pending, step);
 }
 
-AcquireCall* Attempts::listener(SessionId id) {
+AcquireCall* Attempts::find_listening(SessionId id) {
   AcquireCall* call = find(id);
-  return call != nullptr && call->options.waiting->wants_stream() ? call : nullptr;
+  return call != nullptr && call->listener() != nullptr ? call : nullptr;
 }
 
 bool Attempts::anyone_listens() const {
@@ -290,10 +294,10 @@ bool Attempts::anyone_listens() const {
 }
 
 /// When nobody waits, the next who does will ask for what has come until then.
-Duration Attempts::nearest_turn(bool told, Step step) const {
+Duration Attempts::nearest_turn(Step step) const {
   std::optional<Duration> nearest;
   for (const auto& [id, call] : calls_) {
-    const auto one = turn(call, told, step);
+    const auto one = turn(call, step);
     if (one) nearest = std::min(nearest.value_or(*one), *one);
   }
   return nearest.value_or(kStreamLull);
@@ -301,12 +305,12 @@ Duration Attempts::nearest_turn(bool told, Step step) const {
 
 /// How long it leaves a lock to others that has just been released; none: it does not act on news
 /// now. With no randomness, for it is asked often: simulated runs must not depend on how often.
-std::optional<Duration> Attempts::turn(const AcquireCall& call, bool told, Step step) const {
+std::optional<Duration> Attempts::turn(const AcquireCall& call, Step step) const {
   // Whose attempt is under way reads on once it is refused.
   const Waiting* waiting = call.in<Waiting>();
   if (!listens(call) || waiting == nullptr) return std::nullopt;
   if (call.woken && waiting->attempt_at <= step.now + kStreamSoon) return std::nullopt;
-  return call.options.waiting->turn(seen_by(call, true, told, step), 0);
+  return call.listener()->turn(heard_by(call, step), 0);
 }
 
 /// What the dead owner's requests may still do is the clean-up's business from here on.
@@ -318,24 +322,31 @@ void Attempts::replace_owner(SessionId id, Step step) {
 
 /// When the strategy says, or when the holder that was seen is presumed dead if that comes first: a
 /// crashed holder costs one lease and not one pause more.
-LocalInstant Attempts::next_attempt_at(AcquireCall& call, bool refused, bool told,
+LocalInstant Attempts::next_attempt_at(AcquireCall& call, bool refused, bool stream_open,
                                        Step step) const {
-  call.last_pause =
-      call.options.waiting->pause(seen_by(call, refused, told, step), step.entropy.draw());
+  const StreamListener* listener = stream_open ? call.listener() : nullptr;
+  const auto random = step.entropy.draw();
+  call.last_pause = listener != nullptr
+                        ? listener->pause(random)
+                        : call.options.waiting->pause(seen_by(call, refused, step), random);
   const auto at = step.now + call.last_pause;
   const auto dead_at = observations_.presumed_dead_at(call.name, call.options.max_drift);
   return dead_at && *dead_at > step.now ? std::min(at, *dead_at) : at;
 }
 
-AttemptSeen Attempts::seen_by(const AcquireCall& call, bool refused, bool told, Step step) const {
+AttemptSeen Attempts::seen_by(const AcquireCall& call, bool refused, Step step) const {
   return {.attempts = std::max(call.attempts, 1),
           .refused = refused,
           .waited = step.now - call.contends_since,
           .pace = paces_.pace(call.name),
-          .last_pause = call.last_pause,
-          .told = told,
-          .releases = call.releases,
-          .woken = call.woken};
+          .last_pause = call.last_pause};
+}
+
+ReleasesHeard Attempts::heard_by(const AcquireCall& call, Step step) const {
+  return {.releases = call.releases,
+          .woken = call.woken,
+          .waited = step.now - call.contends_since,
+          .pace = release_paces_.pace(call.name)};
 }
 
 std::string Attempts::lock_id(const AcquireCall& call, std::uint64_t beat) const {

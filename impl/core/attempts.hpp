@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <leasehold/stream_listener.hpp>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,6 +65,9 @@ struct AcquireCall {
   /// Whether a document of its owner may be there, now or by a late command.
   [[nodiscard]] bool may_own() const { return unanswered > 0 || late_win; }
 
+  /// Null: its strategy wants no change stream.
+  [[nodiscard]] const StreamListener* listener() const { return options.waiting->listener(); }
+
   template <typename Phase>
   [[nodiscard]] const Phase* in() const {
     return std::get_if<Phase>(&phase);
@@ -92,8 +96,6 @@ enum class AttemptAnswer {
 /// about holders and paces. Which of them may contend, the queues say; what a win or an end brings
 /// about, ProviderCore.
 ///
-/// `told`, below: whether a change stream is open that reports releases.
-///
 /// INVARIANT: a call that is no single attempt is the head of its queue exactly if it is not
 /// Queued, but for the time between the queues' decision and `contend` or `receive`.
 class Attempts {
@@ -117,7 +119,8 @@ class Attempts {
   [[nodiscard]] bool times_out(SessionId id, LocalInstant now) const;
 
   /// It is the head of its queue from now on, with a first attempt at that time at the latest.
-  void contend(SessionId id, LocalInstant at_latest, bool told, PendingCommands& pending,
+  /// `stream_open`, here and below: whether a change stream is open that reports releases.
+  void contend(SessionId id, LocalInstant at_latest, bool stream_open, PendingCommands& pending,
                Step step);
   /// Sends an attempt now.
   void start(SessionId id, PendingCommands& pending, Step step);
@@ -126,7 +129,7 @@ class Attempts {
   /// The next attempt is at that time, if it waits for a later one.
   void bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
   /// The stream says that the lock is free: its strategy says how soon to try.
-  void wake(SessionId id, bool told, PendingCommands& pending, Step step);
+  void wake(SessionId id, PendingCommands& pending, Step step);
 
   /// Whether it may receive the lock from a handle of this process: it waits for its turn.
   [[nodiscard]] bool can_receive(SessionId id) const;
@@ -147,11 +150,11 @@ class Attempts {
   /// Another holds the lock. Returns whether that holder was presumed dead while the attempt was
   /// under way: then another attempt is worth it at once.
   [[nodiscard]] bool learn_from_refusal(SessionId id, const PendingCommand& attempt,
-                                        const Reply& reply, bool told, Step step);
-  void learn_from_win(SessionId id, bool told, Step step);
-  void wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once, bool told,
+                                        const Reply& reply, Step step);
+  void learn_from_win(SessionId id, Step step);
+  void wait_after_refusal(SessionId id, FencingToken refused_at, bool at_once, bool stream_open,
                           PendingCommands& pending, Step step);
-  void wait_after_failure(SessionId id, bool at_once, bool told, PendingCommands& pending,
+  void wait_after_failure(SessionId id, bool at_once, bool stream_open, PendingCommands& pending,
                           Step step);
 
   /// A delete of its owner is about to be sent.
@@ -160,26 +163,29 @@ class Attempts {
   /// Whether a head of a queue acts on news of a change stream.
   [[nodiscard]] bool anyone_listens() const;
   /// Nobody would act on news sooner than that.
-  [[nodiscard]] Duration nearest_turn(bool told, Step step) const;
+  [[nodiscard]] Duration nearest_turn(Step step) const;
   /// The call, if it acts on news of a change stream; null otherwise.
-  [[nodiscard]] AcquireCall* listener(SessionId id);
+  [[nodiscard]] AcquireCall* find_listening(SessionId id);
 
   void mix_into(HashMixer& hash) const;
   bool operator==(const Attempts&) const = default;
 
  private:
   [[nodiscard]] std::string lock_id(const AcquireCall& call, std::uint64_t beat) const;
-  [[nodiscard]] std::optional<Duration> turn(const AcquireCall& call, bool told, Step step) const;
+  [[nodiscard]] std::optional<Duration> turn(const AcquireCall& call, Step step) const;
   void plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands& pending, Step step);
-  LocalInstant next_attempt_at(AcquireCall& call, bool refused, bool told, Step step) const;
-  LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool told,
+  LocalInstant next_attempt_at(AcquireCall& call, bool refused, bool stream_open, Step step) const;
+  LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                 Step step) const;
-  AttemptSeen seen_by(const AcquireCall& call, bool refused, bool told, Step step) const;
+  void learn(const AcquireCall& call, bool won, Step step);
+  AttemptSeen seen_by(const AcquireCall& call, bool refused, Step step) const;
+  ReleasesHeard heard_by(const AcquireCall& call, Step step) const;
 
   std::string holder_;
   std::map<SessionId, AcquireCall> calls_;
   HolderObservations observations_;
-  PaceEstimates paces_;
+  PaceEstimates<Duration> paces_;
+  PaceEstimates<Releases> release_paces_;
 };
 
 }  // namespace leasehold::core

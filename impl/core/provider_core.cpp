@@ -172,18 +172,18 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   for (const auto& freed : reply.freed) {
     stream_.reported(freed.name);
     const WaitQueue* queue = queues_.find(freed.name);
-    AcquireCall* listener = queue == nullptr ? nullptr : attempts_.listener(queue->head);
+    AcquireCall* listener = queue == nullptr ? nullptr : attempts_.find_listening(queue->head);
     if (listener == nullptr) continue;
     // What happened before it came does not bring its turn nearer.
     if (freed.at > listener->waits_since) ++listener->releases;
-    attempts_.wake(queue->head, true, pending_, step);
+    attempts_.wake(queue->head, pending_, step);
   }
   if (heard == ChangeStream::Heard::opened) {  // it may have missed what somebody waits for
     for (const auto& [name, queue] : queues_.all()) {
-      if (attempts_.listener(queue.head)) attempts_.wake(queue.head, true, pending_, step);
+      if (attempts_.find_listening(queue.head)) attempts_.wake(queue.head, pending_, step);
     }
   }
-  const Duration turn = attempts_.nearest_turn(stream_.is_open(), step);
+  const Duration turn = attempts_.nearest_turn(step);
   stream_.read_on(attempts_.anyone_listens(), turn, pending_, step);
 }
 
