@@ -35,6 +35,7 @@ HeldLock held_lock(const AcquireCall& call, const PendingCommand& command, const
 
 }  // namespace
 
+/// What the answer means `Attempts::read` says, whatever follows from it elsewhere is here.
 void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step) {
   // After the first answer: a process that only waits needs no index, and a server that answers can
   // make it.
@@ -59,12 +60,14 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
       if (call.single_attempt) return end_call(id, call.last_failure, step);
       return attempts_.wait_after_failure(id, at_once, stream_.is_open(), pending_, step);
     }
-    case AttemptAnswer::hopeless: ++attempts_.at(id).unanswered; [[fallthrough]];
+    // Its owner may have the document all the same: the end deletes it.
+    case AttemptAnswer::permanent: ++attempts_.at(id).unanswered; [[fallthrough]];
     case AttemptAnswer::cannot_succeed:
       return end_call(id, {ErrorKind::configuration, reply.code, reply.message}, step);
   }
 }
 
+/// INVARIANT: whoever received is the head of its queue already, so nobody else contends by this.
 void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& reply, Step step) {
   // The receiver may have ended while this was under way: nobody has the lock.
   if (command.sessions.empty()) {
@@ -78,13 +81,16 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
       return win(to, command, reply, step);
     case HandOvers::Answer::nothing:
     case HandOvers::Answer::unclear:
+      // The giver has had its answer; from here on it is an attempt like any other.
       return attempts_.contend_for_itself(to, answer == HandOvers::Answer::unclear, pending_, step);
+    // Its end takes the hand-over along, as a delete.
     case HandOvers::Answer::cannot_succeed:
       return end_call(to, {ErrorKind::configuration, reply.code, reply.message}, step);
     case HandOvers::Answer::waits: return;
   }
 }
 
+/// News that a rival holds it: for the strategy, for the queue's next release, and for the stream.
 void ProviderCore::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                            Step step) {
   const bool at_once = attempts_.learn_from_refusal(id, attempt, reply, step);
@@ -127,8 +133,11 @@ void ProviderCore::win(SessionId id, const PendingCommand& command, const Reply&
         call.attempts > 1 && !call.woken && !command.observed && call.listener() != nullptr;
     if (news_expected) stream_.expect(call.name, step.now);
   }
-  step.out.push_back(Granted{id, lock.token, lock.owner, command.sent, lock.deadline});
+  step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, document.lock_id, command.id,
+                             command.kind == PendingCommand::Kind::hand_over, command.sent,
+                             lock.deadline});
   held_.add(id, std::move(lock), step);
+  // Last, for `call` is of it: the session is a held lock from here on and nothing else.
   if (call.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
   attempts_.erase(id);
 }
@@ -145,6 +154,7 @@ void ProviderCore::win_too_late(SessionId id, Step step) {
   Cleanup cleanup = cleanup_of(call, step);
   cleanup.resend = true;
   cleanups_.start(std::move(cleanup), pending_, step);
+  // The delete may come late: this owner must not win again before it.
   attempts_.replace_owner(id, step);
   attempts_.wait(id, step.now, pending_, step);
 }
@@ -158,8 +168,8 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
 
 /// The caller hears of the end at once; what may have been won is cleaned up behind its back.
 void ProviderCore::end_call(SessionId id, Error error, Step step) {
-  step.out.push_back(Ended{id, std::move(error)});
   const AcquireCall call = attempts_.at(id);
+  step.out.push_back(Ended{id, call.name, std::move(error)});
   attempts_.erase(id);
   const auto* waiting = call.in<AcquireCall::Waiting>();
   const auto* attempting = call.in<AcquireCall::Attempting>();

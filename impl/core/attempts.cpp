@@ -43,6 +43,7 @@ bool listens(const AcquireCall& call) {
 
 }  // namespace
 
+/// A duplicate key is a refusal too: somebody else inserted the name between match and insert.
 bool refuses(const Reply& reply, Owner owner) {
   const LockDocument* document = shown(reply);
   return reply.outcome == Outcome::duplicate_key ||
@@ -64,6 +65,7 @@ const AcquireCall& Attempts::add(const AcquireAsked& asked, Step step) {
   call.give_up_at = asked.give_up_at;
   call.single_attempt = asked.single_attempt;
   call.owner = fresh_owner(step);
+  // For a call that contends at once; `contend` sets it again for one that was queued.
   call.contends_since = step.now;
   if (asked.give_up_at) set_timer(Timer::Kind::give_up, asked.session, *asked.give_up_at, step);
   return call;
@@ -85,6 +87,7 @@ std::vector<SessionId> Attempts::ids() const {
   return all;
 }
 
+/// A timer of an earlier plan finds a later time, or another phase.
 void Attempts::due(SessionId id, PendingCommands& pending, Step step) {
   const AcquireCall* call = find(id);
   const auto* waiting = call == nullptr ? nullptr : call->in<Waiting>();
@@ -118,6 +121,7 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
       std::move(attempt), call.options.effective_operation_timeout(), std::move(command), step)};
 }
 
+/// Without news of a stream both are the same: the safety net is the plan.
 void Attempts::wait(SessionId id, LocalInstant at, PendingCommands& pending, Step step) {
   plan(id, {.attempt_at = at, .poll_at = at}, pending, step);
 }
@@ -135,6 +139,7 @@ void Attempts::plan(SessionId id, Waiting waiting, PendingCommands& pending, Ste
   start(id, pending, step);
 }
 
+/// Never put off: what was planned before may be a holder's presumed death.
 void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step) {
   const AcquireCall* call = find(id);
   const auto* waiting = call == nullptr ? nullptr : call->in<Waiting>();
@@ -147,6 +152,7 @@ bool Attempts::can_receive(SessionId id) const {
   return call != nullptr && (call->in<Queued>() || call->in<Waiting>());
 }
 
+/// From here on its owner may be in the document by another command than its own attempts.
 const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a_row, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(!call.single_attempt);
@@ -156,6 +162,7 @@ const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a
   return call;
 }
 
+/// At once, without the pause of a refusal: nobody has refused it, and the lock may be free.
 void Attempts::contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Receiving>());
@@ -164,6 +171,7 @@ void Attempts::contend_for_itself(SessionId id, bool unclear, PendingCommands& p
   wait(id, step.now, pending, step);
 }
 
+/// As Attempting without a command it can neither be woken nor sent again by the way.
 void Attempts::settle(SessionId id, const PendingCommand& command) {
   AcquireCall& call = at(id);
   const auto* attempting = call.in<Attempting>();
@@ -188,9 +196,10 @@ AttemptAnswer Attempts::read(SessionId id, const PendingCommand& attempt,
   const bool ours_now = reply.outcome == Outcome::done && document != nullptr && !reply.retried &&
                         document->lock_id == lock_id(call, attempt.beat);
   if (ours_now) return AttemptAnswer::won;
-  return reply.permanent ? AttemptAnswer::hopeless : AttemptAnswer::unanswered;
+  return reply.permanent ? AttemptAnswer::permanent : AttemptAnswer::unanswered;
 }
 
+/// Only the first is repeated at once: a server that answers nothing is not asked ever faster.
 bool Attempts::learn_from_failure(SessionId id, const Reply& reply, bool unanswered) {
   AcquireCall& call = at(id);
   const auto kind = unanswered ? ErrorKind::unknown_outcome : ErrorKind::unavailable;
@@ -264,6 +273,7 @@ void Attempts::wait_after_refusal(SessionId id, FencingToken refused_at, bool at
   if (freed && !at_once) wake(id, pending, step);
 }
 
+/// As the strategy says, like a refusal: without an answer nobody knows whether the lock is free.
 void Attempts::wait_after_failure(SessionId id, bool at_once, bool stream_open,
                                   PendingCommands& pending, Step step) {
   wait(id, at_once ? step.now : next_attempt_at(at(id), false, stream_open, step), pending, step);
@@ -288,6 +298,7 @@ AcquireCall* Attempts::find_listening(SessionId id) {
   return call != nullptr && call->listener() != nullptr ? call : nullptr;
 }
 
+/// Linear in the calls, like the next: asked once a reply of the stream, never once a lock.
 bool Attempts::anyone_listens() const {
   return std::any_of(calls_.begin(), calls_.end(),
                      [](const auto& entry) { return listens(entry.second); });
@@ -334,6 +345,7 @@ LocalInstant Attempts::next_attempt_at(AcquireCall& call, bool refused, bool str
   return dead_at && *dead_at > step.now ? std::min(at, *dead_at) : at;
 }
 
+/// Before the first attempt of a head that was queued it counts as one: pauses grow with it.
 AttemptSeen Attempts::seen_by(const AcquireCall& call, bool refused, Step step) const {
   return {.attempts = std::max(call.attempts, 1),
           .refused = refused,
@@ -342,6 +354,7 @@ AttemptSeen Attempts::seen_by(const AcquireCall& call, bool refused, Step step) 
           .last_pause = call.last_pause};
 }
 
+/// Its own releases and the name's pace: how many more it lacks is for the listener to say.
 ReleasesHeard Attempts::heard_by(const AcquireCall& call, Step step) const {
   return {.releases = call.releases,
           .woken = call.woken,

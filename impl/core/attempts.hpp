@@ -85,7 +85,7 @@ enum class AttemptAnswer {
   cannot_succeed,  ///< certainly not executed, nor would another be
   not_executed,    ///< certainly not
   unanswered,      ///< may have won, or may win yet
-  hopeless,        ///< the same, and another cannot succeed
+  permanent,       ///< the same, and another cannot succeed
   won,             ///< this very execution did
 };
 

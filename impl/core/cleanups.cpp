@@ -12,6 +12,7 @@ constexpr int kMostCleanupDoublings = 9;
 
 }  // namespace
 
+/// The caller has a command under way for it, or sends one.
 CleanupId Cleanups::add(Cleanup cleanup, Step step) {
   const CleanupId id = new_id();
   report_in_time(id, cleanup, step);
@@ -43,6 +44,8 @@ void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
                    DeleteCommand{cleanup.name, cleanup.owner, cleanup.or_owner}, step);
 }
 
+/// Nothing is deleted before: a delete that overtakes the attempt would find nothing, and the
+/// attempt would then leave a lock that nobody has.
 void Cleanups::attempt_ended(CleanupId id, bool may_have_won, Outcome outcome,
                              PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
@@ -93,6 +96,7 @@ bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply
   const auto nothing =
       cleanup.outcome_uncertain ? ReleaseResult::unknown : ReleaseResult::not_owner;
   report(id, cleanup, reply.matched > 0 ? ReleaseResult::released : nothing, step);
+  // From here on it is not waited for at the end of a provider: what is left is a precaution.
   cleanup.acknowledged = true;
   if (cleanup.resend) {
     cleanup.resend = false;
@@ -103,6 +107,8 @@ bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply
   return reply.matched > 0;
 }
 
+/// For two leases and no longer: by then the document frees itself, and a server that was away for
+/// hours is not met by all the deletes of those hours.
 void Cleanups::retry(CleanupId id, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   if (step.now >= cleanup.give_up_at) {

@@ -6,6 +6,8 @@
 
 namespace leasehold::core {
 
+/// The timer for the report comes first: even a hand-over that is never answered must not keep who
+/// releases waiting.
 void HandOvers::start(CleanupId id, HandOver hand_over, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(hand_over.receiver != 0 && hand_over.giver.or_owner);
   report_in_time(id, hand_over.giver, step);
@@ -19,6 +21,7 @@ void HandOvers::send(CleanupId id, PendingCommands& pending, Step step) {
   HandOver& hand_over = hand_overs_.at(id);
   Cleanup& giver = hand_over.giver;
   LEASEHOLD_CHECK(giver.command == 0);
+  // Each execution has a beat of its own: the document then says which of them it is of.
   const std::uint64_t beat = pending.next_beat();
   HandOverCommand command{
       hand_over.receiver,       giver.name,       giver.owner,           *giver.or_owner,
@@ -30,6 +33,8 @@ void HandOvers::send(CleanupId id, PendingCommands& pending, Step step) {
                                giver.timeout, std::move(command), step);
 }
 
+/// INVARIANT: `given` only with the time of the write that gave. The receiver's token is that time,
+/// and a token of another write could be below one that was granted since.
 HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply& reply,
                                       PendingCommands& pending, Step step) {
   const CleanupId id = command.cleanup;
@@ -38,6 +43,7 @@ HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply
   LEASEHOLD_CHECK(giver.command == command.id);
   LEASEHOLD_CHECK(command.sessions.front() == hand_over.receiver);
   giver.command = 0;
+  // From the first reply that is missing on, "nothing there" may be the doing of that very command.
   const bool first_unknown = reply.outcome == Outcome::unknown && !giver.outcome_uncertain;
   giver.outcome_uncertain |= reply.outcome == Outcome::unknown;
   // An old primary, cut off before the giver won, finds nothing of what was written since.
@@ -56,6 +62,7 @@ HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply
     return Answer::given;
   }
   if (reply.outcome == Outcome::configuration || reply.permanent) return Answer::cannot_succeed;
+  // By now the document has expired, if it is there: any attempt may have it.
   if (step.now >= giver.give_up_at) {
     end(id, ReleaseResult::unknown, step);
     return Answer::unclear;
@@ -69,6 +76,7 @@ HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply
   return Answer::waits;
 }
 
+/// Its number may be a clean-up's by now, whose timer it then is.
 void HandOvers::due(CleanupId id, PendingCommands& pending, Step step) {
   const auto found = hand_overs_.find(id);
   if (found == hand_overs_.end()) return;
@@ -86,6 +94,7 @@ void HandOvers::end(CleanupId id, ReleaseResult giver, Step step) {
   hand_overs_.erase(id);
 }
 
+/// The command that is under way stays so: to cut it off would leave open what it did.
 Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending) {
   auto stopped = hand_overs_.extract(id);
   LEASEHOLD_CHECK(!stopped.empty());

@@ -89,7 +89,10 @@ class HeldLocks {
   void read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
                     PendingCommands& pending, Step step);
   HeldLock* answered(SessionId id);
-  void extended(SessionId id, LocalInstant sent, std::vector<Loss>& losses, Step step);
+  /// By this command: the extension, or the read that confirms it.
+  void extended(SessionId id, const PendingCommand& extension, std::vector<Loss>& losses,
+                Step step);
+  [[nodiscard]] std::string lock_id(const HeldLock& lock, std::uint64_t beat) const;
   void not_there(SessionId id, const Reply& reply, std::vector<Loss>& losses, Step step);
   void retry(SessionId id, Step step);
 

@@ -18,6 +18,7 @@ void IndexCreation::ensure(PendingCommands& pending, Step step) {
   pending.send({.kind = PendingCommand::Kind::index}, kIndexTimeout, EnsureIndexCommand{}, step);
 }
 
+/// Refused for good, say by access rights: a warning, once, for somebody may make it by hand.
 void IndexCreation::answered(const Reply& reply, Step step) {
   LEASEHOLD_CHECK(state_ == State::asked);
   const bool try_again =

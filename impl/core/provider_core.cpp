@@ -21,10 +21,12 @@ void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, 
   std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
 }
 
+/// A single attempt goes past the queue: its caller asks whether the lock is free now.
 void ProviderCore::on(const AcquireAsked& event, Step step) {
   LEASEHOLD_CHECK(!attempts_.find(event.session) && !held_.find(event.session));
   if (closed_) {
-    step.out.push_back(Ended{event.session, {ErrorKind::shut_down, 0, "the provider is closed"}});
+    step.out.push_back(
+        Ended{event.session, event.name, {ErrorKind::shut_down, 0, "the provider is closed"}});
     return;
   }
   attempts_.add(event, step);
@@ -33,6 +35,7 @@ void ProviderCore::on(const AcquireAsked& event, Step step) {
   }
 }
 
+/// Who has won already keeps the lock: the caller finds it and may release.
 void ProviderCore::on(const CancelAsked& event, Step step) {
   give_up(event.session, ErrorKind::cancelled, "cancelled", step);
 }
@@ -71,6 +74,7 @@ void ProviderCore::hand_over(Cleanup giver, SessionId receiver, int in_a_row, St
                     pending_, step);
 }
 
+/// As if the timer had fired, which may be late: held() has answered no, and that is final.
 void ProviderCore::on(const DeadlineSeen& event, Step step) {
   lose(event.session, LostReason::deadline, step);
 }
@@ -84,6 +88,7 @@ void ProviderCore::on(const CloseAsked&, Step step) {
   }
 }
 
+/// INVARIANT: an answer is heard once. A second one, and one after its timeout, find no command.
 void ProviderCore::on(const ReplyArrived& event, Step step) {
   const auto command = pending_.take(event.command, step);
   if (!command) return;
@@ -166,6 +171,8 @@ void ProviderCore::answer_delete(const PendingCommand& command, const Reply& rep
   attempts_.bring_forward(queue->head, queue->turn_after_release(step.now), pending_, step);
 }
 
+/// Whatever it says is a hint: an attempt decides. So late, missing or invented news cost time
+/// only.
 void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
   const auto heard = stream_.answered(command, reply, attempts_.anyone_listens(), pending_, step);
   if (heard == ChangeStream::Heard::nothing) return;

@@ -5,11 +5,14 @@
 
 namespace leasehold::core {
 
+/// A rival that has not been refused, or has not refused us, for that long may have left.
 LocalInstant WaitQueue::turn_after_release(LocalInstant now) const {
   const bool rival = rival_seen && now - *rival_seen < kRivalMemory;
   return now + (rival ? tenure : Duration(0));
 }
 
+/// In the order of the calls, whatever their timeouts: nobody of this process is overtaken but by
+/// single attempts.
 bool WaitQueues::join(const std::string& name, SessionId id) {
   WaitQueue& queue = queues_[name];
   LEASEHOLD_CHECK(queue.head != id);
@@ -32,6 +35,7 @@ SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote)
     std::erase(queue.waiters, id);
   }
   if (queue.head != 0) return 0;
+  // What it knew of rivals goes with it: names come and go, and none may stay behind.
   if (queue.waiters.empty()) {
     queues_.erase(found);
     return 0;
@@ -44,6 +48,7 @@ SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote)
   return queue.head;
 }
 
+/// Who holds past the queue is in none: its release helps the head that contends meanwhile.
 SessionId WaitQueues::after(SessionId id, const std::string& name) const {
   const WaitQueue* queue = find(name);
   if (queue == nullptr) return 0;
@@ -65,6 +70,7 @@ const WaitQueue* WaitQueues::find(const std::string& name) const {
   return found == queues_.end() ? nullptr : &found->second;
 }
 
+/// What a win or a refusal says of this process counts only if the head made the attempt.
 WaitQueue* WaitQueues::headed_by(SessionId id, const std::string& name) {
   const auto found = queues_.find(name);
   return found != queues_.end() && found->second.head == id ? &found->second : nullptr;
