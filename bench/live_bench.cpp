@@ -2,7 +2,7 @@
 
 #include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
-#include "runtime/driver.hpp"
+#include "runtime/access.hpp"
 
 namespace leasehold::bench {
 
@@ -16,7 +16,7 @@ LockProvider told_provider(const std::string& uri, const std::string& database, 
   auto parts = runtime::production_parts(std::move(transport).value(),
                                          std::make_unique<core::ProviderCore>("bench"));
   parts.workers = workers;
-  return LockProvider(runtime::Driver::make(std::move(parts)));
+  return detail::Access::provider(runtime::Driver::make(std::move(parts)));
 }
 
 }  // namespace leasehold::bench

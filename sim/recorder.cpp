@@ -31,10 +31,11 @@ Event Recorder::at(core::LocalInstant now, Kind kind) const {
   return e;
 }
 
-Event Recorder::of_session(core::SessionId session, core::LocalInstant now, Kind kind) const {
+Event Recorder::of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
+                           Kind kind) const {
   Event e = at(now, kind);
   e.session = static_cast<std::int64_t>(session);
-  e.name = sessions_.at(session).name;
+  e.name = name;
   return e;
 }
 
@@ -72,13 +73,14 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   e.drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
   e.matched = o.max_holding ? o.max_holding->count() : 0;
   e.detail = phase_;
-  sessions_[event.session] = {event.name};
+  names_[event.session] = event.name;
   emit_(std::move(e));
 }
 
 void Recorder::on(const core::ReleaseAsked& event, core::LocalInstant now) {
-  if (!sessions_.contains(event.session)) return;  // released before
-  emit_(of_session(event.session, now, Kind::release));
+  const auto name = names_.find(event.session);
+  if (name == names_.end()) return;  // released before
+  emit_(of_session(event.session, name->second, now, Kind::release));
 }
 
 void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
@@ -95,9 +97,6 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.matched = r.matched;
   if (model::asks_for_lock(e)) {
     if (!r.documents.empty()) e.lock_id = r.documents[0].lock_id;
-    // The call may have given up meanwhile.
-    const auto asking = sessions_.find(sent->second.session);
-    if (asking != sessions_.end()) asking->second.winning = sent->second.lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
   }
   under_way_.erase(sent);
@@ -119,26 +118,25 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
     const auto owner = core::to_hex(acquire->owner);
     e.detail = "acquire";
-    sent = {e.detail, owner, acquire->lock_id, acquire->session};
+    sent = {e.detail, owner, acquire->lock_id};
     e.session = static_cast<std::int64_t>(acquire->session);
     send(e, acquire->name, owner, acquire->lock_id);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
     e.detail = "hand-over";
     e.other_owner = core::to_hex(given->from);
-    sent = {e.detail, core::to_hex(given->owner), given->lock_id, given->session, e.other_owner};
+    sent = {e.detail, core::to_hex(given->owner), given->lock_id, e.other_owner};
     e.session = static_cast<std::int64_t>(given->session);
     send(e, given->name, sent.owner, given->lock_id);
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
     e.detail = "extend";
-    sent = {e.detail, "", "", 0};
+    sent = {e.detail, "", ""};
     for (const auto& s : extend->statements) {
       e.session = static_cast<std::int64_t>(s.session);
-      sessions_.at(s.session).extending = s.lock_id;
       send(e, s.name, core::to_hex(s.owner), s.lock_id);
     }
   } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
     e.detail = "delete";
-    sent = {e.detail, core::to_hex(remove->owner), "", 0};
+    sent = {e.detail, core::to_hex(remove->owner), ""};
     if (remove->or_owner) e.other_owner = sent.other_owner = core::to_hex(*remove->or_owner);
     send(e, remove->name, sent.owner, "");
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
@@ -147,7 +145,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     e.detail = std::holds_alternative<core::ReadHoldersCommand>(command.body) ? "look"
                : std::holds_alternative<core::StreamCommand>(command.body)    ? "stream"
                                                                               : "index";
-    sent = {e.detail, "", "", 0};
+    sent = {e.detail, "", ""};
     emit_(std::move(e));
   }
 }
@@ -157,15 +155,14 @@ void Recorder::on_plain(Event e, Sent& sent, const core::RawCommand& plain) {
   constexpr std::array kDetails{"look", "acquire", "extend", "delete", "index"};
   e.detail = kDetails[static_cast<std::size_t>(plain.role)];
   const auto owner = core::to_hex(plain.owner);
-  sent = {e.detail, "", "", 0};
+  sent = {e.detail, "", ""};
   using Role = core::RawCommand::Role;
   if (plain.role == Role::acquire) {
-    sent = {e.detail, owner, plain.lock_id, plain.session};
+    sent = {e.detail, owner, plain.lock_id};
     e.session = static_cast<std::int64_t>(plain.session);
     send(e, plain.name, owner, plain.lock_id);
   } else if (plain.role == Role::extend) {
     e.session = static_cast<std::int64_t>(plain.session);
-    sessions_.at(plain.session).extending = plain.lock_id;
     send(e, plain.name, owner, plain.lock_id);
   } else if (plain.role == Role::release) {
     sent.owner = owner;
@@ -181,32 +178,32 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
   } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
     on(core::ReplyArrived{abandon->command, {}}, now);
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
-    Event e = of_session(granted->session, now, Kind::granted);
+    Event e = of_session(granted->session, granted->name, now, Kind::granted);
     e.owner = core::to_hex(granted->owner);
-    e.lock_id = sessions_.at(granted->session).winning;
+    e.lock_id = granted->lock_id;
     e.token = granted->token.value();
     e.sent_ns = ns(granted->sent);
     e.until_ns = ns(granted->deadline);
     grants_[{e.name, e.token}] = {e.session, e.owner, granted->token};
     emit_(std::move(e));
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
-    Event e = of_session(extended->session, now, Kind::extended);
-    e.lock_id = sessions_.at(extended->session).extending;
+    Event e = of_session(extended->session, extended->name, now, Kind::extended);
+    e.lock_id = extended->lock_id;
     e.sent_ns = ns(extended->sent);
     e.until_ns = ns(extended->deadline);
     emit_(std::move(e));
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
-    Event e = of_session(lost->session, now, Kind::lost);
+    Event e = of_session(lost->session, lost->name, now, Kind::lost);
     e.outcome = to_string(lost->reason);
     emit_(std::move(e));
   } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
-    Event e = of_session(ended->session, now, Kind::ended);
+    Event e = of_session(ended->session, ended->name, now, Kind::ended);
     e.outcome = to_string(ended->error.kind);
     e.detail = ended->error.message;
     emit_(std::move(e));
     forget(ended->session);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
-    Event e = of_session(released->session, now, Kind::released);
+    Event e = of_session(released->session, released->name, now, Kind::released);
     e.outcome = to_string(released->result);
     emit_(std::move(e));
     forget(released->session);
@@ -215,7 +212,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
 
 /// Nothing happens to it any more; a process lives for long.
 void Recorder::forget(core::SessionId session) {
-  sessions_.erase(session);
+  names_.erase(session);
   std::erase_if(grants_, [session](const auto& grant) {
     return grant.second.session == static_cast<std::int64_t>(session);
   });
@@ -239,7 +236,7 @@ Recorder::Grant Recorder::grant_of(const std::string& name, FencingToken token) 
 
 std::size_t Recorder::sessions() const {
   const std::lock_guard lock(mutex_);
-  return sessions_.size();
+  return names_.size();
 }
 
 void Recorder::emit_wire_counts(core::LocalInstant now) {

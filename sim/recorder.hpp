@@ -53,18 +53,13 @@ class Recorder final : public runtime::Observer {
   struct Sent {
     std::string kind;
     std::string owner;
-    std::string lock_id;  ///< of an acquire or hand-over, like the session
-    core::SessionId session = 0;
+    std::string lock_id;  ///< of an acquire or hand-over
     std::string other_owner = {};
-  };
-  struct Session {
-    std::string name;
-    std::string winning = {};    ///< lockId of the last attempt answered
-    std::string extending = {};  ///< lockId of the last extension
   };
 
   model::Event at(core::LocalInstant now, model::Kind kind) const;
-  model::Event of_session(core::SessionId session, core::LocalInstant now, model::Kind kind) const;
+  model::Event of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
+                          model::Kind kind) const;
   void on(const core::AcquireAsked& event, core::LocalInstant now);
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);
@@ -81,7 +76,8 @@ class Recorder final : public runtime::Observer {
   mutable std::mutex mutex_;  // protects the rest
   std::string phase_;
   std::map<core::CommandId, Sent> under_way_;
-  std::map<core::SessionId, Session> sessions_;  ///< from the asking to the end or the release
+  /// Whose release is asked for, from the asking to the end or the release: an event does not say.
+  std::map<core::SessionId, std::string> names_;
   std::map<std::pair<std::string, std::int64_t>, Grant> grants_;  ///< by name and token
   std::map<std::string, std::int64_t> wire_;
 };

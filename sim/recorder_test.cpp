@@ -12,12 +12,17 @@ class Recorded {
  public:
   void grant(core::SessionId session, const std::string& name, std::int64_t token) {
     recorder.step(core::AcquireAsked{session, name, {}, std::nullopt},
-                  {core::Granted{session, FencingToken(token), {session, session}, kNow, kNow}},
+                  {core::Granted{.session = session,
+                                 .name = name,
+                                 .token = FencingToken(token),
+                                 .owner = {session, session},
+                                 .sent = kNow,
+                                 .deadline = kNow}},
                   kNow);
   }
   void release(core::SessionId session) {
-    recorder.step(core::ReleaseAsked{session}, {core::Released{session, ReleaseResult::released}},
-                  kNow);
+    recorder.step(core::ReleaseAsked{session},
+                  {core::Released{.session = session, .result = ReleaseResult::released}}, kNow);
   }
   [[nodiscard]] std::int64_t session_of(const std::string& name, std::int64_t token) const {
     return recorder.grant_of(name, FencingToken(token)).session;
@@ -55,7 +60,7 @@ TEST(Recorder, AnAnswerToACallThatGaveUpIsNotKept) {
   const core::Command command{7, std::chrono::milliseconds(100), attempt};
   r.recorder.step(core::AcquireAsked{1, "lock", {}, std::nullopt}, {core::Send{command}}, kNow);
   EXPECT_EQ(r.recorder.sessions(), 1u);
-  r.recorder.step(core::CancelAsked{1}, {core::Ended{1, {}}}, kNow);
+  r.recorder.step(core::CancelAsked{1}, {core::Ended{.session = 1}}, kNow);
   r.recorder.step(core::ReplyArrived{7, {}}, {}, kNow);
   EXPECT_EQ(r.recorder.sessions(), 0u);
 }

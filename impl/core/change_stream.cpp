@@ -38,17 +38,17 @@ void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step
 
 /// The caller acts on news before read_on is called, so that the nearest turn counts what they have
 /// changed.
-ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, Audience audience,
+ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, bool listened,
                                            PendingCommands& pending, Step step) {
   if (command != command_) return Heard::nothing;  // of a stream that was closed
   command_ = 0;
   if (phase_ == Phase::closing) {
-    closed(audience, pending, step);
+    closed(listened, pending, step);
     return Heard::nothing;
   }
   // A cursor of 0: the server has closed it, after an election or because the collection is gone.
   if (reply.outcome != Outcome::done || reply.cursor == 0) {
-    failed(reply, audience, step);
+    failed(reply, listened, step);
     return Heard::nothing;
   }
   const bool opened = phase_ == Phase::opening;
@@ -58,10 +58,10 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
   return opened ? Heard::opened : Heard::news;
 }
 
-void ChangeStream::read_on(Audience audience, Duration nearest_turn, PendingCommands& pending,
+void ChangeStream::read_on(bool listened, Duration nearest_turn, PendingCommands& pending,
                            Step step) {
   const bool lags = owed_ && step.now - owed_->since > kStreamLag;
-  if (lags || !is_wanted(audience, step.now)) return close(pending, step);
+  if (lags || !is_wanted(listened, step.now)) return close(pending, step);
   read(nearest_turn, pending, step);
 }
 
@@ -86,13 +86,13 @@ void ChangeStream::due(PendingCommands& pending, Step step) {
 }
 
 /// Those who wait go on by polling until it is open again, which wakes them all.
-void ChangeStream::failed(const Reply& reply, Audience audience, Step step) {
+void ChangeStream::failed(const Reply& reply, bool listened, Step step) {
   if (reply.outcome == Outcome::configuration) {
     phase_ = Phase::refused;
     step.out.push_back(Warned{"no change stream, waiting calls poll: " + reply.message});
     return;
   }
-  if (!is_wanted(audience, step.now)) {
+  if (!is_wanted(listened, step.now)) {
     phase_ = Phase::off;
     return;
   }
@@ -109,14 +109,18 @@ void ChangeStream::close(PendingCommands& pending, Step step) {
 
 /// Or nobody knows: a cursor that nobody reads dies by itself. One that lagged, or is wanted again
 /// since, is opened anew only now.
-void ChangeStream::closed(Audience audience, PendingCommands& pending, Step step) {
-  if (is_wanted(audience, step.now)) return open(pending, step);
+void ChangeStream::closed(bool listened, PendingCommands& pending, Step step) {
+  if (is_wanted(listened, step.now)) return open(pending, step);
   *this = {};
 }
 
 void ChangeStream::end(PendingCommands& pending, Step step) {
-  if (phase_ == Phase::closing) return;
+  if (phase_ == Phase::closing) {
+    wanted_until_ = {};
+    return;
+  }
   clear_timer(Timer::Kind::stream, 0, step);
+  wanted_until_ = {};
   if (command_ == 0 && phase_ == Phase::open) return close(pending, step);
   if (command_ != 0) pending.abandon(command_, step);
   *this = {};
@@ -131,9 +135,8 @@ void ChangeStream::reported(const std::string& name) {
   if (owed_ && owed_->name == name) owed_.reset();
 }
 
-bool ChangeStream::is_wanted(Audience audience, LocalInstant now) {
-  if (audience == Audience::ended) return false;
-  if (audience == Audience::listening) want(now);
+bool ChangeStream::is_wanted(bool listened, LocalInstant now) {
+  if (listened) want(now);
   return now < wanted_until_;
 }
 

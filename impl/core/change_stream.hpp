@@ -8,13 +8,6 @@
 
 namespace leasehold::core {
 
-/// Who would act on what a change stream says.
-enum class Audience {
-  nobody,     ///< for now
-  listening,  ///< a call waits with a strategy that wants the stream
-  ended,      ///< the provider has closed: nobody ever will
-};
-
 /// The change stream that wakes those who wait, if a strategy wants one (MongoDB manual, "Change
 /// Streams"). It only brings attempts forward: whatever it says or leaves out, a lock is taken by
 /// an attempt, and a call that waits makes one at least each longest pause of its strategy.
@@ -39,12 +32,12 @@ class ChangeStream {
   void listen(Duration nearest_turn, PendingCommands& pending, Step step);
 
   /// What a reply was: nothing to act on, the first of an opened stream (whoever waits may have
-  /// missed a release before it), or news.
+  /// missed a release before it), or news. `listened`: whether a call waits that acts on news.
   enum class Heard { nothing, opened, news };
-  Heard answered(CommandId command, const Reply& reply, Audience audience, PendingCommands& pending,
+  Heard answered(CommandId command, const Reply& reply, bool listened, PendingCommands& pending,
                  Step step);
   /// After news: closes it, if it lags or nobody listens; otherwise reads on.
-  void read_on(Audience audience, Duration nearest_turn, PendingCommands& pending, Step step);
+  void read_on(bool listened, Duration nearest_turn, PendingCommands& pending, Step step);
 
   /// Its timer fired.
   void due(PendingCommands& pending, Step step);
@@ -73,10 +66,10 @@ class ChangeStream {
   void close(PendingCommands& pending, Step step);
   void send(StreamCommand::Step what, PendingCommands& pending, Step step);
   void read(Duration nearest_turn, PendingCommands& pending, Step step);
-  void failed(const Reply& reply, Audience audience, Step step);
-  void closed(Audience audience, PendingCommands& pending, Step step);
+  void failed(const Reply& reply, bool listened, Step step);
+  void closed(bool listened, PendingCommands& pending, Step step);
   void pause(Phase phase, Duration pause, Step step);
-  bool is_wanted(Audience audience, LocalInstant now);
+  bool is_wanted(bool listened, LocalInstant now);
 
   Phase phase_ = Phase::off;
   std::int64_t cursor_ = 0;  ///< open, closing: at the server; 0: none

@@ -350,6 +350,33 @@ TEST(Stream, NewsPutAnAttemptOffButNotBeyondTheSafetyNet) {
   EXPECT_EQ(w.attempts(), before + 1);
 }
 
+TEST(Stream, ThePaceOfAnotherStrategyForTheSameNameIsNotAPaceInReleases) {
+  StreamWorld w;
+  auto adaptive = CoreWorld::options();
+  adaptive.waiting = adaptive_waiting();
+  w.hold(1, "lock", adaptive);  // keeps a pace of 100 ms
+  w.give(ReleaseAsked{1});
+  w.reply(CoreWorld::with(Outcome::done, 1));
+  w.acquire(2, "lock", StreamWorld::pushed());
+  w.answer_refused();
+  const auto before = w.attempts();
+  w.answer_stream();
+  EXPECT_EQ(w.attempts(), before + 1) << "it has not learned to leave the lock to anybody";
+}
+
+TEST(Stream, APaceInReleasesIsNotThePaceOfAnotherStrategyForTheSameName) {
+  auto w = StreamWorld::waiting();
+  w.refuse_woken(10);  // keeps a pace of five releases
+  w.give(CancelAsked{1});
+  auto adaptive = CoreWorld::options();
+  adaptive.waiting = adaptive_waiting();
+  w.acquire(2, "lock", adaptive);
+  w.answer_refused();
+  const auto before = w.attempts();
+  w.advance(milliseconds(3));
+  EXPECT_EQ(w.attempts(), before + 1) << "it has no pace yet, so it begins with short pauses";
+}
+
 TEST(Stream, ThatBreaksWhenNobodyWaitsStaysClosed) {
   auto w = StreamWorld::waiting();
   w.give(CancelAsked{1});

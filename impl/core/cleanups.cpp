@@ -9,32 +9,13 @@ namespace {
 
 /// From the shortest first pause, 10 ms, to the longest.
 constexpr int kMostCleanupDoublings = 9;
-constexpr std::chrono::seconds kLongestCleanupPause{5};
-
-Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now) {
-  const auto first = std::clamp<Duration>(cleanup.timeout / 4, std::chrono::milliseconds(10),
-                                          std::chrono::seconds(1));
-  const auto pause = std::min<Duration>(first * (1 << cleanup.failures), kLongestCleanupPause);
-  return std::min(pause, cleanup.give_up_at - now);
-}
 
 }  // namespace
 
-Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
-                   LocalInstant now) {
-  Cleanup cleanup;
-  cleanup.name = name;
-  cleanup.owner = owner;
-  cleanup.timeout = options.effective_operation_timeout();
-  cleanup.give_up_at = now + 2 * options.expiry;
-  return cleanup;
-}
-
-/// Who releases is not kept waiting for longer than one operation: then the result is unknown, and
-/// the clean-up goes on without it.
+/// The caller has a command under way for it, or sends one.
 CleanupId Cleanups::add(Cleanup cleanup, Step step) {
-  const CleanupId id = ++last_;
-  if (cleanup.reporting) set_timer(Timer::Kind::report, id, step.now + cleanup.timeout, step);
+  const CleanupId id = new_id();
+  report_in_time(id, cleanup, step);
   cleanups_.emplace(id, std::move(cleanup));
   return id;
 }
@@ -43,9 +24,14 @@ void Cleanups::start(Cleanup cleanup, PendingCommands& pending, Step step) {
   send_delete(add(std::move(cleanup), step), pending, step);
 }
 
-Cleanup* Cleanups::find(CleanupId id) {
-  const auto found = cleanups_.find(id);
-  return found == cleanups_.end() ? nullptr : &found->second;
+/// It keeps its report timer, which is set already, and its number.
+void Cleanups::take_over(CleanupId id, Cleanup taken, PendingCommands& pending, Step step) {
+  const auto [entry, is_new] = cleanups_.emplace(id, std::move(taken));
+  LEASEHOLD_CHECK(is_new && id <= last_);
+  const Cleanup& cleanup = entry->second;
+  if (cleanup.command != 0) return;  // its answer has the delete follow
+  clear_timer(Timer::Kind::cleanup, id, step);
+  send_delete(id, pending, step);
 }
 
 /// By owner, never by name alone: whatever became of the lock since, another's document is not
@@ -58,12 +44,17 @@ void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
                    DeleteCommand{cleanup.name, cleanup.owner, cleanup.or_owner}, step);
 }
 
+/// Nothing is deleted before: a delete that overtakes the attempt would find nothing, and the
+/// attempt would then leave a lock that nobody has.
 void Cleanups::attempt_ended(CleanupId id, bool may_have_won, Outcome outcome,
                              PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.awaits_attempt);
   // Certainly refused or not executed, as were all before: there is nothing to delete.
-  if (!may_have_won && !cleanup.outcome_uncertain) return erase(id);
+  if (!may_have_won && !cleanup.outcome_uncertain) {
+    cleanups_.erase(id);
+    return;
+  }
   cleanup.awaits_attempt = false;
   // A request that was never answered may arrive after the delete and win then.
   cleanup.resend = cleanup.outcome_uncertain || outcome != Outcome::done;
@@ -72,64 +63,74 @@ void Cleanups::attempt_ended(CleanupId id, bool may_have_won, Outcome outcome,
   send_delete(id, pending, step);
 }
 
+/// Whatever it did, both owners have to go.
+void Cleanups::hand_over_ended(CleanupId id, Outcome outcome, PendingCommands& pending, Step step) {
+  Cleanup& cleanup = cleanups_.at(id);
+  LEASEHOLD_CHECK(cleanup.or_owner);
+  cleanup.outcome_uncertain |= outcome == Outcome::unknown;
+  cleanup.command = 0;
+  send_delete(id, pending, step);
+}
+
 /// A delete that nobody acknowledged is repeated even if it was executed: a primary that steps down
 /// may lose it, and with it the release.
-bool Cleanups::delete_answered(CleanupId id, const Reply& reply, Step step) {
+bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply, Step step) {
+  const CleanupId id = command.cleanup;
   Cleanup& cleanup = cleanups_.at(id);
+  LEASEHOLD_CHECK(cleanup.command == command.id && !cleanup.awaits_attempt);
   cleanup.command = 0;
   // No right to delete, say: to try again cannot succeed. The document expires by itself.
   if (reply.outcome == Outcome::configuration) {
-    report(id, ReleaseResult::unknown, step);
+    report(id, cleanup, ReleaseResult::unknown, step);
     step.out.push_back(Warned{"lock '" + cleanup.name + "' cannot be deleted: " + reply.message});
-    erase(id);
+    cleanups_.erase(id);
     return false;
   }
   // An old primary, cut off before the win, does not know the document: that is no answer.
   if (reply.outcome != Outcome::done || (reply.matched == 0 && reply.is_before(cleanup.won))) {
     cleanup.outcome_uncertain |= reply.outcome == Outcome::unknown;
-    if (step.now >= cleanup.give_up_at) {
-      report(id, ReleaseResult::unknown, step);
-      erase(id);
-    } else {
-      retry_later(id, step);
-    }
+    retry(id, step);
     return false;
   }
   // Nothing matched after a delete without an answer: that one may have been it.
   const auto nothing =
       cleanup.outcome_uncertain ? ReleaseResult::unknown : ReleaseResult::not_owner;
-  report(id, reply.matched > 0 ? ReleaseResult::released : nothing, step);
+  report(id, cleanup, reply.matched > 0 ? ReleaseResult::released : nothing, step);
+  // From here on it is not waited for at the end of a provider: what is left is a precaution.
   cleanup.acknowledged = true;
   if (cleanup.resend) {
     cleanup.resend = false;
     pause(id, cleanup, cleanup.timeout, step);
   } else {
-    erase(id);
+    cleanups_.erase(id);
   }
   return reply.matched > 0;
 }
 
-void Cleanups::retry_later(CleanupId id, Step step) {
+/// For two leases and no longer: by then the document frees itself, and a server that was away for
+/// hours is not met by all the deletes of those hours.
+void Cleanups::retry(CleanupId id, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
+  if (step.now >= cleanup.give_up_at) {
+    report(id, cleanup, ReleaseResult::unknown, step);
+    cleanups_.erase(id);
+    return;
+  }
   const auto span = pause_after_failure(cleanup, step.now);
-  // A hand-over is tried again at an even pace: somebody waits for it.
-  const bool plain_delete = cleanup.receiver == 0;
-  if (plain_delete) cleanup.failures = std::min(cleanup.failures + 1, kMostCleanupDoublings);
+  cleanup.failures = std::min(cleanup.failures + 1, kMostCleanupDoublings);
   pause(id, cleanup, span, step);
 }
 
-void Cleanups::pause(CleanupId id, Cleanup& cleanup, Duration pause, Step step) {
-  cleanup.next_at = step.now + pause;
-  set_timer(Timer::Kind::cleanup, id, cleanup.next_at, step);
+void Cleanups::due(CleanupId id, PendingCommands& pending, Step step) {
+  const auto found = cleanups_.find(id);
+  if (found == cleanups_.end()) return;
+  if (found->second.command != 0 || step.now < found->second.next_at) return;
+  send_delete(id, pending, step);
 }
 
-/// Also when it is too late for the caller, who got "unknown": then nobody waits any more.
-void Cleanups::report(CleanupId id, ReleaseResult result, Step step) {
-  Cleanup& cleanup = cleanups_.at(id);
-  if (!cleanup.reporting) return;
-  clear_timer(Timer::Kind::report, id, step);
-  step.out.push_back(Released{*cleanup.reporting, result});
-  cleanup.reporting.reset();
+void Cleanups::report_unknown(CleanupId id, Step step) {
+  const auto found = cleanups_.find(id);
+  if (found != cleanups_.end()) report(id, found->second, ReleaseResult::unknown, step);
 }
 
 std::size_t Cleanups::left() const {

@@ -26,9 +26,29 @@ void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
   LEASEHOLD_CHECK(step.now < lock.deadline);
   set_timer(Timer::Kind::lease_end, id, lock.deadline, step);
   arm_round_at(lock.extend_at, step);
-  locks_.emplace(id, std::move(lock));
+  const bool is_new = locks_.emplace(id, std::move(lock)).second;
+  LEASEHOLD_CHECK(is_new);
 }
 
+/// Final: no later answer finds it as a lock that may be extended (`answered`).
+void HeldLocks::lose(SessionId id, LostReason reason, Step step) {
+  HeldLock& lock = locks_.at(id);
+  LEASEHOLD_CHECK(!lock.lost);
+  lock.lost = true;
+  step.out.push_back(Lost{id, lock.name, lock.token, reason});
+  clear_timer(Timer::Kind::lease_end, id, step);
+}
+
+/// The timer is not moved with each extension: an early one costs less than two effects each.
+bool HeldLocks::lease_ends(SessionId id, Step step) {
+  const HeldLock* lock = find(id);
+  if (lock == nullptr || lock->lost) return false;
+  if (step.now >= lock->deadline) return true;
+  set_timer(Timer::Kind::lease_end, id, lock->deadline, step);
+  return false;
+}
+
+/// Also if it is lost: its release is still to come, and has a document to look for.
 HeldLock* HeldLocks::find(SessionId id) {
   const auto found = locks_.find(id);
   return found == locks_.end() ? nullptr : &found->second;
@@ -59,6 +79,7 @@ bool HeldLocks::round_begins(LocalInstant now) {
   return true;
 }
 
+/// By the deadline itself, not by its timer: both are due at one time, in any order.
 std::vector<SessionId> HeldLocks::over(LocalInstant now) const {
   std::vector<SessionId> ids;
   for (const auto& [id, lock] : locks_) {
@@ -71,6 +92,7 @@ void HeldLocks::run_round(PendingCommands& pending, Step step) {
   const bool any_due = std::any_of(locks_.begin(), locks_.end(), [&](const auto& entry) {
     return wants_extension(entry.second) && entry.second.extend_at <= step.now;
   });
+  // A round armed for a lock that has gone since: nobody else is extended early for its sake.
   if (!any_due) return arm_round(step);
   // A short lease in a batch of 500 would wait behind the others' writes, and be lost with them.
   std::vector<SessionId> alone, together;
@@ -106,10 +128,8 @@ void HeldLocks::send_extension(const std::vector<SessionId>& ids, PendingCommand
   for (const auto id : ids) {
     const HeldLock& lock = locks_.at(id);
     timeout = std::min(timeout, lock.options.effective_operation_timeout());
-    command.statements.push_back(
-        {id, lock.name, lock.owner, lock.acquired_at,
-         format_lock_id({lock.owner, lock.options.expiry.count(), beat}, holder_),
-         lock.options.expiry, lock.options.clock_margin, lock.token});
+    command.statements.push_back({id, lock.name, lock.owner, lock.acquired_at, lock_id(lock, beat),
+                                  lock.options.expiry, lock.options.clock_margin, lock.token});
   }
   const auto sent =
       pending.send({.kind = PendingCommand::Kind::extension, .sessions = ids, .beat = beat},
@@ -145,7 +165,7 @@ std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand&
   const auto matched = static_cast<std::size_t>(std::max<std::int64_t>(reply.matched, 0));
   if (matched == executed.size()) {
     // From the sending, not from now: the server may have executed it at once.
-    for (const auto id : executed) extended(id, extension.sent, losses, step);
+    for (const auto id : executed) extended(id, extension, losses, step);
   } else if (matched == 0) {
     for (const auto id : executed) not_there(id, reply, losses, step);
   } else {
@@ -167,6 +187,7 @@ void HeldLocks::read_holders(const std::vector<SessionId>& ids, const PendingCom
     command.names.push_back(lock->name);
     asked.push_back(id);
   }
+  // All were released or lost meanwhile: nobody is left who wants to know.
   if (asked.empty()) return;
   const auto sent = pending.send(
       {.kind = PendingCommand::Kind::read_holders, .sessions = asked, .beat = extension.beat},
@@ -176,6 +197,8 @@ void HeldLocks::read_holders(const std::vector<SessionId>& ids, const PendingCom
   for (const auto id : asked) locks_.at(id).command = sent;
 }
 
+/// Extended only if the document shows the lockId of the extension before this read: the lease
+/// counts from when that was sent, and another beat may be of an earlier one.
 std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingCommand& read,
                                                               const Reply& reply, Step step) {
   std::map<std::string, const LockDocument*> found;
@@ -197,7 +220,7 @@ std::vector<HeldLocks::Loss> HeldLocks::read_holders_answered(const PendingComma
     if (!ours) {
       not_there(id, reply, losses, step);
     } else if (parts->beat == read.beat) {
-      extended(id, read.sent, losses, step);
+      extended(id, read, losses, step);
     } else {
       retry(id, step);
     }
@@ -215,16 +238,22 @@ void HeldLocks::not_there(SessionId id, const Reply& reply, std::vector<Loss>& l
 
 /// A lock whose deadline has come is lost, whatever the server says now: held() may have answered
 /// no, and that answer is final.
-void HeldLocks::extended(SessionId id, LocalInstant sent, std::vector<Loss>& losses, Step step) {
+void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vector<Loss>& losses,
+                         Step step) {
   HeldLock* lock = answered(id);
   if (lock == nullptr) return;
   if (step.now >= lock->deadline) return losses.push_back({id, LostReason::deadline});
   // Answers may overtake each other: an older one must not take away what a newer one gave.
-  const auto deadline =
-      std::min(lease_deadline(sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
+  const auto deadline = std::min(
+      lease_deadline(extension.sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
   lock->deadline = std::max(lock->deadline, deadline);
-  lock->extend_at = std::max(lock->extend_at, sent + lock->options.effective_cadence());
-  step.out.push_back(Extended{id, sent, lock->deadline});
+  lock->extend_at = std::max(lock->extend_at, extension.sent + lock->options.effective_cadence());
+  step.out.push_back(Extended{id, lock->name, lock->token, lock_id(*lock, extension.beat),
+                              extension.id, extension.sent, lock->deadline});
+}
+
+std::string HeldLocks::lock_id(const HeldLock& lock, std::uint64_t beat) const {
+  return format_lock_id({lock.owner, lock.options.expiry.count(), beat}, holder_);
 }
 
 /// Nobody knows what became of the extension, or it was not executed. Until the deadline there is

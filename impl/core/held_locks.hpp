@@ -23,6 +23,13 @@ struct HeldLock {
   bool lost = false;           ///< its holder was notified; only a release is left to come
   bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
   int hand_overs = 0;          ///< in a row up to this holding
+
+  /// Whether a release may hand it over instead of deleting it. After an attempt that was never
+  /// answered the owner has to be deleted, and once more. And a hand-over leaves other processes no
+  /// gap to win in; so their turn comes after `hand_overs_in_a_row`.
+  [[nodiscard]] bool may_be_handed_over() const {
+    return !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
+  }
   bool operator==(const HeldLock&) const = default;
 };
 
@@ -47,6 +54,12 @@ class HeldLocks {
   void erase(SessionId id) { locks_.erase(id); }
   /// Null: it is not held, and was not lost unreleased.
   [[nodiscard]] HeldLock* find(SessionId id);
+
+  /// Its holder is notified; nothing is extended any more.
+  void lose(SessionId id, LostReason reason, Step step);
+  /// Whether its lease_end timer fired for a lease that is over; one that was extended since has
+  /// the timer set again.
+  [[nodiscard]] bool lease_ends(SessionId id, Step step);
 
   /// Arms a round for the earliest extension that is wanted.
   void arm_round(Step step);
@@ -76,7 +89,10 @@ class HeldLocks {
   void read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
                     PendingCommands& pending, Step step);
   HeldLock* answered(SessionId id);
-  void extended(SessionId id, LocalInstant sent, std::vector<Loss>& losses, Step step);
+  /// By this command: the extension, or the read that confirms it.
+  void extended(SessionId id, const PendingCommand& extension, std::vector<Loss>& losses,
+                Step step);
+  [[nodiscard]] std::string lock_id(const HeldLock& lock, std::uint64_t beat) const;
   void not_there(SessionId id, const Reply& reply, std::vector<Loss>& losses, Step step);
   void retry(SessionId id, Step step);
 

@@ -22,7 +22,7 @@ inline constexpr std::chrono::milliseconds kAloneBelow{2'000};
 inline constexpr std::size_t kMaxSights = 10'000;
 
 /// Names whose pace is kept for strategies that learn.
-inline constexpr std::size_t kMaxRhythms = 10'000;
+inline constexpr std::size_t kMaxPaces = 10'000;
 
 inline constexpr int kMaxHandOvers = 1'000;
 

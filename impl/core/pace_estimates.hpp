@@ -1,29 +1,45 @@
 #pragma once
 
-#include <leasehold/waiting.hpp>
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "core/limits.hpp"
 #include "core/time.hpp"
 
 namespace leasehold::core {
 
-/// The pace of each name that a provider contended for, on behalf of strategies that learn.
+/// What a provider keeps of each name that it contended for, on behalf of strategies that learn.
+/// One of these per kind of pace: a number of releases says nothing to a strategy that counts in
+/// time, and names may be waited for with both.
 ///
-/// INVARIANT: at most kMaxRhythms names; the one not used for longest makes room.
+/// INVARIANT: at most kMaxPaces names; the one not used for longest makes room.
+template <typename Pace>
 class PaceEstimates {
  public:
-  [[nodiscard]] std::optional<Duration> pace(const std::string& name) const;
-  /// `seen` is what an attempt learned that won or was refused.
-  void attempted(const std::string& name, const WaitingStrategy& strategy, const AttemptSeen& seen,
-                 bool won, LocalInstant now);
+  [[nodiscard]] std::optional<Pace> pace(const std::string& name) const {
+    const auto found = paces_.find(name);
+    return found == paces_.end() ? std::nullopt : std::optional(found->second.pace);
+  }
+
+  /// What an attempt made of the pace of its name; none: nothing.
+  void keep(const std::string& name, const std::optional<Pace>& next, LocalInstant now) {
+    if (!next) return;
+    if (!paces_.contains(name) && paces_.size() >= kMaxPaces) {
+      paces_.erase(std::min_element(paces_.begin(), paces_.end(), [](const auto& a, const auto& b) {
+        return a.second.last_used < b.second.last_used;
+      }));
+    }
+    paces_[name] = {*next, now};
+  }
 
   bool operator==(const PaceEstimates&) const = default;
 
  private:
   struct PaceEstimate {
-    Duration pace;
+    Pace pace;
     LocalInstant last_used;
     bool operator==(const PaceEstimate&) const = default;
   };

@@ -2,12 +2,16 @@
 
 #include <utility>
 
+#include "core/check.hpp"
+
 namespace leasehold::core {
 
 CommandId PendingCommands::send(PendingCommand pending, std::chrono::milliseconds timeout,
                                 decltype(Command::body) body, Step step) {
   const CommandId id = ++last_command_;
+  pending.id = id;
   pending.sent = step.now;
+  LEASEHOLD_CHECK(pending_.empty() || pending_.rbegin()->first < id);
   pending_.emplace(id, std::move(pending));
   step.out.push_back(Send{{id, timeout, std::move(body)}});
   set_timer(Timer::Kind::command_timeout, id, step.now + timeout, step);
@@ -18,6 +22,7 @@ CommandId PendingCommands::send(PendingCommand pending, std::chrono::millisecond
 std::optional<PendingCommand> PendingCommands::take(CommandId id, Step step) {
   auto node = pending_.extract(id);
   if (node.empty()) return std::nullopt;
+  LEASEHOLD_CHECK(node.mapped().id == id && node.mapped().sent <= step.now);
   clear_timer(Timer::Kind::command_timeout, id, step);
   return std::move(node.mapped());
 }

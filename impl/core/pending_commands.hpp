@@ -16,8 +16,9 @@ using CleanupId = std::uint64_t;
 struct PendingCommand {
   enum class Kind { attempt, extension, read_holders, cleanup, hand_over, index, stream };
   Kind kind;
+  CommandId id = 0;  ///< filled in by `send`, like the next
   LocalInstant sent;
-  std::vector<SessionId> sessions;  ///< attempt: one, or none if its call has ended since;
+  std::vector<SessionId> sessions;  ///< attempt, hand_over: one, or none if its call has ended;
                                     ///< extension and read_holders: all that they are for
   CleanupId cleanup = 0;  ///< cleanup and hand_over; attempt: who cleans up after a call that ended
   std::uint64_t beat = 0;  ///< attempt, extension, hand_over; read_holders: of the extension before
@@ -30,7 +31,7 @@ struct PendingCommand {
 /// INVARIANT: each has its command_timeout timer set; ids and beats never come twice.
 class PendingCommands {
  public:
-  /// Sends it now; `pending.sent` is filled in.
+  /// Sends it now; `pending.id` and `pending.sent` are filled in.
   CommandId send(PendingCommand pending, std::chrono::milliseconds timeout,
                  decltype(Command::body) body, Step step);
 

@@ -232,28 +232,43 @@ struct SetTimer {
 struct ClearTimer {
   Timer timer;
 };
+// What became of a session. Each says which lock and grant it is of, and what comes by a command
+// which one it was, so that nobody needs a table to translate it.
 struct Granted {
   SessionId session;
+  std::string name;
   FencingToken token;
   Owner owner;
+  std::string lock_id;  ///< that the command wrote
+  CommandId command;
+  bool handed_over;  ///< by a handle of this process
   LocalInstant sent;
   LocalInstant deadline;
 };
 struct Extended {
   SessionId session;
+  std::string name;
+  FencingToken token;   ///< of the grant
+  std::string lock_id;  ///< that the extension wrote
+  CommandId command;    ///< the extension, or the read that confirmed it
   LocalInstant sent;
   LocalInstant deadline;
 };
 struct Lost {
   SessionId session;
+  std::string name;
+  FencingToken token;
   LostReason reason;
 };
 struct Ended {
   SessionId session;
+  std::string name;
   Error error;
 };
 struct Released {
   SessionId session;
+  std::string name;
+  FencingToken token;
   ReleaseResult result;
 };
 struct Warned {

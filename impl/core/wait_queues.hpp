@@ -16,6 +16,11 @@ struct WaitQueue {
   LocalInstant tenure_since;  ///< when this process last won the lock from others ...
   Duration tenure{0};         ///< ... and for how long it had it then, hand-overs included
   std::optional<LocalInstant> rival_seen;  ///< when another process last refused us
+
+  /// When those who wait here may try for the lock that this process has just freed: at once,
+  /// unless another process wants it too. Then that one gets its turn, for a pause, and for no
+  /// longer than this process had the lock: others with long pauses would leave it idle.
+  [[nodiscard]] LocalInstant turn_after_release(LocalInstant now) const;
   bool operator==(const WaitQueue&) const = default;
 };
 
@@ -31,6 +36,10 @@ class WaitQueues {
   /// Takes it out, wherever it stands. Returns who became the head by that; 0: nobody did. Without
   /// `promote` nobody does, for all are about to end.
   SessionId leave(const std::string& name, SessionId id, bool promote);
+
+  /// Whose turn it is when this session, which holds the lock, releases it: its first waiter, or
+  /// the head if it holds past the queue. 0: nobody's.
+  [[nodiscard]] SessionId after(SessionId id, const std::string& name) const;
 
   /// The lock passes from the head to `to`, its first waiter or already the head.
   void pass_to(const std::string& name, SessionId to);

@@ -27,7 +27,7 @@ void RecipeProvider::next(const core::Event& event, const core::Clocks& now, cor
 
 void RecipeProvider::on(const core::AcquireAsked& event, Step step) {
   if (closed_) {
-    step.out.push_back(core::Ended{event.session, {ErrorKind::shut_down, 0, "closed"}});
+    step.out.push_back(core::Ended{event.session, event.name, {ErrorKind::shut_down, 0, "closed"}});
     return;
   }
   Session& s = sessions_[event.session];
@@ -109,8 +109,9 @@ void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending,
   s.phase = Session::Phase::held;
   s.answered_at = step.now.local;
   s.deadline = held_until(s, pending.sent);
-  const FencingToken token(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
-  step.out.push_back(core::Granted{id, token, s.call.owner, pending.sent, s.deadline});
+  s.token = FencingToken(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
+  step.out.push_back(core::Granted{id, s.call.name, s.token, s.call.owner, pending.lock_id,
+                                   pending.id, false, pending.sent, s.deadline});
   clear_timers(id, {Timer::Kind::give_up}, step);
   if (hardening_.own_expiry) {
     step.out.push_back(core::SetTimer{{Timer::Kind::lease_end, id}, s.deadline});
@@ -158,7 +159,8 @@ void RecipeProvider::answer_extension(SessionId id, const PendingCommand& pendin
   if (reply.outcome == Outcome::done) {
     s.answered_at = now;  // the lifetime runs anew from the answer
     s.deadline = held_until(s, pending.sent);
-    step.out.push_back(core::Extended{id, pending.sent, s.deadline});
+    step.out.push_back(core::Extended{id, s.call.name, s.token, pending.lock_id, pending.id,
+                                      pending.sent, s.deadline});
   } else if (now - s.answered_at >= s.call.options.expiry) {
     return lose(id, LostReason::deadline, step);
   }
@@ -176,7 +178,7 @@ void RecipeProvider::lose(SessionId id, LostReason reason, Step step) {
   Session& s = sessions_.at(id);
   if (s.phase != Session::Phase::held) return;
   s.phase = Session::Phase::lost;
-  step.out.push_back(core::Lost{id, reason});
+  step.out.push_back(core::Lost{id, s.call.name, s.token, reason});
   clear_timers(id, {Timer::Kind::lease_end, Timer::Kind::extension_round}, step);
 }
 
@@ -194,7 +196,8 @@ void RecipeProvider::answer_release(SessionId id, const Reply& reply, Step step)
   const auto result = reply.outcome != Outcome::done ? ReleaseResult::unknown
                       : reply.matched > 0            ? ReleaseResult::released
                                                      : ReleaseResult::not_owner;
-  step.out.push_back(core::Released{id, result});
+  const Session& s = sessions_.at(id);
+  step.out.push_back(core::Released{id, s.call.name, s.token, result});
   sessions_.erase(id);
 }
 
@@ -220,7 +223,8 @@ void RecipeProvider::end(SessionId id, ErrorKind kind, const std::string& why, i
   if (found == sessions_.end()) return;
   const Session& s = found->second;
   if (s.phase != Session::Phase::waiting && s.phase != Session::Phase::attempting) return;
-  step.out.push_back(core::Ended{id, {kind, code, "lock '" + s.call.name + "': " + why}});
+  step.out.push_back(
+      core::Ended{id, s.call.name, {kind, code, "lock '" + s.call.name + "': " + why}});
   clear_timers(id, {Timer::Kind::give_up, Timer::Kind::attempt}, step);
   sessions_.erase(found);
 }
@@ -275,7 +279,7 @@ void RecipeProvider::send(SessionId id, Role role, std::string bson, Step step) 
     plain.won = recipe_->won;
     plain.on_admin = recipe_->acquire_on_admin;
   }
-  pending_.emplace(command, PendingCommand{role, id, step.now.local});
+  pending_.emplace(command, PendingCommand{command, role, id, step.now.local, plain.lock_id});
   step.out.push_back(core::Send{{command, timeout, std::move(plain)}});
   step.out.push_back(
       core::SetTimer{{Timer::Kind::command_timeout, command}, step.now.local + timeout});

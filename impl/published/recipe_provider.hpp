@@ -32,11 +32,14 @@ class RecipeProvider final : public core::Provider {
     core::CommandId command = 0;
     core::LocalInstant attempt_at, extend_at, answered_at, deadline;
     int attempts = 0;
+    FencingToken token;  ///< held, lost, releasing: of the grant
   };
   struct PendingCommand {
+    core::CommandId id;
     core::RawCommand::Role role;
     core::SessionId session;
     core::LocalInstant sent;
+    std::string lock_id;  ///< names this command among all
   };
   struct Step {
     core::Clocks now;

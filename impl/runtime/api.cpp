@@ -16,7 +16,7 @@
 #include "core/utf8.hpp"
 #include "mongo/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
-#include "runtime/driver.hpp"
+#include "runtime/access.hpp"
 
 namespace leasehold {
 namespace {
@@ -42,17 +42,19 @@ class Mailbox {
   std::optional<Content> result_;
 };
 
-LockHandle handle_of(runtime::Handle handle) {
-  return LockHandle(std::make_shared<runtime::Handle>(std::move(handle)));
+using detail::Access;
+
+const runtime::Handle& inside(const detail::Holding& holding) {
+  return static_cast<const runtime::Handle&>(holding);
 }
 
-Result<LockHandle> acquire_blocking(const std::shared_ptr<runtime::Driver>& driver,
-                                    const Lock& lock,
+Result<LockHandle> acquire_blocking(const Lock& lock,
                                     std::optional<std::chrono::milliseconds> timeout,
                                     const std::stop_token& stop) {
   if (stop.stop_requested()) {
     return Error{ErrorKind::cancelled, 0, "lock '" + lock.name() + "': cancelled"};
   }
+  const auto driver = Access::driver(lock);
   // Shared: the driver may still be inside `put` when the waiter has what it wants.
   const auto mailbox = std::make_shared<Mailbox>();
   const auto session = driver->acquire(lock.name(), lock.options(), timeout,
@@ -60,7 +62,7 @@ Result<LockHandle> acquire_blocking(const std::shared_ptr<runtime::Driver>& driv
   const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
   auto state = mailbox->take();
   if (!state) return state.error();
-  return handle_of({driver, std::move(state).value()});
+  return Access::handle({driver, std::move(state).value()});
 }
 
 /// Handles of a call that may yet fail: then all are let go at the same time.
@@ -92,48 +94,50 @@ std::optional<Error> check(const ProviderOptions& options) {
 
 }  // namespace
 
-LockHandle::LockHandle(std::shared_ptr<runtime::Handle> handle) : handle_(std::move(handle)) {}
+LockHandle::LockHandle(std::shared_ptr<detail::Holding> holding) : holding_(std::move(holding)) {}
 
 LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
   if (this != &other) {
     release();
-    handle_ = std::move(other.handle_);
+    holding_ = std::move(other.holding_);
   }
   return *this;
 }
 
 LockHandle::~LockHandle() { release(); }
 
-bool LockHandle::held() const { return handle_ && handle_->held(); }
+bool LockHandle::held() const { return holding_ && inside(*holding_).held(); }
 
 std::chrono::nanoseconds LockHandle::remaining() const {
-  return handle_ ? handle_->remaining() : std::chrono::nanoseconds(0);
+  return holding_ ? inside(*holding_).remaining() : std::chrono::nanoseconds(0);
 }
 
-std::stop_token LockHandle::lost() const { return handle_ ? handle_->lost() : std::stop_token(); }
+std::stop_token LockHandle::lost() const {
+  return holding_ ? inside(*holding_).lost() : std::stop_token();
+}
 
 FencingToken LockHandle::fencing_token() const {
-  return handle_ ? handle_->token() : FencingToken();
+  return holding_ ? inside(*holding_).token() : FencingToken();
 }
 
 void LockHandle::begin_release() {
-  if (handle_) handle_->begin_release();
+  if (holding_) inside(*holding_).begin_release();
 }
 
 ReleaseResult LockHandle::release() {
-  return handle_ ? handle_->release() : ReleaseResult::not_owner;
+  return holding_ ? inside(*holding_).release() : ReleaseResult::not_owner;
 }
 
-Lock::Lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options)
-    : driver_(std::move(driver)), name_(std::move(name)), options_(std::move(options)) {}
+Lock::Lock(std::shared_ptr<detail::Engine> engine, std::string name, LockOptions options)
+    : engine_(std::move(engine)), name_(std::move(name)), options_(std::move(options)) {}
 
 Result<LockHandle> Lock::try_acquire(std::chrono::milliseconds timeout,
                                      std::stop_token stop) const {
-  return acquire_blocking(driver_, *this, timeout, stop);
+  return acquire_blocking(*this, timeout, stop);
 }
 
 Result<LockHandle> Lock::acquire(std::stop_token stop) const {
-  return acquire_blocking(driver_, *this, std::nullopt, stop);
+  return acquire_blocking(*this, std::nullopt, stop);
 }
 
 Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
@@ -172,11 +176,11 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
 
 void Lock::acquire_async(std::chrono::milliseconds timeout,
                          std::function<void(Result<LockHandle>)> done) const {
-  driver_->acquire_async(name_, options_, timeout,
-                         [done = std::move(done)](Result<runtime::Handle> handle) {
-                           if (!handle) return done(handle.error());
-                           done(handle_of(std::move(handle).value()));
-                         });
+  Access::driver(*this)->acquire_async(name_, options_, timeout,
+                                       [done = std::move(done)](Result<runtime::Handle> handle) {
+                                         if (!handle) return done(handle.error());
+                                         done(Access::handle(std::move(handle).value()));
+                                       });
 }
 
 std::string ProviderOptions::default_holder() {
@@ -217,7 +221,7 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Serv
   parts.on_warning = std::move(options.on_warning);
   parts.on_event = std::move(options.on_event);
   try {
-    return LockProvider(runtime::Driver::make(std::move(parts)));
+    return Access::provider(runtime::Driver::make(std::move(parts)));
   } catch (const std::system_error& error) {
     return Error{ErrorKind::unavailable, error.code().value(), error.what()};
   }
@@ -266,16 +270,16 @@ LockOptions default_options(const std::string& lock) {
 
 }  // namespace published
 
-LockProvider::LockProvider(std::shared_ptr<runtime::Driver> driver) : driver_(std::move(driver)) {}
+LockProvider::LockProvider(std::shared_ptr<detail::Engine> engine) : engine_(std::move(engine)) {}
 
 LockProvider::~LockProvider() {
-  if (driver_) driver_->close();
+  if (engine_) static_cast<runtime::Driver&>(*engine_).close();
 }
 
 Result<Lock> LockProvider::create_lock(const std::string& name, LockOptions options) const {
   if (auto error = check_name(name)) return std::move(*error);
   if (auto error = check(options)) return std::move(*error);
-  return Lock(driver_, name, std::move(options));
+  return Access::lock(*this, name, std::move(options));
 }
 
 }  // namespace leasehold

@@ -145,8 +145,8 @@ void Driver::step(const core::Event& event) {
 
 /// The driver waits for its callbacks before it ends, so they may use what it has.
 void Driver::tell(const core::Event& event, core::LocalInstant at) {
-  for (auto& told : teller_.tell(event, effects_, at)) {
-    callbacks_.post([this, told = std::move(told)] { on_event_(told); });
+  for (auto& lock_event : translator_.translate(event, effects_, at)) {
+    callbacks_.post([this, lock_event = std::move(lock_event)] { on_event_(lock_event); });
   }
 }
 

@@ -22,6 +22,17 @@
 #include "runtime/timers.hpp"
 #include "runtime/workers.hpp"
 
+namespace leasehold::detail {
+
+/// What a LockProvider and its locks share: a runtime::Driver and nothing else. Owned by shared
+/// pointers made of that, which destroy the whole.
+class Engine {
+ protected:
+  Engine() = default;
+};
+
+}  // namespace leasehold::detail
+
 namespace leasehold::runtime {
 
 /// Hears every step of the core, in order, under the driver's lock: be quick, and do not call back.
@@ -76,7 +87,7 @@ struct DriverParts {
 ///
 /// An acquire costs two thread switches and no more: whoever has an event steps the core itself.
 /// Thread safety: all calls from any thread.
-class Driver : public std::enable_shared_from_this<Driver> {
+class Driver : public detail::Engine, public std::enable_shared_from_this<Driver> {
  public:
   using Answered = std::function<void(Result<std::shared_ptr<HandleState>>)>;
 
@@ -144,7 +155,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   std::condition_variable stepped_;
   const std::unique_ptr<core::Provider> core_;
   core::Effects effects_;
-  LockEventTranslator teller_;
+  LockEventTranslator translator_;
   core::SessionId last_session_ = 0;
   std::map<core::SessionId, Answered> acquiring_;
   std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;

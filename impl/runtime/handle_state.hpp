@@ -12,6 +12,17 @@
 
 #include "core/protocol.hpp"
 
+namespace leasehold::detail {
+
+/// What a LockHandle keeps: a runtime::Handle and nothing else. Owned by shared pointers made of
+/// that, which destroy the whole.
+class Holding {
+ protected:
+  Holding() = default;
+};
+
+}  // namespace leasehold::detail
+
 namespace leasehold::runtime {
 
 class Driver;
@@ -66,7 +77,7 @@ class HandleState {
 
 /// What the holder of a lock has: the state, and the driver, which it keeps alive.
 /// Thread safety: all calls from any thread.
-class Handle {
+class Handle : public detail::Holding {
  public:
   Handle(std::shared_ptr<Driver> driver, std::shared_ptr<HandleState> state)
       : driver_(std::move(driver)), state_(std::move(state)) {}

@@ -17,9 +17,9 @@ std::string_view owner_in(std::string_view lock_id) { return lock_id.substr(0, l
 
 }  // namespace
 
-std::vector<LockEvent> LockEventTranslator::tell(const core::Event& event,
-                                                 const core::Effects& effects,
-                                                 core::LocalInstant now) {
+std::vector<LockEvent> LockEventTranslator::translate(const core::Event& event,
+                                                      const core::Effects& effects,
+                                                      core::LocalInstant now) {
   Events out;
   on_event(event, now, out);
   // A deletion that no release waited for: of what an attempt without an answer had won.
@@ -31,7 +31,7 @@ std::vector<LockEvent> LockEventTranslator::tell(const core::Event& event,
 
 void LockEventTranslator::on_event(const core::Event& event, core::LocalInstant now, Events& out) {
   if (const auto* asked = std::get_if<core::AcquireAsked>(&event)) {
-    calls_[asked->session] = {asked->name, now, now, {}};
+    since_[asked->session] = {now, now};
   } else if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
     on_reply(*reply, out);
   }
@@ -54,17 +54,14 @@ void LockEventTranslator::on_reply(const core::ReplyArrived& event, Events& out)
     }
     case Sent::Kind::extension:
       if (done) return;
-      for (const auto session : command.sessions) {
-        const auto call = calls_.find(session);
-        if (call == calls_.end()) continue;
-        out.push_back(
-            {Kind::extension_failed, call->second.lock, call->second.token, {}, reply.message});
+      for (const auto& of : command.statements) {
+        if (!since_.contains(of.session)) continue;  // released meanwhile
+        out.push_back({Kind::extension_failed, of.name, of.token, {}, reply.message});
       }
       return;
     case Sent::Kind::removal:
       if (done && reply.matched > 0) out.push_back({Kind::cleaned_up, command.lock});
       return;
-    case Sent::Kind::hand_over: return;
   }
 }
 
@@ -72,12 +69,8 @@ void LockEventTranslator::on_send(const core::Command& command, Events& out) {
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
     sent_[command.id] = {Sent::Kind::attempt, acquire->name, acquire->lock_id, {}};
     out.push_back({Kind::attempt, acquire->name});
-  } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
-    const auto receiver = calls_.find(given->session);
-    if (receiver != calls_.end()) receiver->second.handed_over = true;
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
-    Sent& sent = sent_[command.id] = {Sent::Kind::extension, {}, {}, {}};
-    for (const auto& statement : extend->statements) sent.sessions.push_back(statement.session);
+    sent_[command.id] = {Sent::Kind::extension, {}, {}, extend->statements};
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
     sent_[command.id] = {Sent::Kind::removal, gone->name, {}, {}};
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
@@ -95,34 +88,29 @@ void LockEventTranslator::on_effect(const core::Effect& effect, core::LocalInsta
   } else if (const auto* abandon = std::get_if<core::Abandon>(&effect)) {
     on_reply({abandon->command, {.message = "no reply within the operation timeout"}}, out);
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
-    Call& call = calls_.at(granted->session);
-    call.granted = now;
-    call.token = granted->token;
-    out.push_back({call.handed_over ? Kind::handed_over : Kind::acquired,
-                   call.lock,
-                   call.token,
-                   now - call.asked,
+    Since& since = since_.at(granted->session);
+    since.granted = now;
+    out.push_back({granted->handed_over ? Kind::handed_over : Kind::acquired,
+                   granted->name,
+                   granted->token,
+                   now - since.asked,
                    {}});
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
-    const Call& call = calls_.at(extended->session);
-    out.push_back({Kind::extended, call.lock, call.token, now - extended->sent, {}});
+    out.push_back({Kind::extended, extended->name, extended->token, now - extended->sent, {}});
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
-    const Call& call = calls_.at(lost->session);
-    out.push_back({Kind::lost, call.lock, call.token, now - call.granted, to_string(lost->reason)});
+    out.push_back({Kind::lost, lost->name, lost->token, now - since_.at(lost->session).granted,
+                   to_string(lost->reason)});
   } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
-    end(ended->session, Kind::gave_up, now, to_string(ended->error.kind), out);
+    const auto since = since_.extract(ended->session);
+    if (since.empty()) return;
+    out.push_back(
+        {Kind::gave_up, ended->name, {}, now - since.mapped().asked, to_string(ended->error.kind)});
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
-    end(released->session, Kind::released, now, to_string(released->result), out);
+    const auto since = since_.extract(released->session);
+    if (since.empty()) return;
+    out.push_back({Kind::released, released->name, released->token, now - since.mapped().granted,
+                   to_string(released->result)});
   }
-}
-
-void LockEventTranslator::end(core::SessionId session, LockEvent::Kind kind, core::LocalInstant now,
-                              const char* detail, Events& out) {
-  const auto call = calls_.extract(session);
-  if (call.empty()) return;
-  const Call& of = call.mapped();
-  out.push_back(
-      {kind, of.lock, of.token, now - (of.token.value() != 0 ? of.granted : of.asked), detail});
 }
 
 }  // namespace leasehold::runtime

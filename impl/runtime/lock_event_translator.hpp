@@ -14,21 +14,21 @@ namespace leasehold::runtime {
 class LockEventTranslator {
  public:
   /// What happened to locks by this step of the core.
-  [[nodiscard]] std::vector<LockEvent> tell(const core::Event& event, const core::Effects& effects,
-                                            core::LocalInstant now);
+  [[nodiscard]] std::vector<LockEvent> translate(const core::Event& event,
+                                                 const core::Effects& effects,
+                                                 core::LocalInstant now);
 
  private:
+  /// A reply names its command alone; what that was, nothing but its sending said.
   struct Sent {
-    enum class Kind { attempt, hand_over, extension, removal } kind;
-    std::string lock;     ///< extension: the names are those of its sessions
+    enum class Kind { attempt, extension, removal } kind;
+    std::string lock;     ///< attempt, removal
     std::string lock_id;  ///< attempt: what the document shows if it won
-    std::vector<core::SessionId> sessions;
+    std::vector<core::ExtendStatement> statements{};  ///< extension
   };
-  struct Call {
-    std::string lock;
+  /// How long anything took is for people only: the core keeps no times for it.
+  struct Since {
     core::LocalInstant asked, granted;
-    FencingToken token;
-    bool handed_over = false;
   };
   using Events = std::vector<LockEvent>;
 
@@ -36,11 +36,9 @@ class LockEventTranslator {
   void on_reply(const core::ReplyArrived& event, Events& out);
   void on_send(const core::Command& command, Events& out);
   void on_effect(const core::Effect& effect, core::LocalInstant now, Events& out);
-  void end(core::SessionId session, LockEvent::Kind kind, core::LocalInstant now,
-           const char* detail, Events& out);
 
   std::map<core::CommandId, Sent> sent_;
-  std::map<core::SessionId, Call> calls_;
+  std::map<core::SessionId, Since> since_;  ///< until the session is over
 };
 
 }  // namespace leasehold::runtime

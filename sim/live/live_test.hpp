@@ -10,7 +10,7 @@
 
 #include "core/provider_core.hpp"
 #include "mongo/mongo_transport.hpp"
-#include "runtime/driver.hpp"
+#include "runtime/access.hpp"
 #include "sim/live/replica_set.hpp"
 #include "sim/live/worker.hpp"
 
@@ -80,7 +80,7 @@ class CountedProvider {
       const std::lock_guard lock(counts->mutex);
       counts->warnings += warning + '\n';
     };
-    return LockProvider(runtime::Driver::make(std::move(parts)));
+    return detail::Access::provider(runtime::Driver::make(std::move(parts)));
   }
 
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();

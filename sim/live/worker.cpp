@@ -17,6 +17,7 @@
 
 #include "mongo/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
+#include "runtime/access.hpp"
 #include "sim/live/handle_watch.hpp"
 #include "sim/live/mongo_client.hpp"
 #include "sim/live/resource.hpp"
@@ -88,7 +89,7 @@ class Worker {
     std::jthread listener([this](const std::stop_token& stop) { listen(stop); });
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
     {
-      LockProvider provider(start_driver());
+      LockProvider provider = detail::Access::provider(start_driver());
       std::vector<std::jthread> threads;
       for (const auto& caller : callers_) {
         threads.emplace_back([this, &provider, &caller] { live(provider, *caller); });

@@ -9,16 +9,24 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+/// At rest one attempt in so many wins, however many contend: with K attempts between two
+/// hand-overs one in K wins, and that share every waiter sees for itself. A refusal lengthens its
+/// pace by a step, a win shortens it by as much as that balances.
 constexpr double kAttemptsPerWin = 5;
-constexpr double kStep = 0.01;  ///< by how much a refusal lengthens the pace
+constexpr double kStep = 0.01;
+/// Before its first win a process doubles its pauses up to this, so that a thousand that ask at
+/// once make some 10,000 attempts a second and not more.
 constexpr nanoseconds kLongestWithoutPace = milliseconds(150);
 /// All begin with the same pace, whatever luck they had with their first wait, or it would take
 /// them seconds to be fair; where the first wait shows that they are many, with a part of it.
 constexpr nanoseconds kInitialPace = milliseconds(100);
 constexpr int kInitialShare = 8;
-/// Of a wait this many times the pace a refusal counts so many times as much.
+/// Of a wait this many times the pace a refusal counts so many times as much: it is a sign that
+/// more have come.
 constexpr int kLate = 3, kLateFactor = 4;
 /// The pace at which one in kAttemptsPerWin wins; at longer ones it is fewer, at shorter ones more.
+/// All waiters see the same share, so nothing else would keep their paces together; the price is
+/// that the attempts per win rise slowly with the number of waiters.
 constexpr double kReferencePace_ns = 100e6;
 /// A wait this many times the pace is a sign that the pace is out of date.
 constexpr int kOutdated = 4;

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <leasehold/waiting.hpp>
+#include <leasehold/stream_listener.hpp>
 #include <limits>
 #include <random>
 #include <vector>
@@ -55,9 +55,8 @@ RC_GTEST_PROP(Waiting, WhateverTheArgumentsAPauseIsBetweenZeroAndADay, ()) {
   const auto one = any_ms(), other = any_ms();
   const auto random = *rc::gen::arbitrary<std::uint64_t>();
   AttemptSeen seen = draw_seen();
-  seen.attempts = *rc::gen::oneOf(rc::gen::inRange(1, 100),
-                                  rc::gen::just(std::numeric_limits<int>::max()));
-  seen.told = *rc::gen::arbitrary<bool>();
+  seen.attempts =
+      *rc::gen::oneOf(rc::gen::inRange(1, 100), rc::gen::just(std::numeric_limits<int>::max()));
   if (*rc::gen::arbitrary<bool>()) seen.waited = seen.last_pause = nanoseconds::max();
   if (*rc::gen::arbitrary<bool>()) seen.pace = nanoseconds::max();
   for (const auto& strategy :
@@ -88,8 +87,8 @@ double mean_ms(const WaitingStrategy& strategy, const AttemptSeen& seen) {
 }
 
 TEST(Waiting, ExponentialDoesNotFallToZeroAfterManyAttempts) {
-  const auto backoff = exponential_waiting(Jitter::full, std::chrono::seconds(10),
-                                           std::chrono::hours(1));
+  const auto backoff =
+      exponential_waiting(Jitter::full, std::chrono::seconds(10), std::chrono::hours(1));
   EXPECT_GT(mean_ms(*backoff, {.attempts = 31}), 1'000'000) << "half an hour on average";
 }
 
@@ -165,53 +164,59 @@ TEST(Waiting, AdaptiveLearnsSoonerFromALongWait) {
 }
 
 /// Woken by the stream, after so many releases.
-AttemptSeen told(int releases, int pace_in_releases, milliseconds waited) {
-  return {.attempts = 2,
-          .refused = true,
+ReleasesHeard heard(int releases, int pace, milliseconds waited) {
+  return {.releases = releases,
+          .woken = true,
           .waited = waited,
-          .pace = milliseconds(10 * pace_in_releases),
-          .told = true,
-          .releases = releases,
-          .woken = true};
+          .pace = Releases{pace * Releases::kOne}};
+}
+
+TEST(Waiting, PushPollsSeldomWhileTheStreamIsOpen) {
+  const auto push = push_waiting(milliseconds(8'000));
+  EXPECT_EQ(push->listener()->pause(0), milliseconds(4'000));
+  EXPECT_LE(push->listener()->pause(~0ull), push->longest_pause());
+  EXPECT_LE(push->pause({.attempts = 1}, ~0ull), milliseconds(800));
 }
 
 TEST(Waiting, PushLeavesTheLockAloneForAboutAsLongAsTheReleasesThatItLacksTake) {
   const auto push = push_waiting();
-  EXPECT_EQ(push->turn(told(9, 9, milliseconds(180)), 7), nanoseconds(0));
-  EXPECT_EQ(push->turn(told(30, 9, milliseconds(600)), 7), nanoseconds(0));
-  const auto far = push->turn(told(50, 68, milliseconds(1'000)), 0);  // eighteen of 20 ms
+  EXPECT_EQ(push->listener()->turn(heard(9, 9, milliseconds(180)), 7), nanoseconds(0));
+  EXPECT_EQ(push->listener()->turn(heard(30, 9, milliseconds(600)), 7), nanoseconds(0));
+  const auto far =
+      push->listener()->turn(heard(50, 68, milliseconds(1'000)), 0);  // eighteen of 20 ms
   EXPECT_NEAR(static_cast<double>(far.count()) * 1e-6, 324, 1);
-  const auto next = push->turn(told(50, 51, milliseconds(1'000)), 0);
+  const auto next = push->listener()->turn(heard(50, 51, milliseconds(1'000)), 0);
   EXPECT_LT(next, milliseconds(7)) << "whoever is next may have given up";
-  EXPECT_LT(next, push->turn(told(50, 51, milliseconds(1'000)), ~0ull)) << "not all at once";
+  EXPECT_LT(next, push->listener()->turn(heard(50, 51, milliseconds(1'000)), ~0ull))
+      << "not all at once";
 }
 
 TEST(Waiting, PushExpectsNoMoreLongHoldingsAfterOne) {
-  EXPECT_LE(push_waiting()->turn(told(1, 21, milliseconds(500)), 0), milliseconds(250));
+  EXPECT_LE(push_waiting()->listener()->turn(heard(1, 21, milliseconds(500)), 0),
+            milliseconds(250));
 }
 
-/// Attempts of which one in so many wins.
-nanoseconds push_pace_after(nanoseconds pace, int attempts, int one_in) {
+/// In tenths of a release, after attempts of which one in so many wins.
+std::int64_t push_pace_after(std::int64_t tenths, int attempts, int one_in) {
   const auto push = push_waiting();
+  Releases pace{tenths * Releases::kOne / 10};
   for (int i = 1; i <= attempts; ++i) {
-    auto seen = told(5, 0, milliseconds(100));
+    auto seen = heard(5, 0, milliseconds(100));
     seen.pace = pace;
-    pace = *push->next_pace(seen, i % one_in == 0);
+    pace = *push->listener()->next_pace(seen, i % one_in == 0);
   }
-  return pace;
+  return pace.parts * 10 / Releases::kOne;
 }
 
 TEST(Waiting, PushWaitsForMoreReleasesTheFewerOfItsAttemptsWin) {
-  const milliseconds start(100);
-  EXPECT_EQ(push_pace_after(start, 1'000, 1), nanoseconds(0));
-  EXPECT_LT(push_pace_after(start, 1'000, 2), start * 11 / 10);
-  EXPECT_GT(push_pace_after(start, 1'000, 4), start * 3 / 2);
-  EXPECT_LE(push_pace_after(start, 10'000, 20'000), std::chrono::seconds(10));
+  EXPECT_EQ(push_pace_after(100, 1'000, 1), 0);
+  EXPECT_LT(push_pace_after(100, 1'000, 2), 110);
+  EXPECT_GT(push_pace_after(100, 1'000, 4), 150);
+  EXPECT_LE(push_pace_after(100, 10'000, 20'000), 10'000);
 }
 
 TEST(Waiting, PushPacesThatSeeTheSameComeTogether) {
-  EXPECT_LT(push_pace_after(milliseconds(2'000), 1'000, 3),
-            push_pace_after(milliseconds(10), 1'000, 3) * 11 / 10);
+  EXPECT_LT(push_pace_after(2'000, 1'000, 3), push_pace_after(10, 1'000, 3) * 11 / 10);
 }
 
 TEST(Waiting, AdaptivePacesThatSeeTheSameComeTogether) {

@@ -7,9 +7,11 @@
 
 namespace leasehold {
 
-namespace runtime {
-class Handle;
-}
+/// Not for users: the inside of the library.
+namespace detail {
+class Holding;
+struct Access;
+}  // namespace detail
 
 /// What a release found. None of them leaves the lock ours.
 enum class ReleaseResult {
@@ -45,7 +47,6 @@ class LockHandle {
  public:
   /// An empty handle: holds nothing, token 0.
   LockHandle() = default;
-  explicit LockHandle(std::shared_ptr<runtime::Handle> handle);
   LockHandle(LockHandle&&) noexcept = default;
   LockHandle& operator=(LockHandle&& other) noexcept;
   LockHandle(const LockHandle&) = delete;
@@ -75,7 +76,10 @@ class LockHandle {
   void begin_release();
 
  private:
-  std::shared_ptr<runtime::Handle> handle_;
+  friend struct detail::Access;
+  explicit LockHandle(std::shared_ptr<detail::Holding> holding);
+
+  std::shared_ptr<detail::Holding> holding_;
 };
 
 }  // namespace leasehold

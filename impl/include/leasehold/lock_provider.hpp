@@ -13,17 +13,17 @@
 
 namespace leasehold {
 
-namespace runtime {
-class Driver;
-}
+/// Not for users: the inside of the library.
+namespace detail {
+class Engine;
+struct Access;
+}  // namespace detail
 
 /// A name bound to a provider and its options. Holding it means nothing; acquire gives the proof.
 /// Not reentrant: two acquires of one name exclude each other, whoever asks.
 /// Thread safety: all calls from any thread.
 class Lock {
  public:
-  Lock(std::shared_ptr<runtime::Driver> driver, std::string name, LockOptions options);
-
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const LockOptions& options() const { return options_; }
 
@@ -44,7 +44,10 @@ class Lock {
                      std::function<void(Result<LockHandle>)> done) const;
 
  private:
-  std::shared_ptr<runtime::Driver> driver_;
+  friend struct detail::Access;
+  Lock(std::shared_ptr<detail::Engine> engine, std::string name, LockOptions options);
+
+  std::shared_ptr<detail::Engine> engine_;
   std::string name_;
   LockOptions options_;
 };
@@ -109,7 +112,6 @@ class LockProvider {
   /// mongoc_log_set_handler after it.
   static Result<LockProvider> connect(const std::string& uri, ProviderOptions options = {});
 
-  explicit LockProvider(std::shared_ptr<runtime::Driver> driver);
   LockProvider(LockProvider&&) noexcept = default;
   LockProvider& operator=(LockProvider&&) = delete;
   LockProvider(const LockProvider&) = delete;
@@ -120,7 +122,10 @@ class LockProvider {
   [[nodiscard]] Result<Lock> create_lock(const std::string& name, LockOptions options = {}) const;
 
  private:
-  std::shared_ptr<runtime::Driver> driver_;
+  friend struct detail::Access;
+  explicit LockProvider(std::shared_ptr<detail::Engine> engine);
+
+  std::shared_ptr<detail::Engine> engine_;
 };
 
 }  // namespace leasehold

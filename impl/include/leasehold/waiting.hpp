@@ -7,19 +7,17 @@
 
 namespace leasehold {
 
+class StreamListener;  // <leasehold/stream_listener.hpp>
+
 /// What a waiting acquire has learned so far.
 struct AttemptSeen {
   int attempts = 0;      ///< attempts of this acquire call so far, at least 1
   bool refused = false;  ///< another holds the lock (otherwise no server answered)
   /// How long this call has contended for the lock at the server.
   std::chrono::nanoseconds waited{0};
-  /// Of this lock, what the strategy had the provider keep last.
+  /// How old a wait for this lock usually is when it ends, as `next_pace` said last.
   std::optional<std::chrono::nanoseconds> pace;
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
-  /// Whether a change stream is open that tells of each release (see `wants_stream`).
-  bool told = false;
-  int releases = 0;    ///< of this lock since this call was refused first, as that stream reports
-  bool woken = false;  ///< the last attempt was made because of that stream
 };
 
 /// How long a waiting acquire pauses between two attempts.
@@ -41,23 +39,16 @@ class WaitingStrategy {
   /// No pause is longer than this; bounds of guarantees are computed from it.
   [[nodiscard]] virtual std::chrono::nanoseconds longest_pause() const = 0;
 
-  /// What a provider keeps for a lock on behalf of a strategy that learns, after an attempt that
-  /// won or was refused; none: still nothing.
+  /// For a strategy that learns: the pace that a provider keeps for a lock, after an attempt that
+  /// won or was refused; none: what it has kept so far.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> next_pace(
       const AttemptSeen& /*seen*/, bool /*won*/) const {
     return std::nullopt;
   }
 
-  /// Whether the provider is to have a change stream on its collection while calls with this
-  /// strategy wait.
-  [[nodiscard]] virtual bool wants_stream() const { return false; }
-
-  /// How long to leave a lock to others when the stream has reported its release. An attempt is
-  /// made after that, unless further news put it off; never later than `pause` said.
-  [[nodiscard]] virtual std::chrono::nanoseconds turn(const AttemptSeen& /*seen*/,
-                                                      std::uint64_t /*random*/) const {
-    return std::chrono::nanoseconds(0);
-  }
+  /// What this strategy does about a change stream, for one that wants its provider to have one
+  /// while calls wait; null: nothing. It lives as long as the strategy.
+  [[nodiscard]] virtual const StreamListener* listener() const { return nullptr; }
 };
 
 /// A span given to the functions below counts as 0 if it is negative, and as 24 h if it is longer.
@@ -87,19 +78,9 @@ enum class Jitter {
 /// for this lock usually are, and ever closer ones past that; so whoever has waited longest asks
 /// most. In [min, max].
 ///
-/// The load is bounded although nobody knows how many wait: with K attempts between two hand-overs,
-/// one in K wins, and that share every waiter sees for itself. Each refusal lengthens its pace by
-/// 1 %, each win shortens it by 4 %: at rest one in five wins, however many contend, and the lock
-/// is idle for about a fifth of the time.
-///
-/// All waiters see the same share, so nothing would keep their paces together; therefore a win
-/// shortens a long pace by more than a short one (by the root of pace / 100 ms), at the price of a
-/// slow rise of K with the number of waiters. A wait much longer than the pace is a sign that more
-/// of them have come: from three times the pace on refusals lengthen it by 4 %, and from four times
-/// on the pauses grow with the wait itself. Before its first win a process doubles its pauses, up
-/// to 150 ms, so that a thousand that ask at once make some 10,000 attempts a second and not more.
-/// With its first win it begins at a pace of 100 ms, or an eighth of that first wait if this is
-/// more: paces that all begin alike are fair from the first seconds on.
+/// The load is bounded although nobody knows how many wait: each waiter learns its pace from the
+/// share of its own attempts that win, until that share is about the same however many contend. The
+/// price is that the lock is idle for a part of the time, about a fifth.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
@@ -108,13 +89,12 @@ enum class Jitter {
 /// strategy has one change stream on its collection (MongoDB manual, "Change Streams"; the role
 /// needs `find` and `changeStream`). `poll` is the safety net: a call asks at least that often (on
 /// average every three quarters of it) even if the stream says nothing. Without a stream, because
-/// it is being replaced or is not permitted, a call pauses 10..800 ms, but at most `poll`.
+/// it is being replaced or is not permitted, a call polls as with `uniform_waiting`, but at least
+/// every `poll`.
 ///
 /// No herd: waiters take turns although they do not know of each other. Each counts the releases
 /// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
-/// alone for about as long as those that they lack take, at 10 to 250 ms each, and do not read the
-/// stream until then; who is all but next hardly waits. Of the attempts that the stream caused, a
-/// refused one raises that number by a half, a win lowers it by about a sixth and by 1/28 of it.
+/// alone for about as long as those that they lack take, and do not read the stream until then.
 ///
 /// A stream hears of a release only after its majority commit, and every process reads about every
 /// lock of the collection: worth it where holders are few and hold for long, so that polls would be

@@ -9,7 +9,7 @@
 
 #include "core/provider_core.hpp"
 #include "core/transport.hpp"
-#include "runtime/driver.hpp"
+#include "runtime/access.hpp"
 
 namespace leasehold::runtime {
 
@@ -102,7 +102,7 @@ inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int wo
   auto parts = production_parts(std::move(server), std::make_unique<core::ProviderCore>(""));
   parts.workers = workers;
   parts.on_event = std::move(on_event);
-  return LockProvider(Driver::make(std::move(parts)));
+  return detail::Access::provider(Driver::make(std::move(parts)));
 }
 
 struct Fixture {

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/pending_commands.hpp"
+
+namespace leasehold::core {
+
+/// An owner whose document, if there is one, has to go.
+struct Cleanup {
+  std::string name;
+  Owner owner;
+  std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
+  FencingToken won;               ///< by this write; none: no caller ever heard of a win
+  std::chrono::milliseconds timeout;
+  LocalInstant give_up_at;  ///< the document frees itself like a crashed holder's
+  // INVARIANT: a command is under way, or the cleanup timer is set for `next_at`.
+  LocalInstant next_at;            ///< when the next command is due, with none under way
+  CommandId command = 0;           ///< the one under way, or 0
+  bool awaits_attempt = false;     ///< `command` is an attempt; no delete was sent yet
+  bool outcome_uncertain = false;  ///< an earlier attempt, hand-over or delete was never answered
+  bool resend = false;             ///< one more delete, after a pause, against late requests
+  int failures = 0;                ///< of deletes, in a row
+  bool acknowledged = false;       ///< by a majority: only a resend is left
+  std::optional<SessionId> reporting;  ///< who waits for the result
+  bool operator==(const Cleanup&) const = default;
+};
+
+/// For what this owner may have in the database; the document frees itself two leases from now.
+[[nodiscard]] Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
+                                 LocalInstant now);
+
+/// Before the next command: at first often within one timeout, then, with `failures`, ever more
+/// seldom, so that an overloaded server recovers. The last one is at the end.
+[[nodiscard]] Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now);
+
+void pause(CleanupId id, Cleanup& cleanup, Duration pause, Step step);
+
+/// Sets the timer by which its result is reported, known or not.
+void report_in_time(CleanupId id, const Cleanup& cleanup, Step step);
+
+/// Notifies who waits for the result, once.
+void report(CleanupId id, Cleanup& cleanup, ReleaseResult result, Step step);
+
+}  // namespace leasehold::core

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "core/cleanup.hpp"
+
+namespace leasehold::core {
+
+/// A lock on its way from a handle that has ended to a call of the same process that waits for it.
+struct HandOver {
+  Cleanup giver;  ///< what becomes of it if nobody receives: the delete of both owners
+  SessionId receiver = 0;
+  // Of the receiver.
+  std::chrono::milliseconds expiry;
+  std::chrono::milliseconds clock_margin;
+  bool operator==(const HandOver&) const = default;
+};
+
+/// How locks pass along inside the process: one command each instead of a delete and an attempt.
+/// Without an answer it is sent again, at an even pace, for somebody waits for it. Who gives to
+/// whom, the queues say; what the receiver does with it, ProviderCore.
+///
+/// INVARIANT: each has a command under way or its cleanup timer set, and a receiver that is
+/// Receiving by this very number.
+class HandOvers {
+ public:
+  explicit HandOvers(std::string holder) : holder_(std::move(holder)) {}
+
+  /// Keeps it, sends it, and sets the timer by which the giver's result is reported.
+  void start(CleanupId id, HandOver hand_over, PendingCommands& pending, Step step);
+
+  /// What became of it. `given`, `nothing` and `unclear` end it, and report to the giver.
+  enum class Answer {
+    given,           ///< the receiver has the lock
+    nothing,         ///< there was nothing to give
+    unclear,         ///< there is nothing to give any more; the receiver may have it
+    cannot_succeed,  ///< nor would another try; it is for the receiver to end
+    waits,           ///< it goes on
+  };
+  [[nodiscard]] Answer answered(const PendingCommand& command, const Reply& reply,
+                                PendingCommands& pending, Step step);
+
+  /// Its cleanup timer fired.
+  void due(CleanupId id, PendingCommands& pending, Step step);
+  /// Its report timer fired.
+  void report_unknown(CleanupId id, Step step);
+
+  /// The receiver ends: the delete that it becomes. The reply to its command, if one is under way,
+  /// is nobody's but the delete's from here on.
+  [[nodiscard]] Cleanup stop(CleanupId id, PendingCommands& pending);
+
+  [[nodiscard]] std::size_t left() const { return hand_overs_.size(); }
+
+  bool operator==(const HandOvers&) const = default;
+
+ private:
+  void send(CleanupId id, PendingCommands& pending, Step step);
+  void end(CleanupId id, ReleaseResult giver, Step step);
+  [[nodiscard]] std::string lock_id(const HandOver& hand_over, std::uint64_t beat) const;
+
+  std::string holder_;
+  std::map<CleanupId, HandOver> hand_overs_;
+};
+
+}  // namespace leasehold::core

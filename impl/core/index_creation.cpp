@@ -1,0 +1,33 @@
+#include "core/index_creation.hpp"
+
+#include "core/check.hpp"
+
+namespace leasehold::core {
+namespace {
+
+constexpr std::chrono::seconds kIndexTimeout{10};
+constexpr int kIndexTries = 5;
+
+}  // namespace
+
+void IndexCreation::ensure(PendingCommands& pending, Step step) {
+  if (state_ != State::wanted) return;
+  LEASEHOLD_CHECK(tries_ < kIndexTries);
+  state_ = State::asked;
+  ++tries_;
+  pending.send({.kind = PendingCommand::Kind::index}, kIndexTimeout, EnsureIndexCommand{}, step);
+}
+
+/// Refused for good, say by access rights: a warning, once, for somebody may make it by hand.
+void IndexCreation::answered(const Reply& reply, Step step) {
+  LEASEHOLD_CHECK(state_ == State::asked);
+  const bool try_again =
+      (reply.outcome == Outcome::unknown || reply.outcome == Outcome::not_executed) &&
+      tries_ < kIndexTries;
+  state_ = try_again ? State::wanted : State::settled;
+  if (!try_again && !reply.message.empty()) {
+    step.out.push_back(Warned{"TTL index: " + reply.message});
+  }
+}
+
+}  // namespace leasehold::core

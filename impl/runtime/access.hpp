@@ -1,0 +1,29 @@
+#pragma once
+
+#include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "runtime/driver.hpp"
+
+namespace leasehold::detail {
+
+/// Between the public classes and what they stand for: an Engine is a Driver, and a Holding a
+/// Handle, always. So the public headers name nothing of the runtime.
+struct Access {
+  static LockProvider provider(std::shared_ptr<runtime::Driver> driver) {
+    return LockProvider(std::move(driver));
+  }
+  static Lock lock(const LockProvider& provider, std::string name, LockOptions options) {
+    return Lock(provider.engine_, std::move(name), std::move(options));
+  }
+  static LockHandle handle(runtime::Handle handle) {
+    return LockHandle(std::make_shared<runtime::Handle>(std::move(handle)));
+  }
+  static std::shared_ptr<runtime::Driver> driver(const Lock& lock) {
+    return std::static_pointer_cast<runtime::Driver>(lock.engine_);
+  }
+};
+
+}  // namespace leasehold::detail
