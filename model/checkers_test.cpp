@@ -669,6 +669,29 @@ TEST(CheckNeedlessLoss, AnExtensionThatWasAnsweredInTimeCounts) {
   }
 }
 
+TEST(CheckNeedlessLoss, TheLeaseOfTheGrantCountsBeforeAnyExtension) {
+  for (const int lost : {1'009, 1'010}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+    const auto f = judged(s.lose(lost, "a", 1), "needless");
+    EXPECT_EQ(f.verdict, lost == 1'009 ? Verdict::violated : Verdict::holds) << f.why;
+  }
+}
+
+/// Half of a command's statements matched: nobody knows which. The lease before still runs.
+TEST(CheckNeedlessLoss, AnExtensionInDoubtEndsNoLease) {
+  for (const int lost : {1'009, 1'010}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
+    auto history = s.lose(lost, "a", 1).end(9'000);
+    for (auto& e : history) {
+      if (e.kind == Kind::reply && e.order == 110) e.matched = 0;
+    }
+    EXPECT_EQ(find(judge(history, {}), "needless").verdict,
+              lost == 1'009 ? Verdict::violated : Verdict::holds);
+  }
+}
+
 TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
   const auto with = [](int last, int told) {
     HistoryBuilder s;
