@@ -50,7 +50,7 @@ void HistoryGenerator::holder(HistoryBuilder& s) {
       break;
     default: s.yes(21, over_ - 1, "a", 1).crash(over_, "a");
   }
-  if (one_in(2)) return;
+  if (one_in(3)) return;
   gone_ = over_ + any_of({from(600, 2'000), from(2'000, 6'000)});
   s.gone(gone_, order_++);
 }
@@ -120,6 +120,15 @@ void HistoryGenerator::clocks(History& h) {
   }
 }
 
+/// The truth is read late, where it may be.
+void HistoryGenerator::read_late(History& h) {
+  if (late_ == 0 || !one_in(3)) return;
+  const auto lag = from(1, 900) * model::kMs;
+  for (Event& e : h) {
+    if (e.kind == Kind::put || e.kind == Kind::gone) e.at_ns += lag;
+  }
+}
+
 void HistoryGenerator::lasting_fault(History& h) {
   if (!one_in(4)) return;
   for (const bool begins : {true, false}) {
@@ -146,6 +155,7 @@ model::History HistoryGenerator::history() {
   auto h = s.end(from(9'000, 13'000));
   clocks(h);
   lasting_fault(h);
+  read_late(h);
   for (const Spoil& spoil : spoils()) {
     const bool aimed = spoil.guarantee == guarantee_;
     if (aimed ? !one_in(3) : one_in(16)) (this->*spoil.how)(h);

@@ -50,6 +50,7 @@ class HistoryGenerator {
   void world(model::HistoryBuilder& s);
   void clocks(History& h);
   void lasting_fault(History& h);
+  void read_late(History& h);
 
   // What no lock of ours would do, by the guarantee that it can break.
   struct Spoil {

@@ -118,7 +118,9 @@ void HistoryGenerator::spoil_the_fence(History& h) {
   }
   if (stored.size() > 1 && one_in(2)) return std::swap(stored[0]->order, stored[1]->order);
   Event* write = pick(h, [](const Event& e) { return e.kind == Kind::write; });
-  if (write != nullptr) write->outcome = "refused";
+  if (write == nullptr) return;
+  write->outcome = "refused";
+  if (one_in(3)) write->at_ns += from(0, 600) * kMs;  // whoever held the lock by then
 }
 
 /// A token that is not the time of its write, as a lock would give out that counts by itself, or
@@ -134,12 +136,13 @@ void HistoryGenerator::miscount(History& h) {
   std::erase_if(h, [&](const Event& e) { return e.kind == Kind::put && e.lock_id == lock_id; });
 }
 
-/// lost() does not fire, or does without a loss, or held() stays true past the deadline.
+/// lost() does not fire, or does without a loss; held() stays true past the deadline; a grant or an
+/// extension comes when its lease is over, or after a later one.
 void HistoryGenerator::forget_to_notify(History& h) {
   Event* grant = any_grant(h);
   if (grant == nullptr) return;
   Event e = *grant;
-  switch (from(0, 2)) {
+  switch (from(0, 4)) {
     case 0:
       e.kind = Kind::told;
       e.at_ns += from(0, 1'500) * kMs;
@@ -152,6 +155,13 @@ void HistoryGenerator::forget_to_notify(History& h) {
       e.until_ns = e.at_ns + from(900, 1'200) * kMs;
       e.at_ns = e.until_ns;
       break;
+    case 2:
+      e.kind = Kind::extended;
+      e.sent_ns += from(-200, 900) * kMs;
+      e.until_ns = e.sent_ns + 1'000 * kMs;
+      e.at_ns = e.sent_ns + from(200, 1'300) * kMs;
+      break;
+    case 3: grant->at_ns = grant->sent_ns + from(900, 1'200) * kMs; return;
     default: break;
   }
   std::erase_if(h, [&](const Event& other) {
@@ -174,7 +184,9 @@ void HistoryGenerator::touch_anothers(History& h) {
     return;
   }
   Event send = command(other, when, "delete");
-  if (one_in(3)) send.owner = HistoryBuilder::owner("a", 1);  // so it is the owner's after all
+  if (one_in(3)) {  // so it is the owner's after all
+    (one_in(2) ? send.owner : send.other_owner) = HistoryBuilder::owner("a", 1);
+  }
   Event gone = put_by(send, order);
   gone.kind = Kind::gone;
   gone.at_ns += from(0, 100) * kMs;
