@@ -615,6 +615,18 @@ TEST(CheckOwnership, AForeignDeletionThatNobodyAnsweredIsViolated) {
   EXPECT_NE(with(1'200, "clock-jump").verdict, Verdict::violated);
 }
 
+TEST(CheckOwnership, ADeleteThatWasNotExecutedTookNothing) {
+  for (const std::string outcome : {"unknown", "failed_before"}) {
+    HistoryBuilder s;
+    s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+    auto history = s.clean_up(100, 120, "b", 1, 0).gone(110, 101).end(9'000);
+    for (auto& e : history) {
+      if (e.kind == Kind::reply && e.detail == "delete") e.outcome = outcome;
+    }
+    EXPECT_EQ(find(judge(history, {}), "G6").violations, outcome == "unknown" ? 1 : 0);
+  }
+}
+
 /// The answer of a release, changed by hand.
 Finding with_answer(HistoryBuilder story, const std::string& outcome) {
   auto history = story.end(9'000);
