@@ -113,10 +113,11 @@ void HistoryGenerator::world(HistoryBuilder& s) {
 /// Clocks that drift, and a holding that is limited.
 void HistoryGenerator::clocks(History& h) {
   const bool limited = one_in(8), drifts = one_in(4);
+  const int drift = any_of({5'000, 100'000});
   for (Event& e : h) {
     if (e.kind == Kind::ask && limited) e.matched = from(300, 1'200);
-    if (e.kind == Kind::ask && drifts) e.drift_ppm = 5'000;
-    if (e.kind == Kind::start && drifts) e.drift_ppm = any_of({0, -5'000, 4'000});
+    if (e.kind == Kind::ask && drifts) e.drift_ppm = drift;
+    if (e.kind == Kind::start && drifts) e.drift_ppm = any_of({0, -drift, drift * 4 / 5});
   }
 }
 

@@ -34,8 +34,10 @@ bool must_be_anothers(const Questions& q, const Stay& s) {
       [](const Event& e) { return e.kind == Kind::fault && e.detail.starts_with("clock"); });
   if (clock != nullptr || at(&gone) >= at(s.send) + own_lease(*s.ask)) return false;
   return q.first([&](const Event& e) {
-    return e.kind == Kind::send && e.detail == "delete" && e.name == gone.name &&
-           e.at_ns <= gone.at_ns && !names(e, s.owner) && !done(q.reply_to(e));
+    if (e.kind != Kind::send || e.detail != "delete" || e.name != gone.name) return false;
+    const Event* reply = q.reply_to(e);
+    const bool in_doubt = reply == nullptr || reply->outcome == "unknown";
+    return e.at_ns <= gone.at_ns && !names(e, s.owner) && in_doubt;
   }) != nullptr;
 }
 

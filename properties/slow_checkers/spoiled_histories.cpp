@@ -137,12 +137,12 @@ void HistoryGenerator::miscount(History& h) {
 }
 
 /// lost() does not fire, or does without a loss; held() stays true past the deadline; a grant or an
-/// extension comes when its lease is over, or after a later one.
+/// extension comes when its lease is over, or after a later one; a handle reaches its user late.
 void HistoryGenerator::forget_to_notify(History& h) {
   Event* grant = any_grant(h);
   if (grant == nullptr) return;
   Event e = *grant;
-  switch (from(0, 4)) {
+  switch (from(0, 5)) {
     case 0:
       e.kind = Kind::told;
       e.at_ns += from(0, 1'500) * kMs;
@@ -162,11 +162,19 @@ void HistoryGenerator::forget_to_notify(History& h) {
       e.at_ns = e.sent_ns + from(200, 1'300) * kMs;
       break;
     case 3: grant->at_ns = grant->sent_ns + from(900, 1'200) * kMs; return;
+    case 4:
+      e.kind = Kind::held;
+      e.outcome = "no";
+      e.matched = 1;
+      e.sent_ns += from(900, 2'000) * kMs;
+      e.at_ns = e.until_ns = e.sent_ns;
+      break;
     default: break;
   }
   std::erase_if(h, [&](const Event& other) {
     const bool own = other.process == e.process && other.session == e.session;
-    return own && other.kind == Kind::told;
+    const bool replaced = e.outcome == "no" ? other.kind == Kind::held : other.kind == Kind::told;
+    return own && replaced;
   });
   if (e.kind != Kind::granted) h.push_back(e);
 }
@@ -292,7 +300,7 @@ void HistoryGenerator::lose_needlessly(History& h) {
 void HistoryGenerator::lose_an_answer(History& h) {
   Event* reply = pick(h, Kind::reply);
   if (reply == nullptr) return;
-  reply->outcome = "unknown";
+  reply->outcome = any_of({"unknown", "failed_before"});
   reply->matched = reply->order = 0;
 }
 
