@@ -63,7 +63,8 @@ struct Finding {
 /// A release says "released" only if the owner's document was there and went by it, and "not_owner"
 /// only if it was not there any more.
 [[nodiscard]] Finding check_release(const Digest& d);
-/// No handle is called lost whose document was there and whose lease was extended in time.
+/// No handle is called lost whose document was there, or a lease of which still runs that its
+/// process was given in time.
 [[nodiscard]] Finding check_needless_loss(const Digest& d);
 
 /// The least number of checks per guarantee that makes "holds" mean something.

@@ -627,6 +627,18 @@ TEST(CheckOwnership, AForeignDeletionThatNobodyAnsweredIsViolated) {
   EXPECT_NE(with(1'200, "clock-jump").verdict, Verdict::violated);
 }
 
+TEST(CheckOwnership, ADeleteThatWasNotExecutedTookNothing) {
+  for (const std::string outcome : {"unknown", "failed_before"}) {
+    HistoryBuilder s;
+    s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+    auto history = s.clean_up(100, 120, "b", 1, 0).gone(110, 101).end(9'000);
+    for (auto& e : history) {
+      if (e.kind == Kind::reply && e.detail == "delete") e.outcome = outcome;
+    }
+    EXPECT_EQ(find(judge(history, {}), "G6").violations, outcome == "unknown" ? 1 : 0);
+  }
+}
+
 /// The answer of a release, changed by hand.
 Finding with_answer(HistoryBuilder story, const std::string& outcome) {
   auto history = story.end(9'000);
@@ -678,6 +690,29 @@ TEST(CheckNeedlessLoss, AnExtensionThatWasAnsweredInTimeCounts) {
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
     const auto f = judged(s.lose(lost, "a", 1), "needless");
     EXPECT_EQ(f.verdict, lost == 1'010 ? Verdict::violated : Verdict::holds) << f.why;
+  }
+}
+
+TEST(CheckNeedlessLoss, TheLeaseOfTheGrantCountsBeforeAnyExtension) {
+  for (const int lost : {1'009, 1'010}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+    const auto f = judged(s.lose(lost, "a", 1), "needless");
+    EXPECT_EQ(f.verdict, lost == 1'009 ? Verdict::violated : Verdict::holds) << f.why;
+  }
+}
+
+/// Half of a command's statements matched: nobody knows which. The lease before still runs.
+TEST(CheckNeedlessLoss, AnExtensionInDoubtEndsNoLease) {
+  for (const int lost : {1'009, 1'010}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
+    auto history = s.lose(lost, "a", 1).end(9'000);
+    for (auto& e : history) {
+      if (e.kind == Kind::reply && e.order == 110) e.matched = 0;
+    }
+    EXPECT_EQ(find(judge(history, {}), "needless").verdict,
+              lost == 1'009 ? Verdict::violated : Verdict::holds);
   }
 }
 

@@ -124,6 +124,15 @@ class HistoryBuilder {
   HistoryBuilder& release(int at, int back, const std::string& process, int session,
                           std::int64_t order) {
     add(event(at, Kind::release, process, session));
+    clean_up(at, back, process, session, order);
+    Event e = event(back, Kind::released, process, session);
+    e.outcome = order != 0 ? "released" : "not_owner";
+    return add(e);
+  }
+
+  /// The same delete, without a call that asks for it.
+  HistoryBuilder& clean_up(int at, int back, const std::string& process, int session,
+                           std::int64_t order) {
     Event s = event(at, Kind::send, process);
     s.command = ++command_;
     s.detail = "delete";
@@ -137,10 +146,7 @@ class HistoryBuilder {
     r.outcome = "done";
     r.matched = order != 0 ? 1 : 0;
     r.order = order;
-    add(r);
-    Event e = event(back, Kind::released, process, session);
-    e.outcome = order != 0 ? "released" : "not_owner";
-    return add(e);
+    return add(r);
   }
 
   /// A release from `at` to `back` that gives the lock to another session of the process.

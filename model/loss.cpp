@@ -157,9 +157,9 @@ std::int64_t statements_of(const Digest& d, Index send) {
 }
 
 /// What its process had heard of the servers when it lost the lock: the newest time in a reply, and
-/// the last command for this lock that was answered.
+/// the answered commands that gave it a lease: the one that won, and its extensions.
 struct Heard {
-  Index send = kNone, reply = kNone;
+  std::vector<SendDigest> leases;
   std::int64_t order = 0;
 };
 
@@ -173,16 +173,25 @@ Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest&
     if (i > s.lost) break;
     heard.order = std::max(heard.order, d.at(i).order);
   }
-  for (const Index i : s.extensions) {
-    const auto sent = d.writers.find(d.at(i).lock_id);
-    if (sent == d.writers.end() || sent->second.reply == kNone) continue;
-    const Event& reply = d.at(sent->second.reply);
+  const auto hear = [&](const std::string& lock_id) {
+    const auto sent = d.writers.find(lock_id);
+    if (sent == d.writers.end() || sent->second.reply == kNone) return;
     // One of the same instant that comes after the loss was not heard yet.
-    if (reply.outcome != "done" || sent->second.reply > s.lost) continue;
-    heard.send = i;
-    heard.reply = sent->second.reply;
-  }
+    if (d.at(sent->second.reply).outcome != "done" || sent->second.reply > s.lost) return;
+    heard.leases.push_back(sent->second);
+  };
+  hear(d.at(s.granted).lock_id);
+  for (const Index i : s.extensions) hear(d.at(i).lock_id);
   return heard;
+}
+
+/// How long after the loss a lease still runs, even by the fastest clock that is allowed.
+std::int64_t too_early(const Digest& d, const SessionDigest& s, const SendDigest& given) {
+  if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
+  const Event& ask = d.at(s.ask);
+  const auto lease = shortest_lease(ask);
+  const auto fastest = ask.drift_ppm * (lease / 1'000'000);
+  return d.at(given.send).at_ns + lease - fastest - d.at(s.lost).at_ns;
 }
 
 void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& replies) {
@@ -191,19 +200,22 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
   const Event& granted = d.at(s.granted);
   const std::string what = "lock '" + granted.name + "': " + h.process + " lost it ";
   const auto heard = heard_before(d, replies, s);
-  if (lost.outcome == "not_owner" && heard.send != kNone) {
-    const Index there = still_there(d, granted, d.at(heard.send).at_ns, heard.order);
+  if (heard.leases.empty()) return;
+  if (lost.outcome == "not_owner") {
+    const auto asked = d.at(heard.leases.back().send).at_ns;
+    const Index there = still_there(d, granted, asked, heard.order);
     if (there == kNone) return;
     return violate(f, what + "although its document was still there", {s.granted, there, s.lost});
   }
-  if (lost.outcome != "deadline" || heard.send == kNone) return;
-  const auto lease = shortest_lease(d.at(s.ask));
-  const auto fastest = d.at(s.ask).drift_ppm * (lease / 1'000'000);
-  const auto runs_until = d.at(heard.send).at_ns + lease - fastest;
-  const bool all = d.at(heard.reply).matched == statements_of(d, heard.send);
-  if (!all || lost.at_ns >= runs_until) return;
-  violate(f, what + ms(runs_until - lost.at_ns) + " before the end of a lease that it had extended",
-          {s.granted, heard.send, heard.reply, s.lost});
+  if (lost.outcome != "deadline") return;
+  const auto longest = std::max_element(heard.leases.begin(), heard.leases.end(),
+                                        [&](const SendDigest& a, const SendDigest& b) {
+                                          return too_early(d, s, a) < too_early(d, s, b);
+                                        });
+  const auto early = too_early(d, s, *longest);
+  if (early <= 0) return;
+  violate(f, what + ms(early) + " before the end of a lease that it had been given",
+          {s.granted, longest->send, longest->reply, s.lost});
 }
 
 }  // namespace

@@ -3,17 +3,14 @@
 namespace leasehold::model {
 namespace {
 
-/// Whether a delete of another owner was under way that nobody answered: sent before the deletion
-/// was read. Nobody's reply claims such a deletion.
-Index unanswered_delete(const Digest& d, const Event& gone, const std::string& holder) {
+/// A delete that was under way when this deletion was read, and of which nobody knows what it did.
+Index unanswered_delete(const Digest& d, const Event& gone) {
   for (const auto& [owner, sends] : d.deletes) {
-    if (owner == holder) continue;
     for (const SendDigest& one : sends) {
       const Event& send = d.at(one.send);
       const bool reaches = send.name == gone.name && send.at_ns <= gone.at_ns;
-      const bool of_holder = send.owner == holder || send.other_owner == holder;
-      const bool answered = one.reply != kNone && d.at(one.reply).outcome == "done";
-      if (reaches && !of_holder && !answered) return one.send;
+      const bool in_doubt = one.reply == kNone || d.at(one.reply).outcome == "unknown";
+      if (reaches && in_doubt) return one.send;
     }
   }
   return kNone;
@@ -26,7 +23,7 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
   if (!holder || d.clocks_moved || may_have_deleted(d, t)) return;
   const Event& gone = d.at(t.next);
   if (gone.at_ns >= earliest_end(d, *holder)) return;
-  const Index foreign = unanswered_delete(d, gone, t.owner);
+  const Index foreign = unanswered_delete(d, gone);  // not the holder's, which may have deleted
   if (foreign == kNone) return;
   ++f.checked;
   violate(f,

@@ -1,0 +1,35 @@
+#include "properties/slow_checkers/comparison.hpp"
+
+#include <set>
+
+namespace leasehold::properties {
+
+using model::Kind;
+
+std::string difference(const model::History& history) {
+  const std::set<std::string> of_pairs{"G2", "G3", "G4"};
+  auto slow = slow_counts(history);
+  for (const auto& f : model::judge(history, {})) {
+    if (f.guarantee == "form") continue;  // of the history, and no guarantee
+    const auto twin = slow.find(f.guarantee);
+    if (twin == slow.end()) return f.guarantee + " has no slow twin";
+    const bool agree = of_pairs.contains(f.guarantee) ? (f.violations > 0) == (twin->second > 0)
+                                                      : f.violations == twin->second;
+    if (agree) continue;
+    return f.guarantee + ": the checker finds " + std::to_string(f.violations) +
+           ", its twin finds " + std::to_string(twin->second) + "; " + f.why;
+  }
+  return "";
+}
+
+model::History smallest_different(model::History history) {
+  const std::set<Kind> kept{Kind::run, Kind::heal, Kind::finish, Kind::start};
+  for (std::size_t i = history.size(); i-- > 0;) {
+    auto less = history;
+    less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!kept.contains(history[i].kind) && !difference(less).empty()) history = less;
+  }
+  return history;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "properties/slow_checkers/questions.hpp"
+#include "properties/slow_checkers/slow_checkers.hpp"
+
+/// G9: "an acquire without contention takes one command, a release one; the driver sends no other."
+namespace leasehold::properties {
+namespace {
+
+/// Of a handle that was got with one attempt, so that nothing may be left behind.
+bool release_costs_more(const Questions& q, const Event& granted) {
+  const Event* released = q.of(granted, Kind::released);
+  if (released == nullptr || released->outcome == "unknown") return false;
+  if (q.gives_away(granted.owner)) return false;
+  const Event* lost = q.of(granted, Kind::lost);
+  if (lost != nullptr && lost->outcome == "max_holding") return false;
+  const auto deletes = q.deletes_of(granted.owner);
+  if (deletes.empty()) return true;
+  return q.attempts(granted).size() == 1 && deletes.size() > 1 &&
+         done(q.reply_to(*deletes.front()));
+}
+
+/// Whether the lock was free all the time that it was asked for, and nothing disturbed that.
+bool uncontended(const Questions& q, const Event& ask, const Event& granted) {
+  const Event* put = q.put_of(granted);
+  if (put == nullptr) return false;
+  const Event* before = q.change_before(*put);
+  const bool was_free =
+      before == nullptr || (before->kind == Kind::gone && before->at_ns < ask.at_ns);
+  return was_free && !q.disturbed(at(&ask), at(&granted)) &&
+         q.ran(granted.process, at(&ask), at(&granted));
+}
+
+bool acquire_costs_more(const Questions& q, const Event& granted) {
+  const Event* ask = q.of(granted, Kind::ask);
+  if (ask == nullptr || !uncontended(q, *ask, granted)) return false;
+  const auto attempts = q.attempts(granted);
+  for (const Event* one : attempts) {
+    if (!done(q.reply_to(*one))) return false;
+  }
+  const double from = at(ask), to = at(&granted);
+  const Event* look = q.first([&](const Event& e) {
+    return e.kind == Kind::send && e.detail == "look" && e.process == granted.process &&
+           at(&e) >= from && at(&e) < to;
+  });
+  const Event* other = q.first([&](const Event& e) {  // for whom it may have looked
+    if (e.kind != Kind::ask || e.process != granted.process || e.session == granted.session) {
+      return false;
+    }
+    const double over = std::min(at(q.of(e, Kind::ended)), at(q.of(e, Kind::released))) + q.late();
+    return at(&e) < to && from < over;
+  });
+  return attempts.size() != 1 || (look != nullptr && other == nullptr);
+}
+
+/// Who was only ever refused has nothing to delete.
+int needless_deletes(const Questions& q) {
+  std::set<std::string> owners, spared;
+  for (const Event* e : q.all(Kind::send)) {
+    if (e->detail == "hand-over") spared.insert(e->owner);
+    if (e->detail != "acquire") continue;
+    owners.insert(e->owner);
+    const Event* reply = q.reply_to(*e);
+    const bool refused =
+        done(reply) && !reply->lock_id.empty() && model::owner_of(reply->lock_id) != e->owner;
+    if (!refused) spared.insert(e->owner);
+  }
+  int found = 0;
+  for (const auto& owner : owners) {
+    found += !spared.contains(owner) && !q.deletes_of(owner).empty() ? 1 : 0;
+  }
+  return found;
+}
+
+/// What went over the wire, and the core did not ask for.
+int unasked_for(const Questions& q) {
+  const std::map<std::string, std::set<std::string>> asked_by{
+      {"findAndModify", {"acquire", "hand-over"}},
+      {"update", {"extend"}},
+      {"delete", {"delete"}},
+      {"find", {"look"}}};
+  int found = 0;
+  for (const Event* start : q.all(Kind::start)) {
+    for (const auto& [name, kinds] : asked_by) {
+      std::int64_t went = 0;
+      for (const Event* e : q.all(Kind::wire)) {
+        if (e->process == start->process && e->detail == name) went += e->matched;
+      }
+      std::set<std::int64_t> asked;
+      for (const Event* e : q.all(Kind::send)) {
+        if (e->process == start->process && kinds.contains(e->detail)) asked.insert(e->command);
+      }
+      found += went > static_cast<std::int64_t>(asked.size()) ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+int slow_cost(const Questions& q) {
+  int found = needless_deletes(q) + unasked_for(q);
+  for (const Event* granted : q.all(Kind::granted)) {
+    found += release_costs_more(q, *granted) ? 1 : 0;
+    found += acquire_costs_more(q, *granted) ? 1 : 0;
+  }
+  return found;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "properties/slow_checkers/questions.hpp"
+#include "properties/slow_checkers/slow_checkers.hpp"
+
+/// G8: "a dead holder's document disappears within expiry + 2 clock_margin and a TTL pass."
+namespace leasehold::properties {
+namespace {
+
+/// A call that ended without the lock, and whose process could have, did not clean up.
+bool leaves_what_it_won(const Questions& q, const Stay& s) {
+  const Event* ended = q.of(*s.ask, Kind::ended);
+  if (ended == nullptr || !q.deletes_of(s.owner).empty() || q.gives_away(s.owner)) return false;
+  const double until = at(ended) + static_cast<double>(s.ask->timeout_ms) * kMs + q.lag();
+  return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until) &&
+         q.stalled(at(ended), until) == 0;
+}
+
+/// A disturbance puts the next pass off, which may reach into another disturbance.
+double put_off(const Questions& q, double latest) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const Event* fault : q.all(Kind::fault)) {
+      const double next = q.end_of(*fault) + q.echo() + q.ttl_pass();
+      if (at(fault) >= latest || next <= latest) continue;
+      latest = next;
+      again = true;
+    }
+  }
+  return latest;
+}
+
+bool stays_too_long(const Questions& q, const Stay& s) {
+  const double from = q.executed_by(*s.put);
+  const auto lease_and_margins = static_cast<double>(s.ask->expiry_ms + 2 * s.ask->margin_ms) * kMs;
+  const double latest = put_off(q, from + lease_and_margins + q.ttl_pass());
+  if (s.next == nullptr && q.finish() <= latest) return false;
+  const double went = s.next == nullptr            ? kForever
+                      : s.next->kind == Kind::gone ? at(s.next)
+                                                   : q.executed_from(*s.next);
+  return q.broken({from, latest, went, kForever});
+}
+
+}  // namespace
+
+int slow_cleanup(const Questions& q) {
+  int found = 0;
+  for (const Stay& s : q.stays()) {
+    if (q.gave_up(s.owner, s.next)) continue;
+    found += leaves_what_it_won(q, s) ? 1 : 0;
+    found += stays_too_long(q, s) ? 1 : 0;
+  }
+  return found;
+}
+
+}  // namespace leasehold::properties

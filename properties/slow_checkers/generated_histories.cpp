@@ -1,0 +1,170 @@
+#include "properties/slow_checkers/generated_histories.hpp"
+
+#include <algorithm>
+
+namespace leasehold::properties {
+
+using model::HistoryBuilder;
+using model::Kind;
+
+HistoryGenerator::HistoryGenerator(const std::string& guarantee) : guarantee_(guarantee) {
+  std::seed_seq seed(guarantee.begin(), guarantee.end());
+  random_.seed(seed);
+}
+
+/// Its lease is over, and its user hears of it, more or less in time.
+void HistoryGenerator::loses(HistoryBuilder& s, int at, const char* process, int session) {
+  s.lose(at, process, session);
+  if (!one_in(8)) s.told(at + from(0, one_in(6) ? 900 : late_), process, session);
+  if (one_in(2)) s.no(at + 1, at + from(2, 60), process, session);
+}
+
+/// It extends, and dies, releases, hands over, or leaves its document behind.
+void HistoryGenerator::holder(HistoryBuilder& s) {
+  s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1);
+  if (one_in(8)) s.look(10, 12, "a");
+  if (one_in(8)) s.refused(10, 13, "a", 1);
+  s.win(14, 20, "a", 1, 100);
+  over_ = from(100, 600);
+  order_ = 110;
+  const bool extends = one_in(3);
+  if (extends) s.extend(60, 80, "a", 1, 105);
+  if (!one_in(3)) s.write(24, 28, "a", 1, "accepted", 101);
+  switch (from(0, 5)) {
+    case 0:
+      s.yes(21, over_ - 1, "a", 1).release(over_, over_ + 10, "a", 1, order_++);
+      gone_ = over_;
+      if (one_in(4)) s.clean_up(over_ + 20, over_ + 30, "a", 1, 0);
+      return;
+    case 1:
+      s.yes(21, over_ - 1, "a", 1).ask(30, "a", 2);
+      s.hand_over(over_, over_ + 10, "a", 1, 2, order_++).yes(over_ + 11, over_ + 49, "a", 2);
+      if (one_in(2)) return loses(s, over_ + 1'000, "a", 2);
+      s.release(over_ + 50, over_ + 60, "a", 2, order_++);
+      gone_ = over_ + 50;
+      return;
+    case 2:
+      s.yes(21, extends ? 1'060 : 1'014, "a", 1);
+      loses(s, extends ? 1'060 : 1'014, "a", 1);
+      s.release(1'110, 1'120, "a", 1, 0);
+      break;
+    default: s.yes(21, over_ - 1, "a", 1).crash(over_, "a");
+  }
+  if (one_in(3)) return;
+  gone_ = over_ + any_of({from(600, 2'000), from(2'000, 6'000)});
+  s.gone(gone_, order_++);
+}
+
+void HistoryGenerator::waiters(HistoryBuilder& s) {
+  for (const char* process : {"b", "c"}) {
+    const int asked = any_of({from(40, 90), from(90, 2'500)});
+    const int patience = any_of({-1, 0, asked + from(200, 2'000), asked + from(200, 7'000)});
+    s.ask(asked, process, 1, patience, one_in(3) ? "healed" : "");
+    if (one_in(2)) s.refused(asked, asked + 10, process, 1);
+    waiters_.push_back({process, 1, asked, patience});
+  }
+}
+
+/// Somebody gets it, sooner or later; somebody leaves, more or less in time.
+void HistoryGenerator::next_holder(HistoryBuilder& s) {
+  for (const Waiter& w : waiters_) {
+    const int earliest = std::max({w.asked, over_, gone_});
+    if (!one_in(3) && order_ < 200) {
+      const int won = earliest + any_of({from(20, 700), from(700, 2'500), from(2'500, 7'000)});
+      order_ = 200;
+      if (one_in(5)) {  // and is never answered
+        s.win_too_late(won, won + 10, w.process, w.session, order_++);
+        s.ended(won + from(10, 200), w.process, w.session, "timed_out");
+        if (one_in(2)) s.ask(won + from(300, 4'000), w.process, 2, -1);
+        continue;
+      }
+      s.win(won, won + 10, w.process, w.session, order_++);
+      s.yes(won + 11, won + 29, w.process, w.session);
+      if (!one_in(3)) s.write(won + 14, won + 18, w.process, w.session, "accepted", order_++);
+      if (one_in(2)) {
+        s.release(won + 30, won + 40, w.process, w.session, order_++);
+      } else if (one_in(3)) {
+        s.crash(won + 40, w.process);
+      } else {
+        loses(s, won + 1'000, w.process, w.session);
+      }
+      continue;
+    }
+    const int said = w.patience > 0 ? w.patience : w.asked + 300;
+    if (one_in(10)) continue;
+    const int late = one_in(3) ? from(0, 900) : from(0, late_);
+    s.ended(said + late, w.process, w.session, one_in(10) ? "unauthorized" : "timed_out");
+  }
+}
+
+void HistoryGenerator::world(HistoryBuilder& s) {
+  if (one_in(5)) s.fault(from(5, 6'000), any_of({"step-up", "clock-jump"}));
+  if (one_in(3)) {
+    const int from_ms = from(5, 6'000);
+    s.stall(from_ms, from_ms + from(50, 3'000), any_of({"machine", "member 0"}));
+  }
+  if (one_in(8)) {
+    const int paused = from(100, 3'000);
+    const char* who = any_of({"a", "b"});
+    s.pause(paused, who).resume(paused + from(10, 2'000), who);
+  }
+}
+
+/// Clocks that drift, and a holding that is limited.
+void HistoryGenerator::clocks(History& h) {
+  const bool limited = one_in(8), drifts = one_in(4);
+  const int drift = any_of({5'000, 100'000});
+  for (Event& e : h) {
+    if (e.kind == Kind::ask && limited) e.matched = from(300, 1'200);
+    if (e.kind == Kind::ask && drifts) e.drift_ppm = drift;
+    if (e.kind == Kind::start && drifts) e.drift_ppm = any_of({0, -drift, drift * 4 / 5});
+  }
+}
+
+/// The truth is read late, where it may be.
+void HistoryGenerator::read_late(History& h) {
+  if (late_ == 0 || !one_in(3)) return;
+  const auto lag = from(1, 900) * model::kMs;
+  for (Event& e : h) {
+    if (e.kind == Kind::put || e.kind == Kind::gone) e.at_ns += lag;
+  }
+}
+
+void HistoryGenerator::lasting_fault(History& h) {
+  if (!one_in(4)) return;
+  for (const bool begins : {true, false}) {
+    Event fault;
+    fault.kind = Kind::fault;
+    fault.at_ns = (begins ? from(5, 3'000) : from(3'000, 6'000)) * model::kMs;
+    fault.detail = "partition";
+    fault.outcome = begins ? "begins" : "ends";
+    h.push_back(fault);
+  }
+}
+
+model::History HistoryGenerator::history() {
+  over_ = gone_ = 0;
+  command_ = 800;
+  waiters_.clear();
+  HistoryBuilder s;
+  late_ = one_in(2) ? 0 : 400;
+  if (late_ == 0) s.exact();
+  holder(s);
+  waiters(s);
+  next_holder(s);
+  world(s);
+  auto h = s.end(from(9'000, 13'000));
+  clocks(h);
+  lasting_fault(h);
+  read_late(h);
+  for (const Spoil& spoil : spoils()) {
+    const bool aimed = spoil.guarantee == guarantee_;
+    if (aimed ? !one_in(3) : one_in(16)) (this->*spoil.how)(h);
+  }
+  if (one_in(6)) lose_an_answer(h);
+  if (one_in(6)) lose_an_event(h);
+  sort_by_time(h);
+  return h;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include "properties/slow_checkers/questions.hpp"
+#include "properties/slow_checkers/slow_checkers.hpp"
+
+/// G6 and release: whose document a command touched, and what a release says of it.
+namespace leasehold::properties {
+namespace {
+
+/// Who stood there just before this change; nobody if it was free.
+std::string stood_before(const Questions& q, const Event& change) {
+  const Event* before = q.change_before(change);
+  return before == nullptr || before->kind == Kind::gone ? "" : model::owner_of(before->lock_id);
+}
+
+bool names(const Event& command, const std::string& owner) {
+  return !owner.empty() && (command.owner == owner || command.other_owner == owner);
+}
+
+/// The delete whose reply says that it made this deletion.
+const Event* claimed_by(const Questions& q, const Event& gone) {
+  return q.first([&](const Event& e) {
+    return e.kind == Kind::reply && e.detail == "delete" && done(&e) && e.matched > 0 &&
+           e.order == gone.order;
+  });
+}
+
+/// Nobody's reply claims it, no lease can have run out, no clock was moved: if a delete of another
+/// was on its way then, unanswered, it was that.
+bool must_be_anothers(const Questions& q, const Stay& s) {
+  const Event& gone = *s.next;
+  if (claimed_by(q, gone) != nullptr || q.gave_up(s.owner, &gone)) return false;
+  const Event* clock = q.first(
+      [](const Event& e) { return e.kind == Kind::fault && e.detail.starts_with("clock"); });
+  if (clock != nullptr || at(&gone) >= at(s.send) + own_lease(*s.ask)) return false;
+  return q.first([&](const Event& e) {
+    if (e.kind != Kind::send || e.detail != "delete" || e.name != gone.name) return false;
+    const Event* reply = q.reply_to(e);
+    const bool in_doubt = reply == nullptr || reply->outcome == "unknown";
+    return e.at_ns <= gone.at_ns && !names(e, s.owner) && in_doubt;
+  }) != nullptr;
+}
+
+/// An extension writes only over its own document, a hand-over also over that of who gives.
+bool writes_over_anothers(const Questions& q, const Event& put) {
+  const Event* send = q.sender(put);
+  if (send == nullptr) return false;
+  const auto holder = stood_before(q, put);
+  if (send->detail == "extend") return holder != model::owner_of(put.lock_id);
+  if (send->detail != "hand-over") return false;
+  return holder != model::owner_of(put.lock_id) && holder != send->other_owner;
+}
+
+}  // namespace
+
+/// "Release, extend and clean-up never touch another's lock."
+int slow_ownership(const Questions& q) {
+  int found = 0;
+  for (const Event* gone : q.all(Kind::gone)) {
+    const Event* reply = claimed_by(q, *gone);
+    found += reply != nullptr && !names(*reply, stood_before(q, *gone)) ? 1 : 0;
+  }
+  for (const Event* put : q.all(Kind::put)) found += writes_over_anothers(q, *put) ? 1 : 0;
+  for (const Stay& s : q.stays()) {
+    const bool deleted = s.next != nullptr && s.next->kind == Kind::gone;
+    found += deleted && must_be_anothers(q, s) ? 1 : 0;
+  }
+  return found;
+}
+
+namespace {
+
+/// Whether a document of this owner ended by what may have been its own command.
+bool freed_it(const Questions& q, const std::string& owner) {
+  return q.first([&](const Event& put) {
+    return put.kind == Kind::put && model::owner_of(put.lock_id) == owner &&
+           q.gave_up(owner, q.change_after(put));
+  }) != nullptr;
+}
+
+/// Whether the answer to a delete that was heard during this release says that it freed the lock.
+bool heard_that_it_did(const Questions& q, const std::string& owner, const Event& asked,
+                       const Event& answer) {
+  return q.first([&](const Event& gone) {
+    if (gone.kind != Kind::gone || stood_before(q, gone) != owner) return false;
+    const Event* reply = claimed_by(q, gone);
+    return reply != nullptr && names(*reply, owner) && reply->at_ns >= asked.at_ns &&
+           reply->at_ns <= answer.at_ns;
+  }) != nullptr;
+}
+
+/// Whether a delete found nothing where its owner's document was before and after.
+bool overlooked_it(const Questions& q, const Event& granted) {
+  const auto deletes = q.deletes_of(granted.owner);
+  return std::any_of(deletes.begin(), deletes.end(), [&](const Event* one) {
+    const Event* reply = q.reply_to(*one);
+    if (!done(reply) || reply->matched > 0) return false;
+    const Event* stands = q.change_by(granted.name, reply->order);
+    return stands != nullptr && stands->kind == Kind::put &&
+           model::owner_of(stands->lock_id) == granted.owner && at(stands) < at(one);
+  });
+}
+
+}  // namespace
+
+/// "A release says 'released' only if the owner's document was there and went by it, and
+/// 'not_owner' only if it was not there any more."
+int slow_release(const Questions& q) {
+  int found = 0;
+  for (const Event* answer : q.all(Kind::released)) {
+    const Event* granted = q.of(*answer, Kind::granted);
+    const Event* asked = q.of(*answer, Kind::release);
+    if (granted == nullptr || asked == nullptr) continue;
+    if (answer->outcome == "released") found += freed_it(q, granted->owner) ? 0 : 1;
+    // Who lost it before and cleaned up itself is right to say that it is not there.
+    const bool lost = at(q.of(*answer, Kind::lost)) <= at(asked);
+    if (answer->outcome != "not_owner" || lost) continue;
+    found += heard_that_it_did(q, granted->owner, *asked, *answer) ? 1 : 0;
+    found += overlooked_it(q, *granted) ? 1 : 0;
+  }
+  return found;
+}
+
+}  // namespace leasehold::properties

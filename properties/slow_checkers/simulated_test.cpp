@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/simulate.hpp"
+#include "properties/slow_checkers/comparison.hpp"
+
+/// The slow checkers on what the locks really do, the good one and two with planted errors.
+namespace leasehold::properties {
+namespace {
+
+class SimulatedSlowCheckers : public testing::TestWithParam<std::string> {};
+
+TEST_P(SimulatedSlowCheckers, Agree) {
+  int violated = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto plan = plan_from(
+        numbers_of(seed), {.processes = 4, .locks = 1, .faulty_ms = 1'000, .lock = GetParam()});
+    const auto one = simulate(plan);
+    EXPECT_EQ(difference(one.run.history), "") << "seed " << seed;
+    violated += one.verdict() == model::Verdict::violated ? 1 : 0;
+  }
+  EXPECT_EQ(violated > 0, GetParam() != "leasehold");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SimulatedSlowCheckers,
+                         testing::Values("leasehold", "canary", "canary-extend"),
+                         [](const auto& of) {
+                           auto name = of.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace leasehold::properties

@@ -1,0 +1,64 @@
+#include "properties/slow_checkers/slow_checkers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "properties/slow_checkers/comparison.hpp"
+#include "properties/slow_checkers/generated_histories.hpp"
+
+/// Every checker and its slow twin have to agree on generated histories, good and bad.
+namespace leasehold::properties {
+namespace {
+
+std::string lines_of(const model::History& h) {
+  std::string lines;
+  for (const auto& e : h) lines += to_json(e) + '\n';
+  return lines;
+}
+
+class SlowCheckers : public testing::TestWithParam<std::string> {};
+
+/// All checkers look at all histories. Each set is generated for one guarantee, and enough of it
+/// breaks that one.
+TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
+  constexpr int kHistories = 1'000;
+  const std::string& guarantee = GetParam();
+  HistoryGenerator generator(guarantee);
+  int agreed = 0, bad = 0, good = 0;
+  for (int i = 0; i < kHistories; ++i) {
+    const auto h = generator.history();
+    const auto differs = difference(h);
+    if (!differs.empty() && agreed == i) {  // the first
+      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
+                    << lines_of(smallest_different(h));
+    }
+    agreed += differs.empty() ? 1 : 0;
+    for (const auto& f : model::judge(h, {})) {
+      if (f.guarantee != guarantee) continue;
+      bad += f.violations > 0 ? 1 : 0;
+      good += f.violations == 0 && f.checked > 0 ? 1 : 0;
+    }
+  }
+  std::printf(
+      "%s: violated in %d of %d generated histories, holds in %d; all checkers agree in %d\n",
+      guarantee.c_str(), bad, kHistories, good, agreed);
+  EXPECT_EQ(agreed, kHistories);
+  EXPECT_GE(bad * 3, kHistories);
+  EXPECT_GE(good * 10, kHistories);
+}
+
+/// Those that have a twin; `difference` says if one has none.
+std::vector<std::string> guarantees() {
+  model::HistoryBuilder nothing;
+  std::vector<std::string> all;
+  for (const auto& [guarantee, count] : slow_counts(nothing.end(1))) all.push_back(guarantee);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SlowCheckers, testing::ValuesIn(guarantees()),
+                         [](const auto& of) { return of.param; });
+
+}  // namespace
+}  // namespace leasehold::properties

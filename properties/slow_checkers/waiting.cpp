@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "properties/slow_checkers/questions.hpp"
+#include "properties/slow_checkers/slow_checkers.hpp"
+
+/// G7: "a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a waiter in
+/// bounded time."
+namespace leasehold::properties {
+namespace {
+
+double waits_until(const Questions& q, const Event& ask) {
+  return std::min({at(q.of(ask, Kind::granted)), at(q.of(ask, Kind::ended)), q.finish()});
+}
+
+double two_attempts(const Questions& q, const Event& ask) {
+  const auto own = static_cast<double>(ask.poll_ms + 2 * ask.timeout_ms) * kMs;
+  return q.own_time(ask, own) + q.late();
+}
+
+/// A lease that one clock counts and another outwaits: (1 + d) / (1 - d), to the next thousandth.
+double lease_between_clocks(const Event& ask) {
+  const auto lease = static_cast<double>(ask.expiry_ms) * kMs;
+  return lease * (1.001 + 2 * static_cast<double>(ask.drift_ppm) / 1e6);
+}
+
+/// "... or end when they said".
+bool ends_late(const Questions& q, const Event& ask) {
+  if (ask.until_ns < 0) return false;
+  const double said = ask.until_ns > 0
+                          ? static_cast<double>(ask.until_ns)
+                          : at(&ask) + q.own_time(ask, static_cast<double>(ask.timeout_ms) * kMs);
+  const double latest = said + q.late();
+  if (latest >= q.finish() || !q.ran(ask.process, at(&ask), latest)) return false;
+  const Event* granted = q.of(ask, Kind::granted);
+  const double ended = granted != nullptr ? at(granted) : at(q.of(ask, Kind::ended));
+  return q.broken({at(&ask), latest, ended, kForever});
+}
+
+/// When a bound ends that begins again after an attempt without an answer, of the asking process or
+/// of anybody for this name.
+double while_answered(const Questions& q, const Event& ask, bool by_anybody, double from,
+                      double bound) {
+  double latest = from + bound;
+  for (bool later = true; later;) {
+    later = false;
+    for (const Event* e : q.all(Kind::send)) {
+      const bool attempt = e->detail == "acquire" || e->detail == "hand-over";
+      if (!attempt || e->name != ask.name || !(by_anybody || e->process == ask.process)) continue;
+      const Event* reply = q.reply_to(*e);
+      if (at(e) >= latest || (reply != nullptr && reply->outcome != "unknown")) continue;
+      const double end = reply == nullptr ? q.finish() : at(reply);
+      if (end <= from || end + bound <= latest) continue;
+      latest = end + bound;
+      later = true;
+    }
+  }
+  return latest;
+}
+
+/// Once faults are over everybody is served in turn: as many turns as callers, one for the dead.
+bool unserved_when_healed(const Questions& q, const Event& ask) {
+  if (ask.detail != "healed") return false;
+  const Event* ended = q.of(ask, Kind::ended);
+  if (ended != nullptr && ended->outcome != "timed_out") return true;
+  double turns = 1, longest = 0;
+  for (const Event* other : q.all(Kind::ask)) {
+    if (other->name != ask.name) continue;
+    if (other->detail == "healed") ++turns;
+    longest = std::max(longest, lease_between_clocks(*other) + two_attempts(q, *other));
+  }
+  const double latest = while_answered(q, ask, true, at(&ask), turns * longest);
+  if (!q.ran(ask.process, at(&ask), latest)) return false;
+  const double served = at(q.of(ask, Kind::granted));
+  if (served == kForever && waits_until(q, ask) <= latest) return false;
+  return q.broken({at(&ask), latest, served, waits_until(q, ask)});
+}
+
+/// A retry that finds its own owner there has won.
+bool overlooks_its_win(const Event& reply) {
+  const bool asked = reply.detail == "acquire" || reply.detail == "hand-over";
+  const bool own = asked && reply.outcome == "done" && !reply.owner.empty() &&
+                   model::owner_of(reply.lock_id) == reply.owner;
+  return own && reply.matched != 1;
+}
+
+/// Somebody who waits and whom nothing disturbs has to see the lock taken within the bound.
+bool waits_in_vain(const Questions& q, const Event& ask, double from, double needed_quiet_from,
+                   double bound, double taken) {
+  if (ask.until_ns == 0) return false;  // it asks once
+  from = std::max(from, at(&ask));
+  const double latest = while_answered(q, ask, false, from, bound);
+  if (waits_until(q, ask) < latest || !q.ran(ask.process, from, latest)) return false;
+  if (q.disturbed(std::min(from, needed_quiet_from), latest)) return false;
+  return q.broken({from, latest, taken, waits_until(q, ask)});
+}
+
+/// A lock that is free is taken.
+bool leaves_it_free(const Questions& q, const Stay& s, const Event& ask) {
+  if (s.next == nullptr || s.next->kind != Kind::gone) return false;
+  const Event* next_put = q.change_after(*s.next, true);
+  const double taken = next_put == nullptr ? kForever : q.executed_from(*next_put);
+  return taken > at(s.next) &&
+         waits_in_vain(q, ask, at(s.next), kForever, two_attempts(q, ask), taken);
+}
+
+/// And so is a dead holder's.
+bool leaves_it_to_the_dead(const Questions& q, const Stay& s, const Event& ask) {
+  if (q.gave_up(s.owner, s.next) || &ask == s.ask) return false;
+  const double changed = s.next == nullptr            ? kForever
+                         : s.next->kind == Kind::gone ? at(s.next) - q.lag()
+                                                      : q.executed_from(*s.next);
+  const double bound = lease_between_clocks(*s.ask) + two_attempts(q, ask);
+  return waits_in_vain(q, ask, q.executed_by(*s.put), at(s.send), bound, changed);
+}
+
+}  // namespace
+
+int slow_liveness(const Questions& q) {
+  int found = 0;
+  const auto asks = q.all(Kind::ask);
+  for (const Event* ask : asks) {
+    found += ends_late(q, *ask) ? 1 : 0;
+    found += unserved_when_healed(q, *ask) ? 1 : 0;
+  }
+  for (const Event* reply : q.all(Kind::reply)) found += overlooks_its_win(*reply) ? 1 : 0;
+  for (const Stay& s : q.stays()) {
+    for (const Event* ask : asks) {
+      if (ask->name != s.put->name) continue;
+      found += leaves_it_free(q, s, *ask) ? 1 : 0;
+      found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+}  // namespace leasehold::properties
