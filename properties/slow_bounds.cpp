@@ -102,6 +102,8 @@ class Slow {
     std::string owner;
   };
   [[nodiscard]] std::vector<Stay> stays() const;
+  [[nodiscard]] bool stays_after_the_delete(const Stay& s) const;
+  [[nodiscard]] bool handed_over_too_early(const Stay& s) const;
 
   // Who waits.
   [[nodiscard]] double waits_until(const Event& ask) const {
@@ -115,6 +117,7 @@ class Slow {
   [[nodiscard]] static double lease_between_clocks(const Event& ask);
   [[nodiscard]] bool ends_late(const Event& ask) const;
   [[nodiscard]] bool unserved_when_healed(const Event& ask) const;
+  [[nodiscard]] bool keeps_beyond_its_limit(const Event& ask) const;
   [[nodiscard]] bool waits_in_vain(const Event& ask, double from, double needed_quiet_from,
                                    double bound, double taken) const;
 
@@ -303,6 +306,15 @@ bool Slow::unserved_when_healed(const Event& ask) const {
   return broken({at(&ask), latest, served, waits_until(ask)});
 }
 
+/// A longest holding ends with a delete, whatever the user does.
+bool Slow::keeps_beyond_its_limit(const Event& ask) const {
+  const Event *granted = of(ask, Kind::granted), *lost = of(ask, Kind::lost);
+  if (granted == nullptr || lost == nullptr || lost->outcome != "max_holding") return false;
+  if (!ran(ask.process, at(lost), at(lost) + late_)) return false;
+  const auto deletes = deletes_of(granted->owner);
+  return deletes.empty() || at(deletes.front()) > at(lost) + late_;
+}
+
 /// Somebody who waits and whom nothing disturbs has to see the lock taken within the bound.
 bool Slow::waits_in_vain(const Event& ask, double from, double needed_quiet_from, double bound,
                          double taken) const {
@@ -320,6 +332,7 @@ int Slow::waiters() const {
   for (const Event* ask : asks) {
     found += ends_late(*ask) ? 1 : 0;
     found += unserved_when_healed(*ask) ? 1 : 0;
+    found += keeps_beyond_its_limit(*ask) ? 1 : 0;
   }
   for (const Event& e : h_) {
     const bool asked = e.kind == Kind::reply && (e.detail == "acquire" || e.detail == "hand-over");
@@ -348,10 +361,38 @@ int Slow::waiters() const {
   return found;
 }
 
+/// "... and once more after an operation timeout": what was executed in between does not stay.
+bool Slow::stays_after_the_delete(const Stay& s) const {
+  const Event* answer = nullptr;
+  for (const Event* one : deletes_of(s.owner)) {
+    if (one->at_ns > s.put->at_ns) return false;
+    const Event* reply = reply_to(*one);
+    if (answer == nullptr && reply != nullptr && reply->outcome == "done") answer = reply;
+  }
+  if (s.send->detail != "acquire" || answer == nullptr) return false;
+  const auto timeout = static_cast<double>(s.ask->timeout_ms) * kMs;
+  const double fast = 1 - static_cast<double>(s.ask->drift_ppm) / 1e6;
+  const bool between = s.put->order > answer->order && at(s.put) < at(answer) + timeout * fast;
+  const double until = at(answer) + own_time(*s.ask, timeout) + late_;
+  return between && last_sign(s.ask->process) > until && ran(s.ask->process, at(answer), until) &&
+         stalled(at(answer), until) == 0;
+}
+
+bool Slow::handed_over_too_early(const Stay& s) const {
+  return s.send->detail == "acquire" &&
+         first([&](const Event& e) {
+           const bool given =
+               e.kind == Kind::reply && e.detail == "hand-over" && e.other_owner == s.owner;
+           return given && e.outcome == "done" && e.matched == 1 && e.order < s.put->order;
+         }) != nullptr;
+}
+
 int Slow::documents() const {
   int found = 0;
   for (const Stay& s : stays()) {
+    found += handed_over_too_early(s) ? 1 : 0;
     if (gave_up(s.owner, s.next)) continue;
+    found += stays_after_the_delete(s) ? 1 : 0;
     const Event* ended = of(*s.ask, Kind::ended);
     if (ended != nullptr && deletes_of(s.owner).empty() && !gives_away(s.owner)) {
       const double until = at(ended) + static_cast<double>(s.ask->timeout_ms) * kMs + lag_;
@@ -403,7 +444,8 @@ bool Slow::release_costs_more(const Event& granted) const {
            e.session == granted.session;
   });
   const Event* answer = reply_to(*deletes.front());
-  const bool answered = answer != nullptr && answer->outcome == "done";
+  const bool answered =
+      answer != nullptr && answer->outcome == "done" && answer->order >= granted.token;
   return attempts.size() == 1 && deletes.size() > 1 && answered;
 }
 
@@ -449,9 +491,10 @@ int Slow::needless_deletes() const {
     if (e.detail != "acquire") continue;
     owners.insert(e.owner);
     const Event* reply = reply_to(e);
-    const bool refused = reply != nullptr && reply->outcome == "done" && !reply->lock_id.empty() &&
+    const bool another = reply != nullptr && reply->outcome == "done" && !reply->lock_id.empty() &&
                          model::owner_of(reply->lock_id) != e.owner;
-    if (!refused) spared.insert(e.owner);
+    const bool exists = reply != nullptr && reply->outcome == "duplicate_key";
+    if (!another && !exists) spared.insert(e.owner);
   }
   int found = 0;
   for (const auto& owner : owners) {
