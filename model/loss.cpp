@@ -185,24 +185,23 @@ Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest&
   return heard;
 }
 
-/// Whoever holds a lock asks for an extension every third of a lease, and sooner after a failure:
-/// a lease does not run out with half of it unused.
-void check_asked(const Digest& d, Finding& f, const Holder& h) {
+/// An extension that failed is followed by another while there is time: a lease does not run out
+/// with half of it unused.
+void check_asked_again(const Digest& d, Finding& f, const Holder& h) {
   const SessionDigest& s = h.session;
   const Event& lost = d.at(s.lost);
-  auto quiet_from = d.at(s.granted).at_ns;
-  for (const Index i : s.extensions) {
-    const auto sent = d.writers.find(d.at(i).lock_id);
-    const Index reply = sent == d.writers.end() ? kNone : sent->second.reply;
-    quiet_from = std::max({quiet_from, d.at(i).at_ns, reply == kNone ? 0 : d.at(reply).at_ns});
-  }
-  const Span quiet{quiet_from, lost.at_ns};
-  const bool asked = quiet.to - quiet.from <= shortest_lease(d.at(s.ask)) / 2;
-  if (asked || !d.ran_throughout(h.process, quiet) || d.stalled_ns(quiet) > 0) return;
+  if (s.extensions.empty()) return;
+  const Index send = s.extensions.back();
+  const auto sent = d.writers.find(d.at(send).lock_id);
+  const Index reply = sent == d.writers.end() ? kNone : sent->second.reply;
+  if (reply == kNone || d.at(reply).outcome == "done") return;
+  const Span quiet{d.at(reply).at_ns, lost.at_ns};
+  if (quiet.to - quiet.from <= shortest_lease(d.at(s.ask)) / 2) return;
+  if (!d.ran_throughout(h.process, quiet) || d.stalled_ns(quiet) > 0) return;
   violate(f,
-          "lock '" + lost.name + "': " + h.process +
-              " let its lease run out: it had not asked for " + ms(quiet.to - quiet.from),
-          {s.granted, s.lost});
+          "lock '" + lost.name + "': " + h.process + " let its lease run out for " +
+              ms(quiet.to - quiet.from) + " after an extension that failed",
+          {s.granted, send, reply, s.lost});
 }
 
 void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& replies) {
@@ -217,7 +216,7 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
     return violate(f, what + "although its document was still there", {s.granted, there, s.lost});
   }
   if (lost.outcome != "deadline") return;
-  check_asked(d, f, h);
+  check_asked_again(d, f, h);
   if (heard.send == kNone) return;
   const auto lease = shortest_lease(d.at(s.ask));
   const auto fastest = d.at(s.ask).drift_ppm * (lease / 1'000'000);

@@ -17,7 +17,7 @@ constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that
 /// old one.
 constexpr std::int64_t kWorkersHear = 1'000 * kMs;
 constexpr int kGoToTheOldPercent = 10;
-constexpr int kHearsOfAnElectionPercent = 50;
+constexpr int kHearsOfAnElectionPercent = 20;
 
 /// A planted error, made where the adapter's bytes pass: the owner check is taken out.
 /// Here and not in the core, so that the lock under test is the production code to the last byte,
@@ -157,6 +157,10 @@ void Network::look_for_a_primary() {
 /// Where a command of the lock goes to. Its driver hears of an election sooner or later; by then a
 /// worker may have sent to the old primary, which answers until it has heard of it too.
 int Network::primary_of_a_worker() {
+  if (world_.scripted) {
+    if (known_primary_ < 0) look_for_a_primary();
+    return known_primary_;
+  }
   const auto elections = world_.servers.elections();
   if (known_primary_ >= 0 && elections != elections_heard_ &&
       random_.chance(kHearsOfAnElectionPercent)) {

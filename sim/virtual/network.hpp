@@ -52,6 +52,7 @@ class Network {
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;
+    bool scripted;  ///< a story: it goes to the primary that it knows until that one fails it
   };
 
   explicit Network(const World& world) : world_(world), random_(world.seed) {}

@@ -58,7 +58,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, world_.took_effect, *recorder_,
-                world_.sabotage, random_.draw()}),
+                world_.sabotage, random_.draw(), plan.scripted}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
       // Never resized: events refer to its elements.

@@ -242,7 +242,7 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   if (!executed.changes.empty()) replicate(member);
   // As if the driver had sent it twice: the second reply tells of the first execution, in a time
   // that is not its write's.
-  const bool repeated = fails && injected_errors_ % 4 == 1 && is_acquire(command) &&
+  const bool repeated = fails && injected_errors_ % 4 == 3 && is_acquire(command) &&
                         !executed.changes.empty() && executed.for_majority;
   if (repeated) {
     executed.reply.set("retriedStmtId", std::int32_t{0});
