@@ -100,8 +100,9 @@ void check_refused(const Digest& d, Finding& f) {
     const Event& e = d.at(i);
     if (e.kind != Kind::send || e.detail != "acquire") continue;
     const Index reply = d.writers.at(e.lock_id).reply;
-    const bool refused = reply != kNone && d.at(reply).outcome == "done" &&
+    const bool another = reply != kNone && d.at(reply).outcome == "done" &&
                          !d.at(reply).lock_id.empty() && owner_of(d.at(reply).lock_id) != e.owner;
+    const bool refused = another || (reply != kNone && d.at(reply).outcome == "duplicate_key");
     auto& [first, all] = owners.try_emplace(e.owner, i, true).first->second;
     all = all && refused;
   }
@@ -139,7 +140,9 @@ Finding check_cost(const Digest& d) {
       violate(f, key.first + ": a release without a command", {s.granted, s.released});
     } else if (s.attempts.size() == 1 && deletes->second.size() > 1) {
       const Index first = deletes->second.front().reply;
-      const bool answered = first != kNone && d.at(first).outcome == "done";
+      // An old primary, which does not know of the grant, has not answered.
+      const bool answered = first != kNone && d.at(first).outcome == "done" &&
+                            d.at(first).order >= d.at(s.granted).token;
       if (answered) {
         violate(f, key.first + ": a release took more than one command",
                 {s.granted, s.release, s.released});

@@ -139,8 +139,9 @@ inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put
 }
 
 /// No lease that this write gave ends earlier: it began with the execution, after the sending.
+/// Nobody else may have the lock for a whole expiry, whatever clock he counts it by.
 inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
-  return d.at(holder.command.send).at_ns + shortest_lease(*holder.ask);
+  return d.at(holder.command.send).at_ns + holder.ask->expiry_ms * kMs;
 }
 
 /// Whether a delete of this owner can have been the end of its tenure: one that was sent before

@@ -236,6 +236,71 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
           {ended, t.last_put});
 }
 
+/// Whoever wants a lock for a limited time keeps nobody waiting after it, whatever its user does.
+void check_given_back(const Digest& d, Finding& f, const std::string& process,
+                      const SessionDigest& s) {
+  if (s.granted == kNone || s.lost == kNone || d.at(s.lost).outcome != "max_holding") return;
+  const auto latest = d.at(s.lost).at_ns + d.allowed.lateness_ns;
+  if (!d.ran_throughout(process, {d.at(s.lost).at_ns, latest})) return;
+  ++f.counts["limited_holdings"];
+  const auto deletes = d.deletes.find(d.at(s.granted).owner);
+  const bool given_back =
+      deletes != d.deletes.end() && d.at(deletes->second.front().send).at_ns <= latest;
+  if (given_back) return;
+  violate(f,
+          "lock '" + d.at(s.granted).name + "': " + process +
+              " did not give it back at the end of its longest holding",
+          {s.granted, s.lost});
+}
+
+/// The answer to the first delete of this owner that was executed before this attempt of it.
+Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
+  const auto sent = d.deletes.find(t.owner);
+  if (sent == d.deletes.end() || d.at(holder.command.send).detail != "acquire") return kNone;
+  for (const SendDigest& one : sent->second) {
+    if (one.reply == kNone || d.at(one.reply).outcome != "done") continue;
+    return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
+  }
+  return kNone;
+}
+
+/// Who has attempts on the way deletes once more, an operation timeout after the first deletion: an
+/// attempt that was executed between the two leaves nothing.
+void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
+  const Index reply = executed_after(d, t, holder);
+  if (reply == kNone) return;
+  const auto& last = d.deletes.at(t.owner).back();
+  if (d.at(last.send).at_ns > d.at(t.last_put).at_ns) return;
+  const Event& ask = *holder.ask;
+  const auto answered = d.at(reply).at_ns;
+  const auto soonest = answered + ask.timeout_ms * kMs - ask.timeout_ms * ask.drift_ppm;
+  const Span rest{answered, answered + by_our_clock(d, ask.process, ask, ask.timeout_ms * kMs) +
+                                d.allowed.lateness_ns};
+  const bool lived =
+      d.processes.at(ask.process).last_ns > rest.to && d.ran_throughout(ask.process, rest);
+  if (d.at(t.last_put).at_ns >= soonest || !lived || d.stalled_ns(rest) > 0) return;
+  violate(f,
+          "lock '" + ask.name + "': " + ask.process +
+              " did not delete what an attempt left that was executed after its deletion",
+          {holder.command.send, reply, t.last_put});
+}
+
+/// Who hands over has no attempt on the way: nobody would delete what it leaves.
+void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
+                                const Writer& holder) {
+  const auto given = d.hand_overs.find(t.owner);
+  if (given == d.hand_overs.end() || d.at(holder.command.send).detail != "acquire") return;
+  for (const SendDigest& one : given->second) {
+    const bool done =
+        one.reply != kNone && d.at(one.reply).outcome == "done" && d.at(one.reply).matched == 1;
+    if (!done || d.at(one.reply).order >= d.at(t.last_put).order) continue;
+    return violate(f,
+                   "lock '" + holder.ask->name + "': an attempt of " + holder.ask->process +
+                       " was executed after its owner had handed the lock over",
+                   {holder.command.send, one.reply, t.last_put});
+  }
+}
+
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
@@ -247,6 +312,7 @@ Finding check_liveness(const Digest& d) {
     const auto turns = all_turns(d, all);
     for (const auto& [process, s] : all.calls) {
       check_on_time(d, f, process, *s);
+      check_given_back(d, f, process, *s);
       check_served_when_healed(d, f, process, *s, all, turns);
     }
   }
@@ -276,7 +342,13 @@ Finding check_cleanup(const Digest& d) {
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
-      if (!holder || !left_behind(d, t)) continue;
+      if (!holder) continue;
+      if (!d.of_a_document) {
+        f.counts["late_wins"] += executed_after(d, t, *holder) == kNone ? 0 : 1;
+        check_handed_over_for_good(d, f, t, *holder);
+      }
+      if (!left_behind(d, t)) continue;
+      if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
       if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
       const auto bound =
           (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + d.allowed.ttl_seen_ns();

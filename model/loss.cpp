@@ -194,11 +194,32 @@ std::int64_t too_early(const Digest& d, const SessionDigest& s, const SendDigest
   return d.at(given.send).at_ns + lease - fastest - d.at(s.lost).at_ns;
 }
 
+/// An extension that failed is followed by another while there is time: a lease does not run out
+/// with half of it unused.
+void check_asked_again(const Digest& d, Finding& f, const Holder& h) {
+  const SessionDigest& s = h.session;
+  const Event& lost = d.at(s.lost);
+  if (s.extensions.empty()) return;
+  const Index send = s.extensions.back();
+  const auto sent = d.writers.find(d.at(send).lock_id);
+  const Index reply = sent == d.writers.end() ? kNone : sent->second.reply;
+  if (reply == kNone || d.at(reply).outcome == "done") return;
+  const Span quiet{d.at(reply).at_ns, lost.at_ns};
+  const auto longest = shortest_lease(d.at(s.ask)) / 2 + d.allowed.lateness_ns;
+  if (quiet.to - quiet.from <= longest) return;
+  if (!d.ran_throughout(h.process, quiet) || d.stalled_ns(quiet) > 0) return;
+  violate(f,
+          "lock '" + lost.name + "': " + h.process + " let its lease run out for " +
+              ms(quiet.to - quiet.from) + " after an extension that failed",
+          {s.granted, send, reply, s.lost});
+}
+
 void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& replies) {
   const SessionDigest& s = h.session;
   const Event& lost = d.at(s.lost);
   const Event& granted = d.at(s.granted);
   const std::string what = "lock '" + granted.name + "': " + h.process + " lost it ";
+  if (lost.outcome == "deadline") check_asked_again(d, f, h);
   const auto heard = heard_before(d, replies, s);
   if (heard.leases.empty()) return;
   if (lost.outcome == "not_owner") {

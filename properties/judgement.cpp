@@ -130,7 +130,16 @@ bool breaks(const Judgement& judgement, const std::string& guarantee) {
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
   Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
                 {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
+  std::map<std::string, std::int64_t> newest;  // by process: the newest write that it heard of
   for (const auto& e : history) {
+    if (e.kind == Kind::reply && e.outcome == "done") {
+      auto& heard = newest[e.process];
+      const bool of_a_holder =
+          e.detail == "delete" || e.detail == "extend" || e.detail == "hand-over";
+      if (of_a_holder && e.matched == 0 && e.order < heard) ++totals["denied_by_old_primaries"];
+      heard = std::max(heard, e.order);
+    }
+    if (e.kind == Kind::reply && e.outcome == "duplicate_key") ++totals["duplicate_keys"];
     if (e.kind == Kind::granted) ++totals["acquisitions"];
     if (e.kind == Kind::extended) ++totals["extensions"];
     if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
@@ -151,7 +160,8 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (f.guarantee == "G1" && f.counts.contains("hand_overs")) {
       totals["hand_overs"] += f.counts.at("hand_overs");
     }
-    for (const char* key : {"stale_writes", "stale_writes_refused", "bounded_takeovers"}) {
+    for (const char* key :
+         {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
   }

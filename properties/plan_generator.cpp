@@ -71,6 +71,18 @@ void read_kind(Reader& in, sim::Plan& plan, Kind kind, const DrawnLimits& limits
   for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, kind);
 }
 
+/// Of all plans. Only while no server is disturbed has a dead holder's lock to pass on in time.
+constexpr int kHealthyPercent = 15;
+
+/// Leaves out what disturbs servers or links, and has holders die.
+void read_healthy(Reader& in, sim::Plan& plan) {
+  std::erase_if(plan.faults, [](const FaultPlan& f) {
+    return f.kind != Kind::crash && f.kind != Kind::pause && f.kind != Kind::suspend;
+  });
+  const auto count = in.between(2, 5);
+  for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, Kind::crash);
+}
+
 }  // namespace
 
 sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
@@ -92,6 +104,7 @@ sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
   for (int k = kReadLast; k < sim::kFaultKinds; ++k) {
     read_kind(in, plan, static_cast<Kind>(k), limits);
   }
+  if (!limits.only && !limits.no_faults && in.chance(kHealthyPercent)) read_healthy(in, plan);
   std::stable_sort(plan.faults.begin(), plan.faults.end(),
                    [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
   return plan;

@@ -11,7 +11,8 @@ using sim::ProcessPlan;
 namespace {
 
 constexpr std::int64_t kFewestAcquisitions = 20;
-constexpr std::int64_t kManyRuns = 20;  ///< from here on each interesting thing has to happen
+constexpr std::int64_t kManyRuns = 20;   ///< from here on each interesting thing has to happen
+constexpr std::int64_t kRareRuns = 200;  ///< and from here on what is rare
 
 /// Takes out whatever part of the list is not needed, in halves, then one by one.
 template <typename T>
@@ -109,6 +110,14 @@ std::string SimulateReport::shortfall() const {
     if (runs < kManyRuns || seen * 4 >= runs) continue;
     return std::string(what) + " happened " + std::to_string(seen) + " times in " +
            std::to_string(runs) + " runs, the floor is a quarter";
+  }
+  for (const char* what :
+       {"bounded_takeovers", "late_wins", "denied_by_old_primaries", "duplicate_keys"}) {
+    const auto found = totals.find(what);
+    const std::int64_t seen = found == totals.end() ? 0 : found->second;
+    if (runs < kRareRuns || seen * kRareRuns >= runs) continue;
+    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
+           std::to_string(runs) + " runs, the floor is one in " + std::to_string(kRareRuns);
   }
   for (const auto& [kind, count] : enabled) {
     const auto found = bit.find(kind);

@@ -18,8 +18,10 @@ bool release_costs_more(const Questions& q, const Event& granted) {
   if (lost != nullptr && lost->outcome == "max_holding") return false;
   const auto deletes = q.deletes_of(granted.owner);
   if (deletes.empty()) return true;
-  return q.attempts(granted).size() == 1 && deletes.size() > 1 &&
-         done(q.reply_to(*deletes.front()));
+  // An old primary, which does not know of the grant, has not answered.
+  const Event* answer = q.reply_to(*deletes.front());
+  const bool answered = done(answer) && answer->order >= granted.token;
+  return q.attempts(granted).size() == 1 && deletes.size() > 1 && answered;
 }
 
 /// Whether the lock was free all the time that it was asked for, and nothing disturbed that.
@@ -63,9 +65,10 @@ int needless_deletes(const Questions& q) {
     if (e->detail != "acquire") continue;
     owners.insert(e->owner);
     const Event* reply = q.reply_to(*e);
-    const bool refused =
+    const bool another =
         done(reply) && !reply->lock_id.empty() && model::owner_of(reply->lock_id) != e->owner;
-    if (!refused) spared.insert(e->owner);
+    const bool exists = reply != nullptr && reply->outcome == "duplicate_key";
+    if (!another && !exists) spared.insert(e->owner);
   }
   int found = 0;
   for (const auto& owner : owners) {

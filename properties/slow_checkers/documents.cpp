@@ -16,6 +16,31 @@ bool leaves_what_it_won(const Questions& q, const Stay& s) {
          q.stalled(at(ended), until) == 0;
 }
 
+/// "... and once more after an operation timeout": what was executed in between does not stay.
+bool stays_after_the_delete(const Questions& q, const Stay& s) {
+  const Event* answer = nullptr;
+  for (const Event* one : q.deletes_of(s.owner)) {
+    if (one->at_ns > s.put->at_ns) return false;
+    const Event* reply = q.reply_to(*one);
+    if (answer == nullptr && done(reply)) answer = reply;
+  }
+  if (s.send->detail != "acquire" || answer == nullptr) return false;
+  const auto timeout = static_cast<double>(s.ask->timeout_ms) * kMs;
+  const double fast = 1 - static_cast<double>(s.ask->drift_ppm) / 1e6;
+  const bool between = s.put->order > answer->order && at(s.put) < at(answer) + timeout * fast;
+  const double until = at(answer) + q.own_time(*s.ask, timeout) + q.late();
+  return between && q.last_sign(s.ask->process) > until &&
+         q.ran(s.ask->process, at(answer), until) && q.stalled(at(answer), until) == 0;
+}
+
+/// Who hands over has no attempt on the way.
+bool handed_over_too_early(const Questions& q, const Stay& s) {
+  return s.send->detail == "acquire" && q.first([&](const Event& e) {
+    const bool given = e.kind == Kind::reply && e.detail == "hand-over" && e.other_owner == s.owner;
+    return given && done(&e) && e.matched == 1 && e.order < s.put->order;
+  }) != nullptr;
+}
+
 /// A disturbance puts the next pass off, which may reach into another disturbance.
 double put_off(const Questions& q, double latest) {
   for (bool again = true; again;) {
@@ -46,7 +71,9 @@ bool stays_too_long(const Questions& q, const Stay& s) {
 int slow_cleanup(const Questions& q) {
   int found = 0;
   for (const Stay& s : q.stays()) {
+    found += handed_over_too_early(q, s) ? 1 : 0;
     if (q.gave_up(s.owner, s.next)) continue;
+    found += stays_after_the_delete(q, s) ? 1 : 0;
     found += leaves_what_it_won(q, s) ? 1 : 0;
     found += stays_too_long(q, s) ? 1 : 0;
   }

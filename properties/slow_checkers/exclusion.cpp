@@ -15,7 +15,7 @@ int slow_leases(const Questions& q) {
     if (model::owner_of(given->lock_id) == s.owner) continue;
     const Event* taker = q.sender(*given);
     if (taker == nullptr || q.of(*taker, Kind::ask) == nullptr) continue;
-    found += q.executed_by(*given) < at(s.send) + own_lease(*s.ask) ? 1 : 0;
+    found += q.executed_by(*given) < at(s.send) + whole_lease(*s.ask) ? 1 : 0;
   }
   return found;
 }

@@ -138,26 +138,39 @@ bool lease_still_ran(const Questions& q, const Event& ask, const Event& command,
   return at(&lost) < at(&command) + fastest;
 }
 
-bool is_needless(const Questions& q, const Event& lost) {
+/// Whether half a lease went by unused after an extension that failed.
+bool gave_up_extending(const Questions& q, const Event& ask, const Event& lost) {
+  const auto extensions = q.all([&](const Event& e) {
+    return e.kind == Kind::send && e.detail == "extend" && same_session(e, lost);
+  });
+  const Event* reply = extensions.empty() ? nullptr : q.reply_to(*extensions.back());
+  if (reply == nullptr || done(reply)) return false;
+  return at(&lost) - at(reply) > own_lease(ask) / 2 + q.late() &&
+         q.ran(lost.process, at(reply), at(&lost)) && q.stalled(at(reply), at(&lost)) == 0;
+}
+
+int needless(const Questions& q, const Event& lost) {
   const Event* granted = q.of(lost, Kind::granted);
   const Event* ask = q.of(lost, Kind::ask);
-  if (granted == nullptr || ask == nullptr) return false;
+  if (granted == nullptr || ask == nullptr) return 0;
   const auto answered = answered_in_time(q, *granted, lost);
   if (lost.outcome == "not_owner") {
-    return !answered.empty() && document_was_there(q, *granted, *answered.back(), lost);
+    return !answered.empty() && document_was_there(q, *granted, *answered.back(), lost) ? 1 : 0;
   }
-  return lost.outcome == "deadline" &&
-         std::any_of(answered.begin(), answered.end(),
-                     [&](const Event* one) { return lease_still_ran(q, *ask, *one, lost); });
+  if (lost.outcome != "deadline") return 0;
+  const bool early = std::any_of(answered.begin(), answered.end(), [&](const Event* one) {
+    return lease_still_ran(q, *ask, *one, lost);
+  });
+  return (early ? 1 : 0) + (gave_up_extending(q, *ask, lost) ? 1 : 0);
 }
 
 }  // namespace
 
 /// "No handle is called lost whose document was there, or whose lease still runs."
 int slow_needless_loss(const Questions& q) {
-  const auto all = q.all(Kind::lost);
-  return static_cast<int>(
-      std::count_if(all.begin(), all.end(), [&](const Event* e) { return is_needless(q, *e); }));
+  int found = 0;
+  for (const Event* lost : q.all(Kind::lost)) found += needless(q, *lost);
+  return found;
 }
 
 }  // namespace leasehold::properties

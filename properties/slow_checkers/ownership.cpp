@@ -32,7 +32,7 @@ bool must_be_anothers(const Questions& q, const Stay& s) {
   if (claimed_by(q, gone) != nullptr || q.gave_up(s.owner, &gone)) return false;
   const Event* clock = q.first(
       [](const Event& e) { return e.kind == Kind::fault && e.detail.starts_with("clock"); });
-  if (clock != nullptr || at(&gone) >= at(s.send) + own_lease(*s.ask)) return false;
+  if (clock != nullptr || at(&gone) >= at(s.send) + whole_lease(*s.ask)) return false;
   return q.first([&](const Event& e) {
     if (e.kind != Kind::send || e.detail != "delete" || e.name != gone.name) return false;
     const Event* reply = q.reply_to(e);
@@ -101,6 +101,59 @@ bool overlooked_it(const Questions& q, const Event& granted) {
   });
 }
 
+/// The deletes and hand-overs of this owner.
+Events ways_out(const Questions& q, const std::string& owner) {
+  return q.all([&](const Event& e) {
+    return e.kind == Kind::send && ((e.detail == "delete" && e.owner == owner) ||
+                                    (e.detail == "delete" && e.other_owner == owner) ||
+                                    (e.detail == "hand-over" && e.other_owner == owner));
+  });
+}
+
+/// How many documents of this owner went during the release, before their lease was over and with
+/// nobody's word for it, while a command of the release had no answer.
+int vanished_by_it(const Questions& q, const Event& granted, const Event& asked,
+                   const Event& answer) {
+  if (q.first(
+          [](const Event& e) { return e.kind == Kind::fault && e.detail.starts_with("clock"); }))
+    return 0;
+  int found = 0;
+  for (const Stay& s : q.stays()) {
+    const bool gone = s.owner == granted.owner && s.next != nullptr && s.next->kind == Kind::gone;
+    if (!gone || claimed_by(q, *s.next) != nullptr) continue;
+    if (at(s.next) >= at(s.send) + whole_lease(*s.ask)) continue;
+    if (at(s.next) < at(&asked) || at(s.next) > at(&answer)) continue;
+    const auto ways = ways_out(q, granted.owner);
+    found += std::any_of(ways.begin(), ways.end(), [&](const Event* one) {
+      const Event* reply = q.reply_to(*one);
+      return at(one) <= at(s.next) && (reply == nullptr || reply->outcome == "unknown");
+    });
+  }
+  return found;
+}
+
+/// Whether the last word came from a member that did not know of the grant, and the document was
+/// there before the command and still after its answer.
+bool denied_by_an_old_primary(const Questions& q, const Event& granted, const Event& answer) {
+  const auto ways = ways_out(q, granted.owner);
+  return std::any_of(ways.begin(), ways.end(), [&](const Event* one) {
+    const Event* reply = q.reply_to(*one);
+    const bool decides = done(reply) && reply->matched == 0 && reply->lock_id.empty() &&
+                         reply->at_ns == answer.at_ns && reply->order < granted.token;
+    const double known = at(reply) + q.lag() + q.echo();
+    if (!decides || q.stalled(at(one), known) > 0) return false;
+    const auto changes = q.all([&](const Event& e) {
+      return (e.kind == Kind::put || e.kind == Kind::gone) && e.name == granted.name &&
+             at(&e) <= known;
+    });
+    const auto last =
+        std::max_element(changes.begin(), changes.end(),
+                         [](const Event* a, const Event* b) { return a->order < b->order; });
+    return last != changes.end() && (*last)->kind == Kind::put && at(*last) < at(one) &&
+           model::owner_of((*last)->lock_id) == granted.owner;
+  });
+}
+
 }  // namespace
 
 /// "A release says 'released' only if the owner's document was there and went by it, and
@@ -116,7 +169,8 @@ int slow_release(const Questions& q) {
     const bool lost = at(q.of(*answer, Kind::lost)) <= at(asked);
     if (answer->outcome != "not_owner" || lost) continue;
     found += heard_that_it_did(q, granted->owner, *asked, *answer) ? 1 : 0;
-    found += overlooked_it(q, *granted) ? 1 : 0;
+    found += vanished_by_it(q, *granted, *asked, *answer);
+    found += overlooked_it(q, *granted) || denied_by_an_old_primary(q, *granted, *answer) ? 1 : 0;
   }
   return found;
 }

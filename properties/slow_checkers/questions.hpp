@@ -110,6 +110,8 @@ inline bool same_session(const Event& a, const Event& b) {
 }
 inline bool done(const Event* reply) { return reply != nullptr && reply->outcome == "done"; }
 
+inline double whole_lease(const Event& ask) { return static_cast<double>(ask.expiry_ms) * kMs; }
+
 /// What the holder may use of its lease, by its own clock: it stops earlier by the drift.
 inline double own_lease(const Event& ask) {
   return static_cast<double>(ask.expiry_ms) * kMs * (1 - static_cast<double>(ask.drift_ppm) / 1e6);

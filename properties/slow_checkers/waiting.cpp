@@ -75,6 +75,15 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
   return q.broken({at(&ask), latest, served, waits_until(q, ask)});
 }
 
+/// A longest holding ends with a delete, whatever the user does.
+bool keeps_beyond_its_limit(const Questions& q, const Event& ask) {
+  const Event *granted = q.of(ask, Kind::granted), *lost = q.of(ask, Kind::lost);
+  if (granted == nullptr || lost == nullptr || lost->outcome != "max_holding") return false;
+  if (!q.ran(ask.process, at(lost), at(lost) + q.late())) return false;
+  const auto deletes = q.deletes_of(granted->owner);
+  return deletes.empty() || at(deletes.front()) > at(lost) + q.late();
+}
+
 /// A retry that finds its own owner there has won.
 bool overlooks_its_win(const Event& reply) {
   const bool asked = reply.detail == "acquire" || reply.detail == "hand-over";
@@ -121,6 +130,7 @@ int slow_liveness(const Questions& q) {
   for (const Event* ask : asks) {
     found += ends_late(q, *ask) ? 1 : 0;
     found += unserved_when_healed(q, *ask) ? 1 : 0;
+    found += keeps_beyond_its_limit(q, *ask) ? 1 : 0;
   }
   for (const Event* reply : q.all(Kind::reply)) found += overlooks_its_win(*reply) ? 1 : 0;
   for (const Stay& s : q.stays()) {

@@ -158,17 +158,6 @@ void read_write_concern(Executed& out, const Fields& command) {
   out.wtimeout_ms = concern.need("wtimeout").integer();
 }
 
-/// The document is there and the rest of the query does not match it: the upsert then inserts, and
-/// fails at the unique index of `_id`. Acquire's query is `{_id}` alone and never comes here.
-Executed duplicate_id() {
-  Object keys;
-  keys.set("_id", std::int32_t{1});
-  Executed out;
-  out.reply = error_reply(kDuplicateKey, "duplicate key: _id");
-  out.reply.set("keyPattern", keys);
-  return out;
-}
-
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
       command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
@@ -191,7 +180,9 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
     out.reply.set("ok", 1.0);
     return out;
   }
-  if (before && !found) return duplicate_id();
+  // The document is there and the rest of the query does not match it: the upsert then inserts.
+  // Acquire's query is `{_id}` alone and never comes here.
+  if (before && !found) return {.reply = duplicate_id()};
   // What an upsert starts from: the fields that the query names by equality.
   Object seed;
   seed.set("_id", id);
@@ -364,6 +355,14 @@ Object error_reply(int code, const std::string& message) {
   reply.set("ok", 0.0);
   reply.set("errmsg", message);
   reply.set("code", std::int32_t{code});
+  return reply;
+}
+
+Object duplicate_id() {
+  Object keys;
+  keys.set("_id", std::int32_t{1});
+  Object reply = error_reply(kDuplicateKey, "duplicate key: _id");
+  reply.set("keyPattern", keys);
   return reply;
 }
 

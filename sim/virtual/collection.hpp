@@ -76,6 +76,8 @@ struct Executed {
 
 /// {ok: 0, code, errmsg}.
 [[nodiscard]] Object error_reply(int code, const std::string& message);
+/// The same of an insert that fails at the unique index of `_id`.
+[[nodiscard]] Object duplicate_id();
 
 /// A failed statement, for a reply's writeErrors.
 /// Such a reply is ok: 1; `index` is the statement's place.

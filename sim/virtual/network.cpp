@@ -13,6 +13,11 @@ namespace {
 constexpr const char* kCollection = "distributed.locks";
 constexpr std::int64_t kSelection = 2'000 * kMs;  ///< server selection gives up after this
 constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that often
+/// For so long after it has heard of another primary, one in so many of its commands goes to the
+/// old one.
+constexpr std::int64_t kWorkersHear = 1'000 * kMs;
+constexpr int kGoToTheOldPercent = 10;
+constexpr int kHearsOfAnElectionPercent = 20;
 
 /// A planted error, made where the adapter's bytes pass: the owner check is taken out.
 /// Here and not in the core, so that the lock under test is the production code to the last byte,
@@ -142,6 +147,32 @@ std::int64_t Network::latency() {
   return random_.between(50, 400) * kGrain + link.slower_ms * kMs;
 }
 
+void Network::look_for_a_primary() {
+  known_primary_ = world_.servers.primary_for(reachable());
+  if (known_primary_ < 0 || known_primary_ == last_known_) return;
+  before_ = std::exchange(last_known_, known_primary_);
+  changed_ns_ = world_.queue.now();
+}
+
+/// Where a command of the lock goes to. Its driver hears of an election sooner or later; by then a
+/// worker may have sent to the old primary, which answers until it has heard of it too.
+int Network::primary_of_a_worker() {
+  if (world_.scripted) {
+    if (known_primary_ < 0) look_for_a_primary();
+    return known_primary_;
+  }
+  const auto elections = world_.servers.elections();
+  if (known_primary_ >= 0 && elections != elections_heard_ &&
+      random_.chance(kHearsOfAnElectionPercent)) {
+    elections_heard_ = elections;
+    known_primary_ = -1;
+  }
+  if (known_primary_ < 0) look_for_a_primary();
+  const bool recent = changed_ns_ > 0 && world_.queue.now() - changed_ns_ < kWorkersHear;
+  const bool old = known_primary_ >= 0 && recent && random_.chance(kGoToTheOldPercent);
+  return old ? before_ : known_primary_;
+}
+
 /// As the driver does it: to the primary that it knows of, else it looks for one for a while.
 void Network::send(const Sent& sent, int tries) {
   if (!sent->wanted) return;
@@ -150,8 +181,9 @@ void Network::send(const Sent& sent, int tries) {
   // A command of the lock goes to the primary that is known, right or wrong: the answer "not
   // primary" is part of what is tested.
   const bool of_stream = std::holds_alternative<core::StreamCommand>(sent->command.body);
-  if (of_stream || known_primary_ < 0) known_primary_ = world_.servers.primary_for(reachable());
-  if (known_primary_ >= 0) return deliver(sent, known_primary_);
+  if (of_stream) look_for_a_primary();
+  const int member = of_stream ? known_primary_ : primary_of_a_worker();
+  if (member >= 0) return deliver(sent, member);
   // Server selection: nothing is sent meanwhile, so the end of it is certainly not executed.
   if (tries * kLookAgain < kSelection) {
     return world_.machine.later(kLookAgain, [this, sent, tries] { send(sent, tries + 1); });

@@ -52,6 +52,7 @@ class Network {
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;
+    bool scripted;  ///< a story: it goes to the primary that it knows until that one fails it
   };
 
   explicit Network(const World& world) : world_(world), random_(world.seed) {}
@@ -85,6 +86,8 @@ class Network {
                                  const Object& reply);
   [[nodiscard]] std::array<bool, ReplicaSet::kMembers> reachable() const;
   [[nodiscard]] bool reply_stopped(int member);
+  void look_for_a_primary();
+  [[nodiscard]] int primary_of_a_worker();
   // One way, in ns. A draw for each message, so two on their way may overtake one another.
   [[nodiscard]] std::int64_t latency();
 
@@ -94,6 +97,11 @@ class Network {
   // -1: none is known. It may be wrong for as long as nobody says so, as a driver's is between two
   // heartbeats. Member 0 begins as primary.
   int known_primary_ = 0;
+  // Whom it knew before, and since when it knows another: until its last worker has heard of that,
+  // a command may still go to the old one.
+  int last_known_ = 0, before_ = 0;
+  std::int64_t changed_ns_ = 0;
+  std::int64_t elections_heard_ = 0;
   // Commands of the core; writes to the fence are not counted.
   int under_way_ = 0;
   // Ordered by address, which differs from run to run: only the destructor goes through it, when

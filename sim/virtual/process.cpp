@@ -58,7 +58,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, world_.took_effect, *recorder_,
-                world_.sabotage, random_.draw()}),
+                world_.sabotage, random_.draw(), plan.scripted}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
       // Never resized: events refer to its elements.
@@ -147,8 +147,10 @@ void Process::suspend() {
 /// The first that it does is to ask: it does not know yet how long it was away.
 void Process::resume() {
   // Before what was held back runs: timers that came due meanwhile have not fired yet, and `held()`
-  // has to say no without them.
-  if (!crashed()) ask_all();
+  // has to say no without them. Where nobody asks, an answer that came meanwhile may be read first.
+  for (Caller& caller : callers_) {
+    if (!crashed() && caller.holding && !caller.holding->silent) ask_held(*caller.holding);
+  }
   machine_.resume();
 }
 
@@ -252,9 +254,11 @@ void Process::granted(Caller& caller, runtime::Handle handle) {
   // By name and token: the handle does not show the owner, which the fence's record needs.
   const auto grant = recorder_->grant_of(caller.asked_name, handle.token());
   const auto lost = handle.lost();
-  caller.holding.emplace(
-      Holding{std::move(handle), caller.asked_name, grant.owner,
-              HeldAnswers(name_, static_cast<std::int64_t>(session), caller.asked_name), nullptr});
+  // By the session's number and not by a draw, so it costs no randomness.
+  const bool silent = !plan_.scripted && session % kSilentEvery == 0;
+  caller.holding.emplace(Holding{
+      std::move(handle), caller.asked_name, grant.owner,
+      HeldAnswers(name_, static_cast<std::int64_t>(session), caller.asked_name), silent, nullptr});
   // The others are asked first: whoever still says yes then does so when this one may.
   world_.on_grant(caller.asked_name);
   // A handle that is lost already calls back at once, from within this constructor.
@@ -266,8 +270,6 @@ void Process::granted(Caller& caller, runtime::Handle handle) {
         world_.emit(e);
       });
   ask_held(*caller.holding);
-  // By the session's number and not by a draw, so it costs no randomness.
-  const bool silent = !plan_.scripted && session % kSilentEvery == 0;
   if (!silent) keep_asking(caller, session);
   if (!plan_.scripted && random_.chance(kSlowCallbackPercent)) {
     machine_.keep_busy(random_.between(1, kSlowCallback_us) * kGrain);

@@ -81,6 +81,7 @@ class Process {
     runtime::Handle handle;
     std::string name, owner;
     HeldAnswers answers;
+    bool silent;  ///< its user relies on `lost()` alone
     // Last, so that it ends first: a callback must not find a holding that is half destroyed.
     std::unique_ptr<OnLost> on_lost;
   };

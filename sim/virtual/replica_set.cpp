@@ -34,6 +34,18 @@ Object not_primary(const Object& command) {
                : error_reply(kNotWritablePrimary, "not primary");
 }
 
+bool is_acquire(const Object& command) {
+  const Value* upsert = command.find("upsert");
+  return command.fields.at(0).first == "findAndModify" && upsert != nullptr && upsert->truth();
+}
+
+/// Whether this is an acquire of a lock that somebody has: as if another's upsert had raced it.
+bool finds_a_lock(const Collection& locks, const Object& command) {
+  if (!is_acquire(command)) return false;
+  const Value* id = command.find("query")->as<Object>()->find("_id");
+  return locks.find(*id->as<std::string>()) != nullptr;
+}
+
 /// Whether `a` has at least what `b` has: the later term wins, then the longer log.
 /// Raft's rule and that of mongod's votes: the newest entry decides. Clocks do not matter, though
 /// entries have times.
@@ -209,6 +221,9 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   if (fails) {
     --failing_;
     ++injected_errors_;
+    if (injected_errors_ % 3 == 0 && finds_a_lock(m.locks, command)) {
+      return answer(m, duplicate_id(), reply);
+    }
     if (!failing_after_ || streams) return answer(m, error_reply(failing_code_, "injected"), reply);
   }
   if (streams) return serve_stream(member, command, reply);
@@ -225,7 +240,15 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   }
   // At once rather than with the next beat: secondaries of a real set wait at the oplog's end.
   if (!executed.changes.empty()) replicate(member);
-  if (fails) {  // executed, and nobody will say so: by a plain error, or by a write concern's
+  // As if the driver had sent it twice: the second reply tells of the first execution, in a time
+  // that is not its write's.
+  const bool repeated = fails && injected_errors_ % 4 == 3 && is_acquire(command) &&
+                        !executed.changes.empty() && executed.for_majority;
+  if (repeated) {
+    executed.reply.set("retriedStmtId", std::int32_t{0});
+    write(member, note_in_oplog(), nullptr);
+    replicate(member);
+  } else if (fails) {  // executed, and nobody will say so: by an error, or by a write concern's
     // In turn and not by a draw: the fault has both effects in each run, and adds no randomness.
     if (injected_errors_ % 2 == 0) {
       return answer(m, error_reply(failing_code_, "injected after the execution"), reply);
