@@ -17,7 +17,7 @@ constexpr std::int64_t kLookAgain = 50 * kMs;     ///< and asks the members that
 /// old one.
 constexpr std::int64_t kWorkersHear = 1'000 * kMs;
 constexpr int kGoToTheOldPercent = 10;
-constexpr int kHearsOfAnElectionPercent = 20;
+constexpr int kHearsOfAnElectionPercent = 50;
 
 /// A planted error, made where the adapter's bytes pass: the owner check is taken out.
 /// Here and not in the core, so that the lock under test is the production code to the last byte,
