@@ -113,6 +113,7 @@ class Slow {
     return own_time(ask, own) + late_;
   }
   [[nodiscard]] static double lease_between_clocks(const Event& ask);
+  [[nodiscard]] double end_of(const Event& fault) const;
   [[nodiscard]] bool ends_late(const Event& ask) const;
   [[nodiscard]] bool unserved_when_healed(const Event& ask) const;
   [[nodiscard]] double while_answered(const Event& ask, bool by_anybody, double from,
@@ -131,18 +132,22 @@ class Slow {
   double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs;
 };
 
+/// Of those of one kind on one victim, the first to begin is the first to end.
+double Slow::end_of(const Event& fault) const {
+  Events open;
+  for (const Event& e : h_) {
+    if (e.kind != Kind::fault || e.detail != fault.detail || e.name != fault.name) continue;
+    if (e.outcome == "begins") open.push_back(&e);
+    if (e.outcome != "ends" || open.empty()) continue;
+    if (open.front() == &fault) return at(&e);
+    open.erase(open.begin());
+  }
+  return at(&fault);
+}
+
 bool Slow::disturbed(double from, double to) const {
   return first([&](const Event& fault) {
-           if (fault.kind != Kind::fault) return false;
-           double end = at(&fault);
-           if (fault.outcome == "begins") {
-             for (const Event& e : h_) {
-               const bool ends = e.kind == Kind::fault && e.outcome == "ends" &&
-                                 e.detail == fault.detail && e.name == fault.name;
-               if (ends) end = std::max(end, at(&e));
-             }
-           }
-           return at(&fault) < to && from < end + echo_;
+           return fault.kind == Kind::fault && at(&fault) < to && from < end_of(fault) + echo_;
          }) != nullptr;
 }
 
@@ -392,13 +397,7 @@ int Slow::documents() const {
       put_off = false;
       for (const Event& e : h_) {
         if (e.kind != Kind::fault || at(&e) >= latest) continue;
-        double end = at(&e) + echo_;
-        for (const Event& other : h_) {
-          const bool ends = e.outcome == "begins" && other.kind == Kind::fault &&
-                            other.outcome == "ends" && other.detail == e.detail &&
-                            other.name == e.name;
-          if (ends) end = std::max(end, at(&other) + echo_);
-        }
+        const double end = end_of(e) + echo_;
         put_off = put_off || end + pass > latest;
         latest = std::max(latest, end + pass);
       }

@@ -199,7 +199,7 @@ History Drawing::history() {
       if (e.kind == Kind::start) e.drift_ppm = any_of({0, -5'000, 4'000});
     }
   }
-  if (one_in(4) && !h.empty()) {  // one fault lasts
+  for (int lasting = one_in(4) && !h.empty() ? from(1, 2) : 0; lasting > 0; --lasting) {
     for (const char* end : {"begins", "ends"}) {
       Event fault;
       fault.kind = Kind::fault;
