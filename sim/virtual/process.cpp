@@ -57,8 +57,8 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             if (e.until_ns > 0) e.until_ns = machine_.true_time(e.until_ns);
             world_.emit(std::move(e));
           })),
-      network_({machine_, world_.queue, world_.servers, world_.took_effect, *recorder_,
-                world_.sabotage, random_.draw()}),
+      network_(
+          {machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw()}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
       // Never resized: events refer to its elements.
@@ -154,7 +154,6 @@ void Process::resume() {
 
 void Process::heal() {
   healed_ = true;
-  network_.link = {};
   recorder_->set_phase("healed");
   machine_.run([this] {
     for (Caller& caller : callers_) {
