@@ -9,7 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/lock_options.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -187,12 +187,6 @@ void require_places(const FaultPlan& fault, const Plan& plan) {
   require_place("process", fault.process, processes_of(plan));
 }
 
-void require_lock(const std::string& name) {
-  const auto& all = locks();
-  if (std::find(all.begin(), all.end(), name) != all.end()) return;
-  throw std::runtime_error("lock is '" + name + "': it must be one of " + listed(all));
-}
-
 template <typename T>
 T read_number(const std::string& key, const std::string& text, std::int64_t low,
               std::int64_t high) {
@@ -214,8 +208,7 @@ void read_line(Plan& plan, const std::string& text) {
   } else {
     line >> value;
     if (key == "lock") {
-      require_lock(value);
-      plan.lock = value;
+      plan.lock = lock_under_test(value).name;
     } else if (key == "seed") {
       plan.seed = Fields::number<std::uint64_t>(key, value);
     } else if (key == "locks") {

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <set>
 
-#include "published/recipe.hpp"
 #include "runtime/clock.hpp"
 #include "sim/fault_injector.hpp"
 #include "sim/live/attribute_writes.hpp"
@@ -19,6 +18,7 @@
 #include "sim/live/stall_watch.hpp"
 #include "sim/live/suspended_times.hpp"
 #include "sim/live/worker.hpp"
+#include "sim/lock_registry.hpp"
 #include "sim/recorder.hpp"
 
 namespace leasehold::sim::live {
@@ -81,23 +81,17 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
   e.detail = last_words(words_file);
 }
 
-/// Where this lock's documents are.
-std::string collection_of(const std::string& lock) {
-  const auto* recipe = published::recipe_named(lock);
-  return recipe == nullptr ? kLockCollection : std::string(recipe->collection);
-}
-
 class Harness final : ProcessControl {
  public:
   Harness(const Plan& plan, const LiveRun& run)
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(run.uri, run.database, collection_of(plan.lock), kResourceCollection,
+        oplog_(run.uri, run.database, lock_under_test(plan.lock).collection(), kResourceCollection,
                [this] { return now(); }),
         began_(now()) {
     if (run.servers != nullptr) {
-      servers_.emplace(*run.servers, run.database + "." + collection_of(plan.lock));
+      servers_.emplace(*run.servers, run.database + "." + lock_under_test(plan.lock).collection());
     }
     faults_.emplace(
         ClusterControl{
@@ -131,7 +125,7 @@ class Harness final : ProcessControl {
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
-    if (published::recipe_named(plan_.lock) != nullptr) attribute_writes(history_);
+    if (lock_under_test(plan_.lock).is_published()) attribute_writes(history_);
     return {std::move(history_), std::move(progress_.faults), now() - began_};
   }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/carrier.hpp"
 #include "sim/link_rules.hpp"
+#include "sim/lock_registry.hpp"
 #include "sim/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/replica_set.hpp"
@@ -20,17 +21,6 @@ struct LinkFaults {
   std::array<std::int64_t, ReplicaSet::kMembers> touched{};
   std::multiset<std::int64_t> inside_ms{};  ///< waits of commands inside the server: the longest
   std::int64_t waited_inside = 0;
-};
-
-/// How a protocol is sabotaged on purpose between core and server, so that a run can fail.
-/// All but the last make a lock that the checkers have to find out; the last makes a run that
-/// differs from its repetition.
-enum class Sabotage {
-  none,
-  deletes_without_owner,
-  extends_without_owner,
-  writes_for_one,  ///< w: 1, not a majority
-  reads_the_real_clock
 };
 
 /// A process's way to the replica set, as its driver has it: it finds the primary, sends commands

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "published/recipe.hpp"
 #include "sim/fault_injector.hpp"
+#include "sim/lock_registry.hpp"
 #include "sim/virtual/cluster.hpp"
 
 namespace leasehold::sim::simulated {
@@ -18,16 +18,6 @@ constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
 constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
-
-/// A canary that is not found out means that the checkers are blind, not that the lock is right.
-Sabotage sabotage_of(const std::string& lock) {
-  if (lock == "leasehold" || published::recipe_named(lock) != nullptr) return Sabotage::none;
-  if (lock == "canary") return Sabotage::deletes_without_owner;
-  if (lock == "canary-extend") return Sabotage::extends_without_owner;
-  if (lock == "leasehold-w1") return Sabotage::writes_for_one;
-  if (lock == "canary-clock") return Sabotage::reads_the_real_clock;
-  throw std::runtime_error("lock is '" + lock + "': no such lock");
-}
 
 /// An entity whose lock fields are null is free (document-level); any other document is a lock.
 bool is_held(const Object& document) {
@@ -120,7 +110,7 @@ class World {
                          // In the very event of the grant: two that say yes then do so at one time.
                          for (const auto& p : processes_) p->ask_holders_of(lock);
                        },
-                       plan_, sabotage_of(plan_.lock)},
+                       plan_, lock_under_test(plan_.lock).sabotage},
         name, plan, doomed));
     // Its events refer to it: it is by pointer, and stays in the list when it is dead.
     processes_.back()->start();
