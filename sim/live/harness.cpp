@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -541,6 +542,24 @@ class Harness final : ProcessControl {
 };
 
 }  // namespace
+
+LiveRun LiveRun::on(std::string uri, std::string database, Janitor& janitor,
+                    const std::string& folder) {
+  LiveRun run;
+  run.uri = std::move(uri);
+  run.database = std::move(database);
+  run.janitor = &janitor;
+  run.folder = janitor.folder() + "/" + folder;
+  std::filesystem::create_directories(run.folder);
+  return run;
+}
+
+LiveRun LiveRun::on(ReplicaSet& servers, std::string database, Janitor& janitor,
+                    const std::string& folder) {
+  auto run = on(servers.uri(), std::move(database), janitor, folder);
+  run.servers = &servers;
+  return run;
+}
 
 RunResult run_live(const Plan& plan, const LiveRun& run) { return Harness(plan, run).go(); }
 
