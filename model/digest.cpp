@@ -15,10 +15,12 @@ class Builder {
   explicit Builder(const History& history) { out_.history = &history; }
 
   void add(Index i, const Event& e) {
-    // What was sent is counted when the lock is gone already.
     const bool own = !e.process.empty() && e.kind != Kind::stored && e.kind != Kind::crash &&
-                     e.kind != Kind::exit && e.kind != Kind::wire;
+                     e.kind != Kind::exit;
     if (own) process(e).last_ns = std::max(process(e).last_ns, e.at_ns);
+    // A stall is noticed, and what was sent is counted, also when the lock is gone already.
+    const bool of_lock = own && e.kind != Kind::wire && e.kind != Kind::stall;
+    if (of_lock) process(e).lock_ran_until_ns = std::max(process(e).lock_ran_until_ns, e.at_ns);
     switch (e.kind) {
       case Kind::start:
         process(e).start = i;

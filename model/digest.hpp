@@ -74,10 +74,11 @@ struct SessionDigest {
 
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
-  std::int64_t last_ns = 0;     ///< its last own event
-  std::int64_t timeout_ms = 0;  ///< the longest of its acquire calls' operation timeouts
-  std::int64_t rate_ppm = 0;    ///< how much its clock runs fast; 0: not known
-  std::vector<Span> away;       ///< paused or stalled
+  std::int64_t last_ns = 0;            ///< its last own event
+  std::int64_t lock_ran_until_ns = 0;  ///< the last that shows that its lock was still there
+  std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
+  std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
+  std::vector<Span> away;              ///< paused or stalled
   /// The harness learns of a death late, and who is killed in a stall cannot say that it stalled.
   [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
   std::map<std::string, std::int64_t> sent;  ///< commands by kind, as the core sent them

@@ -204,7 +204,7 @@ class FormChecker {
   bool goes_on(const Event& e, std::int64_t span) const {
     const Span rest{e.at_ns, e.at_ns + span};
     const auto process = d_.processes.find(e.process);
-    return process != d_.processes.end() && rest.to < process->second.last_ns &&
+    return process != d_.processes.end() && rest.to < process->second.lock_ran_until_ns &&
            d_.ran_throughout(e.process, rest);
   }
 

@@ -164,8 +164,7 @@ double Slow::stalled(double from, double to) const {
 double Slow::last_sign(const std::string& process) const {
   double sign = 0;
   for (const Event& e : h_) {
-    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash &&
-                     e.kind != Kind::wire;
+    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash;
     if (own) sign = std::max(sign, at(&e));
   }
   return sign;

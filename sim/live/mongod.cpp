@@ -7,10 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+
+#include "runtime/os_entropy.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -35,6 +38,13 @@ bool listens(int port) {
   const bool connected = connect(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   close(s);
   return connected;
+}
+
+/// Where those begin that a connection may be given for its own end.
+int first_ephemeral_port() {
+  int first = 32'768;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
+  return first;
 }
 
 // Without the last six a paused or restarted member holds up majority writes for many seconds.
@@ -119,19 +129,20 @@ std::string find_mongod() {
 }
 
 std::vector<int> free_ports(int count) {
+  constexpr int kFirst = 10'240, kMostTries = 1'000;
+  const int end = std::max(first_ephemeral_port(), 2 * kFirst);
+  const auto entropy = runtime::os_entropy();
   std::vector<int> sockets, ports;
-  for (int i = 0; i < count; ++i) {
+  for (int tries = 0; tries < kMostTries && static_cast<int>(ports.size()) < count; ++tries) {
+    const int port =
+        kFirst + static_cast<int>(entropy->draw() % static_cast<unsigned>(end - kFirst));
     const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto address = loopback(0);
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (s < 0 || bind(s, generic, size) != 0 || getsockname(s, generic, &size) != 0) {
-      throw std::runtime_error("no free port found");
-    }
     sockets.push_back(s);
-    ports.push_back(ntohs(address.sin_port));
+    auto address = loopback(port);
+    if (bind(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) ports.push_back(port);
   }
   for (const int s : sockets) close(s);
+  if (static_cast<int>(ports.size()) < count) throw std::runtime_error("no free port found");
   return ports;
 }
 

@@ -25,7 +25,9 @@ struct NoMongod : std::runtime_error {
 /// Where scripts/setup and prepared data have their cache.
 [[nodiscard]] std::string cache_folder();
 
-/// Ports that were free a moment ago, all different.
+/// Ports that were free a moment ago, all different: drawn, so that two who look at once seldom
+/// find the same, and below those of outgoing connections, so that who starts again finds its own
+/// free.
 [[nodiscard]] std::vector<int> free_ports(int count);
 
 [[nodiscard]] std::string address_of(int port);
