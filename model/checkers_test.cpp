@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/digest.hpp"
 #include "model/history_builder.hpp"
 
 namespace leasehold::model {
@@ -475,6 +476,18 @@ TEST(CheckLiveness, AFaultInTheMeantimeExcusesIt) {
   s.fault(900, "step-up");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
   EXPECT_TRUE(judged(s, "G7", 9'900).never_tested());
+}
+
+/// By the echo of three seconds each end reaches to 4,000 and 9,000.
+TEST(Digest, OfTwoFaultsOfOneKindTheEndOfTheFirstIsNotThatOfTheSecond) {
+  HistoryBuilder s;
+  s.start(1, "a").fault(10, "cut-link", "begins").fault(500, "cut-link", "begins");
+  s.fault(1'000, "cut-link", "ends").fault(6'000, "cut-link", "ends");
+  const auto history = s.end(9'900);
+  const auto d = digest(history);
+  EXPECT_TRUE(d.disturbed({20 * kMs, 30 * kMs}));
+  EXPECT_TRUE(d.disturbed({5'000 * kMs, 5'500 * kMs}));
+  EXPECT_FALSE(d.disturbed({9'100 * kMs, 9'200 * kMs}));
 }
 
 /// The bound of b's wait is 1,000 ms, a little for drift, and 1,050 ms for two attempts.

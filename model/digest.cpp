@@ -1,6 +1,7 @@
 #include "model/digest.hpp"
 
 #include <algorithm>
+#include <deque>
 
 #include "model/lock_rules.hpp"
 
@@ -118,16 +119,17 @@ class Builder {
     paused_.erase(began);
   }
 
-  /// One that lasts disturbs the servers until it ends.
+  /// One that lasts disturbs the servers until it ends. Of two of one kind on one victim each has
+  /// an end of its own.
   void add_fault(const Event& e) {
     out_.clocks_moved = out_.clocks_moved || e.detail.starts_with("clock");
-    const auto began = lasting_.find({e.detail, e.name});
-    if (e.outcome == "ends" && began != lasting_.end()) {
-      out_.faulty[began->second].to = e.at_ns + out_.allowed.fault_echo_ns;
-      lasting_.erase(began);
+    auto& begun = lasting_[{e.detail, e.name}];
+    if (e.outcome == "ends" && !begun.empty()) {
+      out_.faulty[begun.front()].to = e.at_ns + out_.allowed.fault_echo_ns;
+      begun.pop_front();
       return;
     }
-    if (e.outcome == "begins") lasting_[{e.detail, e.name}] = out_.faulty.size();
+    if (e.outcome == "begins") begun.push_back(out_.faulty.size());
     out_.faulty.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
   }
 
@@ -168,7 +170,8 @@ class Builder {
 
   Digest out_;
   std::map<std::string, std::int64_t> paused_;
-  std::map<std::pair<std::string, std::string>, std::size_t> lasting_;
+  /// By kind and victim: the places in `faulty` of those that have not ended, oldest first.
+  std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::map<CommandKey, Index> replies_;
   CommandKey last_counted_;
 };

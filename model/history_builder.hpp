@@ -30,9 +30,10 @@ class HistoryBuilder {
   HistoryBuilder& resume(int at, const std::string& process) {
     return add(event(at, Kind::resume, process));
   }
-  HistoryBuilder& fault(int at, const std::string& what) {
+  HistoryBuilder& fault(int at, const std::string& what, const std::string& outcome = "") {
     Event e = event(at, Kind::fault, "");
     e.detail = what;
+    e.outcome = outcome;
     return add(e);
   }
 

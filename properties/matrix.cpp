@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "properties/promises.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -44,7 +45,11 @@ std::vector<std::string> matrix_faults() {
 }
 
 std::vector<std::string> matrix_locks() {
-  return {"leasehold", "distributed-lock", "document-level", "insert-unique", "set-on-insert"};
+  std::vector<std::string> names;
+  for (const auto& lock : sim::locks()) {
+    if (!lock.is_sabotaged()) names.push_back(lock.name);
+  }
+  return names;
 }
 
 sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::uint64_t seed) {

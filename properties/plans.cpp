@@ -41,18 +41,10 @@ ProcessPlan draw_process(const std::string& lock) {
   return p;
 }
 
-/// Those that stop all majority writes for a second or two.
-bool stops_writes(FaultPlan::Kind kind) {
-  using K = FaultPlan::Kind;
-  return kind == K::step_down || kind == K::kill_member || kind == K::stop_member ||
-         kind == K::split_members || kind == K::two_primaries || kind == K::kill_two ||
-         kind == K::kill_all;
-}
-
 /// About one fault of this kind in so many ms.
 std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
   using K = FaultPlan::Kind;
-  if (stops_writes(kind)) return 15'000;
+  if (sim::about(kind).stops_writes) return 15'000;
   switch (kind) {
     // Each costs its lock about a lease; a lock is to be at work most of the time.
     case K::crash:
@@ -69,7 +61,7 @@ std::int64_t interval_ms(FaultPlan::Kind kind, int locks) {
 void draw_faults(Plan& plan, FaultPlan::Kind kind) {
   // Half of them in each case, so that locks are at work most of the time. Two primaries always:
   // other faults of the moment often prevent the election.
-  const bool always = !stops_writes(kind) || kind == FaultPlan::Kind::two_primaries;
+  const bool always = !sim::about(kind).stops_writes || kind == FaultPlan::Kind::two_primaries;
   if (!always && between(1, 2) == 1) return;
   const auto count = std::max<std::int64_t>(plan.faulty_ms / interval_ms(kind, plan.locks), 1);
   const auto ranges = ranges_of(kind, plan.clock_margin_ms);

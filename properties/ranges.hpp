@@ -7,9 +7,7 @@
 
 namespace leasehold::properties {
 
-struct Range {
-  std::int64_t low = 0, high = 0;
-};
+using sim::Range;
 
 /// How long drawn faults of a kind last, and how large they are; 0 to 0: the kind has no such
 /// number. For a plan with this clock margin.

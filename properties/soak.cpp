@@ -195,13 +195,8 @@ SoakReport soak(const SoakOptions& options,
   sim::live::Janitor janitor;
   SoakReport report;
   MemorySampler scales;
-  sim::live::LiveRun run;
-  run.uri = servers.uri();
-  run.servers = &servers;
-  run.database = "leasehold_soak_" + std::to_string(options.seed);
-  run.janitor = &janitor;
-  run.folder = janitor.folder() + "/soak";
-  fs::create_directories(run.folder);
+  auto run = sim::live::LiveRun::on(servers, "leasehold_soak_" + std::to_string(options.seed),
+                                    janitor, "soak");
   run.on_start = [&](pid_t pid) { scales.started(pid); };
   run.on_progress = [&](const sim::live::Progress& progress) {
     if (progress.phase == "faults") scales.weigh_all(progress.elapsed_s);

@@ -165,16 +165,14 @@ class Run {
 
  private:
   sim::RunResult run_plan(const VerifyCase& one) {
-    sim::live::LiveRun run;
-    run.uri = servers_ ? servers_->uri() : options_.uri;
-    run.servers = servers_.get();
+    using sim::live::LiveRun;
+    const auto number = std::to_string(one.number);
+    const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
+    databases_.push_back(database);
+    auto run = servers_ ? LiveRun::on(*servers_, database, janitor_, "case-" + number)
+                        : LiveRun::on(options_.uri, database, janitor_, "case-" + number);
     run.ttl_period_ms = options_.ttl_period_ms;
     if (!one.settles) run.settle_ms = 0;
-    run.database = kDatabases + std::to_string(options_.seed) + "_" + std::to_string(one.number);
-    databases_.push_back(run.database);
-    run.janitor = &janitor_;
-    run.folder = janitor_.folder() + "/case-" + std::to_string(one.number);
-    fs::create_directories(run.folder);
     run.on_progress = [&](const sim::live::Progress& progress) {
       if (on_progress_) on_progress_(report_, progress);
     };

@@ -1,31 +1,8 @@
 #include "sim/lock_options.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include "published/recipe.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::sim {
-namespace {
-
-constexpr std::array kLiveLocks{"leasehold", "leasehold-w1", "canary"};
-
-}  // namespace
-
-const std::vector<std::string>& locks() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all{kLiveLocks.begin(), kLiveLocks.end()};
-    for (const auto* recipe : published::recipes()) all.emplace_back(recipe->name);
-    all.insert(all.end(), {"canary-extend", "canary-clock"});
-    return all;
-  }();
-  return names;
-}
-
-bool runs_live(const std::string& lock) {
-  return published::recipe_named(lock) != nullptr ||
-         std::find(kLiveLocks.begin(), kLiveLocks.end(), lock) != kLiveLocks.end();
-}
 
 LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                        std::int64_t clock_margin_ms) {
@@ -33,8 +10,7 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
   const milliseconds min(plan.wait_min_ms), max(plan.wait_max_ms);
   LockOptions o;
   o.expiry = milliseconds(plan.expiry_ms);
-  const bool of_a_document = published::recipe_named(lock) != nullptr;
-  o.clock_margin = milliseconds(of_a_document ? 0 : clock_margin_ms);
+  o.clock_margin = milliseconds(lock_under_test(lock).is_published() ? 0 : clock_margin_ms);
   o.hand_overs_in_a_row = plan.hand_overs;
   if (plan.max_holding_ms > 0) o.max_holding = milliseconds(plan.max_holding_ms);
   switch (plan.waiting) {

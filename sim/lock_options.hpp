@@ -2,17 +2,10 @@
 
 #include <leasehold/lock_options.hpp>
 #include <string>
-#include <vector>
 
 #include "sim/plan.hpp"
 
 namespace leasehold::sim {
-
-/// The locks that a plan may name: the production lock, the published ones, and variants with a
-/// planted error.
-[[nodiscard]] const std::vector<std::string>& locks();
-/// Whether the live world has it too.
-[[nodiscard]] bool runs_live(const std::string& lock);
 
 /// The options of the process's locks. A published lock knows no margin.
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,

@@ -4,24 +4,20 @@
 #include <array>
 #include <charconv>
 #include <iomanip>
-#include <limits>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 
 #include "sim/lock_options.hpp"
+#include "sim/lock_registry.hpp"
+#include "sim/plan_fields.hpp"
 
 namespace leasehold::sim {
 namespace {
 
-constexpr std::int64_t kMaxCallers = 64;
-constexpr std::int64_t kMaxLocks = 1'000;
-constexpr std::int64_t kMostLongHoldLeases = 1'000;
-constexpr std::int64_t kAny = -1;
-constexpr std::int64_t kDay_ms = 24 * 3'600'000;
-constexpr std::int64_t kWeek_ms = 7 * kDay_ms;
-constexpr std::int64_t kMostDrift_ppm = 900'000;
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+using fields::Limits;
+using fields::Written;
+
 constexpr std::array kWaitingNames{"uniform",      "fixed",    "full-jitter",
                                    "decorrelated", "adaptive", "push"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
@@ -34,8 +30,9 @@ void require_range(const std::string& key, std::int64_t value, std::int64_t low,
                    std::int64_t high) {
   if (value >= low && value <= high) return;
   refuse(key, value,
-         high == kMost ? "it must be at least " + std::to_string(low)
-                       : "it must be " + std::to_string(low) + " to " + std::to_string(high));
+         high == fields::kMost
+             ? "it must be at least " + std::to_string(low)
+             : "it must be " + std::to_string(low) + " to " + std::to_string(high));
 }
 
 template <typename Names>
@@ -67,7 +64,7 @@ class Fields {
     value = static_cast<T>(wide);
     values_.erase(found);
   }
-  void take(const std::string& key, Waiting& value) {
+  void take(const std::string& key, Waiting& value, std::int64_t, std::int64_t) {
     const auto found = values_.find(key);
     if (found == values_.end()) return;
     const auto name = std::find(kWaitingNames.begin(), kWaitingNames.end(), found->second);
@@ -95,25 +92,33 @@ class Fields {
   std::map<std::string, std::string> values_;
 };
 
+/// A visitor that reads each field that the line has.
+template <typename Part>
+auto reading(Fields& words, Part& part) {
+  return [&](const char* key, auto member, Limits limits, Written) {
+    words.take(key, part.*member, limits.low, limits.high);
+  };
+}
+
+void write_value(std::ostream& out, Waiting value) { out << to_string(value); }
+void write_value(std::ostream& out, std::int64_t value) { out << value; }
+
+/// A visitor that writes them, each as "before key between value".
+template <typename Part>
+auto writing(std::ostream& out, const Part& part, const char* before = " ",
+             const char* between = "=") {
+  return [&out, &part, before, between](const char* key, auto member, Limits, Written when) {
+    if (when == Written::unless_usual && part.*member == Part().*member) return;
+    out << before << key << between;
+    write_value(out, part.*member);
+  };
+}
+
 ProcessPlan read_process(std::istream& line) {
   ProcessPlan p;
-  Fields fields(line);
-  fields.take("expiry", p.expiry_ms, 0, kDay_ms);
-  fields.take("wait-min", p.wait_min_ms, 1, kDay_ms);
-  fields.take("wait-max", p.wait_max_ms, 1, kDay_ms);
-  fields.take("waiting", p.waiting);
-  fields.take("callers", p.callers, 1, kMaxCallers);
-  fields.take("hand-overs", p.hand_overs, 0, std::numeric_limits<int>::max());
-  fields.take("hold", p.hold_ms, 0, kDay_ms);
-  fields.take("long", p.long_hold_percent, 0, 100);
-  fields.take("long-leases", p.long_hold_leases, 1, kMostLongHoldLeases);
-  fields.take("single", p.single_attempt_percent, 0, 100);
-  fields.take("cancel", p.cancel_percent, 0, 100);
-  fields.take("patience", p.patience_ms, 0, kDay_ms);
-  fields.take("drift", p.drift_ppm, -kMostDrift_ppm, kMostDrift_ppm);
-  fields.take("max-holding", p.max_holding_ms, 0, kWeek_ms);
-  fields.take("scripted", p.scripted, 0, 1);
-  fields.done();
+  Fields words(line);
+  fields::of_process(reading(words, p));
+  words.done();
   if (p.wait_min_ms > p.wait_max_ms) {
     refuse("wait-min", p.wait_min_ms,
            "it must be at most wait-max, which is " + std::to_string(p.wait_max_ms));
@@ -135,14 +140,9 @@ FaultPlan read_fault(std::istream& line) {
     throw std::runtime_error("unknown fault '" + name + "': it must be one of " + listed(known));
   }
   f.kind = *kind;
-  Fields fields(line);
-  fields.take("at", f.at_ms, 0, kWeek_ms);
-  fields.take("for", f.for_ms, 0, kWeek_ms);
-  fields.take("pick", f.pick, 0, kMost);
-  fields.take("amount", f.amount, -kWeek_ms, kWeek_ms);
-  fields.take("process", f.process, kAny, kMost);
-  fields.take("member", f.member, kAny, kMost);
-  fields.done();
+  Fields words(line);
+  fields::of_fault(reading(words, f));
+  words.done();
   return f;
 }
 
@@ -155,14 +155,9 @@ StepPlan read_step(std::istream& line) {
     throw std::runtime_error("unknown step '" + name + "': it must be one of " + listed(kActions));
   }
   s.action = static_cast<StepPlan::Action>(found - kActions.begin());
-  Fields fields(line);
-  fields.take("at", s.at_ms, 0, kWeek_ms);
-  fields.take("process", s.process, 0, kMost);
-  fields.take("caller", s.caller, 0, kMost);
-  fields.take("lock", s.lock, 0, kMost);
-  fields.take("patience", s.patience_ms, 0, kDay_ms);
-  fields.take("fault", s.is_the_fault, 0, 1);
-  fields.done();
+  Fields words(line);
+  fields::of_step(reading(words, s));
+  words.done();
   return s;
 }
 
@@ -187,18 +182,17 @@ void require_places(const FaultPlan& fault, const Plan& plan) {
   require_place("process", fault.process, processes_of(plan));
 }
 
-void require_lock(const std::string& name) {
-  const auto& all = locks();
-  if (std::find(all.begin(), all.end(), name) != all.end()) return;
-  throw std::runtime_error("lock is '" + name + "': it must be one of " + listed(all));
-}
-
-template <typename T>
-T read_number(const std::string& key, const std::string& text, std::int64_t low,
-              std::int64_t high) {
-  const auto value = Fields::number(key, text);
-  require_range(key, value, low, high);
-  return static_cast<T>(value);
+/// False: the plan has no number of that name.
+bool read_number(Plan& plan, const std::string& key, const std::string& text) {
+  bool known = false;
+  fields::of_plan([&](const char* name, auto member, Limits limits, Written) {
+    if (key != name) return;
+    known = true;
+    const auto value = Fields::number(key, text);
+    require_range(key, value, limits.low, limits.high);
+    plan.*member = static_cast<std::decay_t<decltype(plan.*member)>>(value);
+  });
+  return known;
 }
 
 void read_line(Plan& plan, const std::string& text) {
@@ -214,21 +208,10 @@ void read_line(Plan& plan, const std::string& text) {
   } else {
     line >> value;
     if (key == "lock") {
-      require_lock(value);
-      plan.lock = value;
+      plan.lock = lock_under_test(value).name;
     } else if (key == "seed") {
       plan.seed = Fields::number<std::uint64_t>(key, value);
-    } else if (key == "locks") {
-      plan.locks = read_number<int>(key, value, 1, kMaxLocks);
-    } else if (key == "clock-margin") {
-      plan.clock_margin_ms = read_number<std::int64_t>(key, value, 0, kDay_ms);
-    } else if (key == "ttl-period") {
-      plan.ttl_period_ms = read_number<std::int64_t>(key, value, 1, kDay_ms);
-    } else if (key == "election-timeout") {
-      plan.election_timeout_ms = read_number<int>(key, value, 1, kDay_ms);
-    } else if (key == "faulty") {
-      plan.faulty_ms = read_number<std::int64_t>(key, value, 0, kWeek_ms);
-    } else {
+    } else if (!read_number(plan, key, value)) {
       throw std::runtime_error("unknown word '" + key + "'");
     }
     if (line >> value) throw std::runtime_error("'" + value + "' is too much");
@@ -251,41 +234,22 @@ bool is_scripted(const Plan& plan) {
 std::string to_scn(const Plan& plan) {
   std::ostringstream out;
   out << "# A run of the lock: workload and faults. Times in ms, drift in ppm.\n"
-      << "lock " << plan.lock << "\nseed " << plan.seed << "\nlocks " << plan.locks
-      << "\nclock-margin " << plan.clock_margin_ms << "\nfaulty " << plan.faulty_ms << '\n';
-  if (plan.ttl_period_ms != Plan().ttl_period_ms)
-    out << "ttl-period " << plan.ttl_period_ms << '\n';
-  if (plan.election_timeout_ms != Plan().election_timeout_ms)
-    out << "election-timeout " << plan.election_timeout_ms << '\n';
+      << "lock " << plan.lock << "\nseed " << plan.seed;
+  fields::of_plan(writing(out, plan, "\n", " "));
+  out << '\n';
   for (const auto& p : plan.processes) {
-    out << "process expiry=" << p.expiry_ms << " wait-min=" << p.wait_min_ms
-        << " wait-max=" << p.wait_max_ms << " hold=" << p.hold_ms << " long=" << p.long_hold_percent
-        << " single=" << p.single_attempt_percent << " cancel=" << p.cancel_percent
-        << " patience=" << p.patience_ms;
-    if (p.waiting != Waiting::uniform) out << " waiting=" << to_string(p.waiting);
-    if (p.callers != 1) out << " callers=" << p.callers;
-    if (p.hand_overs != ProcessPlan().hand_overs) out << " hand-overs=" << p.hand_overs;
-    if (p.drift_ppm != 0) out << " drift=" << p.drift_ppm;
-    if (p.long_hold_leases != 1) out << " long-leases=" << p.long_hold_leases;
-    if (p.max_holding_ms != 0) out << " max-holding=" << p.max_holding_ms;
-    if (p.scripted) out << " scripted=1";
+    out << "process";
+    fields::of_process(writing(out, p));
     out << '\n';
   }
   for (const auto& f : plan.faults) {
-    out << "fault " << to_string(f.kind) << " at=" << f.at_ms;
-    if (f.for_ms != 0) out << " for=" << f.for_ms;
-    if (f.pick != 0) out << " pick=" << f.pick;
-    if (f.amount != 0) out << " amount=" << f.amount;
-    if (f.process >= 0) out << " process=" << f.process;
-    if (f.member >= 0) out << " member=" << f.member;
+    out << "fault " << to_string(f.kind);
+    fields::of_fault(writing(out, f));
     out << '\n';
   }
   for (const auto& s : plan.steps) {
-    out << "step " << to_string(s.action) << " at=" << s.at_ms << " process=" << s.process;
-    if (s.caller != 0) out << " caller=" << s.caller;
-    if (s.lock != 0) out << " lock=" << s.lock;
-    if (s.patience_ms != 0) out << " patience=" << s.patience_ms;
-    if (s.is_the_fault) out << " fault=1";
+    out << "step " << to_string(s.action);
+    fields::of_step(writing(out, s));
     out << '\n';
   }
   return out.str();

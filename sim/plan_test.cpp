@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/lock_options.hpp"
+#include "sim/lock_registry.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::sim {
@@ -109,13 +109,13 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
 TEST(Plans, EveryLockThatAPlanMayNameIsKnownToTheVirtualWorld) {
   for (const auto& lock : locks()) {
     Plan plan;
-    plan.lock = lock;
+    plan.lock = lock.name;
     plan.faulty_ms = 200;
     plan.processes.resize(1);
-    EXPECT_FALSE(simulated::run(plan).history.empty()) << lock;
+    EXPECT_FALSE(simulated::run(plan).history.empty()) << lock.name;
   }
-  EXPECT_TRUE(runs_live("document-level"));
-  EXPECT_FALSE(runs_live("canary-extend"));
+  EXPECT_TRUE(lock_under_test("document-level").runs_live);
+  EXPECT_FALSE(lock_under_test("canary-extend").runs_live);
 }
 
 }  // namespace

@@ -131,7 +131,6 @@ void HistoryGenerator::read_late(History& h) {
 }
 
 void HistoryGenerator::lasting_fault(History& h) {
-  if (!one_in(4)) return;
   for (const bool begins : {true, false}) {
     Event fault;
     fault.kind = Kind::fault;
@@ -155,7 +154,8 @@ model::History HistoryGenerator::history() {
   world(s);
   auto h = s.end(from(9'000, 13'000));
   clocks(h);
-  lasting_fault(h);
+  // Two of one kind each have an end of their own.
+  for (int lasting = one_in(4) ? from(1, 2) : 0; lasting > 0; --lasting) lasting_fault(h);
   read_late(h);
   for (const Spoil& spoil : spoils()) {
     const bool aimed = spoil.guarantee == guarantee_;

@@ -37,15 +37,17 @@ Events Questions::attempts(const Event& session) const {
   });
 }
 
+/// Of those of one kind on one victim, the first to begin is the first to end.
 double Questions::end_of(const Event& fault) const {
-  double end = at(&fault);
-  if (fault.outcome != "begins") return end;
+  Events open;
   for (const Event& e : h_) {
-    const bool ends = e.kind == Kind::fault && e.outcome == "ends" && e.detail == fault.detail &&
-                      e.name == fault.name;
-    if (ends) end = std::max(end, at(&e));
+    if (e.kind != Kind::fault || e.detail != fault.detail || e.name != fault.name) continue;
+    if (e.outcome == "begins") open.push_back(&e);
+    if (e.outcome != "ends" || open.empty()) continue;
+    if (open.front() == &fault) return at(&e);
+    open.erase(open.begin());
   }
-  return end;
+  return at(&fault);
 }
 
 bool Questions::disturbed(double from, double to) const {

@@ -37,8 +37,8 @@ void require_writable(const std::string& option, const std::string& file);
 /// Throws UsageError unless runs can be kept in the folder, or it can be made. Leaves nothing.
 void require_folder(const std::string& option, const std::string& folder);
 
-/// Throws UsageError unless `--lock` has one that is known, and is `fit` if that is asked.
-void require_lock(const std::string& lock, bool (*fit)(const std::string&) = nullptr);
+/// Throws UsageError unless `--lock` has one that is known, and runs live if that is asked.
+void require_lock(const std::string& lock, bool live = false);
 
 /// Throws UsageError unless low <= value <= high.
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,

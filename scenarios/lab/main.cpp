@@ -10,7 +10,7 @@
 
 #include "scenarios/lab/lab.hpp"
 #include "sim/live/replica_set.hpp"
-#include "sim/lock_options.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -76,7 +76,7 @@ sim::Plan read_plan(const std::string& file) {
 
 sim::Plan read_live_plan(const std::string& file) {
   auto plan = read_plan(file);
-  if (sim::runs_live(plan.lock)) return plan;
+  if (sim::lock_under_test(plan.lock).runs_live) return plan;
   throw UsageError("plan is '" + file + "': its lock is '" + plan.lock +
                    "', which only the virtual world has");
 }
@@ -106,12 +106,12 @@ void require_folder(const std::string& option, const std::string& folder) {
                    "': it must be a folder that can be written, or made");
 }
 
-void require_lock(const std::string& lock, bool (*fit)(const std::string&)) {
+void require_lock(const std::string& lock, bool live) {
   std::string allowed;
-  for (const auto& name : sim::locks()) {
-    if (fit != nullptr && !fit(name)) continue;
-    if (name == lock) return;
-    allowed += (allowed.empty() ? "" : ", ") + name;
+  for (const auto& known : sim::locks()) {
+    if (live && !known.runs_live) continue;
+    if (known.name == lock) return;
+    allowed += (allowed.empty() ? "" : ", ") + known.name;
   }
   throw UsageError("--lock is '" + lock + "': it must be one of " + allowed);
 }

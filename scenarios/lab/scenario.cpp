@@ -13,7 +13,6 @@
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "sim/live/live_world.hpp"
-#include "sim/lock_options.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::lab {
@@ -268,7 +267,7 @@ int scenario(const std::vector<std::string>& words) {
   if (!fs::is_directory(o.folder)) {
     throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
   }
-  if (!o.lock.empty()) require_lock(o.lock, o.world == "live" ? sim::runs_live : nullptr);
+  if (!o.lock.empty()) require_lock(o.lock, o.world == "live");
   require_range("tries", o.tries, 1, 10);
   require_writable("report", o.report_file);
   require_writable("json", o.json_file);

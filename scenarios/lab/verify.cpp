@@ -15,7 +15,6 @@
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "sim/live/preflight.hpp"
-#include "sim/lock_options.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -211,7 +210,7 @@ int verify(const std::vector<std::string>& words) {
     require_range("case", only_case, 0, 1'000'000);
     v.only_case = only_case;
   }
-  require_lock(v.lock, sim::runs_live);
+  require_lock(v.lock, true);
   v.faults = fault_groups_in(faults);
   require_range("times", v.times, 1, 1'000);
   if (given.contains("plan")) {

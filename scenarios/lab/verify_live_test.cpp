@@ -42,12 +42,7 @@ const std::set<std::string> kAllFaults{sim::fault_groups().begin(), sim::fault_g
 History run_plan(const sim::Plan& plan,
                  const std::function<void(sim::live::LiveRun&)>& change = {}) {
   static sim::live::Janitor janitor;
-  sim::live::LiveRun run;
-  run.uri = faulty_set().uri();
-  run.servers = &faulty_set();
-  run.database = sim::live::fresh_database();
-  run.janitor = &janitor;
-  run.folder = janitor.folder();
+  auto run = sim::live::LiveRun::on(faulty_set(), sim::live::fresh_database(), janitor);
   if (change) change(run);
   return sim::live::run_live(plan, run).history;
 }

@@ -5,40 +5,15 @@
 #include <string_view>
 
 namespace leasehold::sim {
-namespace {
-
-struct About {
-  const char* name;
-  const char* group;
-  Harm harm = Harm::none;
-};
-
-/// In the order of the kinds.
-constexpr std::array<About, kFaultKinds> kAbout{
-    {{"crash", "process"},         {"pause", "process"},         {"step-up", "failover"},
-     {"step-down", "failover"},    {"kill-member", "failover"},  {"stop-member", "failover"},
-     {"split-members", "network"}, {"two-primaries", "network"}, {"cut-link", "network"},
-     {"refuse-link", "network"},   {"slow-link", "network"},     {"lost-replies", "network"},
-     {"late-requests", "network"}, {"waiting-inside", "errors"}, {"clock-jump", "clock"},
-     {"clock-drift", "clock"},     {"ttl-off", "ttl"},           {"slow-majority", "majority"},
-     {"errors", "errors"},         {"wall-clock", "clock"},      {"kill-two", "failover"},
-     {"kill-all", "failover"},     {"drop-index", "ttl"},        {"change-index", "ttl"},
-     {"lost-data", "failover", Harm::alone},
-     {"drop-collection", "administrator", Harm::assumption},
-     {"delete-document", "administrator", Harm::assumption},
-     {"suspend", "process", Harm::assumption}}};
-
-const About& about(FaultPlan::Kind kind) { return kAbout[static_cast<std::size_t>(kind)]; }
-
-}  // namespace
 
 const char* to_string(FaultPlan::Kind kind) { return about(kind).name; }
 
 std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
-  const auto found = std::find_if(kAbout.begin(), kAbout.end(),
-                                  [&](const About& a) { return std::string_view(name) == a.name; });
-  if (found == kAbout.end()) return std::nullopt;
-  return static_cast<FaultPlan::Kind>(found - kAbout.begin());
+  const auto found =
+      std::find_if(kAboutFaults.begin(), kAboutFaults.end(),
+                   [&](const AboutFault& a) { return std::string_view(name) == a.name; });
+  if (found == kAboutFaults.end()) return std::nullopt;
+  return found->kind;
 }
 
 const char* group_of(FaultPlan::Kind kind) { return about(kind).group; }
@@ -47,9 +22,8 @@ Harm harm_of(FaultPlan::Kind kind) { return about(kind).harm; }
 
 std::vector<FaultPlan::Kind> fault_kinds(Harm most) {
   std::vector<FaultPlan::Kind> kinds;
-  for (int k = 0; k < kFaultKinds; ++k) {
-    const auto kind = static_cast<FaultPlan::Kind>(k);
-    if (harm_of(kind) <= most) kinds.push_back(kind);
+  for (const auto& each : kAboutFaults) {
+    if (each.harm <= most) kinds.push_back(each.kind);
   }
   return kinds;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-/// The vocabulary of faults, which both worlds share: `sim/virtual/faults` and `sim/live/faults`
-/// bring them about.
+/// The vocabulary of faults, which both worlds share: `sim/fault_injector` brings them about.
 namespace leasehold::sim {
 
 /// Something that befalls the run at a time.
@@ -30,7 +30,8 @@ struct FaultPlan {
     clock_drift,    ///< a member's clock runs `amount` ppm fast for `for_ms`; then it is true again
     ttl_off,        ///< no member runs the TTL monitor for `for_ms`
     slow_majority,  ///< replication takes `amount` ms longer for `for_ms`
-    errors,         ///< the next `amount` commands get a transient error; odd pick: once executed
+    errors,         ///< the next `amount` commands within 2 s get a transient error; odd pick: once
+                    ///< executed
     wall_clock,     ///< a process's wall clock is off by `amount` ms for `for_ms`
     kill_two,       ///< SIGKILL of two members at once, for `for_ms`
     kill_all,       ///< the same of all
@@ -55,24 +56,90 @@ struct FaultPlan {
   bool operator==(const FaultPlan&) const = default;
 };
 
-inline constexpr int kFaultKinds = static_cast<int>(FaultPlan::Kind::suspend) + 1;
-
-[[nodiscard]] const char* to_string(FaultPlan::Kind kind);
-/// Nothing for a name that none has.
-[[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
-
-/// What kinds have in common: "process", "failover", "network", "clock", "ttl", "majority",
-/// "errors"; "administrator", which no generated plan has.
-[[nodiscard]] const char* group_of(FaultPlan::Kind kind);
-/// Those that plans are generated with.
-[[nodiscard]] const std::vector<std::string>& fault_groups();
-
 /// What a kind does to the guarantees.
 enum class Harm {
   none,        ///< all hold, whatever else happens: plans are generated with it
   alone,       ///< all hold as long as no other kind happens
   assumption,  ///< it breaks an assumption: only stories have it
 };
+
+/// Of drawn numbers, both ends included; 0 to 0: the kind has no such number.
+struct Range {
+  std::int64_t low = 0, high = 0;
+};
+
+/// All that is known of a kind but how it is done.
+struct AboutFault {
+  FaultPlan::Kind kind;
+  const char* name;
+  /// What kinds have in common, as `--faults` names it; "administrator": no generated plan has it.
+  const char* group;
+  Range for_ms = {};  ///< how long drawn ones last
+  /// How large drawn ones are. Those of `clock_jump` depend on the plan's clock margin.
+  Range amount = {};
+  Harm harm = Harm::none;
+  bool stops_writes = false;  ///< all majority writes, for a second or two
+};
+
+inline constexpr auto kAboutFaults = [] {
+  using K = FaultPlan::Kind;
+  constexpr Range kUsual{200, 2'500}, kSize{5, 900}, kAway{300, 3'000}, kOfIndex{500, 3'500};
+  return std::to_array<AboutFault>({
+      {K::crash, "crash", "process"},
+      {K::pause, "pause", "process", {100, 3'500}},
+      {K::step_up, "step-up", "failover"},
+      {.kind = K::step_down, .name = "step-down", .group = "failover", .stops_writes = true},
+      {K::kill_member, "kill-member", "failover", kAway, {}, Harm::none, true},
+      {K::stop_member, "stop-member", "failover", kAway, {}, Harm::none, true},
+      {K::split_members, "split-members", "network", kAway, {}, Harm::none, true},
+      {K::two_primaries, "two-primaries", "network", kAway, {}, Harm::none, true},
+      {K::cut_link, "cut-link", "network", kUsual, kSize},
+      {K::refuse_link, "refuse-link", "network", kUsual, kSize},
+      {K::slow_link, "slow-link", "network", kUsual, kSize},
+      {K::lost_replies, "lost-replies", "network", kUsual, kSize},
+      {K::late_requests, "late-requests", "network", kUsual, kSize},
+      {K::waiting_inside, "waiting-inside", "errors", kUsual, kSize},
+      {K::clock_jump, "clock-jump", "clock"},
+      {K::clock_drift, "clock-drift", "clock", {500, 3'000}, {-200'000, 200'000}},
+      {K::ttl_off, "ttl-off", "ttl", kOfIndex},
+      {K::slow_majority, "slow-majority", "majority", kUsual, kSize},
+      {K::errors, "errors", "errors", {}, {1, 5}},
+      {K::wall_clock, "wall-clock", "clock", {500, 4'000}, {-4'000, 4'000}},
+      {K::kill_two, "kill-two", "failover", {300, 1'500}, {}, Harm::none, true},
+      {K::kill_all, "kill-all", "failover", {300, 1'500}, {}, Harm::none, true},
+      {K::drop_index, "drop-index", "ttl", kOfIndex},
+      {K::change_index, "change-index", "ttl", kOfIndex, {1, 3'600}},
+      // Longer than an election: who comes back empty must not vote for who lags.
+      {K::lost_data, "lost-data", "failover", {2'000, 3'000}, {}, Harm::alone},
+      {K::drop_collection, "drop-collection", "administrator", {}, {}, Harm::assumption},
+      {K::delete_document, "delete-document", "administrator", {}, {}, Harm::assumption},
+      {K::suspend, "suspend", "process", {100, 3'500}, {}, Harm::assumption},
+  });
+}();
+inline constexpr int kFaultKinds = static_cast<int>(kAboutFaults.size());
+
+[[nodiscard]] constexpr const AboutFault& about(FaultPlan::Kind kind) {
+  return kAboutFaults[static_cast<std::size_t>(kind)];
+}
+
+static_assert(
+    [] {
+      for (int k = 0; k < kFaultKinds; ++k) {
+        if (about(static_cast<FaultPlan::Kind>(k)).kind != static_cast<FaultPlan::Kind>(k))
+          return false;
+      }
+      return true;
+    }(),
+    "one row for each kind, in their order");
+
+[[nodiscard]] const char* to_string(FaultPlan::Kind kind);
+/// Nothing for a name that none has.
+[[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
+
+[[nodiscard]] const char* group_of(FaultPlan::Kind kind);
+/// Those that plans are generated with.
+[[nodiscard]] const std::vector<std::string>& fault_groups();
+
 [[nodiscard]] Harm harm_of(FaultPlan::Kind kind);
 /// Those that do no more than that, in their order.
 [[nodiscard]] std::vector<FaultPlan::Kind> fault_kinds(Harm most);

@@ -34,8 +34,6 @@ const tcp::endpoint loopback(int port) {
   return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
 }
 
-using Link = std::pair<std::string, int>;  // peer and member
-
 /// What rules say and what they did; of the proxy's thread.
 struct Rules {
   std::map<Link, LinkRule> in_force;
@@ -152,7 +150,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const auto size = message_size(first_);
     if (size && first_.size() < *size) return;
     known_ = true;
-    link_.first = size ? peer_of(first_, ports_) : "";
+    link_.peer = size ? peer_of(first_, ports_) : "";
     first_.clear();
     if (rules_.of(link_).refuse) {
       ++rules_.touched[link_];

@@ -1,25 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "sim/link_rules.hpp"
+
 namespace leasehold::sim::live {
-
-/// What befalls the bytes between one peer and one member. Nothing is ever dropped from a
-/// connection that lives on, since TCP does not do that either: bytes wait, or the connection is
-/// reset.
-struct LinkRule {
-  bool hold_requests = false;                   ///< bytes to the member wait until the rule changes
-  bool hold_replies = false;                    ///< bytes from it
-  std::chrono::milliseconds delay_requests{0};  ///< they arrive that much later, even if the sender
-                                                ///< has closed by then
-  std::chrono::milliseconds delay_replies{0};
-  bool refuse = false;  ///< connections are reset, new ones as soon as they say who they are
-
-  bool operator==(const LinkRule&) const = default;
-};
 
 /// A listener in front of each member. Learns from the first message of each connection who speaks:
 /// a client by its application name, a member as "member-0/beat" (heartbeats, votes) or

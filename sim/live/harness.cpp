@@ -6,18 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
-#include "published/recipe.hpp"
 #include "runtime/clock.hpp"
+#include "sim/fault_injector.hpp"
 #include "sim/live/attribute_writes.hpp"
-#include "sim/live/faults.hpp"
 #include "sim/live/oplog.hpp"
+#include "sim/live/real_servers.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/live/stall_watch.hpp"
 #include "sim/live/suspended_times.hpp"
 #include "sim/live/worker.hpp"
+#include "sim/lock_registry.hpp"
 #include "sim/recorder.hpp"
 
 namespace leasehold::sim::live {
@@ -51,14 +53,13 @@ struct Actor {
   ChildProcess child;
   std::string rest;                ///< an unfinished line
   std::set<std::int64_t> holding;  ///< sessions granted and not over
-  std::int64_t resume_at = 0;      ///< while it is stopped
-  std::int64_t suspended_at = 0;   ///< while its machine is
-  std::int64_t wall_true_at = 0;   ///< while its wall clock is off
-  std::string errors;              ///< the file of its standard error
-  std::string suspended_file;      ///< what its clock leaves out
-  bool started = false;            ///< it said so
-  bool killed = false;             ///< by us
-  bool done = false;               ///< its output ended
+  bool stopped = false;
+  std::int64_t suspended_at = 0;  ///< while its machine is
+  std::string errors;             ///< the file of its standard error
+  std::string suspended_file;     ///< what its clock leaves out
+  bool started = false;           ///< it said so
+  bool killed = false;            ///< by us
+  bool done = false;              ///< its output ended
   [[nodiscard]] bool is_doomed() const { return name.starts_with(kDoomed); }
 };
 
@@ -81,26 +82,29 @@ void tell_ending(Event& e, int status, const std::string& words_file) {
   e.detail = last_words(words_file);
 }
 
-/// Where this lock's documents are.
-std::string collection_of(const std::string& lock) {
-  const auto* recipe = published::recipe_named(lock);
-  return recipe == nullptr ? kLockCollection : std::string(recipe->collection);
-}
-
-class Harness {
+class Harness final : ProcessControl {
  public:
   Harness(const Plan& plan, const LiveRun& run)
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(run.uri, run.database, collection_of(plan.lock), kResourceCollection,
+        oplog_(run.uri, run.database, lock_under_test(plan.lock).collection(), kResourceCollection,
                [this] { return now(); }),
         began_(now()) {
-    if (run.servers == nullptr) return;
-    faults_ = std::make_unique<Faults>(
-        Faults::World{plan, *run.servers, run.database + "." + collection_of(plan.lock),
-                      [this] { return now(); }, [this](Event e) { keep(std::move(e)); },
-                      [this](FaultPlan::Kind kind) { ++progress_.faults[to_string(kind)]; }});
+    if (run.servers != nullptr) {
+      servers_.emplace(*run.servers, run.database + "." + lock_under_test(plan.lock).collection());
+    }
+    faults_.emplace(
+        ClusterControl{
+            .processes = *this,
+            .servers = servers_ ? &*servers_ : nullptr,
+            .now_ns = [this] { return now(); },
+            .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
+            .emit = [this](Event e) { keep(std::move(e)); },
+            .count_effect = [this](FaultPlan::Kind kind) { ++progress_.faults[to_string(kind)]; },
+            .insist = [](const std::string& what,
+                         const auto& attempt) { until_true(what, attempt); }},
+        plan.clock_margin_ms);
   }
 
   RunResult go() {
@@ -122,7 +126,7 @@ class Harness {
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
-    if (published::recipe_named(plan_.lock) != nullptr) attribute_writes(history_);
+    if (lock_under_test(plan_.lock).is_published()) attribute_writes(history_);
     return {std::move(history_), std::move(progress_.faults), now() - began_};
   }
 
@@ -225,15 +229,11 @@ class Harness {
     for (std::size_t i = 0; i < waits.size(); ++i) {
       if (waits[i].revents != 0) listen(*speakers[i]);
     }
-    for (Actor& actor : actors_) {
-      if (actor.resume_at != 0 && now() >= actor.resume_at) resume(actor);
-    }
     for (Actor& doomed : doomed_) {
-      if (!doomed.holding.empty()) crash(doomed);
+      if (!doomed.holding.empty() && crash(doomed)) ++progress_.faults[kDoomed];
     }
     look_at_members();
-    if (faults_) faults_->turn();
-    end_wall_offsets();
+    make_calls();
     take_truth();
     report();
   }
@@ -370,111 +370,95 @@ class Harness {
     return all;
   }
 
-  /// Whom a fault befalls: the one that the plan names, else one that holds a lock if there is any,
-  /// else any that runs.
-  Actor* victim(const FaultPlan& fault) {
-    std::vector<Actor*> holders, running;
-    for (std::size_t i = 0; i < actors_.size(); ++i) {
-      Actor& actor = actors_[i];
-      if (!actor.started || actor.done || actor.resume_at != 0) continue;
-      if (fault.process >= 0 && static_cast<std::size_t>(fault.process) != i) continue;
-      running.push_back(&actor);
-      if (!actor.holding.empty()) holders.push_back(&actor);
+  /// Those that are due. One may ask for another.
+  void make_calls() {
+    while (!calls_.empty() && calls_.begin()->first <= now()) {
+      const auto due = calls_.extract(calls_.begin());
+      due.mapped()();
     }
-    auto& candidates = holders.empty() ? running : holders;
-    return candidates.empty()
-               ? nullptr
-               : candidates[static_cast<std::size_t>(fault.pick) % candidates.size()];
   }
 
-  void inject(const FaultPlan& fault) {
-    Actor* actor = victim(fault);
-    if (!hits_process(fault.kind)) {
-      return inject_into_servers(fault, actor == nullptr ? "" : actor->name);
+  std::vector<ProcessView> running() override {
+    std::vector<ProcessView> views;
+    for (std::size_t i = 0; i < actors_.size(); ++i) {
+      const Actor& actor = actors_[i];
+      if (!actor.started || actor.done || actor.stopped) continue;
+      views.push_back({.name = actor.name,
+                       .place = static_cast<std::int64_t>(i),
+                       .holds = !actor.holding.empty(),
+                       .scripted = plan_.processes[i].scripted});
     }
-    if (actor == nullptr) return;
-    ++progress_.faults[to_string(fault.kind)];
-    if (fault.kind == FaultPlan::Kind::pause || fault.kind == FaultPlan::Kind::suspend) {
-      pause(*actor, fault);
-    } else if (fault.kind == FaultPlan::Kind::wall_clock) {
-      tell_wall(*actor, fault.amount);
-      actor->wall_true_at = now() + fault.for_ms * kMs;
-    } else {
-      crash(*actor);
-      const auto place = static_cast<std::size_t>(actor - actors_.data());
-      if (!plan_.processes[place].scripted) start(place);
-    }
+    return views;
+  }
+
+  /// Null: it has a successor by now.
+  Actor* named(const std::string& name) {
+    const auto found = std::find_if(actors_.begin(), actors_.end(),
+                                    [&](const Actor& a) { return a.name == name; });
+    return found == actors_.end() ? nullptr : &*found;
   }
 
   /// Servers in trouble may have no answer for us; then the fault does not take effect.
-  void inject_into_servers(const FaultPlan& fault, const std::string& process) {
+  void inject(const FaultPlan& fault) {
     try {
-      if (faults_) faults_->inject(fault, process);
+      faults_->inject(fault);
     } catch (const std::exception&) {
       ++progress_.faults["not-injected"];
     }
   }
 
-  void tell_wall(Actor& actor, std::int64_t offset_ms) {
-    keep(fault_event(now(), FaultPlan::Kind::wall_clock, actor.name,
-                     offset_ms == 0 ? "ends" : "begins", offset_ms));
-    actor.child.say("wall " + std::to_string(offset_ms) + "\n");
+  bool kill(const std::string& name) override { return crash(*named(name)); }
+
+  void start_successor(const std::string& name) override {
+    start(static_cast<std::size_t>(named(name) - actors_.data()));
   }
 
-  void end_wall_offsets() {
-    for (Actor& actor : actors_) {
-      if (actor.wall_true_at == 0 || now() < actor.wall_true_at) continue;
-      actor.wall_true_at = 0;
-      tell_wall(actor, 0);
-    }
+  void set_wall_clock(const std::string& name, std::int64_t offset_ms) override {
+    if (Actor* actor = named(name)) actor->child.say("wall " + std::to_string(offset_ms) + "\n");
   }
 
   /// Kills the process; it is dead for certain when the event is written.
-  void crash(Actor& actor) {
+  bool crash(Actor& actor) {
     actor.killed = actor.child.running();  // else it was somebody else
     actor.child.kill();
     listen(actor);
-    if (!actor.killed) return;
+    if (!actor.killed) return false;
     keep(event(Kind::crash, actor.name));
     actor.done = true;
     actor.holding.clear();
-    if (actor.is_doomed()) ++progress_.faults[kDoomed];
+    return true;
   }
 
-  void pause(Actor& actor, const FaultPlan& fault) {
-    const bool suspends = fault.kind == FaultPlan::Kind::suspend;
-    Event e = event(Kind::pause, actor.name);
-    if (suspends) e.detail = to_string(fault.kind);
+  void pause(const std::string& name, bool suspends) override {
+    Actor& actor = *named(name);
+    Event e = event(Kind::pause, name);
+    if (suspends) e.detail = to_string(FaultPlan::Kind::suspend);
     keep(std::move(e));
+    actor.stopped = true;
     actor.child.send_signal(SIGSTOP);
-    actor.resume_at = now() + fault.for_ms * kMs;
     if (!suspends) return;
     until_true("stopping a process", [&] { return is_stopped(actor.child.pid()); });
     actor.suspended_at = now();
   }
 
-  void resume(Actor& actor) {
-    Event e = event(Kind::resume, actor.name);
-    if (const auto from = std::exchange(actor.suspended_at, 0); from != 0) {
-      SuspendedTimes(actor.suspended_file).add({from, now() - from});
+  void resume(const std::string& name) override {
+    Actor* actor = named(name);
+    if (actor == nullptr || !std::exchange(actor->stopped, false)) return;
+    Event e = event(Kind::resume, name);
+    if (const auto from = std::exchange(actor->suspended_at, 0); from != 0) {
+      SuspendedTimes(actor->suspended_file).add({from, now() - from});
       e.detail = to_string(FaultPlan::Kind::suspend);
     }
-    actor.child.send_signal(SIGCONT);
+    actor->child.send_signal(SIGCONT);
     e.at_ns = now();
     keep(std::move(e));
-    actor.resume_at = 0;
   }
 
   void heal() {
     phase_ = "healing";
     healing_from_ = now();
-    for (Actor& actor : actors_) {
-      if (actor.resume_at != 0) resume(actor);
-      if (actor.wall_true_at != 0) actor.wall_true_at = 1;
-    }
-    end_wall_offsets();
     restart_members();
-    if (faults_) faults_->heal();
+    faults_->heal();
     keep(event(Kind::heal));
     healed_ = true;
     healing_to_ = now();
@@ -541,7 +525,9 @@ class Harness {
   OplogReader oplog_;
   std::int64_t began_;
   StallWatch stalls_{watched_members(), [this] { return now(); }};
-  std::unique_ptr<Faults> faults_;
+  std::optional<RealServers> servers_;
+  std::optional<FaultInjector> faults_;
+  std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   std::vector<Actor> actors_;
   std::vector<Actor> doomed_;
   std::map<std::size_t, int> lives_;
@@ -556,6 +542,24 @@ class Harness {
 };
 
 }  // namespace
+
+LiveRun LiveRun::on(std::string uri, std::string database, Janitor& janitor,
+                    const std::string& folder) {
+  LiveRun run;
+  run.uri = std::move(uri);
+  run.database = std::move(database);
+  run.janitor = &janitor;
+  run.folder = janitor.folder() + "/" + folder;
+  std::filesystem::create_directories(run.folder);
+  return run;
+}
+
+LiveRun LiveRun::on(ReplicaSet& servers, std::string database, Janitor& janitor,
+                    const std::string& folder) {
+  auto run = on(servers.uri(), std::move(database), janitor, folder);
+  run.servers = &servers;
+  return run;
+}
 
 RunResult run_live(const Plan& plan, const LiveRun& run) { return Harness(plan, run).go(); }
 

@@ -22,12 +22,20 @@ struct Progress {
   std::string phase;                           ///< "faults", "healing", "cleaning up"
 };
 
+/// Where a plan runs. `on` fills it; who wants more adds it.
 struct LiveRun {
+  /// Faults befall these servers, or, where they are somebody else's, processes alone. A folder of
+  /// the janitor's, made if it is not there.
+  [[nodiscard]] static LiveRun on(ReplicaSet& servers, std::string database, Janitor& janitor,
+                                  const std::string& folder = "");
+  [[nodiscard]] static LiveRun on(std::string uri, std::string database, Janitor& janitor,
+                                  const std::string& folder = "");
+
   std::string uri;
   /// With faults. None: a set of somebody else's, whose members are left alone.
   ReplicaSet* servers = nullptr;
-  std::string database;                 ///< a fresh one for each run
-  std::int64_t ttl_period_ms = 1'000;   ///< of the servers' TTL monitor
+  std::string database;                ///< a fresh one for each run
+  std::int64_t ttl_period_ms = 1'000;  ///< of the servers' TTL monitor
   /// At most so long it waits, at the end, for that monitor to take dead holders' documents away.
   std::int64_t settle_ms = 600'000;
   std::string folder;                   ///< for the orders of the processes; has to exist

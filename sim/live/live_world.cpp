@@ -28,13 +28,8 @@ void LiveWorld::start_servers_for(const Plan& plan) {
 
 RunResult LiveWorld::run(const Plan& plan) {
   start_servers_for(plan);
-  LiveRun run;
-  run.uri = servers_->uri();
-  run.servers = servers_.get();
-  run.database = "leasehold_lab_" + std::to_string(++runs_);
-  run.janitor = &janitor_;
-  run.folder = janitor_.folder();
-  auto result = run_live(plan, run);
+  const auto database = "leasehold_lab_" + std::to_string(++runs_);
+  auto result = run_live(plan, LiveRun::on(*servers_, database, janitor_));
   const auto failure = model::harness_failure(result.history);
   if (!failure.empty()) throw std::runtime_error("harness failure: " + failure);
   return result;

@@ -8,16 +8,17 @@ namespace leasehold::sim::live {
 namespace {
 
 struct Place {
-  std::string lock, uri, database, collection;
+  Sabotage sabotage;
+  std::string uri, database, collection;
 };
 
 /// The command as this lock sends it; null: as it is.
-Json sabotaged(const std::string& lock, Json command) {
-  if (lock == "leasehold-w1" && command.contains("writeConcern")) {
+Json sabotaged(Sabotage sabotage, Json command) {
+  if (sabotage == Sabotage::writes_for_one && command.contains("writeConcern")) {
     command["writeConcern"]["w"] = 1;
     return command;
   }
-  if (lock == "canary" && command.contains("deletes")) {
+  if (sabotage == Sabotage::deletes_without_owner && command.contains("deletes")) {
     for (Json& statement : command["deletes"]) {
       statement["q"] = {{"_id", statement["q"]["_id"]}};
     }
@@ -34,7 +35,7 @@ class SpoiltConnection final : public core::Connection {
   core::Reply execute(const core::Command& command) override {
     const auto bytes = mongo::build(command, place_.collection);
     char* text = bson_as_canonical_extended_json(bytes.get(), nullptr);
-    const Json changed = sabotaged(place_.lock, Json::parse(text));
+    const Json changed = sabotaged(place_.sabotage, Json::parse(text));
     bson_free(text);
     if (changed.is_null()) return real_->execute(command);
     core::Reply out;
@@ -69,14 +70,12 @@ class SpoiltTransport final : public core::Transport {
 
 }  // namespace
 
-bool is_sabotaged(const std::string& lock) { return lock == "canary" || lock == "leasehold-w1"; }
-
 std::shared_ptr<core::Transport> sabotaged_transport(std::shared_ptr<core::Transport> real,
-                                                     const std::string& lock,
-                                                     const std::string& uri,
+                                                     Sabotage sabotage, const std::string& uri,
                                                      const std::string& database,
                                                      const std::string& collection) {
-  return std::make_shared<SpoiltTransport>(std::move(real), Place{lock, uri, database, collection});
+  return std::make_shared<SpoiltTransport>(std::move(real),
+                                           Place{sabotage, uri, database, collection});
 }
 
 }  // namespace leasehold::sim::live

@@ -164,16 +164,14 @@ class Worker {
          .server_selection_timeout = milliseconds(2'000),
          .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
     auto transport = std::move(made).value();
-    if (is_sabotaged(order_.lock)) {
+    const auto& lock = lock_under_test(order_.lock);
+    if (lock.is_sabotaged()) {
       transport =
-          sabotaged_transport(transport, order_.lock, with_option(uri_, "socketTimeoutMS=2000"),
+          sabotaged_transport(transport, lock.sabotage, with_option(uri_, "socketTimeoutMS=2000"),
                               order_.database, kLockCollection);
     }
     auto parts = runtime::production_parts(
-        std::move(transport),
-        published::provider_named(is_sabotaged(order_.lock) ? "leasehold" : order_.lock,
-                                  order_.name),
-        clock_);
+        std::move(transport), published::provider_named(lock.provider(), order_.name), clock_);
     parts.workers = workers_of(order_.plan);
     parts.observer = recorder_;
     return runtime::Driver::make(std::move(parts));

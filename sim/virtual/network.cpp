@@ -126,7 +126,9 @@ runtime::Carriers Network::carriers() {
 
 std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
   std::array<bool, ReplicaSet::kMembers> members{};
-  for (std::size_t i = 0; i < members.size(); ++i) members[i] = !link.cut[i] && !link.refused[i];
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i] = !link.rules[i].hold_requests && !link.rules[i].refuse;
+  }
   return members;
 }
 
@@ -134,17 +136,15 @@ std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
 /// Looked at when the reply begins its way, so a fault that began after the request hits it too:
 /// executed, and nobody hears.
 bool Network::reply_stopped(int member) {
-  const bool cut = link.cut[static_cast<std::size_t>(member)];
-  if (!link.replies_lost && !cut) return false;
-  ++world_.took_effect[link.replies_lost ? "lost-replies" : "cut-link"];
+  if (!rule(member).hold_replies) return false;
+  touch(member);
   return true;
 }
 
-std::int64_t Network::latency() {
-  // Each message counts: the number says how much the fault did.
-  if (link.slower_ms > 0) ++world_.took_effect["slow-link"];
+std::int64_t Network::latency(int member, std::chrono::milliseconds delay) {
+  if (delay.count() > 0) touch(member);
   if (world_.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
-  return random_.between(50, 400) * kGrain + link.slower_ms * kMs;
+  return random_.between(50, 400) * kGrain + delay.count() * kMs;
 }
 
 void Network::look_for_a_primary() {
@@ -172,6 +172,9 @@ int Network::primary_of_a_worker() {
   const bool old = known_primary_ >= 0 && recent && random_.chance(kGoToTheOldPercent);
   return old ? before_ : known_primary_;
 }
+std::int64_t Network::way_there(int member) { return latency(member, rule(member).delay_requests); }
+
+std::int64_t Network::way_back(int member) { return latency(member, rule(member).delay_replies); }
 
 /// As the driver does it: to the primary that it knows of, else it looks for one for a while.
 void Network::send(const Sent& sent, int tries) {
@@ -204,23 +207,16 @@ void Network::deliver(const Sent& sent, int member) {
   auto object = std::make_shared<const Object>(sabotaged(to_object(*bytes.get()), world_.sabotage));
   // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
   world_.recorder.wire(object->fields[0].first);
-  if (link.cut[static_cast<std::size_t>(member)]) {
-    ++world_.took_effect["cut-link"];
-    return;  // nobody hears it; the core's own timer ends the wait
+  if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait
+  if (rule(member).refuse) {
+    touch(member);
+    return answer_later(sent, way_back(member), ReplicaSet::Answer::refused, {});
   }
-  if (link.refused[static_cast<std::size_t>(member)]) {
-    ++world_.took_effect["refuse-link"];
-    return answer_later(sent, latency(), ReplicaSet::Answer::refused, {});
-  }
-  std::int64_t way = latency();
-  if (link.late_ms > 0) {
-    ++world_.took_effect["late-requests"];
-    way += link.late_ms * kMs;
-  }
+  const std::int64_t way = way_there(member);
   std::int64_t inside = 0;
-  if (link.inside_ms > 0) {
-    ++world_.took_effect["waiting-inside"];
-    inside = link.inside_ms * kMs;
+  if (!link.inside_ms.empty()) {
+    ++link.waited_inside;
+    inside = *link.inside_ms.rbegin() * kMs;
   }
   // Of the queue, not the machine: what is on its way arrives also if the process is killed or
   // stopped meanwhile. That is how a lock gets a late write of somebody who is gone.
@@ -230,8 +226,8 @@ void Network::deliver(const Sent& sent, int member) {
                              if (reply_stopped(member)) return;
                              // The connection was reset before the answer: executed, and the caller
                              // hears of a broken one.
-                             const bool reset = link.refused[static_cast<std::size_t>(member)];
-                             answer_later(sent, latency(),
+                             const bool reset = rule(member).refuse;
+                             answer_later(sent, way_back(member),
                                           reset ? ReplicaSet::Answer::broken : answer, reply);
                            });
   });
@@ -261,17 +257,17 @@ void Network::fenced_write(const FencedWrite& write,
   // own time-out is the outcome.
   const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
   if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
-  world_.queue.after(latency(), [this, write, member, told] {
+  world_.queue.after(way_there(member), [this, write, member, told] {
     world_.servers.fenced_write(
         member, write, [this, told, member](ReplicaSet::Answer answer, const Object& reply) {
-          if (link.replies_lost || !reachable()[static_cast<std::size_t>(member)]) return;
+          if (rule(member).hold_replies || rule(member).refuse) return;
           // Without a majority's word the write may be rolled back, or not: it proves nothing.
           const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
                              reply.find("writeConcernError") == nullptr;
           const char* outcome = !clear                            ? "unknown"
                                 : reply.find("n")->integer() == 1 ? "accepted"
                                                                   : "refused";
-          world_.machine.later(latency(), [told, outcome] { told(outcome); });
+          world_.machine.later(way_back(member), [told, outcome] { told(outcome); });
         });
   });
 }

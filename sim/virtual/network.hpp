@@ -6,33 +6,21 @@
 #include <string>
 
 #include "runtime/carrier.hpp"
+#include "sim/link_rules.hpp"
+#include "sim/lock_registry.hpp"
 #include "sim/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/replica_set.hpp"
-#include "sim/world.hpp"
 
 namespace leasehold::sim::simulated {
 
-/// What disturbs the way between one process and the members.
+/// What disturbs the way between one process and the members, and how often it did.
 struct LinkFaults {
-  // By member, as the links of a real process: what is cut is the way to one host.
-  std::array<bool, ReplicaSet::kMembers> cut{};      ///< and nobody is notified
-  std::array<bool, ReplicaSet::kMembers> refused{};  ///< and the caller hears of it at once
-  std::int64_t slower_ms = 0;
-  std::int64_t late_ms = 0;    ///< requests arrive that late
-  std::int64_t inside_ms = 0;  ///< commands wait inside the server that long
-  bool replies_lost = false;
-};
-
-/// How a protocol is sabotaged on purpose between core and server, so that a run can fail.
-/// All but the last make a lock that the checkers have to find out; the last makes a run that
-/// differs from its repetition.
-enum class Sabotage {
-  none,
-  deletes_without_owner,
-  extends_without_owner,
-  writes_for_one,  ///< w: 1, not a majority
-  reads_the_real_clock
+  // By member, as the links of a real process. What is held or reset here is lost.
+  std::array<LinkRule, ReplicaSet::kMembers> rules{};
+  std::array<std::int64_t, ReplicaSet::kMembers> touched{};
+  std::multiset<std::int64_t> inside_ms{};  ///< waits of commands inside the server: the longest
+  std::int64_t waited_inside = 0;
 };
 
 /// A process's way to the replica set, as its driver has it: it finds the primary, sends commands
@@ -48,7 +36,6 @@ class Network {
     Machine& machine;
     EventQueue& queue;
     ReplicaSet& servers;
-    FaultCounts& took_effect;
     Recorder& recorder;
     Sabotage sabotage;
     std::uint64_t seed;
@@ -89,7 +76,13 @@ class Network {
   void look_for_a_primary();
   [[nodiscard]] int primary_of_a_worker();
   // One way, in ns. A draw for each message, so two on their way may overtake one another.
-  [[nodiscard]] std::int64_t latency();
+  [[nodiscard]] std::int64_t latency(int member, std::chrono::milliseconds delay);
+  [[nodiscard]] std::int64_t way_there(int member);
+  [[nodiscard]] std::int64_t way_back(int member);
+  [[nodiscard]] const LinkRule& rule(int member) const {
+    return link.rules[static_cast<std::size_t>(member)];
+  }
+  void touch(int member) { ++link.touched[static_cast<std::size_t>(member)]; }
 
   // All processes share what this refers to, except the machine, the recorder and the seed.
   const World world_;

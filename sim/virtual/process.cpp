@@ -25,11 +25,6 @@ constexpr int kSilentEvery = 4;
 constexpr int kSlowCallbackPercent = 3;
 constexpr std::int64_t kSlowCallback_us = 300'000;
 
-/// The canaries and variants are the production lock, sabotaged on the way.
-std::string lock_of(const std::string& name) {
-  return published::recipe_named(name) == nullptr ? "leasehold" : name;
-}
-
 /// Shared with parts that are made before and end after it.
 template <typename T>
 std::shared_ptr<T> borrowed(T& part) {
@@ -57,8 +52,8 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             if (e.until_ns > 0) e.until_ns = machine_.true_time(e.until_ns);
             world_.emit(std::move(e));
           })),
-      network_({machine_, world_.queue, world_.servers, world_.took_effect, *recorder_,
-                world_.sabotage, random_.draw(), plan.scripted}),
+      network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
+                plan.scripted}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
       // Never resized: events refer to its elements.
@@ -80,7 +75,7 @@ std::shared_ptr<runtime::Driver> Process::make_driver() {
        .clock = borrowed(machine_),
        .executor = borrowed(machine_),
        .entropy = std::make_unique<Random>(random_.draw()),
-       .provider = published::provider_named(lock_of(world_.plan.lock), name_),
+       .provider = published::provider_named(lock_under_test(world_.plan.lock).provider(), name_),
        .workers = workers_of(plan_),
        .on_warning = [](const std::string&) {},
        .observer = recorder_});
@@ -156,7 +151,6 @@ void Process::resume() {
 
 void Process::heal() {
   healed_ = true;
-  network_.link = {};
   recorder_->set_phase("healed");
   machine_.run([this] {
     for (Caller& caller : callers_) {

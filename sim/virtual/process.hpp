@@ -35,7 +35,6 @@ class Process {
     std::function<void(model::Event)> emit;
     /// Somebody was granted this name: whoever holds it by its own account is to be asked now.
     std::function<void(const std::string& name)> on_grant;
-    FaultCounts& took_effect;
     const Plan& plan;
     Sabotage sabotage;
   };

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "published/recipe.hpp"
-#include "sim/virtual/faults.hpp"
+#include "sim/fault_injector.hpp"
+#include "sim/lock_registry.hpp"
+#include "sim/virtual/cluster.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -17,16 +18,6 @@ constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
 constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
-
-/// A canary that is not found out means that the checkers are blind, not that the lock is right.
-Sabotage sabotage_of(const std::string& lock) {
-  if (lock == "leasehold" || published::recipe_named(lock) != nullptr) return Sabotage::none;
-  if (lock == "canary") return Sabotage::deletes_without_owner;
-  if (lock == "canary-extend") return Sabotage::extends_without_owner;
-  if (lock == "leasehold-w1") return Sabotage::writes_for_one;
-  if (lock == "canary-clock") return Sabotage::reads_the_real_clock;
-  throw std::runtime_error("lock is '" + lock + "': no such lock");
-}
 
 /// An entity whose lock fields are null is free (document-level); any other document is a lock.
 bool is_held(const Object& document) {
@@ -44,11 +35,20 @@ class World {
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs},
                  [this](const Entry& entry) { committed(entry); }),
-        faults_({plan_, queue_, servers_, out_.took_effect, processes_,
-                 [this](const Event& e) { emit(e); },
-                 [this](const std::string& name, const ProcessPlan& of) {
-                   add_process(name, of, false);
-                 }}) {}
+        running_(
+            queue_, processes_, [this](Event e) { emit(std::move(e)); },
+            [this](const std::string& name, const ProcessPlan& of) {
+              add_process(name, of, false);
+            }),
+        power_(queue_, servers_, running_),
+        faults_({.processes = running_,
+                 .servers = &power_,
+                 .now_ns = [this] { return queue_.now(); },
+                 .call_at = [this](std::int64_t at, auto run) { queue_.at(at, std::move(run)); },
+                 .emit = [this](Event e) { emit(std::move(e)); },
+                 .count_effect = [this](FaultPlan::Kind kind) { count_effect(kind); },
+                 .insist = [](const std::string&, const auto& attempt) { (void)attempt(); }},
+                plan.clock_margin_ms) {}
 
   RunResult go() {
     Event begin = event(Kind::run);
@@ -99,7 +99,7 @@ class World {
       });
     }
     // Half of the faulty phase to be granted its lock, the other half for the lock to run out.
-    queue_.after(plan_.faulty_ms * kMs / 2, [this] { faults_.kill_doomed(); });
+    queue_.after(plan_.faulty_ms * kMs / 2, [this] { kill_doomed(); });
     queue_.after(plan_.faulty_ms * kMs, [this] { heal(); });
   }
 
@@ -110,10 +110,22 @@ class World {
                          // In the very event of the grant: two that say yes then do so at one time.
                          for (const auto& p : processes_) p->ask_holders_of(lock);
                        },
-                       out_.took_effect, plan_, sabotage_of(plan_.lock)},
+                       plan_, lock_under_test(plan_.lock).sabotage},
         name, plan, doomed));
     // Its events refer to it: it is by pointer, and stays in the list when it is dead.
     processes_.back()->start();
+  }
+
+  void count_effect(FaultPlan::Kind kind) { ++out_.took_effect[to_string(kind)]; }
+
+  /// The process that was started to die with its lock.
+  void kill_doomed() {
+    for (const auto& p : processes_) {
+      // Only while it holds: what has to be shown is a takeover from the dead.
+      if (!p->is_doomed() || !p->holds()) continue;
+      running_.kill(p->name());
+      return count_effect(FaultPlan::Kind::crash);
+    }
   }
 
   /// What a majority has is the truth.
@@ -176,7 +188,6 @@ class World {
     count("elections", servers_.elections());
     count("rolled-back", servers_.rolled_back());
     count("ttl-deletions", servers_.ttl_deletions());
-    count("errors", servers_.injected_errors());
     count("wtimeouts", servers_.waited_for_majority_in_vain());
   }
 
@@ -188,7 +199,9 @@ class World {
   Random random_;
   ReplicaSet servers_;
   std::vector<std::unique_ptr<Process>> processes_;
-  Faults faults_;
+  SimulatedProcesses running_;
+  SimulatedServers power_;
+  FaultInjector faults_;
   std::int64_t healed_at_ = 0;
   bool finished_ = false;
 };

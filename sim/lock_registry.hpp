@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::published {
+struct Recipe;
+}
+
+namespace leasehold::sim {
+
+/// How the production lock is sabotaged on purpose between core and server, so that a run can fail.
+/// All but the last make a lock that the checkers have to find out; the last makes a run that
+/// differs from its repetition.
+enum class Sabotage {
+  none,
+  deletes_without_owner,
+  extends_without_owner,
+  writes_for_one,  ///< w: 1, not a majority
+  reads_the_real_clock
+};
+
+/// A lock that a plan may name: the production lock, one of the published ones, or the production
+/// lock with a planted error.
+struct LockUnderTest {
+  std::string name;
+  Sabotage sabotage = Sabotage::none;
+  bool runs_live = true;
+  const published::Recipe* recipe = nullptr;  ///< of a published lock alone
+
+  [[nodiscard]] bool is_published() const { return recipe != nullptr; }
+  [[nodiscard]] bool is_sabotaged() const { return sabotage != Sabotage::none; }
+  /// Whose provider it runs on (`published::provider_named`).
+  [[nodiscard]] std::string provider() const { return is_published() ? name : "leasehold"; }
+  /// Where its documents are.
+  [[nodiscard]] std::string collection() const;
+};
+
+/// The one list of locks: whoever asks what a lock is, asks this.
+[[nodiscard]] const std::vector<LockUnderTest>& locks();
+/// Throws std::runtime_error that lists all for a name that none has.
+[[nodiscard]] const LockUnderTest& lock_under_test(std::string_view name);
+
+}  // namespace leasehold::sim

@@ -1,0 +1,187 @@
+#include "sim/virtual/cluster.hpp"
+
+#include <algorithm>
+
+namespace leasehold::sim::simulated {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kBeat = ReplicaSet::Settings{}.heartbeat_ns;
+
+/// By its name: each successor has one more ' in its own.
+std::int64_t place_of(const std::string& name) { return std::stoll(name.substr(1)); }
+
+/// Of the peer "member-1/sync": 1; of a process: -1.
+int member_of(const std::string& peer) {
+  for (int m = 0; m < ReplicaSet::kMembers; ++m) {
+    if (peer.starts_with(member_name(m) + "/")) return m;
+  }
+  return -1;
+}
+
+std::size_t at(int member) { return static_cast<std::size_t>(member); }
+
+}  // namespace
+
+std::vector<ProcessView> SimulatedProcesses::running() {
+  std::vector<ProcessView> views;
+  for (const auto& p : all_) {
+    // The doomed one has to hold its lock until it is killed: its takeover must not depend on luck.
+    if (p->crashed() || p->paused() || p->is_doomed()) continue;
+    views.push_back(
+        {p->name(), place_of(p->name()), p->holds(), p->awaits_a_reply(), p->plan().scripted});
+  }
+  return views;
+}
+
+Process& SimulatedProcesses::named(const std::string& name) {
+  return **std::find_if(all_.begin(), all_.end(), [&](const auto& p) { return p->name() == name; });
+}
+
+void SimulatedProcesses::note(const Process& process, model::Kind kind, bool suspends) {
+  model::Event e;
+  e.at_ns = queue_.now();
+  e.kind = kind;
+  e.process = process.name();
+  if (suspends) e.detail = to_string(FaultPlan::Kind::suspend);
+  emit_(e);
+}
+
+bool SimulatedProcesses::kill(const std::string& name) {
+  Process& p = named(name);
+  p.crash();
+  note(p, model::Kind::crash);
+  return true;
+}
+
+void SimulatedProcesses::start_successor(const std::string& name) {
+  // A copy of the plan: where it stands may move when another process is added.
+  const ProcessPlan plan = named(name).plan();
+  start_anew_(name + "'", plan);
+}
+
+void SimulatedProcesses::pause(const std::string& name, bool suspends) {
+  Process& p = named(name);
+  suspends ? p.suspend() : p.pause();
+  if (suspends) suspended_.insert(name);
+  note(p, model::Kind::pause, suspends);
+}
+
+void SimulatedProcesses::resume(const std::string& name) {
+  Process& p = named(name);
+  const bool suspends = suspended_.erase(name) > 0;
+  // A paused process can be killed; then there is nothing to go on.
+  if (p.crashed()) return;
+  note(p, model::Kind::resume, suspends);
+  p.resume();
+}
+
+void SimulatedProcesses::set_wall_clock(const std::string& name, std::int64_t offset_ms) {
+  named(name).set_wall_offset(offset_ms);
+}
+
+bool SimulatedServers::is_primary(int member) {
+  std::array<bool, kMembers> alone{};
+  alone[at(member)] = true;
+  return servers_.primary_for(alone) == member;
+}
+
+bool SimulatedServers::step_up(int member, milliseconds) {
+  const int before = servers_.primary();
+  servers_.step_up(member);
+  return servers_.primary() != before;
+}
+
+bool SimulatedServers::step_down() {
+  const bool there = servers_.primary() >= 0;
+  servers_.step_down_primary();
+  return there;
+}
+
+void SimulatedServers::kill(const std::vector<int>& members) {
+  for (const int m : members) servers_.kill(m);
+}
+
+void SimulatedServers::restart(const std::vector<int>& members) {
+  for (const int m : members) servers_.restart(m);
+}
+
+void SimulatedServers::stop(const std::vector<int>& members) {
+  for (const int m : members) servers_.stop(m);
+}
+
+void SimulatedServers::resume(const std::vector<int>& members) {
+  for (const int m : members) servers_.go_on(m);
+}
+
+void SimulatedServers::set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) {
+  servers_.set_clock(member, ahead_ms, rate_ppm);
+}
+
+std::int64_t SimulatedServers::clock_ahead_ms(int member) {
+  return servers_.clock_ms(member) - ReplicaSet::Settings{}.epoch_ms - queue_.now() / kMs;
+}
+
+void SimulatedServers::set_ttl_monitor(bool on) {
+  for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl(m, on);
+}
+
+std::optional<std::int64_t> SimulatedServers::ttl_seconds() {
+  const auto found = servers_.ttl_index();
+  if (!ttl_index_) ttl_index_ = found;
+  return found ? std::optional(found->after_s) : std::nullopt;
+}
+
+void SimulatedServers::set_ttl_seconds(std::optional<std::int64_t> seconds) {
+  auto index = ttl_index_;
+  if (seconds) {
+    index->after_s = *seconds;
+  } else {
+    index.reset();
+  }
+  servers_.set_ttl_index(index);
+}
+
+void SimulatedServers::fail_next(std::int64_t count, int code, bool executed) {
+  errors_before_ = servers_.injected_errors();
+  servers_.fail_next(static_cast<int>(count), code, executed);
+}
+
+std::int64_t SimulatedServers::stop_failing() {
+  servers_.fail_next(0, 0, false);
+  return servers_.injected_errors() - errors_before_;
+}
+
+std::optional<ServerControl::Inside> SimulatedServers::hold_inside(const std::string& process,
+                                                                   std::int64_t wait_ms,
+                                                                   std::int64_t for_ms) {
+  auto& link = processes_.named(process).link();
+  return Inside{process, for_ms, [&link, wait_ms] { link.inside_ms.insert(wait_ms); },
+                [&link, wait_ms, before = link.waited_inside] {
+                  link.inside_ms.erase(link.inside_ms.find(wait_ms));
+                  return link.waited_inside > before;
+                }};
+}
+
+void SimulatedServers::set_link_rule(const Link& link, const LinkRule& rule) {
+  const int from = member_of(link.peer), to = link.member;
+  if (from < 0) {
+    processes_.named(link.peer).link().rules[at(to)] = rule;
+  } else if (link.peer.ends_with("/sync")) {
+    servers_.set_replication_delay(from, rule.delay_replies.count() * kMs);
+  } else {
+    const bool was_up = !held_[at(from)][at(to)] && !held_[at(to)][at(from)];
+    held_[at(from)][at(to)] = rule.hold_requests;
+    const bool is_up = !held_[at(from)][at(to)] && !held_[at(to)][at(from)];
+    if (is_up != was_up) servers_.set_link(to, from, is_up);
+  }
+}
+
+std::int64_t SimulatedServers::touched(const Link& link) {
+  // Members beat all the time.
+  if (member_of(link.peer) >= 0) return queue_.now() / kBeat;
+  return processes_.named(link.peer).link().touched[at(link.member)];
+}
+
+}  // namespace leasehold::sim::simulated

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster_control.hpp"
+#include "sim/virtual/process.hpp"
+
+/// The virtual world, as faults have it in hand.
+namespace leasehold::sim::simulated {
+
+/// REQUIRES: `all` may grow, and nobody leaves it.
+class SimulatedProcesses final : public ProcessControl {
+ public:
+  // By pointer each: they stay where they are when another is added.
+  using All = std::vector<std::unique_ptr<Process>>;
+  using StartAnew = std::function<void(const std::string& name, const ProcessPlan& plan)>;
+
+  SimulatedProcesses(EventQueue& queue, const All& all, std::function<void(model::Event)> emit,
+                     StartAnew start_anew)
+      : queue_(queue), all_(all), emit_(std::move(emit)), start_anew_(std::move(start_anew)) {}
+
+  [[nodiscard]] std::vector<ProcessView> running() override;
+  bool kill(const std::string& name) override;
+  void start_successor(const std::string& name) override;
+  void pause(const std::string& name, bool suspends) override;
+  void resume(const std::string& name) override;
+  void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
+
+  [[nodiscard]] Process& named(const std::string& name);
+
+ private:
+  void note(const Process& process, model::Kind kind, bool suspends = false);
+
+  EventQueue& queue_;
+  const All& all_;
+  const std::function<void(model::Event)> emit_;
+  const StartAnew start_anew_;
+  // Whose pause is a suspension.
+  std::set<std::string> suspended_;
+};
+
+/// All orders arrive, and at once, whatever state a member is in.
+class SimulatedServers final : public ServerControl {
+ public:
+  SimulatedServers(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
+      : queue_(queue), servers_(servers), processes_(processes) {}
+
+  [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
+  [[nodiscard]] int primary() override { return servers_.primary(); }
+  [[nodiscard]] bool is_primary(int member) override;
+  [[nodiscard]] bool reachable(int) override { return true; }
+  bool step_up(int member, std::chrono::milliseconds limit) override;
+  bool step_down() override;
+  void kill(const std::vector<int>& members) override;
+  void restart(const std::vector<int>& members) override;
+  void wipe(int member) override { servers_.wipe(member); }
+  void stop(const std::vector<int>& members) override;
+  void resume(const std::vector<int>& members) override;
+  [[nodiscard]] bool all_have_all_data() override { return !servers_.copies(); }
+  void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
+  [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
+  [[nodiscard]] bool shows_its_clock(int) override { return true; }
+  void set_ttl_monitor(bool on) override;
+  [[nodiscard]] std::int64_t ttl_passes() override { return 0; }  // off is off, here
+  [[nodiscard]] std::optional<std::int64_t> ttl_seconds() override;
+  void set_ttl_seconds(std::optional<std::int64_t> seconds) override;
+  bool drop_locks() override { return servers_.drop_locks(); }
+  std::string delete_lock(std::int64_t pick) override { return servers_.delete_lock(pick); }
+  void fail_next(std::int64_t count, int code, bool executed) override;
+  std::int64_t stop_failing() override;
+  /// For each process on its own.
+  [[nodiscard]] std::optional<Inside> hold_inside(const std::string& process, std::int64_t wait_ms,
+                                                  std::int64_t for_ms) override;
+  void set_link_rule(const Link& link, const LinkRule& rule) override;
+  void reset_link(const Link&) override {}  // what is held never arrives, here
+  [[nodiscard]] std::int64_t touched(const Link& link) override;
+  void settle() override {}  // there is time between the end of the faults and the healed phase
+
+ private:
+  static constexpr std::size_t kMembers = ReplicaSet::kMembers;
+
+  EventQueue& queue_;
+  ReplicaSet& servers_;
+  SimulatedProcesses& processes_;
+  // By who speaks and who is spoken to: a link of the set is up while neither direction is held.
+  std::array<std::array<bool, kMembers>, kMembers> held_{};
+  std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
+  std::int64_t errors_before_ = 0;
+};
+
+}  // namespace leasehold::sim::simulated
