@@ -715,6 +715,17 @@ TEST(CheckNeedlessLoss, TheLeaseOfTheGrantCountsBeforeAnyExtension) {
   }
 }
 
+/// Found by 20,000 seeds: the process slept past its deadline, and the answer was there when it
+/// woke.
+TEST(CheckNeedlessLoss, AnAnswerThatCameTooLateRevivesNothing) {
+  for (const int answered : {1'000, 1'400}) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(800, answered, "a", 1, 110);
+    const auto f = judged(s.lose(1'400, "a", 1), "needless");
+    EXPECT_EQ(f.verdict, answered == 1'000 ? Verdict::violated : Verdict::holds) << f.why;
+  }
+}
+
 /// Half of a command's statements matched: nobody knows which. The lease before still runs.
 TEST(CheckNeedlessLoss, AnExtensionInDoubtEndsNoLease) {
   for (const int lost : {1'009, 1'010}) {

@@ -185,13 +185,27 @@ Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest&
   return heard;
 }
 
-/// How long after the loss a lease still runs, even by the fastest clock that is allowed.
-std::int64_t too_early(const Digest& d, const SessionDigest& s, const SendDigest& given) {
+/// Until when this command gave its process a lease, even by the fastest clock that is allowed.
+std::int64_t given_until(const Digest& d, const Event& ask, const SendDigest& given) {
   if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
-  const Event& ask = d.at(s.ask);
   const auto lease = shortest_lease(ask);
   const auto fastest = ask.drift_ppm * (lease / 1'000'000);
-  return d.at(given.send).at_ns + lease - fastest - d.at(s.lost).at_ns;
+  return d.at(given.send).at_ns + lease - fastest;
+}
+
+/// The command that gave the longest lease. An answer counts only if it came before the end of the
+/// lease that there was: a late one revives nothing.
+const SendDigest* longest_lease(const Digest& d, const Event& ask,
+                                std::vector<SendDigest>& leases) {
+  std::sort(leases.begin(), leases.end(),
+            [](const SendDigest& a, const SendDigest& b) { return a.reply < b.reply; });
+  const SendDigest* longest = &leases.front();
+  for (const SendDigest& given : leases) {
+    const auto until = given_until(d, ask, *longest);
+    if (d.at(given.reply).at_ns >= until) break;
+    if (given_until(d, ask, given) > until) longest = &given;
+  }
+  return longest;
 }
 
 /// An extension that failed is followed by another while there is time: a lease does not run out
@@ -220,7 +234,7 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
   const Event& granted = d.at(s.granted);
   const std::string what = "lock '" + granted.name + "': " + h.process + " lost it ";
   if (lost.outcome == "deadline") check_asked_again(d, f, h);
-  const auto heard = heard_before(d, replies, s);
+  auto heard = heard_before(d, replies, s);
   if (heard.leases.empty()) return;
   if (lost.outcome == "not_owner") {
     const auto asked = d.at(heard.leases.back().send).at_ns;
@@ -229,11 +243,8 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
     return violate(f, what + "although its document was still there", {s.granted, there, s.lost});
   }
   if (lost.outcome != "deadline") return;
-  const auto longest = std::max_element(heard.leases.begin(), heard.leases.end(),
-                                        [&](const SendDigest& a, const SendDigest& b) {
-                                          return too_early(d, s, a) < too_early(d, s, b);
-                                        });
-  const auto early = too_early(d, s, *longest);
+  const SendDigest* longest = longest_lease(d, d.at(s.ask), heard.leases);
+  const auto early = given_until(d, d.at(s.ask), *longest) - lost.at_ns;
   if (early <= 0) return;
   violate(f, what + ms(early) + " before the end of a lease that it had been given",
           {s.granted, longest->send, longest->reply, s.lost});

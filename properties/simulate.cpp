@@ -10,7 +10,7 @@ using sim::ProcessPlan;
 
 namespace {
 
-constexpr std::int64_t kFewestAcquisitions = 20;
+constexpr std::int64_t kFewestAcquisitions = 10;
 constexpr std::int64_t kManyRuns = 20;   ///< from here on each interesting thing has to happen
 constexpr std::int64_t kRareRuns = 200;  ///< and from here on what is rare
 

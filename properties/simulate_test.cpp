@@ -172,7 +172,7 @@ TEST(Simulate, BelowItsFloorsARunIsUnknown) {
   idle.processes[0].hold_ms = 2'000;
   idle.faulty_ms = 200;
   report.add(1, idle, simulate(idle), false);
-  EXPECT_NE(report.shortfall().find("acquisitions, the floor is 20"), std::string::npos);
+  EXPECT_NE(report.shortfall().find("acquisitions, the floor is 10"), std::string::npos);
   EXPECT_EQ(report.verdict(), Verdict::unknown);
 }
 

@@ -127,15 +127,28 @@ bool document_was_there(const Questions& q, const Event& granted, const Event& c
   return anothers == nullptr && at(stands) < at(&command);
 }
 
-/// Whether the lease that this command gave still ran, even by the fastest clock that is allowed.
-bool lease_still_ran(const Questions& q, const Event& ask, const Event& command,
-                     const Event& lost) {
+/// Until when this command gave a lease, even by the fastest clock that is allowed.
+double gives_until(const Questions& q, const Event& ask, const Event& command) {
   const auto statements = q.all([&](const Event& e) {
     return e.kind == Kind::send && e.process == command.process && e.command == command.command;
   });
-  if (q.reply_to(command)->matched != static_cast<std::int64_t>(statements.size())) return false;
-  const double fastest = own_lease(ask) * (1 - static_cast<double>(ask.drift_ppm) / 1e6);
-  return at(&lost) < at(&command) + fastest;
+  if (q.reply_to(command)->matched != static_cast<std::int64_t>(statements.size())) return 0;
+  return at(&command) + own_lease(ask) * (1 - static_cast<double>(ask.drift_ppm) / 1e6);
+}
+
+/// Whether a lease still ran. The first answer begins it; another makes it longer if it came in it.
+bool lease_still_ran(const Questions& q, const Event& ask, const Events& answered,
+                     const Event& lost) {
+  double until = 0;
+  bool first = true;
+  for (const Event* reply : q.all(Kind::reply)) {
+    for (const Event* command : answered) {
+      if (q.reply_to(*command) != reply || !(first || at(reply) < until)) continue;
+      until = std::max(until, gives_until(q, ask, *command));
+      first = false;
+    }
+  }
+  return at(&lost) < until;
 }
 
 /// Whether half a lease went by unused after an extension that failed.
@@ -158,9 +171,7 @@ int needless(const Questions& q, const Event& lost) {
     return !answered.empty() && document_was_there(q, *granted, *answered.back(), lost) ? 1 : 0;
   }
   if (lost.outcome != "deadline") return 0;
-  const bool early = std::any_of(answered.begin(), answered.end(), [&](const Event* one) {
-    return lease_still_ran(q, *ask, *one, lost);
-  });
+  const bool early = lease_still_ran(q, *ask, answered, lost);
   return (early ? 1 : 0) + (gave_up_extending(q, *ask, lost) ? 1 : 0);
 }
 
