@@ -227,91 +227,94 @@ void list() {
   for (const auto& v : model::variants()) fmt::print("  {:<42} {}\n", v.name, v.breaks);
 }
 
-}  // namespace
-
-int explore(const std::vector<std::string>& words) {
-  std::string lock_name = "leasehold", variant = "none", scope_name, guarantees, faults, json_file,
-              junit_file;
-  model::Scope asked;
+struct Asked {
+  std::string lock_name = "leasehold", variant = "none", scope_name, guarantees, faults;
+  std::string json_file, junit_file;
   std::uint64_t max_states = 100'000'000;
+  model::Scope scope;  ///< of the user's own, if `own`
+  bool own = false;
+  model::Lock lock = model::Lock::leasehold;
+  const model::Variant* wrong = nullptr;
+
+  /// Of the lock, with the error that was asked for.
+  [[nodiscard]] model::Rules rules() const {
+    auto rules = model::rules_of(lock);
+    if (wrong != nullptr) wrong->change(rules);
+    return rules;
+  }
+};
+
+po::options_description options_for(Asked& a) {
   po::options_description options(
       "Explores a lock in small scopes, breadth-first, with all faults by default. Options");
-  options.add_options()("lock", po::value(&lock_name)->default_value(lock_name),
+  options.add_options()("lock", po::value(&a.lock_name)->default_value(a.lock_name),
                         "--list names them")(
-      "variant", po::value(&variant)->default_value(variant),
+      "variant", po::value(&a.variant)->default_value(a.variant),
       "an error of the production lock, or none; --list names them")(
       "core",
       "the production core itself instead of the abstract lock: two providers, the bytes of their "
       "commands, every order of events")(
       "list", "locks, scopes, and variants with the guarantees that they must break")(
-      "scope", po::value(&scope_name), "one of the standard scopes; default all of them")(
-      "clients", po::value(&asked.clients),
+      "scope", po::value(&a.scope_name), "one of the standard scopes; default all of them")(
+      "clients", po::value(&a.scope.clients),
       "2 or 3; this and the next five define a scope of your own")(
-      "messages", po::value(&asked.messages), "messages in flight for each client, 1 or 2")(
-      "margin", po::value(&asked.clock_margin), "clock margin in ticks; a lease has 2")(
-      "skew", po::value(&asked.skew), "how far every second primary's clock is ahead, in ticks")(
-      "faults", po::value(&faults)->value_name("LIST"),
+      "messages", po::value(&a.scope.messages), "messages in flight for each client, 1 or 2")(
+      "margin", po::value(&a.scope.clock_margin), "clock margin in ticks; a lease has 2")(
+      "skew", po::value(&a.scope.skew), "how far every second primary's clock is ahead, in ticks")(
+      "faults", po::value(&a.faults)->value_name("LIST"),
       "none, or of loss, crash, ttl, failover, late, stale; default all but stale")(
-      "guarantees", po::value(&guarantees)->value_name("LIST"), "check only these, e.g. \"G3 G4\"")(
-      "max-states", po::value(&max_states)->default_value(max_states),
-      "limit per scope; beyond it the verdict is unknown")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the result as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
-  const auto given = parse("explore [OPTIONS]", options, words);
-  if (given.contains("list")) {
-    list();
-    return kHolds;
-  }
-  const auto lock = model::lock_named(lock_name);
-  if (!lock) throw UsageError("--lock is '" + lock_name + "': explore --list names them");
-  const auto* wrong = model::variant_named(variant);
-  if (variant != "none" && wrong == nullptr) {
-    throw UsageError("--variant is '" + variant + "': explore --list names them");
-  }
-  if (wrong != nullptr && *lock != model::Lock::leasehold) {
-    throw UsageError("--variant is '" + variant + "': only leasehold has variants");
-  }
-  if (!scope_name.empty() && model::scope_named(scope_name) == nullptr) {
-    throw UsageError("--scope is '" + scope_name + "': explore --list names them");
-  }
-  if (!guarantees.empty() && model::guarantees_named(guarantees) == 0) {
-    throw UsageError("--guarantees is '" + guarantees + "': it must be a list of G1 to G7");
-  }
-  require_range("clients", asked.clients, 2, model::lock_world::kMaxClients);
-  require_range("messages", asked.messages, 1, model::lock_world::kMaxMessages);
-  require_range("margin", asked.clock_margin, 0, 2);
-  require_range("skew", asked.skew, 0, 2);
-  require_range("max-states", static_cast<std::int64_t>(max_states), 1, 1'000'000'000);
-  require_writable("json", json_file);
-  require_writable("junit", junit_file);
+      "guarantees", po::value(&a.guarantees)->value_name("LIST"),
+      "check only these, e.g. \"G3 G4\"")("max-states",
+                                          po::value(&a.max_states)->default_value(a.max_states),
+                                          "limit per scope; beyond it the verdict is unknown")(
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the result as JUnit XML");
+  return options;
+}
 
-  catch_interruptions();
-  if (given.contains("core")) {
-    model::ExploreOptions how;
-    how.max_states = max_states;
-    how.stop = interrupted;
-    how.progress = show_states;
-    return explore_core(how, json_file, junit_file);
+/// Reads names, and throws UsageError for the first thing that is wrong.
+void validate(Asked& a) {
+  const auto lock = model::lock_named(a.lock_name);
+  if (!lock) throw UsageError("--lock is '" + a.lock_name + "': explore --list names them");
+  a.lock = *lock;
+  a.wrong = model::variant_named(a.variant);
+  if (a.variant != "none" && a.wrong == nullptr) {
+    throw UsageError("--variant is '" + a.variant + "': explore --list names them");
   }
+  if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
+    throw UsageError("--variant is '" + a.variant + "': only leasehold has variants");
+  }
+  if (!a.scope_name.empty() && model::scope_named(a.scope_name) == nullptr) {
+    throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
+  }
+  if (!a.guarantees.empty() && model::guarantees_named(a.guarantees) == 0) {
+    throw UsageError("--guarantees is '" + a.guarantees + "': it must be a list of G1 to G7");
+  }
+  require_range("clients", a.scope.clients, 2, model::lock_world::kMaxClients);
+  require_range("messages", a.scope.messages, 1, model::lock_world::kMaxMessages);
+  require_range("margin", a.scope.clock_margin, 0, 2);
+  require_range("skew", a.scope.skew, 0, 2);
+  require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
+  require_writable("json", a.json_file);
+  require_writable("junit", a.junit_file);
+}
 
-  std::vector<model::NamedScope> scopes;
-  const bool own = given.contains("clients") || given.contains("messages") ||
-                   given.contains("margin") || given.contains("skew") || given.contains("faults");
-  if (own) {
-    if (!faults.empty()) choose_faults(asked, faults);
-    scopes.push_back({"own scope", asked, 0});
-  } else if (!scope_name.empty()) {
-    scopes.push_back(*model::scope_named(scope_name));
-  } else if (*lock != model::Lock::leasehold) {
-    scopes.push_back(*model::scope_named("two-clients"));
-  } else {
-    scopes = model::standard_scopes();
+std::vector<model::NamedScope> scopes_for(const Asked& a) {
+  if (a.own) {
+    model::Scope scope = a.scope;
+    if (!a.faults.empty()) choose_faults(scope, a.faults);
+    return {{"own scope", scope, 0}};
   }
+  if (!a.scope_name.empty()) return {*model::scope_named(a.scope_name)};
+  if (a.lock != model::Lock::leasehold) return {*model::scope_named("two-clients")};
+  return model::standard_scopes();
+}
+
+Jobs jobs_for(const Asked& a) {
   Jobs jobs;
-  for (auto& [name, scope, states] : scopes) {
-    scope.rules = model::rules_of(*lock);
-    if (wrong != nullptr) wrong->change(scope.rules);
-    if (!guarantees.empty()) scope.guarantees = model::guarantees_named(guarantees);
+  for (auto& [name, scope, states] : scopes_for(a)) {
+    scope.rules = a.rules();
+    if (!a.guarantees.empty()) scope.guarantees = model::guarantees_named(a.guarantees);
     if (scope.clients * scope.messages > 4) {
       throw UsageError(fmt::format("--clients {} with --messages {}: at most 4 messages in all",
                                    scope.clients, scope.messages));
@@ -319,24 +322,23 @@ int explore(const std::vector<std::string>& words) {
     if (scope.clients > 2 && scope.stale_primary) {
       throw UsageError("--faults stale with --clients 3: a stale primary needs 2 clients");
     }
-    if (*lock != model::Lock::leasehold && guarantees.empty()) {
-      add_document_lock(jobs, *lock, scope);
+    if (a.lock != model::Lock::leasehold && a.guarantees.empty()) {
+      add_document_lock(jobs, a.lock, scope);
     } else {
       jobs.push_back(std::make_unique<Job>(std::string(name), scope));
     }
   }
-  if (!own && scope_name.empty() && guarantees.empty()) {
-    auto rules = model::rules_of(*lock);
-    if (wrong != nullptr) wrong->change(rules);
-    add_promises(jobs, rules);
-  }
-  run_all(jobs, max_states);
+  if (!a.own && a.scope_name.empty() && a.guarantees.empty()) add_promises(jobs, a.rules());
+  return jobs;
+}
 
+/// Says and writes what was found; the exit code.
+int conclude(const Asked& a, const Jobs& jobs) {
   print_arrows(jobs);
   const auto verdict = overall(jobs);
   fmt::print("verdict: {}\n", to_string(verdict));
   nlohmann::ordered_json json{
-      {"lock", lock_name}, {"variant", variant}, {"verdict", to_string(verdict)}};
+      {"lock", a.lock_name}, {"variant", a.variant}, {"verdict", to_string(verdict)}};
   std::vector<model::Finding> findings;
   double seconds = 0;
   for (const auto& job : jobs) {
@@ -349,9 +351,35 @@ int explore(const std::vector<std::string>& words) {
     findings.push_back(finding);
     seconds += job->cpu_seconds;
   }
-  write_json(json_file, json);
-  write_junit(junit_file, {"explore", seconds}, findings);
+  write_json(a.json_file, json);
+  write_junit(a.junit_file, {"explore", seconds}, findings);
   return exit_code(verdict);
+}
+
+}  // namespace
+
+int explore(const std::vector<std::string>& words) {
+  Asked asked;
+  const auto given = parse("explore [OPTIONS]", options_for(asked), words);
+  if (given.contains("list")) {
+    list();
+    return kHolds;
+  }
+  for (const char* option : {"clients", "messages", "margin", "skew", "faults"}) {
+    asked.own = asked.own || given.contains(option);
+  }
+  validate(asked);
+  catch_interruptions();
+  if (given.contains("core")) {
+    model::ExploreOptions how;
+    how.max_states = asked.max_states;
+    how.stop = interrupted;
+    how.progress = show_states;
+    return explore_core(how, asked.json_file, asked.junit_file);
+  }
+  Jobs jobs = jobs_for(asked);
+  run_all(jobs, asked.max_states);
+  return conclude(asked, jobs);
 }
 
 }  // namespace leasehold::lab

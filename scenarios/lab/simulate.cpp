@@ -152,100 +152,121 @@ std::string repeat(const Plan& plan) {
                                           sim::simulated::run(plan).history);
 }
 
-}  // namespace
-
-int simulate(const std::vector<std::string>& words) {
+struct Asked {
   DrawnLimits limits;
   Seeds range;
-  std::string seeds = "1..1000", shard, file, folder = "leasehold-runs", json_file, junit_file,
-              history, page;
+  std::string seeds = "1..1000", shard, file, folder = "leasehold-runs";
+  std::string json_file, junit_file, history, page;
   bool hashed = false, until_failure = false;
-  po::options_description options(
-      "Runs generated plans, or one from a file, in the virtual world: the production core, a "
-      "simulated "
-      "replica set, virtual time. Options");
-  options.add_options()("plan", po::value(&file), "a .scn file, instead of seeds")(
-      "seeds", po::value(&seeds)->default_value(seeds), "one, or a range, both ends included")(
-      "lock", po::value(&limits.lock)->default_value(limits.lock),
-      "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
-      "shard", po::value(&shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
-      "seconds", po::value(&range.seconds), "start no run later than this")(
-      "processes", po::value(&limits.processes)->default_value(limits.processes), "at most")(
-      "locks", po::value(&limits.locks)->default_value(limits.locks), "at most")(
-      "runs", po::value(&folder)->default_value(folder)->value_name("FOLDER"),
-      "where the first failing plan is kept, minimised")(
-      "history", po::value(&history)->value_name("FILE"), "write the history of a single run")(
-      "report", po::value(&page)->value_name("FILE"),
-      "write the first run that failed, else the first, as a page")(
-      "hash", po::bool_switch(&hashed), "print a hash of all histories")(
-      "until-failure", po::bool_switch(&until_failure), "stop at the first run that fails")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
-  const auto given = parse("simulate [FILE] [OPTIONS]", options, words,
-                           po::positional_options_description().add("plan", 1));
-  require_range("processes", limits.processes, 2, 64);
-  require_range("locks", limits.locks, 1, 100);
-  require_lock(limits.lock);
-  parse_seeds(seeds, range);
-  if (!shard.empty()) parse_shard(shard, range);
-  const bool given_lock = !given["lock"].defaulted();
-  const auto plan_of = [&](std::uint64_t seed) {
+  bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
+
+  [[nodiscard]] Plan plan_of(std::uint64_t seed) const {
     if (file.empty()) return drawn(seed, limits);
     auto plan = read_plan(file);
     if (given_lock) plan.lock = limits.lock;
     return plan;
-  };
-  if (given.contains("plan")) (void)read_plan(file);  // refused before anything runs
-  if (!(range.seconds >= 0)) {
-    throw UsageError(fmt::format("--seconds is {}: it must be at least 0", range.seconds));
   }
-  if (!history.empty() && file.empty() && range.from != range.to) {
-    throw UsageError("--history is '" + history + "': it needs a single run");
+};
+
+po::options_description options_for(Asked& a) {
+  po::options_description options(
+      "Runs generated plans, or one from a file, in the virtual world: the production core, a "
+      "simulated replica set, virtual time. Options");
+  options.add_options()("plan", po::value(&a.file), "a .scn file, instead of seeds")(
+      "seeds", po::value(&a.seeds)->default_value(a.seeds), "one, or a range, both ends included")(
+      "lock", po::value(&a.limits.lock)->default_value(a.limits.lock),
+      "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
+      "shard", po::value(&a.shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
+      "seconds", po::value(&a.range.seconds), "start no run later than this")(
+      "processes", po::value(&a.limits.processes)->default_value(a.limits.processes), "at most")(
+      "locks", po::value(&a.limits.locks)->default_value(a.limits.locks), "at most")(
+      "runs", po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
+      "where the first failing plan is kept, minimised")(
+      "history", po::value(&a.history)->value_name("FILE"), "write the history of a single run")(
+      "report", po::value(&a.page)->value_name("FILE"),
+      "write the first run that failed, else the first, as a page")(
+      "hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
+      "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails")(
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
+  return options;
+}
+
+/// Reads what is text, and throws UsageError for the first thing that is wrong.
+void validate(Asked& a) {
+  require_range("processes", a.limits.processes, 2, 64);
+  require_range("locks", a.limits.locks, 1, 100);
+  require_lock(a.limits.lock);
+  parse_seeds(a.seeds, a.range);
+  if (!a.shard.empty()) parse_shard(a.shard, a.range);
+  if (!(a.range.seconds >= 0)) {
+    throw UsageError(fmt::format("--seconds is {}: it must be at least 0", a.range.seconds));
   }
-  require_writable("json", json_file);
-  require_writable("junit", junit_file);
-  require_writable("history", history);
-  require_writable("report", page);
-  require_folder("runs", folder);
+  if (!a.history.empty() && a.file.empty() && a.range.from != a.range.to) {
+    throw UsageError("--history is '" + a.history + "': it needs a single run");
+  }
+  require_writable("json", a.json_file);
+  require_writable("junit", a.junit_file);
+  require_writable("history", a.history);
+  require_writable("report", a.page);
+  require_folder("runs", a.folder);
+}
+
+SimulateReport run(const Asked& a) {
+  if (a.file.empty() && a.history.empty()) {
+    return run_seeds(a.range, a.limits, a.hashed, a.until_failure);
+  }
+  SimulateReport report;
+  const Plan plan = a.plan_of(a.range.from);
+  const auto one = properties::simulate(plan);
+  report.add(a.range.from, plan, one, a.hashed);
+  if (!a.history.empty()) {
+    std::ofstream out(a.history);
+    model::write(out, one.run.history);
+  }
+  return report;
+}
+
+void show_failures(const Asked& a, const SimulateReport& report) {
+  if (report.failed.empty()) return;
+  const auto seed = *report.failed.begin();
+  fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
+             seed);
+  keep_failure(a.plan_of(seed), a.folder,
+               a.file.empty() ? a.limits.lock + "-" + std::to_string(seed)
+                              : std::filesystem::path(a.file).stem().string());
+}
+
+}  // namespace
+
+int simulate(const std::vector<std::string>& words) {
+  Asked a;
+  const auto given = parse("simulate [FILE] [OPTIONS]", options_for(a), words,
+                           po::positional_options_description().add("plan", 1));
+  a.given_lock = !given["lock"].defaulted();
+  validate(a);
+  if (given.contains("plan")) (void)read_plan(a.file);  // refused before anything runs
   catch_interruptions();
 
   const double began = cpu_seconds();
-  SimulateReport report;
-  if (!file.empty() || !history.empty()) {
-    const Plan plan = plan_of(range.from);
-    const auto one = properties::simulate(plan);
-    report.add(range.from, plan, one, hashed);
-    if (!history.empty()) {
-      std::ofstream out(history);
-      model::write(out, one.run.history);
-    }
-  } else {
-    report = run_seeds(range, limits, hashed, until_failure);
-  }
+  SimulateReport report = run(a);
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   properties::require_checked(report.findings);
   print_report(report, cpu);
-  if (!report.failed.empty()) {
-    const auto seed = *report.failed.begin();
-    fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
-               seed);
-    keep_failure(plan_of(seed), folder,
-                 file.empty() ? limits.lock + "-" + std::to_string(seed)
-                              : std::filesystem::path(file).stem().string());
-  }
+  show_failures(a, report);
   auto verdict = interrupted() && report.verdict() == model::Verdict::holds
                      ? model::Verdict::unknown
                      : report.verdict();
-  if (!page.empty()) {
-    const auto shown = report.failed.empty() ? range.from : *report.failed.begin();
-    write_report(page, sim::simulated::run(plan_of(shown)).history);
+  if (!a.page.empty()) {
+    const auto shown = report.failed.empty() ? a.range.from : *report.failed.begin();
+    write_report(a.page, sim::simulated::run(a.plan_of(shown)).history);
   }
-  const auto difference = repeat(plan_of(range.from));
+  const auto difference = repeat(a.plan_of(a.range.from));
   if (!difference.empty()) {
     verdict = model::Verdict::violated;
     fmt::print("the same plan gave another history: {}\n", difference);
   }
-  return conclude(report, {cpu, verdict, hashed}, json_file, junit_file);
+  return conclude(report, {cpu, verdict, a.hashed}, a.json_file, a.junit_file);
 }
 
 }  // namespace leasehold::lab

@@ -156,66 +156,71 @@ void look_before_running(VerifyOptions& v) {
   for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
 }
 
-}  // namespace
-
-int verify(const std::vector<std::string>& words) {
+struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
   bool strict = false;
   std::string json_file, junit_file, plan_file, page, faults = "all";
-  v.seed = std::random_device()();
+};
+
+po::options_description options_for(Asked& a) {
+  auto& v = a.v;
+  const auto groups = "all, none, or some of " +
+                      fmt::format("{}", fmt::join(sim::fault_groups(), ",")) + ", joined by commas";
   po::options_description options(
       "Generates plans, runs each on a real replica set with faults, and checks its history. "
       "Options");
   options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")(
-      "processes", po::value(&processes), "simulated processes in each plan; default: generated")(
-      "locks", po::value(&locks), "names that they compete for; default: generated")(
+      "processes", po::value(&a.processes), "simulated processes in each plan; default: generated")(
+      "locks", po::value(&a.locks), "names that they compete for; default: generated")(
       "lock", po::value(&v.lock)->default_value(v.lock),
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
       "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
-      "case", po::value(&only_case), "run only this case of the seed")(
-      "plan", po::value(&plan_file)->value_name("FILE"),
+      "case", po::value(&a.only_case), "run only this case of the seed")(
+      "plan", po::value(&a.plan_file)->value_name("FILE"),
       "run this .scn instead of generated plans")(
-      "faults", po::value(&faults)->default_value(faults),
-      ("all, none, or some of " + fmt::format("{}", fmt::join(sim::fault_groups(), ",")) +
-       ", joined by commas")
-          .c_str())("times", po::value(&v.times)->default_value(v.times),
-                    "how often the plan is run")(
+      "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
+      "times", po::value(&v.times)->default_value(v.times), "how often the plan is run")(
       "uri", po::value(&v.uri),
-      "your replica set instead of a new one; its members are "
-      "left alone")("floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
-                    "percent of the usual floors, for slow machines and sanitizers")(
+      "your replica set instead of a new one; its members are left alone")(
+      "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
+      "percent of the usual floors, for slow machines and sanitizers")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
                                      "keep runs that did not fail too")(
       "keep", po::bool_switch(&v.keep_databases), "with --uri: do not drop the databases")(
-      "strict", po::bool_switch(&strict),
+      "strict", po::bool_switch(&a.strict),
       "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
-      "report", po::value(&page)->value_name("FILE"),
+      "report", po::value(&a.page)->value_name("FILE"),
       "write the first case that failed, else the last, as a page")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
-  const auto given = parse("verify [OPTIONS]", options, words);
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
+  return options;
+}
+
+/// Of an option that was given; the others keep their default.
+template <typename Number>
+void take(const po::variables_map& given, const char* option, int value, int low, int high,
+          Number& target) {
+  if (!given.contains(option)) return;
+  require_range(option, value, low, high);
+  target = value;
+}
+
+/// Throws UsageError for the first thing that is wrong.
+void validate(const po::variables_map& given, Asked& a) {
+  auto& v = a.v;
   require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
   require_range("floors", v.floor_percent, 1, 100);
-  if (given.contains("processes")) {
-    require_range("processes", processes, 1, 256);
-    v.processes = processes;
-  }
-  if (given.contains("locks")) {
-    require_range("locks", locks, 1, 1'000);
-    v.locks = locks;
-  }
-  if (given.contains("case")) {
-    require_range("case", only_case, 0, 1'000'000);
-    v.only_case = only_case;
-  }
+  take(given, "processes", a.processes, 1, 256, v.processes);
+  take(given, "locks", a.locks, 1, 1'000, v.locks);
+  take(given, "case", a.only_case, 0, 1'000'000, v.only_case);
   require_lock(v.lock, true);
-  v.faults = fault_groups_in(faults);
+  v.faults = fault_groups_in(a.faults);
   require_range("times", v.times, 1, 1'000);
   if (given.contains("plan")) {
-    v.plan = read_live_plan(plan_file);
-    v.plan_file = plan_file;
+    v.plan = read_live_plan(a.plan_file);
+    v.plan_file = a.plan_file;
     if (!given["lock"].defaulted()) v.plan->lock = v.lock;
     v.lock = v.plan->lock;
   }
@@ -223,10 +228,19 @@ int verify(const std::vector<std::string>& words) {
     if (v.uri.empty()) throw UsageError("--uri is '': it must name a replica set");
     v.uri = extensible(v.uri);
   }
-  require_writable("json", json_file);
-  require_writable("junit", junit_file);
-  require_writable("report", page);
+  require_writable("json", a.json_file);
+  require_writable("junit", a.junit_file);
+  require_writable("report", a.page);
   require_folder("runs", v.keep_folder);
+}
+
+}  // namespace
+
+int verify(const std::vector<std::string>& words) {
+  Asked asked;
+  auto& v = asked.v;
+  v.seed = std::random_device()();
+  validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
   if (!v.uri.empty()) look_before_running(v);
   catch_interruptions();
 
@@ -239,9 +253,9 @@ int verify(const std::vector<std::string>& words) {
       interrupted);
   line.end();
   print_summary(report);
-  write_report(page, report.shown);
-  write_json(json_file, to_json(report));
-  write_junit(junit_file, {"verify", report.elapsed_s, report.harness_failure, strict},
+  write_report(asked.page, report.shown);
+  write_json(asked.json_file, to_json(report));
+  write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure, asked.strict},
               report.findings);
   return ending_of(report.verdict(), report.harness_failure).exit_code;
 }
