@@ -22,7 +22,7 @@ HistoryBuilder good() {
   s.ask(470, "c", 1, 5'000).refused(470, 475, "c", 1).yes(441, 490, "b", 1);
   s.crash(500, "b");
   s.win(1'480, 1'490, "c", 1, 140).yes(1'491, 2'479, "c", 1);
-  s.lose(2'480, "c", 1).told(2'480, "c", 1).no(2'481, 2'482, "c", 1);
+  s.lose(2'480, "c", 1).notified(2'480, "c", 1).no(2'481, 2'482, "c", 1);
   s.write(2'500, 2'510, "c", 1, "accepted", 150);
   s.release(2'520, 2'530, "c", 1, 160);
   s.start(4, "d").ask(2'600, "d", 1).win(2'600, 2'610, "d", 1, 165).crash(2'650, "d");
@@ -185,7 +185,7 @@ TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
 HistoryBuilder taken_over() {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
-  s.ask(40, "b", 1).win(980, 990, "b", 1, 110).lose(1'010, "a", 1).told(1'010, "a", 1);
+  s.ask(40, "b", 1).win(980, 990, "b", 1, 110).lose(1'010, "a", 1).notified(1'010, "a", 1);
   return s;
 }
 
@@ -338,17 +338,19 @@ TEST(CheckLossTold, SilenceAfterTheDeadlineIsViolated) {
 
 TEST(CheckLossTold, CountsWhatWasAskedAndTold) {
   const auto f =
-      judged(holder().lose(1'010, "a", 1).told(1'010, "a", 1).no(1'011, 1'012, "a", 1), "G5");
+      judged(holder().lose(1'010, "a", 1).notified(1'010, "a", 1).no(1'011, 1'012, "a", 1), "G5");
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 1);
   EXPECT_EQ(f.counts.at("asked"), 10);
   EXPECT_EQ(f.counts.at("yes"), 5);
   EXPECT_EQ(f.counts.at("no"), 5);
-  EXPECT_EQ(f.counts.at("told"), 1);
+  EXPECT_EQ(f.counts.at("notified"), 1);
 }
 
 TEST(CheckLossTold, WhereNobodyIsEverLateAMillisecondCounts) {
-  const auto story = [](int told) { return holder().lose(1'010, "a", 1).told(told, "a", 1); };
+  const auto story = [](int notified) {
+    return holder().lose(1'010, "a", 1).notified(notified, "a", 1);
+  };
   EXPECT_EQ(judged(story(1'011), "G5").verdict, Verdict::holds);
   EXPECT_EQ(judged(story(1'011).exact(), "G5").verdict, Verdict::violated);
   EXPECT_EQ(judged(story(1'010).exact(), "G5").verdict, Verdict::holds);
@@ -356,7 +358,7 @@ TEST(CheckLossTold, WhereNobodyIsEverLateAMillisecondCounts) {
 
 TEST(CheckLossTold, AYesAfterTheLeasesEndIsViolated) {
   const auto story = [](int last) {
-    return holder().lose(1'010, "a", 1).told(1'010, "a", 1).yes(1'000, last, "a", 1);
+    return holder().lose(1'010, "a", 1).notified(1'010, "a", 1).yes(1'000, last, "a", 1);
   };
   EXPECT_EQ(judged(story(1'010), "G5").verdict, Verdict::holds);
   const auto f = judged(story(1'012), "G5");
@@ -366,7 +368,7 @@ TEST(CheckLossTold, AYesAfterTheLeasesEndIsViolated) {
 
 /// The core's own deadline does not count where it is later than the lease.
 TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
-  auto history = holder().lose(1'100, "a", 1).told(1'100, "a", 1).yes(1'000, 1'099, "a", 1);
+  auto history = holder().lose(1'100, "a", 1).notified(1'100, "a", 1).yes(1'000, 1'099, "a", 1);
   auto events = history.end(9'000);
   for (auto& e : events) {
     if (e.kind == Kind::granted) e.until_ns += 90 * kMs;
@@ -375,24 +377,24 @@ TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
 }
 
 TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
-  auto early = holder().told(500, "a", 1).lose(1'010, "a", 1);
+  auto early = holder().notified(500, "a", 1).lose(1'010, "a", 1);
   EXPECT_NE(judged(early, "G5").why.find("got lost() for a lock that it had not lost"),
             std::string::npos);
-  auto released = holder().release(600, 610, "a", 1, 110).told(1'010, "a", 1);
+  auto released = holder().release(600, 610, "a", 1, 110).notified(1'010, "a", 1);
   EXPECT_EQ(judged(released, "G5").verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, APausedProcessIsToldWhenItRuns) {
-  HistoryBuilder late = holder(), told = holder();
-  for (HistoryBuilder* s : {&late, &told})
+  HistoryBuilder late = holder(), notified = holder();
+  for (HistoryBuilder* s : {&late, &notified})
     s->pause(500, "a").resume(3'000, "a").lose(3'040, "a", 1);
-  EXPECT_EQ(judged(told.told(3'050, "a", 1), "G5").verdict, Verdict::holds);
-  EXPECT_EQ(judged(late.told(3'500, "a", 1), "G5").verdict, Verdict::violated);
+  EXPECT_EQ(judged(notified.notified(3'050, "a", 1), "G5").verdict, Verdict::holds);
+  EXPECT_EQ(judged(late.notified(3'500, "a", 1), "G5").verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
-  const auto story = [](int told) {
-    return holder().lose(1'011, "a", 1).told(told, "a", 1).stall(1'000, 1'900);
+  const auto story = [](int notified) {
+    return holder().lose(1'011, "a", 1).notified(notified, "a", 1).stall(1'000, 1'900);
   };
   const auto f = judged(story(1'800), "G5");
   EXPECT_EQ(f.verdict, Verdict::unknown);
@@ -402,7 +404,7 @@ TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
   EXPECT_EQ(f.counts.at("excused by stalls"), 1);
   EXPECT_EQ(f.checked, 0);
   EXPECT_EQ(judged(story(2'311), "G5").verdict, Verdict::violated);  // late by more than that
-  auto before = holder().lose(1'011, "a", 1).told(1'800, "a", 1).stall(2, 9);
+  auto before = holder().lose(1'011, "a", 1).notified(1'800, "a", 1).stall(2, 9);
   EXPECT_EQ(judged(before, "G5").verdict, Verdict::violated);
 }
 
@@ -569,10 +571,10 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
 
 /// Two turns of about 2,050 ms: one for who died before, one for itself.
 TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
-  const auto with = [](int patience, const std::string& end) {
+  const auto with = [](int timeout, const std::string& end) {
     HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1, patience, "healed").refused(10, 20, "a", 1);
-    return judged(s.ended(patience, "a", 1, end), "G7").verdict;
+    s.start(1, "a").ask(10, "a", 1, timeout, "healed").refused(10, 20, "a", 1);
+    return judged(s.ended(timeout, "a", 1, end), "G7").verdict;
   };
   EXPECT_EQ(with(8'000, "timed_out"), Verdict::violated);
   EXPECT_EQ(with(4'000, "timed_out"), Verdict::holds);  // it said that it waits no longer
@@ -741,10 +743,10 @@ TEST(CheckNeedlessLoss, AnExtensionInDoubtEndsNoLease) {
 }
 
 TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
-  const auto with = [](int last, int told) {
+  const auto with = [](int last, int notified) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, last, "a", 1);
-    auto history = s.lose(told, "a", 1).told(told, "a", 1).exact().end(9'000);
+    auto history = s.lose(notified, "a", 1).notified(notified, "a", 1).exact().end(9'000);
     for (auto& e : history) {
       if (e.kind == Kind::ask) e.matched = 500;
     }
@@ -757,7 +759,7 @@ TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
 
 /// A lease of 1,000 ms on a clock that runs 10 % fast takes 909 ms.
 TEST(CheckLossTold, ALeaseIsCountedByTheHoldersClock) {
-  auto history = holder().lose(910, "a", 1).told(910, "a", 1).end(9'000);
+  auto history = holder().lose(910, "a", 1).notified(910, "a", 1).end(9'000);
   EXPECT_NE(find(judge(history, {}), "G5").verdict, Verdict::violated);
   for (auto& e : history) {
     if (e.kind == Kind::start) e.drift_ppm = 100'000;
@@ -807,7 +809,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       holder().yes(5, 15, "a", 1),  // before the grant
       holder().lose(1'010, "a", 1).no(1'030, 1'020, "a", 1),
       holder().yes(30, 40, "a", 2),  // of nobody
-      holder().lose(1'010, "a", 1).told(1'010, "a", 1).told(1'011, "a", 1),
+      holder().lose(1'010, "a", 1).notified(1'010, "a", 1).notified(1'011, "a", 1),
   };
   for (HistoryBuilder s : odd) {
     EXPECT_EQ(find(judge(s.end(9'000), {}), "form").verdict, Verdict::unknown);

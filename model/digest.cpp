@@ -49,7 +49,7 @@ class Builder {
       case Kind::extended: session(e).extended.push_back(i); break;
       case Kind::lost: session(e).lost = i; break;
       case Kind::held: add_answer(i, e, session(e).answers); break;
-      case Kind::told: session(e).told = i; break;
+      case Kind::notified: session(e).notified = i; break;
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
@@ -163,7 +163,7 @@ class Builder {
     auto deadline = out_.at(s.granted).until_ns;
     for (const Index e : s.extended) deadline = std::max(deadline, out_.at(e).until_ns);
     s.over_ns = std::min(deadline, s.answers.first_no_ns);
-    for (const Index end : {s.told, s.release, out_.processes[name].crash}) {
+    for (const Index end : {s.notified, s.release, out_.processes[name].crash}) {
       if (end != kNone) s.over_ns = std::min(s.over_ns, out_.at(end).at_ns);
     }
   }

@@ -62,7 +62,7 @@ struct Answers {
 /// One acquire call and what became of it. Indices of its events, or kNone.
 struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
-        ended = kNone, told = kNone;
+        ended = kNone, notified = kNone;
   std::vector<Index> extended;
   std::vector<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
   std::vector<Index> extensions;  ///< likewise

@@ -24,7 +24,7 @@ constexpr std::array kKinds{
     std::pair{Kind::send, "send"},         std::pair{Kind::reply, "reply"},
     std::pair{Kind::granted, "granted"},   std::pair{Kind::extended, "extended"},
     std::pair{Kind::lost, "lost"},         std::pair{Kind::held, "held"},
-    std::pair{Kind::told, "told"},         std::pair{Kind::release, "release"},
+    std::pair{Kind::notified, "notified"}, std::pair{Kind::release, "release"},
     std::pair{Kind::released, "released"}, std::pair{Kind::ended, "ended"},
     std::pair{Kind::write, "write"},       std::pair{Kind::wire, "wire"},
     std::pair{Kind::put, "put"},           std::pair{Kind::gone, "gone"},

@@ -45,7 +45,7 @@ enum class Kind {
          ///< `outcome` = yes: one came back by `sent_ns` (stamped after it), one was asked at
          ///< `until_ns` or later (stamped before it). no: the first was asked at `sent_ns` or
          ///< later, and came back by `until_ns`. A session may have several of yes
-  told,  ///< the handle's `lost()` fired: stamped inside the user's callback
+  notified,  ///< the handle's `lost()` fired: stamped inside the user's callback
   release,   ///< the handle was asked to release: held() turned false just before
   released,  ///< `outcome` = released, not_owner or unknown
   ended,     ///< the acquire call ended without the lock: `outcome` is the error's kind

@@ -117,8 +117,8 @@ class HistoryBuilder {
   HistoryBuilder& no(int at, int back, const std::string& process, int session) {
     return answer(back, {at, back}, process, session, "no");
   }
-  HistoryBuilder& told(int at, const std::string& process, int session) {
-    return add(event(at, Kind::told, process, session));
+  HistoryBuilder& notified(int at, const std::string& process, int session) {
+    return add(event(at, Kind::notified, process, session));
   }
 
   /// A release from `at` to `back`; its delete takes the document at `order`, or nothing if 0.

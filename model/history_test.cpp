@@ -20,7 +20,7 @@ RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten, (std::int64_t token, std
 }
 
 TEST(History, AnswersOfHandlesAreReadBack) {
-  for (const Kind kind : {Kind::held, Kind::told}) {
+  for (const Kind kind : {Kind::held, Kind::notified}) {
     Event e;
     e.kind = kind;
     e.process = "p1";
@@ -30,7 +30,7 @@ TEST(History, AnswersOfHandlesAreReadBack) {
     e.sent_ns = 5;
     e.until_ns = 7;
     EXPECT_EQ(event_from_json(to_json(e)), e);
-    EXPECT_NE(to_json(e).find(kind == Kind::held ? "\"held\"" : "\"told\""), std::string::npos);
+    EXPECT_NE(to_json(e).find(kind == Kind::held ? "\"held\"" : "\"notified\""), std::string::npos);
   }
 }
 

@@ -271,8 +271,8 @@ void LockSystem::attempt(World& w, int i, int k) const {
     m.beat = c.attempt_beat;
   }
   // A lease and the margin against drift, on a clock that runs one tick ahead.
-  const int patience = kLease - (rules.observer_keeps_drift_margin ? 0 : 1);
-  if (rules.observes && c.sight_owner != 0 && c.sight_age >= patience) {
+  const int must_see = kLease - (rules.observer_keeps_drift_margin ? 0 : 1);
+  if (rules.observes && c.sight_owner != 0 && c.sight_age >= must_see) {
     m.seen_owner = c.sight_owner;
     m.seen_beat = c.sight_beat;
   }

@@ -75,13 +75,13 @@ void check_answers(const Digest& d, Finding& f, const Holder& h, std::int64_t de
 /// A signal without a loss, or before it.
 void check_signal(const Digest& d, Finding& f, const Holder& h) {
   const SessionDigest& s = h.session;
-  if (s.told == kNone) return;
-  const auto told = d.at(s.told).at_ns + d.allowed.lateness_ns;
-  if (s.lost != kNone && d.at(s.lost).at_ns <= told) return;
+  if (s.notified == kNone) return;
+  const auto notified = d.at(s.notified).at_ns + d.allowed.lateness_ns;
+  if (s.lost != kNone && d.at(s.lost).at_ns <= notified) return;
   violate(f,
           "lock '" + d.at(s.granted).name + "': " + h.process +
               " got lost() for a lock that it had not lost",
-          {s.granted, s.told});
+          {s.granted, s.notified});
 }
 
 void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
@@ -91,17 +91,17 @@ void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t d
   const auto due = when_running(d, process, std::max(deadline, s.answers.first_ns));
   if (due == kNever) return;
   const auto latest = due + d.allowed.lateness_ns;
-  const auto told = s.told == kNone ? kNever : d.at(s.told).at_ns;
+  const auto notified = s.notified == kNone ? kNever : d.at(s.notified).at_ns;
   auto until = process.known_alive_until();
   if (s.release != kNone) until = std::min(until, d.at(s.release).at_ns);
-  if (told > latest && std::min(until, d.finished_ns) <= latest) return;
-  check_bound(d, f, {d.at(s.granted).at_ns, latest, told, until},
-              [&] {
-                return "lock '" + d.at(s.granted).name + "': " + h.process +
-                       " was notified of its loss " +
-                       (told == kNever ? "never" : ms(told - deadline) + " after its deadline");
-              },
-              {s.granted, s.told});
+  if (notified > latest && std::min(until, d.finished_ns) <= latest) return;
+  check_bound(
+      d, f, {d.at(s.granted).at_ns, latest, notified, until},
+      [&] {
+        return "lock '" + d.at(s.granted).name + "': " + h.process + " was notified of its loss " +
+               (notified == kNever ? "never" : ms(notified - deadline) + " after its deadline");
+      },
+      {s.granted, s.notified});
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ Finding check_loss_notified(const Digest& d) {
     f.counts["yes"] += s.answers.yes;
     f.counts["no"] += s.answers.no;
     f.counts["asked"] += s.answers.yes + s.answers.no;
-    f.counts["told"] += s.told == kNone ? 0 : 1;
+    f.counts["notified"] += s.notified == kNone ? 0 : 1;
     check_signal(d, f, holder);
     if (!s.answers.any()) continue;
     check_answers(d, f, holder, deadline);

@@ -20,15 +20,15 @@ TEST(Sequences, ThePackageRestartsItsTokenWhereTheDrawingSaysTwo) {
 
 TEST(Sequences, TheResourceRejectsAHolderThatOversleptItsLease) {
   for (const Lock lock : {Lock::leasehold, Lock::distributed_lock}) {
-    const auto told = perform(fencing(), rules_of(lock));
-    EXPECT_TRUE(told.possible) << name_of(lock) << " stopped at: " << told.why;
+    const auto performed = perform(fencing(), rules_of(lock));
+    EXPECT_TRUE(performed.possible) << name_of(lock) << " stopped at: " << performed.why;
   }
 }
 
 TEST(Sequences, WithoutTokensTheResourceCannotReject) {
-  const auto told = perform(fencing(), rules_of(Lock::document_level));
-  EXPECT_FALSE(told.possible);
-  EXPECT_EQ(told.why, "Resource->>Resource: Reject (token < last_seen)");
+  const auto performed = perform(fencing(), rules_of(Lock::document_level));
+  EXPECT_FALSE(performed.possible);
+  EXPECT_EQ(performed.why, "Resource->>Resource: Reject (token < last_seen)");
 }
 
 TEST(Sequences, AStepThatTheRulesForbidStopsTheStory) {

@@ -95,7 +95,7 @@ class FormChecker {
   void visit_session(Index i, const Event& e) {
     const bool of_session =
         e.kind == Kind::ask || e.kind == Kind::granted || e.kind == Kind::extended ||
-        e.kind == Kind::lost || e.kind == Kind::held || e.kind == Kind::told ||
+        e.kind == Kind::lost || e.kind == Kind::held || e.kind == Kind::notified ||
         e.kind == Kind::release || e.kind == Kind::released || e.kind == Kind::ended ||
         e.kind == Kind::write || (e.kind == Kind::send && e.session != 0);
     if (!of_session) return;
@@ -130,9 +130,9 @@ class FormChecker {
         require(s.granted && may_answer(e), "an answer that held() cannot have given");
         require(s.answers.insert({e.sent_ns, e.until_ns}).second, "answers appear twice");
         break;
-      case Kind::told:
-        require(s.granted && !s.told, "a stray signal of a loss");
-        s.told = true;
+      case Kind::notified:
+        require(s.granted && !s.notified, "a stray signal of a loss");
+        s.notified = true;
         break;
       case Kind::release:
         require(s.granted && !s.release, "a stray release");
@@ -212,10 +212,10 @@ class FormChecker {
     for (const auto& [key, s] : d_.sessions) {
       if (s.ask == kNone) continue;  // said already
       const Event& ask = d_.at(s.ask);
-      const auto patience = ask.until_ns < 0 ? kNever
-                                             : std::max<std::int64_t>(ask.until_ns - ask.at_ns, 0) +
-                                                   (ask.timeout_ms + kSlackMs) * kMs;
-      if (s.granted == kNone && s.ended == kNone && patience != kNever && goes_on(ask, patience)) {
+      const auto longest = ask.until_ns < 0 ? kNever
+                                            : std::max<std::int64_t>(ask.until_ns - ask.at_ns, 0) +
+                                                  (ask.timeout_ms + kSlackMs) * kMs;
+      if (s.granted == kNone && s.ended == kNone && longest != kNever && goes_on(ask, longest)) {
         broken("an acquire call that never ended", {s.ask});
       }
       if (s.release != kNone && s.released == kNone &&
@@ -321,7 +321,7 @@ class FormChecker {
   }
 
   struct Life {
-    bool asked = false, attempting = false, granted = false, lost = false, told = false,
+    bool asked = false, attempting = false, granted = false, lost = false, notified = false,
          release = false, released = false, ended = false;
     std::set<std::pair<std::int64_t, std::int64_t>> answers;  ///< their spans
   };

@@ -147,7 +147,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::lost) ++totals["losses"];
     if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
     if (e.kind == Kind::held) totals["held_asked"] += e.matched;
-    if (e.kind == Kind::told) ++totals["lost_fired"];
+    if (e.kind == Kind::notified) ++totals["lost_fired"];
     if (e.kind == Kind::reply && e.detail == "stream") {
       ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
     }

@@ -37,7 +37,7 @@ ProcessPlan read_process(Reader& in, bool drifts) {
   p.long_hold_percent = static_cast<int>(often ? in.between(8, 20) : in.between(2, 6));
   p.single_attempt_percent = static_cast<int>(in.between(0, 20));
   p.cancel_percent = static_cast<int>(in.between(0, 10));
-  p.patience_ms = in.between(300, 4'000);
+  p.acquire_timeout_ms = in.between(300, 4'000);
   if (drifts) p.drift_ppm = in.between(0, 8'000) - 4'000;  // within max_drift, 5,000
   p.waiting = static_cast<sim::Waiting>(in.between(0, sim::kWaitings - 1));
   p.callers = static_cast<int>(std::max<std::int64_t>(in.between(0, 4), 1));

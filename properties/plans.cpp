@@ -31,7 +31,7 @@ ProcessPlan draw_process(const std::string& lock) {
   p.long_hold_leases = long_hold_leases(lock);
   p.single_attempt_percent = between(0, 20);
   p.cancel_percent = between(0, 10);
-  p.patience_ms = between<std::int64_t>(300, 4'000);
+  p.acquire_timeout_ms = between<std::int64_t>(300, 4'000);
   p.drift_ppm = between<std::int64_t>(-4'000, 4'000);  // within max_drift, 5,000
   p.waiting = static_cast<sim::Waiting>(between(0, sim::kWaitings - 1));
   p.callers = *rc::gen::element(1, 1, 2, 3);

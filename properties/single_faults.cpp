@@ -26,7 +26,7 @@ ProcessPlan process(Waiting waiting, int callers) {
   p.hold_ms = 6;
   p.waiting = waiting;
   p.callers = callers;
-  p.patience_ms = 800;
+  p.acquire_timeout_ms = 800;
   return p;
 }
 

@@ -42,7 +42,7 @@ sim::Plan soak_plan(const SoakOptions& options) {
   for (auto& process : plan.processes) {
     process.hold_ms = kHold_ms;
     process.expiry_ms *= kLongerLeases;
-    process.patience_ms *= kLongerLeases;
+    process.acquire_timeout_ms *= kLongerLeases;
   }
   std::size_t kills = 0;
   std::erase_if(plan.faults, [&](const sim::FaultPlan& f) {

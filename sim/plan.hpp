@@ -23,16 +23,16 @@ struct ProcessPlan {
   std::int64_t wait_max_ms = 800;
   Waiting waiting = Waiting::uniform;  ///< fixed: the mean of the two; push: polls by the longer
   int callers = 1;
-  int hand_overs = 8;                ///< in a row
-  std::int64_t hold_ms = 10;         ///< a usual holding lasts up to this
-  int long_hold_percent = 5;         ///< holdings of one extension cadence or more
-  int long_hold_leases = 1;          ///< and up to so many leases: with 2 they live by extensions
-  int single_attempt_percent = 10;   ///< acquires that try once
-  int cancel_percent = 5;            ///< acquires cancelled while they wait
-  std::int64_t patience_ms = 2'000;  ///< time-outs of the rest are drawn up to this
-  std::int64_t drift_ppm = 0;        ///< how much its clock runs fast
-  std::int64_t max_holding_ms = 0;   ///< after which the lock itself ends a holding; 0: never
-  bool scripted = false;             ///< does what the plan's steps say, and nothing else
+  int hand_overs = 8;               ///< in a row
+  std::int64_t hold_ms = 10;        ///< a usual holding lasts up to this
+  int long_hold_percent = 5;        ///< holdings of one extension cadence or more
+  int long_hold_leases = 1;         ///< and up to so many leases: with 2 they live by extensions
+  int single_attempt_percent = 10;  ///< acquires that try once
+  int cancel_percent = 5;           ///< acquires cancelled while they wait
+  std::int64_t acquire_timeout_ms = 2'000;  ///< time-outs of the rest are drawn up to this
+  std::int64_t drift_ppm = 0;               ///< how much its clock runs fast
+  std::int64_t max_holding_ms = 0;  ///< after which the lock itself ends a holding; 0: never
+  bool scripted = false;            ///< does what the plan's steps say, and nothing else
 
   bool operator==(const ProcessPlan&) const = default;
 };
@@ -41,7 +41,7 @@ struct ProcessPlan {
 /// lock at a time: what does not fit is left out.
 struct StepPlan {
   enum class Action {
-    acquire,  ///< lock `lock`, for at most `patience_ms` (0: one attempt)
+    acquire,  ///< lock `lock`, for at most `acquire_timeout_ms` (0: one attempt)
     write,    ///< to the fenced resource, if it was granted the lock, whatever held() says
     release,  ///< likewise
     cancel,   ///< the acquire that waits
@@ -51,7 +51,7 @@ struct StepPlan {
   std::int64_t process = 0;  ///< by its place in the plan
   std::int64_t caller = 0;   ///< of that process
   std::int64_t lock = 0;
-  std::int64_t patience_ms = 0;
+  std::int64_t acquire_timeout_ms = 0;
   bool is_the_fault = false;  ///< the failure lies in this step: without it nothing goes wrong
 
   bool operator==(const StepPlan&) const = default;

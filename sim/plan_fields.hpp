@@ -36,7 +36,7 @@ void of_process(const Visit& visit) {
   visit("long", &P::long_hold_percent, kPercent, kAlways);
   visit("single", &P::single_attempt_percent, kPercent, kAlways);
   visit("cancel", &P::cancel_percent, kPercent, kAlways);
-  visit("patience", &P::patience_ms, kTime, kAlways);
+  visit("timeout", &P::acquire_timeout_ms, kTime, kAlways);
   visit("waiting", &P::waiting, Limits{0, kWaitings - 1}, kSeldom);
   visit("callers", &P::callers, Limits{1, kMaxCallers}, kSeldom);
   visit("hand-overs", &P::hand_overs, Limits{0, std::numeric_limits<int>::max()}, kSeldom);
@@ -64,7 +64,7 @@ void of_step(const Visit& visit) {
   visit("process", &S::process, Limits{0, kMost}, Written::always);
   visit("caller", &S::caller, Limits{0, kMost}, Written::unless_usual);
   visit("lock", &S::lock, Limits{0, kMost}, Written::unless_usual);
-  visit("patience", &S::patience_ms, Limits{0, kDay_ms}, Written::unless_usual);
+  visit("timeout", &S::acquire_timeout_ms, Limits{0, kDay_ms}, Written::unless_usual);
   visit("fault", &S::is_the_fault, Limits{0, 1}, Written::unless_usual);
 }
 

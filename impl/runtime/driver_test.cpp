@@ -48,17 +48,17 @@ TEST(Driver, AcquireAllIsAllOrNothing) {
 
 TEST(Driver, EventsAreToldInOrder) {
   const auto server = std::make_shared<FakeServer>();
-  std::vector<LockEvent> told;
+  std::vector<LockEvent> events;
   {
     const auto provider =
-        provider_for(server, 4, [&told](const LockEvent& event) { told.push_back(event); });
+        provider_for(server, 4, [&events](const LockEvent& event) { events.push_back(event); });
     std::move(provider.create_lock("lock")).value().try_acquire().value().release();
   }
-  ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[0].kind, LockEvent::Kind::attempt);
-  EXPECT_EQ(told[1].kind, LockEvent::Kind::acquired);
-  EXPECT_EQ(told[2].kind, LockEvent::Kind::released);
-  EXPECT_GT(told[2].took, std::chrono::nanoseconds(0));
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].kind, LockEvent::Kind::attempt);
+  EXPECT_EQ(events[1].kind, LockEvent::Kind::acquired);
+  EXPECT_EQ(events[2].kind, LockEvent::Kind::released);
+  EXPECT_GT(events[2].took, std::chrono::nanoseconds(0));
 }
 
 TEST(Driver, AHandleReleasesWhenItGoesOutOfScope) {

@@ -15,7 +15,7 @@ HistoryGenerator::HistoryGenerator(const std::string& guarantee) : guarantee_(gu
 /// Its lease is over, and its user hears of it, more or less in time.
 void HistoryGenerator::loses(HistoryBuilder& s, int at, const char* process, int session) {
   s.lose(at, process, session);
-  if (!one_in(8)) s.told(at + from(0, one_in(6) ? 900 : late_), process, session);
+  if (!one_in(8)) s.notified(at + from(0, one_in(6) ? 900 : late_), process, session);
   if (one_in(2)) s.no(at + 1, at + from(2, 60), process, session);
 }
 
@@ -58,10 +58,10 @@ void HistoryGenerator::holder(HistoryBuilder& s) {
 void HistoryGenerator::waiters(HistoryBuilder& s) {
   for (const char* process : {"b", "c"}) {
     const int asked = any_of({from(40, 90), from(90, 2'500)});
-    const int patience = any_of({-1, 0, asked + from(200, 2'000), asked + from(200, 7'000)});
-    s.ask(asked, process, 1, patience, one_in(3) ? "healed" : "");
+    const int timeout = any_of({-1, 0, asked + from(200, 2'000), asked + from(200, 7'000)});
+    s.ask(asked, process, 1, timeout, one_in(3) ? "healed" : "");
     if (one_in(2)) s.refused(asked, asked + 10, process, 1);
-    waiters_.push_back({process, 1, asked, patience});
+    waiters_.push_back({process, 1, asked, timeout});
   }
 }
 
@@ -90,7 +90,7 @@ void HistoryGenerator::next_holder(HistoryBuilder& s) {
       }
       continue;
     }
-    const int said = w.patience > 0 ? w.patience : w.asked + 300;
+    const int said = w.timeout > 0 ? w.timeout : w.asked + 300;
     if (one_in(10)) continue;
     const int late = one_in(3) ? from(0, 900) : from(0, late_);
     s.ended(said + late, w.process, w.session, one_in(10) ? "unauthorized" : "timed_out");

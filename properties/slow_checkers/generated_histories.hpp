@@ -79,7 +79,7 @@ class HistoryGenerator {
 
   struct Waiter {
     const char* process;
-    int session, asked, patience;
+    int session, asked, timeout;
   };
 
   std::string guarantee_;

@@ -42,7 +42,7 @@ Deadline deadline_of(const Questions& q, const Event& granted) {
 
 /// "`lost()` does not fire for a lock that was not lost", nor before it is.
 bool fires_for_nothing(const Questions& q, const Event& granted) {
-  const Event* fired = q.of(granted, Kind::told);
+  const Event* fired = q.of(granted, Kind::notified);
   return fired != nullptr && at(q.of(granted, Kind::lost)) > at(fired) + q.late();
 }
 
@@ -74,7 +74,7 @@ bool not_notified(const Questions& q, const Event& granted, double deadline) {
   const double due = q.runs_from(granted.process, std::max(deadline, first_asked));
   const double wanted_until =
       std::min(q.known_alive_until(granted.process), at(q.of(granted, Kind::release)));
-  return q.broken({at(&granted), due + q.late(), at(q.of(granted, Kind::told)), wanted_until});
+  return q.broken({at(&granted), due + q.late(), at(q.of(granted, Kind::notified)), wanted_until});
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ void HistoryGenerator::forget_to_notify(History& h) {
   Event e = *grant;
   switch (from(0, 5)) {
     case 0:
-      e.kind = Kind::told;
+      e.kind = Kind::notified;
       e.at_ns += from(0, 1'500) * kMs;
       break;
     case 1:
@@ -173,7 +173,8 @@ void HistoryGenerator::forget_to_notify(History& h) {
   }
   std::erase_if(h, [&](const Event& other) {
     const bool own = other.process == e.process && other.session == e.session;
-    const bool replaced = e.outcome == "no" ? other.kind == Kind::held : other.kind == Kind::told;
+    const bool replaced =
+        e.outcome == "no" ? other.kind == Kind::held : other.kind == Kind::notified;
     return own && replaced;
   });
   if (e.kind != Kind::granted) h.push_back(e);

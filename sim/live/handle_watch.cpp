@@ -27,10 +27,10 @@ void HandleWatch::run(const std::stop_token& stop) {
   }
 }
 
-void HandleWatch::told(std::int64_t session, const std::string& name) const {
+void HandleWatch::notified(std::int64_t session, const std::string& name) const {
   model::Event e;
   e.at_ns = clock_->true_ns();
-  e.kind = model::Kind::told;
+  e.kind = model::Kind::notified;
   e.process = process_;
   e.session = session;
   e.name = name;
@@ -42,7 +42,7 @@ HandleWatch::Watched::Watched(HandleWatch& watch, const LockHandle& handle, std:
     : watch_(watch),
       handle_(handle),
       answers_(watch.process_, session, name),
-      on_lost_(handle.lost(), [&watch, session, name] { watch.told(session, name); }) {
+      on_lost_(handle.lost(), [&watch, session, name] { watch.notified(session, name); }) {
   const std::lock_guard lock(watch_.mutex_);
   ask_once();
   if (silent) return;

@@ -52,7 +52,7 @@ class HandleWatch {
 
  private:
   void run(const std::stop_token& stop);
-  void told(std::int64_t session, const std::string& name) const;
+  void notified(std::int64_t session, const std::string& name) const;
 
   const std::shared_ptr<const WorkerClock> clock_;
   const std::string process_;

@@ -162,13 +162,13 @@ TEST(LivePause, AHandleIsLostByItsDeadlineWhileTheExtensionHangs) {
   std::optional<LockHandle> handle =
       std::move(p->lock("n", milliseconds(1'500)).try_acquire()).value();
   std::promise<bool> lost;
-  auto told = lost.get_future();
+  auto notified = lost.get_future();
   const std::stop_callback on_lost(handle->lost(), [&] { lost.set_value(handle->held()); });
   const auto remaining = handle->remaining();
   set.stop(primary);
   const Stopwatch watch;
-  ASSERT_EQ(told.wait_for(remaining + milliseconds(400)), std::future_status::ready);
-  EXPECT_FALSE(told.get());
+  ASSERT_EQ(notified.wait_for(remaining + milliseconds(400)), std::future_status::ready);
+  EXPECT_FALSE(notified.get());
   EXPECT_FALSE(handle->held());
   EXPECT_LE(watch.elapsed(), remaining + milliseconds(400));
   const Stopwatch handle_watch;

@@ -25,7 +25,7 @@ class SlowUser {
         }) {}
 
   void note_deadline() { deadline_ns_ = now_ns() + handle_.remaining().count(); }
-  [[nodiscard]] bool told() const { return told_ns_ != 0; }
+  [[nodiscard]] bool notified() const { return told_ns_ != 0; }
   [[nodiscard]] milliseconds late() const {
     return std::chrono::duration_cast<milliseconds>(
         std::chrono::nanoseconds(told_ns_ - deadline_ns_));
@@ -73,7 +73,8 @@ milliseconds worst_of_an_outage() {
   std::this_thread::sleep_for(milliseconds(200));
   for (const auto& user : users) user->note_deadline();
   const auto all_told = [&] {
-    return std::all_of(users.begin(), users.end(), [](const auto& user) { return user->told(); });
+    return std::all_of(users.begin(), users.end(),
+                       [](const auto& user) { return user->notified(); });
   };
   EXPECT_TRUE(eventually(all_told, 2 * kLease));
   milliseconds worst(0);

@@ -41,7 +41,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kWatchdogPeriod{50};
 constexpr milliseconds kStallFrom{150};
 constexpr int kTrimEvery = 100;  ///< waits for a word of the harness
-constexpr milliseconds kHealedPatience{60'000};
+constexpr milliseconds kHealedTimeout{60'000};
 constexpr int kHealedAcquires = 2;
 constexpr int kSilentPercent = 25;  ///< holders that rely on `lost()` alone
 constexpr std::int64_t kForEver_ms = 24 * 3'600'000;
@@ -135,7 +135,7 @@ class Worker {
     cycled_.arrive_and_wait();  // from here on no call asks with a short timeout
     recorder_->set_phase("healed");
     for (int i = 0; i < kHealedAcquires; ++i) {
-      hold_once(provider, caller, lock_name(caller.draw(0, order_.locks - 1)), kHealedPatience,
+      hold_once(provider, caller, lock_name(caller.draw(0, order_.locks - 1)), kHealedTimeout,
                 false);
     }
   }
@@ -183,14 +183,14 @@ class Worker {
       hold_once(provider, caller, name, milliseconds(0), false);
       rest(caller.draw(1, order_.plan.wait_max_ms));
     } else {
-      const auto patience = milliseconds(caller.draw(50, order_.plan.patience_ms));
-      hold_once(provider, caller, name, patience, caller.chance(order_.plan.cancel_percent));
+      const auto timeout = milliseconds(caller.draw(50, order_.plan.acquire_timeout_ms));
+      hold_once(provider, caller, name, timeout, caller.chance(order_.plan.cancel_percent));
       rest(caller.draw(0, order_.plan.hold_ms));
     }
   }
 
   void hold_once(const LockProvider& provider, Caller& caller, const std::string& name,
-                 milliseconds patience, bool cancel) {
+                 milliseconds timeout, bool cancel) {
     auto lock = provider.create_lock(name, options_);
     std::stop_source stop;
     std::jthread canceller;
@@ -205,7 +205,7 @@ class Worker {
         }
       });
     }
-    auto handle = lock->try_acquire(patience, stop.get_token());
+    auto handle = lock->try_acquire(timeout, stop.get_token());
     if (!handle) return;
     const auto grant = recorder_->grant_of(name, handle->fencing_token());
     auto watched = std::make_unique<HandleWatch::Watched>(watch_, *handle, grant.session, name,
@@ -298,7 +298,7 @@ class Worker {
   void ask(const StepPlan& step, const LockProvider& provider, Script& script) {
     const auto name = lock_name(step.lock);
     auto handle = provider.create_lock(name, options_)
-                      ->try_acquire(milliseconds(step.patience_ms), script.stop.get_token());
+                      ->try_acquire(milliseconds(step.acquire_timeout_ms), script.stop.get_token());
     const std::lock_guard guard(script.mutex);
     script.name = name;
     if (handle) {

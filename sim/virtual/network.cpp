@@ -252,14 +252,14 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
 }
 
 void Network::fenced_write(const FencedWrite& write,
-                           std::function<void(const char* outcome)> told) {
+                           std::function<void(const char* outcome)> on_outcome) {
   // The resource's user has a connection of its own. Without a primary it sends nothing, and its
   // own time-out is the outcome.
   const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
   if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
-  world_.queue.after(way_there(member), [this, write, member, told] {
+  world_.queue.after(way_there(member), [this, write, member, on_outcome] {
     world_.servers.fenced_write(
-        member, write, [this, told, member](ReplicaSet::Answer answer, const Object& reply) {
+        member, write, [this, on_outcome, member](ReplicaSet::Answer answer, const Object& reply) {
           if (rule(member).hold_replies || rule(member).refuse) return;
           // Without a majority's word the write may be rolled back, or not: it proves nothing.
           const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
@@ -267,7 +267,7 @@ void Network::fenced_write(const FencedWrite& write,
           const char* outcome = !clear                            ? "unknown"
                                 : reply.find("n")->integer() == 1 ? "accepted"
                                                                   : "refused";
-          world_.machine.later(way_back(member), [told, outcome] { told(outcome); });
+          world_.machine.later(way_back(member), [on_outcome, outcome] { on_outcome(outcome); });
         });
   });
 }

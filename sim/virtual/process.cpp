@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 // Far longer than a dead holder's lease, so that a time-out in the healed phase is the lock's
 // fault.
-constexpr std::int64_t kHealedPatience_ms = 60'000;
+constexpr std::int64_t kHealedTimeout_ms = 60'000;
 constexpr int kHealedAcquires = 2;
 // Above the server's wtimeout for such a write.
 constexpr std::int64_t kWriteTimeout = 3'000 * kMs;
@@ -172,8 +172,10 @@ void Process::perform(const StepPlan& step) {
         // A step that its caller cannot take is passed over: a minimised plan may lack the one
         // before it.
         if (caller.asking || caller.holding) return;
-        return ask(caller, "lock-" + std::to_string(step.lock),
-                   step.patience_ms == 0 ? std::nullopt : std::optional(step.patience_ms), false);
+        return ask(
+            caller, "lock-" + std::to_string(step.lock),
+            step.acquire_timeout_ms == 0 ? std::nullopt : std::optional(step.acquire_timeout_ms),
+            false);
       case Action::write: return caller.holding ? write_fenced(*caller.holding, [] {}) : void();
       case Action::release: return caller.holding ? release(caller) : void();
       case Action::cancel: return caller.asking ? driver_->cancel(caller.session) : void();
@@ -213,21 +215,21 @@ void Process::cycle(Caller& caller) {
     // Two: the first may get what was left in the database by the faults, the second shows that the
     // lock goes on from hand to hand.
     if (caller.healed_acquires++ == kHealedAcquires) return finish(caller);
-    ask(caller, name, kHealedPatience_ms, false);
+    ask(caller, name, kHealedTimeout_ms, false);
   } else if (random_.chance(plan_.single_attempt_percent)) {
     ask(caller, name, std::nullopt, false);
   } else {
     // One after the other: the order of arguments is the compiler's choice, that of draws is not.
     const bool cancels = random_.chance(plan_.cancel_percent);
-    ask(caller, name, random_.between(50, plan_.patience_ms), cancels);
+    ask(caller, name, random_.between(50, plan_.acquire_timeout_ms), cancels);
   }
 }
 
-void Process::ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> patience_ms,
-                  bool cancel) {
+void Process::ask(Caller& caller, const std::string& lock,
+                  std::optional<std::int64_t> acquire_timeout_ms, bool cancel) {
   caller.asked_name = lock;
   caller.asking = true;
-  const milliseconds timeout(patience_ms.value_or(0));
+  const milliseconds timeout(acquire_timeout_ms.value_or(0));
   caller.session = driver_->acquire_async(lock, options_, timeout,
                                           [this, &caller](Result<runtime::Handle> handle) {
                                             if (over_) return;
@@ -258,7 +260,7 @@ void Process::granted(Caller& caller, runtime::Handle handle) {
   // A handle that is lost already calls back at once, from within this constructor.
   caller.holding->on_lost =
       std::make_unique<OnLost>(lost, [this, session, name = caller.asked_name] {
-        auto e = event(model::Kind::told);
+        auto e = event(model::Kind::notified);
         e.session = static_cast<std::int64_t>(session);
         e.name = name;
         world_.emit(e);
@@ -358,10 +360,10 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
   e.token = write.token;
   e.sent_ns = world_.queue.now();
   // The answer and the time-out both come; the first is the outcome.
-  const auto told = std::make_shared<bool>(false);
-  const auto tell = [this, e, told, then = std::move(then)](const char* outcome) {
-    if (*told) return;
-    *told = true;
+  const auto notified = std::make_shared<bool>(false);
+  const auto tell = [this, e, notified, then = std::move(then)](const char* outcome) {
+    if (*notified) return;
+    *notified = true;
     model::Event done = e;
     done.at_ns = world_.queue.now();
     done.outcome = outcome;

@@ -103,7 +103,7 @@ class Process {
   void later(std::int64_t span_ns, std::function<void()> job);
   void rest(Caller& caller, std::int64_t up_to_ms);
   void cycle(Caller& caller);
-  void ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> patience_ms,
+  void ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> acquire_timeout_ms,
            bool cancel);
   void granted(Caller& caller, runtime::Handle handle);
   void keep_asking(Caller& caller, core::SessionId session);

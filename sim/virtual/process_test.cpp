@@ -42,7 +42,7 @@ TEST(Process, AHolderAsksAtLeastTwentyTimesInALease) {
   const auto history = run(plan).history;
   // 25 are meant; the bound leaves room for the first lease's beginning and the last one's end.
   EXPECT_GE(questions(history, "yes"), 3 * 20);
-  EXPECT_EQ(first(history, Kind::told), nullptr);
+  EXPECT_EQ(first(history, Kind::notified), nullptr);
 }
 
 /// To the nanosecond: the last yes is of the grain before the deadline, the signal of the deadline.
@@ -53,10 +53,10 @@ TEST(Process, ItsLastYesAndItsLossAreAtTheDeadline) {
   plan.faults.push_back({FaultPlan::Kind::cut_link, 100, 2'000, 0, 0, 0});
   const auto history = run(plan).history;
   const Event* granted = first(history, Kind::granted);
-  const Event* told = first(history, Kind::told);
+  const Event* notified = first(history, Kind::notified);
   ASSERT_NE(granted, nullptr);
-  ASSERT_NE(told, nullptr);
-  EXPECT_EQ(told->at_ns, granted->until_ns);
+  ASSERT_NE(notified, nullptr);
+  EXPECT_EQ(notified->at_ns, granted->until_ns);
   std::int64_t last_yes = 0;
   for (const Event& e : history) {
     if (e.kind == Kind::held && e.outcome == "yes") last_yes = std::max(last_yes, e.until_ns);
@@ -78,7 +78,7 @@ TEST(Process, ASuspendedMachineKnowsNothingOfItAndAStoppedProcessDoes) {
     const Event* resumed = first(history, Kind::resume);
     ASSERT_TRUE(granted != nullptr && resumed != nullptr);
     const bool suspends = kind == FaultPlan::Kind::suspend;
-    EXPECT_EQ(first(history, Kind::told) == nullptr, suspends);
+    EXPECT_EQ(first(history, Kind::notified) == nullptr, suspends);
     ASSERT_EQ(extended != nullptr, suspends) << "nobody else wanted the lock";
     if (suspends) {
       EXPECT_GT(extended->sent_ns, resumed->at_ns);
