@@ -257,7 +257,7 @@ void Attempts::learn(const AcquireCall& call, bool won, Step step) {
   paces_.keep(call.name, next, step.now);
   const StreamListener* listener = call.listener();
   if (listener == nullptr) return;
-  release_paces_.keep(call.name, listener->next_pace(heard_by(call, step), won), step.now);
+  release_paces_.keep(call.name, listener->next_release_pace(heard_by(call, step), won), step.now);
 }
 
 /// A release that was reported while the attempt was under way may be the one that it came too

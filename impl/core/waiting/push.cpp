@@ -47,7 +47,7 @@ class PushWaiting final : public WaitingStrategy, private StreamListener {
     return core::random_span(poll_ / 2, poll_, random);
   }
 
-  std::optional<Releases> next_pace(const ReleasesHeard& heard, bool won) const override {
+  std::optional<Releases> next_release_pace(const ReleasesHeard& heard, bool won) const override {
     if (!heard.woken || heard.releases == 0) return heard.pace;  // by chance, or by a new stream
     const auto pace = heard.pace.value_or(Releases()).parts;
     const auto next = won ? pace - kAfterWin - pace / kPartAfterWin : pace + kAfterRefusal;

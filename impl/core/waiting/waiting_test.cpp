@@ -203,7 +203,7 @@ std::int64_t push_pace_after(std::int64_t tenths, int attempts, int one_in) {
   for (int i = 1; i <= attempts; ++i) {
     auto seen = heard(5, 0, milliseconds(100));
     seen.pace = pace;
-    pace = *push->listener()->next_pace(seen, i % one_in == 0);
+    pace = *push->listener()->next_release_pace(seen, i % one_in == 0);
   }
   return pace.parts * 10 / Releases::kOne;
 }

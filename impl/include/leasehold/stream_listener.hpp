@@ -22,7 +22,7 @@ struct ReleasesHeard {
   bool woken = false;  ///< the last attempt was made because of that stream
   /// How long this call has contended for the lock at the server.
   std::chrono::nanoseconds waited{0};
-  /// After how many releases a call usually gets this lock, as `next_pace` said last.
+  /// After how many releases a call usually gets this lock, as `next_release_pace` said last.
   std::optional<Releases> pace;
 };
 
@@ -46,8 +46,8 @@ class StreamListener {
 
   /// The pace that a provider keeps for a lock, after an attempt that won or was refused; none:
   /// what it has kept so far.
-  [[nodiscard]] virtual std::optional<Releases> next_pace(const ReleasesHeard& heard,
-                                                          bool won) const = 0;
+  [[nodiscard]] virtual std::optional<Releases> next_release_pace(const ReleasesHeard& heard,
+                                                                  bool won) const = 0;
 };
 
 }  // namespace leasehold
