@@ -116,6 +116,10 @@ struct Digest {
   std::int64_t finished_ns = kNever;
 
   [[nodiscard]] const Event& at(Index i) const { return (*history)[i]; }
+  /// Whether nobody knows what this command did.
+  [[nodiscard]] bool unanswered(const SendDigest& command) const {
+    return command.reply == kNone || at(command.reply).outcome == "unknown";
+  }
   /// Whether servers or links were disturbed, or busy with that, at any time of the span.
   [[nodiscard]] bool disturbed(Span span) const;
   /// How long the machine and the members stood still, in all the stalls that meet the span.

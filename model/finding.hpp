@@ -151,9 +151,8 @@ inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   if (!t.next_gone || sent == d.deletes.end()) return false;
   return std::any_of(sent->second.begin(), sent->second.end(), [&](const SendDigest& one) {
     if (d.at(one.send).at_ns > d.at(t.next).at_ns) return false;
-    if (one.reply == kNone) return true;
+    if (d.unanswered(one)) return true;
     const Event& reply = d.at(one.reply);
-    if (reply.outcome == "unknown") return true;
     // An attempt that executes late may come after it, and leave a second document behind.
     return reply.matched > 0 && (d.of_a_document || reply.order == d.at(t.next).order);
   });

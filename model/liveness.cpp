@@ -7,7 +7,6 @@ namespace {
 
 constexpr const char* kHealed = "healed";       ///< the phase of an acquire call
 constexpr const char* kTimedOut = "timed_out";  ///< how one ends
-constexpr const char* kUnanswered = "unknown";  ///< the outcome of a command that got no answer
 
 /// From when until when an acquire call waited, if it can be known.
 Span waiting(const Digest& d, const SessionDigest& s) {
@@ -62,10 +61,11 @@ struct Waiters {
 void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
   for (const Index attempt : s.attempts) {
     const Event& send = d.at(attempt);
-    const auto writer = d.writers.find(send.lock_id);
-    const Index reply = writer == d.writers.end() ? kNone : writer->second.reply;
-    if (reply != kNone && d.at(reply).outcome != kUnanswered) continue;
-    all.push_back({send.process, {send.at_ns, reply == kNone ? d.finished_ns : d.at(reply).at_ns}});
+    const auto sent = d.writers.find(send.lock_id);
+    const SendDigest command = sent == d.writers.end() ? SendDigest{attempt} : sent->second;
+    if (!d.unanswered(command)) continue;
+    const auto until = command.reply == kNone ? d.finished_ns : d.at(command.reply).at_ns;
+    all.push_back({send.process, {send.at_ns, until}});
   }
 }
 
@@ -307,7 +307,7 @@ Finding check_liveness(const Digest& d) {
   Finding f = finding("G7",
                       "a waiter gets the lock or returns by its timeout; a dead holder's "
                       "lock goes to a waiter in bounded time");
-  const auto waiters = waiters_by_name(d);
+  auto waiters = waiters_by_name(d);
   for (const auto& [name, all] : waiters) {
     const auto turns = all_turns(d, all);
     for (const auto& [process, s] : all.calls) {
@@ -316,13 +316,11 @@ Finding check_liveness(const Digest& d) {
       check_served_when_healed(d, f, process, *s, all, turns);
     }
   }
-  static const Waiters nobody;
   for (Index i = 0; i < d.history->size(); ++i) {
     if (d.at(i).kind == Kind::reply) check_recognised(d, f, i);
   }
   for (const auto& [name, changes] : d.truth) {
-    const auto asked = waiters.find(name);
-    const Waiters& here = asked == waiters.end() ? nobody : asked->second;
+    const Waiters& here = waiters[name];
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;

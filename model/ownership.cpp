@@ -9,8 +9,7 @@ Index unanswered_delete(const Digest& d, const Event& gone) {
     for (const SendDigest& one : sends) {
       const Event& send = d.at(one.send);
       const bool reaches = send.name == gone.name && send.at_ns <= gone.at_ns;
-      const bool in_doubt = one.reply == kNone || d.at(one.reply).outcome == "unknown";
-      if (reaches && in_doubt) return one.send;
+      if (reaches && d.unanswered(one)) return one.send;
     }
   }
   return kNone;

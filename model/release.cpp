@@ -60,8 +60,7 @@ bool own_unanswered(const Digest& d, const Answered& a, Index gone) {
   if (at < a.asked.at_ns || at > a.answer.at_ns) return false;
   const auto all = commands_of(d, a);
   return std::any_of(all.begin(), all.end(), [&](const SendDigest& one) {
-    const bool unheard = one.reply == kNone || d.at(one.reply).outcome == "unknown";
-    return unheard && d.at(one.send).at_ns <= at;
+    return d.unanswered(one) && d.at(one.send).at_ns <= at;
   });
 }
 

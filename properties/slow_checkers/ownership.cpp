@@ -36,7 +36,7 @@ bool must_be_anothers(const Questions& q, const Stay& s) {
   return q.first([&](const Event& e) {
     if (e.kind != Kind::send || e.detail != "delete" || e.name != gone.name) return false;
     const Event* reply = q.reply_to(e);
-    const bool in_doubt = reply == nullptr || reply->outcome == "unknown";
+    const bool in_doubt = unanswered(reply);
     return e.at_ns <= gone.at_ns && !names(e, s.owner) && in_doubt;
   }) != nullptr;
 }
@@ -103,11 +103,10 @@ bool overlooked_it(const Questions& q, const Event& granted) {
 
 /// The deletes and hand-overs of this owner.
 Events ways_out(const Questions& q, const std::string& owner) {
-  return q.all([&](const Event& e) {
-    return e.kind == Kind::send && ((e.detail == "delete" && e.owner == owner) ||
-                                    (e.detail == "delete" && e.other_owner == owner) ||
-                                    (e.detail == "hand-over" && e.other_owner == owner));
-  });
+  auto ways = q.deletes_of(owner);
+  const auto given = q.hand_overs_of(owner);
+  ways.insert(ways.end(), given.begin(), given.end());
+  return ways;
 }
 
 /// How many documents of this owner went during the release, before their lease was over and with
@@ -126,7 +125,7 @@ int vanished_by_it(const Questions& q, const Event& granted, const Event& asked,
     const auto ways = ways_out(q, granted.owner);
     found += std::any_of(ways.begin(), ways.end(), [&](const Event* one) {
       const Event* reply = q.reply_to(*one);
-      return at(one) <= at(s.next) && (reply == nullptr || reply->outcome == "unknown");
+      return at(one) <= at(s.next) && unanswered(reply);
     });
   }
   return found;

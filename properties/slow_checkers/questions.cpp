@@ -169,10 +169,10 @@ Events Questions::deletes_of(const std::string& owner) const {
   });
 }
 
-bool Questions::gives_away(const std::string& owner) const {
-  return first([&](const Event& e) {
-           return e.kind == Kind::send && e.detail == "hand-over" && e.other_owner == owner;
-         }) != nullptr;
+Events Questions::hand_overs_of(const std::string& owner) const {
+  return all([&](const Event& e) {
+    return e.kind == Kind::send && e.detail == "hand-over" && e.other_owner == owner;
+  });
 }
 
 bool Questions::gave_up(const std::string& owner, const Event* next) const {
@@ -183,8 +183,7 @@ bool Questions::gave_up(const std::string& owner, const Event* next) const {
   }
   for (const Event* one : deletes_of(owner)) {
     const Event* reply = reply_to(*one);
-    const bool answered = reply != nullptr && reply->outcome != "unknown";
-    const bool did = !answered || (reply->matched > 0 && reply->order == next->order);
+    const bool did = unanswered(reply) || (reply->matched > 0 && reply->order == next->order);
     if (one->at_ns <= next->at_ns && did) return true;
   }
   return false;

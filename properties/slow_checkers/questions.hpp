@@ -90,7 +90,10 @@ class Questions {
   /// The newest change of a name that has this time or an earlier one.
   [[nodiscard]] const Event* change_by(const std::string& name, std::int64_t order) const;
   [[nodiscard]] Events deletes_of(const std::string& owner) const;
-  [[nodiscard]] bool gives_away(const std::string& owner) const;
+  [[nodiscard]] Events hand_overs_of(const std::string& owner) const;
+  [[nodiscard]] bool gives_away(const std::string& owner) const {
+    return !hand_overs_of(owner).empty();
+  }
   /// Whether this change can have been the owner's own delete or hand-over.
   [[nodiscard]] bool gave_up(const std::string& owner, const Event* next) const;
   [[nodiscard]] double executed_by(const Event& put) const;
@@ -109,6 +112,10 @@ inline bool same_session(const Event& a, const Event& b) {
   return a.process == b.process && a.session == b.session;
 }
 inline bool done(const Event* reply) { return reply != nullptr && reply->outcome == "done"; }
+/// Nobody knows what its command did.
+inline bool unanswered(const Event* reply) {
+  return reply == nullptr || reply->outcome == "unknown";
+}
 
 inline double whole_lease(const Event& ask) { return static_cast<double>(ask.expiry_ms) * kMs; }
 

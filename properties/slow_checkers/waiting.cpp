@@ -44,10 +44,10 @@ double while_answered(const Questions& q, const Event& ask, bool by_anybody, dou
   for (bool later = true; later;) {
     later = false;
     for (const Event* e : q.all(Kind::send)) {
-      const bool attempt = e->detail == "acquire" || e->detail == "hand-over";
-      if (!attempt || e->name != ask.name || !(by_anybody || e->process == ask.process)) continue;
+      const bool counts = e->name == ask.name && (by_anybody || e->process == ask.process);
+      if (!model::asks_for_lock(*e) || !counts) continue;
       const Event* reply = q.reply_to(*e);
-      if (at(e) >= latest || (reply != nullptr && reply->outcome != "unknown")) continue;
+      if (at(e) >= latest || !unanswered(reply)) continue;
       const double end = reply == nullptr ? q.finish() : at(reply);
       if (end <= from || end + bound <= latest) continue;
       latest = end + bound;
@@ -86,8 +86,7 @@ bool keeps_beyond_its_limit(const Questions& q, const Event& ask) {
 
 /// A retry that finds its own owner there has won.
 bool overlooks_its_win(const Event& reply) {
-  const bool asked = reply.detail == "acquire" || reply.detail == "hand-over";
-  const bool own = asked && reply.outcome == "done" && !reply.owner.empty() &&
+  const bool own = model::asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
                    model::owner_of(reply.lock_id) == reply.owner;
   return own && reply.matched != 1;
 }

@@ -172,6 +172,7 @@ int Network::primary_of_a_worker() {
   const bool old = known_primary_ >= 0 && recent && random_.chance(kGoToTheOldPercent);
   return old ? before_ : known_primary_;
 }
+
 std::int64_t Network::way_there(int member) { return latency(member, rule(member).delay_requests); }
 
 std::int64_t Network::way_back(int member) { return latency(member, rule(member).delay_replies); }

@@ -360,10 +360,10 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
   e.token = write.token;
   e.sent_ns = world_.queue.now();
   // The answer and the time-out both come; the first is the outcome.
-  const auto notified = std::make_shared<bool>(false);
-  const auto tell = [this, e, notified, then = std::move(then)](const char* outcome) {
-    if (*notified) return;
-    *notified = true;
+  const auto has_outcome = std::make_shared<bool>(false);
+  const auto tell = [this, e, has_outcome, then = std::move(then)](const char* outcome) {
+    if (*has_outcome) return;
+    *has_outcome = true;
     model::Event done = e;
     done.at_ns = world_.queue.now();
     done.outcome = outcome;

@@ -35,14 +35,14 @@ class World {
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
                   .ttl_period_ns = plan.ttl_period_ms * kMs},
                  [this](const Entry& entry) { committed(entry); }),
-        running_(
+        process_control_(
             queue_, processes_, [this](Event e) { emit(std::move(e)); },
             [this](const std::string& name, const ProcessPlan& of) {
               add_process(name, of, false);
             }),
-        power_(queue_, servers_, running_),
-        faults_({.processes = running_,
-                 .servers = &power_,
+        server_control_(queue_, servers_, process_control_),
+        faults_({.processes = process_control_,
+                 .servers = &server_control_,
                  .now_ns = [this] { return queue_.now(); },
                  .call_at = [this](std::int64_t at, auto run) { queue_.at(at, std::move(run)); },
                  .emit = [this](Event e) { emit(std::move(e)); },
@@ -123,7 +123,7 @@ class World {
     for (const auto& p : processes_) {
       // Only while it holds: what has to be shown is a takeover from the dead.
       if (!p->is_doomed() || !p->holds()) continue;
-      running_.kill(p->name());
+      process_control_.kill(p->name());
       return count_effect(FaultPlan::Kind::crash);
     }
   }
@@ -199,8 +199,8 @@ class World {
   Random random_;
   ReplicaSet servers_;
   std::vector<std::unique_ptr<Process>> processes_;
-  SimulatedProcesses running_;
-  SimulatedServers power_;
+  SimulatedProcesses process_control_;
+  SimulatedServers server_control_;
   FaultInjector faults_;
   std::int64_t healed_at_ = 0;
   bool finished_ = false;
