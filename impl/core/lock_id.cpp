@@ -84,4 +84,9 @@ std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
   return parts;
 }
 
+std::string_view holder_in(std::string_view lock_id) {
+  for (int parts = 0; parts < 3; ++parts) next_part(lock_id);
+  return lock_id;
+}
+
 }  // namespace leasehold::core
