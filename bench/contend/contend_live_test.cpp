@@ -1,0 +1,1 @@
+int placeholder_never_built;
