@@ -10,12 +10,13 @@ import unittest
 import numpy
 from scipy import stats as scipy_stats
 
+import situations
 import stats
 
 MS = 1_000_000
 SECOND = 1_000 * MS
 SETTINGS = {"measured_ms": 2_000, "drain_ms": 60_000, "clients": 2, "callers": 1, "hottest_share": 1.0,
-            "arrivals": "closed:100ms", "beside": ""}
+            "arrivals": "closed:100ms", "beside": "", "repetitions": 5}
 RUN = {"run": 1, "strategy": "made-up", "repetition": 1, "seed": 1, "writes": 800, "reads": 400, "attempts": 400,
        "most_attempts_per_s": 200, "write_ms": 1, "server_cpu_s": 2, "machine_idle": 0.5, "arrivals_per_s": 0}
 
@@ -27,6 +28,17 @@ def turns(strategy_run=1, count=400):
         granted = i * 5 * MS
         rows.append((strategy_run, i % 2, 0, max(granted - 6 * MS, 0), granted, granted + 4 * MS))
     return rows
+
+
+def two_strategies(extra_ms, fewer_writes=0):
+    """Runs and rows of two strategies: the other's waits are longer by so much in each repetition, and it writes so
+    much less."""
+    runs, rows = [], []
+    for r, extra in enumerate(extra_ms, 1):
+        for run, name, more, less in ((2 * r, "quick", 0, 0), (2 * r + 1, "other", extra, fewer_writes)):
+            runs.append({**RUN, "run": run, "strategy": name, "repetition": r, "writes": RUN["writes"] - less})
+            rows += [(n, c, l, min(a - int(more * MS), g), g, e) for n, c, l, a, g, e in turns(run)]
+    return runs, rows
 
 
 def write(folder, runs, rows, settings=None):
@@ -160,13 +172,7 @@ class Estimate(unittest.TestCase):
 
 class Differences(Made):
     def campaign(self, extra_ms):
-        """Two strategies, five repetitions; the other's waits are longer by this much in each."""
-        runs, rows = [], []
-        for r, extra in enumerate(extra_ms, 1):
-            for run, name, more in ((2 * r, "quick", 0), (2 * r + 1, "other", extra)):
-                runs.append({**RUN, "run": run, "strategy": name, "repetition": r})
-                rows += [(n, c, l, min(a - int(more * MS), g), g, e) for n, c, l, a, g, e in turns(run)]
-        return self.results(runs, rows)
+        return self.results(*two_strategies(extra_ms))
 
     def test_are_called_so_when_the_interval_of_the_pairs_leaves_out_zero(self):
         results = self.campaign([5, 6, 7, 5, 6])
@@ -189,6 +195,39 @@ class Differences(Made):
         table = "\n".join(self.campaign([5, 6, 7, 5, 6]).table())
         self.assertIn("| quick | 1.00", table)
         self.assertRegex(table, r"\| other \|.* 12 \[11, 1[23]\]")
+
+
+class Advice(Made):
+    def measured(self, **campaigns):
+        for name, (runs, rows) in campaigns.items():
+            os.makedirs(f"{self.folder.name}/{name}")
+            write(f"{self.folder.name}/{name}", runs, rows)
+        return situations.measured(self.folder.name)
+
+    def test_names_who_is_unbeaten_and_what_others_are_better_at(self):
+        measured = self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]),
+                                 clients_2=two_strategies([5, 6, 7, 5, 6], fewer_writes=100))
+        head, other = situations.advice(measured)
+        self.assertIn("`quick`.**", head)
+        self.assertIn("shorter wait p99 in 2 of 2 situations measured, none sent fewer commands in 1", head)
+        self.assertEqual(other, "- `other` is better in this: Fewer commands per acquisition: 2 clients (2.75 against "
+                                "3.00).")
+
+    def test_says_nothing_of_what_intervals_do_not_show(self):
+        head, other = situations.advice(self.measured(clients_16=two_strategies([5, -5, 4, -4, 1])))
+        self.assertEqual(other, "- `quick` was better in nothing." if "`other`" in head else
+                         "- `other` was better in nothing.")
+
+    def test_is_none_of_fewer_than_five_repetitions(self):
+        head = situations.advice(self.measured(clients_16=two_strategies([5, 6])))[0]
+        self.assertTrue(head.startswith("No advice"))
+
+    def test_begins_its_part_of_the_page_which_has_every_table(self):
+        self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]))
+        page = situations.section(self.folder.name, "a machine", "contention.png")
+        self.assertTrue(page.startswith("**Several processes want a lock: `quick`.**"))
+        self.assertIn("### 16 clients, holdings of 5 ms", page)
+        self.assertIn("| other | 1.00", page)
 
 
 class Command(Made):
