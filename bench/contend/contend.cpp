@@ -175,8 +175,10 @@ Settings settings_of(const po::variables_map& given) {
 std::ofstream writer(const Settings& s, const std::string& file) {
   std::error_code ignored;
   fs::create_directories(s.out, ignored);
-  std::ofstream out(s.out + "/" + file);
-  if (!out) throw UsageError("--out is '" + s.out + "': it must be a folder that can be written");
+  std::ofstream out;
+  if (!s.out.empty()) out.open(fs::path(s.out) / file);
+  if (!out.is_open())
+    throw UsageError("--out is '" + s.out + "': it must be a folder that can be written");
   return out;
 }
 

@@ -175,6 +175,7 @@ TEST(ContendOptions, AWrongOneIsOneClearError) {
       {"--uri mongodb://127.0.0.1:1/?replicaSet=rs", "no primary answers there"},
       {"--seconds 0", "--seconds is 0: it must be 1 to 3600"},
       {"--out /dev/null/x", "--out is '/dev/null/x': it must be a folder"},
+      {"--out ''", "--out is '': it must be a folder"},
       {"--quickly", "quickly"},
   };
   for (const auto& [arguments, error] : wrong) {
