@@ -258,7 +258,9 @@ class Results:
             best, *others = sorted(self.strategies(), key=lambda s: self.mean(s, key)[0] * (1 if less else -1))
             for other in others:
                 mean, low, high = self.difference(best, other, key)
-                said = "differ" if self.beats(best, other, key, less) else "no difference shown"
+                few = len(self.paired(best, other)) < LEAST_REPETITIONS
+                said = ("too few repetitions to say" if few else
+                        "differ" if self.beats(best, other, key, less) else "no difference shown")
                 interval = "" if numpy.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
                 lines.append(f"{what}: {best} less {other}: {mean:.{digits}f}{interval}: {said}")
         return lines
