@@ -18,7 +18,7 @@ using sim::simulated::EventQueue;
 using sim::simulated::kGrain;
 using sim::simulated::kMs;
 using sim::simulated::Object;
-using sim::simulated::Random;
+using sim::Random;
 using sim::simulated::ReplicaSet;
 using sim::simulated::to_object;
 

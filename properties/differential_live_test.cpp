@@ -12,7 +12,7 @@
 #include "sim/live/mongo_client.hpp"
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/expression.hpp"
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 
 /// The simulated server against a real one: the same documents, the same bytes, the same outcome.
 namespace leasehold::properties {

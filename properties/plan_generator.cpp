@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "properties/ranges.hpp"
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -112,7 +112,7 @@ sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
 
 Numbers numbers_of(std::uint64_t seed) {
   constexpr std::size_t kEnough = 400;
-  sim::simulated::Random random(seed);
+  sim::Random random(seed);
   Numbers numbers(kEnough);
   for (auto& n : numbers) n = static_cast<std::uint32_t>(random.draw());
   return numbers;

@@ -11,7 +11,7 @@ namespace {
 using sim::simulated::EventQueue;
 using sim::simulated::kMs;
 using sim::simulated::Object;
-using sim::simulated::Random;
+using sim::Random;
 using sim::simulated::ReplicaSet;
 
 constexpr std::int64_t kStartUp_ms = 1'000;

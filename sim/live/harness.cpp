@@ -21,6 +21,7 @@
 #include "sim/live/worker.hpp"
 #include "sim/lock_registry.hpp"
 #include "sim/recorder.hpp"
+#include "sim/workload.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -146,6 +147,7 @@ class Harness final : ProcessControl {
   void prepare() {
     std::vector<std::string> names;
     for (int i = 0; i < plan_.locks; ++i) names.push_back(lock_name(i));
+    for (int i = 0; i < kGraves; ++i) names.push_back(grave_name(kDoomed + std::to_string(i)));
     FencedResource(run_.uri, run_.database).create(names);
     // A story tells who is primary at its beginning.
     if (is_scripted(plan_) && run_.servers != nullptr) run_.servers->step_up(0);

@@ -8,7 +8,7 @@
 #include "runtime/executor.hpp"
 #include "sim/suspension.hpp"
 #include "sim/virtual/event_queue.hpp"
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 
 namespace leasehold::sim::simulated {
 

@@ -9,7 +9,7 @@
 #include "sim/virtual/change_streams.hpp"
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/event_queue.hpp"
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 #include "sim/virtual/transactions.hpp"
 
 /// A replica set of three in virtual time: oplog, majority commit, heartbeats, elections, rollback,
