@@ -53,10 +53,10 @@ std::vector<std::string> matrix_locks() {
 }
 
 sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::uint64_t seed) {
-  DrawnLimits limits{.processes = 5, .locks = 2, .faulty_ms = 5'000, .lock = lock};
+  PlanLimits limits{.lock = lock, .processes = {2, 5}, .locks = {1, 2}, .faulty_ms = 5'000};
   limits.only = sim::fault_named(fault);
-  limits.no_faults = !limits.only;
-  auto plan = plan_from(numbers_of(seed), limits);
+  if (!limits.only) limits.groups.clear();
+  auto plan = draw_plan(seed, limits);
   // Two leases; the server's default is a minute, for leases of half one.
   plan.ttl_period_ms = 2'000;
   for (auto& p : plan.processes) {

@@ -12,7 +12,7 @@
 
 #include "model/checkers.hpp"
 #include "properties/judgement.hpp"
-#include "properties/plans.hpp"
+#include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "scenarios/lab/run_program.hpp"
 #include "sim/conformance/conformance.hpp"
@@ -37,7 +37,6 @@ sim::live::ReplicaSet& faulty_set() {
 }
 
 const std::set<std::string> kProcessesOnly{"process"};
-const std::set<std::string> kAllFaults{sim::fault_groups().begin(), sim::fault_groups().end()};
 
 History run_plan(const sim::Plan& plan,
                  const std::function<void(sim::live::LiveRun&)>& change = {}) {
@@ -55,17 +54,26 @@ std::string explain(const std::vector<Finding>& findings) {
   return text;
 }
 
+/// A live plan of two locks.
+sim::Plan drawn_plan(std::uint64_t seed, int processes, std::int64_t faulty_ms,
+                     std::set<std::string> groups) {
+  auto limits = properties::live_limits();
+  limits.processes = {processes, processes};
+  limits.locks = {2, 2};
+  limits.faulty_ms = faulty_ms;
+  limits.groups = std::move(groups);
+  return properties::draw_plan(seed, limits);
+}
+
 /// A good history, recorded once for the tests that spoil it.
 const History& recorded() {
-  static const History history = run_plan(properties::draw_plan(
-      7, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .groups = kProcessesOnly}));
+  static const History history = run_plan(drawn_plan(7, 6, 5'000, kProcessesOnly));
   return history;
 }
 
 /// The lock of "distributed-lock" walks its diagrams, and its tokens start again.
 TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
-  auto plan = properties::draw_plan(
-      11, {.processes = 6, .locks = 2, .faulty_ms = 5'000, .groups = kProcessesOnly});
+  auto plan = drawn_plan(11, 6, 5'000, kProcessesOnly);
   plan.lock = "distributed-lock";
   const auto history = run_plan(plan);
   const auto findings = model::judge(history, {});
@@ -77,9 +85,7 @@ TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
 }
 
 /// Three processes that nothing befalls.
-sim::Plan quiet_plan() {
-  return properties::draw_plan(3, {.processes = 3, .locks = 2, .faulty_ms = 2'000, .groups = {}});
-}
+sim::Plan quiet_plan() { return drawn_plan(3, 3, 2'000, {}); }
 
 Event only_exit(const History& history) {
   std::vector<Event> exits;
@@ -173,8 +179,10 @@ TEST(LiveHarness, AFaultOfALinkThatFindsNobodyLeavesStartingMembersAlone) {
   EXPECT_LT(heal->at_ns - history.front().at_ns, 25'000'000'000);
 }
 
-RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, ()) {
-  const auto plan = *properties::plans({.faulty_ms = 5'000, .groups = kAllFaults});
+RC_GTEST_PROP(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun, (std::uint64_t seed)) {
+  auto limits = properties::live_limits();
+  limits.faulty_ms = 5'000;
+  const auto plan = properties::draw_plan(seed, limits);
   const auto history = run_plan(plan);
   const auto findings = model::judge(history, {});
   const auto takeovers =
