@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "properties/promises.hpp"
 #include "sim/lock_registry.hpp"
 
 namespace leasehold::properties {
@@ -73,7 +72,7 @@ std::map<std::string, Cell> run_row(const std::string& lock, const std::string& 
                                     std::uint64_t seeds, const RunPlan& run) {
   std::map<std::string, Cell> row;
   for (const char* g : kGuarantees) {
-    if (promise_of(lock, g).empty()) row[g].state = State::not_promised;
+    if (sim::promise_of(lock, g).empty()) row[g].state = State::not_promised;
   }
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto judgement = run(matrix_plan(lock, fault, seed));

@@ -36,4 +36,14 @@ const LockUnderTest& lock_under_test(std::string_view name) {
   throw std::runtime_error("lock is '" + std::string(name) + "': it must be one of " + allowed);
 }
 
+std::string_view promise_of(std::string_view lock, std::string_view guarantee) {
+  if (lock == "leasehold") return "its README";
+  const auto* recipe = published::recipe_named(lock);
+  if (recipe == nullptr) return {};
+  const auto& promises = recipe->promises;
+  const auto found = std::find_if(promises.begin(), promises.end(),
+                                  [&](const auto& p) { return p.guarantee == guarantee; });
+  return found == promises.end() ? std::string_view() : found->sentence;
+}
+
 }  // namespace leasehold::sim
