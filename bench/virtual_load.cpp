@@ -13,12 +13,12 @@
 namespace leasehold::bench {
 namespace {
 
+using sim::Random;
 using sim::simulated::Bytes;
 using sim::simulated::EventQueue;
 using sim::simulated::kGrain;
 using sim::simulated::kMs;
 using sim::simulated::Object;
-using sim::Random;
 using sim::simulated::ReplicaSet;
 using sim::simulated::to_object;
 

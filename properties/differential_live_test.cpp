@@ -219,7 +219,7 @@ class Drawn {
   }
 
   static constexpr std::int64_t kAcquired = 1'700'000'000'123;
-  Random random_;
+  sim::Random random_;
 };
 
 /// What both said, made comparable.

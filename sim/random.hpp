@@ -6,8 +6,8 @@
 
 namespace leasehold::sim {
 
-/// SplitMix64: what simulated processes draw, and all that a virtual run does. The same numbers on every
-/// machine, which the distributions of the standard library do not promise.
+/// SplitMix64: what simulated processes draw, and all that a virtual run does. The same numbers on
+/// every machine, which the distributions of the standard library do not promise.
 ///
 /// A part that draws often (a process, its machine, its network) has a generator of its own, seeded
 /// by one draw of its parent's: one more draw there does not shift the numbers of all the others.
