@@ -11,7 +11,7 @@
 /// What clients ask of locks: the options of `leasehold-bench contend` that both worlds share.
 namespace leasehold::bench {
 
-using sim::simulated::Random;
+using sim::Random;
 
 /// Uniform in (0, 1].
 [[nodiscard]] double draw_share(Random& random);

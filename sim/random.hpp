@@ -4,10 +4,10 @@
 
 #include "core/entropy.hpp"
 
-namespace leasehold::sim::simulated {
+namespace leasehold::sim {
 
-/// SplitMix64: all randomness of a virtual run comes from one of these. The same numbers on every
-/// machine, which the distributions of the standard library do not promise.
+/// SplitMix64: what simulated processes draw, and all that a virtual run does. The same numbers on
+/// every machine, which the distributions of the standard library do not promise.
 ///
 /// A part that draws often (a process, its machine, its network) has a generator of its own, seeded
 /// by one draw of its parent's: one more draw there does not shift the numbers of all the others.
@@ -41,4 +41,4 @@ class Random final : public core::Entropy {
   std::uint64_t state_;
 };
 
-}  // namespace leasehold::sim::simulated
+}  // namespace leasehold::sim
