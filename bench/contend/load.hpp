@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 
 /// What clients ask of locks: the options of `leasehold-bench contend` that both worlds share.
 namespace leasehold::bench {
