@@ -16,8 +16,8 @@ const std::vector<LockUnderTest>& locks() {
     std::vector<LockUnderTest> list{{"leasehold"},
                                     {"leasehold-w1", Sabotage::writes_for_one},
                                     {"canary", Sabotage::deletes_without_owner}};
-    for (const auto* recipe : published::recipes()) {
-      list.push_back({.name = std::string(recipe->name), .recipe = recipe});
+    for (const auto& recipe : published::kRecipes) {
+      list.push_back({.name = std::string(recipe().name), .recipe = &recipe()});
     }
     list.push_back({"canary-extend", Sabotage::extends_without_owner, false});
     list.push_back({"canary-clock", Sabotage::reads_the_real_clock, false});

@@ -109,6 +109,7 @@ const Recipe& distributed_lock() {
       .awaits_indexes = false,
       .extends = true,
       .has_tokens = true,
+      .pause = std::nullopt,
       .prepare = nullptr,
       .acquire = acquire,
       .won = core::RawCommand::Won::by_owner_in_value,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <leasehold/published.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,9 @@ struct Recipe {
   bool awaits_indexes;          ///< it makes them before anything else
   bool extends;
   bool has_tokens;
+  std::chrono::milliseconds expiry = LockOptions().expiry;  ///< as published
+  /// Between attempts, as published; none: `uniform_waiting()`.
+  std::optional<std::chrono::milliseconds> pause = std::chrono::milliseconds(100);
 
   /// Runs before the attempt, in its transaction; may be null.
   std::string (*prepare)(const Call&, core::WallInstant wall, const Hardening&);
@@ -58,7 +63,10 @@ struct Recipe {
 /// no code: names of fields are those of the prose. `expiry` is its one minute.
 [[nodiscard]] const Recipe& set_on_insert();
 
-[[nodiscard]] const std::vector<const Recipe*>& recipes();
+/// All of them. Whatever can run a lock by its name takes it from here.
+inline constexpr std::array kRecipes{&distributed_lock, &document_level, &insert_unique,
+                                     &set_on_insert};
+
 /// Null for a name that none has.
 [[nodiscard]] const Recipe* recipe_named(std::string_view name);
 

@@ -42,6 +42,7 @@ const Recipe& set_on_insert() {
                              .awaits_indexes = true,
                              .extends = false,
                              .has_tokens = false,
+                             .expiry = std::chrono::minutes(1),
                              .prepare = nullptr,
                              .acquire = acquire,
                              .won = core::RawCommand::Won::by_null_before,

@@ -245,7 +245,7 @@ namespace published {
 const std::vector<std::string>& names() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> list;
-    for (const auto* recipe : recipes()) list.emplace_back(recipe->name);
+    for (const auto& recipe : kRecipes) list.emplace_back(recipe().name);
     return list;
   }();
   return all;
