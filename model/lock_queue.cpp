@@ -32,7 +32,7 @@ void LockSystem::execute_renewal(World& w, int i, Message& m, Document& d, int w
   refuse(m, rules_for(scope_, i), {});
 }
 
-/// Grants the first entry, and has its owner told. False if nobody waits.
+/// Grants the first entry, and notifies its owner. False if nobody waits.
 bool LockSystem::pass_on(World& w, Document& d, const Rules& rules, int waited) const {
   const Entry granted = d.waiting[0];
   if (granted.owner == 0) return false;
@@ -81,8 +81,8 @@ void LockSystem::hear(World& w, int i) const {
   const Notice notice = c.notice;
   c.notice = {};
   if (c.phase == kHeld && c.owner == notice.owner) return;  // it knew by a renewal
-  const bool believes = c.waits() && c.owner == notice.owner;
-  if (!believes && !(rules.believes_ended_owners && c.phase != kHeld)) {
+  const bool accepts = c.waits() && c.owner == notice.owner;
+  if (!accepts && !(rules.accepts_ended_owners && c.phase != kHeld)) {
     if (c.to_delete == 0) c.to_delete = notice.owner;
     return;
   }

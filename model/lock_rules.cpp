@@ -107,7 +107,7 @@ const std::vector<Variant>& variants() {
        [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_last_read; }},
       {"grant-counted-from-a-newer-renewal", "G1 G2 G5",
        [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_newest_renewal; }},
-      {"ended-owners-entry-believed", "G1 G2 G3", [](Rules& r) { r.believes_ended_owners = true; }},
+      {"ended-owners-entry-accepted", "G1 G2 G3", [](Rules& r) { r.accepts_ended_owners = true; }},
       {"lost-place-not-taken-anew", "G7", [](Rules& r) { r.renewals_restore = false; }},
   };
   return all;

@@ -86,7 +86,7 @@ struct Rules {
   /// from the later of this reading and the one by which the entry was dated.
   bool grant_dated_by_entry = true;
   bool granted_entry_leaves = true;
-  bool believes_ended_owners = false;
+  bool accepts_ended_owners = false;
   bool renewals_restore = true;  ///< a renewal takes the lock or a place anew, if its own is gone
 
   // Releasing

@@ -52,7 +52,7 @@ const std::vector<std::string_view>& LockSystem::sometimes() {
       "a write may be rolled back",
       "a dead holder was observed",
       "somebody stands in the queue",
-      "a waiter is told of a grant"};
+      "a waiter is notified of a grant"};
   return names;
 }
 
@@ -169,7 +169,7 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
       return who + " releases: sends a hand-over to " +
              std::string(1, static_cast<char>('A' + action.waited));
     case Act::hear:
-      return who + " is told of its grant" +
+      return who + " is notified of its grant" +
              (next.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
     case Act::lose_notice: return "the news of " + who + "'s grant is lost";
     case Act::read_stream: return who + " reads its change stream: nothing new";

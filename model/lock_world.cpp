@@ -194,7 +194,7 @@ void rank_orders(World& w, const Scope& scope) {
 
 /// Whether this client's call may still be granted by this owner's entry.
 bool may_be_granted(const Client& c, Byte owner, const Scope& scope) {
-  return scope.rules.believes_ended_owners || (c.waits() && c.owner == owner);
+  return scope.rules.accepts_ended_owners || (c.waits() && c.owner == owner);
 }
 
 /// Of a request whose reply nobody awaits: when it was sent dates the grant of its entry, or of the
