@@ -234,6 +234,17 @@ std::vector<Obligation> small_obligations(const Rules& rules) {
   return all_obligations(rules, few_values());
 }
 
+std::string leads(const Rules& rules, const std::string& step, const std::string& before,
+                  const std::string& after) {
+  Script script(rules, few_values());
+  script.declare_state();
+  script.choose(step_named(step));
+  script.assume(before);
+  script.take(step_named(step));
+  script.assume(after);
+  return script.text();
+}
+
 std::vector<Reachable> reachable(const Rules& rules) {
   std::vector<Reachable> all;
   const auto add = [&](const std::string& name, const std::vector<std::string>& path,

@@ -31,4 +31,9 @@ struct Reachable {
 };
 [[nodiscard]] std::vector<Reachable> reachable(const Rules& rules);
 
+/// A script that can be made true if this step leads from a state of which `before` is so, also of
+/// the step's choices, to one of which `after` is. Of few clients too.
+[[nodiscard]] std::string leads(const Rules& rules, const std::string& step,
+                                const std::string& before, const std::string& after);
+
 }  // namespace leasehold::model::proof
