@@ -7,8 +7,8 @@
 #include "model/proof/obligations.hpp"
 #include "model/proof/solver.hpp"
 #include "mongo/commands.hpp"
+#include "sim/random.hpp"
 #include "sim/virtual/collection.hpp"
-#include "sim/virtual/random.hpp"
 
 /// The proof is about rules. Here the production lock's own deadlines, and what its commands' bytes
 /// do to a document, are put beside these rules, number by number.
@@ -17,6 +17,7 @@ namespace {
 
 using namespace sim::simulated;
 using model::proof::Answer;
+using sim::Random;
 using std::chrono::milliseconds;
 
 constexpr const char* kName = "a lock";
