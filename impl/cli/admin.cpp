@@ -92,16 +92,18 @@ std::optional<SeenLock> Admin::lock(const std::string& name) {
   return std::move(found.front());
 }
 
+Json Admin::oplog_of(const std::string& name) const {
+  return {{"ns", database_ + "." + collection_},
+          {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
+}
+
 Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count) {
-  const Json reply =
-      run("local", {{"find", "oplog.rs"},
-                    {"filter",
-                     {{"ns", database_ + "." + collection_},
-                      {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}}},
-                    {"sort", {{"$natural", -1}}},
-                    {"limit", count},
-                    {"singleBatch", true},
-                    {"maxTimeMS", 5'000}});
+  const Json reply = run("local", {{"find", "oplog.rs"},
+                                   {"filter", oplog_of(name)},
+                                   {"sort", {{"$natural", -1}}},
+                                   {"limit", count},
+                                   {"singleBatch", true},
+                                   {"maxTimeMS", 5'000}});
   if (mongo::integer(reply["ok"]) != 1) {
     return Error{ErrorKind::configuration, static_cast<int>(mongo::integer(reply["code"])),
                  reply.value("errmsg", "refused")};

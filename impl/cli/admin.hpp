@@ -38,6 +38,9 @@ class Admin {
   /// role may not read it.
   [[nodiscard]] Result<std::vector<Json>> last_writes(const std::string& name, int count);
 
+  /// The condition on oplog entries that they are of this lock's document.
+  [[nodiscard]] Json oplog_of(const std::string& name) const;
+
   /// The reply, also of a command that failed; `read` is shown its bytes as well.
   Json run(const std::string& database, const Json& command,
            const mongo::JsonClient::Read& read = {});

@@ -1,8 +1,6 @@
 #include <signal.h>
 
 #include <cstdio>
-#include <functional>
-#include <list>
 
 #include "cli/service_manager.hpp"
 #include "cli/taken_locks.hpp"
@@ -30,10 +28,7 @@ void print(const LockOrder& order, const TakenLocks& locks) {
 /// The signal that ended it; 0: a lock was lost.
 int wait_for_end(const TakenLocks& locks, const Signals& signals) {
   const Bell bell;
-  std::list<std::stop_callback<std::function<void()>>> lost;
-  for (const auto& handle : locks.handles()) {
-    lost.emplace_back(handle.lost(), [&bell] { bell.ring(); });
-  }
+  const auto lost = locks.ring_when_lost(bell);
   while (locks.remaining() > std::chrono::nanoseconds(0)) {
     wait_for(signals, bell, -1);
     if (const int signal = signals.next()) return signal;

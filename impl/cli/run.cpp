@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <list>
 
 #include "cli/child.hpp"
 #include "cli/guard.hpp"
@@ -113,10 +112,7 @@ class Run {
         guard_(child_.group()) {}
 
   int to_the_end() {
-    std::list<std::stop_callback<std::function<void()>>> lost;
-    for (const auto& handle : locks_.handles()) {
-      lost.emplace_back(handle.lost(), [this] { bell_.ring(); });
-    }
+    const auto lost = locks_.ring_when_lost(bell_);
     look_at_lease();
     child_.go();
     // Often enough that the guard always knows of the last extension but one at least.
@@ -194,8 +190,7 @@ int run_order(const Order& order) {
   if (!run.hold_on()) {
     // To release now would let another machine run what --at-least keeps it from.
     order.lock.report(order.lock.described() +
-                      ": not released before --at-least; ends with its "
-                      "lease");
+                      ": not released before --at-least; ends with its lease");
     _exit(code);
   }
   locks.release();

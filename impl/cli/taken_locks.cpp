@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include <algorithm>
-#include <mutex>
-#include <numeric>
+#include <atomic>
 #include <optional>
-
-#include "runtime/clock.hpp"
+#include <thread>
 
 namespace leasehold::cli {
 namespace {
@@ -40,35 +38,31 @@ LockProvider connected(const LockOrder& order) {
                       provider.error().message);
 }
 
-/// What an acquire came to; shared with the provider's thread, which may be the last to leave.
-struct Acquired {
-  std::mutex mutex;
-  std::optional<Result<LockHandle>> result;
-  Bell bell;
-};
-
-LockHandle acquire(const Lock& lock, milliseconds wait, const LockOrder& order,
-                   const Signals& signals) {
-  const auto acquired = std::make_shared<Acquired>();
-  lock.acquire_async(wait, [acquired](Result<LockHandle> result) {
-    const std::lock_guard guard(acquired->mutex);
-    acquired->result.emplace(std::move(result));
-    acquired->bell.ring();
+/// `acquire_all` on a thread of its own, so that a signal can end the wait.
+std::vector<LockHandle> acquire(const std::vector<Lock>& locks, const LockOrder& order,
+                                const Signals& signals) {
+  std::optional<Result<std::vector<LockHandle>>> result;
+  std::atomic<bool> done = false;
+  const Bell bell;
+  std::jthread acquiring([&](const std::stop_token& stop) {
+    result.emplace(acquire_all(locks, order.wait, stop));
+    done = true;
+    bell.ring();
   });
-  for (;;) {
-    wait_for(signals, acquired->bell, -1);
-    if (const int signal = signals.next()) {
-      throw order.failure(kSignalled + signal, "lock '" + lock.name() + "': " + strsignal(signal) +
-                                                   " while waiting for it");
-    }
-    const std::lock_guard guard(acquired->mutex);
-    if (!acquired->result) continue;
-    if (*acquired->result) return std::move(**acquired->result);
-    const Error& error = acquired->result->error();
-    const bool named = error.message.starts_with("lock '");
-    throw order.failure(code_of(error.kind, order.conflict_code),
-                        (named ? "" : "lock '" + lock.name() + "': ") + error.message);
+  while (!done) {
+    wait_for(signals, bell, -1);
+    const int signal = signals.next();
+    if (signal == 0) continue;
+    const std::string what = locks.size() == 1 ? "it" : "them";
+    throw order.failure(kSignalled + signal, order.described() + ": " + strsignal(signal) +
+                                                 " while waiting for " + what);
   }
+  acquiring.join();
+  if (*result) return std::move(**result);
+  const Error& error = result->error();
+  const bool named = error.message.starts_with("lock '");
+  throw order.failure(code_of(error.kind, order.conflict_code),
+                      (named ? "" : order.described() + ": ") + error.message);
 }
 
 /// All are checked before any is taken.
@@ -156,20 +150,16 @@ LockOrder lock_order_of(const po::variables_map& values) {
 }
 
 TakenLocks::TakenLocks(const LockOrder& order, const Signals& signals)
-    : order_(order), provider_(connected(order)) {
-  const auto locks = created(provider_, order);
-  std::vector<std::size_t> by_name(locks.size());
-  std::iota(by_name.begin(), by_name.end(), std::size_t{0});
-  std::sort(by_name.begin(), by_name.end(),
-            [&order](std::size_t a, std::size_t b) { return order.names[a] < order.names[b]; });
-  handles_.resize(locks.size());
-  const auto clock = runtime::boottime_clock();
-  const auto began = clock->now();
-  for (const std::size_t i : by_name) {
-    const auto waited = std::chrono::floor<milliseconds>(clock->now() - began);
-    const auto left = std::max(order.wait - waited, milliseconds(0));
-    handles_[i] = acquire(locks[i], left, order, signals);
+    : order_(order),
+      provider_(connected(order)),
+      handles_(acquire(created(provider_, order), order, signals)) {}
+
+TakenLocks::LossCallbacks TakenLocks::ring_when_lost(const Bell& bell) const {
+  LossCallbacks callbacks;
+  for (const auto& handle : handles_) {
+    callbacks.emplace_back(handle.lost(), [&bell] { bell.ring(); });
   }
+  return callbacks;
 }
 
 std::chrono::nanoseconds TakenLocks::remaining() const {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <list>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,14 +38,17 @@ struct LockOrder {
 /// All of the locks, held until `release` or the end of the process.
 class TakenLocks {
  public:
-  /// In the order of the names, so that two commands never wait for each other in a circle. Throws
-  /// Failure if one was not free in time, or a signal ended the wait; then none is held.
+  /// By `acquire_all`. Throws Failure if one was not free in time, or a signal ended the wait; then
+  /// none is held.
   TakenLocks(const LockOrder& order, const Signals& signals);
 
   /// In the order of `LockOrder::names`.
   [[nodiscard]] const std::vector<LockHandle>& handles() const { return handles_; }
   /// Until the first of them is lost, if it cannot be extended.
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
+  using LossCallbacks = std::list<std::stop_callback<std::function<void()>>>;
+  /// The bell rings when one of them is lost, as long as these callbacks live.
+  [[nodiscard]] LossCallbacks ring_when_lost(const Bell& bell) const;
   /// LEASEHOLD_LOCK, LEASEHOLD_FENCING_TOKEN, and with several the lists of them, a line each.
   [[nodiscard]] std::vector<std::string> environment() const;
   void release();

@@ -23,14 +23,12 @@ std::vector<Json> oplog(Admin& admin, const std::string& name, milliseconds sinc
   const Json server = admin.must("admin", {{"hello", 1}});
   const auto now_s = date_ms(server["localTime"]) / 1'000;
   const auto from_s = std::max<std::int64_t>(0, now_s - since.count() / 1'000);
-  const Json of_lock{{"ns", admin.database() + "." + admin.collection()},
-                     {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
   const Json election{{"op", "n"}, {"o.msg", "new primary"}};
   const Json reply =
       admin.must("local", {{"find", "oplog.rs"},
                            {"filter",
                             {{"ts", {{"$gte", {{"$timestamp", {{"t", from_s}, {"i", 0}}}}}}},
-                             {"$or", Json::array({of_lock, election})}}},
+                             {"$or", Json::array({admin.oplog_of(name), election})}}},
                            {"projection", {{"ts", 1}, {"op", 1}, {"o", 1}, {"wall", 1}}},
                            {"batchSize", kMostEntries},
                            {"singleBatch", true},

@@ -20,6 +20,15 @@ Result timed(Result result, const How& how, Decide decide) {
   return result;
 }
 
+/// Whether the solver finds what the script asks for.
+Verdict satisfied(const std::string& script, const How& how) {
+  switch (ask(script, how.timeout_ms)) {
+    case Answer::satisfiable: return Verdict::holds;
+    case Answer::unsatisfiable: return Verdict::violated;
+    default: return Verdict::unknown;
+  }
+}
+
 bool stopped(const How& how) { return how.stop && how.stop(); }
 
 }  // namespace
@@ -43,13 +52,8 @@ std::vector<Result> reach(const Rules& rules, const How& how) {
   std::vector<Result> results;
   for (const Reachable& wanted : reachable(rules)) {
     if (stopped(how)) break;
-    results.push_back(timed({wanted.name, "it can be reached"}, how, [&] {
-      switch (ask(wanted.script, how.timeout_ms)) {
-        case Answer::satisfiable: return Verdict::holds;
-        case Answer::unsatisfiable: return Verdict::violated;
-        default: return Verdict::unknown;
-      }
-    }));
+    results.push_back(timed({wanted.name, "it can be reached"}, how,
+                            [&] { return satisfied(wanted.script, how); }));
   }
   return results;
 }
@@ -67,13 +71,8 @@ Result refute(const Ablation& ablation, const How& how) {
   const auto named = std::find_if(all.begin(), all.end(),
                                   [&](const auto& o) { return o.name == ablation.refuted_by; });
   if (named == all.end()) throw std::logic_error("no obligation '" + ablation.refuted_by + "'");
-  return timed({ablation.name, "refuted by " + ablation.refuted_by}, how, [&] {
-    switch (ask(named->script, how.timeout_ms)) {
-      case Answer::satisfiable: return Verdict::holds;
-      case Answer::unsatisfiable: return Verdict::violated;
-      default: return Verdict::unknown;
-    }
-  });
+  return timed({ablation.name, "refuted by " + ablation.refuted_by}, how,
+               [&] { return satisfied(named->script, how); });
 }
 
 }  // namespace leasehold::model::proof

@@ -120,6 +120,22 @@ nlohmann::ordered_json to_json(const std::vector<Part>& parts) {
   return json;
 }
 
+void write_junit(const std::string& file, const std::vector<Part>& parts) {
+  std::vector<model::Finding> findings;
+  double all_seconds = 0;
+  for (const auto& part : parts) {
+    for (const auto& result : part.results) {
+      model::Finding finding;
+      finding.guarantee = result.name;
+      finding.statement = result.words;
+      finding.verdict = result.verdict;
+      findings.push_back(finding);
+      all_seconds += result.seconds;
+    }
+  }
+  lab::write_junit(file, {"prove", all_seconds}, findings);
+}
+
 }  // namespace
 
 int prove(const std::vector<std::string>& words) {
@@ -156,19 +172,7 @@ int prove(const std::vector<std::string>& words) {
                          {"design", design.empty() ? "leasehold" : design},
                          {"verdict", to_string(verdict)},
                          {"parts", to_json(parts)}});
-  std::vector<model::Finding> findings;
-  double all_seconds = 0;
-  for (const auto& part : parts) {
-    for (const auto& result : part.results) {
-      model::Finding finding;
-      finding.guarantee = result.name;
-      finding.statement = result.words;
-      finding.verdict = result.verdict;
-      findings.push_back(finding);
-      all_seconds += result.seconds;
-    }
-  }
-  write_junit(junit_file, {"prove", all_seconds}, findings);
+  write_junit(junit_file, parts);
   return exit_code(verdict);
 }
 
