@@ -8,7 +8,7 @@
 /// said. Read from a small JSON file; see scenarios/WORKERS.md.
 namespace leasehold::model {
 
-/// Where a lock keeps its documents; with it the oplog is judged, too.
+/// Where a lock keeps its documents; with it the oplog is checked, too.
 struct DocumentMapping {
   std::string collection;
   std::string id;       ///< the field with the name of the lock
@@ -26,7 +26,7 @@ struct Promises {
   std::string name;
   std::string language;
   Tokens tokens = Tokens::none;
-  bool tells_loss = false;  ///< its holder is told by the time that another can have the lock
+  bool tells_loss = false;  ///< its holder is notified by the time that another can have the lock
   Waits waits = Waits::polls;
   std::int64_t polls_within_ms = 1'000;  ///< the longest pause between two attempts
   /// How long after the death of its holder a lock may be had by one that waits, in leases;

@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "model/promises.hpp"
-
 namespace leasehold::sim::live {
 namespace {
 
@@ -99,18 +97,14 @@ std::string text_of(const char* file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(WorkersPage, ItsLinesAndPromisesAreThoseThatAreUnderstood) {
+TEST(WorkersPage, ItsLinesAreThoseThatAreUnderstood) {
   std::ifstream in(LEASEHOLD_WORKERS_PAGE);
   std::set<std::string> questions, answers;
-  std::string promises;
   for (std::string line; std::getline(in, line);) {
     if (line.rfind("    ", 0) != 0) continue;
     const auto text = line.substr(4);
     const bool whole = text.front() == '{' && text.back() == '}';
-    if (!whole) {
-      promises += text;
-      continue;
-    }
+    if (!whole) continue;
     const auto json = nlohmann::json::parse(text);
     if (json.contains("do")) {
       questions.insert(json["do"]);
@@ -120,7 +114,6 @@ TEST(WorkersPage, ItsLinesAndPromisesAreThoseThatAreUnderstood) {
   }
   EXPECT_EQ(questions, (std::set<std::string>{"start", "acquire", "ask", "release", "stop"}));
   EXPECT_EQ(answers.size(), 11u) << "each word of a worker has its example";
-  EXPECT_EQ(model::promises_from_json(promises).passes_on_leases, 1);
 }
 
 TEST(WorkerSchema, HasTheWordsOfTheProtocolAndNoOther) {
@@ -135,37 +128,6 @@ TEST(WorkerSchema, HasTheWordsOfTheProtocolAndNoOther) {
     questions.insert(one["properties"]["do"]["const"]);
   }
   EXPECT_EQ(questions, (std::set<std::string>{"start", "acquire", "ask", "release", "stop"}));
-}
-
-TEST(Promises, AreReadWithWhatIsUsual) {
-  const auto p = model::promises_from_json(
-      R"({"name":"ShedLock 6","language":"Java","tokens":"none","tells_loss":false,
-          "waits":"polls","passes_on_after":"lease",
-          "document":{"collection":"shedLock","id":"_id","owner":"lockedBy"}})");
-  EXPECT_EQ(p.name, "ShedLock 6");
-  EXPECT_EQ(p.waits, model::Promises::Waits::polls);
-  EXPECT_EQ(p.passes_on_leases, 1);
-  EXPECT_EQ(p.document->owner, "lockedBy");
-  EXPECT_EQ(model::promises_from_json(model::to_json(p)), p);
-}
-
-TEST(Promises, BadOnesAreRefusedInASentence) {
-  const auto error = [](const char* json) {
-    return error_of([&] { (void)model::promises_from_json(json); });
-  };
-  EXPECT_EQ(error("[]"), "the promises are no JSON object");
-  EXPECT_EQ(error("{}"), "the promises: 'name' is missing; it must be there");
-  EXPECT_EQ(error(R"({"name":"x","tokens":"some"})"),
-            R"(tokens is "some": it must be one of 'none', 'rising')");
-  EXPECT_EQ(error(R"({"name":"x","tells_loss":"yes"})"),
-            R"(tells_loss is "yes": it must be true or false)");
-  EXPECT_EQ(error(R"({"name":"x","passes_on_after":0})"),
-            "passes_on_after is 0: it must be 'lease', 'never', or how many leases, from 1 to 100");
-  EXPECT_EQ(error(R"({"name":"x","colour":"red"})")
-                .rfind("the promises: 'colour' is unknown; there may be name, ", 0),
-            0);
-  EXPECT_EQ(error(R"({"name":"x","document":{"collection":"c","id":"_id"}})"),
-            "document: 'owner' is missing; it must be there");
 }
 
 }  // namespace
