@@ -1,7 +1,9 @@
 #include "properties/scenario.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -18,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRule = "----\n";
 constexpr const char* kLocksWord = "# locks: ";
+constexpr const char* kReproducesWord = "# reproduces: ";
 constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises that it spoils, which is the production lock.
@@ -35,19 +38,25 @@ std::string comment_of(const std::string& head) {
   std::string about;
   std::istringstream lines(head);
   for (std::string line; std::getline(lines, line) && line.starts_with("#");) {
-    if (!line.starts_with(kLocksWord)) about += (line.size() > 2 ? line.substr(2) : "") + "\n";
+    if (line.starts_with(kLocksWord) || line.starts_with(kReproducesWord)) continue;
+    about += (line.size() > 2 ? line.substr(2) : "") + "\n";
   }
   return about;
 }
 
-std::vector<std::string> locks_of(const std::string& head) {
-  const auto at = head.find(kLocksWord);
-  if (at == std::string::npos) return matrix_locks();
-  std::istringstream words(head.substr(at + std::string(kLocksWord).size(),
-                                       head.find('\n', at) - at - std::string(kLocksWord).size()));
-  std::vector<std::string> locks;
-  for (std::string word; words >> word;) locks.push_back(word);
-  return locks;
+/// The words of the comment line that begins so.
+std::vector<std::string> words_after(const char* beginning, const std::string& head) {
+  const auto at = head.find(beginning);
+  if (at == std::string::npos) return {};
+  std::istringstream words(
+      head.substr(at, head.find('\n', at) - at).substr(std::strlen(beginning)));
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+void require_promised(const std::string& lock, const std::string& guarantee) {
+  if (is_promised(lock, guarantee)) return;
+  throw std::runtime_error("reproduces is '" + guarantee + "': it must be a guarantee that " +
+                           lock + " promises, as G2");
 }
 
 std::string padded(const std::string& word) {
@@ -74,9 +83,12 @@ Scenario read_scenario(const fs::path& file) {
   s.head = rule == std::string::npos ? text : text.substr(0, rule + 1);
   s.expected = rule == std::string::npos ? "" : text.substr(rule + 1 + std::string(kRule).size());
   s.about = comment_of(s.head);
-  s.locks = locks_of(s.head);
+  s.locks = words_after(kLocksWord, s.head);
+  if (s.locks.empty()) s.locks = matrix_locks();
+  s.reproduces = words_after(kReproducesWord, s.head);
   try {
     s.plan = sim::plan_from_scn(s.head);
+    for (const auto& guarantee : s.reproduces) require_promised(s.plan.lock, guarantee);
   } catch (const std::exception& error) {
     throw std::runtime_error("scenario '" + file.string() + "': " + error.what());
   }
@@ -109,6 +121,18 @@ std::string broken_promises(const std::string& lock, const Judgement& judgement)
     if (is_broken_promise(lock, f)) broken += (broken.empty() ? "" : " ") + f.guarantee;
   }
   return broken;
+}
+
+std::string not_reproduced(const Scenario& scenario, const Judgement& judgement) {
+  std::string kept;
+  for (const auto& guarantee : scenario.reproduces) {
+    const bool broken = std::any_of(
+        judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
+          return f.guarantee == guarantee && is_broken_promise(scenario.plan.lock, f);
+        });
+    if (!broken) kept += (kept.empty() ? "" : " ") + guarantee;
+  }
+  return kept;
 }
 
 std::string verdict_line(const std::string& lock, const Judgement& judgement) {
