@@ -30,7 +30,7 @@ HistoryBuilder good() {
   return s;
 }
 
-Finding find(const std::vector<Finding>& findings, const std::string& guarantee) {
+Finding find(const std::vector<Finding>& findings, Guarantee guarantee) {
   for (const auto& f : findings) {
     if (f.guarantee == guarantee) return f;
   }
@@ -38,21 +38,22 @@ Finding find(const std::vector<Finding>& findings, const std::string& guarantee)
 }
 
 /// The finding on one guarantee of a history that is whole.
-Finding judged(HistoryBuilder story, const std::string& guarantee, int end = 9'000) {
+Finding judged(HistoryBuilder story, Guarantee guarantee, int end = 9'000) {
   const auto findings = judge(story.end(end), {});
-  EXPECT_EQ(find(findings, "form").verdict, Verdict::holds) << find(findings, "form").why;
+  EXPECT_EQ(find(findings, Guarantee::form).verdict, Verdict::holds)
+      << find(findings, Guarantee::form).why;
   return find(findings, guarantee);
 }
 
 TEST(Checkers, AGoodHistoryHoldsEverywhere) {
   for (const auto& f : judge(good().end(9'000), {})) {
-    EXPECT_EQ(f.verdict, Verdict::holds) << f.guarantee << ": " << f.why;
+    EXPECT_EQ(f.verdict, Verdict::holds) << to_string(f.guarantee) << ": " << f.why;
   }
 }
 
 TEST(Checkers, BelowItsFloorAFindingIsUnknownNeverGreen) {
-  const auto findings = judge(good().end(9'000), {{"G1", 1'000}});
-  EXPECT_EQ(find(findings, "G1").verdict, Verdict::unknown);
+  const auto findings = judge(good().end(9'000), {{Guarantee::G1, 1'000}});
+  EXPECT_EQ(find(findings, Guarantee::G1).verdict, Verdict::unknown);
   EXPECT_EQ(overall(findings), Verdict::unknown);
 }
 
@@ -60,10 +61,11 @@ TEST(Checkers, WhatWasNeverPutToTheTestDoesNotHold) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
   const auto findings = judge(s.end(9'000), {});
-  for (const char* guarantee : {"G1", "G2", "G3", "G5", "G7", "G8"}) {
+  for (const auto guarantee :
+       {Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G5, Guarantee::G7, Guarantee::G8}) {
     const auto f = find(findings, guarantee);
-    EXPECT_TRUE(f.never_tested()) << guarantee;
-    EXPECT_EQ(f.verdict, Verdict::unknown) << guarantee;
+    EXPECT_TRUE(f.never_tested()) << to_string(guarantee);
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(guarantee);
   }
   EXPECT_EQ(overall(findings), Verdict::unknown);
   EXPECT_EQ(overall_tested(findings), Verdict::holds);  // as one run among many
@@ -83,7 +85,7 @@ TEST(CheckLeases, ALeaseGivenAwayEarlyIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win(900, 990, "b", 1, 110);
-  const auto f = judged(s, "G1");
+  const auto f = judged(s, Guarantee::G1);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("at least 110.0 ms before"), std::string::npos) << f.why;
 }
@@ -93,20 +95,21 @@ TEST(CheckLeases, ATakeoverWhoseReplyWasLostIsBoundedToo) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win_too_late(900, 1'200, "b", 1, 110);
-  const auto f = find(judge(unanswered(s.end(9'000), 2), {}), "G1");
+  const auto f = find(judge(unanswered(s.end(9'000), 2), {}), Guarantee::G1);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("at least 110.0 ms before"), std::string::npos) << f.why;
 }
 
 TEST(CheckLeases, OnlyWhatIsCheckedIsCounted) {
-  EXPECT_EQ(judged(good(), "G1").checked, 1);  // of b's; a's and c's releases are no takeovers
+  EXPECT_EQ(judged(good(), Guarantee::G1).checked,
+            1);  // of b's; a's and c's releases are no takeovers
 }
 
 TEST(CheckLeases, AnEarlyTtlDeletionIsViolatedWhenTheNextOneGetsIt) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.gone(300, 105).ask(400, "b", 1).win(400, 410, "b", 1, 110).crash(420, "a");
-  EXPECT_EQ(judged(s, "G1").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G1).verdict, Verdict::violated);
 }
 
 /// Session 2 of the process waits while session 1 holds.
@@ -119,17 +122,17 @@ HistoryBuilder two_callers() {
 TEST(CheckLeases, AHandOverIsNoTakeover) {
   auto s = two_callers();
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
-  const auto f = judged(s, "G1");
+  const auto f = judged(s, Guarantee::G1);
   EXPECT_TRUE(f.never_tested()) << f.why;
   EXPECT_EQ(f.counts.at("hand_overs"), 1);
   EXPECT_FALSE(f.counts.contains("takeovers"));
-  EXPECT_EQ(judged(s, "G9").verdict, Verdict::holds);
+  EXPECT_EQ(judged(s, Guarantee::G9).verdict, Verdict::holds);
 }
 
 TEST(CheckOwnership, AHandOverOfAnothersLockIsViolated) {
   auto s = two_callers();
   s.ask(40, "b", 1).win(1'100, 1'110, "b", 1, 105).hand_over(1'300, 1'310, "a", 1, 2, 110);
-  const auto f = judged(s, "G6");
+  const auto f = judged(s, Guarantee::G6);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("a hand-over of a wrote over another's lock"), std::string::npos) << f.why;
 }
@@ -140,7 +143,7 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
   auto history = s.end(9'000);
   std::erase_if(history,
                 [](const Event& e) { return e.kind == Kind::release || e.kind == Kind::released; });
-  const auto f = find(judge(history, {}), "form");
+  const auto f = find(judge(history, {}), Guarantee::form);
   EXPECT_EQ(f.verdict, Verdict::unknown);
   EXPECT_NE(f.why.find("a hand-over by who still holds"), std::string::npos) << f.why;
 }
@@ -155,14 +158,14 @@ TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
     if (e.kind == Kind::put && e.order == 110) e.at_ns = 1'020 * kMs;
   }
   sort_by_time(history);
-  EXPECT_EQ(find(judge(history, {}), "G1").verdict, Verdict::holds);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G1).verdict, Verdict::holds);
 }
 
 TEST(CheckLossTold, ALeaseThatWasOverWhenItWasGrantedIsViolated) {
   HistoryBuilder s;  // the reply took longer than the lease
   s.start(1, "a").ask(10, "a", 1).win(10, 1'020, "a", 1, 100).lose(1'021, "a", 1);
   s.release(1'022, 1'030, "a", 1, 110);
-  EXPECT_EQ(judged(s, "G5").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
@@ -178,7 +181,7 @@ TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
     e.lock_id = e.owner + ".1000.77";
     e.matched = 0;
   }
-  EXPECT_EQ(find(judge(history, {}), "G7").verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G7).verdict, Verdict::violated);
 }
 
 /// The lock is b's from 990 on, for whatever reason.
@@ -191,7 +194,7 @@ HistoryBuilder taken_over() {
 
 TEST(CheckExclusion, AnOverlapOf20MsIsFound) {
   auto s = taken_over().yes(21, 1'011, "a", 1).yes(991, 1'900, "b", 1);
-  const auto f = judged(s, "G2");
+  const auto f = judged(s, Guarantee::G2);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("held() was true in a and b at once for 20.0 ms"), std::string::npos)
       << f.why;
@@ -200,21 +203,21 @@ TEST(CheckExclusion, AnOverlapOf20MsIsFound) {
 
 TEST(CheckExclusion, OnlyWhatUsersWereToldIsBelief) {
   auto s = taken_over().yes(21, 990, "a", 1).yes(991, 1'900, "b", 1);  // the effects overlap
-  const auto f = judged(s, "G2");
+  const auto f = judged(s, Guarantee::G2);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 2);
   EXPECT_EQ(f.counts.at("asked"), 10);
-  EXPECT_EQ(judged(taken_over(), "G2").checked, 0);  // nobody asked
+  EXPECT_EQ(judged(taken_over(), Guarantee::G2).checked, 0);  // nobody asked
 }
 
 TEST(CheckExclusion, AnswersOfSeveralLinesAreOneBelief) {
   auto s = taken_over().yes(21, 30, "a", 1).yes(995, 996, "a", 1).yes(992, 993, "b", 1);
-  EXPECT_EQ(judged(s, "G2").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G2).verdict, Verdict::violated);
 }
 
 TEST(CheckExclusion, OneQuestionThatTookLongSpansNothing) {
   auto s = taken_over().yes(1'005, 21, "a", 1).yes(991, 1'900, "b", 1);
-  const auto f = judged(s, "G2");
+  const auto f = judged(s, Guarantee::G2);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 1);
 }
@@ -223,14 +226,14 @@ TEST(CheckExclusion, TwoCallersOfOneProcessAreTwo) {
   auto s = two_callers();
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
   s.yes(21, 330, "a", 1).yes(311, 399, "a", 2);
-  EXPECT_EQ(judged(s, "G2").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G2).verdict, Verdict::violated);
 }
 
 TEST(CheckExclusion, ACrashEndsABelief) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, 499, "a", 1);
   s.crash(500, "a").ask(510, "b", 1).win(510, 520, "b", 1, 110).yes(521, 900, "b", 1);
-  EXPECT_EQ(judged(s, "G2").verdict, Verdict::holds);
+  EXPECT_EQ(judged(s, Guarantee::G2).verdict, Verdict::holds);
 }
 
 TEST(CheckExclusion, ABeliefThatOutlivesItsReleaseIsViolated) {
@@ -241,21 +244,21 @@ TEST(CheckExclusion, ABeliefThatOutlivesItsReleaseIsViolated) {
       s->release(400, 800, "a", 1, 110).yes(21, last == 700 ? 801 : last, "a", 1);
     }
     // A live process may be late to write down that it releases.
-    EXPECT_EQ(judged(live, "G2").verdict == Verdict::violated, last == 700);
-    EXPECT_EQ(judged(exact.exact(), "G2").verdict, Verdict::violated);
+    EXPECT_EQ(judged(live, Guarantee::G2).verdict == Verdict::violated, last == 700);
+    EXPECT_EQ(judged(exact.exact(), Guarantee::G2).verdict, Verdict::violated);
   }
 }
 
 TEST(CheckExclusion, ABeliefThatReturnsIsViolated) {
   auto s = taken_over().yes(21, 900, "a", 1).no(910, 911, "a", 1).yes(920, 921, "a", 1);
-  EXPECT_NE(judged(s, "G2").why.find("was true again"), std::string::npos);
-  EXPECT_EQ(judged(s, "G5").verdict, Verdict::violated);
+  EXPECT_NE(judged(s, Guarantee::G2).why.find("was true again"), std::string::npos);
+  EXPECT_EQ(judged(s, Guarantee::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckFence, AnEarlierHoldersWriteAfterALaterOnesIsViolated) {
   HistoryBuilder s = good();
   s.write(2'540, 2'550, "a", 1, "accepted", 170);
-  EXPECT_EQ(judged(s, "G3").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G3).verdict, Verdict::violated);
 }
 
 TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
@@ -269,13 +272,13 @@ TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
   unheard.lock_id = HistoryBuilder::owner("c", 1) + ".1000.99";
   history.push_back(unheard);
   sort_by_time(history);
-  EXPECT_EQ(find(judge(history, {}), "G3").verdict == Verdict::violated, false);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G3).verdict == Verdict::violated, false);
 }
 
 TEST(CheckFence, ARefusedStaleWriteIsRight) {
   HistoryBuilder s = good();
   s.write(2'540, 2'550, "a", 1, "refused");
-  const auto f = judged(s, "G3");
+  const auto f = judged(s, Guarantee::G3);
   EXPECT_EQ(f.verdict, Verdict::holds);
   EXPECT_EQ(f.counts.at("stale_writes_refused"), 1);
 }
@@ -283,7 +286,7 @@ TEST(CheckFence, ARefusedStaleWriteIsRight) {
 TEST(CheckFence, RefusingTheCurrentHolderIsViolated) {
   HistoryBuilder s = good();
   s.write(1'500, 1'510, "c", 1, "refused");
-  EXPECT_EQ(judged(s, "G3").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G3).verdict, Verdict::violated);
 }
 
 /// c's held() was true until 2'479, whatever deadline the core had noted.
@@ -295,7 +298,7 @@ TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
     for (auto& e : history) {
       if (e.kind == Kind::granted) e.until_ns -= 200 * kMs;
     }
-    return find(judge(history, {}), "G3").verdict;
+    return find(judge(history, {}), Guarantee::G3).verdict;
   };
   EXPECT_EQ(refused([](const Event&) { return false; }), Verdict::violated);
   EXPECT_NE(refused([](const Event& e) { return e.kind == Kind::held; }), Verdict::violated);
@@ -303,8 +306,8 @@ TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
   HistoryBuilder unasked = good();
   unasked.start(4, "e").ask(2'700, "e", 1).win(4'600, 4'610, "e", 1, 190);
   unasked.write(4'620, 4'630, "e", 1, "refused").release(4'640, 4'650, "e", 1, 200);
-  EXPECT_EQ(judged(unasked, "G3").verdict, Verdict::holds);
-  EXPECT_EQ(judged(unasked.yes(4'611, 4'635, "e", 1), "G3").verdict, Verdict::violated);
+  EXPECT_EQ(judged(unasked, Guarantee::G3).verdict, Verdict::holds);
+  EXPECT_EQ(judged(unasked.yes(4'611, 4'635, "e", 1), Guarantee::G3).verdict, Verdict::violated);
 }
 
 TEST(CheckTokenOrder, ATokenThatIsNotItsWritesTimeIsViolated) {
@@ -312,7 +315,7 @@ TEST(CheckTokenOrder, ATokenThatIsNotItsWritesTimeIsViolated) {
   for (auto& e : history) {
     if (e.kind == Kind::granted && e.token == 130) e.token = 99;
   }
-  EXPECT_EQ(find(judge(history, {}), "G4").verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G4).verdict, Verdict::violated);
 }
 
 TEST(CheckTokenOrder, AGrantThatTheServerForgotIsViolated) {
@@ -320,7 +323,7 @@ TEST(CheckTokenOrder, AGrantThatTheServerForgotIsViolated) {
   std::erase_if(history, [](const Event& e) {
     return (e.kind == Kind::put || e.kind == Kind::gone) && e.order >= 140;
   });
-  EXPECT_EQ(find(judge(history, {}), "G4").verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G4).verdict, Verdict::violated);
 }
 
 /// A holder that asks until shortly before its deadline, at 1,010.
@@ -331,14 +334,15 @@ HistoryBuilder holder() {
 }
 
 TEST(CheckLossTold, SilenceAfterTheDeadlineIsViolated) {
-  const auto f = judged(holder().lose(1'010, "a", 1), "G5");  // the core's word notifies nobody
+  const auto f =
+      judged(holder().lose(1'010, "a", 1), Guarantee::G5);  // the core's word notifies nobody
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("never"), std::string::npos);
 }
 
 TEST(CheckLossTold, CountsWhatWasAskedAndTold) {
-  const auto f =
-      judged(holder().lose(1'010, "a", 1).notified(1'010, "a", 1).no(1'011, 1'012, "a", 1), "G5");
+  const auto f = judged(
+      holder().lose(1'010, "a", 1).notified(1'010, "a", 1).no(1'011, 1'012, "a", 1), Guarantee::G5);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 1);
   EXPECT_EQ(f.counts.at("asked"), 10);
@@ -351,17 +355,17 @@ TEST(CheckLossTold, WhereNobodyIsEverLateAMillisecondCounts) {
   const auto story = [](int notified) {
     return holder().lose(1'010, "a", 1).notified(notified, "a", 1);
   };
-  EXPECT_EQ(judged(story(1'011), "G5").verdict, Verdict::holds);
-  EXPECT_EQ(judged(story(1'011).exact(), "G5").verdict, Verdict::violated);
-  EXPECT_EQ(judged(story(1'010).exact(), "G5").verdict, Verdict::holds);
+  EXPECT_EQ(judged(story(1'011), Guarantee::G5).verdict, Verdict::holds);
+  EXPECT_EQ(judged(story(1'011).exact(), Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(story(1'010).exact(), Guarantee::G5).verdict, Verdict::holds);
 }
 
 TEST(CheckLossTold, AYesAfterTheLeasesEndIsViolated) {
   const auto story = [](int last) {
     return holder().lose(1'010, "a", 1).notified(1'010, "a", 1).yes(1'000, last, "a", 1);
   };
-  EXPECT_EQ(judged(story(1'010), "G5").verdict, Verdict::holds);
-  const auto f = judged(story(1'012), "G5");
+  EXPECT_EQ(judged(story(1'010), Guarantee::G5).verdict, Verdict::holds);
+  const auto f = judged(story(1'012), Guarantee::G5);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("held() was true 2.0 ms after"), std::string::npos) << f.why;
 }
@@ -373,39 +377,40 @@ TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
   for (auto& e : events) {
     if (e.kind == Kind::granted) e.until_ns += 90 * kMs;
   }
-  EXPECT_EQ(find(judge(events, {}), "G5").verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(events, {}), Guarantee::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
   auto early = holder().notified(500, "a", 1).lose(1'010, "a", 1);
-  EXPECT_NE(judged(early, "G5").why.find("got lost() for a lock that it had not lost"),
+  EXPECT_NE(judged(early, Guarantee::G5).why.find("got lost() for a lock that it had not lost"),
             std::string::npos);
   auto released = holder().release(600, 610, "a", 1, 110).notified(1'010, "a", 1);
-  EXPECT_EQ(judged(released, "G5").verdict, Verdict::violated);
+  EXPECT_EQ(judged(released, Guarantee::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, APausedProcessIsToldWhenItRuns) {
   HistoryBuilder late = holder(), notified = holder();
   for (HistoryBuilder* s : {&late, &notified})
     s->pause(500, "a").resume(3'000, "a").lose(3'040, "a", 1);
-  EXPECT_EQ(judged(notified.notified(3'050, "a", 1), "G5").verdict, Verdict::holds);
-  EXPECT_EQ(judged(late.notified(3'500, "a", 1), "G5").verdict, Verdict::violated);
+  EXPECT_EQ(judged(notified.notified(3'050, "a", 1), Guarantee::G5).verdict, Verdict::holds);
+  EXPECT_EQ(judged(late.notified(3'500, "a", 1), Guarantee::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
   const auto story = [](int notified) {
     return holder().lose(1'011, "a", 1).notified(notified, "a", 1).stall(1'000, 1'900);
   };
-  const auto f = judged(story(1'800), "G5");
+  const auto f = judged(story(1'800), Guarantee::G5);
   EXPECT_EQ(f.verdict, Verdict::unknown);
   EXPECT_NE(f.why.find("the machine stalled 900.0 ms: lock 'lock': a was notified"),
             std::string::npos)
       << f.why;
   EXPECT_EQ(f.counts.at("excused by stalls"), 1);
   EXPECT_EQ(f.checked, 0);
-  EXPECT_EQ(judged(story(2'311), "G5").verdict, Verdict::violated);  // late by more than that
+  EXPECT_EQ(judged(story(2'311), Guarantee::G5).verdict,
+            Verdict::violated);  // late by more than that
   auto before = holder().lose(1'011, "a", 1).notified(1'800, "a", 1).stall(2, 9);
-  EXPECT_EQ(judged(before, "G5").verdict, Verdict::violated);
+  EXPECT_EQ(judged(before, Guarantee::G5).verdict, Verdict::violated);
 }
 
 /// It was not notified, but for some ms only.
@@ -413,7 +418,7 @@ TEST(CheckLossTold, AStallExcusesNoMoreThanItselfWhileTheHandleWasThere) {
   const auto until = [](int end, bool dies) {
     auto s = holder().lose(1'011, "a", 1).stall(1'000, 1'500);
     s = dies ? s.ask(end, "a", 2).crash(end, "a") : s.release(end, end, "a", 1, 110);
-    return judged(s, "G5");
+    return judged(s, Guarantee::G5);
   };
   for (const bool dies : {false, true}) {
     EXPECT_EQ(until(1'420, dies).verdict, Verdict::unknown) << until(1'420, dies).why;
@@ -427,7 +432,7 @@ TEST(CheckOwnership, ALateReleaseThatDeletesTheNextHoldersLockIsViolated) {
   s.lose(1'010, "a", 1).ask(40, "b", 1).win(1'020, 1'030, "b", 1, 110);
   s.release(1'100, 1'110, "a", 1, 120);
   s.lose(2'020, "b", 1);
-  const auto f = judged(s, "G6");
+  const auto f = judged(s, Guarantee::G6);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("of a deleted the lock of another"), std::string::npos) << f.why;
 }
@@ -436,38 +441,38 @@ TEST(CheckOwnership, AnExtensionThatInsertsIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).gone(200, 105);
   s.extend(300, 310, "a", 1, 110).lose(1'300, "a", 1);
-  EXPECT_EQ(judged(s, "G6").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G6).verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, AWaiterThatOverstaysItsTimeIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ended(1'200, "a", 1, "timed_out");
-  EXPECT_EQ(judged(s, "G7").verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G7).verdict, Verdict::violated);
 }
 
 /// Found by a soak: the harness learned of the death seconds after it.
 TEST(CheckLossTold, AHolderKilledBeforeItsNextSignOfLifeNeedNotBeTold) {
-  EXPECT_NE(judged(holder().crash(2'000, "a"), "G5").verdict, Verdict::violated);
+  EXPECT_NE(judged(holder().crash(2'000, "a"), Guarantee::G5).verdict, Verdict::violated);
   auto alive = holder().ask(1'900, "a", 2).crash(2'000, "a");
-  EXPECT_EQ(judged(alive, "G5").verdict, Verdict::violated);
+  EXPECT_EQ(judged(alive, Guarantee::G5).verdict, Verdict::violated);
 }
 
 /// Found by a soak: the watchdog reports a stall when it is over, and a killed process never does.
 TEST(CheckLiveness, AWaiterKilledBeforeItsNextSignOfLifeIsNotLate) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).crash(1'200, "a");
-  EXPECT_NE(judged(s, "G7").verdict, Verdict::violated);
+  EXPECT_NE(judged(s, Guarantee::G7).verdict, Verdict::violated);
   HistoryBuilder alive;  // it spoke, and of something else
   alive.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ask(1'100, "a", 2);
   alive.crash(1'200, "a");
-  EXPECT_EQ(judged(alive, "G7").verdict, Verdict::violated);
+  EXPECT_EQ(judged(alive, Guarantee::G7).verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, ADeadHoldersLockThatDoesNotPassOnIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
-  const auto f = judged(s, "G7", 9'900);
+  const auto f = judged(s, Guarantee::G7, 9'900);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("dead holder's lock"), std::string::npos) << f.why;
 }
@@ -477,7 +482,7 @@ TEST(CheckLiveness, AFaultInTheMeantimeExcusesIt) {
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   s.fault(900, "step-up");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
-  EXPECT_TRUE(judged(s, "G7", 9'900).never_tested());
+  EXPECT_TRUE(judged(s, Guarantee::G7, 9'900).never_tested());
 }
 
 /// By the echo of three seconds each end reaches to 4,000 and 9,000.
@@ -503,7 +508,7 @@ HistoryBuilder waits_for_the_dead() {
 
 TEST(CheckLiveness, EveryWaiterCounts) {  // b had not waited for long enough, c did
   auto s = waits_for_the_dead().win(4'000, 4'010, "c", 1, 110).lose(5'000, "c", 1);
-  const auto f = judged(s, "G7");
+  const auto f = judged(s, Guarantee::G7);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("c waited"), std::string::npos) << f.why;
 }
@@ -514,7 +519,7 @@ TEST(CheckLiveness, ATtlDeletionThatComesTooLateIsViolated) {
                       .gone(gone, 105)
                       .win(gone + 10, gone + 20, "c", 1, 110)
                       .release(gone + 30, gone + 40, "c", 1, 120),
-                  "G7");
+                  Guarantee::G7);
   };
   EXPECT_EQ(with(2'500).verdict, Verdict::holds) << with(2'500).why;
   EXPECT_EQ(with(4'500).verdict, Verdict::violated);
@@ -523,7 +528,8 @@ TEST(CheckLiveness, ATtlDeletionThatComesTooLateIsViolated) {
 TEST(CheckLiveness, AFreeLockThatIsLeftIsViolated) {
   const auto with = [](int won) {
     auto s = waits_for_the_dead().gone(1'100, 105);
-    return judged(s.win(won, won + 10, "c", 1, 110).release(won + 20, won + 30, "c", 1, 120), "G7");
+    return judged(s.win(won, won + 10, "c", 1, 110).release(won + 20, won + 30, "c", 1, 120),
+                  Guarantee::G7);
   };
   EXPECT_EQ(with(2'000).verdict, Verdict::holds) << with(2'000).why;
   const auto f = with(2'500);
@@ -537,7 +543,7 @@ TEST(CheckLiveness, TimeUnderAnUnansweredAttemptIsTheServers) {
     auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, no_answer_until, "c", 1);
     s.win(2'500, 2'510, "c", 1, 110).release(2'520, 2'530, "c", 1, 120);
     constexpr std::int64_t kThatAttempt = 4;
-    return find(judge(unanswered(s.end(9'900), kThatAttempt), {}), "G7");
+    return find(judge(unanswered(s.end(9'900), kThatAttempt), {}), Guarantee::G7);
   };
   EXPECT_EQ(with(1'800).verdict, Verdict::holds) << with(1'800).why;
   EXPECT_EQ(with(1'210).verdict, Verdict::violated);
@@ -546,7 +552,8 @@ TEST(CheckLiveness, TimeUnderAnUnansweredAttemptIsTheServers) {
 TEST(CheckLiveness, AStallOfAMemberExcusesNoMoreThanItself) {
   const auto with = [](int won) {
     auto s = waits_for_the_dead().gone(1'100, 105).stall(1'200, 2'000, "member 0");
-    return judged(s.win(won, won + 10, "c", 1, 110).release(won + 20, won + 30, "c", 1, 120), "G7");
+    return judged(s.win(won, won + 10, "c", 1, 110).release(won + 20, won + 30, "c", 1, 120),
+                  Guarantee::G7);
   };
   EXPECT_EQ(with(2'500).verdict, Verdict::unknown);
   EXPECT_EQ(with(3'000).verdict, Verdict::violated);
@@ -557,7 +564,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
   const auto verdict = [](bool is_free, int left) {
     auto s = waits_for_the_dead().stall(1'200, 2'000);
     if (is_free) s.gone(1'100, 105);
-    return judged(s.ended(left, "c", 1, "cancelled"), "G7").verdict;
+    return judged(s.ended(left, "c", 1, "cancelled"), Guarantee::G7).verdict;
   };
   for (const bool is_free : {false, true}) {
     EXPECT_EQ(verdict(is_free, 2'200), Verdict::unknown) << is_free;
@@ -565,8 +572,9 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
   }
   HistoryBuilder healed;
   healed.start(1, "a").ask(10, "a", 1, 4'150, "healed").refused(10, 20, "a", 1);
-  EXPECT_EQ(judged(healed.ended(4'150, "a", 1, "timed_out").stall(1'000, 1'500), "G7").verdict,
-            Verdict::unknown);
+  EXPECT_EQ(
+      judged(healed.ended(4'150, "a", 1, "timed_out").stall(1'000, 1'500), Guarantee::G7).verdict,
+      Verdict::unknown);
 }
 
 /// Two turns of about 2,050 ms: one for who died before, one for itself.
@@ -574,7 +582,7 @@ TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
   const auto with = [](int timeout, const std::string& end) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1, timeout, "healed").refused(10, 20, "a", 1);
-    return judged(s.ended(timeout, "a", 1, end), "G7").verdict;
+    return judged(s.ended(timeout, "a", 1, end), Guarantee::G7).verdict;
   };
   EXPECT_EQ(with(8'000, "timed_out"), Verdict::violated);
   EXPECT_EQ(with(4'000, "timed_out"), Verdict::holds);  // it said that it waits no longer
@@ -584,10 +592,10 @@ TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
 TEST(CheckCleanup, ADocumentThatStaysIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
-  EXPECT_EQ(judged(s, "G8", 9'000).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Guarantee::G8, 9'000).verdict, Verdict::violated);
   HistoryBuilder in_time;
   in_time.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a").gone(2'000, 120);
-  const auto f = judged(in_time, "G8", 9'000);
+  const auto f = judged(in_time, Guarantee::G8, 9'000);
   EXPECT_EQ(f.verdict, Verdict::holds);
   EXPECT_EQ(f.checked, 1);
 }
@@ -597,7 +605,7 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
     HistoryBuilder s;
     s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
     s.ask(won, "b", 1).win(won, won + 10, "b", 1, 110).release(won + 20, won + 30, "b", 1, 120);
-    return judged(s, "G8");
+    return judged(s, Guarantee::G8);
   };
   EXPECT_TRUE(with(5'000).never_tested());
   const auto f = with(5'100);
@@ -619,7 +627,7 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
     ghost.lock_id = HistoryBuilder::owner("a", 1) + ".1000.1";
     history.push_back(ghost);
     sort_by_time(history);
-    return find(judge(history, {}), "G8");
+    return find(judge(history, {}), Guarantee::G8);
   };
   EXPECT_EQ(with(8'000).verdict, Verdict::violated);
   EXPECT_EQ(with(4'000).verdict, Verdict::holds) << with(4'000).why;
@@ -633,7 +641,7 @@ TEST(CheckOwnership, AForeignDeletionThatNobodyAnsweredIsViolated) {
     s.start(1, "a").start(2, "b").ask(5, "b", 1).win(5, 8, "b", 1, 90).lose(1'005, "b", 1);
     s.ask(10, "a", 1).win(1'010, 1'020, "a", 1, 100).lose(2'010, "a", 1);
     s.release(1'100, 1'400, "b", 1, 0).gone(gone, 105).fault(900, fault);
-    return find(judge(unanswered(s.end(9'000), 3), {}), "G6");
+    return find(judge(unanswered(s.end(9'000), 3), {}), Guarantee::G6);
   };
   const auto f = with(1'200, "step-up");
   EXPECT_EQ(f.verdict, Verdict::violated);
@@ -650,7 +658,7 @@ TEST(CheckOwnership, ADeleteThatWasNotExecutedTookNothing) {
     for (auto& e : history) {
       if (e.kind == Kind::reply && e.detail == "delete") e.outcome = outcome;
     }
-    EXPECT_EQ(find(judge(history, {}), "G6").violations, outcome == "unknown" ? 1 : 0);
+    EXPECT_EQ(find(judge(history, {}), Guarantee::G6).violations, outcome == "unknown" ? 1 : 0);
   }
 }
 
@@ -661,7 +669,7 @@ Finding with_answer(HistoryBuilder story, const std::string& outcome) {
     if (e.kind == Kind::released) e.outcome = outcome;
     if (e.kind == Kind::reply && e.detail == "delete" && e.order == 0) e.order = 115;
   }
-  return find(judge(history, {}), "release");
+  return find(judge(history, {}), Guarantee::release);
 }
 
 TEST(CheckRelease, AnAnswerThatTheServerRefutesIsViolated) {
@@ -694,7 +702,7 @@ TEST(CheckNeedlessLoss, AHolderWhoseDocumentWasThereIsNotLost) {
       if (e.kind == Kind::reply && e.order == 110) e.matched = 0;
       if (e.kind == Kind::lost) e.outcome = "not_owner";
     }
-    EXPECT_EQ(find(judge(history, {}), "needless").verdict,
+    EXPECT_EQ(find(judge(history, {}), Guarantee::needless).verdict,
               gone ? Verdict::holds : Verdict::violated);
   }
 }
@@ -703,7 +711,7 @@ TEST(CheckNeedlessLoss, AnExtensionThatWasAnsweredInTimeCounts) {
   for (const int lost : {1'010, 1'310}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
-    const auto f = judged(s.lose(lost, "a", 1), "needless");
+    const auto f = judged(s.lose(lost, "a", 1), Guarantee::needless);
     EXPECT_EQ(f.verdict, lost == 1'010 ? Verdict::violated : Verdict::holds) << f.why;
   }
 }
@@ -712,7 +720,7 @@ TEST(CheckNeedlessLoss, TheLeaseOfTheGrantCountsBeforeAnyExtension) {
   for (const int lost : {1'009, 1'010}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100);
-    const auto f = judged(s.lose(lost, "a", 1), "needless");
+    const auto f = judged(s.lose(lost, "a", 1), Guarantee::needless);
     EXPECT_EQ(f.verdict, lost == 1'009 ? Verdict::violated : Verdict::holds) << f.why;
   }
 }
@@ -723,7 +731,7 @@ TEST(CheckNeedlessLoss, AnAnswerThatCameTooLateRevivesNothing) {
   for (const int answered : {1'000, 1'400}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(800, answered, "a", 1, 110);
-    const auto f = judged(s.lose(1'400, "a", 1), "needless");
+    const auto f = judged(s.lose(1'400, "a", 1), Guarantee::needless);
     EXPECT_EQ(f.verdict, answered == 1'000 ? Verdict::violated : Verdict::holds) << f.why;
   }
 }
@@ -737,7 +745,7 @@ TEST(CheckNeedlessLoss, AnExtensionInDoubtEndsNoLease) {
     for (auto& e : history) {
       if (e.kind == Kind::reply && e.order == 110) e.matched = 0;
     }
-    EXPECT_EQ(find(judge(history, {}), "needless").verdict,
+    EXPECT_EQ(find(judge(history, {}), Guarantee::needless).verdict,
               lost == 1'009 ? Verdict::violated : Verdict::holds);
   }
 }
@@ -750,7 +758,7 @@ TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
     for (auto& e : history) {
       if (e.kind == Kind::ask) e.matched = 500;
     }
-    return find(judge(history, {}), "G5").verdict;
+    return find(judge(history, {}), Guarantee::G5).verdict;
   };
   EXPECT_EQ(with(509, 510), Verdict::holds);
   EXPECT_EQ(with(512, 510), Verdict::violated);
@@ -760,11 +768,11 @@ TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
 /// A lease of 1,000 ms on a clock that runs 10 % fast takes 909 ms.
 TEST(CheckLossTold, ALeaseIsCountedByTheHoldersClock) {
   auto history = holder().lose(910, "a", 1).notified(910, "a", 1).end(9'000);
-  EXPECT_NE(find(judge(history, {}), "G5").verdict, Verdict::violated);
+  EXPECT_NE(find(judge(history, {}), Guarantee::G5).verdict, Verdict::violated);
   for (auto& e : history) {
     if (e.kind == Kind::start) e.drift_ppm = 100'000;
   }
-  EXPECT_NE(find(judge(history, {}), "G5").why.find("89.9 ms after its deadline"),
+  EXPECT_NE(find(judge(history, {}), Guarantee::G5).why.find("89.9 ms after its deadline"),
             std::string::npos);
 }
 
@@ -772,8 +780,8 @@ TEST(CheckCost, AnUncontestedAcquireThatTakesTwoCommandsIsViolated) {
   HistoryBuilder twice, looks;
   twice.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   looks.start(1, "a").ask(10, "a", 1).look(10, 15, "a").win(20, 30, "a", 1, 100);
-  EXPECT_EQ(judged(twice.release(40, 50, "a", 1, 110), "G9").verdict, Verdict::violated);
-  EXPECT_EQ(judged(looks.release(40, 50, "a", 1, 110), "G9").verdict, Verdict::violated);
+  EXPECT_EQ(judged(twice.release(40, 50, "a", 1, 110), Guarantee::G9).verdict, Verdict::violated);
+  EXPECT_EQ(judged(looks.release(40, 50, "a", 1, 110), Guarantee::G9).verdict, Verdict::violated);
 }
 
 TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
@@ -783,13 +791,13 @@ TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
   rival.ask(5, "b", 1).win(5, 8, "b", 1, 90).release(12, 14, "b", 1, 95);
   rival.ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   other.ask(10, "a", 1).ask(11, "a", 2).look(12, 15, "a").win(20, 30, "a", 1, 100);
-  EXPECT_TRUE(judged(fault, "G9").never_tested());
-  EXPECT_EQ(judged(rival, "G9").checked, 1);  // b's
-  EXPECT_EQ(judged(rival, "G9").verdict, Verdict::holds);
-  EXPECT_EQ(judged(other, "G9").verdict, Verdict::holds);  // its look was for another call
+  EXPECT_TRUE(judged(fault, Guarantee::G9).never_tested());
+  EXPECT_EQ(judged(rival, Guarantee::G9).checked, 1);  // b's
+  EXPECT_EQ(judged(rival, Guarantee::G9).verdict, Verdict::holds);
+  EXPECT_EQ(judged(other, Guarantee::G9).verdict, Verdict::holds);  // its look was for another call
   HistoryBuilder lost;
   lost.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
-  EXPECT_TRUE(find(judge(unanswered(lost.end(9'000), 1), {}), "G9").never_tested());
+  EXPECT_TRUE(find(judge(unanswered(lost.end(9'000), 1), {}), Guarantee::G9).never_tested());
 }
 
 TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
@@ -801,7 +809,7 @@ TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
   wire.detail = "findAndModify";
   wire.matched = 2;
   history.insert(history.end() - 2, wire);
-  EXPECT_EQ(find(judge(history, {}), "G9").verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G9).verdict, Verdict::violated);
 }
 
 TEST(CheckForm, AnswersThatCannotBeAreRefused) {
@@ -812,7 +820,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       holder().lose(1'010, "a", 1).notified(1'010, "a", 1).notified(1'011, "a", 1),
   };
   for (HistoryBuilder s : odd) {
-    EXPECT_EQ(find(judge(s.end(9'000), {}), "form").verdict, Verdict::unknown);
+    EXPECT_EQ(find(judge(s.end(9'000), {}), Guarantee::form).verdict, Verdict::unknown);
   }
   for (const char* field : {"outcome", "matched", "span"}) {
     auto history = holder().release(1'009, 1'020, "a", 1, 110).end(9'000);
@@ -822,7 +830,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       if (field == std::string("matched")) e.matched = 0;
       if (field == std::string("span")) e.matched = 1;  // one question cannot span time
     }
-    EXPECT_EQ(find(judge(history, {}), "form").verdict, Verdict::unknown) << field;
+    EXPECT_EQ(find(judge(history, {}), Guarantee::form).verdict, Verdict::unknown) << field;
   }
 }
 

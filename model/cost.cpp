@@ -123,9 +123,7 @@ void check_refused(const Digest& d, Finding& f) {
 }  // namespace
 
 Finding check_cost(const Digest& d) {
-  Finding f = finding("G9",
-                      "an acquire without contention takes one command, a release one; the "
-                      "driver sends no other");
+  Finding f = finding(Guarantee::G9);
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone) continue;
     ++f.counts["grants"];

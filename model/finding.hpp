@@ -7,10 +7,9 @@
 /// What the checkers share.
 namespace leasehold::model {
 
-inline Finding finding(const char* guarantee, const char* statement) {
+inline Finding finding(Guarantee guarantee) {
   Finding f;
   f.guarantee = guarantee;
-  f.statement = statement;
   return f;
 }
 

@@ -304,9 +304,7 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
-  Finding f = finding("G7",
-                      "a waiter gets the lock or returns by its timeout; a dead holder's "
-                      "lock goes to a waiter in bounded time");
+  Finding f = finding(Guarantee::G7);
   auto waiters = waiters_by_name(d);
   for (const auto& [name, all] : waiters) {
     const auto turns = all_turns(d, all);
@@ -334,9 +332,7 @@ Finding check_liveness(const Digest& d) {
 }
 
 Finding check_cleanup(const Digest& d) {
-  Finding f = finding("G8",
-                      "a dead holder's document disappears within expiry + 2 clock_margin "
-                      "and a TTL pass");
+  Finding f = finding(Guarantee::G8);
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);

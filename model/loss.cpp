@@ -107,7 +107,7 @@ void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t d
 }  // namespace
 
 Finding check_loss_notified(const Digest& d) {
-  Finding f = finding("G5", "a holder whose lease ended unreleased is notified by its deadline");
+  Finding f = finding(Guarantee::G5);
   for (const auto& [process, s] : d.sessions) {
     if (s.granted == kNone) continue;
     const Holder holder{process.first, s};
@@ -253,7 +253,7 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
 }  // namespace
 
 Finding check_needless_loss(const Digest& d) {
-  Finding f = finding("needless", "a lock that the server keeps and extends in time is not lost");
+  Finding f = finding(Guarantee::needless);
   if (d.of_a_document) return f;  // they lose by rules of their own
   Replies replies;
   for (Index i = 0; i < d.history->size(); ++i) {

@@ -67,8 +67,7 @@ void check_update(const Digest& d, Finding& f, const std::string& name, Index pu
 }  // namespace
 
 Finding check_ownership(const Digest& d) {
-  Finding f =
-      finding("G6", "release, extension, hand-over and clean-up never touch another's lock");
+  Finding f = finding(Guarantee::G6);
   for (const auto& [name, changes] : d.truth) {
     Index last_put = kNone;
     for (const Change& c : changes) {

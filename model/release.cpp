@@ -143,7 +143,7 @@ void check_not_owner(const Digest& d, Finding& f, const std::string& who, const 
 }  // namespace
 
 Finding check_release(const Digest& d) {
-  Finding f = finding("release", "release() returns whether it freed the lock");
+  Finding f = finding(Guarantee::release);
   if (d.of_a_document) return f;  // they delete by rules of their own
   auto ends = all_ends(d);
   for (const auto& [key, s] : d.sessions) {

@@ -330,7 +330,7 @@ class FormChecker {
   };
 
   const Digest& d_;
-  Finding f_ = finding("form", "the history is well-formed");
+  Finding f_ = finding(Guarantee::form);
   std::map<Kind, int> counts_;
   std::map<Key, Command> commands_;
   std::map<Key, Life> lives_;

@@ -12,6 +12,7 @@ namespace {
 
 using model::Event;
 using model::Finding;
+using model::Guarantee;
 using model::Kind;
 using model::Verdict;
 
@@ -108,15 +109,16 @@ TEST(VerifyFloors, AreNeverZero) {
   auto options = usual();
   options.seconds = 20;
   options.floor_percent = 5;
-  for (const auto& [guarantee, floor] : floors_for(options)) EXPECT_GE(floor, 1) << guarantee;
+  for (const auto& [guarantee, floor] : floors_for(options))
+    EXPECT_GE(floor, 1) << to_string(guarantee);
   options.seconds = 60;
   options.floor_percent = 100;
-  EXPECT_EQ(floors_for(options).at("G5"), 3);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 3);
   options.plan = sim::Plan();
-  EXPECT_EQ(floors_for(options).at("G5"), 1);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 1);
 }
 
-Finding finding(const char* guarantee, std::int64_t checked) {
+Finding finding(Guarantee guarantee, std::int64_t checked) {
   Finding f;
   f.guarantee = guarantee;
   f.checked = checked;
@@ -124,11 +126,11 @@ Finding finding(const char* guarantee, std::int64_t checked) {
 }
 
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
-  std::vector<Finding> all{finding("G1", 3), finding("G8", 0)};
+  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G8, 0)};
   require_checked(all);
   EXPECT_EQ(all[0].verdict, Verdict::holds);
   EXPECT_EQ(all[1].verdict, Verdict::unknown);
-  merge(all, {finding("G8", 2), finding("G1", 1)});
+  merge(all, {finding(Guarantee::G8, 2), finding(Guarantee::G1, 1)});
   EXPECT_EQ(all[0].checked, 4);
   EXPECT_EQ(all[1].verdict, Verdict::holds);
   EXPECT_EQ(all[1].why, "");
@@ -147,7 +149,7 @@ const Finding& majority_of(const Judgement& judgement) { return judgement.findin
 
 TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
   auto judgement = judge({reread("kept", 4, 0)});
-  EXPECT_EQ(majority_of(judgement).guarantee, "majority");
+  EXPECT_EQ(majority_of(judgement).guarantee, Guarantee::majority);
   EXPECT_EQ(majority_of(judgement).verdict, Verdict::holds);
   EXPECT_EQ(majority_of(judgement).checked, 4);
   judgement = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
@@ -158,7 +160,7 @@ TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
 
 TEST(Findings, ATruthThatWasNotReadToItsEndLeavesAllUnknown) {
   for (const auto& f : judge({reread("unread", 0, 0)}).findings) {
-    EXPECT_EQ(f.verdict, Verdict::unknown) << f.guarantee;
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(f.guarantee);
   }
 }
 

@@ -1,14 +1,16 @@
 #include "properties/slow_checkers/generated_histories.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace leasehold::properties {
 
 using model::HistoryBuilder;
 using model::Kind;
 
-HistoryGenerator::HistoryGenerator(const std::string& guarantee) : guarantee_(guarantee) {
-  std::seed_seq seed(guarantee.begin(), guarantee.end());
+HistoryGenerator::HistoryGenerator(model::Guarantee guarantee) : guarantee_(guarantee) {
+  const std::string_view name = to_string(guarantee);
+  std::seed_seq seed(name.begin(), name.end());
   random_.seed(seed);
 }
 

@@ -10,18 +10,19 @@ using model::Kind;
 using model::kMs;
 
 const std::vector<HistoryGenerator::Spoil>& HistoryGenerator::spoils() {
+  using enum model::Guarantee;
   static const std::vector<Spoil> all{
-      {"G1", &HistoryGenerator::steal},
-      {"G2", &HistoryGenerator::hold_on},
-      {"G3", &HistoryGenerator::spoil_the_fence},
-      {"G4", &HistoryGenerator::miscount},
-      {"G5", &HistoryGenerator::forget_to_notify},
-      {"G6", &HistoryGenerator::touch_anothers},
-      {"G7", &HistoryGenerator::overlook_a_win},
-      {"G8", &HistoryGenerator::leave_a_document},
-      {"G9", &HistoryGenerator::send_too_much},
-      {"release", &HistoryGenerator::say_the_wrong_thing},
-      {"needless", &HistoryGenerator::lose_needlessly},
+      {G1, &HistoryGenerator::steal},
+      {G2, &HistoryGenerator::hold_on},
+      {G3, &HistoryGenerator::spoil_the_fence},
+      {G4, &HistoryGenerator::miscount},
+      {G5, &HistoryGenerator::forget_to_notify},
+      {G6, &HistoryGenerator::touch_anothers},
+      {G7, &HistoryGenerator::overlook_a_win},
+      {G8, &HistoryGenerator::leave_a_document},
+      {G9, &HistoryGenerator::send_too_much},
+      {release, &HistoryGenerator::say_the_wrong_thing},
+      {needless, &HistoryGenerator::lose_needlessly},
   };
   return all;
 }

@@ -158,12 +158,10 @@ class Gatherer {
   Json verdicts() const {
     Json list = Json::array();
     for (const auto& f : properties::judge(history_).findings) {
-      Json one{{"guarantee", f.guarantee},
-               {"statement", f.statement},
-               {"verdict", model::to_string(f.verdict)},
-               {"checked", f.checked},
-               {"why", properties::with_short_names(f.why)},
-               {"events", Json::array()}};
+      Json one{
+          {"guarantee", to_string(f.guarantee)},        {"statement", about(f.guarantee).statement},
+          {"verdict", model::to_string(f.verdict)},     {"checked", f.checked},
+          {"why", properties::with_short_names(f.why)}, {"events", Json::array()}};
       for (const Index i : f.events) {
         if (i >= history_.size()) continue;
         one["events"].push_back({{"at", ms_of(i)},

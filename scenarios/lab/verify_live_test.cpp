@@ -50,7 +50,8 @@ History run_plan(const sim::Plan& plan,
 std::string explain(const std::vector<Finding>& findings) {
   std::string text;
   for (const auto& f : findings) {
-    if (f.verdict != Verdict::holds) text += f.guarantee + ": " + f.why + '\n';
+    if (f.verdict != Verdict::holds)
+      text += std::string(to_string(f.guarantee)) + ": " + f.why + '\n';
   }
   return text;
 }
@@ -213,7 +214,7 @@ TEST(LiveTokens, RiseOverAThousandHandOversAndTenStepUpsEachItsWritesTime) {
   // The plan is for the tokens: short of them, what it did not put to the test is not its fault.
   EXPECT_EQ(model::overall_tested(findings), Verdict::holds) << explain(findings);
   const Finding& tokens = findings.at(4);
-  ASSERT_EQ(tokens.guarantee, "G4");
+  ASSERT_EQ(tokens.guarantee, model::Guarantee::G4);
   EXPECT_GE(tokens.checked, 1'000);
   EXPECT_GT(findings.at(1).counts.at("takeovers"), 0);
   std::printf("%ld tokens of one name, %ld takeovers\n", static_cast<long>(tokens.checked),
@@ -253,7 +254,7 @@ TEST(LiveCheckers, APlantedOverlapOf20MsIsFound) {
   History history = recorded();
   plant_overlap(history);
   const auto findings = model::judge(history, {});
-  EXPECT_EQ(findings.at(2).guarantee, "G2");
+  EXPECT_EQ(findings.at(2).guarantee, model::Guarantee::G2);
   EXPECT_EQ(findings.at(2).verdict, Verdict::violated) << explain(findings);
   EXPECT_NE(findings.at(2).why.find("at once for"), std::string::npos) << findings.at(2).why;
 }

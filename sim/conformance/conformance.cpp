@@ -54,7 +54,7 @@ class Conformer {
     for (const auto* table : {&tables.lifecycle, &tables.document, &tables.flowchart}) {
       out_.taken[std::string(table->name())].resize(table->arrows().size());
     }
-    out_.finding = model::finding("arrows", "every step is an arrow of the diagrams");
+    out_.finding = model::finding(model::Guarantee::arrows);
   }
 
   Conformance run() {
@@ -264,8 +264,7 @@ class Conformer {
   /// Whether the lease of the last write can have run out before the change came: nobody sees it
   /// run out, and a lock that is taken in mid-lease is no path.
   bool can_have_run_out(const End& end) const {
-    const auto holder =
-        end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
+    const auto holder = end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
     if (!holder) return true;
     const auto next = model::writer_of(d_, end.change);
     const auto by = next ? model::executed_by(d_, *next, end.change) : d_.at(end.change).at_ns;
