@@ -175,10 +175,10 @@ TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
     return s.end(9'000);
   }();
   for (auto& e : history) {
-    if (e.kind != Kind::reply || e.detail == "delete") continue;
-    e.detail = "acquire";
+    if (e.kind != Kind::reply || e.verb == "delete") continue;
+    e.verb = "acquire";
     e.owner = HistoryBuilder::owner("a", 1);
-    e.lock_id = e.owner + ".1000.77";
+    e.seen_lock_id = e.owner + ".1000.77";
     e.matched = 0;
   }
   EXPECT_EQ(find(judge(history, {}), Guarantee::G7).verdict, Verdict::violated);
@@ -296,7 +296,7 @@ TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
     auto history = s.write(2'400, 2'410, "c", 1, "refused").end(9'000);
     std::erase_if(history, [&](const Event& e) { return e.process == "c" && wanted(e); });
     for (auto& e : history) {
-      if (e.kind == Kind::granted) e.until_ns -= 200 * kMs;
+      if (e.kind == Kind::granted) e.deadline_ns -= 200 * kMs;
     }
     return find(judge(history, {}), Guarantee::G3).verdict;
   };
@@ -375,7 +375,7 @@ TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
   auto history = holder().lose(1'100, "a", 1).notified(1'100, "a", 1).yes(1'000, 1'099, "a", 1);
   auto events = history.end(9'000);
   for (auto& e : events) {
-    if (e.kind == Kind::granted) e.until_ns += 90 * kMs;
+    if (e.kind == Kind::granted) e.deadline_ns += 90 * kMs;
   }
   EXPECT_EQ(find(judge(events, {}), Guarantee::G5).verdict, Verdict::violated);
 }
@@ -571,7 +571,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
     EXPECT_EQ(verdict(is_free, 3'000), Verdict::violated) << is_free;
   }
   HistoryBuilder healed;
-  healed.start(1, "a").ask(10, "a", 1, 4'150, "healed").refused(10, 20, "a", 1);
+  healed.start(1, "a").ask(10, "a", 1, 4'150, true).refused(10, 20, "a", 1);
   EXPECT_EQ(
       judged(healed.ended(4'150, "a", 1, "timed_out").stall(1'000, 1'500), Guarantee::G7).verdict,
       Verdict::unknown);
@@ -581,7 +581,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
 TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
   const auto with = [](int timeout, const std::string& end) {
     HistoryBuilder s;
-    s.start(1, "a").ask(10, "a", 1, timeout, "healed").refused(10, 20, "a", 1);
+    s.start(1, "a").ask(10, "a", 1, timeout, true).refused(10, 20, "a", 1);
     return judged(s.ended(timeout, "a", 1, end), Guarantee::G7).verdict;
   };
   EXPECT_EQ(with(8'000, "timed_out"), Verdict::violated);
@@ -656,7 +656,7 @@ TEST(CheckOwnership, ADeleteThatWasNotExecutedTookNothing) {
     s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
     auto history = s.clean_up(100, 120, "b", 1, 0).gone(110, 101).end(9'000);
     for (auto& e : history) {
-      if (e.kind == Kind::reply && e.detail == "delete") e.outcome = outcome;
+      if (e.kind == Kind::reply && e.verb == "delete") e.outcome = outcome;
     }
     EXPECT_EQ(find(judge(history, {}), Guarantee::G6).violations, outcome == "unknown" ? 1 : 0);
   }
@@ -667,7 +667,7 @@ Finding with_answer(HistoryBuilder story, const std::string& outcome) {
   auto history = story.end(9'000);
   for (auto& e : history) {
     if (e.kind == Kind::released) e.outcome = outcome;
-    if (e.kind == Kind::reply && e.detail == "delete" && e.order == 0) e.order = 115;
+    if (e.kind == Kind::reply && e.verb == "delete" && e.order == 0) e.order = 115;
   }
   return find(judge(history, {}), Guarantee::release);
 }
@@ -756,7 +756,7 @@ TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, last, "a", 1);
     auto history = s.lose(notified, "a", 1).notified(notified, "a", 1).exact().end(9'000);
     for (auto& e : history) {
-      if (e.kind == Kind::ask) e.matched = 500;
+      if (e.kind == Kind::ask) e.max_holding_ms = 500;
     }
     return find(judge(history, {}), Guarantee::G5).verdict;
   };
@@ -770,7 +770,7 @@ TEST(CheckLossTold, ALeaseIsCountedByTheHoldersClock) {
   auto history = holder().lose(910, "a", 1).notified(910, "a", 1).end(9'000);
   EXPECT_NE(find(judge(history, {}), Guarantee::G5).verdict, Verdict::violated);
   for (auto& e : history) {
-    if (e.kind == Kind::start) e.drift_ppm = 100'000;
+    if (e.kind == Kind::start) e.clock_drift_ppm = 100'000;
   }
   EXPECT_NE(find(judge(history, {}), Guarantee::G5).why.find("89.9 ms after its deadline"),
             std::string::npos);
@@ -806,8 +806,8 @@ TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
   wire.kind = Kind::wire;
   wire.at_ns = 8'000 * kMs;
   wire.process = "a";
-  wire.detail = "findAndModify";
-  wire.matched = 2;
+  wire.verb = "findAndModify";
+  wire.count = 2;
   history.insert(history.end() - 2, wire);
   EXPECT_EQ(find(judge(history, {}), Guarantee::G9).verdict, Verdict::violated);
 }
@@ -822,13 +822,13 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
   for (HistoryBuilder s : odd) {
     EXPECT_EQ(find(judge(s.end(9'000), {}), Guarantee::form).verdict, Verdict::unknown);
   }
-  for (const char* field : {"outcome", "matched", "span"}) {
+  for (const char* field : {"outcome", "count", "span"}) {
     auto history = holder().release(1'009, 1'020, "a", 1, 110).end(9'000);
     for (auto& e : history) {
       if (e.kind != Kind::held) continue;
       if (field == std::string("outcome")) e.outcome = "perhaps";
-      if (field == std::string("matched")) e.matched = 0;
-      if (field == std::string("span")) e.matched = 1;  // one question cannot span time
+      if (field == std::string("count")) e.count = 0;
+      if (field == std::string("span")) e.count = 1;  // one question cannot span time
     }
     EXPECT_EQ(find(judge(history, {}), Guarantee::form).verdict, Verdict::unknown) << field;
   }

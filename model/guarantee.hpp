@@ -2,10 +2,11 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "model/enum_set.hpp"
 
 /// What a verdict is made of, named once: the promises G1 to G9 of the README and the checks beside
 /// them. What is printed, written and said on a command line comes from this table.
@@ -88,23 +89,7 @@ inline constexpr std::array kPromised{Guarantee::G1, Guarantee::G2, Guarantee::G
   return std::nullopt;
 }
 
-/// A set of them.
-class GuaranteeSet {
- public:
-  constexpr GuaranteeSet() = default;
-  constexpr GuaranteeSet(std::initializer_list<Guarantee> all) {
-    for (const Guarantee g : all) insert(g);
-  }
-  constexpr void insert(Guarantee g) { bits_ |= bit(g); }
-  [[nodiscard]] constexpr bool contains(Guarantee g) const { return (bits_ & bit(g)) != 0; }
-  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
-
- private:
-  static constexpr std::uint32_t bit(Guarantee g) {
-    return std::uint32_t{1} << static_cast<unsigned>(g);
-  }
-  std::uint32_t bits_ = 0;
-};
+using GuaranteeSet = EnumSet<Guarantee>;
 
 /// Their names, as in "G1 G2".
 [[nodiscard]] inline std::string to_string(const GuaranteeSet& set) {

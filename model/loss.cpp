@@ -27,18 +27,19 @@ struct Holder {
 /// shorten nothing.
 std::int64_t lease_end(const Digest& d, const Holder& h, Index event) {
   const Event& e = d.at(event);
-  if (h.session.ask == kNone) return e.until_ns;
+  if (h.session.ask == kNone) return e.deadline_ns;
   const Event& ask = d.at(h.session.ask);
   const auto lease =
       d.of_a_document ? ask.expiry_ms * kMs : by_our_clock(d, h.process, ask, shortest_lease(ask));
-  return std::min(e.until_ns, e.sent_ns + lease);
+  return std::min(e.deadline_ns, e.sent_ns + lease);
 }
 
 /// When the longest holding that the caller wants is over.
 std::int64_t limit(const Digest& d, const Holder& h) {
-  if (h.session.ask == kNone || d.at(h.session.ask).matched == 0) return kNever;
+  if (h.session.ask == kNone || d.at(h.session.ask).max_holding_ms == 0) return kNever;
   const Event& ask = d.at(h.session.ask);
-  return d.at(h.session.granted).sent_ns + by_our_clock(d, h.process, ask, ask.matched * kMs);
+  return d.at(h.session.granted).sent_ns +
+         by_our_clock(d, h.process, ask, ask.max_holding_ms * kMs);
 }
 
 /// The deadline after the last extension; what was granted or revived after it is reported.
@@ -189,7 +190,7 @@ Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest&
 std::int64_t given_until(const Digest& d, const Event& ask, const SendDigest& given) {
   if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
   const auto lease = shortest_lease(ask);
-  const auto fastest = ask.drift_ppm * (lease / 1'000'000);
+  const auto fastest = ask.max_drift_ppm * (lease / 1'000'000);
   return d.at(given.send).at_ns + lease - fastest;
 }
 

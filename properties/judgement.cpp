@@ -46,10 +46,10 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     const auto& e = history[i];
     if (e.kind != Kind::reread) continue;
     read = true;
-    f.checked += e.matched;
+    f.checked += e.count;
     if (e.outcome == "unread") {
       unread = true;
-      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.detail;
+      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.message;
     }
     if (e.outcome != "vanished") continue;
     ++f.checked;
@@ -96,7 +96,7 @@ Stall longest_stall(const model::History& history) {
   Stall longest;
   for (const auto& e : history) {
     if (e.kind != Kind::stall || !e.process.empty()) continue;
-    if (e.at_ns - e.sent_ns > longest.ns) longest = {e.at_ns - e.sent_ns, e.name};
+    if (e.at_ns - e.from_ns > longest.ns) longest = {e.at_ns - e.from_ns, e.victim};
   }
   return longest;
 }
@@ -134,8 +134,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
   for (const auto& e : history) {
     if (e.kind == Kind::reply && e.outcome == "done") {
       auto& heard = newest[e.process];
-      const bool of_a_holder =
-          e.detail == "delete" || e.detail == "extend" || e.detail == "hand-over";
+      const bool of_a_holder = e.verb == "delete" || e.verb == "extend" || e.verb == "hand-over";
       if (of_a_holder && e.matched == 0 && e.order < heard) ++totals["denied_by_old_primaries"];
       heard = std::max(heard, e.order);
     }
@@ -146,9 +145,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
     if (e.kind == Kind::lost) ++totals["losses"];
     if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
-    if (e.kind == Kind::held) totals["held_asked"] += e.matched;
+    if (e.kind == Kind::held) totals["held_asked"] += e.count;
     if (e.kind == Kind::notified) ++totals["lost_fired"];
-    if (e.kind == Kind::reply && e.detail == "stream") {
+    if (e.kind == Kind::reply && e.verb == "stream") {
       ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
     }
     if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];

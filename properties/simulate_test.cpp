@@ -79,11 +79,11 @@ double longest_unaware(const model::History& history, const std::string& kind, i
   for (const auto& e : history) {
     if (e.kind == model::Kind::ask) asks[{e.process, e.session}] = e;
     if (e.kind == model::Kind::granted) grants.push_back(e);
-    if (e.kind != model::Kind::fault || e.detail != kind) continue;
+    if (e.kind != model::Kind::fault || e.fault != kind) continue;
     for (const auto& grant : grants) {
       const auto end = end_of(history, grant);
       const auto& ask = asks.at({grant.process, grant.session});
-      if ((!e.name.empty() && grant.name != e.name) || end <= e.at_ns) continue;
+      if ((!e.victim.empty() && grant.name != e.victim.str()) || end <= e.at_ns) continue;
       ++held;
       const auto lease = static_cast<double>(ask.expiry_ms * model::kMs);
       longest = std::max(longest, static_cast<double>(end - e.at_ns) / lease);

@@ -140,7 +140,7 @@ Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
   Event e;
   e.kind = Kind::reread;
   e.outcome = outcome;
-  e.matched = matched;
+  e.count = matched;
   e.order = order;
   return e;
 }
@@ -174,12 +174,13 @@ TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
 }
 
 TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
-  const auto stall = [](const char* process, const char* name, std::int64_t from, std::int64_t to) {
+  const auto stall = [](const char* process, const char* victim, std::int64_t from,
+                        std::int64_t to) {
     Event e;
     e.kind = Kind::stall;
     e.process = process;
-    e.name = name;
-    e.sent_ns = from * model::kMs;
+    e.victim = victim;
+    e.from_ns = from * model::kMs;
     e.at_ns = to * model::kMs;
     return e;
   };

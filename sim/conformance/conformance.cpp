@@ -141,7 +141,7 @@ class Conformer {
       live(s, "Call AcquireAsync()", i);
       if (s.chart.state() == "P") chart(s, {"then"}, i);
       chart(s, {"then"}, i);  // A or Q, B
-    } else if (e.detail == "extend") {
+    } else if (e.verb == "extend") {
       Session& s = session(e);
       // The one before failed, or was answered with another's beat.
       if (s.life.state() == "Extending") live(s, "Outcome Unknown", i);
@@ -159,7 +159,7 @@ class Conformer {
       s.won = true;
       return chart_win(s, attempt, i);
     }
-    if (e.outcome == "done" && e.detail == "hand-over") {
+    if (e.outcome == "done" && e.verb == "hand-over") {
       live(s, "Nothing To Hand Over", i);
       return chart(s, {"Nothing To Hand Over"}, i);
     }
@@ -188,10 +188,10 @@ class Conformer {
 
   /// Whether the holder that refused us was granted while our attempt was out.
   bool lost_race(const Event& attempt, const Event& reply) const {
-    const auto winner = d_.writers.find(reply.lock_id);
+    const auto winner = d_.writers.find(reply.seen_lock_id);
     if (winner == d_.writers.end() || winner->second.send == kNone) return false;
     const Event& send = d_.at(winner->second.send);
-    return send.detail == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
+    return send.verb == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
   }
 
   /// Which way a win went through the chart is shown by the document before it.
@@ -203,7 +203,7 @@ class Conformer {
     if (before.empty()) {
       chart(s, {"then", "No"}, i);
     } else {
-      const bool given = attempt.detail == "hand-over" && before == attempt.other_owner;
+      const bool given = attempt.verb == "hand-over" && before == attempt.giver;
       chart(s, {"then", "Yes", before == owner ? "Ours" : given ? "Handed Over" : "Yes"}, i);
     }
     chart(s, {"then", "then", "then", "then", "then", "then", "Yes"}, i);  // H to M, N
@@ -237,7 +237,7 @@ class Conformer {
       }
       const auto writer = d_.writers.find(e.lock_id);
       const bool extension = writer != d_.writers.end() && writer->second.send != kNone &&
-                             d_.at(writer->second.send).detail == "extend";
+                             d_.at(writer->second.send).verb == "extend";
       const auto next = model::owner_of(e.lock_id);
       if (extension) {
         go("Background Task", change.event);
@@ -247,7 +247,7 @@ class Conformer {
       } else if (next == owner) {
         go("Own Retry", change.event);
       } else if (writer != d_.writers.end() && writer->second.send != kNone &&
-                 d_.at(writer->second.send).other_owner == owner) {
+                 d_.at(writer->second.send).giver == owner) {
         go("Handed Over", change.event);
       } else {
         end_tenure(walk, {owner, standing, change.event}, "Other Process Acquires");
@@ -329,7 +329,7 @@ class Conformer {
         for (const Change& c : changes) executed.insert(d_.at(c.event).lock_id);
       }
       for (const auto& [lock_id, sent] : d_.writers) {
-        const bool extension = sent.send != kNone && d_.at(sent.send).detail == "extend";
+        const bool extension = sent.send != kNone && d_.at(sent.send).verb == "extend";
         if (extension && !executed.contains(lock_id)) {
           unexecuted_->insert(model::owner_of(lock_id));
         }

@@ -77,9 +77,9 @@ std::string last_words(const std::string& file) {
 /// `status` is waitpid(2)'s.
 void tell_ending(Event& e, int status, const std::string& words_file) {
   const bool by_signal = WIFSIGNALED(status);
-  e.matched = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
-  e.outcome = by_signal ? "killed by signal " + std::to_string(e.matched) : "exited";
-  e.detail = last_words(words_file);
+  e.outcome = by_signal ? "killed" : "exited";
+  (by_signal ? e.signal : e.exit_status) = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+  e.message = last_words(words_file);
 }
 
 class Harness final : ProcessControl {
@@ -109,12 +109,13 @@ class Harness final : ProcessControl {
 
   RunResult go() {
     Event header = event(Kind::run);
-    header.detail = plan_.lock + " live";
-    header.lock_id = std::to_string(plan_.seed);
-    header.expiry_ms = run_.ttl_period_ms;
-    header.sent_ns = kLateness;
-    header.until_ns = kTruthLag;
-    header.timeout_ms = kFaultEcho_ms;
+    header.lock = plan_.lock;
+    header.live = true;
+    header.seed = plan_.seed;
+    header.ttl_period_ms = run_.ttl_period_ms;
+    header.lateness_ns = kLateness;
+    header.truth_lag_ns = kTruthLag;
+    header.fault_echo_ms = kFaultEcho_ms;
     keep(header);
     prepare();
     phase_ = "faults";
@@ -277,7 +278,7 @@ class Harness final : ProcessControl {
       Mongod& member = run_.servers->mongod(i);
       if (!member.died()) continue;
       Event e = event(Kind::exit);
-      e.name = member_name(i);
+      e.victim = member_name(i);
       tell_ending(e, member.exit_status(), member.log_file());
       keep(std::move(e));
       somebody_died_ = true;
@@ -326,7 +327,7 @@ class Harness final : ProcessControl {
     if (!read) {
       again.push_back(event(Kind::reread));
       again.back().outcome = "unread";
-      again.back().detail = "no primary showed its oplog within 30 s of the end";
+      again.back().message = "no primary showed its oplog within 30 s of the end";
     }
     history_.insert(history_.end(), std::make_move_iterator(again.begin()),
                     std::make_move_iterator(again.end()));
@@ -346,7 +347,7 @@ class Harness final : ProcessControl {
     for (auto& stall : stalls_.take()) {
       const auto is_ours = [&](const Away& a) {
         return (a.member.empty() || a.member == stall.name) && stall.name != kMachine &&
-               a.from_ns < stall.at_ns && stall.sent_ns < a.to_ns;
+               a.from_ns < stall.at_ns && stall.from_ns < a.to_ns;
       };
       const bool in_the_run = stall.at_ns > history_.front().at_ns;
       if (in_the_run && std::none_of(ours.begin(), ours.end(), is_ours)) keep(std::move(stall));
@@ -360,11 +361,11 @@ class Harness final : ProcessControl {
   std::vector<Away> times_of_members_away() const {
     std::vector<Away> all{{"", healing_from_, healing_to_}};
     for (const Event& e : history_) {
-      const auto kind = e.kind == Kind::fault ? fault_named(e.detail) : std::nullopt;
+      const auto kind = e.kind == Kind::fault ? fault_named(e.fault) : std::nullopt;
       if (!kind || !takes_members(*kind)) continue;
-      if (e.outcome == "begins") all.push_back({e.name, e.at_ns, now()});
+      if (e.begins) all.push_back({e.victim, e.at_ns, now()});
       for (Away& a : all) {
-        if (e.outcome == "ends" && a.member == e.name) a.to_ns = std::min(a.to_ns, e.at_ns);
+        if (e.ends && a.member == e.victim) a.to_ns = std::min(a.to_ns, e.at_ns);
       }
     }
     return all;
@@ -432,7 +433,7 @@ class Harness final : ProcessControl {
   void pause(const std::string& name, bool suspends) override {
     Actor& actor = *named(name);
     Event e = event(Kind::pause, name);
-    if (suspends) e.detail = to_string(FaultPlan::Kind::suspend);
+    e.suspended = suspends;
     keep(std::move(e));
     actor.stopped = true;
     actor.child.send_signal(SIGSTOP);
@@ -447,7 +448,7 @@ class Harness final : ProcessControl {
     Event e = event(Kind::resume, name);
     if (const auto from = std::exchange(actor->suspended_at, 0); from != 0) {
       SuspendedTimes(actor->suspended_file).add({from, now() - from});
-      e.detail = to_string(FaultPlan::Kind::suspend);
+      e.suspended = true;
     }
     actor->child.send_signal(SIGCONT);
     e.at_ns = now();
@@ -480,7 +481,7 @@ class Harness final : ProcessControl {
     listen(actor);
     Event e = event(Kind::exit, actor.name);
     e.outcome = "did not end";
-    e.detail = last_words(actor.errors);
+    e.message = last_words(actor.errors);
     keep(std::move(e));
     somebody_died_ = true;
   }

@@ -84,7 +84,7 @@ class Worker {
 
   int run() {
     Event started = event(Kind::start);
-    started.drift_ppm = order_.plan.drift_ppm;
+    started.clock_drift_ppm = order_.plan.drift_ppm;
     emit(started);
     std::jthread listener([this](const std::stop_token& stop) { listen(stop); });
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
@@ -133,7 +133,7 @@ class Worker {
     if (order_.plan.scripted) return follow_script(provider, caller);
     while (!healed_) cycle(provider, caller);
     cycled_.arrive_and_wait();  // from here on no call asks with a short timeout
-    recorder_->set_phase("healed");
+    recorder_->heal();
     for (int i = 0; i < kHealedAcquires; ++i) {
       hold_once(provider, caller, lock_name(caller.draw(0, order_.locks - 1)), kHealedTimeout,
                 false);
@@ -151,8 +151,9 @@ class Worker {
   /// The recorder sees this process's own clock; a history has the harness's.
   Event by_true_time(Event e) const {
     e.at_ns = clock_->true_ns_of(e.at_ns);
-    if (e.sent_ns > 0) e.sent_ns = clock_->true_ns_of(e.sent_ns);
-    if (e.until_ns > 0) e.until_ns = clock_->true_ns_of(e.until_ns);
+    for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
+      if (*time > 0) *time = clock_->true_ns_of(*time);
+    }
     return e;
   }
 
@@ -246,7 +247,7 @@ class Worker {
         caller.resource.write({name, order_.name, number, grant.owner, grant.token});
     Event e = event(Kind::write);
     e.session = grant.session;
-    e.command = number;
+    e.write_number = number;
     e.name = name;
     e.token = grant.token.value();
     e.sent_ns = sent;
@@ -265,7 +266,7 @@ class Worker {
       perform(step, provider, caller);
     }
     rest(kForEver_ms);
-    recorder_->set_phase("healed");
+    recorder_->heal();
     caller.script.asking = {};  // waits for the acquire under way
     let_go(caller.script);
   }
@@ -363,7 +364,7 @@ class Worker {
       const auto now = clock_->now();
       if (now - last > kStallFrom) {
         Event e = event(Kind::stall);
-        e.sent_ns = clock_->true_ns_of(last.time_since_epoch().count());
+        e.from_ns = clock_->true_ns_of(last.time_since_epoch().count());
         emit(e);
       }
       last = now;

@@ -43,13 +43,14 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
       machine_(world_.queue, plan.drift_ppm, ReplicaSet::Settings{}.epoch_ms, random_.draw()),
       recorder_(std::make_shared<Recorder>(
           name_,
-          [this](model::Event e) {
+          [this](model::Event&& e) {
             // The end of a run destroys handles and drivers; what they do then is no part of its
             // history.
             if (over_) return;
             e.at_ns = world_.queue.now();  // the harness's clock, not the process's own
-            if (e.sent_ns > 0) e.sent_ns = machine_.true_time(e.sent_ns);
-            if (e.until_ns > 0) e.until_ns = machine_.true_time(e.until_ns);
+            for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
+              if (*time > 0) *time = machine_.true_time(*time);
+            }
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
@@ -95,8 +96,8 @@ void Process::later(std::int64_t span_ns, std::function<void()> job) {
 
 void Process::start() {
   auto e = event(model::Kind::start);
-  e.drift_ppm = plan_.drift_ppm;
-  world_.emit(e);
+  e.clock_drift_ppm = plan_.drift_ppm;
+  world_.emit(std::move(e));
   // They begin within 20 ms of each other: they compete from the start, in an order that is random.
   for (Caller& caller : callers_) rest(caller, 20);
 }
@@ -151,7 +152,7 @@ void Process::resume() {
 
 void Process::heal() {
   healed_ = true;
-  recorder_->set_phase("healed");
+  recorder_->heal();
   machine_.run([this] {
     for (Caller& caller : callers_) {
       if ((doomed_ || plan_.scripted) && caller.holding) {
@@ -263,7 +264,7 @@ void Process::granted(Caller& caller, runtime::Handle handle) {
         auto e = event(model::Kind::notified);
         e.session = static_cast<std::int64_t>(session);
         e.name = name;
-        world_.emit(e);
+        world_.emit(std::move(e));
       });
   ask_held(*caller.holding);
   if (!silent) keep_asking(caller, session);
@@ -355,7 +356,7 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
                           holding.handle.token().value()};
   auto e = event(model::Kind::write);
   e.session = static_cast<std::int64_t>(holding.handle.session());
-  e.command = write.number;
+  e.write_number = write.number;
   e.name = write.name;
   e.token = write.token;
   e.sent_ns = world_.queue.now();
@@ -367,7 +368,7 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
     model::Event done = e;
     done.at_ns = world_.queue.now();
     done.outcome = outcome;
-    world_.emit(done);
+    world_.emit(std::move(done));
     then();
   };
   // "unknown" tells the checkers that it may have been taken, now or later.
