@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/finding.hpp"
+#include "model/lifecycle_steps.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -17,6 +18,7 @@ using model::Index;
 using model::Kind;
 using model::kNone;
 using model::TransitionTable;
+using Step = model::LifecycleStep;
 
 /// One thing that moves through a table.
 class Walk {
@@ -33,13 +35,6 @@ class Walk {
     ++(*taken_)[*arrow];
     state_ = table_->arrows()[*arrow].to;
     return true;
-  }
-  /// Takes it, and comes back: the arrow ends where others still begin.
-  bool touch(std::string_view input) {
-    const auto here = state_;
-    const bool there = step(input);
-    state_ = here;
-    return there;
   }
 
  private:
@@ -85,9 +80,13 @@ class Conformer {
                 std::string(input) + "-->",
             {event});
   }
-  void live(Session& s, std::string_view input, Index i) {
-    take(tables_.lifecycle, s.life, input, i);
+  /// Through the lifecycle.
+  void live(Walk& life, Step step, Index i) {
+    for (const auto input : model::inputs_of(step, life.state())) {
+      take(tables_.lifecycle, life, input, i);
+    }
   }
+  void live(Session& s, Step step, Index i) { live(s.life, step, i); }
   void chart(Session& s, std::initializer_list<std::string_view> inputs, Index i) {
     for (const auto input : inputs) take(tables_.flowchart, s.chart, input, i);
   }
@@ -102,24 +101,22 @@ class Conformer {
 
   void visit(Index i, const Event& e) {
     switch (e.kind) {
-      case Kind::ask: return live(session(e), "Create Lock", i);
+      case Kind::ask: return live(session(e), Step::created, i);
       case Kind::send: return sent(i, e);
       case Kind::reply: return replied(i, e);
       case Kind::granted:
-        live(session(e), "Successfully Acquired Lock", i);
+        live(session(e), Step::granted, i);
         chart(session(e), {"then", "then"}, i);  // N, R, S
         session(e).won = false;
         return;
-      case Kind::extended: return live(session(e), "Extension Successful", i);
+      case Kind::extended: return live(session(e), Step::extended, i);
       case Kind::lost: return lost(i, e);
-      case Kind::release: return live(session(e), "Dispose Handle", i);
+      case Kind::release: return live(session(e), Step::release_asked, i);
       case Kind::released:
-        live(session(e), handed_over(e) ? "Lock Handed Over" : "Lock Document Deleted", i);
-        live(session(e), "Lock Released", i);
-        return;
+        return live(session(e), handed_over(e) ? Step::handed_over : Step::deleted, i);
       case Kind::ended:
         if (session(e).won) won_too_late(session(e), i);
-        live(session(e), "Give Up", i);
+        live(session(e), Step::ended, i);
         chart(session(e), {"Give Up"}, i);
         return;
       default: return;
@@ -128,7 +125,7 @@ class Conformer {
 
   /// Nothing was made of a win: the call asks again, or ends.
   void won_too_late(Session& s, Index i) {
-    live(s, "Won Too Late", i);
+    live(s, Step::won_too_late, i);
     chart(s, {"Won Too Late"}, i);
     s.won = false;
   }
@@ -138,14 +135,11 @@ class Conformer {
       Session& s = session(e);
       attempts_[{e.process, e.command}] = i;
       if (s.won) won_too_late(s, i);
-      live(s, "Call AcquireAsync()", i);
+      live(s, Step::attempt_sent, i);
       if (s.chart.state() == "P") chart(s, {"then"}, i);
       chart(s, {"then"}, i);  // A or Q, B
     } else if (e.verb == "extend") {
-      Session& s = session(e);
-      // The one before failed, or was answered with another's beat.
-      if (s.life.state() == "Extending") live(s, "Outcome Unknown", i);
-      live(s, "Background Extension Task", i);
+      live(session(e), Step::extension_sent, i);
     }
   }
 
@@ -160,11 +154,11 @@ class Conformer {
       return chart_win(s, attempt, i);
     }
     if (e.outcome == "done" && e.verb == "hand-over") {
-      live(s, "Nothing To Hand Over", i);
+      live(s, Step::nothing_to_hand_over, i);
       return chart(s, {"Nothing To Hand Over"}, i);
     }
     if (e.outcome == "done" || e.outcome == "duplicate_key") {
-      live(s, "Lock Held by Others", i);
+      live(s, Step::attempt_refused, i);
       if (lost_race(attempt, e)) {
         // It was free when we set out.
         chart(s, {"then", "No", "then", "then", "then", "then", "then", "then", "No", "then"}, i);
@@ -173,7 +167,7 @@ class Conformer {
       }
       return;
     }
-    live(s, "Outcome Unknown", i);
+    live(s, Step::attempt_unanswered, i);
     chart(s, {"No Reply"}, i);
   }
 
@@ -211,12 +205,10 @@ class Conformer {
 
   void lost(Index i, const Event& e) {
     Session& s = session(e);
-    live(s, s.life.state() == "Extending" ? "Extension Failed" : "Lease Ran Out", i);
+    live(s, Step::lost, i);
     // The signal ends what the diagram shows; a release may still follow.
-    ++out_.finding.checked;
-    if (!s.life.touch("HandleLostToken Signaled")) {
-      violate(out_.finding, "lifecycle: no arrow Lost --HandleLostToken Signaled-->", {i});
-    }
+    Walk signalled = s.life;
+    live(signalled, Step::signalled, i);
   }
 
   void walk_document(const std::vector<Change>& changes) {
@@ -288,8 +280,7 @@ class Conformer {
     if (how == "TTL Cleanup") {
       // No client sees it: the arrow that the lifecycle diagram draws for it.
       Walk unseen(tables_.lifecycle, taken(tables_.lifecycle), "Waiting");
-      take(tables_.lifecycle, unseen, "TTL Cleanup", i);
-      take(tables_.lifecycle, unseen, "Stale Lock Cleaned Up", i);
+      live(unseen, Step::cleaned_up, i);
     }
   }
 
