@@ -119,7 +119,8 @@ void from_value(Field, const Json& json, std::string& value) { json.get_to(value
 void from_value(Field, const Json& json, RareText& value) { value = json.get<std::string>(); }
 
 void require_known(const Json& line, Kind kind) {
-  for (const auto& [key, value] : line.items()) {
+  for (const auto& item : line.items()) {
+    const std::string& key = item.key();
     if (key == "at_ns" || key == "kind") continue;
     const auto known = std::find_if(kAboutFields.begin(), kAboutFields.end(),
                                     [&](const AboutField& row) { return key == row.name; });

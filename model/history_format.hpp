@@ -235,7 +235,7 @@ inline constexpr std::array kAll{
         Kind::held,
         "held",
         "what `held()` answered the handle's user, equal answers in a row: `outcome` = yes "
-        "or no. Of yes the first answer and the last question are told, of no the first of "
+        "or no. Of yes the first answer and the last question are reported, of no the first of "
         "both",
         {process, session, name, outcome, count, first_asked_ns, first_answered_ns, last_asked_ns}},
     AboutKind{Kind::notified,

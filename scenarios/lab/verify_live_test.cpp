@@ -152,7 +152,7 @@ TEST(LiveHarness, AMemberThatSomebodyElseKillsIsAHarnessFailure) {
     };
   });
   const auto exit = only_exit(history);
-  EXPECT_EQ(exit.name, "member-2");
+  EXPECT_EQ(exit.victim.str(), "member-2");
   EXPECT_FALSE(exit.message.empty()) << "the end of its log";
   expect_harness_failure(history, "member-2 killed by signal 9");
   EXPECT_TRUE(faulty_set().mongod(2).answers()) << "for the tests after this one";
