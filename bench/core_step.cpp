@@ -4,7 +4,7 @@
 #include <new>
 
 #include "core/provider_core.hpp"
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 
 /// The core alone, without I/O: what one step costs, and how often it allocates.
 namespace {
@@ -68,7 +68,7 @@ class Holder {
   }
 
   ProviderCore core_{"host:1:bench"};
-  sim::simulated::Random entropy_{1};
+  sim::Random entropy_{1};
   Effects effects_;
   std::vector<Command> sent_;
   LocalInstant now_{std::chrono::hours(1)};
@@ -91,7 +91,7 @@ BENCHMARK(extension_round)->Arg(1)->Arg(100)->Arg(10'000);
 /// A timer that fires early, as most do.
 void idle_timer(benchmark::State& state) {
   ProviderCore core("");
-  sim::simulated::Random entropy(1);
+  sim::Random entropy(1);
   Effects effects;
   core.next(AcquireAsked{1, "lock", {}, std::nullopt}, LocalInstant(std::chrono::hours(1)), entropy,
             effects);

@@ -1,10 +1,10 @@
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
-#include "bench/contender.hpp"
-#include "bench/contention_stats.hpp"
+#include "bench/boot_clock.hpp"
 #include "leasehold/leasehold.hpp"
 #include "mongo/commands.hpp"
 #include "sim/live/replica_set.hpp"
@@ -62,6 +62,12 @@ class Bare {
   std::int64_t beat_ = 0;
 };
 
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 template <typename Work>
 double ms_of(Work work) {
   const auto began = boot_ns();
@@ -81,10 +87,10 @@ void one_at_a_time(benchmark::State& state) {
     bare_acquire.push_back(ms_of([&] { bare.acquire("bare"); }));
     bare_release.push_back(ms_of([&] { bare.release("bare"); }));
   }
-  state.counters["acquire_p50_ms"] = quantile(acquire, 0.5);
-  state.counters["release_p50_ms"] = quantile(release, 0.5);
-  state.counters["acquire_ratio"] = quantile(acquire, 0.5) / quantile(bare_acquire, 0.5);
-  state.counters["release_ratio"] = quantile(release, 0.5) / quantile(bare_release, 0.5);
+  state.counters["acquire_p50_ms"] = median(acquire);
+  state.counters["release_p50_ms"] = median(release);
+  state.counters["acquire_ratio"] = median(acquire) / median(bare_acquire);
+  state.counters["release_ratio"] = median(release) / median(bare_release);
 }
 BENCHMARK(one_at_a_time)->Iterations(600)->Unit(benchmark::kMillisecond);
 

@@ -20,7 +20,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
   c.message[k] = {};
   c.awaited = 0;
   switch (m.slot) {
-    case kWon: return won(w, i, m);
+    case kWon: return won(w, i, m, m.age);
     case kRefused:
       took(arrow::refused());
       c.phase = kWaiting;
@@ -29,6 +29,7 @@ void LockSystem::deliver(World& w, int i, int k) const {
         c.sight_beat = m.seen_beat;
         c.sight_age = rules.sight_counts_from_sending ? m.age : Byte{0};
       }
+      if (!rules.renewals_restore && m.seen_owner != 0) c.enlisted = 1;
       return;
     case kExtended: {
       const int left = kLease - (rules.deadline_from_reply ? 0 : int{m.age});
@@ -63,12 +64,13 @@ void LockSystem::deliver(World& w, int i, int k) const {
   }
 }
 
-void LockSystem::won(World& w, int i, const Message& m) const {
+/// `counted`: the age of what its deadline counts from.
+void LockSystem::won(World& w, int i, const Message& m, Byte counted) const {
   Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
   c.giver = 0;
   const int left = kLease + (rules.holder_keeps_drift_margin ? 0 : 1) -
-                   (rules.deadline_from_reply ? 0 : int{m.age});
+                   (rules.deadline_from_reply ? 0 : int{counted});
   if (left <= 0 && rules.has_deadline) {  // too late: given back, a fresh owner goes on
     took(arrow::won_too_late());
     c.phase = kWaiting;
@@ -91,11 +93,11 @@ void LockSystem::won(World& w, int i, const Message& m) const {
   const Byte token = token_of(c);
   const bool falls = (m.order > w.top_order && token <= w.top_token) ||
                      (m.order < w.top_order && token >= w.top_token);
-  const bool counted = rules.token != Rules::Token::none && !tokens_are_orders(scope_);
-  if (counted && w.top_order != 0 && falls) violate(w, kToken);
+  const bool numbered = rules.token != Rules::Token::none && !tokens_are_orders(scope_);
+  if (numbered && w.top_order != 0 && falls) violate(w, kToken);
   if (m.order > w.top_order) {
     w.top_order = m.order;
-    w.top_token = counted ? token : Byte{0};
+    w.top_token = numbered ? token : Byte{0};
   }
 }
 

@@ -12,6 +12,7 @@ bool awaits_something(const World& w, const Scope& scope) {
   for (int i = 0; i < scope.clients; ++i) {
     const Client& c = w.client[i];
     if (c.awaited != 0 && c.message[c.awaited - 1].slot != kEmpty) return true;
+    if (c.notice.owner != 0) return true;
   }
   return false;
 }
@@ -35,6 +36,7 @@ bool LockLiveness::is_calm(const World& from, Action action) const {
   switch (action.act) {
     case Act::crash:
     case Act::lose:
+    case Act::lose_notice:
     case Act::failover:
     case Act::execute_stale:
     case Act::give_up: return false;
@@ -65,6 +67,7 @@ int LockLiveness::fair_kind(const World& from, LockSystem::Action action) {
     case Act::release: return 6;
     case Act::ttl_pass: return 7;
     case Act::time_out: return 8;
+    case Act::hear: return 9;
     default: return -1;
   }
 }

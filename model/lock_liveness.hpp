@@ -16,7 +16,7 @@ class LockLiveness {
  public:
   using State = LockSystem::State;
   using Action = LockSystem::Action;
-  static constexpr int kFairKinds = 9;
+  static constexpr int kFairKinds = 10;
   static constexpr std::uint32_t kGoesOn = 1;  ///< the tick
 
   LockLiveness(const Scope& scope, Promise promise)

@@ -56,5 +56,33 @@ TEST(Eventually, ALockThatLivesByTheTtlMonitorHangsWithoutIt) {
   EXPECT_FALSE(found.story.empty());
 }
 
+/// Somebody crashes or gives up, and the TTL monitor takes the document away under the queue.
+Scope small_queue() {
+  Scope scope = small();
+  scope.losses = scope.late_starts = false;
+  scope.queue = 1;
+  return scope;
+}
+
+TEST(EventuallyOfAQueue, AWaiterGetsTheLockThoughTheQueueIsLost) {
+  const auto found = search(small_queue(), Promise::passes_on);
+  EXPECT_TRUE(found.holds) << described(found);
+  EXPECT_GT(found.pending_states, 1'000'000u);
+}
+
+TEST(EventuallyOfAQueue, WhatWasGrantedToADeadWaiterGoes) {
+  const auto found = search(small_queue(), Promise::cleans_up);
+  EXPECT_TRUE(found.holds) << described(found);
+}
+
+TEST(EventuallyOfAQueue, WhoOnlyKeepsAPlaceWaitsForEverOnceTheQueueIsLost) {
+  Scope scope = small_queue();
+  scope.crashes = false;
+  variant_named("lost-place-not-taken-anew")->change(scope.rules);
+  const auto found = search(scope, Promise::passes_on);
+  EXPECT_FALSE(found.holds);
+  EXPECT_FALSE(found.story.empty());
+}
+
 }  // namespace
 }  // namespace leasehold::model

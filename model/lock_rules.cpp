@@ -119,14 +119,48 @@ const std::vector<Variant>& variants() {
        {G1, G2, G6},
        [](Rules& r) { r.hand_over_checks_owners = false; }},
       {"hand-over-inserts-when-missing", {G6}, [](Rules& r) { r.hand_over_inserts = true; }},
+      {"pass-on-while-the-giver-holds", {G1, G2}, [](Rules& r) { r.passes_on_while_held = true; }},
+      {"grant-dated-by-the-release-alone",
+       {G1, G2},
+       [](Rules& r) { r.grant_dated_by_entry = false; }},
+      {"grant-counted-from-the-notice",
+       {G1, G2, G5},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_notice; }},
+      {"grant-counted-from-the-last-read-of-the-stream",
+       {G1, G2, G5},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_last_read; }},
+      {"grant-counted-from-a-newer-renewal",
+       {G1, G2, G5},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_newest_renewal; }},
+      {"ended-owners-entry-accepted",
+       {G1, G2, G3},
+       [](Rules& r) { r.accepts_ended_owners = true; }},
+      {"lost-place-not-taken-anew", {G7}, [](Rules& r) { r.renewals_restore = false; }},
+  };
+  return all;
+}
+
+const std::vector<Variant>& harmless_variants() {
+  static const std::vector<Variant> all{
+      {"grant-counted-from-the-first-renewal",
+       {},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_first_renewal; },
+       "an earlier sending makes an earlier deadline; who waited for a lease is granted nothing"},
+      {"granted-entry-stays",
+       {},
+       [](Rules& r) { r.granted_entry_leaves = false; },
+       "its owner has ended before it can be granted again, so the grant is given back"},
   };
   return all;
 }
 
 const Variant* variant_named(std::string_view name) {
-  const auto found = std::find_if(variants().begin(), variants().end(),
-                                  [&](const Variant& v) { return v.name == name; });
-  return found == variants().end() ? nullptr : &*found;
+  for (const auto* all : {&variants(), &harmless_variants()}) {
+    for (const Variant& v : *all) {
+      if (v.name == name) return &v;
+    }
+  }
+  return nullptr;
 }
 
 const std::vector<KnownFault>& known_faults() {

@@ -72,6 +72,25 @@ struct Rules {
   bool hand_over_checks_owners = true;
   bool hand_over_inserts = false;
 
+  // Passing on, where the document has a queue
+  bool passes_on_while_held = false;
+  /// What a receiver's deadline counts from: the sending of the renewal that the granted entry
+  /// names, or something else.
+  enum class GrantCounts : std::uint8_t {
+    from_its_renewal,
+    from_first_renewal,
+    from_newest_renewal,
+    from_last_read,
+    from_notice
+  };
+  GrantCounts grant_counts = GrantCounts::from_its_renewal;
+  /// A release may have read its clock before the renewal was sent. So a grant's `expiresAt` counts
+  /// from the later of this reading and the one by which the entry was dated.
+  bool grant_dated_by_entry = true;
+  bool granted_entry_leaves = true;
+  bool accepts_ended_owners = false;
+  bool renewals_restore = true;  ///< a renewal takes the lock or a place anew, if its own is gone
+
   // Releasing
   bool release_checks_owner = true;
   bool cleans_up = true;  ///< after a call that gave up, and after a win that came too late
@@ -89,9 +108,13 @@ struct Variant {
   std::string_view name;  ///< after the error, e.g. "deadline-from-the-reply"
   GuaranteeSet breaks;    ///< of which one must break; said beforehand
   void (*change)(Rules&);
+  std::string_view why_harmless = {};
 };
 [[nodiscard]] const std::vector<Variant>& variants();
-/// Null for a name that no variant has.
+/// Changes that look as wrong and break nothing.
+[[nodiscard]] const std::vector<Variant>& harmless_variants();
+
+/// One of either kind. Null for a name that none has.
 [[nodiscard]] const Variant* variant_named(std::string_view name);
 
 /// What a published lock is known to get wrong, as far as a model can show it.

@@ -17,12 +17,13 @@ std::vector<NamedScope> make() {
   mixed.dotnet = mixed.stale_primary = true;
   Scope hand_over;
   hand_over.hand_overs = true;
+  Scope queue;
+  queue.queue = 2;
+  queue.failovers = false;
   // The longest first, so that two cores end together.
-  return {{"mixed", mixed, 23'980'473},
-          {"three-clients", three, 23'888'550},
-          {"two-messages", messages, 18'398'133},
-          {"hand-over", hand_over, 16'330'746},
-          {"two-clients", Scope{}, 13'676'446}};
+  return {{"mixed", mixed, 23'980'473},           {"three-clients", three, 23'888'550},
+          {"two-messages", messages, 18'398'133}, {"queue", queue, 22'224'691},
+          {"hand-over", hand_over, 16'330'746},   {"two-clients", Scope{}, 13'676'446}};
 }
 
 }  // namespace
@@ -36,7 +37,24 @@ const std::vector<NamedScope>& partial_scopes() {
   static const std::vector<NamedScope> all = [] {
     Scope stale;
     stale.stale_primary = true;
-    return std::vector<NamedScope>{{"stale-primary", stale, 0}};
+    Scope failover;
+    failover.queue = 1;
+    Scope stale_queue = stale;
+    stale_queue.queue = 1;
+    Scope mixed;  // the third is the package's, which takes over what has a queue
+    mixed.clients = 3;
+    mixed.dotnet = true;
+    mixed.queue = 1;
+    mixed.failovers = false;
+    Scope three;
+    three.clients = 3;
+    three.queue = 2;
+    three.failovers = false;
+    return std::vector<NamedScope>{{"stale-primary", stale, 0},
+                                   {"queue-three-clients", three, 0},
+                                   {"queue-failover", failover, 0},
+                                   {"queue-stale-primary", stale_queue, 0},
+                                   {"queue-mixed", mixed, 0}};
   }();
   return all;
 }

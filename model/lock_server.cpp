@@ -23,7 +23,7 @@ Byte LockSystem::next_token(World& w, Byte World::*clock) const {
   const auto spread = [](Byte& token) { token = byte(2 * token); };
   for (Byte* token : {&w.top_token, &w.clock, &w.committed_clock, &w.stale_clock}) spread(*token);
   for (Client& c : w.client) {
-    spread(c.token);
+    spread(c.token), spread(c.notice.token);
     for (Message& m : c.message) spread(m.token);
   }
   return ++(w.*clock);
@@ -33,7 +33,7 @@ Byte LockSystem::next_order(const World& w) const {
   Byte greatest = w.top_order;
   for (int i = 0; i < scope_.clients; ++i) {
     const Client& c = w.client[i];
-    greatest = std::max(greatest, c.order);
+    greatest = std::max({greatest, c.order, c.notice.order});
     for (int k = 0; k < scope_.messages; ++k) {
       greatest = std::max(greatest, c.message[k].order);
       if (scope_.rules.token == Rules::Token::cluster_time) {
@@ -51,15 +51,17 @@ void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool cl
   if (w.dirty == 0) w.committed_clock = w.clock;
   switch (m.slot) {
     case kAcquire: execute_acquire(w, i, m, d, waited, clock_off); break;
+    case kRenewal: execute_renewal(w, i, m, d, waited); break;
     case kExtend: execute_extend(w, i, m, d, waited); break;
     case kHandOver: execute_hand_over(w, i, m, d, waited); break;
-    default: execute_delete(w, i, m, d); break;
+    default: execute_delete(w, i, m, d, waited); break;
   }
+  const bool enlisted = !std::equal(d.waiting, std::end(d.waiting), before.waiting);
   const bool changed = d.owner != before.owner || d.beat != before.beat ||
                        d.until != before.until || m.slot == kWon || m.slot == kExtended;
   m.beat = 0;
   if (stale) return;
-  if (changed && m.slot != kRefused && m.slot != kNoMatch) wrote(w, before);
+  if ((changed && m.slot != kRefused && m.slot != kNoMatch) || enlisted) wrote(w, before);
   // A reply, of a refusal too, waits until a majority has the newest write.
   m.committed = w.dirty == 0 ? 1 : 0;
 }
@@ -72,7 +74,7 @@ void LockSystem::answers_by_stale(const World& w, const Rules& rules, const Mess
   Message answer = m;
   answer.beat = 0;
   answer.committed = 1;
-  if (m.slot == kAcquire) {
+  if (is_acquire(m.slot)) {
     refuse(answer, rules, {});
     out.push_back(answer);
     refuse(answer, rules, w.stale);
@@ -136,6 +138,7 @@ void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int w
     const bool awaited = c.awaited != 0 && &c.message[c.awaited - 1] == &m;
     if (awaited && d.owner == c.doubtful && !is_package(scope_, i)) violate(w, kUnrecognised);
     refuse(m, rules, d);
+    if (scope_.queue > 0 && !is_package(scope_, i)) enlist(m, d, waited);
     if (!rules.checks_the_winner) {
       m.slot = kWon;
       m.seen_owner = m.seen_beat = 0;
@@ -175,6 +178,15 @@ void LockSystem::execute_hand_over(World& w, int i, Message& m, Document& d, int
   take(w, m, d, rules, until);
 }
 
+/// Of the write that is numbered so.
+Byte LockSystem::token_for(World& w, const Rules& rules, const Document& d, Byte order,
+                           bool stale) const {
+  if (rules.token == Rules::Token::counter) return d.counter;
+  if (rules.token == Rules::Token::cluster_time) return order;
+  if (rules.token != Rules::Token::operation_time || !scope_.stale_primary) return 0;
+  return next_token(w, stale ? &World::stale_clock : &World::clock);
+}
+
 /// The document is the message's owner's from now on, and the reply says so.
 void LockSystem::take(World& w, Message& m, Document& d, const Rules& rules, int until) const {
   const bool stale = &d == &w.stale;
@@ -186,16 +198,18 @@ void LockSystem::take(World& w, Message& m, Document& d, const Rules& rules, int
                    : rules.beat == Rules::Beat::restarted_by_extensions ? 1
                    : rules.beat == Rules::Beat::kept_by_retries         ? int{m.beat}
                                                                         : 7;
-  d = {m.owner, byte(std::min(kept, 7)), byte(std::max(until, 0)), byte(counts ? counter : 0)};
+  if (rules.lock != Lock::leasehold) d = {};  // it replaces the document, its queue too
+  if (const int place = place_of(d, m.owner); place >= 0) remove_place(d, place);
+  d.owner = m.owner;
+  d.beat = byte(std::min(kept, 7));
+  d.until = byte(std::max(until, 0));
+  d.counter = byte(counts ? counter : 0);
   const Byte read = m.token;  // of the cluster time, where the command has done so
   m.slot = kWon;
   m.order = next_order(w);
-  m.token = 0;
-  if (rules.token == Rules::Token::counter) m.token = d.counter;
-  if (rules.token == Rules::Token::cluster_time) m.token = read != 0 ? read : m.order;
-  if (rules.token == Rules::Token::operation_time && scope_.stale_primary) {
-    m.token = next_token(w, stale ? &World::stale_clock : &World::clock);
-  }
+  m.token = rules.token == Rules::Token::cluster_time && read != 0
+                ? read
+                : token_for(w, rules, d, m.order, stale);
   m.seen_owner = m.seen_beat = 0;
 }
 
@@ -218,10 +232,13 @@ void LockSystem::execute_extend(World& w, int i, Message& m, Document& d, int wa
                    : rules.beat == Beat::restarted_by_extensions ? 1
                    : rules.beat == Beat::counted_in_document     ? std::min(d.beat + 1, 7)
                                                                  : 7;
-  d = {m.owner, byte(beat), byte(std::max(until, 0)), d.counter};
+  d.owner = m.owner;
+  d.beat = byte(beat);
+  d.until = byte(std::max(until, 0));
 }
 
-void LockSystem::execute_delete(World& w, int i, Message& m, Document& d) const {
+/// A delete; of a lock with a queue the one command that passes it on.
+void LockSystem::execute_delete(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   const bool own = d.owner == m.owner || d.owner == m.seen_owner;
   const bool matches = d.owner != 0 && (own || !rules.release_checks_owner);
@@ -230,7 +247,7 @@ void LockSystem::execute_delete(World& w, int i, Message& m, Document& d) const 
     took(d.until <= kDue            ? arrow::deleted_expired()
          : is_extending(w, d.owner) ? arrow::deleted_while_extending()
                                     : arrow::deleted());
-    d = {};
+    if (is_package(scope_, i) || !pass_on(w, d, rules, waited)) d = {};
   }
   if (rules.held_until_release_answered) {
     m.slot = kGone;

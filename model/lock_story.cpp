@@ -47,6 +47,7 @@ Set set_of(std::initializer_list<Taken> all) {
 }  // namespace arrow
 
 std::string describe(const Scope& s) {
+  const std::string places = s.queue == 1 ? "1 place" : std::to_string(s.queue) + " places";
   const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
   return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
          " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
@@ -55,25 +56,32 @@ std::string describe(const Scope& s) {
          if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
                                 " apart of margin " + std::to_string(s.clock_margin)) +
          if_on(s.late_starts, "commands that wait in the server") +
-         if_on(s.stale_primary, "a stale primary") + if_on(s.hand_overs, "hand-overs");
+         if_on(s.stale_primary, "a stale primary") + if_on(s.hand_overs, "hand-overs") +
+         if_on(s.queue > 0, "a queue of " + places);
 }
 
 const std::vector<std::string_view>& LockSystem::sometimes() {
   static const std::vector<std::string_view> names{
-      "a client holds", "a holder is past its lease",
-      "a later grant arrived before an earlier lease ended", "a write may be rolled back",
-      "a dead holder was observed"};
+      "a client holds",
+      "a holder is past its lease",
+      "a later grant arrived before an earlier lease ended",
+      "a write may be rolled back",
+      "a dead holder was observed",
+      "somebody stands in the queue",
+      "a waiter is notified of a grant"};
   return names;
 }
 
 std::uint64_t LockSystem::reached(const State& state) const {
   const World w = unpack(state, scope_);
   std::uint64_t bits = w.dirty != 0 ? 8u : 0u;
+  if (w.document.waiting[0].owner != 0) bits |= 32;
   for (int i = 0; i < scope_.clients; ++i) {
     const Client& c = w.client[i];
     if (c.phase == kHeld) bits |= c.lease > 0 ? 1u : 2u;
     if (c.phase == kHeld && c.order < w.top_order) bits |= 4;
     for (const Message& m : c.message) bits |= m.slot == kAcquire && m.seen_owner != 0 ? 16u : 0u;
+    if (c.notice.owner != 0 && c.notice.committed != 0) bits |= 64;
   }
   return bits;
 }
@@ -108,6 +116,27 @@ std::vector<std::string> LockSystem::story(const std::vector<State>& path) const
   return lines;
 }
 
+namespace {
+
+/// What the command did besides what its reply says: to the queue, or by it.
+std::string in_the_queue(const World& from, const World& to, int client, Byte slot) {
+  const Document &before = from.document, &after = to.document;
+  if (slot == kDelete) {
+    if (before.owner == 0 || before.owner == after.owner) return "";
+    if (after.owner == 0) return ": the document goes";
+    return std::string(": passes the lock on to ") +
+           static_cast<char>('A' + client_of(after.owner));
+  }
+  if (std::equal(before.waiting, std::end(before.waiting), after.waiting)) return "";
+  const auto mine = [client](const Entry& entry) {
+    return entry.owner != 0 && client_of(entry.owner) == client;
+  };
+  const bool stands = std::any_of(after.waiting, std::end(after.waiting), mine);
+  return stands ? ", and stands in the queue" : "";
+}
+
+}  // namespace
+
 std::string LockSystem::tell(const World& w, Action action, const World& next) const {
   const bool package = is_package(scope_, action.client);
   const std::string who =
@@ -117,7 +146,7 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
   static constexpr const char* kSlots[] = {
       "",         "acquire",     "extension",    "delete",
       "\"won\"",  "\"refused\"", "\"extended\"", "\"no match\"",
-      "\"gone\"", "hand-over"};
+      "\"gone\"", "hand-over",   "renewal"};
   const std::string message = who + "'s " + kSlots[m.slot];
   switch (action.act) {
     case Act::tick: return "time passes";
@@ -135,7 +164,9 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
           action.waited == 0 ? "" : ", which started " + std::to_string(action.waited) + " before,";
       const std::string outcome =
           after.slot == kEmpty ? "" : std::string(": ") + kSlots[after.slot];
-      return message + waited + " is executed" + outcome;
+      const std::string queue =
+          scope_.queue > 0 ? in_the_queue(w, next, action.client, m.slot) : std::string();
+      return message + waited + " is executed" + outcome + queue;
     }
     case Act::execute_stale: return message + " is executed by the old primary";
     case Act::lose: return message + " is lost";
@@ -153,6 +184,11 @@ std::string LockSystem::tell(const World& w, Action action, const World& next) c
     case Act::hand_over:
       return who + " releases: sends a hand-over to " +
              std::string(1, static_cast<char>('A' + action.waited));
+    case Act::hear:
+      return who + " is notified of its grant" +
+             (next.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
+    case Act::lose_notice: return "the news of " + who + "'s grant is lost";
+    case Act::read_stream: return who + " reads its change stream: nothing new";
   }
   return "";
 }

@@ -26,6 +26,9 @@ LockSystem::LockSystem(const Scope& scope) : scope_(scope) {
     throw std::invalid_argument(
         "a scope has at most 4 messages, and 2 clients beside a stale primary");
   }
+  if (scope.queue < 0 || scope.queue > kMaxPlaces) {
+    throw std::invalid_argument("a queue has at most 2 places");
+  }
 }
 
 void LockSystem::violate(World& w, int violation) const {
@@ -45,6 +48,7 @@ bool LockSystem::holds(const World& w, int i) const {
 bool LockSystem::counts_on_a_lease(const World& w, int i) const {
   const Client& c = w.client[i];
   if (c.phase == kHeld && c.lease > 0) return true;
+  if (c.waits() && c.notice.owner == c.owner && c.owner != 0 && c.notice.age < kLease) return true;
   if (c.awaited == 0) return false;
   const Message& m = c.message[c.awaited - 1];
   if (m.slot == kExtended && c.phase == kHeld) return c.lease > 0;
@@ -55,6 +59,7 @@ void LockSystem::steps(const World& w, Out& out) const {
   world_steps(w, out);
   for (int i = 0; i < scope_.clients; ++i) {
     client_steps(w, i, out);
+    if (scope_.queue > 0) queue_steps(w, i, out);
     for (int k = 0; k < scope_.messages; ++k) message_steps(w, i, k, out);
   }
 }
@@ -74,6 +79,7 @@ void LockSystem::world_steps(const World& w, Out& out) const {
       n.dirty = 0;
       for (Client& c : n.client) {
         for (Message& m : c.message) m.committed |= byte(is_reply(m.slot) ? 1 : 0);
+        c.notice.committed = c.notice.owner != 0 ? 1 : 0;
       }
     });
   }
@@ -119,8 +125,14 @@ void LockSystem::fail_over(World& w) const {
   if (w.document.owner != 0) {
     const int until = w.document.until + (w.second != 0 ? -scope_.skew : scope_.skew);
     w.document.until = byte(std::max(until, 0));
+    for (Entry& entry : w.document.waiting) {
+      const int left = entry.left + (w.second != 0 ? -scope_.skew : scope_.skew);
+      if (entry.owner != 0) entry.left = byte(std::clamp(left, 0, kPlace + 1));
+    }
   }
   for (int i = 0; i < scope_.clients; ++i) {
+    Notice& notice = w.client[i].notice;
+    if (notice.committed == 0 && scope_.rules.majority) notice = {};
     for (Message& m : w.client[i].message) {
       if (is_reply(m.slot) && m.committed == 0 && rules_for(scope_, i).majority) m = {};
     }
@@ -238,6 +250,7 @@ void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
       n.awaited = byte(k + 1);
       return;
     }
+    if (rules.passes_on_while_held) return;
     end_holding(n);
   });
 }
@@ -259,7 +272,10 @@ void LockSystem::attempt(World& w, int i, int k) const {
   } else if (fresh) {
     c.owner = fresh_owner(w, i, scope_);
   }
-  Message m{.slot = kAcquire, .owner = c.owner};
+  if (fresh) c.enlisted = 0;
+  const bool first = fresh || rules.grant_counts == Rules::GrantCounts::from_newest_renewal;
+  if (first && rules.grant_counts != Rules::GrantCounts::from_last_read) c.counted = 0;
+  Message m{.slot = c.enlisted != 0 ? kRenewal : kAcquire, .owner = c.owner};
   if (c.giver != 0) {  // sent again as such
     c.phase = kAttempting;
     c.awaited = byte(k + 1);
@@ -292,7 +308,7 @@ void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
     out.emplace_back(next, Action{act, byte(i), byte(k), byte(waited)});
   };
   if (!is_reply(m.slot)) {
-    const bool reads_clock = m.slot != kDelete;
+    const bool reads_clock = m.slot != kDelete || scope_.queue > 0;
     const int longest = std::min(m.age, w.since_failover);
     for (int waited = 0; waited <= (scope_.late_starts && reads_clock ? longest : 0); ++waited) {
       go(Act::execute, waited, [&](World& n) { execute(n, i, k, false, waited, false); });

@@ -40,7 +40,10 @@ class LockSystem {
     release,
     clean_up,
     crash,
-    hand_over
+    hand_over,
+    hear,
+    lose_notice,
+    read_stream
   };
   struct Action {
     Act act;
@@ -95,6 +98,7 @@ class LockSystem {
   void client_steps(const World& w, int i, Out& out) const;
   void holder_steps(const World& w, int i, int free, Out& out) const;
   void hand_over_steps(const World& w, int i, Out& out) const;
+  void queue_steps(const World& w, int i, Out& out) const;
   void message_steps(const World& w, int i, int k, Out& out) const;
   void run_out(const World& w) const;
   void fail_over(World& w) const;
@@ -104,14 +108,19 @@ class LockSystem {
   void execute_hand_over(World& w, int i, Message& m, Document& d, int waited) const;
   void take(World& w, Message& m, Document& d, const Rules& rules, int until) const;
   void execute_extend(World& w, int i, Message& m, Document& d, int waited) const;
-  void execute_delete(World& w, int i, Message& m, Document& d) const;
+  void execute_delete(World& w, int i, Message& m, Document& d, int waited) const;
+  void execute_renewal(World& w, int i, Message& m, Document& d, int waited) const;
+  void enlist(const Message& m, Document& d, int waited) const;
+  bool pass_on(World& w, Document& d, const Rules& rules, int waited) const;
+  void hear(World& w, int i) const;
+  Byte token_for(World& w, const Rules& rules, const Document& d, Byte order, bool stale) const;
   void answers_by_stale(const World& w, const Rules& rules, const Message& m,
                         std::vector<Message>& out) const;
   void refuse(Message& m, const Rules& rules, const Document& d) const;
   void wrote(World& w, const Document& d) const;
   void check_grant(World& w, int i, const Document& before) const;
   void deliver(World& w, int i, int k) const;
-  void won(World& w, int i, const Message& m) const;
+  void won(World& w, int i, const Message& m, Byte counted) const;
   void violate(World& w, int violation) const;
   [[nodiscard]] int margin(const Rules& rules, bool extension) const;
   [[nodiscard]] int waiter_margin(const Rules& rules) const;

@@ -35,19 +35,39 @@ TEST_P(CompleteScope, TheLockHoldsInEveryState) {
   EXPECT_EQ(found.states, GetParam().states);
   EXPECT_LE(found.bytes / found.states, 60u);
   const std::uint64_t all = (1u << LockSystem::sometimes().size()) - 1;
-  const std::uint64_t rollback = 8;
-  EXPECT_EQ(found.reached, GetParam().scope.failovers ? all : all - rollback);
+  const std::uint64_t rollback = 8, queue = 32 + 64;
+  const Scope& scope = GetParam().scope;
+  EXPECT_EQ(found.reached, all - (scope.failovers ? 0 : rollback) - (scope.queue > 0 ? 0 : queue));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CompleteScope, testing::ValuesIn(standard_scopes()),
                          [](const auto& tested) { return test_name(tested.param.name); });
+
+bool needs_a_queue(std::string_view variant) {
+  for (const auto* word : {"pass-on", "grant", "entry"}) {
+    if (variant.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+/// The other breaks what comes about eventually: lock_liveness_test.cpp.
+std::vector<Variant> variants_of_what_always_holds() {
+  auto all = variants();
+  std::erase_if(all, [](const Variant& v) { return v.name == "lost-place-not-taken-anew"; });
+  return all;
+}
 
 class WrongVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
   const bool foreign = GetParam().name == std::string_view("observation-of-a-foreign-lock-id");
   const bool hands_over = GetParam().name.starts_with("hand-over");
-  Scope scope = scope_named(foreign ? "mixed" : hands_over ? "hand-over" : "two-clients")->scope;
+  const bool queues = needs_a_queue(GetParam().name);
+  Scope scope = scope_named(foreign      ? "mixed"
+                            : hands_over ? "hand-over"
+                            : queues     ? "queue"
+                                         : "two-clients")
+                    ->scope;
   GetParam().change(scope.rules);
   const auto found = explore(scope, 2'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << found.why;
@@ -57,7 +77,20 @@ TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
   EXPECT_EQ(found.story.size(), found.depth) << "breadth-first: a shortest one";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WrongVariant, testing::ValuesIn(variants()),
+INSTANTIATE_TEST_SUITE_P(All, WrongVariant, testing::ValuesIn(variants_of_what_always_holds()),
+                         [](const auto& tested) { return test_name(tested.param.name); });
+
+class HarmlessVariant : public testing::TestWithParam<Variant> {};
+
+TEST_P(HarmlessVariant, BreaksNothingInAnyStateOfAShorterQueue) {
+  Scope scope = scope_named("queue")->scope;
+  scope.queue = 1;
+  GetParam().change(scope.rules);
+  const auto found = explore(scope);
+  EXPECT_EQ(found.verdict, Verdict::holds) << found.why;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HarmlessVariant, testing::ValuesIn(harmless_variants()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
 class KnownFaultOf : public testing::TestWithParam<KnownFault> {};
@@ -140,10 +173,21 @@ TEST(LockSystem, AnExplorationHasAVerdictOfEachGuarantee) {
                                           {Guarantee::G4, Verdict::violated}}));
 }
 
-TEST(LockSystem, TwoBesideAStalePrimaryHoldAsFarAsOneLooks) {
-  const auto found = explore(scope_named("stale-primary")->scope, 1'000'000);
-  EXPECT_EQ(found.verdict, Verdict::unknown) << found.why;
-  EXPECT_GE(found.depth, 12u);
+TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
+  for (const auto& [name, scope, states] : partial_scopes()) {
+    const auto found = explore(scope, 1'000'000);
+    EXPECT_EQ(found.verdict, Verdict::unknown) << name << ": " << found.why;
+    EXPECT_GE(found.depth, 12u) << name;
+  }
+}
+
+/// An empty answer of the stream says what the old primary has, which knows nothing of the grant.
+TEST(LockSystem, ADeadlineFromTheLastReadOfTheStreamBreaksItBesideAStalePrimary) {
+  Scope scope = scope_named("queue-stale-primary")->scope;
+  variant_named("grant-counted-from-the-last-read-of-the-stream")->change(scope.rules);
+  scope.guarantees = guarantees_named("G5");
+  const auto found = explore(scope, 4'000'000);
+  EXPECT_EQ(found.verdict, Verdict::violated) << found.why;
 }
 
 /// The first step of this kind that leads to such a world.

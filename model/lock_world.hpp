@@ -33,6 +33,7 @@ struct Scope {
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package
   bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
+  int queue = 0;               ///< places in the lock document for those who wait; at most 2
   Rules rules;
   /// Those that are looked at. Without G1, the half of G3 that rests on it is left out too.
   GuaranteeSet guarantees = kExplored;
@@ -50,6 +51,8 @@ inline constexpr int kMaxMessages = 2;
 inline constexpr int kGenerations = 8;  ///< owners of one client that anything may name
 inline constexpr int kOldest = 2;       ///< an age in ticks that makes no more difference
 inline constexpr Byte kDue = 4;         ///< `until` of a document that expires now
+inline constexpr int kMaxPlaces = 2;    ///< in the queue
+inline constexpr int kPlace = 2;        ///< ticks for which an entry lives
 
 constexpr Byte byte(int value) { return static_cast<Byte>(value); }
 
@@ -57,9 +60,26 @@ constexpr Byte byte(int value) { return static_cast<Byte>(value); }
 constexpr int client_of(Byte owner) { return (owner - 1) / kGenerations; }
 constexpr int generation_of(Byte owner) { return (owner - 1) % kGenerations; }
 
-/// Who holds it (0: there is none), by which beat, until when by the primary's clock.
+/// Somebody who waits: the lockId that its renewal would have written.
+struct Entry {
+  Byte owner = 0, beat = 0;
+  Byte left = 0;  ///< ticks until it is dropped, by the primary's clock
+  Byte age = 0;   ///< since the renewal was sent; known to its sender alone
+
+  bool operator==(const Entry&) const = default;
+};
+
+/// Who holds it (0: there is none), by which beat, until when by the primary's clock; who waits.
 struct Document {
   Byte owner = 0, beat = 0, until = 0, counter = 0;
+  Entry waiting[kMaxPlaces];  ///< live ones, without gaps
+};
+
+/// What the change stream tells of a grant: whose entry, and where the giver's write stands.
+struct Notice {
+  Byte owner = 0;  ///< 0: there is none
+  Byte age = 0;    ///< since the entry's renewal was sent
+  Byte token = 0, order = 0, committed = 0;
 };
 
 enum Slot : Byte {
@@ -72,9 +92,11 @@ enum Slot : Byte {
   kExtended,
   kNoMatch,
   kGone,
-  kHandOver
+  kHandOver,
+  kRenewal  ///< an acquire that only keeps its place, where the rules make it so
 };
-constexpr bool is_reply(Byte slot) { return slot >= kWon && slot != kHandOver; }
+constexpr bool is_reply(Byte slot) { return slot >= kWon && slot <= kGone; }
+constexpr bool is_acquire(Byte slot) { return slot == kAcquire || slot == kRenewal; }
 
 /// A request on its way or inside the server, or the reply to it.
 struct Message {
@@ -100,13 +122,32 @@ struct Client {
   Byte to_delete = 0;  ///< the owner that is to be cleaned up
   Byte giver = 0;      ///< the owner whose lock it is given, or is to be cleaned up as well
   Byte attempt_beat = 0;
+  Byte counted =
+      kOldest;        ///< age of what a grant's deadline counts from, where it is not its renewal
+  Byte enlisted = 0;  ///< of this owner's attempts one was refused, where that matters
+  Notice notice;      ///< on its way; a later one takes the place of one that is lost
   Message message[kMaxMessages];
+
+  [[nodiscard]] bool waits() const { return phase == kWaiting || phase == kAttempting; }
 };
 
 /// It holds nothing and asks for nothing.
 inline void end_holding(Client& c) {
   c.phase = kIdle;
   c.owner = c.lease = c.due = c.token = c.order = c.doubtful = c.attempt_beat = 0;
+}
+
+/// The place of this owner in the queue, or -1.
+inline int place_of(const Document& d, Byte owner) {
+  for (int p = 0; p < kMaxPlaces; ++p) {
+    if (owner != 0 && d.waiting[p].owner == owner) return p;
+  }
+  return -1;
+}
+/// The entry at this place goes, and those behind it move up.
+inline void remove_place(Document& d, int place) {
+  for (int p = place; p + 1 < kMaxPlaces; ++p) d.waiting[p] = d.waiting[p + 1];
+  d.waiting[kMaxPlaces - 1] = {};
 }
 
 struct World {

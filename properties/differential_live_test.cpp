@@ -10,9 +10,9 @@
 #include "mongo/commands.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/mongo_client.hpp"
+#include "sim/random.hpp"
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/expression.hpp"
-#include "sim/virtual/random.hpp"
 
 /// The simulated server against a real one: the same documents, the same bytes, the same outcome.
 namespace leasehold::properties {
@@ -219,7 +219,7 @@ class Drawn {
   }
 
   static constexpr std::int64_t kAcquired = 1'700'000'000'123;
-  Random random_;
+  sim::Random random_;
 };
 
 /// What both said, made comparable.

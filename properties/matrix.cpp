@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "properties/promises.hpp"
 #include "sim/lock_registry.hpp"
 
 namespace leasehold::properties {
@@ -53,10 +52,10 @@ std::vector<std::string> matrix_locks() {
 }
 
 sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::uint64_t seed) {
-  DrawnLimits limits{.processes = 5, .locks = 2, .faulty_ms = 5'000, .lock = lock};
+  PlanLimits limits{.lock = lock, .processes = {2, 5}, .locks = {1, 2}, .faulty_ms = 5'000};
   limits.only = sim::fault_named(fault);
-  limits.no_faults = !limits.only;
-  auto plan = plan_from(numbers_of(seed), limits);
+  if (!limits.only) limits.groups.clear();
+  auto plan = draw_plan(seed, limits);
   // Two leases; the server's default is a minute, for leases of half one.
   plan.ttl_period_ms = 2'000;
   for (auto& p : plan.processes) {
@@ -73,7 +72,7 @@ std::map<model::Guarantee, Cell> run_row(const std::string& lock, const std::str
                                          std::uint64_t seeds, const RunPlan& run) {
   std::map<model::Guarantee, Cell> row;
   for (const auto g : model::kPromised) {
-    if (promise_of(lock, g).empty()) row[g].state = State::not_promised;
+    if (sim::promise_of(lock, g).empty()) row[g].state = State::not_promised;
   }
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto judgement = run(matrix_plan(lock, fault, seed));

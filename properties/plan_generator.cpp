@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "properties/ranges.hpp"
-#include "sim/virtual/random.hpp"
+#include "sim/random.hpp"
 
 namespace leasehold::properties {
 namespace {
 
 using sim::FaultPlan;
+using sim::Plan;
 using sim::ProcessPlan;
+using sim::Range;
 using Kind = FaultPlan::Kind;
 
 class Reader {
@@ -19,103 +21,250 @@ class Reader {
     const std::uint64_t number = at_ < numbers_.size() ? numbers_[at_++] : 0;
     return low + static_cast<std::int64_t>(number % static_cast<std::uint64_t>(high - low + 1));
   }
-  bool chance(int percent) { return between(0, 99) >= 100 - percent; }
+  std::int64_t within(Range r) { return between(r.low, r.high); }
+  /// Reads nothing where there is no choice.
+  std::int64_t choice(Range r) { return r.low == r.high ? r.low : within(r); }
+  /// So many of so many.
+  bool share(int part, int whole) { return between(0, whole - 1) >= whole - part; }
+  bool chance(int percent) { return share(percent, 100); }
 
  private:
   const Numbers& numbers_;
   std::size_t at_ = 0;
 };
 
-ProcessPlan read_process(Reader& in, bool drifts) {
+/// A number that is usually of one range, and once in so many of another (0: never).
+struct Mixed {
+  Range usual;
+  int one_in = 0;
+  Range rare = {};
+  std::int64_t read(Reader& in) const {
+    if (one_in == 0) return in.within(usual);
+    return in.within(in.share(1, one_in) ? rare : usual);
+  }
+};
+
+/// What plans of one manner look like. Percentages are of processes unless said otherwise.
+struct Ranges {
+  Mixed clock_margin_ms, expiry_ms;
+  Range longer_wait_ms;  ///< beyond the shortest wait
+  Range hold_ms;
+  /// The rare ones only with the usual leases: of long leases few, so that every run has its
+  /// acquisitions.
+  Mixed long_hold_percent;
+  int drifting_percent;  ///< of plans
+  int most_callers;
+  int few_hand_overs_percent;
+  Range few_hand_overs;
+  std::int64_t before_faults_ms, after_faults_ms;  ///< of the faulty time, without any
+  std::int64_t picks;
+  /// Of plans: only while no server is disturbed has a dead holder's lock to pass on in time.
+  int healthy_percent;
+};
+
+const Ranges& ranges_for(Manner manner) {
+  static const Ranges simulated{
+      .clock_margin_ms = {{200, 2'000}},
+      .expiry_ms = {{300, 1'200}, 4, {1'200, 3'000}},
+      .longer_wait_ms = {10, 300},
+      .hold_ms = {1, 12},
+      .long_hold_percent = {{2, 6}, 3, {8, 20}},
+      .drifting_percent = 50,
+      .most_callers = 4,
+      .few_hand_overs_percent = 30,
+      .few_hand_overs = {0, 2},
+      .before_faults_ms = 100,
+      .after_faults_ms = 200,
+      .picks = 1'000,
+      .healthy_percent = 15,
+  };
+  // Mostly short leases: a run sees more of them end. Who wants healthy servers leaves out groups.
+  static const Ranges live{
+      .clock_margin_ms = {{500, 2'000}, 5, {2'000, 10'000}},
+      .expiry_ms = {{300, 1'500}, 4, {1'500, 3'000}},
+      .longer_wait_ms = {50, 390},
+      .hold_ms = {1, 6},
+      .long_hold_percent = {{3, 4}},
+      .drifting_percent = 100,
+      .most_callers = 3,
+      .few_hand_overs_percent = 50,
+      .few_hand_overs = {0, 1},
+      .before_faults_ms = 500,
+      .after_faults_ms = 500,
+      .picks = 1'000'000,
+      .healthy_percent = 0,
+  };
+  return manner == Manner::live ? live : simulated;
+}
+
+class Generator {
+ public:
+  Generator(const Numbers& numbers, const PlanLimits& limits)
+      : in_(numbers), limits_(limits), ranges_(ranges_for(limits.manner)) {}
+
+  Plan read();
+
+ private:
+  ProcessPlan read_process(bool drifts);
+  void read_kinds(int from, int to);
+  [[nodiscard]] std::int64_t read_count(Kind kind);
+  [[nodiscard]] std::int64_t read_live_count(Kind kind);
+  void read_fault(Kind kind);
+  void read_healthy();
+
+  Reader in_;
+  const PlanLimits& limits_;
+  const Ranges& ranges_;
+  Plan plan_;
+};
+
+ProcessPlan Generator::read_process(bool drifts) {
   ProcessPlan p;
-  p.expiry_ms = in.between(0, 3) == 3 ? in.between(1'200, 3'000) : in.between(300, 1'200);
-  p.wait_min_ms = in.between(1, 10);
-  p.wait_max_ms = p.wait_min_ms + in.between(10, 300);
-  p.hold_ms = in.between(1, 12);
-  // Of long leases few, so that every run has its acquisitions.
-  const bool often = in.between(0, 2) == 2 && p.expiry_ms <= 1'200;
-  p.long_hold_percent = static_cast<int>(often ? in.between(8, 20) : in.between(2, 6));
-  p.single_attempt_percent = static_cast<int>(in.between(0, 20));
-  p.cancel_percent = static_cast<int>(in.between(0, 10));
-  p.acquire_timeout_ms = in.between(300, 4'000);
-  if (drifts) p.drift_ppm = in.between(0, 8'000) - 4'000;  // within max_drift, 5,000
-  p.waiting = static_cast<sim::Waiting>(in.between(0, sim::kWaitings - 1));
-  p.callers = static_cast<int>(std::max<std::int64_t>(in.between(0, 4), 1));
-  p.hand_overs = in.chance(30) ? static_cast<int>(in.between(0, 2)) : p.hand_overs;
+  p.expiry_ms = ranges_.expiry_ms.read(in_);
+  p.wait_min_ms = in_.between(1, 10);
+  p.wait_max_ms = p.wait_min_ms + in_.within(ranges_.longer_wait_ms);
+  p.hold_ms = in_.within(ranges_.hold_ms);
+  const auto& [few, one_in, many] = ranges_.long_hold_percent;
+  const bool often =
+      one_in > 0 && in_.share(1, one_in) && p.expiry_ms <= ranges_.expiry_ms.usual.high;
+  p.long_hold_percent = static_cast<int>(in_.within(often ? many : few));
+  p.single_attempt_percent = static_cast<int>(in_.between(0, 20));
+  p.cancel_percent = static_cast<int>(in_.between(0, 10));
+  p.acquire_timeout_ms = in_.between(300, 4'000);
+  if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
+  p.waiting = static_cast<sim::Waiting>(in_.between(0, sim::kWaitings - 1));
+  // One twice as often as each other number.
+  p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
+  if (in_.chance(ranges_.few_hand_overs_percent)) {
+    p.hand_overs = static_cast<int>(in_.within(ranges_.few_hand_overs));
+  }
   return p;
 }
 
-/// From here on kinds are read last, so that what else a seed stands for stays as it was.
-constexpr int kReadLast = static_cast<int>(Kind::wall_clock) + 1;
+/// About one fault of this kind in so many ms of a live run.
+std::int64_t interval_ms(Kind kind, Reader& in, int locks) {
+  if (sim::about(kind).stops_writes) return 15'000;
+  switch (kind) {
+    // Each costs its lock about a lease; a lock is to be at work most of the time.
+    case Kind::crash:
+    case Kind::pause: return in.between(5'000, 8'000) / locks;
+    case Kind::step_up: return in.between(4'000, 7'000);
+    case Kind::clock_jump: return 4'000;
+    case Kind::clock_drift:
+    case Kind::waiting_inside: return 9'000;
+    case Kind::wall_clock: return 15'000;
+    default: return 5'000;
+  }
+}
 
-/// Faults of one kind, and how long or large they are.
-void read_fault(Reader& in, sim::Plan& plan, Kind kind) {
+std::int64_t Generator::read_live_count(Kind kind) {
+  // Half of them in each plan, so that locks are at work most of the time. Two primaries always:
+  // other faults of the moment often prevent the election.
+  const bool always = !sim::about(kind).stops_writes || kind == Kind::two_primaries;
+  if (!always && in_.chance(50)) return 0;
+  return std::max<std::int64_t>(limits_.faulty_ms / interval_ms(kind, in_, plan_.locks), 1);
+}
+
+/// How many faults of this kind the plan has.
+std::int64_t Generator::read_count(Kind kind) {
+  constexpr int kKindPercent = 35;
+  const bool asked =
+      limits_.groups.contains(sim::group_of(kind)) && sim::harm_of(kind) == sim::Harm::none;
+  if (limits_.manner == Manner::live) return asked ? read_live_count(kind) : 0;
+  const bool drawn = in_.chance(kKindPercent) && asked;
+  const bool wanted = limits_.only ? *limits_.only == kind : drawn;
+  return wanted ? in_.between(1, 4) : 0;
+}
+
+void Generator::read_fault(Kind kind) {
+  // Longer than most leases: of shorter pauses a real process feels nothing.
+  constexpr Range kLivePause_ms{1'200, 4'500};
   FaultPlan f;
   f.kind = kind;
-  f.at_ms = in.between(100, plan.faulty_ms - 200);
-  f.pick = in.between(0, 1'000);
-  const auto draw = [&in](const Range& r) {
-    return r.low == r.high ? r.low : r.low + in.between(0, r.high - r.low);
-  };
-  const auto ranges = ranges_of(kind, plan.clock_margin_ms);
-  f.for_ms = draw(ranges.for_ms);
-  f.amount = draw(ranges.amount);
-  plan.faults.push_back(f);
+  const auto last = std::max(plan_.faulty_ms - ranges_.after_faults_ms, ranges_.before_faults_ms);
+  f.at_ms = in_.between(ranges_.before_faults_ms, last);
+  f.pick = in_.between(0, ranges_.picks);
+  const auto ranges = ranges_of(kind, plan_.clock_margin_ms);
+  const bool live_pause = kind == Kind::pause && limits_.manner == Manner::live;
+  f.for_ms = in_.choice(live_pause ? kLivePause_ms : ranges.for_ms);
+  f.amount = in_.choice(ranges.amount);
+  plan_.faults.push_back(f);
 }
 
-void read_kind(Reader& in, sim::Plan& plan, Kind kind, const DrawnLimits& limits) {
-  const bool drawn = in.chance(35) && sim::harm_of(kind) == sim::Harm::none;
-  const bool wanted = limits.only ? *limits.only == kind : drawn;
-  if (!wanted || limits.no_faults) return;
-  const auto count = in.between(1, 4);
-  for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, kind);
+void Generator::read_kinds(int from, int to) {
+  for (int k = from; k < to; ++k) {
+    const auto kind = static_cast<Kind>(k);
+    const auto count = read_count(kind);
+    for (std::int64_t i = 0; i < count; ++i) read_fault(kind);
+  }
 }
-
-/// Of all plans. Only while no server is disturbed has a dead holder's lock to pass on in time.
-constexpr int kHealthyPercent = 15;
 
 /// Leaves out what disturbs servers or links, and has holders die.
-void read_healthy(Reader& in, sim::Plan& plan) {
-  std::erase_if(plan.faults, [](const FaultPlan& f) {
+void Generator::read_healthy() {
+  std::erase_if(plan_.faults, [](const FaultPlan& f) {
     return f.kind != Kind::crash && f.kind != Kind::pause && f.kind != Kind::suspend;
   });
-  const auto count = in.between(2, 5);
-  for (std::int64_t i = 0; i < count; ++i) read_fault(in, plan, Kind::crash);
+  const auto count = in_.between(2, 5);
+  for (std::int64_t i = 0; i < count; ++i) read_fault(Kind::crash);
+}
+
+Plan Generator::read() {
+  // From here on kinds are read last, so that what else a seed stands for stays as it was.
+  constexpr int kReadLast = static_cast<int>(Kind::wall_clock) + 1;
+  constexpr int kMaxHoldingPercent = 25;
+  plan_.lock = limits_.lock;
+  plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));
+  plan_.faulty_ms = limits_.faulty_ms;
+  plan_.locks = static_cast<int>(in_.within(limits_.locks));
+  plan_.clock_margin_ms = ranges_.clock_margin_ms.read(in_);
+  const auto processes = in_.within(limits_.processes);
+  const bool drifts = in_.chance(ranges_.drifting_percent);
+  for (std::int64_t i = 0; i < processes; ++i) plan_.processes.push_back(read_process(drifts));
+  read_kinds(0, kReadLast);
+  for (auto& p : plan_.processes) {
+    p.long_hold_leases = long_hold_leases(limits_.lock);
+    // Shorter than its long holdings, often.
+    if (in_.chance(kMaxHoldingPercent)) p.max_holding_ms = in_.between(50, p.expiry_ms);
+  }
+  read_kinds(kReadLast, sim::kFaultKinds);
+  const bool faulty = !limits_.only && !limits_.groups.empty();
+  if (faulty && in_.chance(ranges_.healthy_percent)) read_healthy();
+  // Left out, not undrawn: the rest of the plan is the same on anybody's servers.
+  if (!limits_.own_servers) {
+    std::erase_if(plan_.faults, [](const FaultPlan& f) { return !sim::hits_process(f.kind); });
+  }
+  std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
+                   [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
+  return std::move(plan_);
 }
 
 }  // namespace
 
-sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits) {
-  Reader in(numbers);
-  sim::Plan plan;
-  plan.lock = limits.lock;
-  plan.seed = static_cast<std::uint64_t>(in.between(0, 1'000'000'000));
-  plan.faulty_ms = limits.faulty_ms;
-  plan.locks = static_cast<int>(in.between(1, limits.locks));
-  plan.clock_margin_ms = in.between(200, 2'000);
-  const auto processes = in.between(2, limits.processes);
-  const bool drifts = in.chance(50);
-  for (std::int64_t i = 0; i < processes; ++i) plan.processes.push_back(read_process(in, drifts));
-  for (int k = 0; k < kReadLast; ++k) read_kind(in, plan, static_cast<Kind>(k), limits);
-  for (auto& p : plan.processes) {
-    p.long_hold_leases = long_hold_leases(limits.lock);
-    if (in.chance(25)) p.max_holding_ms = in.between(50, p.expiry_ms);
-  }
-  for (int k = kReadLast; k < sim::kFaultKinds; ++k) {
-    read_kind(in, plan, static_cast<Kind>(k), limits);
-  }
-  if (!limits.only && !limits.no_faults && in.chance(kHealthyPercent)) read_healthy(in, plan);
-  std::stable_sort(plan.faults.begin(), plan.faults.end(),
-                   [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
-  return plan;
+PlanLimits live_limits() {
+  PlanLimits limits;
+  limits.manner = Manner::live;
+  limits.processes = {4, 32};
+  limits.locks = {2, 8};
+  limits.faulty_ms = 8'000;
+  return limits;
 }
 
-Numbers numbers_of(std::uint64_t seed) {
-  constexpr std::size_t kEnough = 400;
-  sim::simulated::Random random(seed);
-  Numbers numbers(kEnough);
+Plan plan_from(const Numbers& numbers, const PlanLimits& limits) {
+  return Generator(numbers, limits).read();
+}
+
+Numbers numbers_of(std::uint64_t seed, std::size_t count) {
+  sim::Random random(seed);
+  Numbers numbers(count);
   for (auto& n : numbers) n = static_cast<std::uint32_t>(random.draw());
   return numbers;
+}
+
+Plan draw_plan(std::uint64_t seed, const PlanLimits& limits) {
+  // Of the longest live plan, an hour of all kinds, with room; those of `simulate` end at 400.
+  constexpr std::size_t kLiveNumbers = 200'000;
+  return plan_from(
+      limits.manner == Manner::live ? numbers_of(seed, kLiveNumbers) : numbers_of(seed), limits);
 }
 
 }  // namespace leasehold::properties

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "sim/plan.hpp"
@@ -12,21 +14,34 @@ namespace leasehold::properties {
 
 using Numbers = std::vector<std::uint32_t>;
 
-/// How large a virtual plan may be.
-struct DrawnLimits {
-  int processes = 8;
-  int locks = 3;
-  std::int64_t faulty_ms = 6'000;
-  std::string lock = "leasehold";
-  std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
-  bool no_faults = false;
+/// For which world a plan is: how often what is drawn, and from which ranges.
+enum class Manner {
+  simulated,  ///< each fault kind on or off for the whole plan ("swarm"); extremes are frequent
+  live,       ///< faults as often as real servers get over them; a run of seconds is worth its time
 };
 
-/// Reads a plan from the numbers; where they end, zeros follow, which stand for the least. Every
-/// fault kind is on or off for the whole plan ("swarm").
-[[nodiscard]] sim::Plan plan_from(const Numbers& numbers, const DrawnLimits& limits);
+/// What is given for a generated plan; the rest is drawn. Ranges include both ends.
+struct PlanLimits {
+  Manner manner = Manner::simulated;
+  std::string lock = "leasehold";
+  sim::Range processes{2, 8};
+  sim::Range locks{1, 3};
+  std::int64_t faulty_ms = 6'000;
+  std::set<std::string> groups{sim::fault_groups().begin(), sim::fault_groups().end()};
+  std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
+  bool own_servers = true;  ///< false: the same plan, but for the faults of servers and links
+};
 
-/// The numbers that a seed stands for.
-[[nodiscard]] Numbers numbers_of(std::uint64_t seed);
+/// Limits of live plans, which are larger.
+[[nodiscard]] PlanLimits live_limits();
+
+/// Reads a plan from the numbers; where they end, zeros follow, which stand for the least.
+[[nodiscard]] sim::Plan plan_from(const Numbers& numbers, const PlanLimits& limits);
+
+/// The numbers that a seed stands for; 400 are what a seed of `simulate` means.
+[[nodiscard]] Numbers numbers_of(std::uint64_t seed, std::size_t count = 400);
+
+/// The plan that this seed draws. The same seed and limits give the same plan.
+[[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);
 
 }  // namespace leasehold::properties

@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "properties/matrix.hpp"
-#include "properties/promises.hpp"
 #include "properties/simulate.hpp"
 #include "properties/transcript.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -22,8 +22,8 @@ constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises that it spoils, which is the production lock.
 bool is_promised(const std::string& lock, model::Guarantee guarantee) {
-  const bool is_variant = promise_of(lock, model::Guarantee::G1).empty();
-  return !promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
+  const bool is_variant = sim::promise_of(lock, model::Guarantee::G1).empty();
+  return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
 }
 
 bool is_broken_promise(const std::string& lock, const model::Finding& f) {

@@ -127,6 +127,14 @@ std::vector<Seen> Stage::lines() const {
   return lines;
 }
 
+std::vector<Script> scripts() {
+  std::vector<Script> all;
+  for (const auto* some : {&failover_scripts(), &clock_scripts(), &stream_scripts()}) {
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  return all;
+}
+
 std::vector<Seen> run_script(const Script& script, Cluster& cluster) {
   Stage stage(cluster);
   script.run(stage);

@@ -110,7 +110,11 @@ struct Script {
   const char* name;
   void (*run)(Stage& stage);
 };
-[[nodiscard]] const std::vector<Script>& scripts();
+[[nodiscard]] const std::vector<Script>& failover_scripts();
+[[nodiscard]] const std::vector<Script>& clock_scripts();
+[[nodiscard]] const std::vector<Script>& stream_scripts();
+/// All of them, in this order.
+[[nodiscard]] std::vector<Script> scripts();
 
 /// Runs the script on a cluster whose member 0 is primary.
 [[nodiscard]] std::vector<Seen> run_script(const Script& script, Cluster& cluster);

@@ -8,10 +8,10 @@
 namespace leasehold::properties {
 namespace {
 
+using sim::Random;
 using sim::simulated::EventQueue;
 using sim::simulated::kMs;
 using sim::simulated::Object;
-using sim::simulated::Random;
 using sim::simulated::ReplicaSet;
 
 constexpr std::int64_t kStartUp_ms = 1'000;

@@ -38,10 +38,10 @@ RC_GTEST_PROP(VirtualProperty, EveryPlanIsReadBack, (const Numbers& numbers)) {
   RC_ASSERT(sim::plan_from_scn(sim::to_scn(plan)) == plan);
 }
 
-SimulateReport simulate_seeds(std::uint64_t from, std::uint64_t to, const DrawnLimits& limits) {
+SimulateReport simulate_seeds(std::uint64_t from, std::uint64_t to, const PlanLimits& limits) {
   SimulateReport report;
   for (std::uint64_t seed = from; seed <= to; ++seed) {
-    const auto plan = plan_from(numbers_of(seed), limits);
+    const auto plan = draw_plan(seed, limits);
     report.add(seed, plan, simulate(plan), true);
   }
   return report;
@@ -100,7 +100,7 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
   const std::string kind = to_string(GetParam());
   int held = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    auto plan = plan_from(numbers_of(seed), {.only = GetParam()});
+    auto plan = draw_plan(seed, {.only = GetParam()});
     // Who has to end within its lease anyway is not extended, and finds out by its deadline.
     for (auto& p : plan.processes) p.max_holding_ms = 0;
     const auto one = simulate(plan);
@@ -132,7 +132,7 @@ TEST(Simulate, TheSameSeedsGiveTheSameHash) {
 /// A run that reads the machine's clock, on purpose: two runs of it part, and the place is named.
 TEST(Simulate, ALeakOfRealTimeIsNamedByItsFirstEvent) {
   const auto part = [](const std::string& lock) {
-    const auto plan = plan_from(numbers_of(1), {.lock = lock});
+    const auto plan = draw_plan(1, {.lock = lock});
     return sim::simulated::first_difference(sim::simulated::run(plan).history,
                                             sim::simulated::run(plan).history);
   };
@@ -146,9 +146,9 @@ TEST(Simulate, ALeakOfRealTimeIsNamedByItsFirstEvent) {
 class Canary : public testing::TestWithParam<const char*> {};
 
 TEST_P(Canary, IsFoundAndReducedToAFewEntries) {
-  const DrawnLimits limits{.lock = GetParam()};
+  const PlanLimits limits{.lock = GetParam()};
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    const auto plan = plan_from(numbers_of(seed), limits);
+    const auto plan = draw_plan(seed, limits);
     const auto breaks = [](const sim::Plan& candidate) {
       return model::overall(simulate(candidate).judgement.findings) == Verdict::violated;
     };

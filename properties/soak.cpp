@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "properties/judgement.hpp"
-#include "properties/plans.hpp"
+#include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "sim/live/child_process.hpp"
 
@@ -33,11 +33,10 @@ constexpr double kMostDescriptors = 0.5;
 /// Kills and pauses befall odd processes alone, and fewer of them; leases and holdings
 /// are longer, so that the machine has time for an hour of it.
 sim::Plan soak_plan(const SoakOptions& options) {
-  PlanLimits limits;
-  limits.processes = options.processes;
-  limits.locks = options.locks;
+  auto limits = live_limits();
+  limits.processes = {options.processes, options.processes};
+  limits.locks = {options.locks, options.locks};
   limits.faulty_ms = std::int64_t{options.minutes} * 60'000;
-  limits.groups = {sim::fault_groups().begin(), sim::fault_groups().end()};
   auto plan = draw_plan(options.seed, limits);
   for (auto& process : plan.processes) {
     process.hold_ms = kHold_ms;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "properties/plans.hpp"
+#include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 #include "sim/live/preflight.hpp"
@@ -69,9 +69,9 @@ std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options) {
 }
 
 sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
-  PlanLimits limits;
-  limits.processes = options.processes;
-  limits.locks = options.locks;
+  auto limits = live_limits();
+  if (options.processes) limits.processes = {*options.processes, *options.processes};
+  if (options.locks) limits.locks = {*options.locks, *options.locks};
   limits.lock = options.lock;
   limits.faulty_ms =
       static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);

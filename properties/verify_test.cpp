@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "properties/plans.hpp"
 #include "sim/live/oplog.hpp"
 
 namespace leasehold::properties {

@@ -1,11 +1,20 @@
 #include "sim/lock_registry.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "published/recipe.hpp"
 
 namespace leasehold::sim {
+namespace {
+
+using enum model::Guarantee;
+
+/// Of the production lock; that it walks its diagrams, for one, is nothing that users rely on.
+constexpr std::array kOwnPromises{G1, G2, G3, G4, G5, G6, G7, G8, G9, release, needless};
+
+}  // namespace
 
 std::string LockUnderTest::collection() const {
   return is_published() ? std::string(recipe->collection) : "distributed.locks";
@@ -34,6 +43,20 @@ const LockUnderTest& lock_under_test(std::string_view name) {
   std::string allowed;
   for (const auto& lock : all) allowed += (allowed.empty() ? "" : ", ") + lock.name;
   throw std::runtime_error("lock is '" + std::string(name) + "': it must be one of " + allowed);
+}
+
+std::string_view promise_of(std::string_view lock, model::Guarantee guarantee) {
+  if (lock == "leasehold") {
+    const bool promised =
+        std::find(kOwnPromises.begin(), kOwnPromises.end(), guarantee) != kOwnPromises.end();
+    return promised ? "its README" : std::string_view();
+  }
+  const auto* recipe = published::recipe_named(lock);
+  if (recipe == nullptr) return {};
+  const auto& promises = recipe->promises;
+  const auto found = std::find_if(promises.begin(), promises.end(),
+                                  [&](const auto& p) { return p.guarantee == to_string(guarantee); });
+  return found == promises.end() ? std::string_view() : found->sentence;
 }
 
 }  // namespace leasehold::sim

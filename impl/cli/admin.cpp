@@ -1,7 +1,5 @@
 #include "cli/admin.hpp"
 
-#include <ctime>
-
 #include "mongo/errors.hpp"
 
 namespace leasehold::cli {
@@ -17,21 +15,12 @@ std::string text_of(const Json& document, const char* field) {
   return found != document.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// What follows the third dot.
-std::string holder_of(const std::string& lock_id) {
-  std::size_t dot = 0;
-  for (int parts = 0; parts < 3 && dot != std::string::npos; ++parts) {
-    dot = lock_id.find('.', dot == 0 ? 0 : dot + 1);
-  }
-  return dot == std::string::npos ? "" : lock_id.substr(dot + 1);
-}
-
 SeenLock seen(const Json& document) {
   SeenLock lock;
   lock.name = text_of(document, "_id");
   lock.lock_id = text_of(document, "lockId");
   lock.parts = core::parse_lock_id(lock.lock_id);
-  if (lock.parts) lock.holder = holder_of(lock.lock_id);
+  if (lock.parts) lock.holder = core::holder_in(lock.lock_id);
   lock.acquired_ms = date_of(document, "acquiredAt");
   lock.expires_ms = date_of(document, "expiresAt");
   lock.now_ms = date_of(document, "now");
@@ -103,16 +92,18 @@ std::optional<SeenLock> Admin::lock(const std::string& name) {
   return std::move(found.front());
 }
 
+Json Admin::oplog_of(const std::string& name) const {
+  return {{"ns", database_ + "." + collection_},
+          {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
+}
+
 Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count) {
-  const Json reply =
-      run("local", {{"find", "oplog.rs"},
-                    {"filter",
-                     {{"ns", database_ + "." + collection_},
-                      {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}}},
-                    {"sort", {{"$natural", -1}}},
-                    {"limit", count},
-                    {"singleBatch", true},
-                    {"maxTimeMS", 5'000}});
+  const Json reply = run("local", {{"find", "oplog.rs"},
+                                   {"filter", oplog_of(name)},
+                                   {"sort", {{"$natural", -1}}},
+                                   {"limit", count},
+                                   {"singleBatch", true},
+                                   {"maxTimeMS", 5'000}});
   if (mongo::integer(reply["ok"]) != 1) {
     return Error{ErrorKind::configuration, static_cast<int>(mongo::integer(reply["code"])),
                  reply.value("errmsg", "refused")};
@@ -135,19 +126,6 @@ Failure no_answer(const mongo::NoReply& error) {
   return {kUnavailable, std::string("no answer from the replica set: ") + error.what()};
 }
 
-std::int64_t date_ms(const Json& value) {
-  if (!value.is_object() || !value.contains("$date")) return 0;
-  const Json& at = value["$date"];
-  if (at.is_object()) return mongo::integer(at);
-  // Relaxed extended JSON writes the usual ones as text: 2026-11-22T01:02:03.456Z.
-  std::tm parts{};
-  const auto text = at.get<std::string>();
-  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::int64_t ms = 0;
-  if (rest != nullptr && *rest == '.') ms = std::stoll(std::string(rest + 1, 3));
-  return timegm(&parts) * 1'000 + ms;
-}
-
 Json to_json(const SeenLock& lock) {
   Json json{{"name", lock.name},
             {"lockId", lock.lock_id},
@@ -161,24 +139,6 @@ Json to_json(const SeenLock& lock) {
     json["beat"] = lock.parts->beat;
   }
   return json;
-}
-
-std::string span(std::int64_t ms) {
-  if (ms < 0) return "-" + span(-ms);
-  const auto s = ms / 1'000;
-  if (s < 10) return std::to_string(s) + "." + std::to_string(ms % 1'000 / 100) + " s";
-  if (s < 120) return std::to_string(s) + " s";
-  if (s < 7'200) return std::to_string(s / 60) + " min " + std::to_string(s % 60) + " s";
-  return std::to_string(s / 3'600) + " h " + std::to_string(s % 3'600 / 60) + " min";
-}
-
-std::string date(std::int64_t since_1970_ms) {
-  const std::time_t seconds = since_1970_ms / 1'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%SZ", &parts);
-  return text;
 }
 
 }  // namespace leasehold::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/cli.hpp"
+#include "cli/dates.hpp"
 #include "core/lock_id.hpp"
 #include "mongo/bson.hpp"
 #include "mongo/json_client.hpp"
@@ -37,6 +38,9 @@ class Admin {
   /// role may not read it.
   [[nodiscard]] Result<std::vector<Json>> last_writes(const std::string& name, int count);
 
+  /// The condition on oplog entries that they are of this lock's document.
+  [[nodiscard]] Json oplog_of(const std::string& name) const;
+
   /// The reply, also of a command that failed; `read` is shown its bytes as well.
   Json run(const std::string& database, const Json& command,
            const mongo::JsonClient::Read& read = {});
@@ -59,13 +63,5 @@ class Admin {
 [[nodiscard]] Json to_json(const SeenLock& lock);
 
 [[nodiscard]] Failure no_answer(const mongo::NoReply& error);
-
-/// A date in extended JSON, in ms since 1970; 0 for any other value.
-[[nodiscard]] std::int64_t date_ms(const Json& value);
-
-/// "2 min 5 s": for people.
-[[nodiscard]] std::string span(std::int64_t ms);
-/// "2026-11-22 01:02:03Z".
-[[nodiscard]] std::string date(std::int64_t since_1970_ms);
 
 }  // namespace leasehold::cli

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,28 @@ int Child::reap() {
   int status = 0;
   waitpid(pid_, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+}
+
+void run_detached(const std::string& shell_command, const std::vector<std::string>& environment) {
+  std::vector<std::string> words{"/bin/sh", "-c", shell_command};
+  std::vector<std::string> settings = with_ours(environment);
+  const auto arguments = pointers(words), variables = pointers(settings);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, changed;
+  sigemptyset(&none);
+  sigemptyset(&changed);
+  sigaddset(&changed, SIGPIPE);
+  // A group of its own: what ends the command's group, or ours, is not meant for it.
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &changed);
+  pid_t pid = 0;
+  const int error =
+      posix_spawn(&pid, words[0].c_str(), nullptr, &attributes, arguments.data(), variables.data());
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) say(std::string("--on-lost-run: ") + std::strerror(error));
 }
 
 }  // namespace leasehold::cli

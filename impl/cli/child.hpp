@@ -34,4 +34,8 @@ class Child {
   bool had_terminal_ = false;
 };
 
+/// Runs a shell command that nobody waits for and that outlives this process. Failures of it are
+/// its own to report.
+void run_detached(const std::string& shell_command, const std::vector<std::string>& environment);
+
 }  // namespace leasehold::cli

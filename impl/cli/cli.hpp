@@ -22,7 +22,7 @@ enum Exit {
   kSignalled = 128       ///< run: plus the number of the signal that ended the command or the wait
 };
 
-/// What a subcommand cannot do; ends it with this exit code.
+/// What a subcommand cannot do; ends it with this exit code, in silence if it is the empty text.
 struct Failure : std::runtime_error {
   Failure(int code_, const std::string& what) : std::runtime_error(what), code(code_) {}
   int code;
@@ -45,9 +45,10 @@ struct Server {
 void say(const std::string& line);
 
 int run(const std::vector<std::string>& words);
+int hold(const std::vector<std::string>& words);
 int ls(const std::vector<std::string>& words);
 int show(const std::vector<std::string>& words);
-int watch(const std::vector<std::string>& words);
+int trace(const std::vector<std::string>& words);
 int release(const std::vector<std::string>& words);
 int doctor(const std::vector<std::string>& words);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -42,19 +43,20 @@ int dispatch(const std::string& program, std::span<const Subcommand> all, const 
 }
 
 std::chrono::milliseconds duration_of(const std::string& option, const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kUnits{
+  constexpr std::array<std::pair<std::string_view, double>, 5> kUnits_ms{
       {{"", 1'000}, {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}}};
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  double number = 0;
+  // Not as 1e3 or infinity: what is written is what people write.
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const auto& [name, ms] : kUnits) {
-    if (error == std::errc() && unit == name && number >= 0 &&
-        number <= kLongestDuration.count() / ms) {
-      return std::chrono::milliseconds(number * ms);
-    }
+  for (const auto& [name, ms] : kUnits_ms) {
+    const bool fits = number >= 0 && number * ms <= static_cast<double>(kLongestDuration.count());
+    if (error != std::errc() || unit != name || !fits) continue;
+    return std::chrono::milliseconds(std::llround(number * ms));
   }
   throw UsageError("--" + option + " is '" + text +
-                   "': it must be a duration, such as 250ms, 30s, 5m or 2h, of ten years at most");
+                   "': it must be a duration, such as 250ms, 1.5s, 5m or 2h, of ten years at most");
 }
 
 }  // namespace leasehold::cli

@@ -40,7 +40,7 @@ struct Subcommand {
 int dispatch(const std::string& program, std::span<const Subcommand> all, const std::string& footer,
              const std::vector<std::string>& words);
 
-/// "250ms", "30s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the
+/// "250ms", "1.5s", "5m", "2h"; a bare number is seconds. Throws UsageError that names the
 /// option, also for more than `kLongestDuration`.
 [[nodiscard]] std::chrono::milliseconds duration_of(const std::string& option,
                                                     const std::string& text);

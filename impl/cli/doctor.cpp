@@ -230,6 +230,26 @@ void examine_documents(Admin& admin, Diagnoses& out) {
   out.push_back({Level::fine, "documents", count});
 }
 
+/// The .NET package 2.8 uses one name in its code and another in its pages; both are defaults that
+/// people copy, and who uses the one does not exclude who uses the other.
+void examine_other_collection(Admin& admin, Diagnoses& out) {
+  const std::string dotted = "distributed.locks", underscored = "distributed_locks";
+  if (admin.collection() != dotted && admin.collection() != underscored) return;
+  const auto& other = admin.collection() == dotted ? underscored : dotted;
+  const Json listed =
+      admin.run(admin.database(),
+                {{"listCollections", 1}, {"filter", {{"name", other}}}, {"nameOnly", true}});
+  if (!ok(listed)) return out.push_back(not_permitted("collection", listed));
+  if (listed["cursor"]["firstBatch"].empty()) return;
+  out.push_back(
+      {Level::problem, "collection",
+       "there is a collection '" + other +
+           "' too, as DistributedLock.MongoDB 2.8 names "
+           "it; locks in it and in '" +
+           admin.collection() + "' do not exclude each other",
+       "if both are for the same locks: --collection " + other + " (ProviderOptions::collection)"});
+}
+
 void print(const Diagnoses& all, bool json) {
   if (!json) {
     for (const Diagnosis& d : all) {
@@ -267,6 +287,7 @@ int doctor(const std::vector<std::string>& words) {
     examine_defaults(admin, all);
     examine_permissions(admin, all);
     examine_index(admin, all);
+    examine_other_collection(admin, all);
     examine_documents(admin, all);
   }
   print(all, values.contains("json"));

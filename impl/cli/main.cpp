@@ -9,9 +9,10 @@ namespace {
 
 constexpr Subcommand kSubcommands[] = {
     {"run", run, "runs a command while holding a lock"},
+    {"hold", hold, "holds a lock until it is ended by a signal"},
     {"ls", ls, "lists the locks"},
     {"show", show, "shows one lock and its last writes"},
-    {"watch", watch, "lists the locks repeatedly"},
+    {"trace", trace, "shows the life of a lock, from the oplog"},
     {"release", release, "frees a lock that another holds"},
     {"doctor", doctor, "reports what is wrong with the replica set and the collection"},
 };
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
     say(error.what());
     return kUsage;
   } catch (const Failure& failure) {
-    say(failure.what());
+    if (*failure.what() != '\0') say(failure.what());
     return failure.code;
   } catch (const std::exception& error) {
     say(error.what());

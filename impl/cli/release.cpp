@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "cli/admin.hpp"
+#include "cli/lock_life.hpp"
 #include "mongo/commands.hpp"
 #include "runtime/os_entropy.hpp"
 
@@ -16,8 +17,9 @@ constexpr milliseconds kMinLease{100};
 
 po::options_description options() {
   po::options_description o("Options");
-  o.add_options()("force", po::value<std::string>()->required()->value_name("NAME"),
+  o.add_options()("name", po::value<std::string>()->required()->value_name("NAME"),
                   "the lock to free")(
+      "force", "required, for it takes the lock from a holder that may be alive")(
       "now", "do not wait until the old holder must have noticed: two may act as holders");
   return o.add(server_options());
 }
@@ -39,14 +41,13 @@ core::Owner fresh_owner() {
 /// noticed.
 core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
   const auto owner = fresh_owner();
-  const core::AcquireCommand command{
-      0,
-      lock.name,
-      owner,
-      core::format_lock_id({owner, lease.count(), 1}, "leasehold release --force"),
-      lock.lock_id,
-      lease,
-      kMargin};
+  const core::AcquireCommand command{0,
+                                     lock.name,
+                                     owner,
+                                     core::format_lock_id({owner, lease.count(), 1}, kForcedHolder),
+                                     lock.lock_id,
+                                     lease,
+                                     kMargin};
   const Json reply = admin.must_bytes(mongo::build({1, kTimeout, command}, admin.collection()));
   const auto holder = reply["value"].value("lockId", "");
   if (holder != command.lock_id) {
@@ -86,14 +87,20 @@ int remove_now(Admin& admin, const SeenLock& lock) {
 }  // namespace
 
 int release(const std::vector<std::string>& words) {
+  po::positional_options_description positional;
+  positional.add("name", 1);
   const auto values = parse(
-      "leasehold release --force NAME [OPTIONS]\n\n"
+      "leasehold release NAME --force [OPTIONS]\n\n"
       "Takes over a lock that another holds, waits until the old holder must have noticed, and "
       "frees\n"
       "it. A holder that is alive notices at its next extension that it lost the lock.",
-      options(), words);
+      options(), words, positional);
+  const auto name = values["name"].as<std::string>();
+  if (!values.contains("force")) {
+    throw UsageError("release of '" + name +
+                     "' without --force: it takes the lock from a holder that may be alive");
+  }
   Admin admin(server_of(values));
-  const auto name = values["force"].as<std::string>();
   const auto lock = admin.lock(name);
   if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
   std::printf("lock '%s' is held since %s by %s\n", name.c_str(), date(lock->acquired_ms).c_str(),

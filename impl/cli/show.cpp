@@ -69,11 +69,33 @@ void print(const Result<std::vector<Json>>& writes) {
   }
 }
 
+int list_again(Admin& admin, std::chrono::milliseconds every, int times, bool json) {
+  for (int i = 0; times == 0 || i < times; ++i) {
+    if (i > 0) std::this_thread::sleep_for(every);
+    const auto locks = admin.locks();
+    if (!json) {
+      std::printf("\n%s\n", locks.empty() ? "no locks" : date(locks.front().now_ms).c_str());
+    }
+    if (json || !locks.empty()) print(locks, json);
+    std::fflush(stdout);
+  }
+  return kDone;
+}
+
 }  // namespace
 
 int ls(const std::vector<std::string>& words) {
-  const auto values = parse("leasehold ls [OPTIONS]\n\nLists the locks.", with_json(), words);
-  print(Admin(server_of(values)).locks(), values.contains("json"));
+  auto options = with_json();
+  options.add_options()("watch", "list them again and again")(
+      "every", po::value<std::string>()->default_value("1s")->value_name("DURATION"),
+      "with --watch: how often")("times", po::value<int>()->default_value(0)->value_name("N"),
+                                 "with --watch: how many times; 0: until it is interrupted");
+  const auto values = parse("leasehold ls [OPTIONS]\n\nLists the locks.", options, words);
+  const auto every = duration_of("every", values["every"].as<std::string>());
+  Admin admin(server_of(values));
+  const bool json = values.contains("json");
+  if (values.contains("watch")) return list_again(admin, every, values["times"].as<int>(), json);
+  print(admin.locks(), json);
   return kDone;
 }
 
@@ -98,26 +120,6 @@ int show(const std::vector<std::string>& words) {
   } else {
     print(*lock);
     print(writes);
-  }
-  return kDone;
-}
-
-int watch(const std::vector<std::string>& words) {
-  po::options_description options("Options");
-  options.add_options()("every", po::value<std::string>()->default_value("1s"), "how often")(
-      "times", po::value<int>()->default_value(0), "how many times; 0: until it is interrupted");
-  options.add(server_options());
-  const auto values =
-      parse("leasehold watch [OPTIONS]\n\nLists the locks repeatedly.", options, words);
-  const auto every = duration_of("every", values["every"].as<std::string>());
-  const int times = values["times"].as<int>();
-  Admin admin(server_of(values));
-  for (int i = 0; times == 0 || i < times; ++i) {
-    if (i > 0) std::this_thread::sleep_for(every);
-    const auto locks = admin.locks();
-    std::printf("\n%s\n", locks.empty() ? "no locks" : date(locks.front().now_ms).c_str());
-    if (!locks.empty()) print_table(locks);
-    std::fflush(stdout);
   }
   return kDone;
 }

@@ -167,8 +167,9 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
 }
 
 /// The caller hears of the end at once; what may have been won is cleaned up behind its back.
+/// Whoever is next in the queue asks no later than this call would have.
 void ProviderCore::end_call(SessionId id, Error error, Step step) {
-  const AcquireCall call = attempts_.at(id);
+  const AcquireCall call = attempts_.at(id);  // a copy: it is erased before what follows
   step.out.push_back(Ended{id, call.name, std::move(error)});
   attempts_.erase(id);
   const auto* waiting = call.in<AcquireCall::Waiting>();

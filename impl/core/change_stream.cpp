@@ -114,6 +114,8 @@ void ChangeStream::closed(bool listened, PendingCommands& pending, Step step) {
   *this = {};
 }
 
+/// A close that is under way is waited for. A step that is, is given up: its cursor is one that
+/// nobody reads. Only a cursor at rest needs a command.
 void ChangeStream::end(PendingCommands& pending, Step step) {
   if (phase_ == Phase::closing) {
     wanted_until_ = {};
@@ -135,6 +137,7 @@ void ChangeStream::reported(const std::string& name) {
   if (owed_ && owed_->name == name) owed_.reset();
 }
 
+/// The idle time begins anew whenever somebody is found listening.
 bool ChangeStream::is_wanted(bool listened, LocalInstant now) {
   if (listened) want(now);
   return now < wanted_until_;

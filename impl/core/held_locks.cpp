@@ -99,6 +99,8 @@ void HeldLocks::run_round(PendingCommands& pending, Step step) {
   for (const auto& [id, lock] : locks_) {
     if (!wants_extension(lock)) continue;
     const bool short_lease = lock.options.expiry < kAloneBelow;
+    // Half a cadence early: locks that were taken at different times fall into step, and from then
+    // on travel together.
     const Duration early = short_lease ? Duration(0) : lock.options.effective_cadence() / 2;
     if (lock.extend_at > step.now + early) continue;
     (short_lease ? alone : together).push_back(id);
@@ -167,6 +169,7 @@ std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand&
     // From the sending, not from now: the server may have executed it at once.
     for (const auto id : executed) extended(id, extension, losses, step);
   } else if (matched == 0) {
+    // No statement matched, so a read has nothing to tell apart.
     for (const auto id : executed) not_there(id, reply, losses, step);
   } else {
     read_holders(executed, extension, pending, step);
@@ -252,6 +255,7 @@ void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vec
                               extension.id, extension.sent, lock->deadline});
 }
 
+/// The lease is in it for those who observe the holder: they have to know how long it may live.
 std::string HeldLocks::lock_id(const HeldLock& lock, std::uint64_t beat) const {
   return format_lock_id({lock.owner, lock.options.expiry.count(), beat}, holder_);
 }
@@ -263,6 +267,7 @@ void HeldLocks::retry(SessionId id, Step step) {
   if (lock != nullptr) lock->extend_at = step.now + retry_pause(lock->options);
 }
 
+/// What a grant fixed once (name, owner, options) goes with the token, which no other grant has.
 void HeldLocks::mix_into(HashMixer& hash) const {
   for (const auto& [id, lock] : locks_) {
     hash.mix(id << 1 | (lock.lost ? 1u : 0u));

@@ -15,6 +15,7 @@ constexpr int kDropAfterLeases = 10;
 void HolderObservations::see(const std::string& name, const std::string& lock_id,
                              LocalInstant now) {
   const auto parts = parse_lock_id(lock_id);
+  // Ours is gone, then: whoever stands there now has a lease that nobody can know.
   if (!parts) {
     observations_.erase(name);
     return;
@@ -40,6 +41,7 @@ void HolderObservations::make_room(LocalInstant now) {
       [](const auto& a, const auto& b) { return a.second.last_seen < b.second.last_seen; }));
 }
 
+/// The drift is of the call that asks: calls for one name may have different options.
 std::optional<LocalInstant> HolderObservations::presumed_dead_at(const std::string& name,
                                                                  double max_drift) const {
   const auto found = observations_.find(name);

@@ -5,6 +5,8 @@
 namespace leasehold::core {
 namespace {
 
+/// By default all voting members have to be ready (MongoDB manual, "createIndexes",
+/// commitQuorum): that may take longer than any command of a lock.
 constexpr std::chrono::seconds kIndexTimeout{10};
 constexpr int kIndexTries = 5;
 

@@ -10,12 +10,14 @@ namespace {
 
 constexpr std::size_t kOwnerDigits = 32;
 
+/// The whole text, or nothing: a number with something behind it was not written by us.
 template <typename T>
 bool parse_number(std::string_view text, T& out, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
+/// Servers compare owners as strings, so one owner must have one spelling.
 bool lower_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -28,6 +30,7 @@ std::string_view next_part(std::string_view& rest) {
   return part;
 }
 
+/// On the stack, for format_lock_id.
 struct OwnerDigits {
   explicit OwnerDigits(Owner owner) {
     for (std::size_t i = 0; i < kOwnerDigits / 2; ++i) {
@@ -69,6 +72,7 @@ std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
   return id;
 }
 
+/// What stands behind the third dot is the holder's name, which may have dots of its own.
 std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
   const auto owner = next_part(lock_id);
   const auto lease = next_part(lock_id);
@@ -78,10 +82,16 @@ std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
   if (!found) return std::nullopt;
   parts.owner = *found;
   if (!parse_number(lease, parts.lease_ms) || !parse_number(beat, parts.beat)) return std::nullopt;
+  // A lease of no time at all would have its holder presumed dead at first sight.
   if (parts.lease_ms < kMinExpiry.count() || parts.lease_ms > kMaxExpiry.count()) {
     return std::nullopt;
   }
   return parts;
+}
+
+std::string_view holder_in(std::string_view lock_id) {
+  for (int parts = 0; parts < 3; ++parts) next_part(lock_id);
+  return lock_id;
 }
 
 }  // namespace leasehold::core

@@ -35,4 +35,7 @@ struct LockIdParts {
 /// lease outside 100 ms .. 24 h, which no provider writes.
 [[nodiscard]] std::optional<LockIdParts> parse_lock_id(std::string_view lock_id);
 
+/// Who holds it, for people; empty if it does not say. REQUIRES: it has parts.
+[[nodiscard]] std::string_view holder_in(std::string_view lock_id);
+
 }  // namespace leasehold::core

@@ -55,9 +55,11 @@ std::optional<Error> check(const LockOptions& o) {
   if (o.max_holding && (*o.max_holding <= milliseconds(0) || *o.max_holding > kLongestDuration)) {
     return broken("max_holding", ms(*o.max_holding), "it must be 1 ms to 10 years");
   }
+  // In this form NaN breaks the rule, too.
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");
   }
+  // The drift ends a holding before its lease: an extension that is due after that is never sent.
   const auto held_for = o.expiry - core::drift_of(o.expiry, o.max_drift);
   if (cadence >= held_for) {
     return broken("extension_cadence", ms(cadence),
@@ -73,6 +75,8 @@ std::optional<Error> check(const LockOptions& o) {
   return std::nullopt;
 }
 
+/// The name becomes the `_id` and so a key of an index; its value is not shown, for it may be long
+/// or not be text at all.
 std::optional<Error> check_name(const std::string& name) {
   if (name.empty() || name.size() > core::kMaxNameBytes) {
     return broken("lock name", bytes(name), "it must have 1 to 1024 bytes");

@@ -6,6 +6,7 @@
 
 namespace leasehold::core {
 
+/// INVARIANT: numbers rise and are never used again, so a late reply meets no other command.
 CommandId PendingCommands::send(PendingCommand pending, std::chrono::milliseconds timeout,
                                 decltype(Command::body) body, Step step) {
   const CommandId id = ++last_command_;

@@ -26,9 +26,9 @@ struct AcquireCommand {
   std::string name;
   Owner owner;
   std::string lock_id;
-  std::optional<std::string> observed;
+  std::optional<std::string> observed;  ///< the lockId of a holder that is presumed dead
   std::chrono::milliseconds lease;
-  std::chrono::milliseconds margin;
+  std::chrono::milliseconds margin;  ///< added to the lease in the document; no holder relies on it
   bool operator==(const AcquireCommand&) const = default;
 };
 
@@ -37,8 +37,8 @@ struct ExtendStatement {
   SessionId session;  ///< on whose behalf; not sent
   std::string name;
   Owner owner;
-  ServerInstant acquired_at;
-  std::string lock_id;
+  ServerInstant acquired_at;  ///< names the grant, where the owner alone may name a later one
+  std::string lock_id;        ///< to be written: a new one for each command
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;
   FencingToken token;
@@ -67,8 +67,8 @@ struct DeleteCommand {
 struct HandOverCommand {
   SessionId session;  ///< who receives; not sent
   std::string name;
-  Owner from;
-  Owner owner;
+  Owner from;   ///< whose handle is over before this is sent
+  Owner owner;  ///< the receiver's
   std::string lock_id;
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;
@@ -133,7 +133,7 @@ struct LockDocument {
   std::string name;
   std::string lock_id;
   ServerInstant acquired_at;
-  std::int64_t fencing_token = 0;
+  std::int64_t fencing_token = 0;  ///< as stored: a lower bound of the grant's own
   std::string corruption;
   std::string value = {};  ///< document-level: of the entity that the lock is on
   bool operator==(const LockDocument&) const = default;
@@ -241,9 +241,9 @@ struct Granted {
   Owner owner;
   std::string lock_id;  ///< that the command wrote
   CommandId command;
-  bool handed_over;  ///< by a handle of this process
-  LocalInstant sent;
-  LocalInstant deadline;
+  bool handed_over;       ///< by a handle of this process
+  LocalInstant sent;      ///< from when the lease counts, whenever the reply came
+  LocalInstant deadline;  ///< when held() turns false, unless an extension moves it
 };
 struct Extended {
   SessionId session;

@@ -49,6 +49,7 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   cleanup.reporting = event.session;
   const bool may_pass_on = lock->may_be_handed_over() && !closed_;
   const int in_a_row = lock->hand_overs + 1;
+  // Before anything is sent: this process must not hold what the server may give to another.
   held_.erase(event.session);
   const SessionId next = queues_.after(event.session, cleanup.name);
   if (may_pass_on && attempts_.can_receive(next)) {
@@ -81,7 +82,7 @@ void ProviderCore::on(const DeadlineSeen& event, Step step) {
 
 /// Locks that are held stay held: their handles outlive the provider.
 void ProviderCore::on(const CloseAsked&, Step step) {
-  closed_ = true;
+  closed_ = true;  // first: no call that ends below promotes the next of its queue
   stream_.end(pending_, step);
   for (const auto id : attempts_.ids()) {
     give_up(id, ErrorKind::shut_down, "the provider was destroyed", step);

@@ -20,9 +20,9 @@ inline void append_limits(mongo::Bson& d, const LockOptions& options) {
 
 /// {delete: collection, deletes: [{q: ..., limit: 1}]}
 template <typename Query>
-std::string delete_one(const Recipe& recipe, const LockOptions& options, Query query) {
+std::string delete_one(std::string_view collection, const LockOptions& options, Query query) {
   mongo::Bson d;
-  d.text("delete", recipe.collection);
+  d.text("delete", collection);
   d.array("deletes", [&](mongo::Bson& deletes) {
     deletes.doc("0", [&](mongo::Bson& one) {
       one.doc("q", query);

@@ -94,12 +94,15 @@ std::string extend(const Call& call) {
 }
 
 std::string release(const Call& call, const Hardening&) {
-  return delete_one(distributed_lock(), call.options,
+  return delete_one(kCollection, call.options,
                     [&](Bson& q) { q.text("_id", call.name).text("lockId", to_hex(call.owner)); });
 }
 
 }  // namespace
 
+/// "distributed-lock": the commands as its .NET package writes them.
+/// Chosen where it is silent: an error of the server ends the acquire; an extension that fails is
+/// tried at the next cadence, until a lease has passed since the last answer that it had.
 const Recipe& distributed_lock() {
   static const Recipe recipe{
       .name = "distributed-lock",
@@ -109,6 +112,17 @@ const Recipe& distributed_lock() {
       .awaits_indexes = false,
       .extends = true,
       .has_tokens = true,
+      .promises = {{"G1", "a lock held by another process is left unchanged"},
+                   {"G2", "no two processes hold the lock at once, by their own account"},
+                   {"G3", "operations with the token of a lost lock are rejected"},
+                   {"G4", "the token is incremented and gives an order"},
+                   {"G5", "HandleLostToken is signaled when an extension fails"},
+                   {"G6", "disposing the handle deletes the lock document"},
+                   {"G7", "a crashed process's lock is available after its expiry"},
+                   {"G8", "stale lock documents are cleaned up by the database"},
+                   {"G9", "an acquisition is one operation"}},
+      .usual_expiry = {},
+      .usual_pause = {},
       .prepare = nullptr,
       .acquire = acquire,
       .won = core::RawCommand::Won::by_owner_in_value,

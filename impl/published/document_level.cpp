@@ -50,21 +50,32 @@ std::string release(const Call& call, const Hardening&) {
 
 }  // namespace
 
+/// "document-level": the lock on the user's own entity {_id, Value, LockId, LockTime}, free
+/// while LockId is null or LockTime is older than the limit. It does not wait; here a call tries
+/// again until its time-out. The limit is `expiry`.
 const Recipe& document_level() {
-  static const Recipe recipe{.name = "document-level",
-                             .collection = kCollection,
-                             .fresh_owner_each_try = true,
-                             .tries = 0,
-                             .awaits_indexes = false,
-                             .extends = false,
-                             .has_tokens = false,
-                             .prepare = nullptr,
-                             .acquire = acquire,
-                             .won = core::RawCommand::Won::by_success,
-                             .acquire_on_admin = false,
-                             .extend = nullptr,
-                             .release = release,
-                             .indexes = [](const Call&) { return std::vector<std::string>(); }};
+  static const Recipe recipe{
+      .name = "document-level",
+      .collection = kCollection,
+      .fresh_owner_each_try = true,
+      .tries = 0,
+      .awaits_indexes = false,
+      .extends = false,
+      .has_tokens = false,
+      .promises = {{"G1", "only a lock that is null or has expired is taken"},
+                   {"G2", "a document that is locked is not given to a second caller"},
+                   {"G6", "a release filters by id and lock id"},
+                   {"G7", "a lock that has expired can be taken"},
+                   {"G9", "one atomic operation locks, one releases"}},
+      .usual_expiry = {},
+      .usual_pause = std::chrono::milliseconds(100),
+      .prepare = nullptr,
+      .acquire = acquire,
+      .won = core::RawCommand::Won::by_success,
+      .acquire_on_admin = false,
+      .extend = nullptr,
+      .release = release,
+      .indexes = [](const Call&) { return std::vector<std::string>(); }};
   return recipe;
 }
 

@@ -45,7 +45,7 @@ std::string commit(const Call& call, core::WallInstant, const Hardening&) {
 
 /// By resource, whoever holds it.
 std::string release(const Call& call, const Hardening& hardening) {
-  return delete_one(insert_unique(), call.options, [&](Bson& q) {
+  return delete_one(kCollection, call.options, [&](Bson& q) {
     q.text("resourceId", call.name);
     if (hardening.owner_check) q.text("clientId", to_hex(call.owner));
   });
@@ -59,21 +59,31 @@ std::vector<std::string> indexes(const Call& call) {
 
 }  // namespace
 
+/// "insert-unique": insert in a transaction, unique index on resourceId, TTL on createdAt.
+/// Chosen: the majority is waited for at the commit; `expiry` is its ttlSeconds, rounded up.
 const Recipe& insert_unique() {
-  static const Recipe recipe{.name = "insert-unique",
-                             .collection = kCollection,
-                             .fresh_owner_each_try = true,
-                             .tries = 10,
-                             .awaits_indexes = true,
-                             .extends = false,
-                             .has_tokens = false,
-                             .prepare = prepare,
-                             .acquire = commit,
-                             .won = core::RawCommand::Won::by_success,
-                             .acquire_on_admin = true,
-                             .extend = nullptr,
-                             .release = release,
-                             .indexes = indexes};
+  static const Recipe recipe{
+      .name = "insert-unique",
+      .collection = kCollection,
+      .fresh_owner_each_try = true,
+      .tries = 10,
+      .awaits_indexes = true,
+      .extends = false,
+      .has_tokens = false,
+      .promises = {{"G1", "the unique index keeps the lock unique"},
+                   {"G2", "only one service instance works at a time"},
+                   {"G6", "deleting the document releases the lock that was taken"},
+                   {"G7", "a crashed client's lock is cleaned up, no deadlock"},
+                   {"G8", "the system cleans up expired locks"}},
+      .usual_expiry = {},
+      .usual_pause = std::chrono::milliseconds(100),
+      .prepare = prepare,
+      .acquire = commit,
+      .won = core::RawCommand::Won::by_success,
+      .acquire_on_admin = true,
+      .extend = nullptr,
+      .release = release,
+      .indexes = indexes};
   return recipe;
 }
 

@@ -4,6 +4,10 @@
 
 namespace leasehold::published {
 
+const Recipe& distributed_lock();
+const Recipe& insert_unique();
+const Recipe& set_on_insert();
+
 const std::vector<const Recipe*>& recipes() {
   static const std::vector<const Recipe*> all{&distributed_lock(), &document_level(),
                                               &insert_unique(), &set_on_insert()};
@@ -21,10 +25,8 @@ LockOptions default_options(const Recipe& recipe) {
   using std::chrono::milliseconds;
   LockOptions options;
   options.clock_margin = milliseconds(0);
-  if (&recipe == &set_on_insert()) options.expiry = milliseconds(60'000);
-  if (&recipe != &distributed_lock()) {
-    options.waiting = uniform_waiting(milliseconds(100), milliseconds(100));
-  }
+  if (recipe.usual_expiry) options.expiry = *recipe.usual_expiry;
+  if (const auto pause = recipe.usual_pause) options.waiting = uniform_waiting(*pause, *pause);
   return options;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <leasehold/published.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,13 @@ struct Call {
   std::string value = {};  ///< document-level: of the entity
 };
 
+/// What its author claims, said once and before any run: a run cannot turn "violated" into "not
+/// promised".
+struct Promise {
+  std::string_view guarantee;  ///< "G1" to "G9"
+  std::string_view sentence;   ///< in our words
+};
+
 /// How a published lock works. The functions build BSON; `wall` is the caller's clock, for those
 /// that use it.
 struct Recipe {
@@ -29,6 +38,9 @@ struct Recipe {
   bool awaits_indexes;          ///< it makes them before anything else
   bool extends;
   bool has_tokens;
+  std::vector<Promise> promises;
+  // As published; a lease or a pause that it does not name is the production lock's.
+  std::optional<std::chrono::milliseconds> usual_expiry, usual_pause;
 
   /// Runs before the attempt, in its transaction; may be null.
   std::string (*prepare)(const Call&, core::WallInstant wall, const Hardening&);
@@ -40,25 +52,10 @@ struct Recipe {
   std::vector<std::string> (*indexes)(const Call&);
 };
 
-/// "distributed-lock": the commands as its .NET package writes them.
-/// Chosen where it is silent: an error of the server ends the acquire; an extension that fails is
-/// tried at the next cadence, until a lease has passed since the last answer that it had.
-[[nodiscard]] const Recipe& distributed_lock();
-
-/// "document-level": the lock on the user's own entity {_id, Value, LockId, LockTime}, free
-/// while LockId is null or LockTime is older than the limit. It does not wait; here a call tries
-/// again until its time-out. The limit is `expiry`.
-[[nodiscard]] const Recipe& document_level();
-
-/// "insert-unique": insert in a transaction, unique index on resourceId, TTL on createdAt.
-/// Chosen: the majority is waited for at the commit; `expiry` is its ttlSeconds, rounded up.
-[[nodiscard]] const Recipe& insert_unique();
-
-/// "set-on-insert": an upsert of only $setOnInsert; the document before decides. Its author shows
-/// no code: names of fields are those of the prose. `expiry` is its one minute.
-[[nodiscard]] const Recipe& set_on_insert();
-
+/// Each has a source of its own, named after it, with all that there is to say of it.
 [[nodiscard]] const std::vector<const Recipe*>& recipes();
+/// The one that `Entities` uses.
+[[nodiscard]] const Recipe& document_level();
 /// Null for a name that none has.
 [[nodiscard]] const Recipe* recipe_named(std::string_view name);
 

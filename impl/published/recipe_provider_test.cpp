@@ -73,7 +73,7 @@ void settle_indexes(Bench& bench, std::size_t count) {
 }
 
 TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
-  Bench bench(insert_unique());
+  Bench bench(*recipe_named("insert-unique"));
   bench.ask();
   EXPECT_EQ(bench.last().role, Role::index);
   settle_indexes(bench, 2);
@@ -88,7 +88,7 @@ TEST(InsertUnique, ItsTransactionIsCommittedBeforeTheWorkBegins) {
 }
 
 TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {
-  Bench bench(insert_unique());
+  Bench bench(*recipe_named("insert-unique"));
   bench.ask();
   settle_indexes(bench, 2);
   for (int i = 1; i < 10; ++i) {
@@ -101,7 +101,7 @@ TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {
   EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::refused);
 
   for (const bool hardened : {false, true}) {
-    Bench other(insert_unique(), {.conflict_waits = hardened});
+    Bench other(*recipe_named("insert-unique"), {.conflict_waits = hardened});
     other.ask();
     settle_indexes(other, 2);
     other.answer(Outcome::not_executed, 0, 112);
@@ -110,7 +110,7 @@ TEST(InsertUnique, GivesUpAfterTenTriesAndThrowsAWriteConflict) {
 }
 
 TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
-  Bench bench(distributed_lock());
+  Bench bench(*recipe_named("distributed-lock"));
   bench.ask();
   const auto first = bench.last().owner;
   core::Reply refused;
@@ -126,7 +126,7 @@ TEST(DistributedLock, DrawsAFreshGuidForEachTryAndTakesTheStoredToken) {
 
 TEST(DistributedLock, AHungExtensionLeavesItsHolderBelieving) {
   for (const bool hardened : {false, true}) {
-    Bench bench(distributed_lock(), {.own_expiry = hardened});
+    Bench bench(*recipe_named("distributed-lock"), {.own_expiry = hardened});
     bench.ask();
     bench.answer(Outcome::done);
     bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
@@ -137,7 +137,7 @@ TEST(DistributedLock, AHungExtensionLeavesItsHolderBelieving) {
 }
 
 TEST(DistributedLock, AnExtensionThatMatchesNothingIsTheLoss) {
-  Bench bench(distributed_lock());
+  Bench bench(*recipe_named("distributed-lock"));
   bench.ask();
   bench.answer(Outcome::done);
   bench.fire(core::Timer::Kind::extension_round, milliseconds(1'000));
@@ -146,7 +146,7 @@ TEST(DistributedLock, AnExtensionThatMatchesNothingIsTheLoss) {
 }
 
 TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
-  for (const auto* recipe : {&distributed_lock(), &document_level()}) {
+  for (const auto* recipe : {recipe_named("distributed-lock"), &document_level()}) {
     Bench bench(*recipe);
     bench.ask();
     bench.answer(Outcome::unknown);
@@ -158,7 +158,7 @@ TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
 
 TEST(DocumentedLocks, LeaveNoTimerBehind) {
   for (const bool wins : {true, false}) {
-    Bench bench(distributed_lock(), {.own_expiry = true});
+    Bench bench(*recipe_named("distributed-lock"), {.own_expiry = true});
     bench.ask(bench.now + std::chrono::hours(24));
     bench.answer(wins ? Outcome::done : Outcome::duplicate_key);
     bench.give(core::CancelAsked{1});

@@ -14,8 +14,8 @@ class SimulatedSlowCheckers : public testing::TestWithParam<std::string> {};
 TEST_P(SimulatedSlowCheckers, Agree) {
   int violated = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    const auto plan = plan_from(
-        numbers_of(seed), {.processes = 4, .locks = 1, .faulty_ms = 1'000, .lock = GetParam()});
+    const auto plan = draw_plan(
+        seed, {.lock = GetParam(), .processes = {2, 4}, .locks = {1, 1}, .faulty_ms = 1'000});
     const auto one = simulate(plan);
     EXPECT_EQ(difference(one.run.history), "") << "seed " << seed;
     violated += one.verdict() == model::Verdict::violated ? 1 : 0;

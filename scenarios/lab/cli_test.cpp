@@ -129,7 +129,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"diagram", "nope"}, "table is 'nope'"},
   };
   for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                              "merge", "check", "explore", "diagram"}) {
+                              "merge", "check", "explore", "prove", "diagram"}) {
     cases.push_back({{command, "--dance"}, "--dance"});
   }
   // Where a report goes is looked at before the run and not after it.
@@ -142,6 +142,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"merge", empty_json}, {"json", "junit"}},
       {{"check", rubbish}, {"json", "junit", "report"}},
       {{"explore"}, {"json", "junit"}},
+      {{"prove"}, {"json", "junit"}},
       {{"diagram"}, {"json"}},
   };
   for (const auto& [words, options] : writers) {
@@ -251,7 +252,7 @@ TEST(LabCommand, NoNameOfARunEndsThePagesScript) {
 TEST(LabCommand, HelpIsThereForAll) {
   std::vector<std::vector<std::string>> all = {{"--help"}};
   for (const char* subcommand : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                                 "merge", "check", "explore", "diagram"}) {
+                                 "merge", "check", "explore", "prove", "diagram"}) {
     all.push_back({subcommand, "--help"});
   }
   for (const auto& words : all) {
@@ -287,6 +288,16 @@ TEST(LabCommand, ExploreGivesUpAtMaxStatesWithUnknown) {
   const auto ran = lab({"explore", "--scope", "two-clients", "--max-states", "70000"});
   EXPECT_EQ(ran.exit_code, 2) << ran.out;
   EXPECT_NE(ran.out.find("unknown: more than 70000 states"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, ProveShowsWhatFailsInAWeakerDesign) {
+  expect_usage_error({"prove", "--design", "none-such"}, "--design is 'none-such'");
+  expect_usage_error({"prove", "--timeout", "0"}, "--timeout is 0");
+  const auto ran = lab({"prove", "--design", "hand-over keeps the old expiresAt"});
+  if (ran.out.find("solver: none") != std::string::npos) GTEST_SKIP() << "built without Z3";
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("FAILS    stands / hand over"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("306 of 307 proved"), std::string::npos) << ran.out;
 }
 
 TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {

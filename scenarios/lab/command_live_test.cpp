@@ -1,79 +1,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
-#include "scenarios/lab/run_program.hpp"
-#include "sim/live/live_test.hpp"
+#include "scenarios/lab/command_fixture.hpp"
 
 /// The command `leasehold`, as people use it: its table of outcomes is that of its man page.
 namespace leasehold::lab {
 namespace {
-
-namespace fs = std::filesystem;
-using sim::live::ChildProcess;
-using sim::live::eventually;
-using sim::live::shared_set;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-enum Code { kNotAcquired = 75, kLost = 76 };
-
-class Command : public testing::Test {
- protected:
-  void SetUp() override {
-    fs::create_directories(folder_);
-    // What a test in the background was started to ignore, its commands would ignore too.
-    for (const int one : {SIGINT, SIGQUIT, SIGHUP}) signal(one, SIG_DFL);
-    setenv("LEASEHOLD_URI", shared_set().uri().c_str(), 1);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  static std::vector<std::string> words(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), LEASEHOLD_COMMAND_PROGRAM);
-    return arguments;
-  }
-  static Ran leasehold(std::vector<std::string> arguments) {
-    return run_program(words(std::move(arguments)));
-  }
-
-  /// `leasehold run` of a shell line that first writes its process number down.
-  ChildProcess start(const std::string& line, const std::string& expiry = "30s",
-                     std::vector<std::string> more = {}) {
-    const std::string script = "echo $$ > '" + pid_file() + ".new'; mv '" + pid_file() + ".new' '" +
-                               pid_file() + "'; " + line;
-    std::vector<std::string> all{"run", "--lock", lock_, "--expiry", expiry};
-    all.insert(all.end(), more.begin(), more.end());
-    all.insert(all.end(), {"--", "/bin/sh", "-c", script});
-    ChildProcess wrapper(words(all), ChildProcess::Io::nothing);
-    EXPECT_TRUE(eventually([this] { return fs::exists(pid_file()); }));
-    return wrapper;
-  }
-  [[nodiscard]] std::string pid_file() const { return folder_ + "/pid"; }
-  [[nodiscard]] pid_t child() const {
-    pid_t pid = 0;
-    std::ifstream(pid_file()) >> pid;
-    return pid;
-  }
-  [[nodiscard]] bool child_is_gone() const { return is_gone(child()); }
-  /// It may still wait for somebody to ask how it ended.
-  static bool is_gone(pid_t pid) {
-    const auto stat = sim::live::kernel_stat(pid);
-    return stat.empty() || stat.front() == "Z";
-  }
-
-  static int code_of(ChildProcess& wrapper) {
-    EXPECT_TRUE(wrapper.wait_ms(20'000));
-    return WIFEXITED(wrapper.exit_status()) ? WEXITSTATUS(wrapper.exit_status()) : -1;
-  }
-  [[nodiscard]] bool lock_is_free() const { return leasehold({"show", lock_}).exit_code == 1; }
-
-  const std::string lock_ = testing::UnitTest::GetInstance()->current_test_info()->name();
-  const std::string folder_ =
-      testing::TempDir() + "leasehold-command-test-" + std::to_string(getpid());
-};
 
 /// All members stand still, until the end of the scope.
 class ServerGone {
@@ -114,6 +50,12 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   says({"run", "--lock", lock_, "--max-holding", "5s", "--", "true"}, "--max-holding is 5000 ms");
   says({"run", "--lock", lock_, "--max-holding", "9s", "--on-lost", "ignore", "--", "true"},
        "--max-holding needs --on-lost kill");
+  says({"run", "--lock", lock_, "-n", "-w", "3", "--", "true"}, "--nonblock and --wait are both");
+  says({"run", "-E", "256", lock_, "--", "true"}, "--conflict-exit-code is 256");
+  says({"run", "a", "b", "a", "--", "true"}, "--lock is given twice as 'a'");
+  says({"run", lock_, "--max-holding", "9s", "--at-least", "9s", "--", "true"},
+       "--max-holding is 9000 ms");
+  says({"release", lock_}, "without --force");
   says({"run", "--lock", lock_, "--uri", "mongodb://u:secret@h/", "--", "true"},
        "--uri has a password");
   says({"dance"}, "unknown subcommand 'dance'");
@@ -256,7 +198,7 @@ TEST_F(Command, LsAndShowTellWhoHoldsWhat) {
   const auto json = sim::live::Json::parse(leasehold({"show", lock_, "--json"}).out);
   EXPECT_EQ(json["leaseMs"], 30'000);
   EXPECT_GT(json["leftMs"], 50'000) << "including clock_margin";
-  EXPECT_EQ(leasehold({"watch", "--times", "2", "--every", "10ms"}).exit_code, 0);
+  EXPECT_EQ(leasehold({"ls", "--watch", "--times", "2", "--every", "10ms"}).exit_code, 0);
 }
 
 /// A replica set of its own, to be made ill.
@@ -317,6 +259,9 @@ TEST_F(Doctor, FindsWhatIsWrongWithTheIndexAndTheDefaults) {
   EXPECT_TRUE(has(says(uri, 1), "problem  write concern  the set's default is w: 1"));
   set_default("majority");
   EXPECT_TRUE(has(says(uri, 0), "fine     write concern"));
+  client.must(kDatabase, {{"create", "distributed_locks"}});
+  EXPECT_TRUE(has(says(uri, 1), "there is a collection 'distributed_locks' too"));
+  client.must(kDatabase, {{"drop", "distributed_locks"}});
 }
 
 /// Contenders, each again and again; what they run must never find another of its kind.

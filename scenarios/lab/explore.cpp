@@ -155,6 +155,12 @@ void add_promises(Jobs& jobs, const model::Rules& rules) {
   jobs.push_back(
       std::make_unique<Job>("G8 eventually: a dead holder's document disappears", scope));
   jobs.back()->promise = model::Promise::cleans_up;
+  if (rules.lock != model::Lock::leasehold) return;
+  scope.queue = 1;
+  scope.losses = scope.late_starts = false;  // the space would be too large to look for cycles in
+  jobs.push_back(
+      std::make_unique<Job>("G7 eventually: a waiter in the queue gets the lock", scope));
+  jobs.back()->promise = model::Promise::passes_on;
 }
 
 model::Verdict overall(const Jobs& jobs) {
@@ -229,7 +235,10 @@ void list() {
     fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
   }
   fmt::print("variants, and the guarantees of which one must break:\n");
-  for (const auto& v : model::variants()) fmt::print("  {:<42} {}\n", v.name, to_string(v.breaks));
+  for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
+  fmt::print("changes that look as wrong and break nothing:\n");
+  for (const auto& v : model::harmless_variants())
+    fmt::print("  {:<46} {}\n", v.name, v.why_harmless);
 }
 
 struct Asked {
@@ -262,10 +271,12 @@ po::options_description options_for(Asked& a) {
       "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&a.scope_name), "one of the standard scopes; default all of them")(
       "clients", po::value(&a.scope.clients),
-      "2 or 3; this and the next five define a scope of your own")(
+      "2 or 3; this and the next six define a scope of your own")(
       "messages", po::value(&a.scope.messages), "messages in flight for each client, 1 or 2")(
       "margin", po::value(&a.scope.clock_margin), "clock margin in ticks; a lease has 2")(
       "skew", po::value(&a.scope.skew), "how far every second primary's clock is ahead, in ticks")(
+      "queue", po::value(&a.scope.queue),
+      "places in the lock document's queue, at most 2; default 0")(
       "faults", po::value(&a.faults)->value_name("LIST"),
       "none, or of loss, crash, ttl, failover, late, stale; default all but stale")(
       "guarantees", po::value(&a.guarantees)->value_name("LIST"),
@@ -299,6 +310,7 @@ void validate(Asked& a) {
   require_range("messages", a.scope.messages, 1, model::lock_world::kMaxMessages);
   require_range("margin", a.scope.clock_margin, 0, 2);
   require_range("skew", a.scope.skew, 0, 2);
+  require_range("queue", a.scope.queue, 0, model::lock_world::kMaxPlaces);
   require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
@@ -366,7 +378,7 @@ int explore(const std::vector<std::string>& words) {
     list();
     return kHolds;
   }
-  for (const char* option : {"clients", "messages", "margin", "skew", "faults"}) {
+  for (const char* option : {"clients", "messages", "margin", "skew", "queue", "faults"}) {
     asked.own = asked.own || given.contains(option);
   }
   validate(asked);

@@ -59,6 +59,7 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 int verify(const std::vector<std::string>& words);
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
+int prove(const std::vector<std::string>& words);
 
 /// The rest of `explore --core`.
 int explore_core(const model::ExploreOptions& how, const std::string& json_file,

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "properties/promises.hpp"
 #include "scenarios/lab/markup.hpp"
 #include "scenarios/lab/pages.hpp"
 #include "scenarios/lab/report.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -79,7 +79,7 @@ void add_table(xml_node tables, const std::string& lock, const Matrix& matrix) {
   auto head = table.append_child("thead").append_child("tr");
   add_element(head, "th", "fault");
   for (const auto g : model::kPromised) {
-    set_attribute(add_element(head, "th", to_string(g)), "title", properties::promise_of(lock, g));
+    set_attribute(add_element(head, "th", to_string(g)), "title", sim::promise_of(lock, g));
   }
   auto body = table.append_child("tbody");
   for (const auto& fault : properties::matrix_faults()) {
@@ -123,7 +123,7 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
       "a test keeps it current. A cell says *holds* only if its guarantee was put to the "
       "test;\n"
       "*not promised* was decided from what its author wrote, before any run "
-      "(`properties/promises.cpp`).\n\n";
+      "(its source in `impl/published`).\n\n";
   for (const auto& lock : properties::matrix_locks()) {
     out += "## " + lock + "\n\n| fault |";
     for (const auto g : model::kPromised) out += fmt::format(" {} |", to_string(g));
@@ -165,7 +165,7 @@ nlohmann::ordered_json to_json(const Matrix& matrix) {
   each_cell(matrix, [&](const auto& lock, const auto& fault, model::Guarantee g, const Cell& cell) {
     auto& one = json[lock][fault][to_string(g)];
     one["state"] = to_string(cell.state);
-    one["promise"] = properties::promise_of(lock, g);
+    one["promise"] = sim::promise_of(lock, g);
     one["checked"] = cell.checked;
     if (cell.state != State::violated) return;
     one["why"] = cell.why;

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "properties/promises.hpp"
 #include "scenarios/lab/matrix_page.hpp"
 #include "scenarios/lab/matrix_run.hpp"
+#include "sim/lock_registry.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -86,7 +86,7 @@ void expect_known_faults() {
 void expect_promises_said_before() {
   for (const auto& lock : properties::matrix_locks()) {
     for (const auto g : model::kPromised) {
-      const bool promised = !properties::promise_of(lock, g).empty();
+      const bool promised = !sim::promise_of(lock, g).empty();
       for (const auto& fault : properties::matrix_faults()) {
         const auto& cell = matrix().at(lock).at(fault).at(g);
         EXPECT_EQ(cell.state == Cell::State::not_promised, !promised)

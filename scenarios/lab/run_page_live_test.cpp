@@ -72,8 +72,8 @@ TEST(RunPage, ShowsTokensExactly) {
 
 TEST(RunPage, OfALargeRunIsDrawnWhole) {
   const Folder folder;
-  const auto one = properties::simulate(
-      properties::plan_from(properties::numbers_of(3), {.processes = 8, .faulty_ms = 60'000}));
+  const auto one =
+      properties::simulate(properties::draw_plan(3, {.processes = {2, 8}, .faulty_ms = 60'000}));
   ASSERT_GE(one.run.history.size(), 10'000u);
   const auto page = browse(folder.path, one.run.history);
   EXPECT_NE(page.find("no violation"), std::string::npos);

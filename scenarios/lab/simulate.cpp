@@ -24,7 +24,7 @@
 namespace leasehold::lab {
 namespace {
 
-using properties::DrawnLimits;
+using properties::PlanLimits;
 using properties::SimulateReport;
 using sim::Plan;
 
@@ -72,14 +72,10 @@ void parse_shard(const std::string& text, Seeds& seeds) {
   }
 }
 
-Plan drawn(std::uint64_t seed, const DrawnLimits& limits) {
-  return properties::plan_from(properties::numbers_of(seed), limits);
-}
-
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 /// All seeds on all cores; each run is its own world.
-SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool hashed,
+SimulateReport run_seeds(const Seeds& seeds, const PlanLimits& limits, bool hashed,
                          bool until_failure) {
   SimulateReport report;
   std::mutex mutex;
@@ -95,7 +91,7 @@ SimulateReport run_seeds(const Seeds& seeds, const DrawnLimits& limits, bool has
     SimulateReport mine;
     for (auto seed = take(); seed <= seeds.to && !interrupted() && !enough && in_time();
          seed = take()) {
-      const Plan plan = drawn(seed, limits);
+      const Plan plan = properties::draw_plan(seed, limits);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed);
       } catch (...) {  // what the simulated server does not know
@@ -153,7 +149,7 @@ std::string repeat(const Plan& plan) {
 }
 
 struct Asked {
-  DrawnLimits limits;
+  PlanLimits limits;
   Seeds range;
   std::string seeds = "1..1000", shard, file, folder = "leasehold-runs";
   std::string json_file, junit_file, history, page;
@@ -161,7 +157,7 @@ struct Asked {
   bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
 
   [[nodiscard]] Plan plan_of(std::uint64_t seed) const {
-    if (file.empty()) return drawn(seed, limits);
+    if (file.empty()) return properties::draw_plan(seed, limits);
     auto plan = read_plan(file);
     if (given_lock) plan.lock = limits.lock;
     return plan;
@@ -178,10 +174,11 @@ po::options_description options_for(Asked& a) {
       "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
       "shard", po::value(&a.shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
       "seconds", po::value(&a.range.seconds), "start no run later than this")(
-      "processes", po::value(&a.limits.processes)->default_value(a.limits.processes), "at most")(
-      "locks", po::value(&a.limits.locks)->default_value(a.limits.locks), "at most")(
-      "runs", po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
-      "where the first failing plan is kept, minimised")(
+      "processes", po::value(&a.limits.processes.high)->default_value(a.limits.processes.high),
+      "at most")("locks", po::value(&a.limits.locks.high)->default_value(a.limits.locks.high),
+                 "at most")("runs",
+                            po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
+                            "where the first failing plan is kept, minimised")(
       "history", po::value(&a.history)->value_name("FILE"), "write the history of a single run")(
       "report", po::value(&a.page)->value_name("FILE"),
       "write the first run that failed, else the first, as a page")(
@@ -194,8 +191,8 @@ po::options_description options_for(Asked& a) {
 
 /// Reads what is text, and throws UsageError for the first thing that is wrong.
 void validate(Asked& a) {
-  require_range("processes", a.limits.processes, 2, 64);
-  require_range("locks", a.limits.locks, 1, 100);
+  require_range("processes", a.limits.processes.high, 2, 64);
+  require_range("locks", a.limits.locks.high, 1, 100);
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);
   if (!a.shard.empty()) parse_shard(a.shard, a.range);

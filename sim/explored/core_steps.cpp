@@ -146,23 +146,33 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     to.fault_at = w.tick;
     return emit(std::move(to), "goes on", who, "");
   }
+  // Faults come last and may hit at any step, whether a timer waits or not.
+  if (!timer_step(w, who)) user_steps(w, who);
+  actor_faults(w, who);
+}
+
+/// Timers that are due come before new calls of its user: a process whose timers wait is the fault
+/// "pause". False: none is due.
+bool CoreSystem::timer_step(const World& w, unsigned who) const {
+  const Actor& a = actor(w, who);
   // One timer at a time, the earliest: the runtime fires them in the order of their times. The
   // others follow in steps of their own, with replies in between or not.
   const auto due =
       std::min_element(a.timers.begin(), a.timers.end(),
                        [](const auto& x, const auto& y) { return x.second < y.second; });
-  // Timers that are due come before new calls of its user: a process whose timers wait is the fault
-  // "pause".
-  const bool busy = due != a.timers.end() && due->second <= local(w.tick);
-  if (busy) {
-    World to = w;
-    const Timer timer = due->first;
-    const auto& effect = give(to, who, core::TimerFired{timer},
-                              4 | static_cast<std::uint64_t>(timer.kind) << 8 | timer.id << 16);
-    for (const auto command : effect.abandoned) drop_replies(to, who, command);
-    emit(std::move(to), "notices the", who, name_of(timer.kind));
-  }
-  if (!busy && a.life == model::kOutside && a.asks_left > 0) {
+  if (due == a.timers.end() || due->second > local(w.tick)) return false;
+  World to = w;
+  const Timer timer = due->first;
+  const auto& effect = give(to, who, core::TimerFired{timer},
+                            4 | static_cast<std::uint64_t>(timer.kind) << 8 | timer.id << 16);
+  for (const auto command : effect.abandoned) drop_replies(to, who, command);
+  emit(std::move(to), "notices the", who, name_of(timer.kind));
+  return true;
+}
+
+void CoreSystem::user_steps(const World& w, unsigned who) const {
+  const Actor& a = actor(w, who);
+  if (a.life == model::kOutside && a.asks_left > 0) {
     World to = w;
     Actor asking = a;
     --asking.asks_left;
@@ -174,12 +184,15 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     emit(std::move(to), "asks", who, "");
   }
   // At any time, also after the loss: its user need not have noticed.
-  if (!busy && (a.holds || a.life == "Lost")) {
+  if (a.holds || a.life == "Lost") {
     World to = w;
     give(to, who, core::ReleaseAsked{a.session}, 2);
     emit(std::move(to), "releases", who, "");
   }
-  // Faults come last and may hit at any step, busy or not.
+}
+
+void CoreSystem::actor_faults(const World& w, unsigned who) const {
+  const Actor& a = actor(w, who);
   const bool asking = a.life == "Waiting" || a.life == "Acquiring";
   if (World to = w; asking && spend(to, CoreFault::cancel)) {
     give(to, who, core::CancelAsked{a.session}, 3);
@@ -246,44 +259,48 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   }
 }
 
-void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const {
-  World to = w;
-  if (fault && !spend(to, *fault)) return;
-  const auto number = w.messages[at];
-  const Message& m = messages_[number - 1];
+/// Of the request with this number, at this document and time: the same each time.
+const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint32_t number,
+                                                      std::optional<CoreFault> fault) const {
   // Part of the key, as an error replaces the reply or comes beside it.
   const std::uint64_t how_it_goes = fault ? static_cast<std::uint64_t>(*fault) + 1 : 0;
   const std::array<std::uint64_t, 2> key{
       number | std::uint64_t{w.document} << 32,
       w.tick | w.ahead << 8 | std::uint64_t{w.writes} << 16 | how_it_goes << 32};
-  auto known = executions_.find(key);
-  if (known == executions_.end()) {
-    Execution done;
-    done.document = w.document;
-    Object reply;
-    if (fault == CoreFault::error_before) {
-      reply = simulated::error_reply(kNotWritablePrimary, "not primary");
-    } else {
-      Collection collection;
-      if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
-      const auto now = m.started_ms.value_or(server_ms(w));
-      // What $$CLUSTER_TIME shows: the time of the last write before the command started.
-      const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
-      const auto bytes = mongo::build(*m.command, "distributed.locks");
-      auto executed = simulated::execute(to_object(*bytes.get()), collection,
-                                         {Date{now}, Timestamp{kEpoch_s, cluster}});
-      for (const Change& change : executed.changes) collection.apply(change);
-      done.wrote = !executed.changes.empty();
-      done.document = keep(collection.find(kName));
-      reply = std::move(executed.reply);
-      if (fault == CoreFault::error_after) add_write_concern_error(reply);
-    }
-    // Of its own write, or of the last one before if it changed nothing, as mongod says it.
-    reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
-    done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
-    known = executions_.emplace(key, std::move(done)).first;
+  const auto known = executions_.find(key);
+  if (known != executions_.end()) return known->second;
+  const Message& m = messages_[number - 1];
+  Execution done;
+  done.document = w.document;
+  Object reply;
+  if (fault == CoreFault::error_before) {
+    reply = simulated::error_reply(kNotWritablePrimary, "not primary");
+  } else {
+    Collection collection;
+    if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
+    const auto now = m.started_ms.value_or(server_ms(w));
+    // What $$CLUSTER_TIME shows: the time of the last write before the command started.
+    const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
+    const auto bytes = mongo::build(*m.command, "distributed.locks");
+    auto executed = simulated::execute(to_object(*bytes.get()), collection,
+                                       {Date{now}, Timestamp{kEpoch_s, cluster}});
+    for (const Change& change : executed.changes) collection.apply(change);
+    done.wrote = !executed.changes.empty();
+    done.document = keep(collection.find(kName));
+    reply = std::move(executed.reply);
+    if (fault == CoreFault::error_after) add_write_concern_error(reply);
   }
-  const Execution& done = known->second;
+  // Of its own write, or of the last one before if it changed nothing, as mongod says it.
+  reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
+  done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
+  return executions_.emplace(key, std::move(done)).first->second;
+}
+
+void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const {
+  World to = w;
+  if (fault && !spend(to, *fault)) return;
+  const Message& m = messages_[w.messages[at] - 1];
+  const Execution& done = execution_of(w, w.messages[at], fault);
   to.document = done.document;
   if (done.wrote) {
     ++to.writes;

@@ -211,8 +211,13 @@ class CoreSystem {
   [[nodiscard]] State first() const;
   void steps(const State& from) const;
   void actor_steps(const World& w, unsigned who) const;
+  bool timer_step(const World& w, unsigned who) const;
+  void user_steps(const World& w, unsigned who) const;
+  void actor_faults(const World& w, unsigned who) const;
   void message_steps(const World& w, std::size_t at) const;
   void server_steps(const World& w) const;
+  const Execution& execution_of(const World& w, std::uint32_t number,
+                                std::optional<CoreFault> fault) const;
   void execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const;
   void judge_write(World& to, const Message& by, const Execution& done, std::uint32_t before) const;
   void judge_tick(World& to) const;

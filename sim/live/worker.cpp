@@ -12,7 +12,6 @@
 #include <leasehold/leasehold.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include "mongo/mongo_transport.hpp"
@@ -26,6 +25,7 @@
 #include "sim/lock_options.hpp"
 #include "sim/plan_json.hpp"
 #include "sim/recorder.hpp"
+#include "sim/workload.hpp"
 
 namespace leasehold::sim::live {
 
@@ -41,10 +41,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kWatchdogPeriod{50};
 constexpr milliseconds kStallFrom{150};
 constexpr int kTrimEvery = 100;  ///< waits for a word of the harness
-constexpr milliseconds kHealedTimeout{60'000};
-constexpr int kHealedAcquires = 2;
-constexpr int kSilentPercent = 25;  ///< holders that rely on `lost()` alone
-constexpr std::int64_t kForEver_ms = 24 * 3'600'000;
+constexpr std::chrono::hours kForEver{24};
 constexpr const char* kWallWord = "wall ";
 
 /// One line, one write: a killed process loses at most the line it was writing.
@@ -78,7 +75,8 @@ class Worker {
         options_(options_of(order.plan, order.lock, order.clock_margin_ms)) {
     const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
     for (int i = 0; i < (order.doomed ? 1 : order.plan.callers); ++i) {
-      callers_.push_back(std::make_unique<Caller>(i, order.seed, uri, order.database));
+      callers_.push_back(std::make_unique<Caller>(i, order.seed, workload_for(order, options_), uri,
+                                                  order.database));
     }
   }
 
@@ -100,44 +98,61 @@ class Worker {
   }
 
  private:
-  struct Script {
-    std::mutex mutex;
+  /// What a caller has from the grant to the release.
+  struct Holding {
+    LockHandle handle;
     std::string name;
-    std::optional<LockHandle> handle;               ///< protected by mutex, like the name
-    Recorder::Grant grant;                          ///< the handle's, and protected likewise
-    std::unique_ptr<HandleWatch::Watched> watched;  ///< the handle, and protected likewise
-    std::atomic<bool> busy = false;                 ///< an acquire is under way
-    std::stop_source stop;
+    Recorder::Grant grant;
+    std::unique_ptr<HandleWatch::Watched> watched = nullptr;  ///< the handle, where it stays
+  };
+
+  /// One thread of the workload, with what it alone uses. A scripted one acquires beside its steps,
+  /// on a thread of its own.
+  struct Caller {
+    Caller(int number_, std::uint64_t seed, Workload::Setting setting, const std::string& uri,
+           const std::string& database)
+        : number(number_),
+          random(seed + static_cast<std::uint64_t>(number_)),
+          workload(std::move(setting)),
+          resource(uri, database) {}
+
+    const int number;
+    Random random;
+    Workload workload;
+    FencedResource resource;
+    std::string asked_name;
+    std::optional<Holding> holding;
+    std::stop_source stop;  ///< of the acquire that waits
+    bool knows_of_end = false;
+
+    std::mutex mutex;  ///< of all of it, if it is scripted
     std::jthread asking;
   };
 
-  /// One thread of the workload, with what it alone uses.
-  struct Caller {
-    Caller(int number_, std::uint64_t seed, const std::string& uri, const std::string& database)
-        : number(number_),
-          random(seed + static_cast<std::uint64_t>(number_)),
-          resource(uri, database) {}
-    std::int64_t draw(std::int64_t low, std::int64_t high) {
-      return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random);
-    }
-    bool chance(int percent) { return draw(1, 100) <= percent; }
-
-    const int number;
-    std::mt19937_64 random;
-    FencedResource resource;
-    Script script;
-  };
+  static Workload::Setting workload_for(const WorkerConfig& order, const LockOptions& options) {
+    return {order.plan, order.locks, long_holding(order.plan, options),
+            order.doomed ? grave_name(order.name) : ""};
+  }
 
   void live(const LockProvider& provider, Caller& caller) {
-    if (order_.doomed) return hold_until_killed(provider);
-    if (order_.plan.scripted) return follow_script(provider, caller);
-    while (!healed_) cycle(provider, caller);
-    cycled_.arrive_and_wait();  // from here on no call asks with a short timeout
-    recorder_->heal();
-    for (int i = 0; i < kHealedAcquires; ++i) {
-      hold_once(provider, caller, lock_name(caller.draw(0, order_.locks - 1)), kHealedTimeout,
-                false);
+    if (order_.plan.scripted && !order_.doomed) return follow_script(provider, caller);
+    auto action = caller.workload.next(Workload::Started{}, caller.random);
+    while (!caller.workload.ended()) {
+      auto happened =
+          std::visit([&](const auto& now) { return perform(provider, caller, now); }, action);
+      // Between two acquires: none that is asked for from here on has a short timeout.
+      if (std::holds_alternative<Workload::Rest>(action)) hear_of_end(caller);
+      action = caller.workload.next(happened, caller.random);
     }
+  }
+
+  /// The phase is one of the process, so all callers wait for each other.
+  void hear_of_end(Caller& caller) {
+    if (!healed_ || caller.knows_of_end) return;
+    caller.knows_of_end = true;
+    cycled_.arrive_and_wait();
+    recorder_->heal();
+    (void)caller.workload.next(Workload::FaultsEnded{}, caller.random);
   }
 
   Event event(Kind kind) const {
@@ -178,153 +193,140 @@ class Worker {
     return runtime::Driver::make(std::move(parts));
   }
 
-  void cycle(const LockProvider& provider, Caller& caller) {
-    const auto name = lock_name(caller.draw(0, order_.locks - 1));
-    if (caller.chance(order_.plan.single_attempt_percent)) {
-      hold_once(provider, caller, name, milliseconds(0), false);
-      rest(caller.draw(1, order_.plan.wait_max_ms));
-    } else {
-      const auto timeout = milliseconds(caller.draw(50, order_.plan.acquire_timeout_ms));
-      hold_once(provider, caller, name, timeout, caller.chance(order_.plan.cancel_percent));
-      rest(caller.draw(0, order_.plan.hold_ms));
-    }
+  // Each does what the workload says, and returns what happened.
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::Rest& rest) {
+    return wait(rest.time);
   }
-
-  void hold_once(const LockProvider& provider, Caller& caller, const std::string& name,
-                 milliseconds timeout, bool cancel) {
-    auto lock = provider.create_lock(name, options_);
-    std::stop_source stop;
-    std::jthread canceller;
-    if (cancel) {
-      const auto after = milliseconds(caller.draw(1, order_.plan.wait_max_ms));
-      canceller = std::jthread([stop, after](const std::stop_token& quit) mutable {
-        std::mutex mutex;
-        std::condition_variable_any wake;
-        std::unique_lock guard(mutex);
-        if (!wake.wait_for(guard, quit, after, [&] { return quit.stop_requested(); })) {
-          stop.request_stop();
-        }
-      });
-    }
-    auto handle = lock->try_acquire(timeout, stop.get_token());
-    if (!handle) return;
-    const auto grant = recorder_->grant_of(name, handle->fencing_token());
-    auto watched = std::make_unique<HandleWatch::Watched>(watch_, *handle, grant.session, name,
-                                                          caller.chance(kSilentPercent));
-    work(caller, name, grant, *watched);
-    release(*handle, std::move(watched));
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::Hold& hold) {
+    return wait(hold.time);
   }
-
+  Workload::Event perform(const LockProvider& provider, Caller& caller,
+                          const Workload::Acquire& acquire) {
+    caller.asked_name = acquire.lock;
+    caller.stop = {};
+    const auto canceller = cancel_after(caller.stop, acquire.cancel_after);
+    return granted(caller, provider.create_lock(acquire.lock, options_)
+                               ->try_acquire(acquire.timeout, caller.stop.get_token()));
+  }
+  /// A caller that waits for its call has no callback that could keep a thread.
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Receive& receive) {
+    Holding& holding = *caller.holding;
+    holding.watched = std::make_unique<HandleWatch::Watched>(
+        watch_, holding.handle, holding.grant.session, holding.name, receive.relies_on_lost);
+    return Workload::TimePassed{};
+  }
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Write&) {
+    write_fenced(caller, *caller.holding);
+    return Workload::Written{};
+  }
   /// Asks once more when the release is asked for and not yet answered: it is not held then.
-  static void release(LockHandle& handle, std::unique_ptr<HandleWatch::Watched> watched) {
-    watched->ask();
-    handle.begin_release();
-    watched->ask();
-    watched.reset();
-    handle.release();
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Release&) {
+    Holding& holding = *caller.holding;
+    holding.watched->ask();
+    holding.handle.begin_release();
+    holding.watched->ask();
+    holding.watched.reset();
+    holding.handle.release();
+    caller.holding.reset();
+    return Workload::Released{};
+  }
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Cancel&) {
+    caller.stop.request_stop();
+    return Workload::TimePassed{};
+  }
+  /// Only a doomed caller that holds its lock has nothing to do.
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::Nothing&) {
+    while (!healed_) wait(kForEver);
+    return Workload::FaultsEnded{};
+  }
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::End&) {
+    return Workload::TimePassed{};
   }
 
-  /// Writes at the start and at the end of a holding, without asking whether it still holds: a
-  /// process that was paused in between writes late, and the fence has to refuse it.
-  void work(Caller& caller, const std::string& name, const Recorder::Grant& grant,
-            HandleWatch::Watched& watched) {
-    write_fenced(caller, name, grant, watched);
-    if (caller.chance(order_.plan.long_hold_percent) && !healed_) {
-      const auto [least_ms, most_ms] = long_holding(order_.plan, options_);
-      rest(caller.draw(least_ms, most_ms));
-    } else {
-      rest(caller.draw(0, order_.plan.hold_ms));
-    }
-    write_fenced(caller, name, grant, watched);
+  Workload::Event granted(Caller& caller, Result<LockHandle> handle) {
+    if (!handle) return Workload::NotGranted{};
+    const auto grant = recorder_->grant_of(caller.asked_name, handle->fencing_token());
+    caller.holding.emplace(Holding{std::move(handle).value(), caller.asked_name, grant});
+    return Workload::Granted{static_cast<std::uint64_t>(grant.session)};
   }
 
-  void write_fenced(Caller& caller, const std::string& name, const Recorder::Grant& grant,
-                    HandleWatch::Watched& watched) {
-    watched.ask();
+  static std::jthread cancel_after(std::stop_source stop,
+                                   const std::optional<milliseconds>& after) {
+    if (!after) return {};
+    return std::jthread(
+        [stop = std::move(stop), after = *after](const std::stop_token& quit) mutable {
+          std::mutex mutex;
+          std::condition_variable_any wake;
+          std::unique_lock guard(mutex);
+          if (!wake.wait_for(guard, quit, after, [&] { return quit.stop_requested(); })) {
+            stop.request_stop();
+          }
+        });
+  }
+
+  void write_fenced(Caller& caller, Holding& holding) {
+    holding.watched->ask();
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
-    const auto outcome =
-        caller.resource.write({name, order_.name, number, grant.owner, grant.token});
+    const auto outcome = caller.resource.write(
+        {holding.name, order_.name, number, holding.grant.owner, holding.grant.token});
     Event e = event(Kind::write);
-    e.session = grant.session;
+    e.session = holding.grant.session;
     e.write_number = number;
-    e.name = name;
-    e.token = grant.token.value();
+    e.name = holding.name;
+    e.token = holding.grant.token.value();
     e.sent_ns = sent;
     e.outcome = outcome;
     emit(e);
-    watched.ask();
+    holding.watched->ask();
   }
 
-  /// Each step at its time. An acquire waits beside the steps that come after it.
+  /// Each step at its time.
   void follow_script(const LockProvider& provider, Caller& caller) {
     for (const StepPlan& step : order_.steps) {
       if (step.caller != caller.number) continue;
       const auto at = order_.began_ns + step.at_ms * 1'000'000;
-      rest(std::max<std::int64_t>((at - clock_->true_ns()) / 1'000'000, 0));
+      wait(std::chrono::nanoseconds(std::max<std::int64_t>(at - clock_->true_ns(), 0)));
       if (healed_) break;
-      perform(step, provider, caller);
+      happened(provider, caller, Workload::StepDue{step});
     }
-    rest(kForEver_ms);
+    wait(kForEver);
     recorder_->heal();
-    caller.script.asking = {};  // waits for the acquire under way
-    let_go(caller.script);
+    caller.asking = {};  // waits for the acquire under way
+    happened(provider, caller, Workload::FaultsEnded{});
   }
 
-  static void let_go(Script& script) {
-    if (script.handle) release(*script.handle, std::move(script.watched));
-    script.handle.reset();
-  }
-
-  void perform(const StepPlan& step, const LockProvider& provider, Caller& caller) {
-    Script& script = caller.script;
-    using Action = StepPlan::Action;
-    const std::lock_guard guard(script.mutex);
-    switch (step.action) {
-      case Action::acquire:
-        if (script.busy || script.handle) return;
-        script.busy = true;
-        script.stop = {};
-        script.asking =
-            std::jthread([this, step, &provider, &script] { ask(step, provider, script); });
-        return;
-      case Action::write:
-        if (script.handle) write_fenced(caller, script.name, script.grant, *script.watched);
-        return;
-      case Action::release: return let_go(script);
-      case Action::cancel: script.stop.request_stop(); return;
+  /// All that a scripted caller does then, up to an acquire: that waits beside the steps that come
+  /// after it.
+  void happened(const LockProvider& provider, Caller& caller, Workload::Event event) {
+    const std::lock_guard guard(caller.mutex);
+    for (;;) {
+      const auto action = caller.workload.next(event, caller.random);
+      if (std::holds_alternative<Workload::Nothing>(action)) return;
+      if (std::holds_alternative<Workload::End>(action)) return;
+      if (const auto* acquire = std::get_if<Workload::Acquire>(&action)) {
+        return acquire_beside(provider, caller, *acquire);
+      }
+      event = std::visit([&](const auto& now) { return perform(provider, caller, now); }, action);
     }
   }
 
-  void ask(const StepPlan& step, const LockProvider& provider, Script& script) {
-    const auto name = lock_name(step.lock);
-    auto handle = provider.create_lock(name, options_)
-                      ->try_acquire(milliseconds(step.acquire_timeout_ms), script.stop.get_token());
-    const std::lock_guard guard(script.mutex);
-    script.name = name;
-    if (handle) {
-      script.handle = std::move(handle).value();
-      script.grant = recorder_->grant_of(name, script.handle->fencing_token());
-      script.watched = std::make_unique<HandleWatch::Watched>(watch_, *script.handle,
-                                                              script.grant.session, name);
-    }
-    script.busy = false;
+  void acquire_beside(const LockProvider& provider, Caller& caller,
+                      const Workload::Acquire& acquire) {
+    caller.asked_name = acquire.lock;
+    caller.stop = {};
+    caller.asking = std::jthread([this, &provider, &caller, acquire, stop = caller.stop] {
+      auto handle = provider.create_lock(acquire.lock, options_)
+                        ->try_acquire(acquire.timeout, stop.get_token());
+      happened(provider, caller, granted(caller, std::move(handle)));
+    });
   }
 
-  void hold_until_killed(const LockProvider& provider) {
-    auto lock = provider.create_lock("grave-" + order_.name, options_);
-    auto handle = lock->try_acquire(milliseconds(10'000));
-    if (!handle) return;
-    const auto grant = recorder_->grant_of(lock->name(), handle->fencing_token());
-    auto watched =
-        std::make_unique<HandleWatch::Watched>(watch_, *handle, grant.session, lock->name());
-    while (!healed_) rest(1'000);
-    release(*handle, std::move(watched));
-  }
-
-  void rest(std::int64_t ms) {
+  /// Until faults are over, at most.
+  Workload::Event wait(std::chrono::nanoseconds time) {
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, milliseconds(ms), [this] { return healed_.load(); });
+    wake_.wait_for(lock, time, [this] { return healed_.load(); });
+    return Workload::TimePassed{};
   }
 
   void listen(const std::stop_token& stop) {
@@ -378,7 +380,7 @@ class Worker {
   HandleWatch watch_;
   const LockOptions options_;
   std::vector<std::unique_ptr<Caller>> callers_;
-  std::latch cycled_{order_.plan.callers};
+  std::latch cycled_{order_.doomed ? 1 : order_.plan.callers};
   std::atomic<std::int64_t> writes_ = 0;
 
   std::mutex mutex_;
@@ -393,8 +395,6 @@ std::string to_json(const WorkerConfig& order) { return nlohmann::json(order).du
 WorkerConfig order_from_json(const std::string& text) {
   return nlohmann::json::parse(text).get<WorkerConfig>();
 }
-
-std::string lock_name(std::int64_t index) { return "lock-" + std::to_string(index); }
 
 int run_worker(const WorkerConfig& order) {
   init_driver();

@@ -27,9 +27,6 @@ struct WorkerConfig {
 [[nodiscard]] std::string to_json(const WorkerConfig& order);
 [[nodiscard]] WorkerConfig order_from_json(const std::string& text);
 
-/// The lock names of a run.
-[[nodiscard]] std::string lock_name(std::int64_t index);
-
 /// The body of a simulated process: an OS process of its own, which can be killed and stopped. It
 /// writes its events to standard output, a line each, at once. From standard input it hears "wall
 /// N": its wall clock is off by so many ms from now on; and "heal": it acquires and releases twice

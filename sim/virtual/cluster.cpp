@@ -81,12 +81,14 @@ void SimulatedProcesses::set_wall_clock(const std::string& name, std::int64_t of
   named(name).set_wall_offset(offset_ms);
 }
 
+/// As a client sees it that reaches this member alone: after a split two may say that they are.
 bool SimulatedServers::is_primary(int member) {
   std::array<bool, kMembers> alone{};
   alone[at(member)] = true;
   return servers_.primary_for(alone) == member;
 }
 
+/// The election is over when this returns, so the limit, which is for a real set, has no meaning.
 bool SimulatedServers::step_up(int member, milliseconds) {
   const int before = servers_.primary();
   servers_.step_up(member);
@@ -133,6 +135,7 @@ std::optional<std::int64_t> SimulatedServers::ttl_seconds() {
   return found ? std::optional(found->after_s) : std::nullopt;
 }
 
+/// On the field of the index that was seen first: what was dropped comes back as it was.
 void SimulatedServers::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   auto index = ttl_index_;
   if (seconds) {
@@ -171,6 +174,8 @@ void SimulatedServers::set_link_rule(const Link& link, const LinkRule& rule) {
   } else if (link.peer.ends_with("/sync")) {
     servers_.set_replication_delay(from, rule.delay_replies.count() * kMs);
   } else {
+    // The set knows a link as up or down. One direction that is held back is enough: a heartbeat
+    // is a question and its answer.
     const bool was_up = !held_[at(from)][at(to)] && !held_[at(to)][at(from)];
     held_[at(from)][at(to)] = rule.hold_requests;
     const bool is_up = !held_[at(from)][at(to)] && !held_[at(to)][at(from)];

@@ -88,10 +88,9 @@ Value add(const Arguments& values) {
   return of_long(sum, small);
 }
 
-/// `compute` says whether the result overflowed.
+/// `compute` says whether the result overflowed. No command comes near that, and a date is moved by
+/// $add only; so these are refused and not guessed.
 template <typename Compute>
-/// No command comes near an overflow here, and a date is moved by $add only; so these are refused
-/// and not guessed.
 Value of_whole_numbers(const Arguments& v, const char* name, Compute compute) {
   if (is_nothing(v[0]) || is_nothing(v[1])) return Null{};
   if (!v[0].is_number() || !v[1].is_number() || v[0].is<double>() || v[1].is<double>()) {

@@ -6,9 +6,9 @@
 
 #include "runtime/clock.hpp"
 #include "runtime/executor.hpp"
+#include "sim/random.hpp"
 #include "sim/suspension.hpp"
 #include "sim/virtual/event_queue.hpp"
-#include "sim/virtual/random.hpp"
 
 namespace leasehold::sim::simulated {
 

@@ -6,6 +6,7 @@
 
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
+#include "sim/virtual/server_errors.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -240,7 +241,6 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
   if (answer == ReplicaSet::Answer::reply) {
     // A driver takes a server that says so for unknown and looks for the primary again; so it does
     // when a state change interrupts a write concern.
-    constexpr int kNotWritablePrimary = 10107;
     const Value* code = reply.find("code");
     if (code != nullptr && code->integer() == kNotWritablePrimary) known_primary_ = -1;
     if (reply.find("writeConcernError") != nullptr) known_primary_ = -1;

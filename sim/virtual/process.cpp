@@ -8,22 +8,11 @@
 namespace leasehold::sim::simulated {
 namespace {
 
-using std::chrono::milliseconds;
-
-// Far longer than a dead holder's lease, so that a time-out in the healed phase is the lock's
-// fault.
-constexpr std::int64_t kHealedTimeout_ms = 60'000;
-constexpr int kHealedAcquires = 2;
 // Above the server's wtimeout for such a write.
 constexpr std::int64_t kWriteTimeout = 3'000 * kMs;
 /// How often a holder asks `held()` in the time of a lease, and at each turn of events besides.
 constexpr int kQuestionsPerLease = 25;
-/// Every so many-th holding relies on `lost()` alone: a question at the deadline would do what a
-/// timer has to.
-constexpr int kSilentEvery = 4;
-/// Users' functions that take their time: so many in a hundred, and how long at most.
-constexpr int kSlowCallbackPercent = 3;
-constexpr std::int64_t kSlowCallback_us = 300'000;
+constexpr std::int64_t kNsPerUs = 1'000;
 
 /// Shared with parts that are made before and end after it.
 template <typename T>
@@ -57,15 +46,24 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
                 plan.scripted}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
-      // Never resized: events refer to its elements.
-      callers_(doomed ? 1 : static_cast<std::size_t>(plan_.callers)) {}
+      callers_(make_callers()) {}
+
+/// Never resized: events refer to its elements.
+std::vector<Process::Caller> Process::make_callers() const {
+  std::vector<Caller> callers;
+  for (int i = 0; i < (doomed_ ? 1 : plan_.callers); ++i) {
+    callers.push_back({Workload({plan_, world_.plan.locks, long_holding(plan_, options_),
+                                 doomed_ ? grave_name(name_) : ""})});
+  }
+  return callers;
+}
 
 /// Answers that nobody waits for any more own the driver, as their callers did.
 Process::~Process() {
   over_ = true;
   for (const Caller& caller : callers_) {
     // An asynchronous call that waits owns the driver; without this nothing would destroy either.
-    if (caller.asking) driver_->cancel(caller.session);
+    if (caller.workload.acquires()) driver_->cancel(caller.session);
   }
   machine_.let_go();
 }
@@ -98,8 +96,7 @@ void Process::start() {
   auto e = event(model::Kind::start);
   e.clock_drift_ppm = plan_.drift_ppm;
   world_.emit(std::move(e));
-  // They begin within 20 ms of each other: they compete from the start, in an order that is random.
-  for (Caller& caller : callers_) rest(caller, 20);
+  for (Caller& caller : callers_) happened(caller, Workload::Started{});
 }
 
 bool Process::holds() const {
@@ -151,37 +148,17 @@ void Process::resume() {
 }
 
 void Process::heal() {
-  healed_ = true;
   recorder_->heal();
-  machine_.run([this] {
-    for (Caller& caller : callers_) {
-      if ((doomed_ || plan_.scripted) && caller.holding) {
-        release(caller);
-      } else if (plan_.scripted && !caller.asking) {
-        finish(caller);
-      }
-    }
-  });
+  for (Caller& caller : callers_) {
+    // Known from now on; what it does for it has to wait until the process runs.
+    const auto action = caller.workload.next(Workload::FaultsEnded{}, random_);
+    machine_.run([this, &caller, action] { perform(caller, action); });
+  }
 }
 
 void Process::perform(const StepPlan& step) {
-  using Action = StepPlan::Action;
   Caller& caller = callers_.at(static_cast<std::size_t>(step.caller));
-  machine_.run([this, step, &caller] {
-    switch (step.action) {
-      case Action::acquire:
-        // A step that its caller cannot take is passed over: a minimised plan may lack the one
-        // before it.
-        if (caller.asking || caller.holding) return;
-        return ask(
-            caller, "lock-" + std::to_string(step.lock),
-            step.acquire_timeout_ms == 0 ? std::nullopt : std::optional(step.acquire_timeout_ms),
-            false);
-      case Action::write: return caller.holding ? write_fenced(*caller.holding, [] {}) : void();
-      case Action::release: return caller.holding ? release(caller) : void();
-      case Action::cancel: return caller.asking ? driver_->cancel(caller.session) : void();
-    }
-  });
+  machine_.run([this, step, &caller] { happened(caller, Workload::StepDue{step}); });
 }
 
 /// A paused one cannot answer, so it does not say yes either.
@@ -194,85 +171,72 @@ void Process::ask_holders_of(const std::string& name) {
   });
 }
 
-/// A pause of the workload before its next call.
-/// In whole µs, the grain.
-void Process::rest(Caller& caller, std::int64_t up_to_ms) {
-  const auto number = ++caller.rests;
-  later(random_.between(0, up_to_ms * 1'000) * 1'000, [this, &caller, number] {
-    if (number == caller.rests) cycle(caller);
-  });
+void Process::happened(Caller& caller, const Workload::Event& event) {
+  perform(caller, caller.workload.next(event, random_));
 }
 
-void Process::cycle(Caller& caller) {
-  if (caller.holding || caller.finished || plan_.scripted) return;
-  if (doomed_) {
-    if (!healed_) ask(caller, "grave-" + name_, 10'000, false);
-    if (healed_) finish(caller);
-    return;
-  }
-  // Few names for many callers, so that they meet.
-  const auto name = "lock-" + std::to_string(random_.between(0, world_.plan.locks - 1));
-  if (healed_) {
-    // Two: the first may get what was left in the database by the faults, the second shows that the
-    // lock goes on from hand to hand.
-    if (caller.healed_acquires++ == kHealedAcquires) return finish(caller);
-    ask(caller, name, kHealedTimeout_ms, false);
-  } else if (random_.chance(plan_.single_attempt_percent)) {
-    ask(caller, name, std::nullopt, false);
-  } else {
-    // One after the other: the order of arguments is the compiler's choice, that of draws is not.
-    const bool cancels = random_.chance(plan_.cancel_percent);
-    ask(caller, name, random_.between(50, plan_.acquire_timeout_ms), cancels);
-  }
+void Process::perform(Caller& caller, const Workload::Action& action) {
+  std::visit([&](const auto& next) { on(caller, next); }, action);
 }
 
-void Process::ask(Caller& caller, const std::string& lock,
-                  std::optional<std::int64_t> acquire_timeout_ms, bool cancel) {
-  caller.asked_name = lock;
-  caller.asking = true;
-  const milliseconds timeout(acquire_timeout_ms.value_or(0));
-  caller.session = driver_->acquire_async(lock, options_, timeout,
+void Process::on(Caller& caller, const Workload::Rest& rest) {
+  later(rest.time.count() * kNsPerUs,
+        [this, &caller] { happened(caller, Workload::TimePassed{}); });
+}
+
+void Process::on(Caller& caller, const Workload::Acquire& acquire) {
+  caller.asked_name = acquire.lock;
+  caller.session = driver_->acquire_async(acquire.lock, options_, acquire.timeout,
                                           [this, &caller](Result<runtime::Handle> handle) {
                                             if (over_) return;
                                             // Why it ended is in the recorder's events.
-                                            if (!handle) return go_on(caller);
+                                            if (!handle) {
+                                              return happened(caller, Workload::NotGranted{});
+                                            }
                                             granted(caller, std::move(handle).value());
                                           });
-  if (!cancel) return;
+  if (!acquire.cancel_after) return;
   // It may be granted meanwhile, or be another call's turn: then there is nothing to cancel.
-  later(random_.between(1, plan_.wait_max_ms) * kMs, [this, &caller, session = caller.session] {
-    if (caller.asking && session == caller.session) driver_->cancel(session);
+  later(acquire.cancel_after->count() * kMs, [this, &caller, session = caller.session] {
+    if (caller.workload.acquires() && session == caller.session) driver_->cancel(session);
   });
 }
 
 void Process::granted(Caller& caller, runtime::Handle handle) {
-  caller.asking = false;
   const auto session = handle.session();
   // By name and token: the handle does not show the owner, which the fence's record needs.
   const auto grant = recorder_->grant_of(caller.asked_name, handle.token());
-  const auto lost = handle.lost();
-  // By the session's number and not by a draw, so it costs no randomness.
-  const bool silent = !plan_.scripted && session % kSilentEvery == 0;
   caller.holding.emplace(Holding{
       std::move(handle), caller.asked_name, grant.owner,
-      HeldAnswers(name_, static_cast<std::int64_t>(session), caller.asked_name), silent, nullptr});
+      HeldAnswers(name_, static_cast<std::int64_t>(session), caller.asked_name), false, nullptr});
+  happened(caller, Workload::Granted{session});
+}
+
+void Process::on(Caller& caller, const Workload::Receive& receive) {
+  Holding& holding = *caller.holding;
+  holding.silent = receive.relies_on_lost;
+  const auto session = holding.handle.session();
   // The others are asked first: whoever still says yes then does so when this one may.
-  world_.on_grant(caller.asked_name);
+  world_.on_grant(holding.name);
   // A handle that is lost already calls back at once, from within this constructor.
-  caller.holding->on_lost =
-      std::make_unique<OnLost>(lost, [this, session, name = caller.asked_name] {
+  holding.on_lost =
+      std::make_unique<OnLost>(holding.handle.lost(), [this, session, name = holding.name] {
         auto e = event(model::Kind::notified);
         e.session = static_cast<std::int64_t>(session);
         e.name = name;
         world_.emit(std::move(e));
       });
-  ask_held(*caller.holding);
-  if (!silent) keep_asking(caller, session);
-  if (!plan_.scripted && random_.chance(kSlowCallbackPercent)) {
-    machine_.keep_busy(random_.between(1, kSlowCallback_us) * kGrain);
-  }
+  ask_held(holding);
+  if (!holding.silent) keep_asking(caller, session);
+  if (receive.callback_time) machine_.keep_busy(receive.callback_time->count() * kNsPerUs);
   // After this callback has returned, as a user's next statement would be.
-  later(kGrain, [this, &caller, session] { work(caller, session); });
+  pass_while_held(caller, kGrain);
+}
+
+void Process::pass_while_held(Caller& caller, std::int64_t span_ns) {
+  later(span_ns, [this, &caller, session = caller.holding->handle.session()] {
+    if (holds(caller, session)) happened(caller, Workload::TimePassed{});
+  });
 }
 
 /// Evenly over the lease, and at the very end of it.
@@ -298,38 +262,20 @@ bool Process::ask_held(Holding& holding) {
   return held;
 }
 
-/// Writes at the start and at the end of a holding, without asking whether it still holds.
-void Process::work(Caller& caller, core::SessionId session) {
-  if (!holds(caller, session)) return;
-  if (plan_.scripted) return healed_ ? release(caller) : void();
-  if (doomed_ && !healed_) return write_fenced(*caller.holding, [] {});  // holds until it is killed
-  // In true time: a user's work does not run by the machine's wrong clock.
-  std::int64_t hold_us = random_.between(0, plan_.hold_ms * 1'000);
-  if (random_.chance(plan_.long_hold_percent) && !healed_) {
-    // Longer than a lease: only extensions keep such a lock, and their failures show.
-    const auto [least_ms, most_ms] = long_holding(plan_, options_);
-    hold_us = random_.between(least_ms, most_ms) * 1'000;
-  }
-  const auto let_go = [this, &caller, session] {
-    if (holds(caller, session)) release(caller);
-  };
-  // The second write comes late on purpose: the fence must refuse it if somebody else has written
-  // since.
-  write_fenced(*caller.holding, [this, &caller, session, let_go, hold_us] {
-    later(hold_us * 1'000, [this, &caller, session, let_go] {
-      if (holds(caller, session)) write_fenced(*caller.holding, let_go);
-    });
-  });
+/// In true time: a user's work does not run by the machine's wrong clock.
+void Process::on(Caller& caller, const Workload::Hold& hold) {
+  pass_while_held(caller, hold.time.count() * kNsPerUs);
 }
 
 /// It asks again after it has asked for the release, at once and before an answer can be there: the
 /// answer is no from then on.
-void Process::release(Caller& caller) {
+void Process::on(Caller& caller, const Workload::Release&) {
   const auto holding = std::make_shared<Holding>(std::move(*caller.holding));
   caller.holding.reset();
   ask_held(*holding);
   // The user waits for the release before it goes on, as `release()` does.
-  holding->handle.begin_release([this, &caller](ReleaseResult) { go_on(caller); });
+  holding->handle.begin_release(
+      [this, &caller](ReleaseResult) { happened(caller, Workload::Released{}); });
   // Who has released is not notified of a loss any more, and none is expected.
   holding->on_lost.reset();
   ask_held(*holding);
@@ -341,15 +287,8 @@ void Process::release(Caller& caller) {
   });
 }
 
-void Process::go_on(Caller& caller) {
-  caller.asking = false;
-  // Its next step is the plan's.
-  if (plan_.scripted) return healed_ ? finish(caller) : void();
-  if (healed_) return rest(caller, 5);
-  rest(caller, std::max<std::int64_t>(plan_.hold_ms, 1));
-}
-
-void Process::write_fenced(Holding& holding, std::function<void()> then) {
+void Process::on(Caller& caller, const Workload::Write&) {
+  Holding& holding = *caller.holding;
   // Asked right before: who writes after a no makes a stale write knowingly.
   ask_held(holding);
   const FencedWrite write{holding.name, name_, holding.owner, ++writes_,
@@ -362,24 +301,27 @@ void Process::write_fenced(Holding& holding, std::function<void()> then) {
   e.sent_ns = world_.queue.now();
   // The answer and the time-out both come; the first is the outcome.
   const auto has_outcome = std::make_shared<bool>(false);
-  const auto tell = [this, e, has_outcome, then = std::move(then)](const char* outcome) {
+  const auto tell = [this, e, has_outcome, &caller](const char* outcome) {
     if (*has_outcome) return;
     *has_outcome = true;
     model::Event done = e;
     done.at_ns = world_.queue.now();
     done.outcome = outcome;
     world_.emit(std::move(done));
-    then();
+    happened(caller, Workload::Written{});
   };
   // "unknown" tells the checkers that it may have been taken, now or later.
   later(kWriteTimeout, [tell] { tell("unknown"); });
   network_.fenced_write(write, tell);
 }
 
-void Process::finish(Caller& caller) {
-  caller.finished = true;
-  const bool all =
-      std::all_of(callers_.begin(), callers_.end(), [](const Caller& one) { return one.finished; });
+void Process::on(Caller& caller, const Workload::Cancel&) { driver_->cancel(caller.session); }
+
+void Process::on(Caller&, const Workload::Nothing&) {}
+
+void Process::on(Caller&, const Workload::End&) {
+  const bool all = std::all_of(callers_.begin(), callers_.end(),
+                               [](const Caller& one) { return one.workload.ended(); });
   if (all) finish();
 }
 

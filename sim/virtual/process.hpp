@@ -13,15 +13,14 @@
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/network.hpp"
 #include "sim/virtual/replica_set.hpp"
+#include "sim/workload.hpp"
 
 namespace leasehold::sim::simulated {
 
-/// A simulated process: a machine, a network, the runtime and the core of production on them, and a
-/// workload that uses its handles as a user would: it asks `held()` while it holds, listens to
-/// `lost()`, and has what it hears written down.
-///
-/// The workload trusts nothing: it writes to the fence without asking whether it still holds, and
-/// asks `held()` also when the answer should be no, so that a wrong answer is on record.
+/// A simulated process: a machine, a network, the runtime and the core of production on them, and
+/// callers that do what their workload says. A caller uses its handle as a user would: it asks
+/// `held()` while it holds, listens to `lost()`, and has what it hears written down. It asks also
+/// when the answer should be no, so that a wrong answer is on record.
 ///
 /// REQUIRES: it outlives the queue's events, which refer to it: a killed one is kept to the end.
 class Process {
@@ -85,36 +84,38 @@ class Process {
     std::unique_ptr<OnLost> on_lost;
   };
 
-  /// One thread of the process's workload: it holds or awaits one lock at a time.
+  /// One thread of the process: it holds or awaits one lock at a time.
   ///
-  /// INVARIANT: at most one of `asking`, `holding` and a rest is under way; none once `finished`.
+  /// INVARIANT: `holding` from the grant until the release is asked for, as its workload has it.
   struct Caller {
+    Workload workload;
     core::SessionId session = 0;  ///< the last that it asked for
     std::string asked_name;
     std::optional<Holding> holding;
-    // Which rest it is: the event of an earlier one finds another number, and does nothing.
-    std::uint64_t rests = 0;
-    int healed_acquires = 0;
-    bool asking = false, finished = false;
   };
 
   [[nodiscard]] model::Event event(model::Kind kind) const;
   std::shared_ptr<runtime::Driver> make_driver();
   void later(std::int64_t span_ns, std::function<void()> job);
-  void rest(Caller& caller, std::int64_t up_to_ms);
-  void cycle(Caller& caller);
-  void ask(Caller& caller, const std::string& lock, std::optional<std::int64_t> acquire_timeout_ms,
-           bool cancel);
+  std::vector<Caller> make_callers() const;
+  /// Goes on with what its workload does after that.
+  void happened(Caller& caller, const Workload::Event& event);
+  void perform(Caller& caller, const Workload::Action& action);
+  void on(Caller& caller, const Workload::Rest& rest);
+  void on(Caller& caller, const Workload::Acquire& acquire);
+  void on(Caller& caller, const Workload::Receive& receive);
+  void on(Caller& caller, const Workload::Write& write);
+  void on(Caller& caller, const Workload::Hold& hold);
+  void on(Caller& caller, const Workload::Release& release);
+  void on(Caller& caller, const Workload::Cancel& cancel);
+  void on(Caller& caller, const Workload::Nothing& nothing);
+  void on(Caller& caller, const Workload::End& end);
   void granted(Caller& caller, runtime::Handle handle);
   void keep_asking(Caller& caller, core::SessionId session);
   bool ask_held(Holding& holding);
   void ask_all();
-  void work(Caller& caller, core::SessionId session);
-  void release(Caller& caller);
-  void go_on(Caller& caller);
-  /// Calls `then` when its outcome is known, or never will be.
-  void write_fenced(Holding& holding, std::function<void()> then);
-  void finish(Caller& caller);
+  /// After so long, if it still has this holding then.
+  void pass_while_held(Caller& caller, std::int64_t span_ns);
   void finish();
   // Whether it still has the very holding that an event was asked for: it may have released it and
   // got another since.
@@ -133,7 +134,7 @@ class Process {
   LockOptions options_;
   // Numbers its writes to the fence, so that what the oplog has is matched with what was asked.
   std::int64_t writes_ = 0;
-  bool healed_ = false, done_ = false;
+  bool done_ = false;
   bool over_ = false;  ///< the run has ended: nobody is notified any more
   const std::shared_ptr<runtime::Driver> driver_;  ///< ends before what it runs on
   std::vector<Caller> callers_;                    ///< and their handles before it

@@ -2,14 +2,15 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/random.hpp"
 #include "sim/virtual/change_streams.hpp"
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/event_queue.hpp"
-#include "sim/virtual/random.hpp"
 #include "sim/virtual/transactions.hpp"
 
 /// A replica set of three in virtual time: oplog, majority commit, heartbeats, elections, rollback,
@@ -48,6 +49,9 @@ struct Entry {
 /// waiting, sleeping). A command executes in no time, an election likewise.
 /// Determinism: members are always gone through in the order of their numbers, and all randomness
 /// is one generator's, which the world shares.
+///
+/// Its functions are in four sources: what befalls members here (`replica_set.cpp`),
+/// `commands.cpp`, `replication.cpp` and `elections.cpp`.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class ReplicaSet {
@@ -148,6 +152,7 @@ class ReplicaSet {
   /// A wall clock may be moved while somebody waits for it; that is why this is no time of the
   /// queue.
   struct Deadline {
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
     std::int64_t wall_ns = 0;
     int code = 0;
   };
@@ -253,6 +258,8 @@ class ReplicaSet {
   void ttl_pass(int member);
   void ttl_sleep(int member, std::int64_t span_ns);
   void catch_up(int member, const Member& from);
+  /// Whether `a` has at least what `b` has: the later term wins, then the longer log.
+  [[nodiscard]] static bool up_to_date(const std::vector<Entry>& a, const std::vector<Entry>& b);
 
   EventQueue& queue_;
   Random& random_;

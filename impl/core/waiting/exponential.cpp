@@ -8,6 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+/// Both as in *Exponential Backoff And Jitter* of the AWS Architecture Blog (REFERENCES.md).
 class FullJitter final : public WaitingStrategy {
  public:
   FullJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
@@ -29,6 +30,7 @@ class DecorrelatedJitter final : public WaitingStrategy {
   DecorrelatedJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
+    // Before its first pause a call has none: that counts as the base.
     const auto before = std::clamp(seen.last_pause, base_, max_);
     return core::random_span(base_, std::min(max_, 3 * before), random);
   }
@@ -42,6 +44,7 @@ class DecorrelatedJitter final : public WaitingStrategy {
 
 std::shared_ptr<const WaitingStrategy> exponential_waiting(Jitter jitter, milliseconds base,
                                                            milliseconds max) {
+  // Twice nothing is nothing: pauses would never grow.
   const auto low = std::max(core::bounded_pause(base), milliseconds(1));
   const auto high = std::max(core::bounded_pause(max), low);
   if (jitter == Jitter::full) return std::make_shared<FullJitter>(low, high);

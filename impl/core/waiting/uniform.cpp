@@ -23,6 +23,7 @@ class UniformWaiting final : public WaitingStrategy {
 
 std::shared_ptr<const WaitingStrategy> uniform_waiting(std::chrono::milliseconds min,
                                                        std::chrono::milliseconds max) {
+  // With a longest pause below the shortest, every pause is the shortest.
   const auto low = core::bounded_pause(min);
   return std::make_shared<UniformWaiting>(low, std::max(low, core::bounded_pause(max)));
 }

@@ -28,7 +28,7 @@ struct Hardening {
   bool operator==(const Hardening&) const = default;
 };
 
-/// "distributed-lock", "document-level", "insert-unique", "set-on-insert".
+/// What `connect` takes, such as "distributed-lock"; who published each: REFERENCES.md.
 [[nodiscard]] const std::vector<std::string>& names();
 
 /// As LockProvider::connect. `options.collection` and `options.holder` are not used: each lock

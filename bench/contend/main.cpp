@@ -1,0 +1,50 @@
+#include <signal.h>
+
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "bench/contend/contend.hpp"
+#include "bench/contend/worker.hpp"
+#include "cli/command_line.hpp"
+#include "sim/live/replica_set.hpp"
+
+namespace {
+
+constexpr leasehold::cli::Subcommand kSubcommands[] = {
+    {"contend", leasehold::bench::contend,
+     "clients that fight over locks: raw samples of each waiting strategy"},
+    {"strategies", leasehold::bench::list_strategies, "the names that --strategy knows"},
+};
+
+enum Exit { kDone = 0, kUsage = 64, kNoMongod = 69, kFailed = 70 };
+
+int fail(const char* what, int code) {
+  std::fprintf(stderr, "leasehold-bench: %s\n", what);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace leasehold;
+  signal(SIGPIPE, SIG_IGN);
+  sim::live::init_driver();
+  try {
+    if (argc == 3 && std::strcmp(argv[1], "client") == 0) {  // started by contend
+      return bench::run_worker(argv[2], std::cin, std::cout);
+    }
+    return cli::dispatch("leasehold-bench", kSubcommands,
+                         "Exit codes: 0 done, 64 usage, 69 no mongod found, 70 the run failed.",
+                         {argv + 1, argv + argc});
+  } catch (const cli::HelpAsked& asked) {
+    std::fputs(asked.text.c_str(), stdout);
+    return kDone;
+  } catch (const cli::UsageError& error) {
+    return fail(error.what(), kUsage);
+  } catch (const sim::live::NoMongod& error) {
+    return fail(error.what(), kNoMongod);
+  } catch (const std::exception& error) {
+    return fail(error.what(), kFailed);
+  }
+}

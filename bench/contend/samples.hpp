@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace leasehold::bench {
+
+constexpr std::int64_t kNever = INT64_MAX;
+
+/// One request and what became of it; times in ns from the beginning of what is measured.
+struct Sample {
+  int client = 0, lock = 0;
+  std::int64_t asked_ns = 0;
+  std::int64_t granted_ns = kNever;   ///< kNever: not even in the time after the end
+  std::int64_t released_ns = kNever;  ///< when the release was called
+  bool operator==(const Sample&) const = default;
+};
+
+/// Commands on the wire, in the measured time.
+struct WireCounts {
+  std::int64_t writes = 0, reads = 0;
+  std::map<std::int64_t, std::int64_t> attempts;  ///< by second, from 0: findAndModify
+
+  /// `command`: its name; `at_ns` is before `end_ns` or does not count.
+  void count(const std::string& command, std::int64_t at_ns, std::int64_t end_ns);
+  void add(const WireCounts& other);
+  [[nodiscard]] std::int64_t all_attempts() const;
+  [[nodiscard]] std::int64_t most_attempts_per_s() const;
+};
+
+/// What one run of one strategy measured.
+struct RunResult {
+  int run = 0;
+  std::string strategy;
+  int repetition = 0;
+  std::uint64_t seed = 0;
+  std::vector<Sample> samples;
+  WireCounts wire;
+  double write_ms = 0;        ///< one majority write of the bare driver, on average
+  double server_cpu_s = -1;   ///< of all members, in the measured time; -1: not ours
+  double machine_idle = -1;   ///< share of all cores; -1: virtual
+  double arrivals_per_s = 0;  ///< of an open loop
+};
+
+/// A row for each request: who waited at the end of the measured time has `censored` 1.
+void write_samples_header(std::ostream& out);
+void write_samples(std::ostream& out, const RunResult& run, std::int64_t end_ns);
+/// A row for each run: what is not of single requests.
+void write_runs_header(std::ostream& out);
+void write_run(std::ostream& out, const RunResult& run);
+
+}  // namespace leasehold::bench

@@ -1,0 +1,147 @@
+#include "bench/contend/virtual_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace leasehold::bench {
+namespace {
+
+std::vector<double> waits_ms(const RunResult& run) {
+  std::vector<double> waits;
+  for (const Sample& s : run.samples) {
+    waits.push_back(static_cast<double>(s.granted_ns - s.asked_ns) * 1e-6);
+  }
+  std::sort(waits.begin(), waits.end());
+  return waits;
+}
+
+std::int64_t granted_in_time(const RunResult& run, const Load& load) {
+  return std::count_if(run.samples.begin(), run.samples.end(), [&](const Sample& s) {
+    return s.granted_ns >= 0 && s.granted_ns < load.end_ns();
+  });
+}
+
+Load twenty_seconds(const std::string& strategy) {
+  Load load;
+  load.strategy = strategy;
+  load.warm_up_ms = 5'000;
+  load.measured_ms = 20'000;
+  return load;
+}
+
+TEST(VirtualRun, TheSameSeedGivesTheSameSamples) {
+  Load load;
+  load.strategy = "adaptive";
+  load.hold = "pareto:5ms";
+  EXPECT_EQ(run_virtual(load).samples, run_virtual(load).samples);
+}
+
+TEST(VirtualRun, EverybodyIsServedAlsoWhoWaitedAtTheEnd) {
+  Load load;
+  load.clients = 64;
+  const auto run = run_virtual(load);
+  std::int64_t censored = 0;
+  for (const Sample& s : run.samples) {
+    EXPECT_NE(s.granted_ns, kNever);
+    EXPECT_LT(s.asked_ns, load.end_ns());
+    if (s.granted_ns >= load.end_ns()) ++censored;
+  }
+  EXPECT_GT(censored, 0) << "64 clients: somebody always waits";
+}
+
+TEST(VirtualRun, WhoIsNotServedEvenAfterwardsIsThereToo) {
+  Load load;
+  load.clients = 4;
+  load.hold = "constant:20s";
+  load.measured_ms = 10'000;
+  load.drain_ms = 5'000;
+  const auto run = run_virtual(load);
+  const auto unserved = std::count_if(run.samples.begin(), run.samples.end(),
+                                      [](const Sample& s) { return s.granted_ns == kNever; });
+  EXPECT_EQ(unserved, 3);
+}
+
+TEST(VirtualRun, NoLockIsHeldTwiceAtOnce) {
+  Load load;
+  load.strategy = "adaptive";
+  load.locks = "zipf:5";
+  load.arrivals = "open:60";
+  load.arrivals_per_s = 0.6 * ideal_per_s(load, virtual_write_ms());
+  auto run = run_virtual(load);
+  ASSERT_GT(run.samples.size(), 500u);
+  std::sort(run.samples.begin(), run.samples.end(), [](const Sample& a, const Sample& b) {
+    return std::tie(a.lock, a.granted_ns) < std::tie(b.lock, b.granted_ns);
+  });
+  for (std::size_t i = 1; i < run.samples.size(); ++i) {
+    if (run.samples[i].lock != run.samples[i - 1].lock) continue;
+    EXPECT_GE(run.samples[i].granted_ns, run.samples[i - 1].released_ns);
+  }
+}
+
+TEST(VirtualRun, ARoundTripIsAddedToEveryCommand) {
+  using std::chrono::milliseconds;
+  EXPECT_NEAR(virtual_write_ms(milliseconds(80)) - virtual_write_ms(), 80, 0.1);
+}
+
+TEST(VirtualRun, TheOneBesideHasAStrategyOfItsOwn) {
+  Load load = twenty_seconds("adaptive");
+  load.beside = "uniform-100-3000";
+  const auto run = run_virtual(load);
+  std::vector<std::int64_t> counts(17);
+  for (const Sample& s : run.samples) ++counts.at(static_cast<std::size_t>(s.client));
+  EXPECT_GT(counts.at(16), 0);
+  EXPECT_LT(2 * counts.at(16), *std::min_element(counts.begin(), counts.end() - 1));
+}
+
+TEST(AdaptiveWaiting, ServesAThousandThatAskAtOnce) {
+  Load load;
+  load.strategy = "adaptive";
+  load.clients = 1'000;
+  load.arrivals = "once";
+  load.warm_up_ms = 0;
+  load.measured_ms = 120'000;
+  const auto run = run_virtual(load);
+  ASSERT_EQ(granted_in_time(run, load), 1'000) << "everybody is served";
+  const double longest_ms = waits_ms(run).back();
+  RecordProperty("longest_wait_ms", static_cast<int>(longest_ms));
+  RecordProperty("most_attempts_per_s", static_cast<int>(run.wire.most_attempts_per_s()));
+  EXPECT_LE(longest_ms, 3 * 1'000 * (5 + run.write_ms)) << "three times the ideal";
+  EXPECT_LE(run.wire.most_attempts_per_s(), 12'000) << "a thousand of them are the first rush";
+}
+
+/// Four times as many waiters do not mean four times as many attempts for each hand-over.
+TEST(AdaptiveWaiting, BoundsTheLoadWithoutKnowingHowManyWait) {
+  const auto commands_at = [](int clients) {
+    Load load = twenty_seconds("adaptive");
+    load.warm_up_ms = 10'000;
+    load.clients = clients;
+    const auto run = run_virtual(load);
+    return static_cast<double>(run.wire.writes + run.wire.reads) /
+           static_cast<double>(granted_in_time(run, load));
+  };
+  const double sixteen = commands_at(16), sixty_four = commands_at(64);
+  EXPECT_LE(sixteen, 6);
+  EXPECT_LE(sixty_four, 2 * sixteen);
+}
+
+/// What the .NET package's waiting is compared with: rate and longest waits.
+TEST(AdaptiveWaiting, IsQuickerThanUniform) {
+  for (const char* hold : {"constant:5ms", "exponential:5ms", "pareto:5ms", "uniform:0ms:10ms"}) {
+    auto load = twenty_seconds("uniform");
+    load.hold = hold;
+    const auto uniform = run_virtual(load);
+    load.strategy = "adaptive";
+    const auto adaptive = run_virtual(load);
+    const auto p99 = [](const RunResult& run) {
+      const auto waits = waits_ms(run);
+      return waits[waits.size() * 99 / 100];
+    };
+    EXPECT_GE(10 * granted_in_time(adaptive, load), 12 * granted_in_time(uniform, load)) << hold;
+    EXPECT_LE(p99(adaptive), p99(uniform) / 2) << hold;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::bench

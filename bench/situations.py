@@ -1,0 +1,156 @@
+"""The situations in which strategies are compared for RESULTS.md, and what their figures advise."""
+import os
+import subprocess
+import time
+
+import stats
+
+PROGRAM = "build/bin/leasehold-bench"
+COMPARED = ["queue", "adaptive", "push", "uniform"]  # those of them that the program knows
+START_S = {"begin": 10, "thread": 1.5, "process": 6, "virtual": 4}  # estimates, not measurements
+
+
+class Situation:
+    def __init__(self, name, title, options, strategies=None, others=True, more=False, **settings):
+        self.name, self.title, self.options = name, title, options
+        self.strategies, self.others, self.more = strategies, others, more
+        self.settings = {"clients": 16, "seconds": 10, "warm-up": 3, **settings}
+
+    @property
+    def is_virtual(self):
+        return "virtual" in self.options
+
+    def strategies_of(self, known, others):
+        some = [s for s in COMPARED if s in known and (not self.strategies or s in self.strategies)]
+        return some + (others if self.others and not self.is_virtual else [])
+
+    def repetitions(self, asked):
+        return asked or (10 if self.is_virtual else 5)
+
+    def estimate_s(self, strategies, asked):
+        """About how long it takes: the waiting of the end is that of all clients, one after the other."""
+        if self.is_virtual:
+            return START_S["virtual"] * len(strategies) * self.repetitions(asked)
+        start = START_S["process" if "--processes" in self.options else "thread"]
+        one = start + self.settings["warm-up"] + self.settings["seconds"] + 0.04 * self.settings["clients"] + 1
+        return START_S["begin"] + one * len(strategies) * self.repetitions(asked)
+
+    def command(self, root, out, strategies, asked):
+        given = [word for key, value in self.settings.items() for word in (f"--{key}", str(value))]
+        return [f"{root}/{PROGRAM}", "contend", "--strategy", ",".join(strategies), *given, *self.options,
+                "--repetitions", str(self.repetitions(asked)), "--out", out]
+
+
+SITUATIONS = [
+    Situation("clients_16", "16 clients, holdings of 5 ms", []),
+    Situation("clients_64", "64 clients, threads of one process", [], clients=64, seconds=20),
+    Situation("processes_64", "64 clients, each an OS process", ["--processes"], clients=64, seconds=20),
+    Situation("clients_2", "2 clients", [], clients=2),
+    Situation("hold_20", "16 clients, holdings of 20 ms", ["--hold", "constant:20ms"]),
+    Situation("hold_100", "16 clients, holdings of 100 ms", ["--hold", "constant:100ms"], seconds=30),
+    Situation("open_30", "16 clients, open loop: 30 % of the ideal rate", ["--arrivals", "open:30"]),
+    Situation("open_80", "16 clients, open loop: 80 % of the ideal rate", ["--arrivals", "open:80"]),
+    Situation("beside", "16 clients, and one more that waits with `uniform`", ["--beside", "uniform"], seconds=30,
+              others=False),
+    Situation("round_trip_10", "16 clients, 10 ms away from the servers", ["--round-trip", "10ms"], more=True),
+    Situation("zipf", "64 clients, 20 locks (Zipf), holdings exponential", ["--locks", "zipf:20", "--hold",
+              "exponential:5ms"], clients=64, more=True),
+    Situation("callers_16", "16 callers of one client: queue and hand-over", ["--callers", "16"], clients=1,
+              others=False, more=True),
+    Situation("callers_2_32", "2 processes of 32 callers each", ["--callers", "32", "--processes"], clients=2,
+              others=False, more=True),
+    Situation("thousand", "In virtual time: a thousand ask at once, each is served once",
+              ["--world", "virtual", "--arrivals", "once"], clients=1000, seconds=300),
+    Situation("virtual_256", "In virtual time: 256 clients", ["--world", "virtual"], clients=256, seconds=20,
+              **{"warm-up": 20}),
+    Situation("virtual_pareto", "In virtual time: 64 clients, holdings Pareto (5 ms on average)",
+              ["--world", "virtual", "--hold", "pareto:5ms"], clients=64, seconds=20, **{"warm-up": 20}),
+]
+
+
+def known_strategies(root):
+    listed = subprocess.run([f"{root}/{PROGRAM}", "strategies"], check=True, capture_output=True, text=True)
+    return listed.stdout.split()
+
+
+def run_all(root, folder, situations, others, repetitions):
+    """Says how long it takes, and measures; all figures are then under `folder`."""
+    known = known_strategies(root)
+    plan = [(s, s.strategies_of(known, others)) for s in situations]
+    whole = sum(s.estimate_s(strategies, repetitions) for s, strategies in plan)
+    print(f"{len(plan)} situations, about {whole / 60:.0f} minutes; the machine should have nothing else to do",
+          flush=True)
+    began = time.time()
+    for number, (situation, strategies) in enumerate(plan, 1):
+        print(f"[{number}/{len(plan)}, {time.time() - began:.0f} s] {situation.title} ...", flush=True)
+        out = f"{folder}/{situation.name}"
+        os.makedirs(out, exist_ok=True)
+        subprocess.run(situation.command(root, out, strategies, repetitions), check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+def measured(folder):
+    """(situation, its results) of all that have any."""
+    there = [s for s in SITUATIONS if os.path.exists(f"{folder}/{s.name}/samples.csv")]
+    return [(s, stats.Results(f"{folder}/{s.name}")) for s in there]
+
+
+def unbeaten(strategy, live, key, less):
+    """The situations in which no other is better, as far as intervals can tell."""
+    return [s for s, r in live if strategy in r.strategies()
+            and not any(r.beats(o, strategy, key, less) for o in r.strategies() if o != strategy)]
+
+
+def better_than(one, other, live):
+    """Where, and in what, one is better than the other: parts of a sentence."""
+    parts = []
+    for key, what, less, digits in stats.COMPARED:
+        where = [f"{s.title} ({r.mean(one, key)[0]:.{digits}f} against {r.mean(other, key)[0]:.{digits}f})"
+                 for s, r in live if {one, other} <= set(r.strategies()) and r.beats(one, other, key, less)]
+        if where:
+            parts.append(f"{'fewer' if 'commands' in what else 'a shorter' if less else 'a larger'} {what}: "
+                         + "; ".join(where))
+    return parts
+
+
+def advice(all_measured):
+    """Sentences for a user, made of differences alone: whose longest waits nobody beats, and what the others
+    are better at."""
+    live = [(s, r) for s, r in all_measured if not s.is_virtual]
+    if not live or min(len(f) for _, r in live for f in r.figures.values()) < stats.LEAST_REPETITIONS:
+        return ["No advice: fewer than five repetitions were measured."]
+    strategies = list(dict.fromkeys(x for _, r in live for x in r.strategies()))
+    counts = {x: [len(unbeaten(x, live, key, less)) for key, _, less, _ in stats.COMPARED] for x in strategies}
+    best = max(strategies, key=lambda x: counts[x])
+    waits, commands, share = counts[best]
+    n = sum(best in r.strategies() for _, r in live)
+    lines = [f"**Several processes want a lock: `{best}`.** No other strategy had a shorter wait p99 in {waits} of {n} "
+             f"situations measured, none sent fewer commands in {commands}, and none came closer to the ideal rate "
+             f"in {share}."]
+    for other in strategies:
+        if other != best:
+            parts = better_than(other, best, live)
+            lines.append(f"- `{other}` is better in this: {'. '.join(p[0].upper() + p[1:] for p in parts)}." if parts
+                         else f"- `{other}` was better in nothing.")
+    return lines
+
+
+def section(folder, about, plot_file):
+    """What RESULTS.md has of contention: Markdown."""
+    everything = measured(folder)
+    head, *rest = advice(everything)
+    lines = [head, "", *rest, "", f"Measured by `scripts/bench contention` on {about}: real replica set of three "
+             "members beside its clients, repetitions interleaved over the strategies. Only figures of one run are "
+             "comparable. Where nothing else is said one lock is held for 5 ms, and a client pauses up to 100 ms after "
+             "a release.", "", "## The figures", "", stats.DEFINITIONS, "", f"![waits and load]({plot_file})", ""]
+    for situation, results in everything:
+        settings = results.settings
+        if situation.is_virtual:
+            how = f"{settings['repetitions']} seeds"
+        else:
+            how = f"{settings['repetitions']} repetitions of {settings['measured_ms'] / 1000:.0f} s"
+        lines += [f"### {situation.title}", "", f"{how}:", "", *results.table(), ""]
+        differences = [d for d in results.differences() if "wait p99" in d or "commands" in d]
+        lines += [f"- {d}" for d in differences] + [f"- {w}" for w in results.warnings()]
+        lines += [""] if lines[-1] else []
+    return "\n".join(lines)

@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+"""What the samples of `leasehold-bench contend` say: a table, differences, and a plot.
+
+  bench/stats.py FOLDER [--plot FILE.png] [--json FILE]
+
+All figures come from samples.csv, runs.csv and settings.json in FOLDER."""
+import argparse
+import csv
+import json
+import sys
+import warnings
+
+import numpy
+from scipy import stats
+
+DEFINITIONS = """\
+- *Share of ideal*: acquisitions a second, relative to a lock that is never idle: one turn is one holding and one majority
+  write, both measured in the same run. With several locks it is the lock asked for most often that sets the pace.
+- *Writes* and *reads* per acquisition: commands on the wire. A write is findAndModify, update, delete, insert or
+  createIndexes, also one that changes nothing, such as a refused attempt; everything else is a read, change streams included.
+- *Wait p50, p99*: half of the waits, or 99 in a hundred, are not longer. No wait is cut off. What still waited at the end
+  of the measured time counts as longer than its age then (Kaplan and Meier's estimate; waits that began before the
+  measured time enter it at the age they had). "≥" marks a figure that such waits reach: at least that much.
+- *Longest wait*: as long as it really was, also if it ended after the measured time.
+- *Spread*: the wait p90 less the wait p10.
+- *Jain*: Jain's index of the clients' acquisitions over the whole measured time, (sum)² / (clients x sum of squares),
+  divided by the most that whole numbers permit with so many acquisitions. 1: all got the lock equally often;
+  1 / clients: one got all.
+- Figures are means over the repetitions; in brackets a 95 % bootstrap interval of that mean. A difference is called one
+  only if the 95 % bootstrap interval of the paired differences, repetition by repetition, leaves out zero, and there are
+  five repetitions at least. Such intervals are a little narrow for so few: where nothing differs, about one comparison
+  in six of five repetitions leaves out zero, and one in ten of ten."""
+
+COLUMNS = [  # key, head, digits
+    ("share_of_ideal", "share of ideal", 2), ("writes_per_acq", "writes", 2), ("reads_per_acq", "reads", 2),
+    ("wait_p50_ms", "wait p50 ms", 0), ("wait_p99_ms", "wait p99 ms", 0), ("wait_max_ms", "longest wait ms", 0),
+    ("wait_spread_ms", "spread ms", 0), ("hand_over_p50_ms", "hand-over p50 ms", 1), ("jain", "Jain", 3),
+    ("server_cpu_ms_per_acq", "server CPU ms per acquisition", 1),
+]
+ONCE_COLUMNS = [
+    ("longest_times_ideal", "longest wait, times ideal", 2), ("commands_per_acq", "commands each", 1),
+    ("attempts_per_acq", "attempts each", 1), ("most_attempts_per_s", "most attempts in a second", 0),
+    ("wait_p50_ms", "wait p50 ms", 0), ("wait_max_ms", "longest wait ms", 0),
+]
+BESIDE_COLUMNS = [("beside_acquisitions", "acquisitions of the one beside", 1),
+                  ("beside_longest_ms", "its longest wait ms", 0)]
+COMPARED = [  # key, what it is, whether less is better, digits
+    ("wait_p99_ms", "wait p99 in ms", True, 0), ("commands_per_acq", "commands per acquisition", True, 2),
+    ("share_of_ideal", "share of ideal", False, 3),
+]
+NEVER = numpy.inf
+RESAMPLES = 9_999
+LEAST_REPETITIONS = 5  # with fewer, nothing is called a difference
+
+
+class BadResults(Exception):
+    """The files are not what `leasehold-bench contend` writes; the text says which and why."""
+
+
+def read(folder):
+    """Settings, runs and samples by run number."""
+    try:
+        with open(f"{folder}/settings.json") as file:
+            settings = json.load(file)
+        with open(f"{folder}/runs.csv", newline="") as file:
+            runs = list(csv.DictReader(file))
+        samples = {int(run["run"]): [] for run in runs}
+        with open(f"{folder}/samples.csv", newline="") as file:
+            for row in csv.DictReader(file):
+                times = [float(row[key]) if row[key] else NEVER
+                         for key in ("asked_ns", "granted_ns", "released_ns")]
+                samples[int(row["run"])].append((int(row["client"]), int(row["lock"]), *times))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadResults(f"the folder is '{folder}': it must have settings.json, runs.csv and samples.csv of "
+                         f"leasehold-bench contend ({type(error).__name__}: {error})") from error
+    arrays = {run: numpy.array(rows, dtype=float).reshape(-1, 5) for run, rows in samples.items()}
+    return settings, runs, arrays
+
+
+class Waits:
+    """Kaplan and Meier's estimate of how long requests wait, from ages at which they came under
+    observation and left it, and whether they left it because they were served."""
+
+    def __init__(self, entered, left, served):
+        self.longest = left.max() if len(left) else 0.0
+        ages, ended = numpy.unique(left[served], return_counts=True)
+        at_risk = (numpy.searchsorted(numpy.sort(entered), ages, "left")
+                   - numpy.searchsorted(numpy.sort(left), ages, "left"))
+        self.ages = ages
+        self.longer = numpy.cumprod(1 - ended / at_risk) if len(ages) else numpy.array([])
+
+    def quantile(self, q):
+        """(value, whether it is only a lower bound)."""
+        reached = numpy.nonzero(self.longer <= 1 - q + 1e-12)[0]
+        return (self.ages[reached[0]], False) if len(reached) else (self.longest, True)
+
+
+def waits_of(asked, granted, end):
+    """Of requests that waited at some time in [0, end); in ms."""
+    seen = (asked >= 0) | (granted > 0)
+    asked, granted = asked[seen], granted[seen]
+    entered = numpy.where(asked < 0, -asked, -1.0)  # -1: under observation from the first moment on
+    return Waits(entered * 1e-6, (numpy.minimum(granted, end) - asked) * 1e-6, granted < end)
+
+
+def jain(counts):
+    """Of acquisitions per client, relative to the most even way to share out so many."""
+    counts = numpy.asarray(counts, dtype=float)
+    total, n = counts.sum(), len(counts)
+    if total == 0:
+        return 0.0
+    each, more = divmod(int(total), n)
+    most_even = n * each ** 2 + more * (2 * each + 1)
+    return float(most_even / (counts ** 2).sum())
+
+
+def hand_overs_ms(lock, asked, granted, released):
+    """From a release to the next grant of that lock, where somebody was waiting by then."""
+    order = numpy.lexsort((granted, lock))
+    lock, asked, granted, released = (x[order] for x in (lock, asked, granted, released))
+    followed = (lock[1:] == lock[:-1]) & (asked[1:] < released[:-1]) & numpy.isfinite(granted[1:])
+    return (granted[1:] - released[:-1])[followed] * 1e-6
+
+
+def overlaps(lock, granted, released):
+    """How often a lock was granted before the holder before it had called release."""
+    order = numpy.lexsort((granted, lock))
+    lock, granted, released = lock[order], granted[order], released[order]
+    return int(((lock[1:] == lock[:-1]) & (granted[1:] < released[:-1]) & numpy.isfinite(granted[1:])).sum())
+
+
+def measure(settings, run, samples):
+    """All figures of one run."""
+    end = settings["measured_ms"] * 1e6
+    callers = settings["clients"] * settings["callers"]
+    client, lock, asked, granted, released = samples.T
+    mine = client < callers
+    in_time = (granted >= 0) & (granted < end)
+    served = in_time & numpy.isfinite(released)
+    acquired = max(int(in_time.sum()), 1)  # commands are of all clients
+    write_ms = float(run["write_ms"])
+    turn_ms = ((released[served] - granted[served]).mean() * 1e-6 if served.any() else 0) + write_ms
+    waits = waits_of(asked[mine], granted[mine], end)
+    ended = numpy.minimum(granted, end + settings["drain_ms"] * 1e6) - asked
+    over = hand_overs_ms(lock, asked, granted, released)
+    seconds = end * 1e-9
+    figures = {
+        "acq_per_s": int((in_time & mine).sum()) / seconds,
+        "share_of_ideal": int(in_time.sum()) / seconds * turn_ms * 1e-3 * settings["hottest_share"],
+        "writes_per_acq": int(run["writes"]) / acquired, "reads_per_acq": int(run["reads"]) / acquired,
+        "commands_per_acq": (int(run["writes"]) + int(run["reads"])) / acquired,
+        "attempts_per_acq": int(run["attempts"]) / acquired,
+        "most_attempts_per_s": float(run["most_attempts_per_s"]),
+        "wait_max_ms": float(ended[mine & (granted >= 0)].max(initial=0)) * 1e-6,
+        "hand_over_p50_ms": float(numpy.median(over)) if len(over) else numpy.nan,
+        "jain": jain(numpy.bincount(client[in_time & mine].astype(int), minlength=callers)),
+        "censored": int((mine & (granted >= end)).sum()), "unserved": int(numpy.isinf(granted).sum()),
+        "overlaps": overlaps(lock, granted, released), "write_ms": write_ms,
+    }
+    figures["longest_times_ideal"] = figures["wait_max_ms"] / (acquired * turn_ms * settings["hottest_share"])
+    bounds = set()
+    for key, q in (("wait_p10_ms", 0.1), ("wait_p50_ms", 0.5), ("wait_p90_ms", 0.9), ("wait_p99_ms", 0.99)):
+        figures[key], bound = waits.quantile(q)
+        bounds |= {key} if bound else set()
+    figures["wait_spread_ms"] = figures["wait_p90_ms"] - figures["wait_p10_ms"]
+    if "wait_p90_ms" in bounds:
+        bounds.add("wait_spread_ms")
+    if numpy.isinf(granted[mine]).any():
+        bounds.add("wait_max_ms")
+    if run["server_cpu_s"]:
+        figures["server_cpu_ms_per_acq"] = float(run["server_cpu_s"]) * 1e3 / acquired
+    if run["machine_idle"]:
+        figures["machine_idle"] = float(run["machine_idle"])
+    if settings["beside"]:
+        figures["beside_acquisitions"] = int((in_time & ~mine).sum())
+        figures["beside_longest_ms"] = float(ended[~mine & (granted >= 0)].max(initial=0)) * 1e-6
+    return figures, bounds
+
+
+def mean_and_interval(values):
+    """(mean, low, high): the bootstrap's 95 % interval; none of one value alone."""
+    values = numpy.asarray(values, dtype=float)
+    if len(values) < 2 or not numpy.isfinite(values).all():
+        return float(values.mean()), numpy.nan, numpy.nan
+    if numpy.ptp(values) == 0:
+        return float(values[0]), float(values[0]), float(values[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        interval = stats.bootstrap((values,), numpy.mean, n_resamples=RESAMPLES, method="percentile",
+                                   random_state=1).confidence_interval
+    return float(values.mean()), float(interval.low), float(interval.high)
+
+
+class Results:
+    """The figures of one folder: by strategy, one of each repetition."""
+
+    def __init__(self, folder):
+        self.settings, self.runs, self.samples = read(folder)
+        self.figures, self.bounds = {}, {}
+        for run in self.runs:
+            figures, bounds = measure(self.settings, run, self.samples[int(run["run"])])
+            self.figures.setdefault(run["strategy"], {})[int(run["repetition"])] = figures
+            self.bounds.setdefault(run["strategy"], set()).update(bounds)
+        if not self.figures:
+            raise BadResults(f"the folder is '{folder}': it has no run")
+
+    def strategies(self):
+        return list(self.figures)
+
+    def values(self, strategy, key):
+        return [f[key] for _, f in sorted(self.figures[strategy].items()) if key in f]
+
+    def mean(self, strategy, key):
+        return mean_and_interval(self.values(strategy, key))
+
+    def difference(self, one, other, key):
+        """(mean, low, high) of one less the other, repetition by repetition."""
+        both = self.paired(one, other)
+        return mean_and_interval([self.figures[one][r][key] - self.figures[other][r][key] for r in both])
+
+    def paired(self, one, other):
+        return sorted(set(self.figures[one]) & set(self.figures[other]))
+
+    def beats(self, one, other, key, less_is_better):
+        if len(self.paired(one, other)) < LEAST_REPETITIONS:
+            return False
+        _, low, high = self.difference(one, other, key)
+        return bool(high < 0 if less_is_better else low > 0)
+
+    def columns(self):
+        columns = ONCE_COLUMNS if self.settings["arrivals"] == "once" else COLUMNS
+        columns = columns + (BESIDE_COLUMNS if self.settings["beside"] else [])
+        return [c for c in columns if any(self.values(s, c[0]) for s in self.strategies())]
+
+    def cell(self, strategy, key, digits):
+        mean, low, high = self.mean(strategy, key)
+        if numpy.isnan(mean):
+            return "-"
+        at_least = "≥ " if key in self.bounds[strategy] else ""
+        interval = "" if numpy.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+        return f"{at_least}{mean:.{digits}f}{interval}"
+
+    def table(self):
+        """Lines of Markdown."""
+        columns = self.columns()
+        once = self.settings["arrivals"] == "once"
+        order = sorted(self.strategies(), key=lambda s: self.mean(s, "wait_max_ms" if once else "wait_p99_ms")[0])
+        lines = ["| strategy | " + " | ".join(head for _, head, _ in columns) + " |",
+                 "|---" * (len(columns) + 1) + "|"]
+        for s in order:
+            lines.append(f"| {s} | " + " | ".join(self.cell(s, key, digits) for key, _, digits in columns) + " |")
+        return lines
+
+    def differences(self):
+        """Sentences: what the best in each respect is better than, and what not."""
+        lines = []
+        for key, what, less, digits in COMPARED if self.settings["arrivals"] != "once" else []:
+            best, *others = sorted(self.strategies(), key=lambda s: self.mean(s, key)[0] * (1 if less else -1))
+            for other in others:
+                mean, low, high = self.difference(best, other, key)
+                few = len(self.paired(best, other)) < LEAST_REPETITIONS
+                said = ("too few repetitions to say" if few else
+                        "differ" if self.beats(best, other, key, less) else "no difference shown")
+                interval = "" if numpy.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+                lines.append(f"{what}: {best} less {other}: {mean:.{digits}f}{interval}: {said}")
+        return lines
+
+    def warnings(self):
+        """What must be known before a figure is used."""
+        lines = []
+        for s in self.strategies():
+            twice, never = sum(self.values(s, "overlaps")), sum(self.values(s, "unserved"))
+            if twice:
+                lines.append(f"WARNING: {s} granted a lock {twice} times before its holder had called release.")
+            if never:
+                lines.append(f"{s}: {never} requests were not served even within "
+                             f"{self.settings['drain_ms'] / 1000:.0f} s after the measured time.")
+        return lines
+
+
+def draw_waits(results, axes):
+    """How large a share of the waits is longer than a time; all repetitions together."""
+    end = results.settings["measured_ms"] * 1e6
+    callers = results.settings["clients"] * results.settings["callers"]
+    for i, s in enumerate(results.strategies()):
+        rows = numpy.concatenate([results.samples[int(r["run"])] for r in results.runs if r["strategy"] == s])
+        rows = rows[rows[:, 0] < callers]
+        waits = waits_of(rows[:, 2], rows[:, 3], end)
+        axes.step(waits.ages, numpy.maximum(waits.longer, 1e-5), where="post", color=f"C{i}", label=s)
+    axes.set(xscale="log", yscale="log", ylim=(1e-3, 1.1), xlabel="wait (ms)", ylabel="share of waits that are longer")
+    axes.grid(alpha=0.3)
+
+
+def draw_load(results, axes):
+    """Commands against the wait p99, with both intervals."""
+    for i, s in enumerate(results.strategies()):
+        (x, x_low, x_high), (y, y_low, y_high) = (results.mean(s, k) for k in ("commands_per_acq", "wait_p99_ms"))
+        bars = {} if numpy.isnan(x_low) or numpy.isnan(y_low) else {
+            "xerr": [[max(x - x_low, 0)], [max(x_high - x, 0)]], "yerr": [[max(y - y_low, 0)], [max(y_high - y, 0)]]}
+        axes.errorbar([x], [y], fmt="osD^vP*X"[i % 8], color=f"C{i}", label=s, capsize=3, **bars)
+    axes.set(yscale="log", xlabel="commands per acquisition", ylabel="wait p99 (ms)")
+    axes.grid(alpha=0.3)
+
+
+def plot(named, file):
+    """Waits and load of each of `named`, (title, Results) pairs: a row each."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as pyplot
+    figure, rows = pyplot.subplots(len(named), 2, figsize=(11, 3.6 * len(named)), squeeze=False)
+    for (title, results), (left, right) in zip(named, rows):
+        draw_waits(results, left)
+        draw_load(results, right)
+        left.set_title(title, loc="left", fontsize=10)
+        right.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+    figure.tight_layout()
+    figure.savefig(file, dpi=100)
+    pyplot.close(figure)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", help="what leasehold-bench contend --out was")
+    parser.add_argument("--plot", metavar="FILE.png", help="waits and load as a picture")
+    parser.add_argument("--json", metavar="FILE", help="all figures of every run")
+    asked = parser.parse_args()
+    try:
+        results = Results(asked.folder)
+        print("\n".join([*results.table(), "", *results.differences(), *results.warnings(), "", DEFINITIONS]))
+        if asked.plot:
+            plot([(asked.folder, results)], asked.plot)
+        if asked.json:
+            with open(asked.json, "w") as out:
+                json.dump({"settings": results.settings, "figures": results.figures}, out, indent=1)
+    except BadResults as error:
+        print(f"stats: {error}", file=sys.stderr)
+        sys.exit(64)
+    except (OSError, ValueError) as error:
+        print(f"stats: --plot or --json cannot be written: {error}", file=sys.stderr)
+        sys.exit(64)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+"""What stats.py makes of samples whose answers are known."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+from scipy import stats as scipy_stats
+
+import situations
+import stats
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+SETTINGS = {"measured_ms": 2_000, "drain_ms": 60_000, "clients": 2, "callers": 1, "hottest_share": 1.0,
+            "arrivals": "closed:100ms", "beside": "", "repetitions": 5}
+RUN = {"run": 1, "strategy": "made-up", "repetition": 1, "seed": 1, "writes": 800, "reads": 400, "attempts": 400,
+       "most_attempts_per_s": 200, "write_ms": 1, "server_cpu_s": 2, "machine_idle": 0.5, "arrivals_per_s": 0}
+
+
+def turns(strategy_run=1, count=400):
+    """Two clients in turns: 4 ms held, 1 ms until the other has it, who asked when it released last."""
+    rows = []
+    for i in range(count):
+        granted = i * 5 * MS
+        rows.append((strategy_run, i % 2, 0, max(granted - 6 * MS, 0), granted, granted + 4 * MS))
+    return rows
+
+
+def two_strategies(extra_ms, fewer_writes=0):
+    """Runs and rows of two strategies: the other's waits are longer by so much in each repetition, and it writes so
+    much less."""
+    runs, rows = [], []
+    for r, extra in enumerate(extra_ms, 1):
+        for run, name, more, less in ((2 * r, "quick", 0, 0), (2 * r + 1, "other", extra, fewer_writes)):
+            runs.append({**RUN, "run": run, "strategy": name, "repetition": r, "writes": RUN["writes"] - less})
+            rows += [(n, c, l, min(a - int(more * MS), g), g, e) for n, c, l, a, g, e in turns(run)]
+    return runs, rows
+
+
+def write(folder, runs, rows, settings=None):
+    end = (settings or SETTINGS)["measured_ms"] * MS
+    with open(f"{folder}/settings.json", "w") as out:
+        json.dump(settings or SETTINGS, out)
+    with open(f"{folder}/runs.csv", "w") as out:
+        out.write(",".join(RUN) + "\n")
+        out.writelines(",".join(str(run[key]) for key in RUN) + "\n" for run in runs)
+    names = {run["run"]: (run["strategy"], run["repetition"]) for run in runs}
+    with open(f"{folder}/samples.csv", "w") as out:
+        out.write("run,strategy,repetition,client,lock,asked_ns,granted_ns,released_ns,censored\n")
+        for run, client, lock, asked, granted, released in rows:
+            strategy, repetition = names[run]
+            censored = int(granted == "" or granted >= end)
+            out.write(f"{run},{strategy},{repetition},{client},{lock},{asked},{granted},{released},{censored}\n")
+
+
+class Made(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def results(self, runs, rows, settings=None):
+        write(self.folder.name, runs, rows, settings)
+        return stats.Results(self.folder.name)
+
+    def figures(self, rows, settings=None):
+        return self.results([RUN], rows, settings).figures["made-up"][1]
+
+
+class Figures(Made):
+    def test_two_in_turns(self):
+        f = self.figures(turns())
+        self.assertEqual(f["acq_per_s"], 200)
+        self.assertAlmostEqual(f["share_of_ideal"], 1.0)  # a turn is 4 ms held and 1 ms written
+        self.assertEqual((f["writes_per_acq"], f["reads_per_acq"], f["commands_per_acq"]), (2, 1, 3))
+        self.assertAlmostEqual(f["wait_p50_ms"], 6)
+        self.assertAlmostEqual(f["wait_p99_ms"], 6)
+        self.assertAlmostEqual(f["wait_spread_ms"], 0)
+        self.assertAlmostEqual(f["hand_over_p50_ms"], 1)
+        self.assertEqual(f["jain"], 1)
+        self.assertEqual(f["server_cpu_ms_per_acq"], 5)
+        self.assertEqual((f["censored"], f["unserved"], f["overlaps"]), (0, 0, 0))
+
+    def test_who_waits_at_the_end_counts_and_is_no_grant_in_time(self):
+        rows = turns() + [(1, 1, 0, 1_900 * MS, 2_500 * MS, 2_504 * MS), (1, 0, 0, 1_950 * MS, "", "")]
+        f = self.figures(rows)
+        self.assertEqual(f["acq_per_s"], 200)
+        self.assertEqual((f["censored"], f["unserved"]), (2, 1))
+        self.assertAlmostEqual(f["wait_max_ms"], 60_050)  # not even 60 s later: a lower bound
+        results = self.results([RUN], rows)
+        self.assertTrue(results.cell("made-up", "wait_max_ms", 0).startswith("≥ 60050"))
+        self.assertIn("not served", " ".join(results.warnings()))
+
+    def test_a_percentile_that_only_the_censored_reach_is_a_lower_bound(self):
+        rows = turns() + [(1, 1, 0, 1_000 * MS, 3_000 * MS + i, 3_001 * MS) for i in range(40)]
+        results = self.results([RUN], rows)
+        self.assertAlmostEqual(results.figures["made-up"][1]["wait_p99_ms"], 1_000)
+        self.assertTrue(results.cell("made-up", "wait_p99_ms", 0).startswith("≥ 1000"))
+        self.assertEqual(results.cell("made-up", "wait_p50_ms", 0), "6")
+
+    def test_the_warm_up_does_not_count_but_waits_that_began_in_it_do(self):
+        before = [(1, 0, 0, -900 * MS, -800 * MS, -790 * MS), (1, 1, 0, -500 * MS, 1_995 * MS, 1_999 * MS)]
+        f = self.figures(turns(count=398) + before)
+        self.assertEqual(f["acq_per_s"], 199.5)
+        self.assertAlmostEqual(f["wait_max_ms"], 2_495)
+
+    def test_nobody_waited_for_a_lock_that_was_free(self):
+        f = self.figures([(1, 0, 0, 0, 0, MS), (1, 1, 0, 3 * MS, 4 * MS, 5 * MS)])
+        self.assertTrue(numpy.isnan(f["hand_over_p50_ms"]))
+
+    def test_a_lock_granted_while_it_was_held_is_noticed(self):
+        rows = [(1, 0, 0, 0, 1 * MS, 10 * MS), (1, 1, 0, 0, 5 * MS, 12 * MS), (1, 1, 1, 0, 6 * MS, 7 * MS)]
+        results = self.results([RUN], rows)
+        self.assertEqual(results.figures["made-up"][1]["overlaps"], 1)
+        self.assertIn("WARNING", " ".join(results.warnings()))
+
+    def test_the_one_beside_is_reported_apart(self):
+        rows = turns() + [(1, 2, 0, 0, 1_999 * MS + MS // 2, 1_999 * MS + MS // 2 + 1)]
+        f = self.figures(rows, {**SETTINGS, "beside": "uniform"})
+        self.assertEqual(f["acq_per_s"], 200)
+        self.assertEqual(f["beside_acquisitions"], 1)
+        self.assertAlmostEqual(f["beside_longest_ms"], 1_999.5)
+        self.assertAlmostEqual(f["wait_p99_ms"], 6)
+
+    def test_several_locks_are_as_fast_as_the_hottest_permits(self):
+        rows = [(1, c, c, a, g, r) for _, c, _, a, g, r in turns()]
+        self.assertAlmostEqual(self.figures(rows, {**SETTINGS, "hottest_share": 0.5})["share_of_ideal"], 0.5)
+
+
+class Jain(unittest.TestCase):
+    def test_is_one_for_equal_and_a_share_for_a_single_winner(self):
+        self.assertEqual(stats.jain([10, 10, 10]), 1)
+        self.assertEqual(stats.jain([30, 0, 0]), 1 / 3)
+        self.assertEqual(stats.jain([0, 0]), 0)
+
+    def test_counts_what_whole_numbers_permit(self):
+        self.assertEqual(stats.jain([1, 1, 1, 0]), 1)  # three acquisitions, four clients: nothing is more even
+        self.assertAlmostEqual(stats.jain([3, 0, 0, 0]), 3 / 9)
+        self.assertAlmostEqual(stats.jain([4, 2]), (36 / (2 * 20)) / 1)
+
+
+class Estimate(unittest.TestCase):
+    def test_is_that_of_a_textbook(self):
+        # Of six, those at 3 and 5 leave unserved: 5/6, 4/6, then of three 2/3, then of one nothing.
+        left = numpy.array([1.0, 2, 3, 4, 5, 6])
+        served = numpy.array([True, True, False, True, False, True])
+        waits = stats.Waits(numpy.full(6, -1.0), left, served)
+        numpy.testing.assert_allclose(waits.longer, [5 / 6, 4 / 6, 4 / 9, 0], atol=1e-12)
+        self.assertEqual(waits.quantile(0.5), (4, False))
+
+    def test_who_comes_late_is_at_risk_only_from_then_on(self):
+        # The third is seen from age 3 on, so that it says nothing of ages 1 and 2.
+        waits = stats.Waits(numpy.array([-1.0, -1, 3]), numpy.array([1.0, 4, 5]), numpy.array([True] * 3))
+        numpy.testing.assert_allclose(waits.longer, [1 / 2, 1 / 4, 0])
+
+    def test_without_censoring_it_is_the_share_of_longer_ones(self):
+        ages = scipy_stats.expon.rvs(size=500, random_state=1)
+        waits = stats.Waits(numpy.full(500, -1.0), ages, numpy.full(500, True))
+        numpy.testing.assert_allclose(waits.longer, 1 - numpy.arange(1, 501) / 500, atol=1e-12)
+
+    def test_of_a_cut_run_it_finds_the_quantile_that_cutting_hides(self):
+        ages = scipy_stats.expon.rvs(scale=100, size=200_000, random_state=2)
+        cut = scipy_stats.uniform.rvs(scale=600, size=200_000, random_state=3)
+        waits = stats.Waits(numpy.full(200_000, -1.0), numpy.minimum(ages, cut), ages < cut)
+        true = scipy_stats.expon.ppf(0.99, scale=100)
+        self.assertAlmostEqual(waits.quantile(0.99)[0] / true, 1, delta=0.05)
+        self.assertLess(numpy.quantile(ages[ages < cut], 0.99) / true, 0.95)
+
+
+class Differences(Made):
+    def campaign(self, extra_ms):
+        return self.results(*two_strategies(extra_ms))
+
+    def test_are_called_so_when_the_interval_of_the_pairs_leaves_out_zero(self):
+        results = self.campaign([5, 6, 7, 5, 6])
+        mean, low, high = results.difference("quick", "other", "wait_p99_ms")
+        self.assertAlmostEqual(mean, -5.8)
+        self.assertTrue(-7 <= low <= mean <= high <= -5)
+        self.assertTrue(results.beats("quick", "other", "wait_p99_ms", True))
+        self.assertFalse(results.beats("other", "quick", "wait_p99_ms", True))
+        self.assertIn("differ", [line for line in results.differences() if line.startswith("wait p99")][0])
+
+    def test_are_none_when_it_goes_either_way(self):
+        results = self.campaign([5, -5, 4, -4, 1])
+        self.assertFalse(results.beats("quick", "other", "wait_p99_ms", True))
+        self.assertFalse(results.beats("other", "quick", "wait_p99_ms", True))
+
+    def test_are_none_of_fewer_than_five_repetitions(self):
+        self.assertFalse(self.campaign([5, 6, 7, 5]).beats("quick", "other", "wait_p99_ms", True))
+
+    def test_the_table_has_every_strategy_with_its_interval(self):
+        table = "\n".join(self.campaign([5, 6, 7, 5, 6]).table())
+        self.assertIn("| quick | 1.00", table)
+        self.assertRegex(table, r"\| other \|.* 12 \[11, 1[23]\]")
+
+
+class Advice(Made):
+    def measured(self, **campaigns):
+        for name, (runs, rows) in campaigns.items():
+            os.makedirs(f"{self.folder.name}/{name}")
+            write(f"{self.folder.name}/{name}", runs, rows)
+        return situations.measured(self.folder.name)
+
+    def test_names_who_is_unbeaten_and_what_others_are_better_at(self):
+        measured = self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]),
+                                 clients_2=two_strategies([5, 6, 7, 5, 6], fewer_writes=100))
+        head, other = situations.advice(measured)
+        self.assertIn("`quick`.**", head)
+        self.assertIn("shorter wait p99 in 2 of 2 situations measured, none sent fewer commands in 1", head)
+        self.assertEqual(other, "- `other` is better in this: Fewer commands per acquisition: 2 clients (2.75 against "
+                                "3.00).")
+
+    def test_says_nothing_of_what_intervals_do_not_show(self):
+        head, other = situations.advice(self.measured(clients_16=two_strategies([5, -5, 4, -4, 1])))
+        self.assertEqual(other, "- `quick` was better in nothing." if "`other`" in head else
+                         "- `other` was better in nothing.")
+
+    def test_is_none_of_fewer_than_five_repetitions(self):
+        head = situations.advice(self.measured(clients_16=two_strategies([5, 6])))[0]
+        self.assertTrue(head.startswith("No advice"))
+
+    def test_begins_its_part_of_the_page_which_has_every_table(self):
+        self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]))
+        page = situations.section(self.folder.name, "a machine", "contention.png")
+        self.assertTrue(page.startswith("**Several processes want a lock: `quick`.**"))
+        self.assertIn("### 16 clients, holdings of 5 ms", page)
+        self.assertIn("| other | 1.00", page)
+
+
+class Command(Made):
+    def run_it(self, *words):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stats.py")
+        return subprocess.run([sys.executable, program, *words], capture_output=True, text=True)
+
+    def test_prints_the_table_and_what_its_words_mean(self):
+        write(self.folder.name, [RUN], turns())
+        ran = self.run_it(self.folder.name)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("| made-up | 1.00 |", ran.stdout)
+        self.assertIn("Kaplan", ran.stdout)
+
+    def test_a_folder_without_results_is_one_clear_error(self):
+        ran = self.run_it(self.folder.name)
+        self.assertEqual(ran.returncode, 64)
+        self.assertRegex(ran.stderr, r"^stats: the folder is '.*': it must have .*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

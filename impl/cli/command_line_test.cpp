@@ -1,0 +1,34 @@
+#include "cli/command_line.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Duration, HasAUnitOrIsInSecondsAsOtherCommandsHaveIt) {
+  EXPECT_EQ(duration_of("wait", "250ms"), milliseconds(250));
+  EXPECT_EQ(duration_of("wait", "30s"), milliseconds(30'000));
+  EXPECT_EQ(duration_of("wait", "5m"), milliseconds(300'000));
+  EXPECT_EQ(duration_of("wait", "2h"), milliseconds(7'200'000));
+  EXPECT_EQ(duration_of("wait", "10"), milliseconds(10'000));
+  EXPECT_EQ(duration_of("wait", "0.5"), milliseconds(500));
+  EXPECT_EQ(duration_of("wait", "1.5m"), milliseconds(90'000));
+  EXPECT_EQ(duration_of("wait", "0"), milliseconds(0));
+}
+
+TEST(Duration, AnythingElseIsNamedWithItsOption) {
+  for (const char* text : {"", "s", "soon", "-1s", "5 s", "5d", "1e3", "inf", "nan", "0x10",
+                           "1.2.3", "99999999h", "99999999999999999999999999s"}) {
+    try {
+      (void)duration_of("wait", text);
+      ADD_FAILURE() << text;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()).find("--wait is '" + std::string(text) + "'"), 0u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::cli

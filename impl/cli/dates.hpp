@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "mongo/json_client.hpp"
+
+namespace leasehold::cli {
+
+/// A date in extended JSON, in ms since 1970; 0 for any other value.
+[[nodiscard]] std::int64_t date_ms(const mongo::Json& value);
+
+/// "2 min 5 s": for people.
+[[nodiscard]] std::string span(std::int64_t ms);
+/// "2026-11-22 01:02:03Z".
+[[nodiscard]] std::string date(std::int64_t since_1970_ms);
+
+}  // namespace leasehold::cli

@@ -1,0 +1,124 @@
+#include "cli/lock_life.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/dates.hpp"
+#include "core/lock_id.hpp"
+
+namespace leasehold::cli {
+namespace {
+
+using mongo::Json;
+
+/// Fields that the entry sets; the others keep their value.
+void apply(const Json& fields, LockFields& to) {
+  if (fields.contains("lockId") && fields["lockId"].is_string()) {
+    to.lock_id = fields["lockId"].get<std::string>();
+  }
+  if (fields.contains("acquiredAt")) to.acquired_ms = date_ms(fields["acquiredAt"]);
+  if (fields.contains("expiresAt")) to.expires_ms = date_ms(fields["expiresAt"]);
+}
+
+/// The document after the entry. An update is logged as a replacement, or as a difference whose
+/// sections `i` and `u` have the new values of fields.
+LockFields after(const Json& entry, const std::optional<LockFields>& before) {
+  const Json& o = entry["o"];
+  LockFields now = before.value_or(LockFields());
+  if (!o.contains("diff")) {
+    apply(o, now);
+    return now;
+  }
+  for (const char* section : {"i", "u"}) {
+    if (o["diff"].contains(section)) apply(o["diff"][section], now);
+  }
+  return now;
+}
+
+/// The owner; of other software's the whole lockId, which each acquire draws anew.
+std::string owner_in(const std::string& lock_id) {
+  const auto parts = core::parse_lock_id(lock_id);
+  return parts ? core::to_hex(parts->owner) : lock_id;
+}
+
+bool is_election(const Json& entry) {
+  return entry.value("op", "") == "n" && entry["o"].value("msg", "") == "new primary";
+}
+
+}  // namespace
+
+const char* to_string(LifeStep::Kind kind) {
+  switch (kind) {
+    case LifeStep::Kind::taken: return "taken";
+    case LifeStep::Kind::extended: return "extended";
+    case LifeStep::Kind::taken_over: return "taken over";
+    case LifeStep::Kind::handed_on: return "handed on";
+    case LifeStep::Kind::forced: return "forced";
+    case LifeStep::Kind::released: return "released";
+    case LifeStep::Kind::removed: return "removed";
+    case LifeStep::Kind::new_primary: return "new primary";
+  }
+  return "?";
+}
+
+std::string holder_in(const std::string& lock_id) {
+  if (!core::parse_lock_id(lock_id)) return lock_id;
+  const auto holder = core::holder_in(lock_id);
+  return holder.empty() ? "(does not say)" : std::string(holder);
+}
+
+void LockLife::read(const Json& entry) {
+  const auto at_ms = date_ms(entry["wall"]);
+  if (is_election(entry)) {
+    return add({.kind = LifeStep::Kind::new_primary, .at_ms = at_ms, .last_ms = at_ms});
+  }
+  const auto op = entry.value("op", "");
+  if (op == "d") return gone(at_ms);
+  if (op != "i" && op != "u") return;
+  // The first that is seen of it may be an extension: of a holder that took it earlier.
+  if (!document_ && entry["o"].contains("diff")) document_ = after(entry, LockFields());
+  put(after(entry, document_), at_ms, mongo::packed_timestamp(entry["ts"]));
+}
+
+std::string LockLife::holder() const { return document_ ? holder_in(document_->lock_id) : ""; }
+
+/// A write of the same owner is an extension, or a retry of its acquire, which comes to the same.
+void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token) {
+  const auto before = std::exchange(document_, now);
+  if (before && owner_in(before->lock_id) == owner_in(now.lock_id)) {
+    const bool again = !steps_.empty() && steps_.back().kind == LifeStep::Kind::extended;
+    if (!again) {
+      return add({.kind = LifeStep::Kind::extended,
+                  .at_ms = at_ms,
+                  .last_ms = at_ms,
+                  .holder = holder_in(now.lock_id)});
+    }
+    steps_.back().last_ms = at_ms;
+    ++steps_.back().times;
+    return;
+  }
+  LifeStep step{.at_ms = at_ms, .last_ms = at_ms, .holder = holder_in(now.lock_id), .token = token};
+  if (before) {
+    step.from = holder_in(before->lock_id);
+    step.held_ms = at_ms - granted_ms_;
+    step.kind = before->expires_ms < at_ms ? LifeStep::Kind::taken_over : LifeStep::Kind::handed_on;
+    if (step.holder == kForcedHolder) step.kind = LifeStep::Kind::forced;
+  }
+  granted_ms_ = at_ms;
+  add(std::move(step));
+}
+
+void LockLife::gone(std::int64_t at_ms) {
+  const auto before = std::exchange(document_, std::nullopt);
+  if (!before) return add({.kind = LifeStep::Kind::released, .at_ms = at_ms, .last_ms = at_ms});
+  const bool over = before->expires_ms < at_ms;
+  add({.kind = over ? LifeStep::Kind::removed : LifeStep::Kind::released,
+       .at_ms = at_ms,
+       .last_ms = at_ms,
+       .holder = holder_in(before->lock_id),
+       .held_ms = granted_ms_ == 0 ? 0 : at_ms - granted_ms_});
+}
+
+void LockLife::add(LifeStep step) { steps_.push_back(std::move(step)); }
+
+}  // namespace leasehold::cli

@@ -1,0 +1,41 @@
+#pragma once
+
+namespace leasehold::cli {
+
+/// Signals that end a wait or are meant for a command, and the ends of processes, to be read one by
+/// one. They are blocked in every thread, so it is made before there are any.
+class Signals {
+ public:
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+  /// The next one; 0: none. Ends of processes are left out.
+  [[nodiscard]] int next() const;
+
+ private:
+  int fd_ = -1;
+};
+
+/// Wakes a poll from another thread.
+class Bell {
+ public:
+  Bell();
+  ~Bell();
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+  void ring() const;
+  void clear() const;
+
+ private:
+  int fd_;
+};
+
+/// Until a signal, the bell or the limit; -1: no limit.
+void wait_for(const Signals& signals, const Bell& bell, int limit_ms);
+
+}  // namespace leasehold::cli

@@ -1,0 +1,192 @@
+#include "cli/taken_locks.hpp"
+
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+namespace leasehold::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+int code_of(ErrorKind kind, int conflict_code) {
+  switch (kind) {
+    case ErrorKind::invalid_option: return kUsage;
+    case ErrorKind::refused:
+    case ErrorKind::timed_out: return conflict_code;
+    default: return kUnavailable;
+  }
+}
+
+LockProvider connected(const LockOrder& order) {
+  ProviderOptions options;
+  options.database = order.server.database;
+  options.collection = order.server.collection;
+  options.on_warning = [&order](const std::string& warning) { order.report(warning); };
+  if (!order.note.empty()) options.holder += ' ' + order.note;
+  // So that a wait which ends in vain can say that no server was found.
+  auto& longest = options.server_selection_timeout;
+  if (order.wait > milliseconds(0)) {
+    longest = std::min(longest, order.wait / 2 + milliseconds(1));
+  }
+  auto provider = LockProvider::connect(order.server.uri, options);
+  if (provider) return std::move(*provider);
+  throw order.failure(code_of(provider.error().kind, order.conflict_code),
+                      provider.error().message);
+}
+
+/// `acquire_all` on a thread of its own, so that a signal can end the wait.
+std::vector<LockHandle> acquire(const std::vector<Lock>& locks, const LockOrder& order,
+                                const Signals& signals) {
+  std::optional<Result<std::vector<LockHandle>>> result;
+  std::atomic<bool> done = false;
+  const Bell bell;
+  std::jthread acquiring([&](const std::stop_token& stop) {
+    result.emplace(acquire_all(locks, order.wait, stop));
+    done = true;
+    bell.ring();
+  });
+  while (!done) {
+    wait_for(signals, bell, -1);
+    const int signal = signals.next();
+    if (signal == 0) continue;
+    const std::string what = locks.size() == 1 ? "it" : "them";
+    throw order.failure(kSignalled + signal, order.described() + ": " + strsignal(signal) +
+                                                 " while waiting for " + what);
+  }
+  acquiring.join();
+  if (*result) return std::move(**result);
+  const Error& error = result->error();
+  const bool named = error.message.starts_with("lock '");
+  throw order.failure(code_of(error.kind, order.conflict_code),
+                      (named ? "" : order.described() + ": ") + error.message);
+}
+
+/// All are checked before any is taken.
+std::vector<Lock> created(const LockProvider& provider, const LockOrder& order) {
+  std::vector<Lock> locks;
+  for (const auto& name : order.names) {
+    auto lock = provider.create_lock(name, order.options);
+    if (!lock) throw UsageError(lock.error().message);
+    locks.push_back(std::move(*lock));
+  }
+  return locks;
+}
+
+int conflict_code_of(int code) {
+  if (code >= 0 && code <= 255) return code;
+  throw UsageError("--conflict-exit-code is " + std::to_string(code) + ": it must be 0 to 255");
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string all;
+  for (const auto& line : lines) all += (all.empty() ? "" : "\n") + line;
+  return all;
+}
+
+}  // namespace
+
+std::string LockOrder::described() const {
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  return (names.size() == 1 ? "lock " : "locks ") + list;
+}
+
+void LockOrder::report(const std::string& line) const {
+  if (!quiet) say(line);
+}
+
+/// A quiet command says by its exit code alone what it could not do.
+Failure LockOrder::failure(int code, const std::string& what) const {
+  return {code, quiet ? "" : what};
+}
+
+po::options_description lock_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description o("Options");
+  o.add_options()  //
+      ("lock", po::value<std::vector<std::string>>()->required()->value_name("NAME"),
+       "the lock's name; given several times: all of these locks")  //
+      ("wait,w", text("DURATION"),
+       "how long to wait for the lock; 0: one attempt; default: no limit")  //
+      ("nonblock,n", "one attempt, as --wait 0")                            //
+      ("conflict-exit-code,E", po::value<int>()->default_value(kNotAcquired)->value_name("CODE"),
+       "exit code if the lock is not free in time")                                      //
+      ("quiet,q", "no messages but those about bad usage")                               //
+      ("note", text("TEXT"), "shown to people beside host and process, by ls and show")  //
+      ("expiry", text("DURATION")->default_value("30s"),
+       "the lease: how long others have to wait after a crash of this machine");
+  return o;
+}
+
+po::positional_options_description lock_names() {
+  po::positional_options_description names;
+  names.add("lock", -1);
+  return names;
+}
+
+LockOrder lock_order_of(const po::variables_map& values) {
+  LockOrder order;
+  order.names = values["lock"].as<std::vector<std::string>>();
+  for (auto one = order.names.begin(); one != order.names.end(); ++one) {
+    if (std::find(order.names.begin(), one, *one) == one) continue;
+    throw UsageError("--lock is given twice as '" + *one + "': each lock is taken once");
+  }
+  order.server = server_of(values);
+  order.options.expiry = duration_of("expiry", values["expiry"].as<std::string>());
+  order.options.waiting = adaptive_waiting();
+  if (values.contains("nonblock") && values.contains("wait")) {
+    throw UsageError("--nonblock and --wait are both given: it must be one of them");
+  }
+  if (values.contains("nonblock")) order.wait = milliseconds(0);
+  if (values.contains("wait")) order.wait = duration_of("wait", values["wait"].as<std::string>());
+  order.conflict_code = conflict_code_of(values["conflict-exit-code"].as<int>());
+  order.quiet = values.contains("quiet");
+  if (values.contains("note")) order.note = values["note"].as<std::string>();
+  return order;
+}
+
+TakenLocks::TakenLocks(const LockOrder& order, const Signals& signals)
+    : order_(order),
+      provider_(connected(order)),
+      handles_(acquire(created(provider_, order), order, signals)) {}
+
+TakenLocks::LossCallbacks TakenLocks::ring_when_lost(const Bell& bell) const {
+  LossCallbacks callbacks;
+  for (const auto& handle : handles_) {
+    callbacks.emplace_back(handle.lost(), [&bell] { bell.ring(); });
+  }
+  return callbacks;
+}
+
+std::chrono::nanoseconds TakenLocks::remaining() const {
+  auto least = std::chrono::nanoseconds::max();
+  for (const auto& handle : handles_) least = std::min(least, handle.remaining());
+  return least;
+}
+
+std::vector<std::string> TakenLocks::environment() const {
+  std::vector<std::string> tokens;
+  for (const auto& handle : handles_) tokens.push_back(handle.fencing_token().to_string());
+  std::vector<std::string> settings{"LEASEHOLD_LOCK=" + order_.names.front(),
+                                    "LEASEHOLD_FENCING_TOKEN=" + tokens.front()};
+  if (tokens.size() == 1) return settings;
+  settings.push_back("LEASEHOLD_LOCKS=" + joined(order_.names));
+  settings.push_back("LEASEHOLD_FENCING_TOKENS=" + joined(tokens));
+  return settings;
+}
+
+/// All are on their way before the first answer is waited for.
+void TakenLocks::release() {
+  for (auto& handle : handles_) handle.begin_release();
+  for (std::size_t i = 0; i < handles_.size(); ++i) {
+    if (handles_[i].release() != ReleaseResult::unknown) continue;
+    order_.report("lock '" + order_.names[i] +
+                  "': its release was not confirmed; it ends with its lease");
+  }
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cli/cli.hpp"
+#include "cli/signals.hpp"
+
+/// What `run` and `hold` share: which locks they take, and how.
+namespace leasehold::cli {
+
+struct LockOrder {
+  Server server;
+  std::vector<std::string> names;  ///< as given; at least one
+  LockOptions options;
+  std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit
+  int conflict_code = kNotAcquired;                   ///< when they are not free in time
+  bool quiet = false;                                 ///< nothing on standard error but bad usage
+  std::string note;                                   ///< goes into the holder, for people
+
+  /// "lock 'a'", "locks 'a', 'b'".
+  [[nodiscard]] std::string described() const;
+  /// A line on standard error, unless it is to be quiet.
+  void report(const std::string& line) const;
+  [[nodiscard]] Failure failure(int code, const std::string& what) const;
+};
+
+/// Their options, without the replica set's.
+[[nodiscard]] po::options_description lock_options();
+/// So that a name may stand without --lock.
+[[nodiscard]] po::positional_options_description lock_names();
+[[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
+
+/// All of the locks, held until `release` or the end of the process.
+class TakenLocks {
+ public:
+  /// By `acquire_all`. Throws Failure if one was not free in time, or a signal ended the wait; then
+  /// none is held.
+  TakenLocks(const LockOrder& order, const Signals& signals);
+
+  /// In the order of `LockOrder::names`.
+  [[nodiscard]] const std::vector<LockHandle>& handles() const { return handles_; }
+  /// Until the first of them is lost, if it cannot be extended.
+  [[nodiscard]] std::chrono::nanoseconds remaining() const;
+  using LossCallbacks = std::list<std::stop_callback<std::function<void()>>>;
+  /// The bell rings when one of them is lost, as long as these callbacks live.
+  [[nodiscard]] LossCallbacks ring_when_lost(const Bell& bell) const;
+  /// LEASEHOLD_LOCK, LEASEHOLD_FENCING_TOKEN, and with several the lists of them, a line each.
+  [[nodiscard]] std::vector<std::string> environment() const;
+  void release();
+
+ private:
+  const LockOrder& order_;
+  LockProvider provider_;
+  std::vector<LockHandle> handles_;
+};
+
+}  // namespace leasehold::cli

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/admin.hpp"
+#include "cli/lock_life.hpp"
+
+namespace leasehold::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kUsageLine =
+    "leasehold trace NAME [OPTIONS]\n\n"
+    "Shows the life of a lock, read off the oplog: who took it when, with which fencing token, "
+    "how\n"
+    "long it was held, and how it ended. The role must be allowed to read the oplog (database\n"
+    "local). Times are by the primary's clock at that time. Exit code 1 if there is nothing.";
+
+constexpr int kMostEntries = 200'000;
+
+/// Oldest first: of the lock's document, and of elections. Fails if the role may not read it.
+std::vector<Json> oplog(Admin& admin, const std::string& name, milliseconds since) {
+  const Json server = admin.must("admin", {{"hello", 1}});
+  const auto now_s = date_ms(server["localTime"]) / 1'000;
+  const auto from_s = std::max<std::int64_t>(0, now_s - since.count() / 1'000);
+  const Json election{{"op", "n"}, {"o.msg", "new primary"}};
+  const Json reply =
+      admin.must("local", {{"find", "oplog.rs"},
+                           {"filter",
+                            {{"ts", {{"$gte", {{"$timestamp", {{"t", from_s}, {"i", 0}}}}}}},
+                             {"$or", Json::array({admin.oplog_of(name), election})}}},
+                           {"projection", {{"ts", 1}, {"op", 1}, {"o", 1}, {"wall", 1}}},
+                           {"batchSize", kMostEntries},
+                           {"singleBatch", true},
+                           {"maxTimeMS", 60'000}});
+  return reply["cursor"]["firstBatch"].get<std::vector<Json>>();
+}
+
+Json to_json(const LifeStep& step) {
+  Json json{{"at", date(step.at_ms)}, {"step", to_string(step.kind)}};
+  if (step.times > 1) json["times"] = step.times;
+  if (step.last_ms != step.at_ms) json["last"] = date(step.last_ms);
+  if (!step.holder.empty()) json["holder"] = step.holder;
+  if (!step.from.empty()) json["from"] = step.from;
+  if (step.token != 0) json["fencingToken"] = std::to_string(step.token);
+  if (step.held_ms != 0) json["heldMs"] = step.held_ms;
+  return json;
+}
+
+std::string sentence(const LifeStep& step) {
+  const std::string held = step.held_ms > 0 ? ", after " + span(step.held_ms) : "";
+  const std::string token = ", token " + std::to_string(step.token);
+  switch (step.kind) {
+    case LifeStep::Kind::taken: return "taken by " + step.holder + token;
+    case LifeStep::Kind::extended:
+      return "extended " + (step.times == 1 ? std::string("once")
+                                            : std::to_string(step.times) + " times, the last " +
+                                                  span(step.last_ms - step.at_ms) + " later");
+    case LifeStep::Kind::taken_over:
+      return "taken over by " + step.holder + token + "; the lease of " + step.from + " was over";
+    case LifeStep::Kind::handed_on:
+      return "passed to " + step.holder + token + "; handed over by " + step.from +
+             ", or that one was presumed dead" + held;
+    case LifeStep::Kind::forced: return "taken from " + step.from + " by force" + held;
+    case LifeStep::Kind::released:
+      return "released" + (step.holder.empty() ? "" : " by " + step.holder) + held;
+    case LifeStep::Kind::removed:
+      return "removed after the lease of " + step.holder + " was over" + held;
+    case LifeStep::Kind::new_primary: return "-- a new primary was elected --";
+  }
+  return "?";
+}
+
+void print(const LockLife& life, bool json) {
+  if (!json) {
+    for (const LifeStep& step : life.steps()) {
+      std::printf("%s  %s\n", date(step.at_ms).c_str(), sentence(step).c_str());
+    }
+    const auto holder = life.holder();
+    std::printf("%s\n", holder.empty() ? "now free" : ("now held by " + holder).c_str());
+    return;
+  }
+  Json list = Json::array();
+  for (const LifeStep& step : life.steps()) list.push_back(to_json(step));
+  std::printf("%s\n", list.dump(2).c_str());
+}
+
+}  // namespace
+
+int trace(const std::vector<std::string>& words) {
+  po::options_description options("Options");
+  options.add_options()("name", po::value<std::string>()->required()->value_name("NAME"),
+                        "the lock")(
+      "since", po::value<std::string>()->default_value("1h")->value_name("DURATION"),
+      "how far back")("json", "print JSON");
+  options.add(server_options());
+  po::positional_options_description positional;
+  positional.add("name", 1);
+  const auto values = parse(kUsageLine, options, words, positional);
+  const auto since = duration_of("since", values["since"].as<std::string>());
+  Admin admin(server_of(values));
+  const auto name = values["name"].as<std::string>();
+  LockLife life;
+  bool touched = false;
+  for (const Json& entry : oplog(admin, name, since)) {
+    life.read(entry);
+    touched |= entry.value("op", "") != "n";
+  }
+  if (!touched) {
+    throw Failure(kFound, "lock '" + name + "': the oplog has no write of it in the last " +
+                              span(since.count()));
+  }
+  print(life, values.contains("json"));
+  return kDone;
+}
+
+}  // namespace leasehold::cli

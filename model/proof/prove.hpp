@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/finding.hpp"
+#include "model/proof/obligations.hpp"
+
+/// The proof itself: every obligation put to the solver.
+namespace leasehold::model::proof {
+
+struct Result {
+  std::string name, words;
+  Verdict verdict = Verdict::unknown;
+  double seconds = 0;
+};
+
+struct How {
+  unsigned timeout_ms = 20'000;  ///< for each question
+  std::function<bool()> stop = {};
+  std::function<void(const Result&)> progress = {};
+};
+
+/// Of each obligation: holds for any number of clients; or violated: there is a counterexample with
+/// few. Unknown if the solver finds neither in time.
+[[nodiscard]] std::vector<Result> prove(const Rules& rules, const How& how = {});
+
+/// Holds if the step or situation can be reached: so the obligations are not vacuous.
+[[nodiscard]] std::vector<Result> reach(const Rules& rules, const How& how = {});
+
+/// Holds if the obligation that was named beforehand has a counterexample.
+[[nodiscard]] Result refute(const Ablation& ablation, const How& how = {});
+
+/// The rules with this one changed. Throws std::logic_error for a rule that there is not.
+[[nodiscard]] Rules weakened(const Ablation& ablation);
+
+}  // namespace leasehold::model::proof

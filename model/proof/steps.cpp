@@ -1,0 +1,218 @@
+#include "model/proof/theory.hpp"
+
+/// The steps of the theory.
+namespace leasehold::model::proof {
+namespace {
+
+using Changes = std::map<std::string, std::string>;
+
+/// The document's next version.
+Changes version(const std::string& there, const std::string& ours, const std::string& holds,
+                const std::string& expires) {
+  const auto next = [](const std::string& value, const std::string& part) {
+    return "(ite (= a (+ @last 1)) " + value + " (@" + part + " a))";
+  };
+  return {{"last", "(+ @last 1)"},
+          {"there", next(there, "there")},
+          {"ours", next(ours, "ours")},
+          {"holds", next(holds, "holds")},
+          {"expires", next(expires, "expires")},
+          {"place", next("t", "place")}};
+}
+
+Changes taken(const std::string& expires) {
+  Changes all = version("true", "true", "l", expires);
+  all["executed"] = "(or (= a l) (@executed a))";
+  return all;
+}
+
+Changes gone() { return version("false", "false", "(@holds @last)", "(@expires @last)"); }
+
+Changes with(Changes changes, const Changes& more) {
+  changes.insert(more.begin(), more.end());
+  return changes;
+}
+
+/// Of a command of ours on the primary: it started at s, when the clock showed r.
+const Variables kExecution{{"l", "Id"}, {"s", "Real"}, {"r", "Real"}, {"t", "Int"}};
+std::string executes(const std::string& more) {
+  return "(and (@sent l) {once} (<= (@sent_at l) s) (<= s @now) {server_clock} {next_place} " +
+         more + ")";
+}
+
+Claim own_lock(const std::string& owner) {
+  return {"G6",
+          "it touches its owner's lock alone",
+          {},
+          "(and (@ours @last) (= (owner (@holds @last)) " + owner + "))"};
+}
+Claim left_lock(const std::string& owner) {
+  return {"G6",
+          "it ends the lock of an owner that asked for it",
+          {},
+          "(and (@ours @last) (= (owner (@holds @last)) " + owner + ") (@leaving " + owner + "))"};
+}
+const Claim kOnlyAcquires{"G6", "an acquire alone makes a lock", {}, "{acquires}"};
+const Claim kForeign{"foreign",
+                     "another client's lock is not taken before it expired",
+                     {},
+                     "(=> (not (@ours @last)) (>= r (@expires @last)))"};
+
+std::vector<Step> by_commands() {
+  return {
+      {"insert",
+       kExecution,
+       executes("(not (@there @last)) {inserts}"),
+       taken("{date}"),
+       {kOnlyAcquires},
+       {"send"}},
+      {"renew",
+       kExecution,
+       executes("{its_own}"),
+       taken("{own_date}"),
+       {own_lock("(owner l)")},
+       {"send", "insert", "send"}},
+      {"take expired",
+       kExecution,
+       executes("(@there @last) {acquires} {expired}"),
+       taken("{date}"),
+       {kForeign},
+       {"send", "insert", "time", "send"}},
+      {"take observed",
+       kExecution,
+       executes("(@there @last) {acquires} (observes l) {observed_is_ours} {as_observed}"),
+       taken("{date}"),
+       {kForeign},
+       {"send", "insert", "sight", "time", "send"}},
+      {"hand over",
+       kExecution,
+       executes("(hand_over l) {from_its_giver}"),
+       taken("{hand_over_date}"),
+       {left_lock("(giver l)")},
+       {"send", "insert", "end", "send"}},
+      {"enlist",
+       kExecution,
+       executes("(@there @last) (@ours @last) {acquires}"),
+       with(version("true", "true", "(@holds @last)", "(@expires @last)"),
+            {{"executed", "(or (= a l) (@executed a))"},
+             {"enlisted", "(or (= a l) (@enlisted a))"},
+             {"dated", "(ite (= a l) r (@dated a))"}}),
+       {},
+       {"send", "insert", "send"}},
+      // The queue is a hint: any entry there ever was, also one that a rollback took away, may be
+      // granted, and as often as one likes. The release may have started before its renewal.
+      {"pass on",
+       {{"o", "Owner"}, {"l", "Id"}, {"s", "Real"}, {"r", "Real"}, {"t", "Int"}},
+       "(and {holder_leaves} (@enlisted l) (<= s @now) {server_clock} {next_place})",
+       version("true", "true", "l", "{grant_date}"),
+       {left_lock("o")},
+       {"send", "insert", "send", "enlist", "end", "release"}},
+      {"delete",
+       {{"o", "Owner"}, {"t", "Int"}},
+       "(and {holder_leaves} {next_place})",
+       gone(),
+       {left_lock("o")},
+       {"send", "insert", "end", "release"}},
+      // It knows nothing of its successor, and no majority will have what it writes.
+      {"old primary",
+       {{"l", "Id"}},
+       "(and (@sent l) {once})",
+       {{"executed", "(or (= a l) (@executed a))"}, {"granted", "{old_primary_grants}"}},
+       {},
+       {"send"}},
+  };
+}
+
+std::vector<Step> by_others() {
+  return {
+      {"foreign take",
+       {{"s", "Real"}, {"r", "Real"}, {"t", "Int"}, {"e", "Real"}},
+       "(and (<= s @now) {foreign_clock} {next_place}"
+       "     (or (not (@there @last)) (not (@ours @last)) {expired}))",
+       version("true", "false", "(@holds @last)", "e"),
+       {},
+       {}},
+      {"foreign delete",
+       {{"t", "Int"}},
+       "(and (@there @last) (not (@ours @last)) {next_place})",
+       gone(),
+       {},
+       {"foreign take"}},
+      {"TTL",
+       {{"r", "Real"}, {"t", "Int"}},
+       "(and (@there @last) {ttl_clock} {expired} {next_place})",
+       gone(),
+       {},
+       {"send", "insert", "time"}},
+      {"majority",
+       {{"k", "Int"}},
+       "(and (< @committed k) (<= k @last))",
+       {{"committed", "k"}},
+       {},
+       {"send", "insert"}},
+      {"rollback",
+       {{"k", "Int"}},
+       "(and (<= 0 k) {kept_by_a_majority} (< k @last))",
+       {{"last", "k"}},
+       {},
+       {"send", "insert"}},
+      {"time", {{"q", "Real"}}, "(< @now q)", {{"now", "q"}}, {}, {}},
+  };
+}
+
+std::vector<Step> by_clients() {
+  return {
+      {"send",
+       {{"l", "Id"}},
+       "(and {new_lock_id} (=> (hand_over l) {giver_has_ended})"
+       "     (=> (observes l) (and (@seen (observer l) (observed l)) {seen_long_enough})))",
+       {{"sent", "(or (= a l) (@sent a))"},
+        {"sent_at", "(ite (= a l) @now (@sent_at a))"},
+        {"leaving", "(or (@leaving a) (and (hand_over l) (= a (giver l))))"},
+        {"ended", "{ended_when_used_on}"}},
+       {},
+       {}},
+      // The reply, or the news of a grant. It may know another command of its own, m, and a time q
+      // at which it read the change stream; neither matters.
+      {"acknowledge",
+       {{"l", "Id"}, {"k", "Int"}, {"m", "Id"}, {"q", "Real"}},
+       "(and (<= 0 k) (<= k @last) (@ours k) (= (@holds k) l) {acknowledged} (not (@granted l))"
+       "     (@sent m) (= (owner m) (owner l)) (<= q @now))",
+       {{"granted", "(or (= a l) (@granted a))"},
+        {"granted_by", "(ite (= a l) k (@granted_by a))"},
+        {"token", "(ite (= a l) (@place k) (@token a))"},
+        {"until", "(ite (= a l) {deadline} (@until a))"},
+        {"ended", "{ended_when_granted}"}},
+       {},
+       {"send", "insert", "majority"}},
+      {"end", {{"o", "Owner"}}, "true", {{"ended", "(or (= a o) (@ended a))"}}, {}, {}},
+      {"release",
+       {{"o", "Owner"}},
+       "{leaver_has_ended}",
+       {{"leaving", "(or (= a o) (@leaving a))"}},
+       {},
+       {"end"}},
+      {"sight",
+       {{"x", "Observer"}, {"l", "Id"}, {"q", "Real"}},
+       "(and (@executed l) (not (@seen x l)) (<= q @now))",
+       {{"seen", "(or (and (= a x) (= b l)) (@seen a b))"},
+        {"seen_at", "(ite (and (= a x) (= b l)) {sight} (@seen_at a b))"}},
+       {},
+       {"send", "insert"}},
+  };
+}
+
+}  // namespace
+
+const std::vector<Step>& steps() {
+  static const std::vector<Step> all = [] {
+    std::vector<Step> found;
+    for (auto* part : {by_clients, by_commands, by_others}) {
+      for (auto& step : part()) found.push_back(std::move(step));
+    }
+    return found;
+  }();
+  return all;
+}
+
+}  // namespace leasehold::model::proof

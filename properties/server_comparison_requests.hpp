@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "properties/server_comparison.hpp"
+
+/// What the scripts send, and what they read in the answers.
+namespace leasehold::properties {
+
+using sim::simulated::Date;
+using sim::simulated::Object;
+using sim::simulated::Value;
+using std::chrono::milliseconds;
+using Step = core::StreamCommand::Step;
+
+inline constexpr milliseconds kLease{60'000}, kMargin{500}, kTimeout{5'000};
+inline constexpr core::Owner kA{1, 1}, kB{2, 2};
+
+[[nodiscard]] Object make(std::initializer_list<std::pair<const char*, Value>> fields);
+[[nodiscard]] Value list(std::vector<Value> items);
+[[nodiscard]] std::string lock_id(core::Owner owner);
+
+[[nodiscard]] Request acquire(const char* name, core::Owner owner, milliseconds timeout = kTimeout,
+                              milliseconds lease = kLease);
+[[nodiscard]] Request release(const char* name, core::Owner owner, milliseconds timeout = kTimeout);
+/// Of a lock that was granted at `acquired`.
+[[nodiscard]] Request extend(const char* name, core::Owner owner, Date acquired,
+                             milliseconds timeout = kTimeout);
+[[nodiscard]] Request hand_over(const char* name, core::Owner from, core::Owner to);
+[[nodiscard]] Request look(const char* name);
+[[nodiscard]] Request stream(Step step, std::int64_t cursor = 0,
+                             milliseconds timeout = milliseconds(1'500));
+[[nodiscard]] Request ttl_index();
+/// Any document, written as `w` says.
+[[nodiscard]] Request put(const char* name, const Value& x,
+                          const Value& w = std::string("majority"), int wtimeout_ms = 5'000);
+/// As "set-on-insert" sends it: the name is there already, and the filter does not match.
+[[nodiscard]] Request upsert_under(const char* name, const char* unique_field_taken);
+[[nodiscard]] Request insert_in_transaction(char id, const char* resource);
+[[nodiscard]] Request end_transaction(const char* how, char id, int wtimeout_ms = 5'000);
+[[nodiscard]] Request unique_index();
+[[nodiscard]] Date date_in(const Answer& answer, const char* field);
+/// How far the date is from the time that it should show: whole ten seconds.
+[[nodiscard]] std::string apart(Date date, std::int64_t from_ms);
+[[nodiscard]] std::int64_t cursor_in(const Answer& answer);
+
+/// Both servers have the collection, and every member has it.
+void begin(Stage& s);
+
+}  // namespace leasehold::properties
