@@ -54,8 +54,9 @@ std::string_view promise_of(std::string_view lock, model::Guarantee guarantee) {
   const auto* recipe = published::recipe_named(lock);
   if (recipe == nullptr) return {};
   const auto& promises = recipe->promises;
-  const auto found = std::find_if(promises.begin(), promises.end(),
-                                  [&](const auto& p) { return p.guarantee == to_string(guarantee); });
+  const auto found = std::find_if(promises.begin(), promises.end(), [&](const auto& p) {
+    return p.guarantee == to_string(guarantee);
+  });
   return found == promises.end() ? std::string_view() : found->sentence;
 }
 
