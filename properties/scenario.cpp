@@ -24,8 +24,8 @@ constexpr const char* kReproducesWord = "# reproduces: ";
 constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises that it spoils, which is the production lock.
-bool is_promised(const std::string& lock, const std::string& guarantee) {
-  const bool is_variant = sim::promise_of(lock, "G1").empty();
+bool is_promised(const std::string& lock, model::Guarantee guarantee) {
+  const bool is_variant = sim::promise_of(lock, model::Guarantee::G1).empty();
   return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
 }
 
@@ -118,7 +118,8 @@ sim::Plan without_fault(sim::Plan plan) {
 std::string broken_promises(const std::string& lock, const Judgement& judgement) {
   std::string broken;
   for (const auto& f : judgement.findings) {
-    if (is_broken_promise(lock, f)) broken += (broken.empty() ? "" : " ") + f.guarantee;
+    if (is_broken_promise(lock, f))
+      broken += (broken.empty() ? "" : " ") + std::string(to_string(f.guarantee));
   }
   return broken;
 }
@@ -163,7 +164,7 @@ std::string render_expectation(const Scenario& scenario) {
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
     for (const auto& f : one.judgement.findings) {
       if (is_broken_promise(lock, f))
-        out += f.guarantee + " violated: " + with_short_names(f.why) + '\n';
+        out += std::string(to_string(f.guarantee)) + " violated: " + with_short_names(f.why) + '\n';
     }
   }
   return out;

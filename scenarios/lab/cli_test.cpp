@@ -198,13 +198,13 @@ TEST(LabCommand, AStoryHasAPageForEachLockAndItsNamesInTheFindings) {
 
 TEST(LabCommand, CheckSaysThatAProcessDied) {
   const Place place;
-  const auto file = place.file(
-      "history.jsonl",
-      "{\"at_ns\":1,\"kind\":\"run\"}\n"
-      "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
-      "{\"at_ns\":3,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"matched\":3,"
-      "\"detail\":\"out of paper\"}\n{\"at_ns\":4,\"kind\":\"heal\"}\n"
-      "{\"at_ns\":5,\"kind\":\"finish\"}\n");
+  const auto file = place.file("history.jsonl",
+                               "{\"at_ns\":1,\"kind\":\"run\"}\n"
+                               "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
+                               "{\"at_ns\":3,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":"
+                               "\"exited\",\"exit_status\":3,"
+                               "\"message\":\"out of paper\"}\n{\"at_ns\":4,\"kind\":\"heal\"}\n"
+                               "{\"at_ns\":5,\"kind\":\"finish\"}\n");
   const auto ran = place.run({"check", file});
   EXPECT_EQ(ran.exit_code, 70) << ran.out;
   EXPECT_NE(
@@ -223,8 +223,9 @@ std::string history_of_odd_names(const Place& place) {
       "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
       "{\"at_ns\":3,\"kind\":\"ask\",\"process\":\"p0.1\",\"session\":1,"
       "\"name\":\"</script><!--<script>\"}\n"
-      "{\"at_ns\":4,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"matched\":3,"
-      "\"detail\":\"<a> & \\\"b\\\"\\nand \\u0001\"}\n{\"at_ns\":5,\"kind\":\"heal\"}\n"
+      "{\"at_ns\":4,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"exit_status\":"
+      "3,"
+      "\"message\":\"<a> & \\\"b\\\"\\nand \\u0001\"}\n{\"at_ns\":5,\"kind\":\"heal\"}\n"
       "{\"at_ns\":6,\"kind\":\"finish\"}\n");
 }
 
