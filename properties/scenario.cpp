@@ -53,10 +53,17 @@ std::vector<std::string> words_after(const char* beginning, const std::string& h
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-void require_promised(const std::string& lock, const std::string& guarantee) {
-  if (is_promised(lock, guarantee)) return;
-  throw std::runtime_error("reproduces is '" + guarantee + "': it must be a guarantee that " +
-                           lock + " promises, as G2");
+model::GuaranteeSet promised_of(const std::string& lock, const std::vector<std::string>& words) {
+  model::GuaranteeSet guarantees;
+  for (const auto& word : words) {
+    const auto guarantee = model::guarantee_named(word);
+    if (!guarantee || !is_promised(lock, *guarantee)) {
+      throw std::runtime_error("reproduces is '" + word + "': it must be a guarantee that " + lock +
+                               " promises, as G2");
+    }
+    guarantees.insert(*guarantee);
+  }
+  return guarantees;
 }
 
 std::string padded(const std::string& word) {
@@ -85,10 +92,9 @@ Scenario read_scenario(const fs::path& file) {
   s.about = comment_of(s.head);
   s.locks = words_after(kLocksWord, s.head);
   if (s.locks.empty()) s.locks = matrix_locks();
-  s.reproduces = words_after(kReproducesWord, s.head);
   try {
     s.plan = sim::plan_from_scn(s.head);
-    for (const auto& guarantee : s.reproduces) require_promised(s.plan.lock, guarantee);
+    s.reproduces = promised_of(s.plan.lock, words_after(kReproducesWord, s.head));
   } catch (const std::exception& error) {
     throw std::runtime_error("scenario '" + file.string() + "': " + error.what());
   }
@@ -124,16 +130,12 @@ std::string broken_promises(const std::string& lock, const Judgement& judgement)
   return broken;
 }
 
-std::string not_reproduced(const Scenario& scenario, const Judgement& judgement) {
-  std::string kept;
-  for (const auto& guarantee : scenario.reproduces) {
-    const bool broken = std::any_of(
-        judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
-          return f.guarantee == guarantee && is_broken_promise(scenario.plan.lock, f);
-        });
-    if (!broken) kept += (kept.empty() ? "" : " ") + guarantee;
+model::GuaranteeSet not_reproduced(const Scenario& scenario, const Judgement& judgement) {
+  model::GuaranteeSet broken;
+  for (const auto& f : judgement.findings) {
+    if (is_broken_promise(scenario.plan.lock, f)) broken.insert(f.guarantee);
   }
-  return kept;
+  return scenario.reproduces.without(broken);
 }
 
 std::string verdict_line(const std::string& lock, const Judgement& judgement) {

@@ -19,7 +19,7 @@ struct Scenario {
   std::vector<std::string> locks;  ///< that the story concerns: "# locks: ..."; none: all five
   /// The promises that the plan's lock breaks in it, as the story's author says: "# reproduces:
   /// G2".
-  std::vector<std::string> reproduces;
+  model::GuaranteeSet reproduces;
   sim::Plan plan;        ///< its `lock` is the one that the story is about
   std::string head;      ///< the file up to "----"
   std::string expected;  ///< the rest
@@ -38,7 +38,8 @@ struct Scenario {
 
 /// Of the guarantees that the story is to break, those that its lock kept; empty: it reproduces
 /// all.
-[[nodiscard]] std::string not_reproduced(const Scenario& scenario, const Judgement& judgement);
+[[nodiscard]] model::GuaranteeSet not_reproduced(const Scenario& scenario,
+                                                 const Judgement& judgement);
 
 /// "holds", or "violated G1 G2", or "unknown: why".
 [[nodiscard]] std::string verdict_line(const std::string& lock, const Judgement& judgement);

@@ -97,8 +97,8 @@ std::string reproduction(const Scenario& s, const Options& options, const std::s
                          const properties::Judgement& judgement) {
   if (lock != s.plan.lock || s.reproduces.empty() || options.without_fault) return "";
   const auto kept = properties::not_reproduced(s, judgement);
-  if (!kept.empty()) return "does not reproduce " + kept;
-  return fmt::format("reproduces {}", fmt::join(s.reproduces, " "));
+  if (!kept.empty()) return "does not reproduce " + to_string(kept);
+  return "reproduces " + to_string(s.reproduces);
 }
 
 /// One story with one lock, run as often as was needed.

@@ -88,7 +88,7 @@ TEST(ScnPage, EachExampleDoesWhatItSays) {
   int reproduced = 0;
   for (const auto& example : examples()) {
     const auto judgement = simulate(example.plan).judgement;
-    EXPECT_EQ(not_reproduced(example, judgement), "") << example.head;
+    EXPECT_EQ(to_string(not_reproduced(example, judgement)), "") << example.head;
     if (!example.reproduces.empty()) ++reproduced;
     const bool breaks_assumption = example.head.find("fault drop-collection") != std::string::npos;
     if (example.reproduces.empty() && !breaks_assumption) {
