@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/digest.hpp"
+#include "model/guarantee.hpp"
 
 /// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
 /// the harness's clock; what cannot be bounded is not counted as checked.
@@ -18,8 +19,7 @@ inline constexpr const char* kNeverTested = "never put to the test";
 
 /// What one checker found.
 struct Finding {
-  std::string guarantee;  ///< "G1" .. "G9", "release", "needless", or "form" for the history itself
-  std::string statement;  ///< the guarantee in a sentence
+  Guarantee guarantee = Guarantee::form;
   Verdict verdict = Verdict::holds;
   std::int64_t checked = 0;   ///< how often the guarantee was put to the test
   std::int64_t floor = 0;     ///< below it the verdict is unknown
@@ -68,7 +68,7 @@ struct Finding {
 [[nodiscard]] Finding check_needless_loss(const Digest& d);
 
 /// The least number of checks per guarantee that makes "holds" mean something.
-using Floors = std::map<std::string, std::int64_t>;
+using Floors = std::map<Guarantee, std::int64_t>;
 
 /// All of them, the form first. A finding that was never put to the test or is below its floor, and
 /// every "holds" of a history that is not well-formed, becomes unknown.

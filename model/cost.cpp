@@ -79,7 +79,7 @@ void check_acquires(const Digest& d, Finding& f) {
   const auto lives = lives_of(d);
   std::map<std::string, std::vector<Index>> looks;
   for (Index i = 0; i < d.history->size() && !d.of_a_document; ++i) {
-    if (d.at(i).kind == Kind::send && d.at(i).detail == "look") looks[d.at(i).process].push_back(i);
+    if (d.at(i).kind == Kind::send && d.at(i).verb == "look") looks[d.at(i).process].push_back(i);
   }
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone || s.ask == kNone || !uncontended(d, before, key.first, s)) continue;
@@ -98,10 +98,11 @@ void check_refused(const Digest& d, Finding& f) {
   std::map<std::string, std::pair<Index, bool>> owners;  // first attempt; all of them refused
   for (Index i = 0; i < d.history->size(); ++i) {
     const Event& e = d.at(i);
-    if (e.kind != Kind::send || e.detail != "acquire") continue;
+    if (e.kind != Kind::send || e.verb != "acquire") continue;
     const Index reply = d.writers.at(e.lock_id).reply;
     const bool another = reply != kNone && d.at(reply).outcome == "done" &&
-                         !d.at(reply).lock_id.empty() && owner_of(d.at(reply).lock_id) != e.owner;
+                         !d.at(reply).seen_lock_id.empty() &&
+                         owner_of(d.at(reply).seen_lock_id) != e.owner;
     const bool refused = another || (reply != kNone && d.at(reply).outcome == "duplicate_key");
     auto& [first, all] = owners.try_emplace(e.owner, i, true).first->second;
     all = all && refused;
@@ -123,9 +124,7 @@ void check_refused(const Digest& d, Finding& f) {
 }  // namespace
 
 Finding check_cost(const Digest& d) {
-  Finding f = finding("G9",
-                      "an acquire without contention takes one command, a release one; the "
-                      "driver sends no other");
+  Finding f = finding(Guarantee::G9);
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone) continue;
     ++f.counts["grants"];

@@ -24,7 +24,7 @@ class Builder {
     switch (e.kind) {
       case Kind::start:
         process(e).start = i;
-        process(e).rate_ppm = e.drift_ppm;
+        process(e).rate_ppm = e.clock_drift_ppm;
         break;
       case Kind::crash: process(e).crash = i; break;
       case Kind::exit:
@@ -33,15 +33,15 @@ class Builder {
       case Kind::pause: paused_[e.process] = e.at_ns; break;
       case Kind::resume: end_pause(e); break;
       case Kind::stall:
-        (e.process.empty() ? out_.stalls : process(e).away).push_back({e.sent_ns, e.at_ns});
+        (e.process.empty() ? out_.stalls : process(e).away).push_back({e.from_ns, e.at_ns});
         break;
-      case Kind::wire: process(e).wire[e.detail] += e.matched; break;
+      case Kind::wire: process(e).wire[e.verb] += e.count; break;
       case Kind::fault: add_fault(e); break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
         session(e).ask = i;
-        process(e).timeout_ms = std::max(process(e).timeout_ms, e.timeout_ms);
+        process(e).timeout_ms = std::max(process(e).timeout_ms, e.operation_timeout_ms);
         break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
@@ -86,28 +86,30 @@ class Builder {
   SessionDigest& session(const Event& e) { return out_.sessions[{e.process, e.session}]; }
 
   void begin(const Event& e) {
-    const auto lock = lock_named(e.detail.substr(0, e.detail.find(' ')));
+    const auto lock = lock_named(e.lock.str());
     out_.of_a_document = lock && *lock != Lock::leasehold;
-    if (e.expiry_ms == 0) return;
-    out_.allowed = {e.sent_ns, e.expiry_ms * kMs, e.until_ns, e.timeout_ms * kMs};
+    if (e.ttl_period_ms == 0) return;
+    out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs};
   }
 
   static void add_answer(Index i, const Event& e, Answers& a) {
-    a.first_ns = std::min(a.first_ns, std::min(e.sent_ns, e.until_ns));
-    if (e.outcome != "yes") {
-      a.no += e.matched;
-      if (e.until_ns >= a.first_no_ns) return;
-      a.first_no_ns = e.until_ns;
+    const bool yes = e.outcome == "yes";
+    const auto first_asked = yes ? e.last_asked_ns : e.first_asked_ns;
+    a.first_ns = std::min({a.first_ns, first_asked, e.first_answered_ns});
+    if (!yes) {
+      a.no += e.count;
+      if (e.first_answered_ns >= a.first_no_ns) return;
+      a.first_no_ns = e.first_answered_ns;
       a.denied = i;
       return;
     }
-    a.yes += e.matched;
-    if (e.sent_ns < a.first_yes_ns) {
-      a.first_yes_ns = e.sent_ns;
+    a.yes += e.count;
+    if (e.first_answered_ns < a.first_yes_ns) {
+      a.first_yes_ns = e.first_answered_ns;
       a.first = i;
     }
-    if (e.until_ns > a.last_yes_ns) {
-      a.last_yes_ns = e.until_ns;
+    if (e.last_asked_ns > a.last_yes_ns) {
+      a.last_yes_ns = e.last_asked_ns;
       a.last = i;
     }
   }
@@ -122,34 +124,34 @@ class Builder {
   /// One that lasts disturbs the servers until it ends. Of two of one kind on one victim each has
   /// an end of its own.
   void add_fault(const Event& e) {
-    out_.clocks_moved = out_.clocks_moved || e.detail.starts_with("clock");
-    auto& begun = lasting_[{e.detail, e.name}];
-    if (e.outcome == "ends" && !begun.empty()) {
+    out_.clocks_moved = out_.clocks_moved || e.fault.str().starts_with("clock");
+    auto& begun = lasting_[{e.fault, e.victim}];
+    if (e.ends && !begun.empty()) {
       out_.faulty[begun.front()].to = e.at_ns + out_.allowed.fault_echo_ns;
       begun.pop_front();
       return;
     }
-    if (e.outcome == "begins") begun.push_back(out_.faulty.size());
+    if (e.begins) begun.push_back(out_.faulty.size());
     out_.faulty.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
   }
 
   void add_send(Index i, const Event& e) {
     if (last_counted_ != CommandKey{e.process, e.command}) {
-      ++process(e).sent[e.detail];
+      ++process(e).sent[e.verb];
       last_counted_ = {e.process, e.command};
     }
     if (asks_for_lock(e)) session(e).attempts.push_back(i);
-    if (e.detail == "extend") session(e).extensions.push_back(i);
-    if (e.detail == "hand-over") out_.hand_overs[e.other_owner].push_back({i, kNone});
+    if (e.verb == "extend") session(e).extensions.push_back(i);
+    if (e.verb == "hand-over") out_.hand_overs[e.giver].push_back({i, kNone});
     if (!e.lock_id.empty()) out_.writers[e.lock_id].send = i;
-    if (e.detail != "delete") return;
+    if (e.verb != "delete") return;
     out_.deletes[e.owner].push_back({i, kNone});
-    if (!e.other_owner.empty()) out_.deletes[e.other_owner].push_back({i, kNone});
+    if (!e.also_owner.empty()) out_.deletes[e.also_owner].push_back({i, kNone});
   }
 
   void add_reply(Index i, const Event& e) {
     replies_[{e.process, e.command}] = i;
-    if (e.detail == "delete" && e.matched > 0 && e.outcome == "done") out_.claims[e.order] = i;
+    if (e.verb == "delete" && e.matched > 0 && e.outcome == "done") out_.claims[e.order] = i;
   }
 
   Index reply_to(Index send) const {
@@ -160,8 +162,8 @@ class Builder {
 
   void set_over(const std::string& name, SessionDigest& s) {
     if (s.granted == kNone) return;
-    auto deadline = out_.at(s.granted).until_ns;
-    for (const Index e : s.extended) deadline = std::max(deadline, out_.at(e).until_ns);
+    auto deadline = out_.at(s.granted).deadline_ns;
+    for (const Index e : s.extended) deadline = std::max(deadline, out_.at(e).deadline_ns);
     s.over_ns = std::min(deadline, s.answers.first_no_ns);
     for (const Index end : {s.notified, s.release, out_.processes[name].crash}) {
       if (end != kNone) s.over_ns = std::min(s.over_ns, out_.at(end).at_ns);

@@ -5,7 +5,7 @@
 namespace leasehold::model {
 
 Finding check_leases(const Digest& d) {
-  Finding f = finding("G1", "a lease is never given to another before it ran out or was released");
+  Finding f = finding(Guarantee::G1);
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
@@ -70,7 +70,7 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
 }  // namespace
 
 Finding check_exclusion(const Digest& d) {
-  Finding f = finding("G2", "held() is never true in two processes at once for one lock");
+  Finding f = finding(Guarantee::G2);
   std::map<std::string, std::vector<HeldSpan>> by_name;
   for (const auto& [key, s] : d.sessions) {
     f.counts["asked"] += s.answers.yes + s.answers.no;

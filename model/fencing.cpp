@@ -41,9 +41,7 @@ bool may_be_overtaken(const Digest& d, const Ranks& rank, const std::string& own
 }  // namespace
 
 Finding check_fence(const Digest& d) {
-  Finding f = finding("G3",
-                      "the fenced resource accepts writes in the order of the holders, "
-                      "and never refuses the current holder");
+  Finding f = finding(Guarantee::G3);
   const auto rank = ranks(d);
   std::map<std::string, Index> latest;  // by name: the accepted write of the latest holder
   for (const Index i : d.stored) {
@@ -83,9 +81,7 @@ Finding check_fence(const Digest& d) {
 }
 
 Finding check_token_order(const Digest& d) {
-  Finding f = finding("G4",
-                      "the tokens of one name strictly rise in commit order; each is the "
-                      "time of its grant's own write");
+  Finding f = finding(Guarantee::G4);
   std::unordered_map<std::string, Index> granted;  // by lockId of the command that won
   for (const auto& [key, s] : d.sessions) {
     if (s.granted != kNone) granted.emplace(d.at(s.granted).lock_id, s.granted);

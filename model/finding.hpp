@@ -7,10 +7,9 @@
 /// What the checkers share.
 namespace leasehold::model {
 
-inline Finding finding(const char* guarantee, const char* statement) {
+inline Finding finding(Guarantee guarantee) {
   Finding f;
   f.guarantee = guarantee;
-  f.statement = statement;
   return f;
 }
 
@@ -71,7 +70,7 @@ inline std::optional<Writer> writer_of(const Digest& d, Index put) {
 }
 
 inline std::int64_t shortest_lease(const Event& ask) {
-  return ask.expiry_ms * kMs - ask.expiry_ms * ask.drift_ppm;  // ms * ppm = ns
+  return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
 }
 
 /// How long a span of a process's own clock takes by the harness's, at most. A clock whose rate is
@@ -80,7 +79,7 @@ inline std::int64_t by_our_clock(const Digest& d, const std::string& process, co
                                  std::int64_t local_ns) {
   constexpr std::int64_t kMillion = 1'000'000, kRounding = 1'000;
   const auto said = d.processes.at(process).rate_ppm;
-  const auto rate = said != 0 ? said : -ask.drift_ppm;
+  const auto rate = said != 0 ? said : -ask.max_drift_ppm;
   const auto ours = static_cast<__int128>(local_ns) * kMillion / (kMillion + rate);
   return static_cast<std::int64_t>(ours) + kRounding;
 }
@@ -99,8 +98,7 @@ inline bool handed_over(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   const auto sent = d.writers.find(d.at(t.next_put).lock_id);
   return sent != d.writers.end() && sent->second.send != kNone &&
-         d.at(sent->second.send).detail == "hand-over" &&
-         d.at(sent->second.send).other_owner == t.owner;
+         d.at(sent->second.send).verb == "hand-over" && d.at(sent->second.send).giver == t.owner;
 }
 
 /// The tenures of one name in the server's order. A put of the same owner after a deletion (an

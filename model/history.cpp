@@ -1,71 +1,85 @@
 #include "model/history.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <istream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
-#include <utility>
 
 namespace leasehold::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kKinds{
-    std::pair{Kind::run, "run"},           std::pair{Kind::start, "start"},
-    std::pair{Kind::crash, "crash"},       std::pair{Kind::pause, "pause"},
-    std::pair{Kind::resume, "resume"},     std::pair{Kind::stall, "stall"},
-    std::pair{Kind::fault, "fault"},       std::pair{Kind::heal, "heal"},
-    std::pair{Kind::finish, "finish"},     std::pair{Kind::ask, "ask"},
-    std::pair{Kind::send, "send"},         std::pair{Kind::reply, "reply"},
-    std::pair{Kind::granted, "granted"},   std::pair{Kind::extended, "extended"},
-    std::pair{Kind::lost, "lost"},         std::pair{Kind::held, "held"},
-    std::pair{Kind::notified, "notified"}, std::pair{Kind::release, "release"},
-    std::pair{Kind::released, "released"}, std::pair{Kind::ended, "ended"},
-    std::pair{Kind::write, "write"},       std::pair{Kind::wire, "wire"},
-    std::pair{Kind::put, "put"},           std::pair{Kind::gone, "gone"},
-    std::pair{Kind::stored, "stored"},     std::pair{Kind::exit, "exit"},
-    std::pair{Kind::reread, "reread"},
-};
-
 Kind kind_from(const std::string& name) {
-  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
-                                  [&](const auto& entry) { return name == entry.second; });
-  if (found == kKinds.end()) throw std::runtime_error("unknown kind '" + name + "'");
-  return found->first;
+  for (const auto& row : about_kinds::kAll) {
+    if (name == row.name) return row.kind;
+  }
+  throw std::runtime_error("unknown kind '" + name + "'");
 }
 
-// Every field but the kind, once: what reads and what writes go through the same list.
-template <typename EventType, typename Number, typename Big, typename Text>
-void each_field(EventType& e, Number number, Big big, Text text) {
-  text("process", e.process);
-  number("session", e.session);
-  number("command", e.command);
-  text("name", e.name);
-  text("owner", e.owner);
-  text("other_owner", e.other_owner);
-  text("lock_id", e.lock_id);
-  big("token", e.token);
-  big("order", e.order);
-  number("sent_ns", e.sent_ns);
-  number("until_ns", e.until_ns);
-  text("outcome", e.outcome);
-  number("matched", e.matched);
-  number("expiry_ms", e.expiry_ms);
-  number("margin_ms", e.margin_ms);
-  number("poll_ms", e.poll_ms);
-  number("timeout_ms", e.timeout_ms);
-  number("drift_ppm", e.drift_ppm);
-  text("detail", e.detail);
+/// Every field but time and kind, once: what reads, writes and clears goes through the same list.
+template <typename EventType, typename Use>
+void each_field(EventType& e, Use use) {
+  use(Field::process, e.process);
+  use(Field::session, e.session);
+  use(Field::command, e.command);
+  use(Field::write_number, e.write_number);
+  use(Field::name, e.name);
+  use(Field::victim, e.victim);
+  use(Field::owner, e.owner);
+  use(Field::giver, e.giver);
+  use(Field::also_owner, e.also_owner);
+  use(Field::lock_id, e.lock_id);
+  use(Field::seen_lock_id, e.seen_lock_id);
+  use(Field::token, e.token);
+  use(Field::order, e.order);
+  use(Field::from_ns, e.from_ns);
+  use(Field::sent_ns, e.sent_ns);
+  use(Field::deadline_ns, e.deadline_ns);
+  use(Field::give_up_ns, e.give_up_ns);
+  use(Field::single_attempt, e.single_attempt);
+  use(Field::first_asked_ns, e.first_asked_ns);
+  use(Field::first_answered_ns, e.first_answered_ns);
+  use(Field::last_asked_ns, e.last_asked_ns);
+  use(Field::outcome, e.outcome);
+  use(Field::matched, e.matched);
+  use(Field::count, e.count);
+  use(Field::exit_status, e.exit_status);
+  use(Field::signal, e.signal);
+  use(Field::verb, e.verb);
+  use(Field::fault, e.fault);
+  use(Field::begins, e.begins);
+  use(Field::ends, e.ends);
+  use(Field::amount, e.amount);
+  use(Field::suspended, e.suspended);
+  use(Field::healed, e.healed);
+  use(Field::lock, e.lock);
+  use(Field::live, e.live);
+  use(Field::seed, e.seed);
+  use(Field::lateness_ns, e.lateness_ns);
+  use(Field::truth_lag_ns, e.truth_lag_ns);
+  use(Field::ttl_period_ms, e.ttl_period_ms);
+  use(Field::fault_echo_ms, e.fault_echo_ms);
+  use(Field::clock_drift_ppm, e.clock_drift_ppm);
+  use(Field::expiry_ms, e.expiry_ms);
+  use(Field::clock_margin_ms, e.clock_margin_ms);
+  use(Field::longest_pause_ms, e.longest_pause_ms);
+  use(Field::operation_timeout_ms, e.operation_timeout_ms);
+  use(Field::max_holding_ms, e.max_holding_ms);
+  use(Field::max_drift_ppm, e.max_drift_ppm);
+  use(Field::message, e.message);
 }
 
-std::int64_t parse_big(const Json& value) {
+/// Those that may be beyond 2^53.
+constexpr FieldSet kBig{Field::token, Field::order, Field::seed};
+
+template <typename Number>
+Number parse_big(const Json& value) {
   const auto text = value.get<std::string>();
-  std::int64_t number = 0;
+  Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
     throw std::runtime_error("'" + text + "' is not a number");
@@ -84,29 +98,69 @@ std::int64_t parse_number(const char* key, const Json& value) {
   return value.get<std::int64_t>();
 }
 
+Json to_value(Field field, std::int64_t value) {
+  if (kBig.contains(field)) return std::to_string(value);
+  return value;
+}
+Json to_value(Field, std::uint64_t value) { return std::to_string(value); }
+Json to_value(Field, bool value) { return value; }
+Json to_value(Field, const std::string& value) { return value; }
+Json to_value(Field, const RareText& value) { return value.str(); }
+
+void from_value(Field field, const Json& json, std::int64_t& value) {
+  value =
+      kBig.contains(field) ? parse_big<std::int64_t>(json) : parse_number(to_string(field), json);
+}
+void from_value(Field, const Json& json, std::uint64_t& value) {
+  value = parse_big<std::uint64_t>(json);
+}
+void from_value(Field, const Json& json, bool& value) { json.get_to(value); }
+void from_value(Field, const Json& json, std::string& value) { json.get_to(value); }
+void from_value(Field, const Json& json, RareText& value) { value = json.get<std::string>(); }
+
+void require_known(const Json& line, Kind kind) {
+  for (const auto& item : line.items()) {
+    const std::string& key = item.key();
+    if (key == "at_ns" || key == "kind") continue;
+    const auto known = std::find_if(kAboutFields.begin(), kAboutFields.end(),
+                                    [&](const AboutField& row) { return key == row.name; });
+    if (known != kAboutFields.end() && about(kind).fields.contains(known->field)) continue;
+    throw std::runtime_error(std::string(to_string(kind)) + " has no field '" + key + "'");
+  }
+}
+
+bool is_default(const std::string& value) { return value.empty(); }
+bool is_default(const RareText& value) { return value.empty(); }
+template <typename Number>
+bool is_default(Number value) {
+  return value == Number{};
+}
+
 }  // namespace
 
-const char* to_string(Kind kind) {
-  for (const auto& [value, name] : kKinds) {
-    if (value == kind) return name;
-  }
-  return "?";
+FieldSet fields_set(const Event& event) {
+  FieldSet set;
+  each_field(event, [&](Field field, const auto& value) {
+    if (!is_default(value)) set.insert(field);
+  });
+  return set;
+}
+
+Event as_kind(Kind kind, Event event) {
+  event.kind = kind;
+  each_field(event, [&]<typename T>(Field field, T& value) {
+    if (!about(kind).fields.contains(field)) value = T{};
+  });
+  return event;
 }
 
 std::string to_json(const Event& event) {
   Json line;
   line["at_ns"] = event.at_ns;
   line["kind"] = to_string(event.kind);
-  const auto number = [&](const char* key, std::int64_t value) {
-    if (value != 0) line[key] = value;
-  };
-  const auto big = [&](const char* key, std::int64_t value) {
-    if (value != 0) line[key] = std::to_string(value);
-  };
-  const auto text = [&](const char* key, const std::string& value) {
-    if (!value.empty()) line[key] = value;
-  };
-  each_field(event, number, big, text);
+  each_field(event, [&](Field field, const auto& value) {
+    if (!is_default(value)) line[to_string(field)] = to_value(field, value);
+  });
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -116,16 +170,11 @@ Event event_from_json(const std::string& line) {
     const auto json = Json::parse(line);
     event.at_ns = parse_number("at_ns", json.at("at_ns"));
     event.kind = kind_from(json.at("kind").get<std::string>());
-    const auto number = [&](const char* key, std::int64_t& value) {
-      if (json.contains(key)) value = parse_number(key, json.at(key));
-    };
-    const auto text = [&](const char* key, std::string& value) {
-      if (json.contains(key)) json.at(key).get_to(value);
-    };
-    const auto big = [&](const char* key, std::int64_t& value) {
-      if (json.contains(key)) value = parse_big(json.at(key));
-    };
-    each_field(event, number, big, text);
+    require_known(json, event.kind);
+    each_field(event, [&]<typename T>(Field field, T& value) {
+      const auto found = json.find(to_string(field));
+      if (found != json.end()) from_value(field, *found, value);
+    });
   } catch (const std::exception& error) {
     throw std::runtime_error(error.what());
   }
@@ -155,23 +204,23 @@ void sort_by_time(History& history) {
 }
 
 bool asks_for_lock(const Event& event) {
-  return event.detail == "acquire" || event.detail == "hand-over";
+  return event.verb == "acquire" || event.verb == "hand-over";
 }
 
 std::string describe_exit(const Event& event) {
-  const auto& who = event.process.empty() ? event.name : event.process;
+  const auto& who = event.process.empty() ? event.victim.str() : event.process;
   if (event.outcome == "did not end") return who + " was stopped and did not end";
-  const bool has_status = event.outcome == "exited";
-  return who + ' ' + event.outcome +
-         (has_status ? " with status " + std::to_string(event.matched) : "") +
-         " although the harness had not stopped it";
+  const auto how = event.outcome == "killed"
+                       ? "killed by signal " + std::to_string(event.signal)
+                       : event.outcome + " with status " + std::to_string(event.exit_status);
+  return who + ' ' + how + " although the harness had not stopped it";
 }
 
 std::string harness_failure(const History& history) {
   const auto exit = std::find_if(history.begin(), history.end(),
                                  [](const Event& e) { return e.kind == Kind::exit; });
   if (exit == history.end()) return "";
-  return describe_exit(*exit) + (exit->detail.empty() ? "" : ":\n" + exit->detail);
+  return describe_exit(*exit) + (exit->message.empty() ? "" : ":\n" + exit->message.str());
 }
 
 std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }

@@ -14,7 +14,7 @@ class HistoryBuilder {
  public:
   HistoryBuilder() {
     Event e = event(0, Kind::run, "");
-    e.detail = "test";
+    e.lock = "test";
     add(e);
   }
 
@@ -32,34 +32,36 @@ class HistoryBuilder {
   }
   HistoryBuilder& fault(int at, const std::string& what, const std::string& outcome = "") {
     Event e = event(at, Kind::fault, "");
-    e.detail = what;
-    e.outcome = outcome;
+    e.fault = what;
+    e.begins = outcome == "begins";
+    e.ends = outcome == "ends";
     return add(e);
   }
 
   /// The machine, or a member, did not run.
   HistoryBuilder& stall(int from, int at, const std::string& name = "machine") {
     Event e = event(at, Kind::stall, "");
-    e.name = name;
-    e.sent_ns = from * kMillion;
+    e.victim = name;
+    e.from_ns = from * kMillion;
     return add(e);
   }
 
   /// A world in which nobody is ever late, and the TTL monitor comes every second.
   HistoryBuilder& exact() {
-    history_.front().expiry_ms = 1'000;
+    history_.front().ttl_period_ms = 1'000;
     return *this;
   }
 
   HistoryBuilder& ask(int at, const std::string& process, int session, int until = -1,
-                      const std::string& detail = "") {
+                      bool healed = false) {
     Event e = event(at, Kind::ask, process, session);
-    e.until_ns = until < 0 ? -1 : until * kMillion;
+    e.single_attempt = until == 0;
+    e.give_up_ns = std::max(until, 0) * kMillion;
     e.expiry_ms = 1'000;
-    e.margin_ms = 500;
-    e.poll_ms = 50;
-    e.timeout_ms = 300;
-    e.detail = detail;
+    e.clock_margin_ms = 500;
+    e.longest_pause_ms = 50;
+    e.operation_timeout_ms = 300;
+    e.healed = healed;
     return add(e);
   }
 
@@ -85,7 +87,7 @@ class HistoryBuilder {
   HistoryBuilder& look(int at, int back, const std::string& process) {
     Event e = event(at, Kind::send, process);
     e.command = ++command_;
-    e.detail = "look";
+    e.verb = "look";
     e.name.clear();
     add(e);
     return reply(back, process, 0, 0);
@@ -99,7 +101,7 @@ class HistoryBuilder {
     Event e = event(back, Kind::extended, process, session);
     e.lock_id = id;
     e.sent_ns = at * kMillion;
-    e.until_ns = (at + 1'000) * kMillion;
+    e.deadline_ns = (at + 1'000) * kMillion;
     return add(e);
   }
 
@@ -136,13 +138,13 @@ class HistoryBuilder {
                            std::int64_t order) {
     Event s = event(at, Kind::send, process);
     s.command = ++command_;
-    s.detail = "delete";
+    s.verb = "delete";
     s.owner = owner(process, session);
     add(s);
     if (order != 0) gone(at, order);
     Event r = event(back, Kind::reply, process);
     r.command = command_;
-    r.detail = "delete";
+    r.verb = "delete";
     r.owner = s.owner;
     r.outcome = "done";
     r.matched = order != 0 ? 1 : 0;
@@ -178,13 +180,13 @@ class HistoryBuilder {
   HistoryBuilder& write(int at, int back, const std::string& process, int session,
                         const std::string& outcome, std::int64_t order = 0) {
     Event e = event(back, Kind::write, process, session);
-    e.command = ++write_;
+    e.write_number = ++write_;
     e.sent_ns = at * kMillion;
     e.outcome = outcome;
     add(e);
     if (outcome != "accepted") return *this;
     Event s = event(back, Kind::stored, process);
-    s.command = write_;
+    s.write_number = write_;
     s.owner = owner(process, session);
     s.order = order;
     return add(s);
@@ -211,7 +213,7 @@ class HistoryBuilder {
     e.kind = kind;
     e.process = process;
     e.session = session;
-    e.name = process.empty() && kind != Kind::gone ? "" : "lock";
+    if (about(kind).fields.contains(Field::name)) e.name = "lock";
     return e;
   }
 
@@ -224,9 +226,10 @@ class HistoryBuilder {
                          const std::string& said) {
     Event e = event(at, Kind::held, process, session);
     e.outcome = said;
-    e.matched = 5;
-    e.sent_ns = span.first * kMillion;
-    e.until_ns = span.second * kMillion;
+    e.count = 5;
+    const auto [first, second] = span;
+    (said == "yes" ? e.first_answered_ns : e.first_asked_ns) = first * kMillion;
+    (said == "yes" ? e.last_asked_ns : e.first_answered_ns) = second * kMillion;
     return add(e);
   }
 
@@ -237,7 +240,7 @@ class HistoryBuilder {
     e.lock_id = id;
     e.token = order;
     e.sent_ns = at * kMillion;
-    e.until_ns = (at + 1'000) * kMillion;
+    e.deadline_ns = (at + 1'000) * kMillion;
     return add(e);
   }
 
@@ -250,12 +253,12 @@ class HistoryBuilder {
   }
 
   std::string send(int at, const std::string& process, int session, const std::string& what,
-                   const std::string& other_owner = "") {
+                   const std::string& giver = "") {
     Event e = event(at, Kind::send, process, session);
     e.command = ++command_;
-    e.detail = what;
+    e.verb = what;
     e.owner = owner(process, session);
-    e.other_owner = other_owner;
+    e.giver = giver;
     e.lock_id = e.owner + ".1000." + std::to_string(command_);
     add(e);
     return e.lock_id;
@@ -263,7 +266,6 @@ class HistoryBuilder {
 
   void put(int at, const std::string& lock_id, std::int64_t order) {
     Event e = event(at, Kind::put, "");
-    e.name = "lock";
     e.lock_id = lock_id;
     e.order = order;
     add(e);

@@ -5,7 +5,6 @@
 namespace leasehold::model {
 namespace {
 
-constexpr const char* kHealed = "healed";       ///< the phase of an acquire call
 constexpr const char* kTimedOut = "timed_out";  ///< how one ends
 
 /// From when until when an acquire call waited, if it can be known.
@@ -19,21 +18,21 @@ Span waiting(const Digest& d, const SessionDigest& s) {
 
 /// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
 std::int64_t drift_of(const Event& ask) {
-  return ask.drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
+  return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
 }
 
 /// How long a free lock may be left by somebody who waits for it.
 std::int64_t attempts(const Digest& d, const Event& ask) {
-  const auto own = (ask.poll_ms + 2 * ask.timeout_ms) * kMs;
+  const auto own = (ask.longest_pause_ms + 2 * ask.operation_timeout_ms) * kMs;
   return by_our_clock(d, ask.process, ask, own) + d.allowed.lateness_ns;
 }
 
 void check_on_time(const Digest& d, Finding& f, const std::string& process,
                    const SessionDigest& s) {
   const Event& ask = d.at(s.ask);
-  if (ask.until_ns < 0) return;
-  const auto attempt = by_our_clock(d, process, ask, ask.timeout_ms * kMs);
-  const auto said = ask.until_ns > 0 ? ask.until_ns : ask.at_ns + attempt;
+  if (!ask.single_attempt && ask.give_up_ns == 0) return;
+  const auto attempt = by_our_clock(d, process, ask, ask.operation_timeout_ms * kMs);
+  const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
   const auto latest = said + d.allowed.lateness_ns;
   if (latest >= d.finished_ns || !d.ran_throughout(process, {ask.at_ns, latest})) return;
   const Index end = s.granted != kNone ? s.granted : s.ended;
@@ -104,7 +103,7 @@ std::int64_t all_turns(const Digest& d, const Waiters& waiters) {
   std::int64_t longest = 0, turns = 1;
   for (const auto& [process, s] : waiters.calls) {
     const Event& ask = d.at(s->ask);
-    if (ask.detail == kHealed) ++turns;
+    if (ask.healed) ++turns;
     longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + attempts(d, ask));
   }
   return turns * longest;
@@ -115,7 +114,7 @@ std::int64_t all_turns(const Digest& d, const Waiters& waiters) {
 void check_served_when_healed(const Digest& d, Finding& f, const std::string& process,
                               const SessionDigest& s, const Waiters& name, std::int64_t turns) {
   const Event& ask = d.at(s.ask);
-  if (ask.detail != kHealed) return;
+  if (!ask.healed) return;
   ++f.counts["healed_acquires"];
   const std::string who = "lock '" + ask.name + "': a waiter of " + process;
   if (s.ended != kNone && d.at(s.ended).outcome != kTimedOut) {
@@ -141,7 +140,7 @@ std::optional<Span> must_have_tried(const Digest& d, const Waiters& name,
                                     const std::string& process, const SessionDigest& s,
                                     std::int64_t from, std::int64_t bound) {
   const Event& ask = d.at(s.ask);
-  if (ask.until_ns == 0) return std::nullopt;  // it tries once
+  if (ask.single_attempt) return std::nullopt;  // it tries once
   const Span waited = waiting(d, s);
   const Span window = while_answered(name, process, std::max(from, waited.from), bound);
   if (waited.to < window.to || d.disturbed(window)) return std::nullopt;
@@ -211,7 +210,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
 void check_recognised(const Digest& d, Finding& f, Index i) {
   const Event& reply = d.at(i);
   const bool own = asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
-                   owner_of(reply.lock_id) == reply.owner;
+                   owner_of(reply.seen_lock_id) == reply.owner;
   if (!own || reply.matched == 1) return;
   violate(f, "a retry of " + reply.process + " did not recognise its own win", {i});
 }
@@ -226,7 +225,8 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
   const auto& process = d.at(ended).process;
-  const auto until = d.at(ended).at_ns + holder.ask->timeout_ms * kMs + d.allowed.truth_lag_ns;
+  const auto until =
+      d.at(ended).at_ns + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
   const Span rest{d.at(ended).at_ns, until};
   const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
   if (!lived || d.stalled_ns(rest) > 0) return;
@@ -256,7 +256,7 @@ void check_given_back(const Digest& d, Finding& f, const std::string& process,
 /// The answer to the first delete of this owner that was executed before this attempt of it.
 Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
   const auto sent = d.deletes.find(t.owner);
-  if (sent == d.deletes.end() || d.at(holder.command.send).detail != "acquire") return kNone;
+  if (sent == d.deletes.end() || d.at(holder.command.send).verb != "acquire") return kNone;
   for (const SendDigest& one : sent->second) {
     if (one.reply == kNone || d.at(one.reply).outcome != "done") continue;
     return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
@@ -273,8 +273,10 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   if (d.at(last.send).at_ns > d.at(t.last_put).at_ns) return;
   const Event& ask = *holder.ask;
   const auto answered = d.at(reply).at_ns;
-  const auto soonest = answered + ask.timeout_ms * kMs - ask.timeout_ms * ask.drift_ppm;
-  const Span rest{answered, answered + by_our_clock(d, ask.process, ask, ask.timeout_ms * kMs) +
+  const auto soonest =
+      answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
+  const Span rest{answered, answered +
+                                by_our_clock(d, ask.process, ask, ask.operation_timeout_ms * kMs) +
                                 d.allowed.lateness_ns};
   const bool lived =
       d.processes.at(ask.process).last_ns > rest.to && d.ran_throughout(ask.process, rest);
@@ -289,7 +291,7 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
 void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
                                 const Writer& holder) {
   const auto given = d.hand_overs.find(t.owner);
-  if (given == d.hand_overs.end() || d.at(holder.command.send).detail != "acquire") return;
+  if (given == d.hand_overs.end() || d.at(holder.command.send).verb != "acquire") return;
   for (const SendDigest& one : given->second) {
     const bool done =
         one.reply != kNone && d.at(one.reply).outcome == "done" && d.at(one.reply).matched == 1;
@@ -304,9 +306,7 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
-  Finding f = finding("G7",
-                      "a waiter gets the lock or returns by its timeout; a dead holder's "
-                      "lock goes to a waiter in bounded time");
+  Finding f = finding(Guarantee::G7);
   auto waiters = waiters_by_name(d);
   for (const auto& [name, all] : waiters) {
     const auto turns = all_turns(d, all);
@@ -334,9 +334,7 @@ Finding check_liveness(const Digest& d) {
 }
 
 Finding check_cleanup(const Digest& d) {
-  Finding f = finding("G8",
-                      "a dead holder's document disappears within expiry + 2 clock_margin "
-                      "and a TTL pass");
+  Finding f = finding(Guarantee::G8);
   for (const auto& [name, changes] : d.truth) {
     for (const Tenure& t : tenures(d, changes)) {
       const auto holder = writer_of(d, t.last_put);
@@ -348,8 +346,8 @@ Finding check_cleanup(const Digest& d) {
       if (!left_behind(d, t)) continue;
       if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
       if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
-      const auto bound =
-          (holder->ask->expiry_ms + 2 * holder->ask->margin_ms) * kMs + d.allowed.ttl_seen_ns();
+      const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
+                         d.allowed.ttl_seen_ns();
       const auto from = executed_by(d, *holder, t.last_put);
       auto latest = from + bound;
       // While servers are disturbed no monitor may run; the next pass after that counts.

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/guarantee.hpp"
+
 /// What a lock's commands do and when its clients hold, as far as safety depends on it: one
 /// value per rule, so that an error of a protocol is one changed value. Written from the design and
 /// the documents, not from any lock's code.
@@ -103,8 +105,8 @@ struct Rules {
 
 /// A one-line error of the production lock.
 struct Variant {
-  std::string_view name;    ///< after the error, e.g. "deadline-from-the-reply"
-  std::string_view breaks;  ///< guarantees of which one must break, e.g. "G1 G2"; said beforehand
+  std::string_view name;  ///< after the error, e.g. "deadline-from-the-reply"
+  GuaranteeSet breaks;    ///< of which one must break; said beforehand
   void (*change)(Rules&);
   std::string_view why_harmless = {};
 };
@@ -118,7 +120,7 @@ struct Variant {
 /// What a published lock is known to get wrong, as far as a model can show it.
 struct KnownFault {
   Lock lock;
-  std::string_view guarantee;  ///< that it breaks
+  Guarantee guarantee;  ///< that it breaks
   std::string_view fault;
 };
 [[nodiscard]] const std::vector<KnownFault>& known_faults();

@@ -68,31 +68,30 @@ const NamedScope* scope_named(std::string_view name) {
   return nullptr;
 }
 
-std::map<std::string, Verdict> verdicts(const Scope& scope, const Exploration& found) {
-  constexpr unsigned kLast = 7, kTakesTwo = 1u << 2 | 1u << 3;
+std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& found) {
+  constexpr GuaranteeSet kTakesTwo{Guarantee::G2, Guarantee::G3};
   const bool alone = scope.clients - (scope.dotnet ? 1 : 0) < 2;
-  std::map<std::string, Verdict> all;
-  for (unsigned g = 1; g <= kLast; ++g) {
-    if ((scope.guarantees >> g & 1) == 0) continue;
-    const std::string name = "G" + std::to_string(g);
-    const bool broken = found.verdict == Verdict::violated && found.why.starts_with(name);
-    const bool tested = !alone || (kTakesTwo >> g & 1) == 0;
+  std::map<Guarantee, Verdict> all;
+  for (const Guarantee g : kPromised) {
+    if (!scope.guarantees.contains(g)) continue;
+    const bool broken = found.verdict == Verdict::violated && found.why.starts_with(to_string(g));
+    const bool tested = !alone || !kTakesTwo.contains(g);
     const bool holds = found.verdict == Verdict::holds && tested;
-    all[name] = broken ? Verdict::violated : holds ? Verdict::holds : Verdict::unknown;
+    all[g] = broken ? Verdict::violated : holds ? Verdict::holds : Verdict::unknown;
   }
   return all;
 }
 
-unsigned guarantees_named(std::string_view names) {
-  unsigned bits = 0;
+GuaranteeSet guarantees_named(std::string_view names) {
+  GuaranteeSet all;
   while (!names.empty()) {
     const std::size_t end = std::min(names.find_first_of(" ,"), names.size());
-    const std::string_view word = names.substr(0, end);
-    if (word.size() != 2 || word[0] != 'G' || word[1] < '1' || word[1] > '7') return 0;
-    bits |= 1u << (word[1] - '0');
+    const auto found = guarantee_named(names.substr(0, end));
+    if (!found || !kExplored.contains(*found)) return {};
+    all.insert(*found);
     names.remove_prefix(std::min(end + 1, names.size()));
   }
-  return bits;
+  return all;
 }
 
 }  // namespace leasehold::model

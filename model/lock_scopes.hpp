@@ -23,12 +23,12 @@ struct NamedScope {
 /// One of either kind. Null for a name that none has.
 [[nodiscard]] const NamedScope* scope_named(std::string_view name);
 
-/// What an exploration says of each guarantee that it looked at, "G1" to "G7". It ends with the
+/// What an exploration says of each guarantee that it looked at, G1 to G7. It ends with the
 /// first violation, which leaves the others unknown; so is what takes two clients of ours where
 /// there is one.
-[[nodiscard]] std::map<std::string, Verdict> verdicts(const Scope& scope, const Exploration& found);
+[[nodiscard]] std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& found);
 
-/// Guarantees as bits: "G3 G4", "G3,G4". Zero when a word is not one of G1 to G7.
-[[nodiscard]] unsigned guarantees_named(std::string_view names);
+/// "G3 G4", "G3,G4". Empty when a word is not one of G1 to G7.
+[[nodiscard]] GuaranteeSet guarantees_named(std::string_view names);
 
 }  // namespace leasehold::model

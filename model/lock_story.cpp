@@ -10,20 +10,36 @@ using namespace lock_world;
 
 namespace arrow {
 
-Set set_of(std::initializer_list<Name> names) {
+namespace {
+
+/// Adds the arrow that leaves this state; returns where it leads.
+std::string_view add(Set& set, const TransitionTable& table, std::string_view from,
+                     std::string_view input) {
+  std::size_t before = 0;
+  for (const auto* other : all_tables()) {
+    if (other == &table) break;
+    before += other->arrows().size();
+  }
+  const auto found = table.find(from, input);
+  if (!found) {
+    throw std::logic_error("no arrow '" + std::string(from) + " --" + std::string(input) +
+                           "-->' in " + std::string(table.name()));
+  }
+  set.set(before + *found);
+  return table.arrows()[*found].to;
+}
+
+}  // namespace
+
+Set set_of(std::initializer_list<Taken> all) {
   Set set;
-  for (const Name& name : names) {
-    std::size_t before = 0;
-    for (const auto* table : all_tables()) {
-      if (table == &name.table) break;
-      before += table->arrows().size();
+  for (const Taken& one : all) {
+    if (!one.step) {
+      add(set, one.table, one.from, one.input);
+      continue;
     }
-    const auto found = name.table.find(name.from, name.input);
-    if (!found) {
-      throw std::logic_error("no arrow '" + std::string(name.from) + " --" +
-                             std::string(name.input) + "-->' in " + std::string(name.table.name()));
-    }
-    set.set(before + *found);
+    auto state = one.from;
+    for (const auto input : inputs_of(*one.step, state)) state = add(set, one.table, state, input);
   }
   return set;
 }

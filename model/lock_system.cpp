@@ -349,12 +349,13 @@ const char* LockSystem::broken_in(const World& w) const {
     const Client& c = w.client[i];
     const bool holding = holds(w, i);
     holders += holding ? 1 : 0;
-    if (holding && c.due == 0 && looks_at(5)) return kBroken[kHeldTooLong].text;
-    if (c.phase != kHeld || c.order >= w.top_order || !looks_at(3)) continue;
+    if (holding && c.due == 0 && looks_at(Guarantee::G5)) return kBroken[kHeldTooLong].text;
+    if (c.phase != kHeld || c.order >= w.top_order || !looks_at(Guarantee::G3)) continue;
     if (resource_takes(w, i)) return kBroken[kFenceOrder].text;
-    if (holding && c.lease > 0 && looks_at(1)) return kBroken[kFenceRefused].text;
+    if (holding && c.lease > 0 && looks_at(Guarantee::G1)) return kBroken[kFenceRefused].text;
   }
-  return holders > 1 && looks_at(2) ? "G2: held() was true for two clients at once" : nullptr;
+  return holders > 1 && looks_at(Guarantee::G2) ? "G2: held() was true for two clients at once"
+                                                : nullptr;
 }
 
 const char* LockSystem::broken(const State& state) const {

@@ -129,8 +129,8 @@ class LockSystem {
   [[nodiscard]] Byte next_order(const World& w) const;
   [[nodiscard]] bool holds(const World& w, int i) const;
   [[nodiscard]] bool counts_on_a_lease(const World& w, int i) const;
-  [[nodiscard]] bool looks_at(int guarantee) const {
-    return (scope_.guarantees >> guarantee & 1) != 0;
+  [[nodiscard]] bool looks_at(Guarantee guarantee) const {
+    return scope_.guarantees.contains(guarantee);
   }
   void took(const std::bitset<128>& arrows) const { arrows_ |= arrows; }
 

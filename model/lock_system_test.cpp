@@ -71,7 +71,8 @@ TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
   GetParam().change(scope.rules);
   const auto found = explore(scope, 2'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << found.why;
-  EXPECT_NE(GetParam().breaks.find(found.why.substr(0, 2)), std::string_view::npos) << found.why;
+  const auto broken = guarantee_named(found.why.substr(0, 2));
+  EXPECT_TRUE(broken && GetParam().breaks.contains(*broken)) << found.why;
   EXPECT_LE(found.story.size(), 15u);
   EXPECT_EQ(found.story.size(), found.depth) << "breadth-first: a shortest one";
 }
@@ -97,17 +98,17 @@ class KnownFaultOf : public testing::TestWithParam<KnownFault> {};
 TEST_P(KnownFaultOf, IsShownInAtMostTwelveSteps) {
   Scope scope;
   scope.rules = rules_of(GetParam().lock);
-  scope.guarantees = guarantees_named(GetParam().guarantee);
+  scope.guarantees = {GetParam().guarantee};
   const auto found = explore(scope, 1'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << GetParam().fault;
-  EXPECT_EQ(found.why.substr(0, 2), GetParam().guarantee);
+  EXPECT_EQ(found.why.substr(0, 2), to_string(GetParam().guarantee));
   EXPECT_LE(found.story.size(), 12u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KnownFaultOf, testing::ValuesIn(known_faults()),
                          [](const auto& tested) {
                            return test_name(name_of(tested.param.lock)) + "_" +
-                                  std::string(tested.param.guarantee);
+                                  to_string(tested.param.guarantee);
                          });
 
 /// The rows of the README's table: a scope, then for G1 to G5 the variant that breaks it there.
@@ -135,19 +136,19 @@ TEST(LockSystem, EachGuaranteeCanBeBrokenInEachScopeThatTheReadmeSays) {
     ASSERT_EQ(row.size(), 6u) << row.front();
     rows.insert(row.front());
     for (std::size_t g = 1; g <= 5; ++g) {
-      const std::string guarantee = "G" + std::to_string(g);
+      const auto guarantee = kPromised.at(g - 1);
       if (row[g] == "-") {
-        empty.insert(row.front() + ' ' + guarantee);
+        empty.insert(row.front() + ' ' + to_string(guarantee));
         continue;
       }
       const auto* variant = variant_named(row[g]);
       ASSERT_NE(variant, nullptr) << row[g];
       Scope scope = scope_named(row.front())->scope;
       variant->change(scope.rules);
-      scope.guarantees = guarantees_named(guarantee);
+      scope.guarantees = {guarantee};
       const auto found = explore(scope, 500'000);
-      EXPECT_EQ(found.verdict, Verdict::violated) << row.front() << ", " << guarantee;
-      EXPECT_EQ(found.why.substr(0, 2), guarantee) << row.front();
+      EXPECT_EQ(found.verdict, Verdict::violated) << row.front() << ", " << to_string(guarantee);
+      EXPECT_EQ(found.why.substr(0, 2), to_string(guarantee)) << row.front();
     }
   }
   for (const auto* scopes : {&standard_scopes(), &partial_scopes()}) {
@@ -160,15 +161,16 @@ TEST(LockSystem, AnExplorationHasAVerdictOfEachGuarantee) {
   Exploration found;
   found.verdict = Verdict::holds;
   const auto mixed = verdicts(scope_named("mixed")->scope, found);
-  EXPECT_EQ(mixed.at("G1"), Verdict::holds);
-  EXPECT_EQ(mixed.at("G2"), Verdict::unknown);
-  EXPECT_EQ(mixed.at("G3"), Verdict::unknown);
+  EXPECT_EQ(mixed.at(Guarantee::G1), Verdict::holds);
+  EXPECT_EQ(mixed.at(Guarantee::G2), Verdict::unknown);
+  EXPECT_EQ(mixed.at(Guarantee::G3), Verdict::unknown);
   found.verdict = Verdict::violated;
   found.why = "G4: a token did not rise";
   Scope some;
-  some.guarantees = guarantees_named("G3 G4");
+  some.guarantees = {Guarantee::G3, Guarantee::G4};
   EXPECT_EQ(verdicts(some, found),
-            (std::map<std::string, Verdict>{{"G3", Verdict::unknown}, {"G4", Verdict::violated}}));
+            (std::map<Guarantee, Verdict>{{Guarantee::G3, Verdict::unknown},
+                                          {Guarantee::G4, Verdict::violated}}));
 }
 
 TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
@@ -236,19 +238,19 @@ TEST(LockSystem, AClockAheadByMoreThanTheMarginBreaksIt) {
 TEST(LockSystem, TheFenceHoldsWithoutAMargin) {
   Scope scope;
   scope.clock_margin = 0;
-  scope.guarantees = guarantees_named("G3 G4");
+  scope.guarantees = {Guarantee::G3, Guarantee::G4};
   EXPECT_EQ(explore(scope).verdict, Verdict::holds);
 }
 
 TEST(LockSystem, WithoutAMajorityTheFenceFailsToo) {
-  for (const auto* guarantee : {"G1", "G2", "G3", "G4"}) {
+  for (const auto guarantee : {Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G4}) {
     Scope scope;
     scope.stale_primary = true;
     scope.rules.majority = false;
-    scope.guarantees = guarantees_named(guarantee);
+    scope.guarantees = {guarantee};
     const auto found = explore(scope, 1'000'000);
-    EXPECT_EQ(found.verdict, Verdict::violated) << guarantee;
-    EXPECT_EQ(found.why.substr(0, 2), guarantee);
+    EXPECT_EQ(found.verdict, Verdict::violated) << to_string(guarantee);
+    EXPECT_EQ(found.why.substr(0, 2), to_string(guarantee));
   }
 }
 

@@ -22,20 +22,20 @@ enum Violation : Byte {
   kUnrecognised
 };
 struct Broken {
-  int guarantee;
+  Guarantee guarantee;
   const char* text;
 };
 inline constexpr Broken kBroken[] = {
-    {0, ""},
-    {1, "G1: a lease was given to another before it ran out"},
-    {1, "G1: a lock of the .NET package was taken before its expiresAt"},
-    {3, "G3: the resource accepts a write of an earlier holder after one of a later"},
-    {3, "G3: the resource refuses its current holder"},
-    {4, "G4: a token did not rise"},
-    {5, "G5: held() of a lost handle was true again"},
-    {5, "G5: held() is true past the deadline"},
-    {6, "G6: another's lock was touched"},
-    {7, "G7: a retry did not recognise its own win"}};
+    {Guarantee::form, ""},
+    {Guarantee::G1, "G1: a lease was given to another before it ran out"},
+    {Guarantee::G1, "G1: a lock of the .NET package was taken before its expiresAt"},
+    {Guarantee::G3, "G3: the resource accepts a write of an earlier holder after one of a later"},
+    {Guarantee::G3, "G3: the resource refuses its current holder"},
+    {Guarantee::G4, "G4: a token did not rise"},
+    {Guarantee::G5, "G5: held() of a lost handle was true again"},
+    {Guarantee::G5, "G5: held() is true past the deadline"},
+    {Guarantee::G6, "G6: another's lock was touched"},
+    {Guarantee::G7, "G7: a retry did not recognise its own win"}};
 
 /// Whether an extension of this owner is on its way.
 inline bool is_extending(const World& w, Byte owner) {

@@ -14,6 +14,10 @@
 /// clients nothing but what they did.
 namespace leasehold::model {
 
+/// The guarantees that an exploration can look at.
+inline constexpr GuaranteeSet kExplored{Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G4,
+                                        Guarantee::G5, Guarantee::G6, Guarantee::G7};
+
 /// How much of everything there is. Acquisitions, crashes (the process starts anew), losses and
 /// passes of the TTL monitor have no bound where they are on at all.
 struct Scope {
@@ -31,9 +35,8 @@ struct Scope {
   bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
   int queue = 0;               ///< places in the lock document for those who wait; at most 2
   Rules rules;
-  /// Guarantees that are looked at, bit n for Gn. Without G1, the half of G3 that rests on it is
-  /// left out too.
-  unsigned guarantees = 0x1FE;
+  /// Those that are looked at. Without G1, the half of G3 that rests on it is left out too.
+  GuaranteeSet guarantees = kExplored;
 };
 
 [[nodiscard]] std::string describe(const Scope& scope);

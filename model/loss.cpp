@@ -27,18 +27,19 @@ struct Holder {
 /// shorten nothing.
 std::int64_t lease_end(const Digest& d, const Holder& h, Index event) {
   const Event& e = d.at(event);
-  if (h.session.ask == kNone) return e.until_ns;
+  if (h.session.ask == kNone) return e.deadline_ns;
   const Event& ask = d.at(h.session.ask);
   const auto lease =
       d.of_a_document ? ask.expiry_ms * kMs : by_our_clock(d, h.process, ask, shortest_lease(ask));
-  return std::min(e.until_ns, e.sent_ns + lease);
+  return std::min(e.deadline_ns, e.sent_ns + lease);
 }
 
 /// When the longest holding that the caller wants is over.
 std::int64_t limit(const Digest& d, const Holder& h) {
-  if (h.session.ask == kNone || d.at(h.session.ask).matched == 0) return kNever;
+  if (h.session.ask == kNone || d.at(h.session.ask).max_holding_ms == 0) return kNever;
   const Event& ask = d.at(h.session.ask);
-  return d.at(h.session.granted).sent_ns + by_our_clock(d, h.process, ask, ask.matched * kMs);
+  return d.at(h.session.granted).sent_ns +
+         by_our_clock(d, h.process, ask, ask.max_holding_ms * kMs);
 }
 
 /// The deadline after the last extension; what was granted or revived after it is reported.
@@ -107,7 +108,7 @@ void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t d
 }  // namespace
 
 Finding check_loss_notified(const Digest& d) {
-  Finding f = finding("G5", "a holder whose lease ended unreleased is notified by its deadline");
+  Finding f = finding(Guarantee::G5);
   for (const auto& [process, s] : d.sessions) {
     if (s.granted == kNone) continue;
     const Holder holder{process.first, s};
@@ -189,7 +190,7 @@ Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest&
 std::int64_t given_until(const Digest& d, const Event& ask, const SendDigest& given) {
   if (d.at(given.reply).matched != statements_of(d, given.send)) return 0;
   const auto lease = shortest_lease(ask);
-  const auto fastest = ask.drift_ppm * (lease / 1'000'000);
+  const auto fastest = ask.max_drift_ppm * (lease / 1'000'000);
   return d.at(given.send).at_ns + lease - fastest;
 }
 
@@ -253,7 +254,7 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
 }  // namespace
 
 Finding check_needless_loss(const Digest& d) {
-  Finding f = finding("needless", "a lock that the server keeps and extends in time is not lost");
+  Finding f = finding(Guarantee::needless);
   if (d.of_a_document) return f;  // they lose by rules of their own
   Replies replies;
   for (Index i = 0; i < d.history->size(); ++i) {

@@ -39,7 +39,7 @@ void check_deletion(const Digest& d, Finding& f, const std::string& name, Index 
   ++f.checked;
   const std::string holder = last_put == kNone ? "" : owner_of(d.at(last_put).lock_id);
   const Event& reply = d.at(claim->second);
-  if (reply.owner == holder || (reply.other_owner == holder && !holder.empty())) return;
+  if (reply.owner == holder || (reply.also_owner == holder && !holder.empty())) return;
   violate(f,
           "lock '" + name + "': a release or clean-up of " + d.at(claim->second).process +
               " deleted the lock of another",
@@ -51,12 +51,12 @@ void check_update(const Digest& d, Finding& f, const std::string& name, Index pu
   const auto sent = d.writers.find(d.at(put).lock_id);
   if (sent == d.writers.end() || sent->second.send == kNone) return;
   const Event& send = d.at(sent->second.send);
-  if (send.detail != "extend" && send.detail != "hand-over") return;
+  if (send.verb != "extend" && send.verb != "hand-over") return;
   ++f.checked;
-  const bool extension = send.detail == "extend";
+  const bool extension = send.verb == "extend";
   ++f.counts[extension ? "extensions" : "hand_overs"];
   const std::string holder = last_put == kNone ? "" : owner_of(d.at(last_put).lock_id);
-  if (holder == owner_of(send.lock_id) || (!extension && holder == send.other_owner)) return;
+  if (holder == owner_of(send.lock_id) || (!extension && holder == send.giver)) return;
   violate(f,
           "lock '" + name + "': " + (extension ? "an extension of " : "a hand-over of ") +
               send.process +
@@ -67,8 +67,7 @@ void check_update(const Digest& d, Finding& f, const std::string& name, Index pu
 }  // namespace
 
 Finding check_ownership(const Digest& d) {
-  Finding f =
-      finding("G6", "release, extension, hand-over and clean-up never touch another's lock");
+  Finding f = finding(Guarantee::G6);
   for (const auto& [name, changes] : d.truth) {
     Index last_put = kNone;
     for (const Change& c : changes) {

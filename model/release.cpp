@@ -37,7 +37,7 @@ EndsByOwner all_ends(const Digest& d) {
         continue;
       }
       const Event& reply = d.at(claim->second);
-      const bool own = reply.owner == t.owner || reply.other_owner == t.owner;
+      const bool own = reply.owner == t.owner || reply.also_owner == t.owner;
       if (own) ends.deleted.push_back(claim->second);
     }
   }
@@ -72,8 +72,9 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
   for (const SendDigest& one : commands_of(d, a)) {
     if (one.reply == kNone) continue;
     const Event& reply = d.at(one.reply);
-    const bool decides = reply.outcome == "done" && reply.matched == 0 && reply.lock_id.empty() &&
-                         reply.at_ns == a.answer.at_ns && reply.order < a.granted.token;
+    const bool decides = reply.outcome == "done" && reply.matched == 0 &&
+                         reply.seen_lock_id.empty() && reply.at_ns == a.answer.at_ns &&
+                         reply.order < a.granted.token;
     if (!decides) continue;
     Index there = kNone;
     // While servers are busy with a fault, the truth is read later.
@@ -143,7 +144,7 @@ void check_not_owner(const Digest& d, Finding& f, const std::string& who, const 
 }  // namespace
 
 Finding check_release(const Digest& d) {
-  Finding f = finding("release", "release() returns whether it freed the lock");
+  Finding f = finding(Guarantee::release);
   if (d.of_a_document) return f;  // they delete by rules of their own
   auto ends = all_ends(d);
   for (const auto& [key, s] : d.sessions) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "model/finding.hpp"
@@ -44,13 +45,14 @@ class FormChecker {
 
   void visit(Index i, const Event& e) {
     ++counts_[e.kind];
+    check_fields(i, e);
     if (e.kind == Kind::exit) broken(describe_exit(e), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.at(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
     if (!e.process.empty() && e.kind != Kind::stored) visit_process(i, e);
     if (e.kind == Kind::send) {
       Command& c = commands_[{e.process, e.command}];
-      if (c.send != kNone && (e.detail != "extend" || d_.at(c.send).at_ns != e.at_ns)) {
+      if (c.send != kNone && (e.verb != "extend" || d_.at(c.send).at_ns != e.at_ns)) {
         broken("a command was sent twice", {c.send, i});
       }
       for (const Index s : c.statements) {
@@ -67,9 +69,19 @@ class FormChecker {
     } else if (e.kind == Kind::put || e.kind == Kind::gone || e.kind == Kind::stored) {
       if (!orders_.insert(e.order).second) broken("two writes of one time", {i});
     } else if (e.kind == Kind::write) {
-      if (!write_ids_.insert({e.process, e.command}).second) broken("a write appears twice", {i});
+      if (!write_ids_.insert({e.process, e.write_number}).second)
+        broken("a write appears twice", {i});
     }
     visit_session(i, e);
+  }
+
+  void check_fields(Index i, const Event& e) {
+    const auto stray = fields_set(e).without(about(e.kind).fields);
+    if (stray.empty()) return;
+    for (const auto& row : kAboutFields) {
+      if (!stray.contains(row.field)) continue;
+      broken(std::string(to_string(e.kind)) + " has no field '" + row.name + "'", {i});
+    }
   }
 
   void visit_process(Index i, const Event& e) {
@@ -110,8 +122,8 @@ class FormChecker {
         require(asks_for_lock(e) ? !s.granted && !s.ended : s.granted && !s.released,
                 "a command that its session could not send");
         require(!s.attempting, "an attempt before the one before was answered");
-        if (e.detail == "hand-over") {
-          require(released_.contains(e.other_owner), "a hand-over by who still holds");
+        if (e.verb == "hand-over") {
+          require(released_.contains(e.giver), "a hand-over by who still holds");
         }
         s.attempting = asks_for_lock(e);
         break;
@@ -128,7 +140,8 @@ class FormChecker {
         break;
       case Kind::held:
         require(s.granted && may_answer(e), "an answer that held() cannot have given");
-        require(s.answers.insert({e.sent_ns, e.until_ns}).second, "answers appear twice");
+        require(s.answers.insert({e.first_asked_ns, e.first_answered_ns, e.last_asked_ns}).second,
+                "answers appear twice");
         break;
       case Kind::notified:
         require(s.granted && !s.notified, "a stray signal of a loss");
@@ -158,11 +171,12 @@ class FormChecker {
     const auto session = d_.sessions.find({held.process, held.session});
     const auto granted = d_.at(session->second.granted).at_ns;
     const bool yes = held.outcome == "yes";
-    const auto earliest = yes ? held.until_ns : held.sent_ns;
-    if ((!yes && held.outcome != "no") || held.matched < 1 || earliest < granted) return false;
-    if (held.sent_ns > held.at_ns || held.until_ns > held.at_ns) return false;
-    return held.sent_ns <= held.until_ns ? !yes || held.matched > 1 || held.sent_ns == held.until_ns
-                                         : yes;
+    const auto asked = yes ? held.last_asked_ns : held.first_asked_ns;
+    const auto answered = held.first_answered_ns;
+    if ((!yes && held.outcome != "no") || held.count < 1 || asked < granted) return false;
+    if (asked > held.at_ns || answered > held.at_ns) return false;
+    if (!yes) return asked <= answered;
+    return asked <= answered || held.count > 1;  // one question cannot span time
   }
 
   bool won(const Event& granted) const {
@@ -212,14 +226,15 @@ class FormChecker {
     for (const auto& [key, s] : d_.sessions) {
       if (s.ask == kNone) continue;  // said already
       const Event& ask = d_.at(s.ask);
-      const auto longest = ask.until_ns < 0 ? kNever
-                                            : std::max<std::int64_t>(ask.until_ns - ask.at_ns, 0) +
-                                                  (ask.timeout_ms + kSlackMs) * kMs;
+      const auto longest = !ask.single_attempt && ask.give_up_ns == 0
+                               ? kNever
+                               : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
+                                     (ask.operation_timeout_ms + kSlackMs) * kMs;
       if (s.granted == kNone && s.ended == kNone && longest != kNever && goes_on(ask, longest)) {
         broken("an acquire call that never ended", {s.ask});
       }
       if (s.release != kNone && s.released == kNone &&
-          goes_on(d_.at(s.release), (ask.timeout_ms + kSlackMs) * kMs)) {
+          goes_on(d_.at(s.release), (ask.operation_timeout_ms + kSlackMs) * kMs)) {
         broken("a release that was never answered", {s.release});
       }
     }
@@ -236,9 +251,9 @@ class FormChecker {
       if (c.send == kNone) continue;
       const Event& send = d_.at(c.send);
       if (c.reply == kNone) {
-        const auto timeout = send.detail == "index"    ? kIndexTimeoutMs
-                             : send.detail == "stream" ? kStreamTimeoutMs
-                                                       : d_.processes.at(send.process).timeout_ms;
+        const auto timeout = send.verb == "index"    ? kIndexTimeoutMs
+                             : send.verb == "stream" ? kStreamTimeoutMs
+                                                     : d_.processes.at(send.process).timeout_ms;
         if (goes_on(send, (timeout + kSlackMs) * kMs)) {
           broken("a command without a reply", {c.send});
         }
@@ -247,10 +262,10 @@ class FormChecker {
       const Event& reply = d_.at(c.reply);
       if (reply.outcome != "done") continue;
       const bool all = reply.matched == static_cast<std::int64_t>(c.statements.size());
-      if (send.detail == "delete" && reply.matched > 0 && !orders_.contains(reply.order)) {
+      if (send.verb == "delete" && reply.matched > 0 && !orders_.contains(reply.order)) {
         broken("a deletion that the server does not know", {c.reply});
       }
-      if ((!asks_for_lock(send) && send.detail != "extend") || !all) continue;
+      if ((!asks_for_lock(send) && send.verb != "extend") || !all) continue;
       for (const Index s : c.statements) {
         if (!written.contains(d_.at(s).lock_id)) {
           broken("an acknowledged write that the server does not know", {s, c.reply});
@@ -301,12 +316,12 @@ class FormChecker {
 
   void check_writes() {
     std::set<Key> stored;
-    for (const Index i : d_.stored) stored.insert({d_.at(i).process, d_.at(i).command});
+    for (const Index i : d_.stored) stored.insert({d_.at(i).process, d_.at(i).write_number});
     std::set<Key> known;
     for (const Index i : d_.writes) {
       const Event& w = d_.at(i);
-      known.insert({w.process, w.command});
-      if (w.outcome == "accepted" && !stored.contains({w.process, w.command})) {
+      known.insert({w.process, w.write_number});
+      if (w.outcome == "accepted" && !stored.contains({w.process, w.write_number})) {
         broken("an accepted write that the server does not know", {i});
       }
     }
@@ -314,7 +329,7 @@ class FormChecker {
       const Event& s = d_.at(i);
       const auto process = d_.processes.find(s.process);
       const bool alive = process != d_.processes.end() && process->second.crash == kNone;
-      if (alive && !known.contains({s.process, s.command})) {
+      if (alive && !known.contains({s.process, s.write_number})) {
         broken("a stored write that its process does not know", {i});
       }
     }
@@ -323,14 +338,14 @@ class FormChecker {
   struct Life {
     bool asked = false, attempting = false, granted = false, lost = false, notified = false,
          release = false, released = false, ended = false;
-    std::set<std::pair<std::int64_t, std::int64_t>> answers;  ///< their spans
+    std::set<std::array<std::int64_t, 3>> answers;  ///< their times
   };
   struct ProcessLife {
     bool started = false, crashed = false, paused = false;
   };
 
   const Digest& d_;
-  Finding f_ = finding("form", "the history is well-formed");
+  Finding f_ = finding(Guarantee::form);
   std::map<Kind, int> counts_;
   std::map<Key, Command> commands_;
   std::map<Key, Life> lives_;

@@ -5,6 +5,7 @@
 namespace leasehold::properties {
 
 using model::Finding;
+using model::Guarantee;
 using model::Kind;
 using model::Verdict;
 
@@ -39,17 +40,16 @@ void make_unknown(Finding& f, const char* why) {
 /// Of a live run, which reads the oplog again at its end.
 void add_majority(std::vector<Finding>& findings, const model::History& history) {
   Finding f;
-  f.guarantee = "majority";
-  f.statement = "an oplog entry that a majority had is never lost";
+  f.guarantee = Guarantee::majority;
   bool read = false, unread = false;
   for (model::Index i = 0; i < history.size(); ++i) {
     const auto& e = history[i];
     if (e.kind != Kind::reread) continue;
     read = true;
-    f.checked += e.matched;
+    f.checked += e.count;
     if (e.outcome == "unread") {
       unread = true;
-      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.detail;
+      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.message;
     }
     if (e.outcome != "vanished") continue;
     ++f.checked;
@@ -61,7 +61,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
   if (!read) return;
   // What was deleted or taken over in time may stand in what was not read.
   for (Finding& other : findings) {
-    const bool of_time = other.guarantee == "G7" || other.guarantee == "G8";
+    const bool of_time = other.guarantee == Guarantee::G7 || other.guarantee == Guarantee::G8;
     const bool certain = other.verdict == Verdict::violated && !of_time;
     if (unread && !certain) make_unknown(other, kNotRead);
   }
@@ -88,15 +88,15 @@ void require_checked(std::vector<Finding>& findings) {
   }
 }
 
-bool is_stalled(const Finding& finding) {
-  return finding.verdict == Verdict::unknown && finding.why.starts_with("the machine stalled");
+bool is_stalled(Verdict verdict, const std::string& why) {
+  return verdict == Verdict::unknown && why.starts_with("the machine stalled");
 }
 
 Stall longest_stall(const model::History& history) {
   Stall longest;
   for (const auto& e : history) {
     if (e.kind != Kind::stall || !e.process.empty()) continue;
-    if (e.at_ns - e.sent_ns > longest.ns) longest = {e.at_ns - e.sent_ns, e.name};
+    if (e.at_ns - e.from_ns > longest.ns) longest = {e.at_ns - e.from_ns, e.victim};
   }
   return longest;
 }
@@ -121,7 +121,7 @@ Judgement judge(const model::History& history) {
   return judgement;
 }
 
-bool breaks(const Judgement& judgement, const std::string& guarantee) {
+bool breaks(const Judgement& judgement, Guarantee guarantee) {
   return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;
   });
@@ -134,8 +134,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
   for (const auto& e : history) {
     if (e.kind == Kind::reply && e.outcome == "done") {
       auto& heard = newest[e.process];
-      const bool of_a_holder =
-          e.detail == "delete" || e.detail == "extend" || e.detail == "hand-over";
+      const bool of_a_holder = e.verb == "delete" || e.verb == "extend" || e.verb == "hand-over";
       if (of_a_holder && e.matched == 0 && e.order < heard) ++totals["denied_by_old_primaries"];
       heard = std::max(heard, e.order);
     }
@@ -146,18 +145,18 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
     if (e.kind == Kind::lost) ++totals["losses"];
     if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
-    if (e.kind == Kind::held) totals["held_asked"] += e.matched;
+    if (e.kind == Kind::held) totals["held_asked"] += e.count;
     if (e.kind == Kind::notified) ++totals["lost_fired"];
-    if (e.kind == Kind::reply && e.detail == "stream") {
+    if (e.kind == Kind::reply && e.verb == "stream") {
       ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
     }
     if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
   }
   for (const auto& f : findings) {
-    if (f.guarantee == "G1" && f.counts.contains("takeovers")) {
+    if (f.guarantee == Guarantee::G1 && f.counts.contains("takeovers")) {
       totals["takeovers"] += f.counts.at("takeovers");
     }
-    if (f.guarantee == "G1" && f.counts.contains("hand_overs")) {
+    if (f.guarantee == Guarantee::G1 && f.counts.contains("hand_overs")) {
       totals["hand_overs"] += f.counts.at("hand_overs");
     }
     for (const char* key :

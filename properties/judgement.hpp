@@ -22,7 +22,7 @@ struct Judgement {
 void require_checked(std::vector<model::Finding>& findings);
 
 /// Whether the verdict is unknown only because the machine or a member stood still.
-[[nodiscard]] bool is_stalled(const model::Finding& finding);
+[[nodiscard]] bool is_stalled(model::Verdict verdict, const std::string& why);
 
 /// The longest time that the machine or a member stood still, and who; 0: none of note.
 struct Stall {
@@ -34,7 +34,7 @@ struct Stall {
 [[nodiscard]] std::string to_string(const Stall& stall);
 
 /// Whether the guarantee is violated.
-[[nodiscard]] bool breaks(const Judgement& judgement, const std::string& guarantee);
+[[nodiscard]] bool breaks(const Judgement& judgement, model::Guarantee guarantee);
 
 using Totals = std::map<std::string, std::int64_t>;
 

@@ -68,16 +68,17 @@ sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::ui
   return plan;
 }
 
-std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
-                                    std::uint64_t seeds, const RunPlan& run) {
-  std::map<std::string, Cell> row;
-  for (const char* g : kGuarantees) {
+std::map<model::Guarantee, Cell> run_row(const std::string& lock, const std::string& fault,
+                                         std::uint64_t seeds, const RunPlan& run) {
+  std::map<model::Guarantee, Cell> row;
+  for (const auto g : model::kPromised) {
     if (sim::promise_of(lock, g).empty()) row[g].state = State::not_promised;
   }
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto judgement = run(matrix_plan(lock, fault, seed));
     for (const auto& f : judgement.findings) {
-      if (std::find(kGuarantees.begin(), kGuarantees.end(), f.guarantee) != kGuarantees.end()) {
+      if (std::find(model::kPromised.begin(), model::kPromised.end(), f.guarantee) !=
+          model::kPromised.end()) {
         add(row[f.guarantee], f, seed);
       }
     }
@@ -89,7 +90,7 @@ std::map<std::string, Cell> run_row(const std::string& lock, const std::string& 
 }
 
 std::optional<std::uint64_t> first_break(const std::string& lock, const std::string& fault,
-                                         const std::string& guarantee, std::uint64_t seeds) {
+                                         model::Guarantee guarantee, std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     if (breaks(simulate(matrix_plan(lock, fault, seed)).judgement, guarantee)) return seed;
   }
@@ -98,11 +99,14 @@ std::optional<std::uint64_t> first_break(const std::string& lock, const std::str
 
 const std::vector<LiveDifference>& live_differences() {
   static const std::vector<LiveDifference> all{
-      {"insert-unique", "G9", "the driver's sessions send commands of their own"},
-      {"document-level", "G9", "a driver's first command may find a stale connection"},
-      {"set-on-insert", "G9", "a driver's first command may find a stale connection"},
-      {"distributed-lock", "G9", "a driver's first command may find a stale connection"},
-      {"document-level", "G7",
+      {"insert-unique", model::Guarantee::G9, "the driver's sessions send commands of their own"},
+      {"document-level", model::Guarantee::G9,
+       "a driver's first command may find a stale connection"},
+      {"set-on-insert", model::Guarantee::G9,
+       "a driver's first command may find a stale connection"},
+      {"distributed-lock", model::Guarantee::G9,
+       "a driver's first command may find a stale connection"},
+      {"document-level", model::Guarantee::G7,
        "a call that ends while its attempt is out forgets the win; a busy machine's replies are "
        "slow without any fault"},
   };
@@ -110,7 +114,7 @@ const std::vector<LiveDifference>& live_differences() {
 }
 
 sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                        const std::string& guarantee, std::uint64_t seed) {
+                        model::Guarantee guarantee, std::uint64_t seed) {
   return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
     return breaks(simulate(candidate).judgement, guarantee);
   });

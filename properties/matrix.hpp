@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,8 +11,6 @@
 
 /// Which lock keeps which promise under which fault, by runs in the virtual world.
 namespace leasehold::properties {
-
-inline constexpr std::array kGuarantees{"G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9"};
 
 /// "none", or a fault kind of the plan.
 [[nodiscard]] std::vector<std::string> matrix_faults();
@@ -29,7 +26,7 @@ struct Cell {
 [[nodiscard]] const char* to_string(Cell::State state);
 
 /// lock, fault and guarantee to what was found.
-using Matrix = std::map<std::string, std::map<std::string, std::map<std::string, Cell>>>;
+using Matrix = std::map<std::string, std::map<std::string, std::map<model::Guarantee, Cell>>>;
 
 /// The plan of one run: this lock, this fault and no other, all leases equal.
 [[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
@@ -37,23 +34,26 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<std::string,
 
 /// What shows a violated cell: the plan of its run, made as small as it goes.
 [[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                                      const std::string& guarantee, std::uint64_t seed);
+                                      model::Guarantee guarantee, std::uint64_t seed);
 
 /// One lock under one fault: so many runs, and what they say of each guarantee. `run` is a world.
 using RunPlan = std::function<Judgement(const sim::Plan&)>;
-[[nodiscard]] std::map<std::string, Cell> run_row(const std::string& lock, const std::string& fault,
-                                                  std::uint64_t seeds, const RunPlan& run);
+[[nodiscard]] std::map<model::Guarantee, Cell> run_row(const std::string& lock,
+                                                       const std::string& fault,
+                                                       std::uint64_t seeds, const RunPlan& run);
 
 /// The first of so many virtual runs of a row in which the lock breaks the guarantee.
 [[nodiscard]] std::optional<std::uint64_t> first_break(const std::string& lock,
                                                        const std::string& fault,
-                                                       const std::string& guarantee,
+                                                       model::Guarantee guarantee,
                                                        std::uint64_t seeds);
 
 /// A cell in which the live world may show a violation that the virtual one does not have, and the
 /// mechanism that makes the difference. Written down before a run.
 struct LiveDifference {
-  std::string_view lock, guarantee, mechanism;
+  std::string_view lock;
+  model::Guarantee guarantee;
+  std::string_view mechanism;
 };
 [[nodiscard]] const std::vector<LiveDifference>& live_differences();
 

@@ -15,7 +15,7 @@ void keep_run(const std::string& folder, const sim::Plan& plan, const model::His
   model::write(history_file, history);
   std::ofstream verdict(folder + "/verdict.txt");
   for (const auto& f : findings) {
-    verdict << f.guarantee << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
+    verdict << to_string(f.guarantee) << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
   }
   if (servers == nullptr) return;
   for (const auto& log : servers->log_files()) {

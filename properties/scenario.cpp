@@ -1,7 +1,9 @@
 #include "properties/scenario.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -18,11 +20,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRule = "----\n";
 constexpr const char* kLocksWord = "# locks: ";
+constexpr const char* kReproducesWord = "# reproduces: ";
 constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises that it spoils, which is the production lock.
-bool is_promised(const std::string& lock, const std::string& guarantee) {
-  const bool is_variant = sim::promise_of(lock, "G1").empty();
+bool is_promised(const std::string& lock, model::Guarantee guarantee) {
+  const bool is_variant = sim::promise_of(lock, model::Guarantee::G1).empty();
   return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
 }
 
@@ -35,19 +38,32 @@ std::string comment_of(const std::string& head) {
   std::string about;
   std::istringstream lines(head);
   for (std::string line; std::getline(lines, line) && line.starts_with("#");) {
-    if (!line.starts_with(kLocksWord)) about += (line.size() > 2 ? line.substr(2) : "") + "\n";
+    if (line.starts_with(kLocksWord) || line.starts_with(kReproducesWord)) continue;
+    about += (line.size() > 2 ? line.substr(2) : "") + "\n";
   }
   return about;
 }
 
-std::vector<std::string> locks_of(const std::string& head) {
-  const auto at = head.find(kLocksWord);
-  if (at == std::string::npos) return matrix_locks();
-  std::istringstream words(head.substr(at + std::string(kLocksWord).size(),
-                                       head.find('\n', at) - at - std::string(kLocksWord).size()));
-  std::vector<std::string> locks;
-  for (std::string word; words >> word;) locks.push_back(word);
-  return locks;
+/// The words of the comment line that begins so.
+std::vector<std::string> words_after(const char* beginning, const std::string& head) {
+  const auto at = head.find(beginning);
+  if (at == std::string::npos) return {};
+  std::istringstream words(
+      head.substr(at, head.find('\n', at) - at).substr(std::strlen(beginning)));
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+model::GuaranteeSet promised_of(const std::string& lock, const std::vector<std::string>& words) {
+  model::GuaranteeSet guarantees;
+  for (const auto& word : words) {
+    const auto guarantee = model::guarantee_named(word);
+    if (!guarantee || !is_promised(lock, *guarantee)) {
+      throw std::runtime_error("reproduces is '" + word + "': it must be a guarantee that " + lock +
+                               " promises, as G2");
+    }
+    guarantees.insert(*guarantee);
+  }
+  return guarantees;
 }
 
 std::string padded(const std::string& word) {
@@ -74,9 +90,11 @@ Scenario read_scenario(const fs::path& file) {
   s.head = rule == std::string::npos ? text : text.substr(0, rule + 1);
   s.expected = rule == std::string::npos ? "" : text.substr(rule + 1 + std::string(kRule).size());
   s.about = comment_of(s.head);
-  s.locks = locks_of(s.head);
+  s.locks = words_after(kLocksWord, s.head);
+  if (s.locks.empty()) s.locks = matrix_locks();
   try {
     s.plan = sim::plan_from_scn(s.head);
+    s.reproduces = promised_of(s.plan.lock, words_after(kReproducesWord, s.head));
   } catch (const std::exception& error) {
     throw std::runtime_error("scenario '" + file.string() + "': " + error.what());
   }
@@ -106,9 +124,18 @@ sim::Plan without_fault(sim::Plan plan) {
 std::string broken_promises(const std::string& lock, const Judgement& judgement) {
   std::string broken;
   for (const auto& f : judgement.findings) {
-    if (is_broken_promise(lock, f)) broken += (broken.empty() ? "" : " ") + f.guarantee;
+    if (is_broken_promise(lock, f))
+      broken += (broken.empty() ? "" : " ") + std::string(to_string(f.guarantee));
   }
   return broken;
+}
+
+model::GuaranteeSet not_reproduced(const Scenario& scenario, const Judgement& judgement) {
+  model::GuaranteeSet broken;
+  for (const auto& f : judgement.findings) {
+    if (is_broken_promise(scenario.plan.lock, f)) broken.insert(f.guarantee);
+  }
+  return scenario.reproduces.without(broken);
 }
 
 std::string verdict_line(const std::string& lock, const Judgement& judgement) {
@@ -139,7 +166,7 @@ std::string render_expectation(const Scenario& scenario) {
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
     for (const auto& f : one.judgement.findings) {
       if (is_broken_promise(lock, f))
-        out += f.guarantee + " violated: " + with_short_names(f.why) + '\n';
+        out += std::string(to_string(f.guarantee)) + " violated: " + with_short_names(f.why) + '\n';
     }
   }
   return out;

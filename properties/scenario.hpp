@@ -17,9 +17,12 @@ struct Scenario {
   std::string group;               ///< its folder
   std::string about;               ///< the comment before the plan
   std::vector<std::string> locks;  ///< that the story concerns: "# locks: ..."; none: all five
-  sim::Plan plan;                  ///< its `lock` is the one that the story is about
-  std::string head;                ///< the file up to "----"
-  std::string expected;            ///< the rest
+  /// The promises that the plan's lock breaks in it, as the story's author says: "# reproduces:
+  /// G2".
+  model::GuaranteeSet reproduces;
+  sim::Plan plan;        ///< its `lock` is the one that the story is about
+  std::string head;      ///< the file up to "----"
+  std::string expected;  ///< the rest
 };
 
 /// Throws std::runtime_error that names the file and what is wrong.
@@ -32,6 +35,11 @@ struct Scenario {
 
 /// What a lock promises and did not keep, as "G1 G2"; empty: it kept all.
 [[nodiscard]] std::string broken_promises(const std::string& lock, const Judgement& judgement);
+
+/// Of the guarantees that the story is to break, those that its lock kept; empty: it reproduces
+/// all.
+[[nodiscard]] model::GuaranteeSet not_reproduced(const Scenario& scenario,
+                                                 const Judgement& judgement);
 
 /// "holds", or "violated G1 G2", or "unknown: why".
 [[nodiscard]] std::string verdict_line(const std::string& lock, const Judgement& judgement);

@@ -8,12 +8,14 @@
 namespace leasehold::properties {
 namespace {
 
+using model::Guarantee;
 using model::Verdict;
 
 std::string explain(const Simulated& one) {
   std::string text;
   for (const auto& f : one.judgement.findings) {
-    if (f.verdict != Verdict::holds) text += f.guarantee + ": " + f.why + '\n';
+    if (f.verdict != Verdict::holds)
+      text += std::string(to_string(f.guarantee)) + ": " + f.why + '\n';
   }
   return text;
 }
@@ -77,11 +79,11 @@ double longest_unaware(const model::History& history, const std::string& kind, i
   for (const auto& e : history) {
     if (e.kind == model::Kind::ask) asks[{e.process, e.session}] = e;
     if (e.kind == model::Kind::granted) grants.push_back(e);
-    if (e.kind != model::Kind::fault || e.detail != kind) continue;
+    if (e.kind != model::Kind::fault || e.fault != kind) continue;
     for (const auto& grant : grants) {
       const auto end = end_of(history, grant);
       const auto& ask = asks.at({grant.process, grant.session});
-      if ((!e.name.empty() && grant.name != e.name) || end <= e.at_ns) continue;
+      if ((!e.victim.empty() && grant.name != e.victim.str()) || end <= e.at_ns) continue;
       ++held;
       const auto lease = static_cast<double>(ask.expiry_ms * model::kMs);
       longest = std::max(longest, static_cast<double>(end - e.at_ns) / lease);
@@ -103,9 +105,10 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
     for (auto& p : plan.processes) p.max_holding_ms = 0;
     const auto one = simulate(plan);
     for (const auto& f : one.judgement.findings) {
-      const bool hurt = f.guarantee == "G1" || f.guarantee == "G2" || f.guarantee == "G3" ||
-                        f.guarantee == "arrows";
-      EXPECT_TRUE(hurt || f.verdict != Verdict::violated) << seed << ' ' << f.guarantee << f.why;
+      const bool hurt = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G2 ||
+                        f.guarantee == Guarantee::G3 || f.guarantee == Guarantee::arrows;
+      EXPECT_TRUE(hurt || f.verdict != Verdict::violated)
+          << seed << ' ' << to_string(f.guarantee) << f.why;
       EXPECT_EQ(f.why.find("accepted a write of an earlier holder"), std::string::npos) << seed;
     }
     EXPECT_LT(longest_unaware(one.run.history, kind, held), 0.67) << seed;

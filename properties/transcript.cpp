@@ -21,7 +21,7 @@ class Transcriber {
       if (e.token > kReadable) ranks_.emplace(e.token, 0);
       if (e.kind == Kind::start && began_ns_ == 0) began_ns_ = e.at_ns;
       // Documents that a release or a clean-up took away; the truth names no owner.
-      if (e.kind == Kind::reply && e.detail == "delete" && e.matched > 0) deleted_.insert(e.order);
+      if (e.kind == Kind::reply && e.verb == "delete" && e.matched > 0) deleted_.insert(e.order);
     }
     int rank = 0;
     for (auto& [token, number] : ranks_) number = ++rank;
@@ -64,8 +64,8 @@ class Transcriber {
       case Kind::ended: return who + " does not get " + name(e) + ": " + e.outcome;
       case Kind::write: return who + "'s write with token " + token(e.token) + " is " + e.outcome;
       case Kind::crash: return who + " is killed";
-      case Kind::pause: return who + (e.detail.empty() ? "" : "'s machine") + " is stopped";
-      case Kind::resume: return who + (e.detail.empty() ? "" : "'s machine") + " goes on";
+      case Kind::pause: return who + (e.suspended ? "'s machine" : "") + " is stopped";
+      case Kind::resume: return who + (e.suspended ? "'s machine" : "") + " goes on";
       case Kind::fault: return fault(e);
       case Kind::heal: return "all faults are over";
       case Kind::gone: return deleted_.contains(e.order) ? "" : e.name + "'s document disappears";
@@ -90,8 +90,8 @@ class Transcriber {
   }
 
   std::string hand_over(const Event& send, const std::string& to) {
-    if (send.detail != "hand-over") return "";
-    return holders_[send.other_owner] + " hands " + send.name + " over to " + to;
+    if (send.verb != "hand-over") return "";
+    return holders_[send.giver] + " hands " + send.name + " over to " + to;
   }
 
   std::string name(const Event& e) const {
@@ -100,18 +100,18 @@ class Transcriber {
   }
 
   static std::string timeout(const Event& e) {
-    if (e.until_ns < 0) return "";
-    if (e.until_ns == 0) return ", once";
-    const auto ms = (e.until_ns - e.at_ns + kNsPerMs / 2) / kNsPerMs;
+    if (e.single_attempt) return ", once";
+    if (e.give_up_ns == 0) return "";
+    const auto ms = (e.give_up_ns - e.at_ns + kNsPerMs / 2) / kNsPerMs;
     return ", for at most " + std::to_string(ms) + " ms";
   }
 
   static std::string fault(const Event& e) {
-    const bool is_process = !e.name.empty() && !e.name.starts_with("member-");
-    std::string words = e.detail;
-    if (!e.name.empty()) words += " of " + (is_process ? short_name(e.name) : e.name);
-    if (e.matched != 0) words += " (" + std::to_string(e.matched) + ")";
-    return e.outcome.empty() ? words : words + " " + e.outcome;
+    const bool is_process = !e.victim.empty() && !e.victim.str().starts_with("member-");
+    std::string words = e.fault.str();
+    if (!e.victim.empty()) words += " of " + (is_process ? short_name(e.victim) : e.victim.str());
+    if (e.amount != 0) words += " (" + std::to_string(e.amount) + ")";
+    return words + (e.begins ? " begins" : e.ends ? " ends" : "");
   }
 
   const model::History& history_;

@@ -18,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using model::Finding;
+using model::Guarantee;
 using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -214,17 +215,18 @@ class Run {
     if (failed && !failed_) failed_ = Failed{one.plan, first_violated(findings)};
   }
 
-  static std::string first_violated(const std::vector<Finding>& findings) {
+  static std::optional<Guarantee> first_violated(const std::vector<Finding>& findings) {
     const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
       return f.verdict == Verdict::violated;
     });
-    return found == findings.end() ? "" : found->guarantee;
+    if (found == findings.end()) return std::nullopt;
+    return found->guarantee;
   }
 
   /// The first plan that failed, minimised where runs are cheap and exact, and tried live again.
   void reduce() {
     const auto& guarantee = failed_->guarantee;
-    if (guarantee.empty()) return;
+    if (!guarantee) return;
     int runs = 0;  // bounds: smaller is better, smallest is not needed
     const auto began = SteadyClock::now();
     sim::live::Progress progress{.phase = "making the failing plan smaller"};
@@ -233,14 +235,15 @@ class Run {
       if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
       progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
       if (on_progress_) on_progress_(report_, progress);
-      return breaks(simulate(plan).judgement, guarantee);
+      return breaks(simulate(plan).judgement, *guarantee);
     };
     sim::Plan plan = failed_->plan;
     int tried = 0;
     while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
     if (tried == kVirtualTries) {
-      report_.reduced = "in the virtual world the failing plan does not break " + guarantee +
-                        " in " + std::to_string(tried) + " seeds";
+      report_.reduced = "in the virtual world the failing plan does not break " +
+                        std::string(to_string(*guarantee)) + " in " + std::to_string(tried) +
+                        " seeds";
       return;
     }
     plan = minimise(plan, fails);
@@ -249,7 +252,7 @@ class Run {
     int hits = 0;
     for (int i = 0; i < kLiveTries && !stop_(); ++i) {
       const auto findings = judge(run_plan({kReduced + i, plan}).history).findings;
-      hits += first_violated(findings).empty() ? 0 : 1;
+      hits += first_violated(findings) ? 1 : 0;
     }
     report_.reduced = "minimised in the virtual world, " + std::to_string(entries(plan)) +
                       " entries: " + file.string() + "; tried live, it failed in " +
@@ -278,7 +281,7 @@ class Run {
       f.verdict = Verdict::unknown;
       f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
               std::to_string(f.floor);
-      if (f.guarantee == "G8") f.why += why_no_g8();
+      if (f.guarantee == Guarantee::G8) f.why += why_no_g8();
     }
     require_checked(report_.findings);
     if (!options_.plan && !report_.findings.empty()) add_activity();
@@ -297,8 +300,7 @@ class Run {
     add(seen, report_.faults);
     add(seen, by_group(report_.faults));
     Finding activity;
-    activity.guarantee = "activity";
-    activity.statement = "enough happened to test the lock";
+    activity.guarantee = Guarantee::activity;
     for (const auto& [what, floor] : activity_floors(options_)) {
       ++activity.checked;
       if (seen[what] >= floor) continue;
@@ -314,7 +316,7 @@ class Run {
   const std::function<bool()>& stop_;
   struct Failed {
     sim::Plan plan;
-    std::string guarantee;
+    std::optional<Guarantee> guarantee;
   };
   std::optional<Failed> failed_;
   const SteadyClock::time_point began_ = SteadyClock::now();
@@ -373,12 +375,13 @@ std::string repeat_command(const VerifyOptions& options, int number) {
 }
 
 model::Floors floors_for(const VerifyOptions& options) {
-  const model::Floors per_minute{{"G1", 5},   {"G2", 200}, {"G3", 100}, {"G4", 200}, {"G5", 3},
-                                 {"G6", 200}, {"G7", 200}, {"G8", 2},   {"G9", 10}};
+  const model::Floors per_minute{{Guarantee::G1, 5},   {Guarantee::G2, 200}, {Guarantee::G3, 100},
+                                 {Guarantee::G4, 200}, {Guarantee::G5, 3},   {Guarantee::G6, 200},
+                                 {Guarantee::G7, 200}, {Guarantee::G8, 2},   {Guarantee::G9, 10}};
   model::Floors floors;
   const bool slow = options.ttl_period_ms > kOwnTtlPeriod_ms;
   for (const auto& [guarantee, count] : per_minute) {
-    const bool once = options.plan || (slow && guarantee == "G8");
+    const bool once = options.plan || (slow && guarantee == Guarantee::G8);
     floors[guarantee] = once ? 1 : scaled(count, options);
   }
   return floors;

@@ -11,6 +11,7 @@ namespace {
 
 using model::Event;
 using model::Finding;
+using model::Guarantee;
 using model::Kind;
 using model::Verdict;
 
@@ -107,15 +108,16 @@ TEST(VerifyFloors, AreNeverZero) {
   auto options = usual();
   options.seconds = 20;
   options.floor_percent = 5;
-  for (const auto& [guarantee, floor] : floors_for(options)) EXPECT_GE(floor, 1) << guarantee;
+  for (const auto& [guarantee, floor] : floors_for(options))
+    EXPECT_GE(floor, 1) << to_string(guarantee);
   options.seconds = 60;
   options.floor_percent = 100;
-  EXPECT_EQ(floors_for(options).at("G5"), 3);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 3);
   options.plan = sim::Plan();
-  EXPECT_EQ(floors_for(options).at("G5"), 1);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 1);
 }
 
-Finding finding(const char* guarantee, std::int64_t checked) {
+Finding finding(Guarantee guarantee, std::int64_t checked) {
   Finding f;
   f.guarantee = guarantee;
   f.checked = checked;
@@ -123,11 +125,11 @@ Finding finding(const char* guarantee, std::int64_t checked) {
 }
 
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
-  std::vector<Finding> all{finding("G1", 3), finding("G8", 0)};
+  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G8, 0)};
   require_checked(all);
   EXPECT_EQ(all[0].verdict, Verdict::holds);
   EXPECT_EQ(all[1].verdict, Verdict::unknown);
-  merge(all, {finding("G8", 2), finding("G1", 1)});
+  merge(all, {finding(Guarantee::G8, 2), finding(Guarantee::G1, 1)});
   EXPECT_EQ(all[0].checked, 4);
   EXPECT_EQ(all[1].verdict, Verdict::holds);
   EXPECT_EQ(all[1].why, "");
@@ -137,7 +139,7 @@ Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
   Event e;
   e.kind = Kind::reread;
   e.outcome = outcome;
-  e.matched = matched;
+  e.count = matched;
   e.order = order;
   return e;
 }
@@ -146,7 +148,7 @@ const Finding& majority_of(const Judgement& judgement) { return judgement.findin
 
 TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
   auto judgement = judge({reread("kept", 4, 0)});
-  EXPECT_EQ(majority_of(judgement).guarantee, "majority");
+  EXPECT_EQ(majority_of(judgement).guarantee, Guarantee::majority);
   EXPECT_EQ(majority_of(judgement).verdict, Verdict::holds);
   EXPECT_EQ(majority_of(judgement).checked, 4);
   judgement = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
@@ -157,7 +159,7 @@ TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
 
 TEST(Findings, ATruthThatWasNotReadToItsEndLeavesAllUnknown) {
   for (const auto& f : judge({reread("unread", 0, 0)}).findings) {
-    EXPECT_EQ(f.verdict, Verdict::unknown) << f.guarantee;
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(f.guarantee);
   }
 }
 
@@ -171,12 +173,13 @@ TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
 }
 
 TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
-  const auto stall = [](const char* process, const char* name, std::int64_t from, std::int64_t to) {
+  const auto stall = [](const char* process, const char* victim, std::int64_t from,
+                        std::int64_t to) {
     Event e;
     e.kind = Kind::stall;
     e.process = process;
-    e.name = name;
-    e.sent_ns = from * model::kMs;
+    e.victim = victim;
+    e.from_ns = from * model::kMs;
     e.at_ns = to * model::kMs;
     return e;
   };

@@ -118,7 +118,7 @@ struct ClusterControl {
   ServerControl* servers;  ///< null: somebody else's, which are left alone
   std::function<std::int64_t()> now_ns;
   std::function<void(std::int64_t at_ns, std::function<void()> run)> call_at;
-  std::function<void(model::Event)> emit;
+  std::function<void(model::Event&&)> emit;
   std::function<void(FaultPlan::Kind)> count_effect;
   /// Repeats it until it says true; in the end throws what it last threw.
   std::function<void(const std::string& what, const std::function<bool()>& attempt)> insist;

@@ -1,10 +1,9 @@
 #include "sim/fault_injector.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
-
-#include "sim/recorder.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -61,19 +60,27 @@ int FaultInjector::successor(const FaultPlan& fault, int primary) {
   return -1;
 }
 
-void FaultInjector::note(const FaultPlan& fault, const std::string& hit, const char* outcome,
+void FaultInjector::note(const FaultPlan& fault, const std::string& hit, FaultPart part,
                          std::int64_t amount, std::int64_t at_ns) {
-  cluster_.emit(fault_event(at_ns, fault.kind, hit, outcome, amount));
+  model::Event e;
+  e.at_ns = at_ns;
+  e.kind = model::Kind::fault;
+  e.fault = to_string(fault.kind);
+  e.victim = hit;
+  e.begins = part == FaultPart::begins;
+  e.ends = part == FaultPart::ends;
+  e.amount = amount;
+  cluster_.emit(std::move(e));
 }
 
 void FaultInjector::note_now(const FaultPlan& fault, const std::string& hit, std::int64_t amount) {
-  note(fault, hit, "", amount, cluster_.now_ns());
+  note(fault, hit, FaultPart::whole, amount, cluster_.now_ns());
 }
 
 void FaultInjector::for_a_while(const FaultPlan& fault, std::vector<std::string> hit,
                                 std::int64_t for_ms, const Begin& begin, End end_it) {
   const auto from = cluster_.now_ns();
-  for (const auto& each : hit) note(fault, each, "begins", fault.amount, from);
+  for (const auto& each : hit) note(fault, each, FaultPart::begins, fault.amount, from);
   const Id id = ++last_;
   lasting_[id] = {fault, std::move(hit), std::move(end_it)};
   try {
@@ -102,7 +109,7 @@ bool FaultInjector::try_to_end(Id id) {
     fault.complaint = error.what();
     return false;
   }
-  for (const auto& each : fault.hit) note(fault.fault, each, "ends", 0, cluster_.now_ns());
+  for (const auto& each : fault.hit) note(fault.fault, each, FaultPart::ends, 0, cluster_.now_ns());
   lasting_.erase(found);
   return true;
 }
@@ -293,7 +300,7 @@ void FaultInjector::administer(const FaultPlan& fault) {
     deleted = servers.delete_lock(fault.pick);
     if (!deleted.empty()) count(fault);
   }
-  note(fault, deleted, "", 0, from);
+  note(fault, deleted, FaultPart::whole, 0, from);
 }
 
 void FaultInjector::split(const FaultPlan& fault) {

@@ -46,9 +46,10 @@ class FaultInjector {
   [[nodiscard]] std::optional<ProcessView> victim(const FaultPlan& fault);
   [[nodiscard]] int member_of(const FaultPlan& fault);
   [[nodiscard]] int successor(const FaultPlan& fault, int primary);
+  enum class FaultPart { whole, begins, ends };
   // An event of the history; `amount` in the unit of the fault's kind.
-  void note(const FaultPlan& fault, const std::string& hit, const char* outcome,
-            std::int64_t amount, std::int64_t at_ns);
+  void note(const FaultPlan& fault, const std::string& hit, FaultPart part, std::int64_t amount,
+            std::int64_t at_ns);
   void note_now(const FaultPlan& fault, const std::string& hit, std::int64_t amount);
   void count(const FaultPlan& fault) { cluster_.count_effect(fault.kind); }
   /// `begin` is called at once; so it may refer to the caller's locals, and `end` may not. `end` is

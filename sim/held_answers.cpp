@@ -11,23 +11,22 @@ HeldAnswers::HeldAnswers(std::string process, std::int64_t session, std::string 
 
 void HeldAnswers::add(bool held, std::int64_t before_ns, std::int64_t after_ns, const Emit& emit) {
   const char* answer = held ? "yes" : "no";
-  if (run_.matched > 0 && run_.outcome != answer) flush(after_ns, emit);
-  if (run_.matched++ == 0) {
+  if (run_.count > 0 && run_.outcome != answer) flush(after_ns, emit);
+  if (run_.count++ == 0) {
     run_.outcome = answer;
-    // Of "yes" the time by which it was certainly true; of "no" when it was first asked.
-    run_.sent_ns = held ? after_ns : before_ns;
-    run_.until_ns = held ? before_ns : after_ns;
-  } else if (held) {
-    run_.until_ns = before_ns;
+    run_.first_answered_ns = after_ns;
+    run_.first_asked_ns = held ? 0 : before_ns;
+    run_.last_asked_ns = 0;
   }
+  if (held) run_.last_asked_ns = before_ns;
   said_no_ |= !held;
 }
 
 void HeldAnswers::flush(std::int64_t now_ns, const Emit& emit) {
-  if (run_.matched == 0) return;
+  if (run_.count == 0) return;
   run_.at_ns = now_ns;
-  emit(run_);
-  run_.matched = 0;
+  emit(model::Event(run_));
+  run_.count = 0;
 }
 
 }  // namespace leasehold::sim

@@ -10,7 +10,7 @@ namespace leasehold::sim {
 /// model::Kind::held), for they are asked for often.
 class HeldAnswers {
  public:
-  using Emit = std::function<void(model::Event)>;
+  using Emit = std::function<void(model::Event&&)>;
 
   HeldAnswers(std::string process, std::int64_t session, std::string name);
 
@@ -20,7 +20,7 @@ class HeldAnswers {
   void flush(std::int64_t now_ns, const Emit& emit);
 
   [[nodiscard]] bool said_no() const { return said_no_; }
-  [[nodiscard]] std::int64_t count() const { return run_.matched; }
+  [[nodiscard]] std::int64_t count() const { return run_.count; }
 
  private:
   model::Event run_;

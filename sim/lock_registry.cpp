@@ -9,9 +9,10 @@
 namespace leasehold::sim {
 namespace {
 
+using enum model::Guarantee;
+
 /// Of the production lock; that it walks its diagrams, for one, is nothing that users rely on.
-constexpr std::array<std::string_view, 11> kOwnPromises{
-    "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "release", "needless"};
+constexpr std::array kOwnPromises{G1, G2, G3, G4, G5, G6, G7, G8, G9, release, needless};
 
 }  // namespace
 
@@ -44,7 +45,7 @@ const LockUnderTest& lock_under_test(std::string_view name) {
   throw std::runtime_error("lock is '" + std::string(name) + "': it must be one of " + allowed);
 }
 
-std::string_view promise_of(std::string_view lock, std::string_view guarantee) {
+std::string_view promise_of(std::string_view lock, model::Guarantee guarantee) {
   if (lock == "leasehold") {
     const bool promised =
         std::find(kOwnPromises.begin(), kOwnPromises.end(), guarantee) != kOwnPromises.end();
@@ -53,8 +54,9 @@ std::string_view promise_of(std::string_view lock, std::string_view guarantee) {
   const auto* recipe = published::recipe_named(lock);
   if (recipe == nullptr) return {};
   const auto& promises = recipe->promises;
-  const auto found = std::find_if(promises.begin(), promises.end(),
-                                  [&](const auto& p) { return p.guarantee == guarantee; });
+  const auto found = std::find_if(promises.begin(), promises.end(), [&](const auto& p) {
+    return p.guarantee == to_string(guarantee);
+  });
   return found == promises.end() ? std::string_view() : found->sentence;
 }
 

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/guarantee.hpp"
+
 namespace leasehold::published {
 struct Recipe;
 }
@@ -42,9 +44,9 @@ struct LockUnderTest {
 /// Throws std::runtime_error that lists all for a name that none has.
 [[nodiscard]] const LockUnderTest& lock_under_test(std::string_view name);
 
-/// The sentence of its author by which `lock` promises `guarantee` ("G1" to "G9", "release",
-/// "needless"), or empty: it does not promise it. What the production lock promises is in its
-/// README; one with a planted error promises nothing.
-[[nodiscard]] std::string_view promise_of(std::string_view lock, std::string_view guarantee);
+/// The sentence of its author by which `lock` promises `guarantee`, or empty: it does not promise
+/// it. What the production lock promises is in its README; one with a planted error promises
+/// nothing.
+[[nodiscard]] std::string_view promise_of(std::string_view lock, model::Guarantee guarantee);
 
 }  // namespace leasehold::sim

@@ -39,18 +39,6 @@ Event Recorder::of_session(core::SessionId session, const std::string& name, cor
   return e;
 }
 
-model::Event fault_event(std::int64_t at_ns, FaultPlan::Kind kind, const std::string& hit,
-                         const char* outcome, std::int64_t amount) {
-  model::Event e;
-  e.at_ns = at_ns;
-  e.kind = model::Kind::fault;
-  e.detail = to_string(kind);
-  e.name = hit;
-  e.outcome = outcome;
-  e.matched = amount;
-  return e;
-}
-
 void Recorder::step(const core::Event& event, const core::Effects& effects,
                     core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
@@ -65,14 +53,16 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   Event e = at(now, Kind::ask);
   e.session = static_cast<std::int64_t>(event.session);
   e.name = event.name;
-  e.until_ns = event.single_attempt ? 0 : event.give_up_at ? ns(*event.give_up_at) : -1;
+  e.single_attempt = event.single_attempt;
+  if (!event.single_attempt && event.give_up_at) e.give_up_ns = ns(*event.give_up_at);
   e.expiry_ms = o.expiry.count();
-  e.margin_ms = o.clock_margin.count();
-  e.poll_ms = std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
-  e.timeout_ms = o.effective_operation_timeout().count();
-  e.drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
-  e.matched = o.max_holding ? o.max_holding->count() : 0;
-  e.detail = phase_;
+  e.clock_margin_ms = o.clock_margin.count();
+  e.longest_pause_ms =
+      std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
+  e.operation_timeout_ms = o.effective_operation_timeout().count();
+  e.max_drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
+  e.max_holding_ms = o.max_holding ? o.max_holding->count() : 0;
+  e.healed = healed_;
   names_[event.session] = event.name;
   emit_(std::move(e));
 }
@@ -89,14 +79,15 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   const core::Reply& r = event.reply;
   Event e = at(now, Kind::reply);
   e.command = static_cast<std::int64_t>(event.command);
-  e.detail = sent->second.kind;
+  e.verb = sent->second.verb;
   e.owner = sent->second.owner;
-  e.other_owner = sent->second.other_owner;
+  e.giver = sent->second.giver;
+  e.also_owner = sent->second.also_owner;
   e.outcome = name_of(r.outcome);
   e.order = r.operation_time.value();
   e.matched = r.matched;
   if (model::asks_for_lock(e)) {
-    if (!r.documents.empty()) e.lock_id = r.documents[0].lock_id;
+    if (!r.documents.empty()) e.seen_lock_id = r.documents[0].lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
   }
   under_way_.erase(sent);
@@ -117,56 +108,56 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   Sent& sent = under_way_[command.id];
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
     const auto owner = core::to_hex(acquire->owner);
-    e.detail = "acquire";
-    sent = {e.detail, owner, acquire->lock_id};
+    e.verb = "acquire";
+    sent = {e.verb, owner, acquire->lock_id};
     e.session = static_cast<std::int64_t>(acquire->session);
-    send(e, acquire->name, owner, acquire->lock_id);
+    send(std::move(e), acquire->name, owner, acquire->lock_id);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
-    e.detail = "hand-over";
-    e.other_owner = core::to_hex(given->from);
-    sent = {e.detail, core::to_hex(given->owner), given->lock_id, e.other_owner};
+    e.verb = "hand-over";
+    e.giver = core::to_hex(given->from);
+    sent = {e.verb, core::to_hex(given->owner), given->lock_id, e.giver};
     e.session = static_cast<std::int64_t>(given->session);
-    send(e, given->name, sent.owner, given->lock_id);
+    send(std::move(e), given->name, sent.owner, given->lock_id);
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
-    e.detail = "extend";
-    sent = {e.detail, "", ""};
+    e.verb = "extend";
+    sent = {e.verb, "", ""};
     for (const auto& s : extend->statements) {
       e.session = static_cast<std::int64_t>(s.session);
       send(e, s.name, core::to_hex(s.owner), s.lock_id);
     }
   } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
-    e.detail = "delete";
-    sent = {e.detail, core::to_hex(remove->owner), ""};
-    if (remove->or_owner) e.other_owner = sent.other_owner = core::to_hex(*remove->or_owner);
-    send(e, remove->name, sent.owner, "");
+    e.verb = "delete";
+    sent = {e.verb, core::to_hex(remove->owner), ""};
+    if (remove->or_owner) e.also_owner = sent.also_owner = core::to_hex(*remove->or_owner);
+    send(std::move(e), remove->name, sent.owner, "");
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
-    on_plain(e, sent, *plain);
+    on_plain(std::move(e), sent, *plain);
   } else {
-    e.detail = std::holds_alternative<core::ReadHoldersCommand>(command.body) ? "look"
-               : std::holds_alternative<core::StreamCommand>(command.body)    ? "stream"
-                                                                              : "index";
-    sent = {e.detail, "", ""};
+    e.verb = std::holds_alternative<core::ReadHoldersCommand>(command.body) ? "look"
+             : std::holds_alternative<core::StreamCommand>(command.body)    ? "stream"
+                                                                            : "index";
+    sent = {e.verb, "", ""};
     emit_(std::move(e));
   }
 }
 
 /// A published lock: what prepares an attempt is to the checkers a look.
 void Recorder::on_plain(Event e, Sent& sent, const core::RawCommand& plain) {
-  constexpr std::array kDetails{"look", "acquire", "extend", "delete", "index"};
-  e.detail = kDetails[static_cast<std::size_t>(plain.role)];
+  constexpr std::array kVerbs{"look", "acquire", "extend", "delete", "index"};
+  e.verb = kVerbs[static_cast<std::size_t>(plain.role)];
   const auto owner = core::to_hex(plain.owner);
-  sent = {e.detail, "", ""};
+  sent = {e.verb, "", ""};
   using Role = core::RawCommand::Role;
   if (plain.role == Role::acquire) {
-    sent = {e.detail, owner, plain.lock_id};
+    sent = {e.verb, owner, plain.lock_id};
     e.session = static_cast<std::int64_t>(plain.session);
-    send(e, plain.name, owner, plain.lock_id);
+    send(std::move(e), plain.name, owner, plain.lock_id);
   } else if (plain.role == Role::extend) {
     e.session = static_cast<std::int64_t>(plain.session);
-    send(e, plain.name, owner, plain.lock_id);
+    send(std::move(e), plain.name, owner, plain.lock_id);
   } else if (plain.role == Role::release) {
     sent.owner = owner;
-    send(e, plain.name, owner, "");
+    send(std::move(e), plain.name, owner, "");
   } else {
     emit_(std::move(e));
   }
@@ -183,14 +174,14 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.lock_id = granted->lock_id;
     e.token = granted->token.value();
     e.sent_ns = ns(granted->sent);
-    e.until_ns = ns(granted->deadline);
+    e.deadline_ns = ns(granted->deadline);
     grants_[{e.name, e.token}] = {e.session, e.owner, granted->token};
     emit_(std::move(e));
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
     Event e = of_session(extended->session, extended->name, now, Kind::extended);
     e.lock_id = extended->lock_id;
     e.sent_ns = ns(extended->sent);
-    e.until_ns = ns(extended->deadline);
+    e.deadline_ns = ns(extended->deadline);
     emit_(std::move(e));
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
     Event e = of_session(lost->session, lost->name, now, Kind::lost);
@@ -199,7 +190,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
   } else if (const auto* ended = std::get_if<core::Ended>(&effect)) {
     Event e = of_session(ended->session, ended->name, now, Kind::ended);
     e.outcome = to_string(ended->error.kind);
-    e.detail = ended->error.message;
+    e.message = ended->error.message;
     emit_(std::move(e));
     forget(ended->session);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
@@ -223,9 +214,9 @@ void Recorder::wire(const std::string& command) {
   ++wire_[command];
 }
 
-void Recorder::set_phase(const std::string& phase) {
+void Recorder::heal() {
   const std::lock_guard lock(mutex_);
-  phase_ = phase;
+  healed_ = true;
 }
 
 Recorder::Grant Recorder::grant_of(const std::string& name, FencingToken token) const {
@@ -243,8 +234,8 @@ void Recorder::emit_wire_counts(core::LocalInstant now) {
   const std::lock_guard lock(mutex_);
   for (const auto& [command, count] : wire_) {
     Event e = at(now, Kind::wire);
-    e.detail = command;
-    e.matched = count;
+    e.verb = command;
+    e.count = count;
     emit_(std::move(e));
   }
 }

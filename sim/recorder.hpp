@@ -7,20 +7,14 @@
 
 #include "model/history.hpp"
 #include "runtime/driver.hpp"
-#include "sim/faults/fault.hpp"
 
 namespace leasehold::sim {
-
-/// The event of a fault that befell `hit` (nobody in particular: empty).
-[[nodiscard]] model::Event fault_event(std::int64_t at_ns, FaultPlan::Kind kind,
-                                       const std::string& hit, const char* outcome,
-                                       std::int64_t amount);
 
 /// Writes down every step of a provider's core as events of a history.
 /// Thread safety: all calls from any thread.
 class Recorder final : public runtime::Observer {
  public:
-  using Emit = std::function<void(model::Event)>;
+  using Emit = std::function<void(model::Event&&)>;
 
   Recorder(std::string process, Emit emit) : process_(std::move(process)), emit_(std::move(emit)) {}
 
@@ -30,8 +24,8 @@ class Recorder final : public runtime::Observer {
   /// Counts a command that the driver put on the wire.
   void wire(const std::string& command);
 
-  /// Acquire calls asked for from now on carry this word: "healed", once faults are over.
-  void set_phase(const std::string& phase);
+  /// All faults are over: acquire calls asked for from now on say so.
+  void heal();
 
   /// Whom this process's latest grant of `name` with `token` went to, until it has released. A
   /// holder asks as soon as it has its handle: with a lock whose tokens start again, another
@@ -51,10 +45,10 @@ class Recorder final : public runtime::Observer {
 
  private:
   struct Sent {
-    std::string kind;
+    std::string verb;
     std::string owner;
     std::string lock_id;  ///< of an acquire or hand-over
-    std::string other_owner = {};
+    std::string giver = {}, also_owner = {};
   };
 
   model::Event at(core::LocalInstant now, model::Kind kind) const;
@@ -74,7 +68,7 @@ class Recorder final : public runtime::Observer {
   const Emit emit_;
 
   mutable std::mutex mutex_;  // protects the rest
-  std::string phase_;
+  bool healed_ = false;
   std::map<core::CommandId, Sent> under_way_;
   /// Whose release is asked for, from the asking to the end or the release: an event does not say.
   std::map<core::SessionId, std::string> names_;

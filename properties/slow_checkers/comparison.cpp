@@ -7,17 +7,19 @@ namespace leasehold::properties {
 using model::Kind;
 
 std::string difference(const model::History& history) {
-  const std::set<std::string> of_pairs{"G2", "G3", "G4"};
+  using model::Guarantee;
+  constexpr model::GuaranteeSet kOfPairs{Guarantee::G2, Guarantee::G3, Guarantee::G4};
   auto slow = slow_counts(history);
   for (const auto& f : model::judge(history, {})) {
-    if (f.guarantee == "form") continue;  // of the history, and no guarantee
+    if (f.guarantee == Guarantee::form) continue;  // of the history, and no guarantee
     const auto twin = slow.find(f.guarantee);
-    if (twin == slow.end()) return f.guarantee + " has no slow twin";
-    const bool agree = of_pairs.contains(f.guarantee) ? (f.violations > 0) == (twin->second > 0)
+    if (twin == slow.end()) return std::string(to_string(f.guarantee)) + " has no slow twin";
+    const bool agree = kOfPairs.contains(f.guarantee) ? (f.violations > 0) == (twin->second > 0)
                                                       : f.violations == twin->second;
     if (agree) continue;
-    return f.guarantee + ": the checker finds " + std::to_string(f.violations) +
-           ", its twin finds " + std::to_string(twin->second) + "; " + f.why;
+    return std::string(to_string(f.guarantee)) + ": the checker finds " +
+           std::to_string(f.violations) + ", its twin finds " + std::to_string(twin->second) +
+           "; " + f.why;
   }
   return "";
 }

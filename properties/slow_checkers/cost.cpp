@@ -44,7 +44,7 @@ bool acquire_costs_more(const Questions& q, const Event& granted) {
   }
   const double from = at(ask), to = at(&granted);
   const Event* look = q.first([&](const Event& e) {
-    return e.kind == Kind::send && e.detail == "look" && e.process == granted.process &&
+    return e.kind == Kind::send && e.verb == "look" && e.process == granted.process &&
            at(&e) >= from && at(&e) < to;
   });
   const Event* other = q.first([&](const Event& e) {  // for whom it may have looked
@@ -61,12 +61,12 @@ bool acquire_costs_more(const Questions& q, const Event& granted) {
 int needless_deletes(const Questions& q) {
   std::set<std::string> owners, spared;
   for (const Event* e : q.all(Kind::send)) {
-    if (e->detail == "hand-over") spared.insert(e->owner);
-    if (e->detail != "acquire") continue;
+    if (e->verb == "hand-over") spared.insert(e->owner);
+    if (e->verb != "acquire") continue;
     owners.insert(e->owner);
     const Event* reply = q.reply_to(*e);
-    const bool another =
-        done(reply) && !reply->lock_id.empty() && model::owner_of(reply->lock_id) != e->owner;
+    const bool another = done(reply) && !reply->seen_lock_id.empty() &&
+                         model::owner_of(reply->seen_lock_id) != e->owner;
     const bool exists = reply != nullptr && reply->outcome == "duplicate_key";
     if (!another && !exists) spared.insert(e->owner);
   }
@@ -89,11 +89,11 @@ int unasked_for(const Questions& q) {
     for (const auto& [name, kinds] : asked_by) {
       std::int64_t went = 0;
       for (const Event* e : q.all(Kind::wire)) {
-        if (e->process == start->process && e->detail == name) went += e->matched;
+        if (e->process == start->process && e->verb == name) went += e->count;
       }
       std::set<std::int64_t> asked;
       for (const Event* e : q.all(Kind::send)) {
-        if (e->process == start->process && kinds.contains(e->detail)) asked.insert(e->command);
+        if (e->process == start->process && kinds.contains(e->verb)) asked.insert(e->command);
       }
       found += went > static_cast<std::int64_t>(asked.size()) ? 1 : 0;
     }

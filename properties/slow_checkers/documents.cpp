@@ -11,7 +11,7 @@ namespace {
 bool leaves_what_it_won(const Questions& q, const Stay& s) {
   const Event* ended = q.of(*s.ask, Kind::ended);
   if (ended == nullptr || !q.deletes_of(s.owner).empty() || q.gives_away(s.owner)) return false;
-  const double until = at(ended) + static_cast<double>(s.ask->timeout_ms) * kMs + q.lag();
+  const double until = at(ended) + static_cast<double>(s.ask->operation_timeout_ms) * kMs + q.lag();
   return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until) &&
          q.stalled(at(ended), until) == 0;
 }
@@ -24,9 +24,9 @@ bool stays_after_the_delete(const Questions& q, const Stay& s) {
     const Event* reply = q.reply_to(*one);
     if (answer == nullptr && done(reply)) answer = reply;
   }
-  if (s.send->detail != "acquire" || answer == nullptr) return false;
-  const auto timeout = static_cast<double>(s.ask->timeout_ms) * kMs;
-  const double fast = 1 - static_cast<double>(s.ask->drift_ppm) / 1e6;
+  if (s.send->verb != "acquire" || answer == nullptr) return false;
+  const auto timeout = static_cast<double>(s.ask->operation_timeout_ms) * kMs;
+  const double fast = 1 - static_cast<double>(s.ask->max_drift_ppm) / 1e6;
   const bool between = s.put->order > answer->order && at(s.put) < at(answer) + timeout * fast;
   const double until = at(answer) + q.own_time(*s.ask, timeout) + q.late();
   return between && q.last_sign(s.ask->process) > until &&
@@ -35,8 +35,8 @@ bool stays_after_the_delete(const Questions& q, const Stay& s) {
 
 /// Who hands over has no attempt on the way.
 bool handed_over_too_early(const Questions& q, const Stay& s) {
-  return s.send->detail == "acquire" && q.first([&](const Event& e) {
-    const bool given = e.kind == Kind::reply && e.detail == "hand-over" && e.other_owner == s.owner;
+  return s.send->verb == "acquire" && q.first([&](const Event& e) {
+    const bool given = e.kind == Kind::reply && e.verb == "hand-over" && e.giver == s.owner;
     return given && done(&e) && e.matched == 1 && e.order < s.put->order;
   }) != nullptr;
 }
@@ -57,7 +57,8 @@ double put_off(const Questions& q, double latest) {
 
 bool stays_too_long(const Questions& q, const Stay& s) {
   const double from = q.executed_by(*s.put);
-  const auto lease_and_margins = static_cast<double>(s.ask->expiry_ms + 2 * s.ask->margin_ms) * kMs;
+  const auto lease_and_margins =
+      static_cast<double>(s.ask->expiry_ms + 2 * s.ask->clock_margin_ms) * kMs;
   const double latest = put_off(q, from + lease_and_margins + q.ttl_pass());
   if (s.next == nullptr && q.finish() <= latest) return false;
   const double went = s.next == nullptr            ? kForever

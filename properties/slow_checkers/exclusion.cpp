@@ -31,8 +31,8 @@ struct Held {
 Held held(const Questions& q, const Event& granted) {
   Held span{&granted};
   for (const Event* yes : q.answers(granted, "yes")) {
-    span.from = std::min(span.from, static_cast<double>(yes->sent_ns));
-    span.to = std::max(span.to, static_cast<double>(yes->until_ns));
+    span.from = std::min(span.from, static_cast<double>(yes->first_answered_ns));
+    span.to = std::max(span.to, static_cast<double>(yes->last_asked_ns));
   }
   return span;
 }
@@ -40,7 +40,7 @@ Held held(const Questions& q, const Event& granted) {
 /// "It turns false for ever, and with the release at the latest."
 bool holds_too_long(const Questions& q, const Held& one) {
   for (const Event* no : q.answers(*one.granted, "no")) {
-    if (one.to > static_cast<double>(no->until_ns)) return true;
+    if (one.to > static_cast<double>(no->first_answered_ns)) return true;
   }
   return one.to > at(q.of(*one.granted, Kind::release)) + q.late();
 }

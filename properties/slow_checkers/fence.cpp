@@ -37,10 +37,11 @@ bool refuses_its_holder(const Questions& q, const Event& write) {
   const Event* granted = q.of(write, Kind::granted);
   if (write.outcome != "refused" || granted == nullptr) return false;
   const auto yes = q.answers(write, "yes");
-  const bool before = std::any_of(yes.begin(), yes.end(),
-                                  [&](const Event* e) { return e->sent_ns <= write.sent_ns; });
+  const bool before = std::any_of(yes.begin(), yes.end(), [&](const Event* e) {
+    return e->first_answered_ns <= write.sent_ns;
+  });
   const bool after = std::any_of(yes.begin(), yes.end(),
-                                 [&](const Event* e) { return e->until_ns >= write.at_ns; });
+                                 [&](const Event* e) { return e->last_asked_ns >= write.at_ns; });
   return before && after && !overtaken(q, *granted, write);
 }
 

@@ -1,14 +1,16 @@
 #include "properties/slow_checkers/generated_histories.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace leasehold::properties {
 
 using model::HistoryBuilder;
 using model::Kind;
 
-HistoryGenerator::HistoryGenerator(const std::string& guarantee) : guarantee_(guarantee) {
-  std::seed_seq seed(guarantee.begin(), guarantee.end());
+HistoryGenerator::HistoryGenerator(model::Guarantee guarantee) : guarantee_(guarantee) {
+  const std::string_view name = to_string(guarantee);
+  std::seed_seq seed(name.begin(), name.end());
   random_.seed(seed);
 }
 
@@ -59,7 +61,7 @@ void HistoryGenerator::waiters(HistoryBuilder& s) {
   for (const char* process : {"b", "c"}) {
     const int asked = any_of({from(40, 90), from(90, 2'500)});
     const int timeout = any_of({-1, 0, asked + from(200, 2'000), asked + from(200, 7'000)});
-    s.ask(asked, process, 1, timeout, one_in(3) ? "healed" : "");
+    s.ask(asked, process, 1, timeout, one_in(3));
     if (one_in(2)) s.refused(asked, asked + 10, process, 1);
     waiters_.push_back({process, 1, asked, timeout});
   }
@@ -115,9 +117,9 @@ void HistoryGenerator::clocks(History& h) {
   const bool limited = one_in(8), drifts = one_in(4);
   const int drift = any_of({5'000, 100'000});
   for (Event& e : h) {
-    if (e.kind == Kind::ask && limited) e.matched = from(300, 1'200);
-    if (e.kind == Kind::ask && drifts) e.drift_ppm = drift;
-    if (e.kind == Kind::start && drifts) e.drift_ppm = any_of({0, -drift, drift * 4 / 5});
+    if (e.kind == Kind::ask && limited) e.max_holding_ms = from(300, 1'200);
+    if (e.kind == Kind::ask && drifts) e.max_drift_ppm = drift;
+    if (e.kind == Kind::start && drifts) e.clock_drift_ppm = any_of({0, -drift, drift * 4 / 5});
   }
 }
 
@@ -135,8 +137,8 @@ void HistoryGenerator::lasting_fault(History& h) {
     Event fault;
     fault.kind = Kind::fault;
     fault.at_ns = (begins ? from(5, 3'000) : from(3'000, 6'000)) * model::kMs;
-    fault.detail = "partition";
-    fault.outcome = begins ? "begins" : "ends";
+    fault.fault = "partition";
+    (begins ? fault.begins : fault.ends) = true;
     h.push_back(fault);
   }
 }

@@ -2,10 +2,10 @@
 
 #include <initializer_list>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "model/digest.hpp"
+#include "model/guarantee.hpp"
 #include "model/history_builder.hpp"
 
 namespace leasehold::properties {
@@ -15,7 +15,7 @@ class HistoryGenerator {
  public:
   /// Two of three histories are spoiled in a way that can break this guarantee; all others are
   /// seldom broken on purpose, and often by chance.
-  explicit HistoryGenerator(const std::string& guarantee);
+  explicit HistoryGenerator(model::Guarantee guarantee);
 
   [[nodiscard]] model::History history();
 
@@ -54,7 +54,7 @@ class HistoryGenerator {
 
   // What no lock of ours would do, by the guarantee that it can break.
   struct Spoil {
-    const char* guarantee;
+    model::Guarantee guarantee;
     void (HistoryGenerator::*how)(History&);
   };
   static const std::vector<Spoil>& spoils();
@@ -82,7 +82,7 @@ class HistoryGenerator {
     int session, asked, timeout;
   };
 
-  std::string guarantee_;
+  model::Guarantee guarantee_;
   std::mt19937 random_;
   int late_ = 0;             ///< by how much everybody may be, in ms
   int over_ = 0, gone_ = 0;  ///< when the first holder ended, and its document went; 0: never

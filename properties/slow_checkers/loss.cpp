@@ -9,7 +9,7 @@ namespace {
 
 /// Until when what this grant or extension promised can be relied on.
 double lease_of(const Questions& q, const Event& promise) {
-  const auto said = static_cast<double>(promise.until_ns);
+  const auto said = static_cast<double>(promise.deadline_ns);
   const Event* ask = q.of(promise, Kind::ask);
   if (ask == nullptr) return said;
   return std::min(said, static_cast<double>(promise.sent_ns) + q.own_time(*ask, own_lease(*ask)));
@@ -18,8 +18,8 @@ double lease_of(const Questions& q, const Event& promise) {
 /// Until when the caller wants it at most.
 double longest_holding(const Questions& q, const Event& granted) {
   const Event* ask = q.of(granted, Kind::ask);
-  if (ask == nullptr || ask->matched == 0) return kForever;
-  const auto longest = static_cast<double>(ask->matched) * kMs;
+  if (ask == nullptr || ask->max_holding_ms == 0) return kForever;
+  const auto longest = static_cast<double>(ask->max_holding_ms) * kMs;
   return static_cast<double>(granted.sent_ns) + q.own_time(*ask, longest);
 }
 
@@ -49,7 +49,7 @@ bool fires_for_nothing(const Questions& q, const Event& granted) {
 double last_yes(const Questions& q, const Event& granted) {
   double last = -1;
   for (const Event* yes : q.answers(granted, "yes")) {
-    last = std::max(last, static_cast<double>(yes->until_ns));
+    last = std::max(last, static_cast<double>(yes->last_asked_ns));
   }
   return last;
 }
@@ -58,7 +58,7 @@ double last_yes(const Questions& q, const Event& granted) {
 bool true_again(const Questions& q, const Event& granted) {
   const auto no = q.answers(granted, "no");
   return std::any_of(no.begin(), no.end(), [&](const Event* e) {
-    return last_yes(q, granted) > static_cast<double>(e->until_ns);
+    return last_yes(q, granted) > static_cast<double>(e->first_answered_ns);
   });
 }
 
@@ -67,7 +67,7 @@ bool not_notified(const Questions& q, const Event& granted, double deadline) {
   double first_asked = kForever;
   for (const char* outcome : {"yes", "no"}) {
     for (const Event* e : q.answers(granted, outcome)) {
-      first_asked = std::min(first_asked, static_cast<double>(std::min(e->sent_ns, e->until_ns)));
+      first_asked = std::min(first_asked, static_cast<double>(first_asked_ns(*e)));
     }
   }
   if (first_asked == kForever) return false;  // nobody had it
@@ -101,7 +101,7 @@ namespace {
 Events answered_in_time(const Questions& q, const Event& granted, const Event& lost) {
   return q.all([&](const Event& send) {
     if (send.kind != Kind::send || !same_session(send, lost)) return false;
-    if (send.detail != "extend" && send.lock_id != granted.lock_id) return false;
+    if (send.verb != "extend" && send.lock_id != granted.lock_id) return false;
     const Event* reply = q.reply_to(send);
     return done(reply) && reply < &lost;  // events stand in the order of the history
   });
@@ -133,7 +133,7 @@ double gives_until(const Questions& q, const Event& ask, const Event& command) {
     return e.kind == Kind::send && e.process == command.process && e.command == command.command;
   });
   if (q.reply_to(command)->matched != static_cast<std::int64_t>(statements.size())) return 0;
-  return at(&command) + own_lease(ask) * (1 - static_cast<double>(ask.drift_ppm) / 1e6);
+  return at(&command) + own_lease(ask) * (1 - static_cast<double>(ask.max_drift_ppm) / 1e6);
 }
 
 /// Whether a lease still ran. The first answer begins it; another makes it longer if it came in it.
@@ -154,7 +154,7 @@ bool lease_still_ran(const Questions& q, const Event& ask, const Events& answere
 /// Whether half a lease went by unused after an extension that failed.
 bool gave_up_extending(const Questions& q, const Event& ask, const Event& lost) {
   const auto extensions = q.all([&](const Event& e) {
-    return e.kind == Kind::send && e.detail == "extend" && same_session(e, lost);
+    return e.kind == Kind::send && e.verb == "extend" && same_session(e, lost);
   });
   const Event* reply = extensions.empty() ? nullptr : q.reply_to(*extensions.back());
   if (reply == nullptr || done(reply)) return false;

@@ -14,13 +14,13 @@ std::string stood_before(const Questions& q, const Event& change) {
 }
 
 bool names(const Event& command, const std::string& owner) {
-  return !owner.empty() && (command.owner == owner || command.other_owner == owner);
+  return !owner.empty() && (command.owner == owner || command.also_owner == owner);
 }
 
 /// The delete whose reply says that it made this deletion.
 const Event* claimed_by(const Questions& q, const Event& gone) {
   return q.first([&](const Event& e) {
-    return e.kind == Kind::reply && e.detail == "delete" && done(&e) && e.matched > 0 &&
+    return e.kind == Kind::reply && e.verb == "delete" && done(&e) && e.matched > 0 &&
            e.order == gone.order;
   });
 }
@@ -31,10 +31,10 @@ bool must_be_anothers(const Questions& q, const Stay& s) {
   const Event& gone = *s.next;
   if (claimed_by(q, gone) != nullptr || q.gave_up(s.owner, &gone)) return false;
   const Event* clock = q.first(
-      [](const Event& e) { return e.kind == Kind::fault && e.detail.starts_with("clock"); });
+      [](const Event& e) { return e.kind == Kind::fault && e.fault.str().starts_with("clock"); });
   if (clock != nullptr || at(&gone) >= at(s.send) + whole_lease(*s.ask)) return false;
   return q.first([&](const Event& e) {
-    if (e.kind != Kind::send || e.detail != "delete" || e.name != gone.name) return false;
+    if (e.kind != Kind::send || e.verb != "delete" || e.name != gone.name) return false;
     const Event* reply = q.reply_to(e);
     const bool in_doubt = unanswered(reply);
     return e.at_ns <= gone.at_ns && !names(e, s.owner) && in_doubt;
@@ -46,9 +46,9 @@ bool writes_over_anothers(const Questions& q, const Event& put) {
   const Event* send = q.sender(put);
   if (send == nullptr) return false;
   const auto holder = stood_before(q, put);
-  if (send->detail == "extend") return holder != model::owner_of(put.lock_id);
-  if (send->detail != "hand-over") return false;
-  return holder != model::owner_of(put.lock_id) && holder != send->other_owner;
+  if (send->verb == "extend") return holder != model::owner_of(put.lock_id);
+  if (send->verb != "hand-over") return false;
+  return holder != model::owner_of(put.lock_id) && holder != send->giver;
 }
 
 }  // namespace
@@ -113,8 +113,9 @@ Events ways_out(const Questions& q, const std::string& owner) {
 /// nobody's word for it, while a command of the release had no answer.
 int vanished_by_it(const Questions& q, const Event& granted, const Event& asked,
                    const Event& answer) {
-  if (q.first(
-          [](const Event& e) { return e.kind == Kind::fault && e.detail.starts_with("clock"); }))
+  if (q.first([](const Event& e) {
+        return e.kind == Kind::fault && e.fault.str().starts_with("clock");
+      }))
     return 0;
   int found = 0;
   for (const Stay& s : q.stays()) {
@@ -137,7 +138,7 @@ bool denied_by_an_old_primary(const Questions& q, const Event& granted, const Ev
   const auto ways = ways_out(q, granted.owner);
   return std::any_of(ways.begin(), ways.end(), [&](const Event* one) {
     const Event* reply = q.reply_to(*one);
-    const bool decides = done(reply) && reply->matched == 0 && reply->lock_id.empty() &&
+    const bool decides = done(reply) && reply->matched == 0 && reply->seen_lock_id.empty() &&
                          reply->at_ns == answer.at_ns && reply->order < granted.token;
     const double known = at(reply) + q.lag() + q.echo();
     if (!decides || q.stalled(at(one), known) > 0) return false;

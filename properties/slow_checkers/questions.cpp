@@ -14,11 +14,11 @@ Questions::Questions(const model::History& h) : h_(h) {
     if (e.kind == Kind::finish) finish_ = at(&e);
   }
   const Event& run = h.front();
-  if (run.expiry_ms == 0) return;
-  late_ = static_cast<double>(run.sent_ns);
-  ttl_ = static_cast<double>(run.expiry_ms) * kMs;
-  lag_ = static_cast<double>(run.until_ns);
-  echo_ = static_cast<double>(run.timeout_ms) * kMs;
+  if (run.ttl_period_ms == 0) return;
+  late_ = static_cast<double>(run.lateness_ns);
+  ttl_ = static_cast<double>(run.ttl_period_ms) * kMs;
+  lag_ = static_cast<double>(run.truth_lag_ns);
+  echo_ = static_cast<double>(run.fault_echo_ms) * kMs;
 }
 
 const Event* Questions::of(const Event& session, Kind kind) const {
@@ -41,9 +41,9 @@ Events Questions::attempts(const Event& session) const {
 double Questions::end_of(const Event& fault) const {
   Events open;
   for (const Event& e : h_) {
-    if (e.kind != Kind::fault || e.detail != fault.detail || e.name != fault.name) continue;
-    if (e.outcome == "begins") open.push_back(&e);
-    if (e.outcome != "ends" || open.empty()) continue;
+    if (e.kind != Kind::fault || e.fault != fault.fault || e.victim != fault.victim) continue;
+    if (e.begins) open.push_back(&e);
+    if (!e.ends || open.empty()) continue;
     if (open.front() == &fault) return at(&e);
     open.erase(open.begin());
   }
@@ -60,7 +60,7 @@ double Questions::stalled(double from, double to) const {
   double sum = 0;
   for (const Event& e : h_) {
     if (e.kind != Kind::stall || !e.process.empty()) continue;
-    const auto began = static_cast<double>(e.sent_ns);
+    const auto began = static_cast<double>(e.from_ns);
     if (began < to && from < at(&e)) sum += at(&e) - began;
   }
   return sum;
@@ -86,7 +86,7 @@ bool Questions::ran(const std::string& process, double from, double to) const {
   if (known_alive_until(process) < to) return false;
   for (const Event& e : h_) {
     if (e.process != process) continue;
-    if (e.kind == Kind::stall && static_cast<double>(e.sent_ns) < to && from < at(&e)) return false;
+    if (e.kind == Kind::stall && static_cast<double>(e.from_ns) < to && from < at(&e)) return false;
     if (e.kind != Kind::pause) continue;
     const Event* resumed = first([&](const Event& r) {
       return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
@@ -101,7 +101,7 @@ double Questions::runs_from(const std::string& process, double from) const {
     moved = false;
     for (const Event& e : h_) {
       if (e.process != process || (e.kind != Kind::pause && e.kind != Kind::stall)) continue;
-      const double began = e.kind == Kind::pause ? at(&e) : static_cast<double>(e.sent_ns);
+      const double began = e.kind == Kind::pause ? at(&e) : static_cast<double>(e.from_ns);
       const double over = e.kind == Kind::stall ? at(&e) : at(first([&](const Event& r) {
         return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
       }));
@@ -121,7 +121,7 @@ bool Questions::broken(const Bound& b) const {
 double Questions::own_time(const Event& ask, double ns) const {
   const Event* start =
       first([&](const Event& e) { return e.kind == Kind::start && e.process == ask.process; });
-  const auto rate = start->drift_ppm != 0 ? start->drift_ppm : -ask.drift_ppm;
+  const auto rate = start->clock_drift_ppm != 0 ? start->clock_drift_ppm : -ask.max_drift_ppm;
   return ns * 1e6 / (1e6 + static_cast<double>(rate)) + 500;
 }
 
@@ -164,14 +164,14 @@ const Event* Questions::change_by(const std::string& name, std::int64_t order) c
 
 Events Questions::deletes_of(const std::string& owner) const {
   return all([&](const Event& e) {
-    return e.kind == Kind::send && e.detail == "delete" &&
-           (e.owner == owner || e.other_owner == owner);
+    return e.kind == Kind::send && e.verb == "delete" &&
+           (e.owner == owner || e.also_owner == owner);
   });
 }
 
 Events Questions::hand_overs_of(const std::string& owner) const {
   return all([&](const Event& e) {
-    return e.kind == Kind::send && e.detail == "hand-over" && e.other_owner == owner;
+    return e.kind == Kind::send && e.verb == "hand-over" && e.giver == owner;
   });
 }
 
@@ -179,7 +179,7 @@ bool Questions::gave_up(const std::string& owner, const Event* next) const {
   if (next == nullptr) return false;
   if (next->kind == Kind::put) {
     const Event* send = sender(*next);
-    return send != nullptr && send->detail == "hand-over" && send->other_owner == owner;
+    return send != nullptr && send->verb == "hand-over" && send->giver == owner;
   }
   for (const Event* one : deletes_of(owner)) {
     const Event* reply = reply_to(*one);

@@ -117,11 +117,18 @@ inline bool unanswered(const Event* reply) {
   return reply == nullptr || reply->outcome == "unknown";
 }
 
+/// Then or later a user asked for the first time, as far as these answers say.
+inline std::int64_t first_asked_ns(const Event& held) {
+  const auto asked = held.outcome == "yes" ? held.last_asked_ns : held.first_asked_ns;
+  return std::min(asked, held.first_answered_ns);
+}
+
 inline double whole_lease(const Event& ask) { return static_cast<double>(ask.expiry_ms) * kMs; }
 
 /// What the holder may use of its lease, by its own clock: it stops earlier by the drift.
 inline double own_lease(const Event& ask) {
-  return static_cast<double>(ask.expiry_ms) * kMs * (1 - static_cast<double>(ask.drift_ppm) / 1e6);
+  return static_cast<double>(ask.expiry_ms) * kMs *
+         (1 - static_cast<double>(ask.max_drift_ppm) / 1e6);
 }
 
 }  // namespace leasehold::properties

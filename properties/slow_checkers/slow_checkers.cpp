@@ -4,19 +4,20 @@
 
 namespace leasehold::properties {
 
-std::map<std::string, int> slow_counts(const model::History& history) {
+std::map<model::Guarantee, int> slow_counts(const model::History& history) {
+  using enum model::Guarantee;
   const Questions q(history);
-  return {{"G1", slow_leases(q)},
-          {"G2", slow_exclusion(q)},
-          {"G3", slow_fence(q)},
-          {"G4", slow_token_order(q)},
-          {"G5", slow_loss_notified(q)},
-          {"G6", slow_ownership(q)},
-          {"G7", slow_liveness(q)},
-          {"G8", slow_cleanup(q)},
-          {"G9", slow_cost(q)},
-          {"release", slow_release(q)},
-          {"needless", slow_needless_loss(q)}};
+  return {{G1, slow_leases(q)},
+          {G2, slow_exclusion(q)},
+          {G3, slow_fence(q)},
+          {G4, slow_token_order(q)},
+          {G5, slow_loss_notified(q)},
+          {G6, slow_ownership(q)},
+          {G7, slow_liveness(q)},
+          {G8, slow_cleanup(q)},
+          {G9, slow_cost(q)},
+          {release, slow_release(q)},
+          {needless, slow_needless_loss(q)}};
 }
 
 }  // namespace leasehold::properties

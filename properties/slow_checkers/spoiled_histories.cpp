@@ -10,18 +10,19 @@ using model::Kind;
 using model::kMs;
 
 const std::vector<HistoryGenerator::Spoil>& HistoryGenerator::spoils() {
+  using enum model::Guarantee;
   static const std::vector<Spoil> all{
-      {"G1", &HistoryGenerator::steal},
-      {"G2", &HistoryGenerator::hold_on},
-      {"G3", &HistoryGenerator::spoil_the_fence},
-      {"G4", &HistoryGenerator::miscount},
-      {"G5", &HistoryGenerator::forget_to_notify},
-      {"G6", &HistoryGenerator::touch_anothers},
-      {"G7", &HistoryGenerator::overlook_a_win},
-      {"G8", &HistoryGenerator::leave_a_document},
-      {"G9", &HistoryGenerator::send_too_much},
-      {"release", &HistoryGenerator::say_the_wrong_thing},
-      {"needless", &HistoryGenerator::lose_needlessly},
+      {G1, &HistoryGenerator::steal},
+      {G2, &HistoryGenerator::hold_on},
+      {G3, &HistoryGenerator::spoil_the_fence},
+      {G4, &HistoryGenerator::miscount},
+      {G5, &HistoryGenerator::forget_to_notify},
+      {G6, &HistoryGenerator::touch_anothers},
+      {G7, &HistoryGenerator::overlook_a_win},
+      {G8, &HistoryGenerator::leave_a_document},
+      {G9, &HistoryGenerator::send_too_much},
+      {release, &HistoryGenerator::say_the_wrong_thing},
+      {needless, &HistoryGenerator::lose_needlessly},
   };
   return all;
 }
@@ -34,24 +35,21 @@ model::Event HistoryGenerator::command(const Event& session, int at, const char*
   e.session = session.session;
   e.name = "lock";
   e.command = ++command_;
-  e.detail = what;
+  e.verb = what;
   e.owner = HistoryBuilder::owner(e.process, static_cast<int>(e.session));
-  if (e.detail != "delete") e.lock_id = e.owner + ".1000." + std::to_string(e.command);
+  if (e.verb != "delete") e.lock_id = e.owner + ".1000." + std::to_string(e.command);
   return e;
 }
 
 model::Event HistoryGenerator::answer(const Event& send, int after, std::int64_t matched,
                                       std::int64_t order) {
-  Event e = send;
-  e.kind = Kind::reply;
+  Event e = as_kind(Kind::reply, send);
   e.at_ns += after * kMs;
-  e.session = 0;
-  e.lock_id.clear();
   e.outcome = "done";
   e.matched = matched;
   e.order = order;
-  if (e.detail == "delete") return e;
-  e.detail.clear();
+  if (e.verb == "delete") return e;
+  e.verb.clear();
   e.owner.clear();
   return e;
 }
@@ -99,14 +97,16 @@ void HistoryGenerator::hold_on(History& h) {
   Event* yes = pick(h, [](const Event& e) { return e.kind == Kind::held && e.outcome == "yes"; });
   if (yes == nullptr) return;
   if (one_in(2)) {
-    yes->until_ns += from(1, 3'000) * kMs;
-    yes->at_ns = yes->until_ns;
+    yes->last_asked_ns += from(1, 3'000) * kMs;
+    yes->at_ns = yes->last_asked_ns;
     return;
   }
   Event no = *yes;
   no.outcome = "no";
-  no.until_ns = no.sent_ns + from(1, 20) * kMs;
-  no.at_ns = no.until_ns;
+  no.first_asked_ns = yes->first_answered_ns;
+  no.first_answered_ns = no.first_asked_ns + from(1, 20) * kMs;
+  no.last_asked_ns = 0;
+  no.at_ns = no.first_answered_ns;
   h.push_back(no);
 }
 
@@ -144,30 +144,30 @@ void HistoryGenerator::forget_to_notify(History& h) {
   Event e = *grant;
   switch (from(0, 5)) {
     case 0:
-      e.kind = Kind::notified;
+      e = as_kind(Kind::notified, e);
       e.at_ns += from(0, 1'500) * kMs;
       break;
     case 1:
-      e.kind = Kind::held;
+      e = as_kind(Kind::held, e);
       e.outcome = "yes";
-      e.matched = 2;
-      e.sent_ns = e.at_ns + kMs;
-      e.until_ns = e.at_ns + from(900, 1'200) * kMs;
-      e.at_ns = e.until_ns;
+      e.count = 2;
+      e.first_answered_ns = e.at_ns + kMs;
+      e.last_asked_ns = e.at_ns + from(900, 1'200) * kMs;
+      e.at_ns = e.last_asked_ns;
       break;
     case 2:
-      e.kind = Kind::extended;
+      e = as_kind(Kind::extended, e);
       e.sent_ns += from(-200, 900) * kMs;
-      e.until_ns = e.sent_ns + 1'000 * kMs;
+      e.deadline_ns = e.sent_ns + 1'000 * kMs;
       e.at_ns = e.sent_ns + from(200, 1'300) * kMs;
       break;
     case 3: grant->at_ns = grant->sent_ns + from(900, 1'200) * kMs; return;
     case 4:
-      e.kind = Kind::held;
+      e = as_kind(Kind::held, e);
       e.outcome = "no";
-      e.matched = 1;
-      e.sent_ns += from(900, 2'000) * kMs;
-      e.at_ns = e.until_ns = e.sent_ns;
+      e.count = 1;
+      e.first_asked_ns = grant->sent_ns + from(900, 2'000) * kMs;
+      e.at_ns = e.first_answered_ns = e.first_asked_ns;
       break;
     default: break;
   }
@@ -194,10 +194,14 @@ void HistoryGenerator::touch_anothers(History& h) {
   }
   Event send = command(other, when, "delete");
   if (one_in(3)) {  // so it is the owner's after all
-    (one_in(2) ? send.owner : send.other_owner) = HistoryBuilder::owner("a", 1);
+    const auto owner = HistoryBuilder::owner("a", 1);
+    if (one_in(2)) {
+      send.owner = owner;
+    } else {
+      send.also_owner = owner;
+    }
   }
-  Event gone = put_by(send, order);
-  gone.kind = Kind::gone;
+  Event gone = as_kind(Kind::gone, put_by(send, order));
   gone.at_ns += from(0, 100) * kMs;
   h.insert(h.end(), {send, gone});
   if (one_in(2)) h.push_back(answer(send, 10, 1, order));
@@ -205,11 +209,11 @@ void HistoryGenerator::touch_anothers(History& h) {
 
 /// It asked again, found itself there, and did not see it.
 void HistoryGenerator::overlook_a_win(History& h) {
-  Event* won = pick(h, [](const Event& e) { return e.kind == Kind::reply && e.detail.empty(); });
+  Event* won = pick(h, [](const Event& e) { return e.kind == Kind::reply && e.verb.empty(); });
   if (won == nullptr) return;
-  won->detail = "acquire";
+  won->verb = "acquire";
   won->owner = won->process == "a" ? HistoryBuilder::owner("a", 1) : "somebody";
-  won->lock_id = won->owner + ".1000.77";
+  won->seen_lock_id = won->owner + ".1000.77";
   won->matched = from(0, 1);
 }
 
@@ -227,10 +231,10 @@ void HistoryGenerator::leave_a_document(History& h) {
 /// It cleans up after nothing but refusals, or the driver sends more than it was asked for.
 void HistoryGenerator::send_too_much(History& h) {
   Event* refused = pick(h, [](const Event& e) {
-    return e.kind == Kind::reply && e.process != "a" && e.matched == 0 && e.detail.empty();
+    return e.kind == Kind::reply && e.process != "a" && e.matched == 0 && e.verb.empty();
   });
   if (refused != nullptr && one_in(2)) {
-    refused->lock_id = HistoryBuilder::owner("a", 1) + ".1000.1";
+    refused->seen_lock_id = HistoryBuilder::owner("a", 1) + ".1000.1";
     Event session = *refused;
     session.session = one_in(4) ? 9 : 1;
     h.push_back(command(session, ms_of(*refused), "delete"));
@@ -240,8 +244,8 @@ void HistoryGenerator::send_too_much(History& h) {
   wire.kind = Kind::wire;
   wire.at_ns = 8'000 * kMs;
   wire.process = any_of({"a", "b"});
-  wire.detail = any_of({"findAndModify", "delete", "update", "find"});
-  wire.matched = from(1, 3);
+  wire.verb = any_of({"findAndModify", "delete", "update", "find"});
+  wire.count = from(1, 3);
   h.push_back(wire);
 }
 
@@ -262,10 +266,9 @@ void HistoryGenerator::say_the_wrong_thing(History& h) {
   });
   const Event send = command(granted, ms_of(granted) + from(5, 900), "delete");
   const Event reply = answer(send, 10, 0, granted.token + from(0, 20));
-  Event release = send, answered = reply;
-  release.kind = Kind::release;
+  Event release = as_kind(Kind::release, send), answered = as_kind(Kind::released, reply);
   release.session = answered.session = granted.session;
-  answered.kind = Kind::released;
+  answered.name = granted.name;
   answered.outcome = any_of({"released", "not_owner"});
   h.insert(h.end(), {release, send, reply, answered});
 }
@@ -291,8 +294,7 @@ void HistoryGenerator::lose_needlessly(History& h) {
     more.lock_id += "1";
     h.push_back(more);
   }
-  Event lost = granted;
-  lost.kind = Kind::lost;
+  Event lost = as_kind(Kind::lost, granted);
   lost.outcome = found ? "deadline" : "not_owner";
   lost.at_ns = send.at_ns + from(20, one_in(3) ? 1'400 : 700) * kMs;
   h.push_back(lost);

@@ -13,22 +13,23 @@ double waits_until(const Questions& q, const Event& ask) {
 }
 
 double two_attempts(const Questions& q, const Event& ask) {
-  const auto own = static_cast<double>(ask.poll_ms + 2 * ask.timeout_ms) * kMs;
+  const auto own = static_cast<double>(ask.longest_pause_ms + 2 * ask.operation_timeout_ms) * kMs;
   return q.own_time(ask, own) + q.late();
 }
 
 /// A lease that one clock counts and another outwaits: (1 + d) / (1 - d), to the next thousandth.
 double lease_between_clocks(const Event& ask) {
   const auto lease = static_cast<double>(ask.expiry_ms) * kMs;
-  return lease * (1.001 + 2 * static_cast<double>(ask.drift_ppm) / 1e6);
+  return lease * (1.001 + 2 * static_cast<double>(ask.max_drift_ppm) / 1e6);
 }
 
 /// "... or end when they said".
 bool ends_late(const Questions& q, const Event& ask) {
-  if (ask.until_ns < 0) return false;
-  const double said = ask.until_ns > 0
-                          ? static_cast<double>(ask.until_ns)
-                          : at(&ask) + q.own_time(ask, static_cast<double>(ask.timeout_ms) * kMs);
+  if (!ask.single_attempt && ask.give_up_ns == 0) return false;
+  const double said =
+      !ask.single_attempt
+          ? static_cast<double>(ask.give_up_ns)
+          : at(&ask) + q.own_time(ask, static_cast<double>(ask.operation_timeout_ms) * kMs);
   const double latest = said + q.late();
   if (latest >= q.finish() || !q.ran(ask.process, at(&ask), latest)) return false;
   const Event* granted = q.of(ask, Kind::granted);
@@ -59,13 +60,13 @@ double while_answered(const Questions& q, const Event& ask, bool by_anybody, dou
 
 /// Once faults are over everybody is served in turn: as many turns as callers, one for the dead.
 bool unserved_when_healed(const Questions& q, const Event& ask) {
-  if (ask.detail != "healed") return false;
+  if (!ask.healed) return false;
   const Event* ended = q.of(ask, Kind::ended);
   if (ended != nullptr && ended->outcome != "timed_out") return true;
   double turns = 1, longest = 0;
   for (const Event* other : q.all(Kind::ask)) {
     if (other->name != ask.name) continue;
-    if (other->detail == "healed") ++turns;
+    if (other->healed) ++turns;
     longest = std::max(longest, lease_between_clocks(*other) + two_attempts(q, *other));
   }
   const double latest = while_answered(q, ask, true, at(&ask), turns * longest);
@@ -87,14 +88,14 @@ bool keeps_beyond_its_limit(const Questions& q, const Event& ask) {
 /// A retry that finds its own owner there has won.
 bool overlooks_its_win(const Event& reply) {
   const bool own = model::asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
-                   model::owner_of(reply.lock_id) == reply.owner;
+                   model::owner_of(reply.seen_lock_id) == reply.owner;
   return own && reply.matched != 1;
 }
 
 /// Somebody who waits and whom nothing disturbs has to see the lock taken within the bound.
 bool waits_in_vain(const Questions& q, const Event& ask, double from, double needed_quiet_from,
                    double bound, double taken) {
-  if (ask.until_ns == 0) return false;  // it asks once
+  if (ask.single_attempt) return false;  // it asks once
   from = std::max(from, at(&ask));
   const double latest = while_answered(q, ask, false, from, bound);
   if (waits_until(q, ask) < latest || !q.ran(ask.process, from, latest)) return false;

@@ -109,7 +109,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"soak", "--minutes", "0"}, "--minutes is 0"},
       {{"soak", "--processes", "1"}, "--processes is 1"},
       {{"soak", "--runs", rubbish}, "--runs is '"},
-      {{"scenario"}, "it must be list, show or run"},
+      {{"scenario"}, "it must be list, show, run or new"},
       {{"scenario", "run", bad_field}, "line 1: waiting is 'eager'"},
       {{"scenario", "run", folder}, "scenario is '"},
       {{"scenario", "list", "--folder", "/nowhere"}, "--folder is '/nowhere'"},
@@ -198,13 +198,13 @@ TEST(LabCommand, AStoryHasAPageForEachLockAndItsNamesInTheFindings) {
 
 TEST(LabCommand, CheckSaysThatAProcessDied) {
   const Place place;
-  const auto file = place.file(
-      "history.jsonl",
-      "{\"at_ns\":1,\"kind\":\"run\"}\n"
-      "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
-      "{\"at_ns\":3,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"matched\":3,"
-      "\"detail\":\"out of paper\"}\n{\"at_ns\":4,\"kind\":\"heal\"}\n"
-      "{\"at_ns\":5,\"kind\":\"finish\"}\n");
+  const auto file = place.file("history.jsonl",
+                               "{\"at_ns\":1,\"kind\":\"run\"}\n"
+                               "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
+                               "{\"at_ns\":3,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":"
+                               "\"exited\",\"exit_status\":3,"
+                               "\"message\":\"out of paper\"}\n{\"at_ns\":4,\"kind\":\"heal\"}\n"
+                               "{\"at_ns\":5,\"kind\":\"finish\"}\n");
   const auto ran = place.run({"check", file});
   EXPECT_EQ(ran.exit_code, 70) << ran.out;
   EXPECT_NE(
@@ -223,8 +223,9 @@ std::string history_of_odd_names(const Place& place) {
       "{\"at_ns\":2,\"kind\":\"start\",\"process\":\"p0.1\"}\n"
       "{\"at_ns\":3,\"kind\":\"ask\",\"process\":\"p0.1\",\"session\":1,"
       "\"name\":\"</script><!--<script>\"}\n"
-      "{\"at_ns\":4,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"matched\":3,"
-      "\"detail\":\"<a> & \\\"b\\\"\\nand \\u0001\"}\n{\"at_ns\":5,\"kind\":\"heal\"}\n"
+      "{\"at_ns\":4,\"kind\":\"exit\",\"process\":\"p0.1\",\"outcome\":\"exited\",\"exit_status\":"
+      "3,"
+      "\"message\":\"<a> & \\\"b\\\"\\nand \\u0001\"}\n{\"at_ns\":5,\"kind\":\"heal\"}\n"
       "{\"at_ns\":6,\"kind\":\"finish\"}\n");
 }
 
@@ -409,10 +410,40 @@ TEST(LabCommand, AStoryThatComesOutOtherwiseIsAFailure) {
   EXPECT_NE(ran.out.find("the result differs from its file"), std::string::npos) << ran.out;
 }
 
+TEST(LabCommand, ANewStoryReproducesWhatItSaysAndOverwritesNone) {
+  const Place place;
+  const auto begun = place.run({"scenario", "new", "mine.scn"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.out;
+  const auto ran = place.run({"scenario", "run", "mine.scn"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("reproduces G2"), std::string::npos) << ran.out;
+  const auto again = place.run({"scenario", "new", "mine.scn"});
+  EXPECT_EQ(again.exit_code, 64);
+  EXPECT_NE(again.out.find("'mine.scn': it must not exist yet"), std::string::npos) << again.out;
+}
+
+TEST(LabCommand, AStoryThatDoesNotReproduceItsFailureSaysSo) {
+  const Place place;
+  const auto story = place.file("calm.scn",
+                                "# locks: leasehold\n# reproduces: G2 G5\nlocks 1\nfaulty 1000\n"
+                                "process expiry=900 scripted=1\n"
+                                "step acquire at=0 timeout=300\nstep release at=200\n");
+  const auto ran = place.run({"scenario", "run", story});
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("does not reproduce G2 G5  NOT AS EXPECTED"), std::string::npos)
+      << ran.out;
+  const auto wrong = place.file("wrong.scn", "# reproduces: G12\nprocess scripted=1\n");
+  const auto refused = place.run({"scenario", "run", wrong});
+  EXPECT_EQ(refused.exit_code, 64) << refused.out;
+  EXPECT_NE(refused.out.find("reproduces is 'G12': it must be a guarantee that leasehold promises"),
+            std::string::npos)
+      << refused.out;
+}
+
 TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {
   expect_usage_error({"scenario", "run", "nope"}, "scenario is 'nope': it must be one that");
   expect_usage_error({"scenario", "run"}, "name stories, or use --all");
-  expect_usage_error({"scenario", "dance"}, "it must be list, show or run");
+  expect_usage_error({"scenario", "dance"}, "it must be list, show, run or new");
   expect_usage_error({"scenario", "run", "--all", "--world", "moon"}, "--world is 'moon'");
   expect_usage_error({"scenario", "run", "extension-hangs", "--lock", "x"}, "--lock is 'x'");
   expect_usage_error({"cluster", "sing"}, "it must be up, status, step-up, skew or down");

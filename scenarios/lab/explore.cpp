@@ -132,15 +132,16 @@ void choose_faults(model::Scope& scope, const std::string& words) {
 /// A published lock is explored guarantee by guarantee, so that each known fault is shown.
 void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
   const bool tokens = scope.rules.token != model::Rules::Token::none;
-  for (unsigned g = 1; g <= 7; ++g) {
-    if (g == 5 || (g == 4 && !tokens)) continue;  // not promised
+  for (const auto guarantee : model::kPromised) {
+    using enum model::Guarantee;
+    if (!model::kExplored.contains(guarantee)) continue;
+    if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
     std::string known;
-    const std::string guarantee = "G" + std::to_string(g);
     for (const auto& fault : model::known_faults()) {
       if (fault.lock == lock && fault.guarantee == guarantee) known = fault.fault;
     }
-    jobs.push_back(std::make_unique<Job>(guarantee, scope, known));
-    jobs.back()->scope.guarantees = 1u << g;
+    jobs.push_back(std::make_unique<Job>(to_string(guarantee), scope, known));
+    jobs.back()->scope.guarantees = {guarantee};
   }
 }
 
@@ -188,16 +189,20 @@ void print_arrows(const Jobs& jobs) {
              missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
 }
 
-/// A promise is the first word of its name.
-std::map<std::string, model::Verdict> verdicts_of(const Job& job) {
-  if (job.promise) return {{job.name.substr(0, 2), job.found.verdict}};
+std::map<model::Guarantee, model::Verdict> verdicts_of(const Job& job) {
+  using enum model::Guarantee;
+  if (job.promise) {
+    return {{*job.promise == model::Promise::passes_on ? G7 : G8, job.found.verdict}};
+  }
   return verdicts(job.scope, job.found);
 }
 
 nlohmann::ordered_json to_json(const Job& job) {
   const auto& found = job.found;
   nlohmann::ordered_json guarantees;
-  for (const auto& [name, verdict] : verdicts_of(job)) guarantees[name] = to_string(verdict);
+  for (const auto& [guarantee, verdict] : verdicts_of(job)) {
+    guarantees[to_string(guarantee)] = to_string(verdict);
+  }
   return {{"name", job.name},
           {"scope", describe(job.scope)},
           {"states", found.states},
@@ -230,7 +235,7 @@ void list() {
     fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
   }
   fmt::print("variants, and the guarantees of which one must break:\n");
-  for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, v.breaks);
+  for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
   fmt::print("changes that look as wrong and break nothing:\n");
   for (const auto& v : model::harmless_variants())
     fmt::print("  {:<46} {}\n", v.name, v.why_harmless);
@@ -298,7 +303,7 @@ void validate(Asked& a) {
   if (!a.scope_name.empty() && model::scope_named(a.scope_name) == nullptr) {
     throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
   }
-  if (!a.guarantees.empty() && model::guarantees_named(a.guarantees) == 0) {
+  if (!a.guarantees.empty() && model::guarantees_named(a.guarantees).empty()) {
     throw UsageError("--guarantees is '" + a.guarantees + "': it must be a list of G1 to G7");
   }
   require_range("clients", a.scope.clients, 2, model::lock_world::kMaxClients);
@@ -351,20 +356,16 @@ int conclude(const Asked& a, const Jobs& jobs) {
   fmt::print("verdict: {}\n", to_string(verdict));
   nlohmann::ordered_json json{
       {"lock", a.lock_name}, {"variant", a.variant}, {"verdict", to_string(verdict)}};
-  std::vector<model::Finding> findings;
+  std::vector<JunitCase> cases;
   double seconds = 0;
   for (const auto& job : jobs) {
     json["explorations"].push_back(to_json(*job));
-    model::Finding finding;
-    finding.guarantee = job->name;
-    finding.statement = describe(job->scope);
-    finding.verdict = job->found.verdict;
-    finding.why = job->found.why;
-    findings.push_back(finding);
+    cases.push_back({fmt::format("{}: {}", job->name, describe(job->scope)), job->found.verdict,
+                     job->found.why});
     seconds += job->cpu_seconds;
   }
   write_json(a.json_file, json);
-  write_junit(a.junit_file, {"explore", seconds}, findings);
+  write_junit(a.junit_file, {"explore", seconds}, cases);
   return exit_code(verdict);
 }
 

@@ -27,7 +27,7 @@ int explore_core(const model::ExploreOptions& how, const std::string& json_file,
                  const std::string& junit_file) {
   auto overall = model::Verdict::holds;
   nlohmann::ordered_json json;
-  std::vector<model::Finding> findings;
+  std::vector<JunitCase> cases;
   for (const auto& scope : sim::explored::core_scopes()) {
     const CoreSystem system(scope.scope);
     const auto found = model::Explorer<CoreSystem>(system, how).run();
@@ -40,12 +40,8 @@ int explore_core(const model::ExploreOptions& how, const std::string& json_file,
                                     {"verdict", to_string(found.verdict)},
                                     {"why", found.why},
                                     {"story", found.story}});
-    model::Finding finding;
-    finding.guarantee = scope.name;
-    finding.statement = describe(scope.scope);
-    finding.verdict = found.verdict;
-    finding.why = found.why;
-    findings.push_back(finding);
+    cases.push_back(
+        {fmt::format("{}: {}", scope.name, describe(scope.scope)), found.verdict, found.why});
     if (found.verdict == model::Verdict::holds) continue;
     overall = found.verdict;
     break;  // a violation in the smaller scope says enough
@@ -53,7 +49,7 @@ int explore_core(const model::ExploreOptions& how, const std::string& json_file,
   fmt::print("verdict: {}\n", to_string(overall));
   json["verdict"] = to_string(overall);
   write_json(json_file, json);
-  write_junit(junit_file, {"explore-core", 0}, findings);
+  write_junit(junit_file, {"explore-core", 0}, cases);
   return exit_code(overall);
 }
 

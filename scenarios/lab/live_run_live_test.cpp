@@ -47,7 +47,9 @@ History run_plan(const sim::Plan& plan,
 std::string explain(const std::vector<Finding>& findings) {
   std::string text;
   for (const auto& f : findings) {
-    if (f.verdict != Verdict::holds) text += f.guarantee + ": " + f.why + '\n';
+    if (f.verdict != Verdict::holds) {
+      text += std::string(to_string(f.guarantee)) + ": " + f.why + '\n';
+    }
   }
   return text;
 }
@@ -110,8 +112,8 @@ TEST(LiveHarness, AWorkerThatSomebodyElseKillsIsAHarnessFailure) {
     });
     const auto exit = only_exit(history);
     EXPECT_EQ(exit.process, "p0.1");
-    EXPECT_EQ(exit.outcome, "killed by signal " + std::to_string(signal));
-    EXPECT_EQ(exit.matched, signal);
+    EXPECT_EQ(exit.outcome, "killed");
+    EXPECT_EQ(exit.signal, signal);
     expect_harness_failure(history, "p0.1 killed by signal " + std::to_string(signal));
   }
 }
@@ -124,8 +126,8 @@ TEST(LiveHarness, AWorkerThatEndsByItselfLeavesItsStatusAndLastWords) {
   const auto exit = only_exit(history);
   EXPECT_EQ(exit.process, "p1.1");
   EXPECT_EQ(exit.outcome, "exited");
-  EXPECT_EQ(exit.matched, 2);
-  EXPECT_NE(exit.detail.find("leasehold-worker: "), std::string::npos) << exit.detail;
+  EXPECT_EQ(exit.exit_status, 2);
+  EXPECT_NE(exit.message.str().find("leasehold-worker: "), std::string::npos) << exit.message.str();
   expect_harness_failure(history,
                          "p1.1 exited with status 2 although the harness had not stopped it");
 }
@@ -142,8 +144,8 @@ TEST(LiveHarness, AMemberThatSomebodyElseKillsIsAHarnessFailure) {
     };
   });
   const auto exit = only_exit(history);
-  EXPECT_EQ(exit.name, "member-2");
-  EXPECT_FALSE(exit.detail.empty()) << "the end of its log";
+  EXPECT_EQ(exit.victim.str(), "member-2");
+  EXPECT_FALSE(exit.message.empty()) << "the end of its log";
   expect_harness_failure(history, "member-2 killed by signal 9");
   EXPECT_TRUE(faulty_set().mongod(2).answers()) << "for the tests after this one";
 }
@@ -206,7 +208,7 @@ TEST(LiveTokens, RiseOverAThousandHandOversAndTenStepUpsEachItsWritesTime) {
   // The plan is for the tokens: short of them, what it did not put to the test is not its fault.
   EXPECT_EQ(model::overall_tested(findings), Verdict::holds) << explain(findings);
   const Finding& tokens = findings.at(4);
-  ASSERT_EQ(tokens.guarantee, "G4");
+  ASSERT_EQ(tokens.guarantee, model::Guarantee::G4);
   EXPECT_GE(tokens.checked, 1'000);
   EXPECT_GT(findings.at(1).counts.at("takeovers"), 0);
   std::printf("%ld tokens of one name, %ld takeovers\n", static_cast<long>(tokens.checked),
@@ -221,17 +223,18 @@ void plant_overlap(History& history) {
   for (auto& last : history) {
     const auto next = std::find_if(history.begin(), history.end(), [&](const Event& e) {
       return yes(last) && yes(e) && e.name == last.name && e.process != last.process &&
-             e.sent_ns > last.until_ns && e.sent_ns < last.until_ns + 500 * model::kMs &&
-             e.until_ns > e.sent_ns + kOverlap;
+             e.first_answered_ns > last.last_asked_ns &&
+             e.first_answered_ns < last.last_asked_ns + 500 * model::kMs &&
+             e.last_asked_ns > e.first_answered_ns + kOverlap;
     });
     if (!yes(last) || next == history.end()) continue;
-    const auto end = next->sent_ns + kOverlap;
+    const auto end = next->first_answered_ns + kOverlap;
     for (auto& e : history) {
       const bool ends = e.kind == Kind::release || e.kind == Kind::released;
       const bool same = e.process == last.process && e.session == last.session;
       if (ends && same) e.at_ns = std::max(e.at_ns, end);
     }
-    last.until_ns = end;
+    last.last_asked_ns = end;
     last.at_ns = std::max(last.at_ns, end);
     std::stable_sort(history.begin(), history.end(),
                      [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
@@ -246,7 +249,7 @@ TEST(LiveCheckers, APlantedOverlapOf20MsIsFound) {
   History history = recorded();
   plant_overlap(history);
   const auto findings = model::judge(history, {});
-  EXPECT_EQ(findings.at(2).guarantee, "G2");
+  EXPECT_EQ(findings.at(2).guarantee, model::Guarantee::G2);
   EXPECT_EQ(findings.at(2).verdict, Verdict::violated) << explain(findings);
   EXPECT_NE(findings.at(2).why.find("at once for"), std::string::npos) << findings.at(2).why;
 }

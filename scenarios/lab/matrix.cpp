@@ -21,14 +21,14 @@ constexpr std::uint64_t kSeeds = 20;
 void write_scenarios(const properties::Matrix& matrix, const std::string& folder) {
   std::filesystem::create_directories(folder);
   for (const auto& [lock, rows] : matrix) {
-    for (const char* g : properties::kGuarantees) {
+    for (const auto g : model::kPromised) {
       for (const auto& fault : properties::matrix_faults()) {
         const auto& cell = rows.at(fault).at(g);
         if (cell.state != properties::Cell::State::violated) continue;
         const auto plan = properties::smallest_plan(lock, fault, g, cell.seed);
-        const auto number = std::string(g).substr(1);
+        const auto number = std::string(to_string(g)).substr(1);
         const auto file = fmt::format("{}/{}-breaks-g{}.scn", folder, lock, number);
-        std::ofstream(file) << fmt::format("# {}, fault {}: {}\n", g, fault, cell.why)
+        std::ofstream(file) << fmt::format("# {}, fault {}: {}\n", to_string(g), fault, cell.why)
                             << sim::to_scn(plan);
         fmt::print("{}: {} entries\n", file, properties::entries(plan));
         break;

@@ -11,7 +11,6 @@ namespace leasehold::lab {
 namespace {
 
 using properties::Cell;
-using properties::kGuarantees;
 using properties::Matrix;
 using pugi::xml_node;
 using State = Cell::State;
@@ -20,7 +19,7 @@ template <typename Use>
 void each_cell(const Matrix& matrix, Use use) {
   for (const auto& lock : properties::matrix_locks()) {
     for (const auto& fault : properties::matrix_faults()) {
-      for (const char* g : kGuarantees) use(lock, fault, g, matrix.at(lock).at(fault).at(g));
+      for (const auto g : model::kPromised) use(lock, fault, g, matrix.at(lock).at(fault).at(g));
     }
   }
 }
@@ -32,8 +31,8 @@ std::map<State, int> counts(const Matrix& matrix) {
 }
 
 /// The events of the run once more, and its plan.
-std::string events_of(const std::string& lock, const std::string& fault,
-                      const std::string& guarantee, const Cell& cell) {
+std::string events_of(const std::string& lock, const std::string& fault, model::Guarantee guarantee,
+                      const Cell& cell) {
   const auto plan = properties::matrix_plan(lock, fault, cell.seed);
   const auto one = properties::simulate(plan);
   std::vector<model::Finding> findings;
@@ -58,8 +57,8 @@ What breaks none of G1 to G9, and the test that shows it:
 - distributed-lock: adaptive waiting is claimed and uniform waiting described: no test yet.
 )";
 
-std::string id_of(const std::string& lock, const std::string& fault, const char* guarantee) {
-  return lock + "-" + fault + "-" + guarantee;
+std::string id_of(const std::string& lock, const std::string& fault, model::Guarantee guarantee) {
+  return lock + "-" + fault + "-" + to_string(guarantee);
 }
 
 void add_cell(xml_node row, const Cell& cell, const std::string& id) {
@@ -79,24 +78,25 @@ void add_table(xml_node tables, const std::string& lock, const Matrix& matrix) {
   auto table = tables.append_child("table");
   auto head = table.append_child("thead").append_child("tr");
   add_element(head, "th", "fault");
-  for (const char* g : kGuarantees) {
-    set_attribute(add_element(head, "th", g), "title", sim::promise_of(lock, g));
+  for (const auto g : model::kPromised) {
+    set_attribute(add_element(head, "th", to_string(g)), "title", sim::promise_of(lock, g));
   }
   auto body = table.append_child("tbody");
   for (const auto& fault : properties::matrix_faults()) {
     auto row = body.append_child("tr");
     add_element(row, "th", fault);
-    for (const char* g : kGuarantees) {
+    for (const auto g : model::kPromised) {
       add_cell(row, matrix.at(lock).at(fault).at(g), id_of(lock, fault, g));
     }
   }
 }
 
-void add_run(xml_node runs, const std::string& lock, const std::string& fault, const char* g,
+void add_run(xml_node runs, const std::string& lock, const std::string& fault, model::Guarantee g,
              const Cell& cell) {
   auto details = runs.append_child("details");
   set_attribute(details, "id", id_of(lock, fault, g));
-  add_element(details, "summary", fmt::format("{}, {}, {}: {}", lock, fault, g, cell.why));
+  add_element(details, "summary",
+              fmt::format("{}, {}, {}: {}", lock, fault, to_string(g), cell.why));
   auto how = add_element(
       details, "p",
       "The events that show it, and the plan: to repeat, save the plan as a file and run ");
@@ -126,11 +126,11 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
       "(its source in `impl/published`).\n\n";
   for (const auto& lock : properties::matrix_locks()) {
     out += "## " + lock + "\n\n| fault |";
-    for (const char* g : kGuarantees) out += fmt::format(" {} |", g);
+    for (const auto g : model::kPromised) out += fmt::format(" {} |", to_string(g));
     out += "\n|---|---|---|---|---|---|---|---|---|---|\n";
     for (const auto& fault : properties::matrix_faults()) {
       out += "| " + fault + " |";
-      for (const char* g : kGuarantees) {
+      for (const auto g : model::kPromised) {
         const Cell& cell = matrix.at(lock).at(fault).at(g);
         const bool bad = cell.state == State::violated;
         out += fmt::format(" {}{}{} |", bad ? "**" : "", to_string(cell.state), bad ? "**" : "");
@@ -150,7 +150,7 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
 std::string to_html(const Matrix& matrix, std::uint64_t seeds) {
   pugi::xml_document tables, runs;  // text in them is escaped when they are written
   for (const auto& lock : properties::matrix_locks()) add_table(tables, lock, matrix);
-  each_cell(matrix, [&](const auto& lock, const auto& fault, const char* g, const Cell& cell) {
+  each_cell(matrix, [&](const auto& lock, const auto& fault, model::Guarantee g, const Cell& cell) {
     if (cell.state == State::violated) add_run(runs, lock, fault, g, cell);
   });
   return pages::filled(pages::matrix_page_html, {{"style", pages::matrix_page_css},
@@ -162,8 +162,8 @@ std::string to_html(const Matrix& matrix, std::uint64_t seeds) {
 
 nlohmann::ordered_json to_json(const Matrix& matrix) {
   nlohmann::ordered_json json;
-  each_cell(matrix, [&](const auto& lock, const auto& fault, const char* g, const Cell& cell) {
-    auto& one = json[lock][fault][g];
+  each_cell(matrix, [&](const auto& lock, const auto& fault, model::Guarantee g, const Cell& cell) {
+    auto& one = json[lock][fault][to_string(g)];
     one["state"] = to_string(cell.state);
     one["promise"] = sim::promise_of(lock, g);
     one["checked"] = cell.checked;

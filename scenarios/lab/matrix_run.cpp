@@ -66,7 +66,7 @@ namespace {
 
 constexpr std::uint64_t kManySeeds = 4'000;
 
-bool is_listed(const std::string& lock, const std::string& guarantee) {
+bool is_listed(const std::string& lock, model::Guarantee guarantee) {
   const auto& listed = properties::live_differences();
   return std::any_of(listed.begin(), listed.end(), [&](const properties::LiveDifference& d) {
     return d.lock == lock && d.guarantee == guarantee;
@@ -87,7 +87,7 @@ Comparison compare(const properties::Matrix& live, const properties::Matrix& sim
         c.only_virtual += !both && other.state == State::violated ? 1 : 0;
         c.agree_to_hold += cell.state == State::holds && other.state == State::holds ? 1 : 0;
         if (cell.state != State::violated || both) continue;
-        const auto text = lock + ", " + fault + ", " + guarantee + ": " + cell.why;
+        const auto text = lock + ", " + fault + ", " + to_string(guarantee) + ": " + cell.why;
         if (is_listed(lock, guarantee)) {
           c.listed.push_back(text);
         } else if (const auto seed = properties::first_break(lock, fault, guarantee, kManySeeds)) {

@@ -14,6 +14,7 @@
 namespace leasehold::lab {
 namespace {
 
+using model::Guarantee;
 using properties::Cell;
 using properties::Matrix;
 
@@ -56,31 +57,40 @@ void expect_few_unknown() {
 
 /// What is known of the published locks: each a cell that has to be violated.
 void expect_known_faults() {
-  const auto violated = [](const char* lock, const char* fault, const char* guarantee) {
+  const auto violated = [](const char* lock, const char* fault, Guarantee guarantee) {
     return matrix().at(lock).at(fault).at(guarantee).state == Cell::State::violated;
   };
-  EXPECT_TRUE(violated("distributed-lock", "none", "G4")) << "the token restarts after a release";
-  EXPECT_TRUE(violated("distributed-lock", "none", "G3")) << "so the fence refuses a rightful one";
-  EXPECT_TRUE(violated("distributed-lock", "clock-jump", "G1")) << "server clock";
-  EXPECT_TRUE(violated("distributed-lock", "lost-replies", "G7")) << "orphan after a lost reply";
-  EXPECT_TRUE(violated("distributed-lock", "split-members", "G5")) << "no deadline of its own";
-  EXPECT_TRUE(violated("document-level", "wall-clock", "G1")) << "client clock";
-  EXPECT_TRUE(violated("document-level", "pause", "G2")) << "no local end of the lease";
-  EXPECT_TRUE(violated("insert-unique", "pause", "G6")) << "a late release frees the next lock";
-  EXPECT_TRUE(violated("insert-unique", "none", "G7")) << "error 112 is thrown";
-  EXPECT_TRUE(violated("insert-unique", "wall-clock", "G1")) << "createdAt by a slow clock";
-  EXPECT_TRUE(violated("set-on-insert", "wall-clock", "G1")) << "ExpireAt by a slow clock";
-  EXPECT_TRUE(violated("set-on-insert", "pause", "G6")) << "a late release frees the next lock";
-  EXPECT_TRUE(violated("set-on-insert", "crash", "G7")) << "expiry only by the TTL monitor";
+  EXPECT_TRUE(violated("distributed-lock", "none", Guarantee::G4))
+      << "the token restarts after a release";
+  EXPECT_TRUE(violated("distributed-lock", "none", Guarantee::G3))
+      << "so the fence refuses a rightful one";
+  EXPECT_TRUE(violated("distributed-lock", "clock-jump", Guarantee::G1)) << "server clock";
+  EXPECT_TRUE(violated("distributed-lock", "lost-replies", Guarantee::G7))
+      << "orphan after a lost reply";
+  EXPECT_TRUE(violated("distributed-lock", "split-members", Guarantee::G5))
+      << "no deadline of its own";
+  EXPECT_TRUE(violated("document-level", "wall-clock", Guarantee::G1)) << "client clock";
+  EXPECT_TRUE(violated("document-level", "pause", Guarantee::G2)) << "no local end of the lease";
+  EXPECT_TRUE(violated("insert-unique", "pause", Guarantee::G6))
+      << "a late release frees the next lock";
+  EXPECT_TRUE(violated("insert-unique", "none", Guarantee::G7)) << "error 112 is thrown";
+  EXPECT_TRUE(violated("insert-unique", "wall-clock", Guarantee::G1))
+      << "createdAt by a slow clock";
+  EXPECT_TRUE(violated("set-on-insert", "wall-clock", Guarantee::G1)) << "ExpireAt by a slow clock";
+  EXPECT_TRUE(violated("set-on-insert", "pause", Guarantee::G6))
+      << "a late release frees the next lock";
+  EXPECT_TRUE(violated("set-on-insert", "crash", Guarantee::G7))
+      << "expiry only by the TTL monitor";
 }
 
 void expect_promises_said_before() {
   for (const auto& lock : properties::matrix_locks()) {
-    for (const char* g : properties::kGuarantees) {
+    for (const auto g : model::kPromised) {
       const bool promised = !sim::promise_of(lock, g).empty();
       for (const auto& fault : properties::matrix_faults()) {
         const auto& cell = matrix().at(lock).at(fault).at(g);
-        EXPECT_EQ(cell.state == Cell::State::not_promised, !promised) << lock << fault << g;
+        EXPECT_EQ(cell.state == Cell::State::not_promised, !promised)
+            << lock << fault << to_string(g);
       }
     }
   }
@@ -100,7 +110,7 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
   for (const auto& entry : std::filesystem::directory_iterator(LEASEHOLD_SCENARIOS "/documents")) {
     ++files;
     const auto name = entry.path().stem().string();
-    const std::string guarantee = "G" + name.substr(name.size() - 1);
+    const auto guarantee = model::guarantee_named("G" + name.substr(name.size() - 1));
     auto plan = sim::plan_from_scn(read(entry.path()));
     const auto verdict = [&] {
       const auto one = properties::simulate(plan);
@@ -120,10 +130,10 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
 
 // The table's twenty runs of the row do not meet it.
 TEST(Matrix, ARareViolationIsFoundByMoreRuns) {
-  const auto seed = properties::first_break("set-on-insert", "slow-majority", "G2", 100);
+  const auto seed = properties::first_break("set-on-insert", "slow-majority", Guarantee::G2, 100);
   ASSERT_TRUE(seed);
   EXPECT_GT(*seed, 20u);
-  EXPECT_FALSE(properties::first_break("leasehold", "slow-majority", "G2", 50));
+  EXPECT_FALSE(properties::first_break("leasehold", "slow-majority", Guarantee::G2, 50));
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 #include <string>
 #include <string_view>
 
-/// The pages' files of this folder, which the build embeds (scenarios/embed.cmake).
+/// Files of this folder that the build embeds (scenarios/embed.cmake): those of the pages, and of a
+/// new story.
 namespace leasehold::lab::pages {
 
 extern const std::string_view matrix_page_css;
 extern const std::string_view matrix_page_html;
 extern const std::string_view matrix_page_js;
+extern const std::string_view new_story_scn_in;
 extern const std::string_view run_page_css;
 extern const std::string_view run_page_html;
 extern const std::string_view run_page_js;

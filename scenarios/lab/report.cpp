@@ -23,9 +23,9 @@ void add_case(pugi::xml_node suite, const std::string& name, const std::string& 
   if (!problem.empty()) set_attribute(one.append_child(problem.c_str()), "message", message);
 }
 
-std::string problem_of(const Finding& f, bool strict) {
-  if (f.verdict == Verdict::holds) return "";
-  return properties::is_stalled(f) && !strict ? "skipped" : "failure";
+std::string problem_of(const JunitCase& one, bool strict) {
+  if (one.verdict == Verdict::holds) return "";
+  return properties::is_stalled(one.verdict, one.why) && !strict ? "skipped" : "failure";
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ std::string problem_of(const Finding& f, bool strict) {
 nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   nlohmann::ordered_json json;
   for (const Finding& f : findings) {
-    auto& one = json[f.guarantee];
-    one["statement"] = f.statement;
+    auto& one = json[to_string(f.guarantee)];
+    one["statement"] = about(f.guarantee).statement;
     one["verdict"] = to_string(f.verdict);
     one["checked"] = f.checked;
     one["floor"] = f.floor;
@@ -77,8 +77,8 @@ std::string table(const std::vector<Finding>& findings) {
   std::string out =
       fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
   for (const Finding& f : findings) {
-    out += fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", f.guarantee, to_string(f.verdict),
-                       f.checked, f.floor, f.statement);
+    out += fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", to_string(f.guarantee),
+                       to_string(f.verdict), f.checked, f.floor, about(f.guarantee).statement);
     if (f.verdict != Verdict::holds) out += fmt::format("{:>36}  {}\n", "!", f.why);
   }
   return out;
@@ -88,7 +88,7 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
   std::string out;
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::violated) continue;
-    out += fmt::format("{} violated: {}\n", f.guarantee, f.why);
+    out += fmt::format("{} violated: {}\n", to_string(f.guarantee), f.why);
     for (const auto i : f.events) {
       if (i < history.size())
         out += "  line " + std::to_string(i + 1) + ": " + to_json(history[i]) + '\n';
@@ -105,7 +105,7 @@ void write_json(const std::string& file, const nlohmann::ordered_json& json) {
 }
 
 void write_junit(const std::string& file, const JunitSuite& suite,
-                 const std::vector<Finding>& findings) {
+                 const std::vector<JunitCase>& cases) {
   if (file.empty()) return;
   pugi::xml_document xml;
   auto declaration = xml.append_child(pugi::node_declaration);
@@ -114,11 +114,10 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   auto all = xml.append_child("testsuites").append_child("testsuite");
   set_attribute(all, "name", suite.name);
   std::map<std::string, int> count;
-  for (const Finding& f : findings) {
-    const auto problem = problem_of(f, suite.strict);
+  for (const JunitCase& one : cases) {
+    const auto problem = problem_of(one, suite.strict);
     ++count[problem];
-    add_case(all, f.guarantee + ": " + f.statement, problem,
-             std::string(to_string(f.verdict)) + ": " + f.why);
+    add_case(all, one.name, problem, std::string(to_string(one.verdict)) + ": " + one.why);
   }
   if (!suite.harness_failure.empty()) {
     ++count["error"];
@@ -134,6 +133,16 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   std::ofstream out(file);
   xml.save(out, "  ");
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+void write_junit(const std::string& file, const JunitSuite& suite,
+                 const std::vector<Finding>& findings) {
+  std::vector<JunitCase> cases;
+  for (const Finding& f : findings) {
+    const auto& [guarantee, name, statement] = model::about(f.guarantee);
+    cases.push_back({fmt::format("{}: {}", name, statement), f.verdict, f.why});
+  }
+  write_junit(file, suite, cases);
 }
 
 Ending ending_of(Verdict verdict, const std::string& harness_failure) {

@@ -34,7 +34,15 @@ struct JunitSuite {
   std::string harness_failure = {};  ///< an error of its own, unless it is empty
   bool strict = false;               ///< what only a stall left unknown fails; else it is skipped
 };
-/// Writes a JUnit report: a test case a finding; unless the file's name is empty.
+struct JunitCase {
+  std::string name;
+  model::Verdict verdict = model::Verdict::holds;
+  std::string why = {};  ///< unless it holds
+};
+/// Unless the file's name is empty.
+void write_junit(const std::string& file, const JunitSuite& suite,
+                 const std::vector<JunitCase>& cases);
+/// A test case a finding.
 void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<model::Finding>& findings);
 

@@ -29,7 +29,9 @@ class Gatherer {
         began_ns_(history.empty() ? 0 : history.front().at_ns) {}
 
   Json gather() {
-    Json page{{"run", history_.empty() ? "" : history_.front().detail},
+    Json page{{"run", history_.empty() ? ""
+                                       : history_.front().lock.str() +
+                                             (history_.front().live ? " live" : " virtual")},
               {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)}};
     page["lanes"] = lanes();
     page["faults"] = faults();
@@ -106,16 +108,16 @@ class Gatherer {
     std::map<std::pair<std::string, std::string>, std::size_t> open;
     for (const Event& e : history_) {
       if (e.kind != Kind::fault) continue;
-      const std::pair key{e.detail, e.name};
-      if (e.outcome == "ends") {
+      const std::pair key{e.fault.str(), e.victim.str()};
+      if (e.ends) {
         if (open.contains(key)) list[open[key]]["to"] = ms(e.at_ns);
         open.erase(key);
         continue;
       }
-      if (e.outcome == "begins") open[key] = list.size();
-      list.push_back({{"what", e.detail},
-                      {"whom", properties::short_name(e.name)},
-                      {"amount", e.matched},
+      if (e.begins) open[key] = list.size();
+      list.push_back({{"what", e.fault.str()},
+                      {"whom", properties::short_name(e.victim)},
+                      {"amount", e.amount},
                       {"from", ms(e.at_ns)},
                       {"to", ms(e.at_ns)}});
     }
@@ -126,13 +128,13 @@ class Gatherer {
   Json clocks() const {
     std::map<std::string, Json> members;
     for (const Event& e : history_) {
-      if (e.kind != Kind::fault || !e.detail.starts_with("clock-")) continue;
-      auto& steps = members[e.name];
+      if (e.kind != Kind::fault || !e.fault.str().starts_with("clock-")) continue;
+      auto& steps = members[e.victim];
       if (steps.is_null()) steps = Json::array();
-      const bool jump = e.detail == "clock-jump";
+      const bool jump = e.fault == "clock-jump";
       steps.push_back({{"at", ms(e.at_ns)},
-                       {"ms", jump ? e.matched : 0},
-                       {"ppm", jump || e.outcome == "ends" ? 0 : e.matched}});
+                       {"ms", jump ? e.amount : 0},
+                       {"ppm", jump || e.ends ? 0 : e.amount}});
     }
     Json list = Json::array();
     for (const auto& [name, steps] : members) list.push_back({{"name", name}, {"steps", steps}});
@@ -158,12 +160,10 @@ class Gatherer {
   Json verdicts() const {
     Json list = Json::array();
     for (const auto& f : properties::judge(history_).findings) {
-      Json one{{"guarantee", f.guarantee},
-               {"statement", f.statement},
-               {"verdict", model::to_string(f.verdict)},
-               {"checked", f.checked},
-               {"why", properties::with_short_names(f.why)},
-               {"events", Json::array()}};
+      Json one{
+          {"guarantee", to_string(f.guarantee)},        {"statement", about(f.guarantee).statement},
+          {"verdict", model::to_string(f.verdict)},     {"checked", f.checked},
+          {"why", properties::with_short_names(f.why)}, {"events", Json::array()}};
       for (const Index i : f.events) {
         if (i >= history_.size()) continue;
         one["events"].push_back({{"at", ms_of(i)},

@@ -10,6 +10,7 @@
 
 #include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/pages.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "sim/live/live_world.hpp"
@@ -76,6 +77,9 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
                     const properties::Judgement& judgement) {
   const bool broken = !properties::broken_promises(lock, judgement).empty();
   if (options.without_fault) return !broken;
+  if (lock == s.plan.lock && !s.reproduces.empty()) {
+    return properties::not_reproduced(s, judgement).empty();
+  }
   return broken == properties::expects_violation(s, lock);
 }
 
@@ -88,9 +92,18 @@ std::vector<std::string> locks_for(const Scenario& s, const Options& options, bo
   return {s.plan.lock, "leasehold"};
 }
 
+/// Whether it showed what it was written for; empty: this run was not to show it.
+std::string reproduction(const Scenario& s, const Options& options, const std::string& lock,
+                         const properties::Judgement& judgement) {
+  if (lock != s.plan.lock || s.reproduces.empty() || options.without_fault) return "";
+  const auto kept = properties::not_reproduced(s, judgement);
+  if (!kept.empty()) return "does not reproduce " + to_string(kept);
+  return "reproduces " + to_string(s.reproduces);
+}
+
 /// One story with one lock, run as often as was needed.
 struct StoryRun {
-  std::string story, lock, verdict;
+  std::string story, lock, verdict, reproduction;
   bool expected = false;
   int tries = 0;
   double seconds = 0;
@@ -119,7 +132,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
   plan.lock = lock;
   const auto began = std::chrono::steady_clock::now();
-  StoryRun one{s.name, lock};
+  StoryRun one{.story = s.name, .lock = lock};
   model::History history;
   properties::Judgement judgement;
   while (one.tries < options.tries && !one.expected) {
@@ -127,6 +140,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
     history = world.run(plan).history;
     judgement = properties::judge(history);
     one.verdict = properties::verdict_line(lock, judgement);
+    one.reproduction = reproduction(s, options, lock, judgement);
     one.expected = is_as_expected(s, options, lock, judgement);
     // A busy machine may upset a story's times, and no more than that.
     if (lock == "leasehold" && one.verdict.starts_with("violated")) break;
@@ -134,8 +148,9 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   one.seconds = took.count();
   const auto tries = one.tries == 1 ? "" : fmt::format("  try {} of {}", one.tries, options.tries);
-  fmt::print("{:<44} {:<17} {:<26} {:>5.1f} s{}{}\n", s.name, lock, one.verdict, one.seconds, tries,
-             one.expected ? "" : "  NOT AS EXPECTED");
+  const auto shown = one.reproduction.empty() ? "" : "  " + one.reproduction;
+  fmt::print("{:<44} {:<17} {:<26} {:>5.1f} s{}{}{}\n", s.name, lock, one.verdict, one.seconds,
+             tries, shown, one.expected ? "" : "  NOT AS EXPECTED");
   show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
@@ -158,14 +173,10 @@ std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& optio
 }
 
 /// A test case a story and lock; a golden part that differs is one as well.
-model::Finding finding_of(const StoryRun& one) {
-  model::Finding f;
-  f.guarantee = one.story;
-  f.statement = "with " + one.lock;
-  f.verdict = one.expected ? model::Verdict::holds : model::Verdict::violated;
-  f.checked = one.tries;
-  if (!one.expected) f.why = "not as expected: " + one.verdict;
-  return f;
+JunitCase case_of(const StoryRun& one) {
+  if (one.expected) return {one.story + ": with " + one.lock};
+  return {one.story + ": with " + one.lock, model::Verdict::violated,
+          "not as expected: " + one.verdict};
 }
 
 nlohmann::ordered_json json_of(const std::vector<StoryRun>& all) {
@@ -174,6 +185,7 @@ nlohmann::ordered_json json_of(const std::vector<StoryRun>& all) {
     json.push_back({{"story", one.story},
                     {"lock", one.lock},
                     {"verdict", one.verdict},
+                    {"reproduction", one.reproduction},
                     {"as_expected", one.expected},
                     {"tries", one.tries},
                     {"seconds", one.seconds}});
@@ -209,6 +221,25 @@ int show(const Options& options) {
   return kHolds;
 }
 
+/// Each as a file to begin with; none that is there is touched.
+int begin(const Options& options) {
+  if (options.names.empty()) throw UsageError("scenario new: name the file, as my-story.scn");
+  for (const auto& name : options.names) {
+    if (fs::path(name).extension() != ".scn") {
+      throw UsageError("scenario new: '" + name + "': the name must end in .scn");
+    }
+    if (fs::exists(name)) throw UsageError("scenario new: '" + name + "': it must not exist yet");
+    require_writable("new", name);
+  }
+  for (const auto& name : options.names) {
+    std::ofstream out(name);
+    out << pages::new_story_scn_in;
+    if (!out.flush()) throw std::runtime_error("cannot write scenario " + name);
+    fmt::print("{0}\nrun it: leasehold-lab scenario run {0}\n", name);
+  }
+  return kHolds;
+}
+
 int rewrite_all(const std::vector<Scenario>& stories) {
   for (const auto& s : stories) rewrite(s);
   return kHolds;
@@ -223,20 +254,24 @@ int run(const Options& options) {
     for (auto& one : run_with_its_locks(s, options, *world)) all.push_back(std::move(one));
     const bool golden = !world->is_live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
-      all.push_back({s.name, "all of its locks", "the result differs from its file", false, 1});
+      all.push_back({.story = s.name,
+                     .lock = "all of its locks",
+                     .verdict = "the result differs from its file",
+                     .tries = 1});
     }
   }
   double seconds = 0;
-  std::vector<model::Finding> findings;
+  std::vector<JunitCase> cases;
+  bool good = true;
   for (const auto& one : all) {
     seconds += one.seconds;
-    findings.push_back(finding_of(one));
+    good = good && one.expected;
+    cases.push_back(case_of(one));
   }
-  const auto verdict = model::overall(findings);
-  const bool good = verdict == model::Verdict::holds;
+  const auto verdict = good ? model::Verdict::holds : model::Verdict::violated;
   fmt::print("{} stories: {}\n", stories.size(), good ? "as expected" : "not as expected");
   write_json(options.json_file, {{"stories", json_of(all)}, {"verdict", to_string(verdict)}});
-  write_junit(options.junit_file, {"scenario", seconds}, findings);
+  write_junit(options.junit_file, {"scenario", seconds}, cases);
   return exit_code(verdict);
 }
 
@@ -247,9 +282,9 @@ int scenario(const std::vector<std::string>& words) {
   std::string what;
   o.folder = scenario_folder();
   po::options_description options("Failure stories: which fault makes which lock fail. Options");
-  options.add_options()("what", po::value(&what), "list, show or run")(
-      "names", po::value(&o.names), "names of stories, or files")("all", po::bool_switch(&o.all),
-                                                                  "every story")(
+  options.add_options()("what", po::value(&what), "list, show, run or new")(
+      "names", po::value(&o.names), "names of stories, or files; of new ones files")(
+      "all", po::bool_switch(&o.all), "every story")(
       "world", po::value(&o.world)->default_value(o.world), "virtual, or live: a real replica set")(
       "lock", po::value(&o.lock), "run the stories with this lock only")(
       "without-fault", po::bool_switch(&o.without_fault), "leave out the story's faults")(
@@ -263,7 +298,7 @@ int scenario(const std::vector<std::string>& words) {
       "junit", po::value(&o.junit_file)->value_name("FILE"), "write the results as JUnit XML");
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
-  parse("scenario list|show|run [NAME...] [OPTIONS]", options, words, positional);
+  parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional);
   if (!fs::is_directory(o.folder)) {
     throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
   }
@@ -275,7 +310,8 @@ int scenario(const std::vector<std::string>& words) {
   if (what == "list") return list(o);
   if (what == "show") return show(o);
   if (what == "run") return run(o);
-  throw UsageError("scenario '" + what + "': it must be list, show or run");
+  if (what == "new") return begin(o);
+  throw UsageError("scenario '" + what + "': it must be list, show, run or new");
 }
 
 }  // namespace leasehold::lab

@@ -67,13 +67,14 @@ model::Verdict verdict_named(const std::string& word) {
   return model::Verdict::unknown;
 }
 
-model::Finding finding_from(const std::string& guarantee, const nlohmann::json& json) {
+model::Finding finding_from(const std::string& name, const nlohmann::json& json) {
+  const auto guarantee = model::guarantee_named(name);
+  if (!guarantee) throw std::runtime_error("guarantees has '" + name + "': there is none");
   model::Finding f;
-  f.guarantee = guarantee;
+  f.guarantee = *guarantee;
   for (const auto& [key, value] : json.items()) {
-    if (key == "statement") {
-      f.statement = value.get<std::string>();
-    } else if (key == "verdict") {
+    if (key == "statement") continue;  // said by its name
+    if (key == "verdict") {
       f.verdict = verdict_named(value.get<std::string>());
     } else if (key == "why") {
       f.why = value.get<std::string>();
@@ -121,8 +122,8 @@ SimulateReport report_from_json(const nlohmann::json& json) {
   if (json.contains("history_hash")) {
     report.hash = std::stoull(json.at("history_hash").get<std::string>(), nullptr, 16);
   }
-  for (const auto& [guarantee, one] : json.at("guarantees").items()) {
-    report.findings.push_back(finding_from(guarantee, one));
+  for (const auto& [name, one] : json.at("guarantees").items()) {
+    report.findings.push_back(finding_from(name, one));
   }
   for (const auto* table : model::all_tables()) {
     const auto name = std::string(table->name());

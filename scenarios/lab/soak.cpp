@@ -42,8 +42,7 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
 std::vector<model::Finding> with_growth(const properties::SoakReport& report) {
   auto findings = report.findings;
   model::Finding growth;
-  growth.guarantee = "growth";
-  growth.statement = "processes that run from start to end do not grow";
+  growth.guarantee = model::Guarantee::growth;
   growth.checked = report.measured;
   growth.why = report.grown;
   if (!report.grown.empty()) growth.verdict = model::Verdict::violated;

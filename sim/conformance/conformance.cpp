@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/finding.hpp"
+#include "model/lifecycle_steps.hpp"
 
 namespace leasehold::sim {
 namespace {
@@ -17,6 +18,7 @@ using model::Index;
 using model::Kind;
 using model::kNone;
 using model::TransitionTable;
+using Step = model::LifecycleStep;
 
 /// One thing that moves through a table.
 class Walk {
@@ -34,13 +36,6 @@ class Walk {
     state_ = table_->arrows()[*arrow].to;
     return true;
   }
-  /// Takes it, and comes back: the arrow ends where others still begin.
-  bool touch(std::string_view input) {
-    const auto here = state_;
-    const bool there = step(input);
-    state_ = here;
-    return there;
-  }
 
  private:
   const TransitionTable* table_;
@@ -54,7 +49,7 @@ class Conformer {
     for (const auto* table : {&tables.lifecycle, &tables.document, &tables.flowchart}) {
       out_.taken[std::string(table->name())].resize(table->arrows().size());
     }
-    out_.finding = model::finding("arrows", "every step is an arrow of the diagrams");
+    out_.finding = model::finding(model::Guarantee::arrows);
   }
 
   Conformance run() {
@@ -85,9 +80,13 @@ class Conformer {
                 std::string(input) + "-->",
             {event});
   }
-  void live(Session& s, std::string_view input, Index i) {
-    take(tables_.lifecycle, s.life, input, i);
+  /// Through the lifecycle.
+  void live(Walk& life, Step step, Index i) {
+    for (const auto input : model::inputs_of(step, life.state())) {
+      take(tables_.lifecycle, life, input, i);
+    }
   }
+  void live(Session& s, Step step, Index i) { live(s.life, step, i); }
   void chart(Session& s, std::initializer_list<std::string_view> inputs, Index i) {
     for (const auto input : inputs) take(tables_.flowchart, s.chart, input, i);
   }
@@ -102,24 +101,22 @@ class Conformer {
 
   void visit(Index i, const Event& e) {
     switch (e.kind) {
-      case Kind::ask: return live(session(e), "Create Lock", i);
+      case Kind::ask: return live(session(e), Step::created, i);
       case Kind::send: return sent(i, e);
       case Kind::reply: return replied(i, e);
       case Kind::granted:
-        live(session(e), "Successfully Acquired Lock", i);
+        live(session(e), Step::granted, i);
         chart(session(e), {"then", "then"}, i);  // N, R, S
         session(e).won = false;
         return;
-      case Kind::extended: return live(session(e), "Extension Successful", i);
+      case Kind::extended: return live(session(e), Step::extended, i);
       case Kind::lost: return lost(i, e);
-      case Kind::release: return live(session(e), "Dispose Handle", i);
+      case Kind::release: return live(session(e), Step::release_asked, i);
       case Kind::released:
-        live(session(e), handed_over(e) ? "Lock Handed Over" : "Lock Document Deleted", i);
-        live(session(e), "Lock Released", i);
-        return;
+        return live(session(e), handed_over(e) ? Step::handed_over : Step::deleted, i);
       case Kind::ended:
         if (session(e).won) won_too_late(session(e), i);
-        live(session(e), "Give Up", i);
+        live(session(e), Step::ended, i);
         chart(session(e), {"Give Up"}, i);
         return;
       default: return;
@@ -128,7 +125,7 @@ class Conformer {
 
   /// Nothing was made of a win: the call asks again, or ends.
   void won_too_late(Session& s, Index i) {
-    live(s, "Won Too Late", i);
+    live(s, Step::won_too_late, i);
     chart(s, {"Won Too Late"}, i);
     s.won = false;
   }
@@ -138,14 +135,11 @@ class Conformer {
       Session& s = session(e);
       attempts_[{e.process, e.command}] = i;
       if (s.won) won_too_late(s, i);
-      live(s, "Call AcquireAsync()", i);
+      live(s, Step::attempt_sent, i);
       if (s.chart.state() == "P") chart(s, {"then"}, i);
       chart(s, {"then"}, i);  // A or Q, B
-    } else if (e.detail == "extend") {
-      Session& s = session(e);
-      // The one before failed, or was answered with another's beat.
-      if (s.life.state() == "Extending") live(s, "Outcome Unknown", i);
-      live(s, "Background Extension Task", i);
+    } else if (e.verb == "extend") {
+      live(session(e), Step::extension_sent, i);
     }
   }
 
@@ -159,12 +153,12 @@ class Conformer {
       s.won = true;
       return chart_win(s, attempt, i);
     }
-    if (e.outcome == "done" && e.detail == "hand-over") {
-      live(s, "Nothing To Hand Over", i);
+    if (e.outcome == "done" && e.verb == "hand-over") {
+      live(s, Step::nothing_to_hand_over, i);
       return chart(s, {"Nothing To Hand Over"}, i);
     }
     if (e.outcome == "done" || e.outcome == "duplicate_key") {
-      live(s, "Lock Held by Others", i);
+      live(s, Step::attempt_refused, i);
       if (lost_race(attempt, e)) {
         // It was free when we set out.
         chart(s, {"then", "No", "then", "then", "then", "then", "then", "then", "No", "then"}, i);
@@ -173,7 +167,7 @@ class Conformer {
       }
       return;
     }
-    live(s, "Outcome Unknown", i);
+    live(s, Step::attempt_unanswered, i);
     chart(s, {"No Reply"}, i);
   }
 
@@ -188,10 +182,10 @@ class Conformer {
 
   /// Whether the holder that refused us was granted while our attempt was out.
   bool lost_race(const Event& attempt, const Event& reply) const {
-    const auto winner = d_.writers.find(reply.lock_id);
+    const auto winner = d_.writers.find(reply.seen_lock_id);
     if (winner == d_.writers.end() || winner->second.send == kNone) return false;
     const Event& send = d_.at(winner->second.send);
-    return send.detail == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
+    return send.verb == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
   }
 
   /// Which way a win went through the chart is shown by the document before it.
@@ -203,7 +197,7 @@ class Conformer {
     if (before.empty()) {
       chart(s, {"then", "No"}, i);
     } else {
-      const bool given = attempt.detail == "hand-over" && before == attempt.other_owner;
+      const bool given = attempt.verb == "hand-over" && before == attempt.giver;
       chart(s, {"then", "Yes", before == owner ? "Ours" : given ? "Handed Over" : "Yes"}, i);
     }
     chart(s, {"then", "then", "then", "then", "then", "then", "Yes"}, i);  // H to M, N
@@ -211,12 +205,10 @@ class Conformer {
 
   void lost(Index i, const Event& e) {
     Session& s = session(e);
-    live(s, s.life.state() == "Extending" ? "Extension Failed" : "Lease Ran Out", i);
+    live(s, Step::lost, i);
     // The signal ends what the diagram shows; a release may still follow.
-    ++out_.finding.checked;
-    if (!s.life.touch("HandleLostToken Signaled")) {
-      violate(out_.finding, "lifecycle: no arrow Lost --HandleLostToken Signaled-->", {i});
-    }
+    Walk signalled = s.life;
+    live(signalled, Step::signalled, i);
   }
 
   void walk_document(const std::vector<Change>& changes) {
@@ -237,7 +229,7 @@ class Conformer {
       }
       const auto writer = d_.writers.find(e.lock_id);
       const bool extension = writer != d_.writers.end() && writer->second.send != kNone &&
-                             d_.at(writer->second.send).detail == "extend";
+                             d_.at(writer->second.send).verb == "extend";
       const auto next = model::owner_of(e.lock_id);
       if (extension) {
         go("Background Task", change.event);
@@ -247,7 +239,7 @@ class Conformer {
       } else if (next == owner) {
         go("Own Retry", change.event);
       } else if (writer != d_.writers.end() && writer->second.send != kNone &&
-                 d_.at(writer->second.send).other_owner == owner) {
+                 d_.at(writer->second.send).giver == owner) {
         go("Handed Over", change.event);
       } else {
         end_tenure(walk, {owner, standing, change.event}, "Other Process Acquires");
@@ -264,8 +256,7 @@ class Conformer {
   /// Whether the lease of the last write can have run out before the change came: nobody sees it
   /// run out, and a lock that is taken in mid-lease is no path.
   bool can_have_run_out(const End& end) const {
-    const auto holder =
-        end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
+    const auto holder = end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
     if (!holder) return true;
     const auto next = model::writer_of(d_, end.change);
     const auto by = next ? model::executed_by(d_, *next, end.change) : d_.at(end.change).at_ns;
@@ -289,8 +280,7 @@ class Conformer {
     if (how == "TTL Cleanup") {
       // No client sees it: the arrow that the lifecycle diagram draws for it.
       Walk unseen(tables_.lifecycle, taken(tables_.lifecycle), "Waiting");
-      take(tables_.lifecycle, unseen, "TTL Cleanup", i);
-      take(tables_.lifecycle, unseen, "Stale Lock Cleaned Up", i);
+      live(unseen, Step::cleaned_up, i);
     }
   }
 
@@ -330,7 +320,7 @@ class Conformer {
         for (const Change& c : changes) executed.insert(d_.at(c.event).lock_id);
       }
       for (const auto& [lock_id, sent] : d_.writers) {
-        const bool extension = sent.send != kNone && d_.at(sent.send).detail == "extend";
+        const bool extension = sent.send != kNone && d_.at(sent.send).verb == "extend";
         if (extension && !executed.contains(lock_id)) {
           unexecuted_->insert(model::owner_of(lock_id));
         }

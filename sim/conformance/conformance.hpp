@@ -7,8 +7,8 @@
 #include "model/checkers.hpp"
 #include "model/transition_table.hpp"
 
-/// Is every run of the lock a path of the diagrams? The one place where what the core and the
-/// server did is mapped to the arrows of the tables.
+/// Is every run of the lock a path of the diagrams? What a history shows of the document and of an
+/// attempt is mapped to their arrows here; what it shows of a handle, by model/lifecycle_steps.hpp.
 namespace leasehold::sim {
 
 struct Tables {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/lifecycle_steps.hpp"
 #include "model/transition_table.hpp"
 #include "sim/explored/core_system.hpp"
 #include "sim/explored/core_terms.hpp"
@@ -9,6 +10,7 @@ namespace {
 
 using namespace terms;
 using core::Timer;
+using Life = model::LifecycleStep;
 
 /// Numbers that differ by process and by draw. Really random ones would make each order of events
 /// a state of its own.
@@ -47,22 +49,24 @@ class CoreSystem::Reaction {
   }
 
  private:
-  /// Walks an arrow of the diagram.
-  void take(std::string_view input) {
-    const auto found = model::lifecycle().find(a_.life, input);
-    if (!found) {
-      // It stays where it is, and the exploration ends with this state.
-      out_.broken = arrow;
-    } else {
-      a_.life = model::lifecycle().arrows()[*found].to;
+  /// Walks the arrows of the diagram.
+  void take(Life step) {
+    for (const auto input : model::inputs_of(step, a_.life)) {
+      const auto found = model::lifecycle().find(a_.life, input);
+      if (!found) {
+        // It stays where it is, and the exploration ends with this state.
+        out_.broken = arrow;
+      } else {
+        a_.life = model::lifecycle().arrows()[*found].to;
+      }
     }
   }
 
   void step(const core::Event& event) {
-    if (std::holds_alternative<core::AcquireAsked>(event)) take("Create Lock");
+    if (std::holds_alternative<core::AcquireAsked>(event)) take(Life::created);
     if (std::holds_alternative<core::ReleaseAsked>(event)) {
       a_.holds = false;
-      take("Dispose Handle");
+      take(Life::release_asked);
     }
     // Asked before the core is, which forgets the command by this very event.
     const auto heard = heard_of_the_attempt(event);
@@ -103,12 +107,14 @@ class CoreSystem::Reaction {
     return silence ? std::optional(core::Reply()) : std::nullopt;
   }
 
-  [[nodiscard]] const char* outcome_of(const core::Reply& reply) const {
+  [[nodiscard]] Life outcome_of(const core::Reply& reply) const {
     // The document after the attempt says who holds the lock. Ours without a grant: the deadline
     // had passed when the reply came.
-    if (reply.outcome != core::Outcome::done || reply.documents.empty()) return "Outcome Unknown";
+    if (reply.outcome != core::Outcome::done || reply.documents.empty()) {
+      return Life::attempt_unanswered;
+    }
     const bool ours = reply.documents[0].lock_id.starts_with(core::to_hex(a_.owner) + '.');
-    return ours ? "Won Too Late" : "Lock Held by Others";
+    return ours ? Life::won_too_late : Life::attempt_refused;
   }
 
   void carry_out(const core::Send& send) {
@@ -122,12 +128,9 @@ class CoreSystem::Reaction {
     }
     if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
       a_.owner = acquire->owner;
-      take("Call AcquireAsync()");
+      take(Life::attempt_sent);
     } else if (std::holds_alternative<core::ExtendCommand>(command.body)) {
-      // The diagram has one extension at a time: a second one means that nothing was heard of the
-      // first.
-      if (a_.life == "Extending") take("Outcome Unknown");
-      take("Background Extension Task");
+      take(Life::extension_sent);
       system_.seen_ |= 1u << extension;
     }
     a_.awaited.emplace(command.id, session_of(command));
@@ -143,29 +146,25 @@ class CoreSystem::Reaction {
   void carry_out(const core::SetTimer& timer) { a_.timers[timer.timer] = timer.at; }
   void carry_out(const core::ClearTimer&) {}  // to fire does no harm, and tidy_up forgets it
   void carry_out(const core::Granted& granted) {
-    take("Successfully Acquired Lock");
+    take(Life::granted);
     a_.holds = true;
     a_.deadline = granted.deadline;
     out_.token = granted.token.value();
   }
   void carry_out(const core::Extended& extended) {
-    take("Extension Successful");
+    take(Life::extended);
     a_.deadline = extended.deadline;
   }
   void carry_out(const core::Lost&) {
-    take(a_.life == "Extending" ? "Extension Failed" : "Lease Ran Out");
+    take(Life::lost);
     a_.holds = false;
     system_.seen_ |= 1u << notified_lost;
   }
   void carry_out(const core::Ended&) {
-    take("Give Up");
+    take(Life::ended);
     system_.seen_ |= 1u << given_up;
   }
-  // The core reports once that it is deleted and over; the diagram has two arrows for it.
-  void carry_out(const core::Released&) {
-    take("Lock Document Deleted");
-    take("Lock Released");
-  }
+  void carry_out(const core::Released&) { take(Life::deleted); }
   // For people; a warning changes no state.
   void carry_out(const core::Warned&) {}
 

@@ -23,7 +23,7 @@ std::vector<Sent> sent_commands(const model::History& history) {
   std::map<std::pair<std::string, std::int64_t>, std::size_t> commands;
   for (const Event& e : history) {
     const std::pair command{e.process, e.command};
-    if (e.kind == Kind::send && (e.detail == "acquire" || e.detail == "extend")) {
+    if (e.kind == Kind::send && (e.verb == "acquire" || e.verb == "extend")) {
       commands[command] = sent.size();
       sent.push_back({e.lock_id, e.owner, e.name});
     } else if (e.kind == Kind::reply && commands.contains(command)) {

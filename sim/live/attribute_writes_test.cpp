@@ -13,7 +13,7 @@ Event sent(std::int64_t command, const char* detail, const char* lock_id) {
   e.kind = Kind::send;
   e.process = "p";
   e.command = command;
-  e.detail = detail;
+  e.verb = detail;
   e.owner = "guid";
   e.lock_id = lock_id;
   return e;

@@ -34,7 +34,7 @@ void HandleWatch::notified(std::int64_t session, const std::string& name) const 
   e.process = process_;
   e.session = session;
   e.name = name;
-  emit_(e);
+  emit_(std::move(e));
 }
 
 HandleWatch::Watched::Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session,

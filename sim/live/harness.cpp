@@ -62,12 +62,13 @@ class Harness {
 
   RunResult go() {
     Event header = event(Kind::run);
-    header.detail = plan_.lock + " live";
-    header.lock_id = std::to_string(plan_.seed);
-    header.expiry_ms = run_.ttl_period_ms;
-    header.sent_ns = kLateness;
-    header.until_ns = kTruthLag;
-    header.timeout_ms = kFaultEcho_ms;
+    header.lock = plan_.lock;
+    header.live = true;
+    header.seed = plan_.seed;
+    header.ttl_period_ms = run_.ttl_period_ms;
+    header.lateness_ns = kLateness;
+    header.truth_lag_ns = kTruthLag;
+    header.fault_echo_ms = kFaultEcho_ms;
     keep(header);
     prepare();
     phase_ = "faults";
@@ -141,7 +142,7 @@ class Harness {
       Mongod& member = run_.servers->mongod(i);
       if (!member.died()) continue;
       Event e = event(Kind::exit);
-      e.name = member_name(i);
+      e.victim = member_name(i);
       tell_ending(e, member.exit_status(), member.log_file());
       keep(std::move(e));
       member_died_ = true;
@@ -176,7 +177,7 @@ class Harness {
     if (!read) {
       again.push_back(event(Kind::reread));
       again.back().outcome = "unread";
-      again.back().detail = "no primary showed its oplog within 30 s of the end";
+      again.back().message = "no primary showed its oplog within 30 s of the end";
     }
     history_.insert(history_.end(), std::make_move_iterator(again.begin()),
                     std::make_move_iterator(again.end()));
@@ -195,8 +196,8 @@ class Harness {
     const auto ours = times_of_members_away();
     for (auto& stall : stalls_.take()) {
       const auto is_ours = [&](const Away& a) {
-        return (a.member.empty() || a.member == stall.name) && stall.name != kMachine &&
-               a.from_ns < stall.at_ns && stall.sent_ns < a.to_ns;
+        return (a.member.empty() || a.member == stall.victim) && stall.victim != kMachine &&
+               a.from_ns < stall.at_ns && stall.from_ns < a.to_ns;
       };
       const bool in_the_run = stall.at_ns > history_.front().at_ns;
       if (in_the_run && std::none_of(ours.begin(), ours.end(), is_ours)) keep(std::move(stall));
@@ -210,11 +211,11 @@ class Harness {
   std::vector<Away> times_of_members_away() const {
     std::vector<Away> all{{"", healing_from_, healing_to_}};
     for (const Event& e : history_) {
-      const auto kind = e.kind == Kind::fault ? fault_named(e.detail) : std::nullopt;
+      const auto kind = e.kind == Kind::fault ? fault_named(e.fault) : std::nullopt;
       if (!kind || !takes_members(*kind)) continue;
-      if (e.outcome == "begins") all.push_back({e.name, e.at_ns, now()});
+      if (e.begins) all.push_back({e.victim, e.at_ns, now()});
       for (Away& a : all) {
-        if (e.outcome == "ends" && a.member == e.name) a.to_ns = std::min(a.to_ns, e.at_ns);
+        if (e.ends && a.member == e.victim) a.to_ns = std::min(a.to_ns, e.at_ns);
       }
     }
     return all;

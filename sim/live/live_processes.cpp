@@ -41,9 +41,9 @@ std::string doomed_name(int number) { return kDoomed + std::to_string(number); }
 
 void tell_ending(Event& e, int status, const std::string& words_file) {
   const bool by_signal = WIFSIGNALED(status);
-  e.matched = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
-  e.outcome = by_signal ? "killed by signal " + std::to_string(e.matched) : "exited";
-  e.detail = last_words(words_file);
+  e.outcome = by_signal ? "killed" : "exited";
+  (by_signal ? e.signal : e.exit_status) = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+  e.message = last_words(words_file);
 }
 
 LiveProcesses::LiveProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit)
@@ -236,7 +236,7 @@ bool LiveProcesses::crash(Actor& actor) {
 void LiveProcesses::pause(const std::string& name, bool suspends) {
   Actor& actor = *named(name);
   Event e = event(Kind::pause, name);
-  if (suspends) e.detail = to_string(FaultPlan::Kind::suspend);
+  e.suspended = suspends;
   emit_(std::move(e));
   actor.stopped = true;
   actor.child.send_signal(SIGSTOP);
@@ -251,7 +251,7 @@ void LiveProcesses::resume(const std::string& name) {
   Event e = event(Kind::resume, name);
   if (const auto from = std::exchange(actor->suspended_at, 0); from != 0) {
     SuspendedTimes(actor->suspended_file).add({from, now_() - from});
-    e.detail = to_string(FaultPlan::Kind::suspend);
+    e.suspended = true;
   }
   actor->child.send_signal(SIGCONT);
   e.at_ns = now_();
@@ -265,7 +265,7 @@ void LiveProcesses::end_by_force(Actor& actor) {
   listen(actor);
   Event e = event(Kind::exit, actor.name);
   e.outcome = "did not end";
-  e.detail = last_words(actor.errors);
+  e.message = last_words(actor.errors);
   emit_(std::move(e));
   somebody_died_ = true;
 }

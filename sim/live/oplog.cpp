@@ -64,9 +64,9 @@ std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
   std::vector<SeenEntry> gone;
   for (const auto& entry : seen) {
     if (entry.order < oldest) continue;  // the oplog keeps so much and no more
-    const auto same_time = std::lower_bound(
-        again.begin(), again.end(), entry.order,
-        [](const SeenEntry& e, std::int64_t order) { return e.order < order; });
+    const auto same_time =
+        std::lower_bound(again.begin(), again.end(), entry.order,
+                         [](const SeenEntry& e, std::int64_t order) { return e.order < order; });
     if (same_time == again.end() || *same_time != entry) gone.push_back(entry);
   }
   return gone;
@@ -116,14 +116,14 @@ model::History OplogReader::read_again() {
     }
     const auto gone = vanished(seen_, again, oldest_entry());
     out.push_back(reread_event(now_ns_(), "kept"));
-    out.back().matched = static_cast<std::int64_t>(seen_.size() - gone.size());
+    out.back().count = static_cast<std::int64_t>(seen_.size() - gone.size());
     for (const auto& entry : gone) {
       out.push_back(reread_event(now_ns_(), "vanished"));
       out.back().order = entry.order;
     }
   } catch (const std::exception& error) {
     out.push_back(reread_event(now_ns_(), "unread"));
-    out.back().detail = error.what();
+    out.back().message = error.what();
   }
   return out;
 }
@@ -225,7 +225,7 @@ void OplogReader::read_resource(const Json& entry, std::int64_t order) {
   if (document == nullptr || text(*document, "owner").empty()) return;
   event.owner = text(*document, "owner");
   event.process = text(*document, "process");
-  event.command = integer((*document)["write"]);
+  event.write_number = integer((*document)["write"]);
   event.token = std::stoll(text(*document, "token"));
   emit(std::move(event));
 }

@@ -66,8 +66,8 @@ void StallWatch::note(const std::string& who, std::int64_t from_ns, std::int64_t
   if (to_ns - from_ns <= kStallFrom_ns) return;
   model::Event e;
   e.kind = model::Kind::stall;
-  e.name = who;
-  e.sent_ns = from_ns;
+  e.victim = who;
+  e.from_ns = from_ns;
   e.at_ns = to_ns;
   const std::lock_guard lock(mutex_);
   stalls_.push_back(std::move(e));

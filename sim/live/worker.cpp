@@ -82,7 +82,7 @@ class Worker {
 
   int run() {
     Event started = event(Kind::start);
-    started.drift_ppm = order_.plan.drift_ppm;
+    started.clock_drift_ppm = order_.plan.drift_ppm;
     emit(started);
     std::jthread listener([this](const std::stop_token& stop) { listen(stop); });
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
@@ -151,7 +151,7 @@ class Worker {
     if (!healed_ || caller.knows_of_end) return;
     caller.knows_of_end = true;
     cycled_.arrive_and_wait();
-    recorder_->set_phase("healed");
+    recorder_->heal();
     (void)caller.workload.next(Workload::FaultsEnded{}, caller.random);
   }
 
@@ -166,8 +166,9 @@ class Worker {
   /// The recorder sees this process's own clock; a history has the harness's.
   Event by_true_time(Event e) const {
     e.at_ns = clock_->true_ns_of(e.at_ns);
-    if (e.sent_ns > 0) e.sent_ns = clock_->true_ns_of(e.sent_ns);
-    if (e.until_ns > 0) e.until_ns = clock_->true_ns_of(e.until_ns);
+    for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
+      if (*time > 0) *time = clock_->true_ns_of(*time);
+    }
     return e;
   }
 
@@ -271,7 +272,7 @@ class Worker {
         {holding.name, order_.name, number, holding.grant.owner, holding.grant.token});
     Event e = event(Kind::write);
     e.session = holding.grant.session;
-    e.command = number;
+    e.write_number = number;
     e.name = holding.name;
     e.token = holding.grant.token.value();
     e.sent_ns = sent;
@@ -290,7 +291,7 @@ class Worker {
       happened(provider, caller, Workload::StepDue{step});
     }
     wait(kForEver);
-    recorder_->set_phase("healed");
+    recorder_->heal();
     caller.asking = {};  // waits for the acquire under way
     happened(provider, caller, Workload::FaultsEnded{});
   }
@@ -365,7 +366,7 @@ class Worker {
       const auto now = clock_->now();
       if (now - last > kStallFrom) {
         Event e = event(Kind::stall);
-        e.sent_ns = clock_->true_ns_of(last.time_since_epoch().count());
+        e.from_ns = clock_->true_ns_of(last.time_since_epoch().count());
         emit(e);
       }
       last = now;

@@ -44,8 +44,8 @@ void SimulatedProcesses::note(const Process& process, model::Kind kind, bool sus
   e.at_ns = queue_.now();
   e.kind = kind;
   e.process = process.name();
-  if (suspends) e.detail = to_string(FaultPlan::Kind::suspend);
-  emit_(e);
+  e.suspended = suspends;
+  emit_(std::move(e));
 }
 
 bool SimulatedProcesses::kill(const std::string& name) {

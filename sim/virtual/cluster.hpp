@@ -19,7 +19,7 @@ class SimulatedProcesses final : public ProcessControl {
   using All = std::vector<std::unique_ptr<Process>>;
   using StartAnew = std::function<void(const std::string& name, const ProcessPlan& plan)>;
 
-  SimulatedProcesses(EventQueue& queue, const All& all, std::function<void(model::Event)> emit,
+  SimulatedProcesses(EventQueue& queue, const All& all, std::function<void(model::Event&&)> emit,
                      StartAnew start_anew)
       : queue_(queue), all_(all), emit_(std::move(emit)), start_anew_(std::move(start_anew)) {}
 
@@ -37,7 +37,7 @@ class SimulatedProcesses final : public ProcessControl {
 
   EventQueue& queue_;
   const All& all_;
-  const std::function<void(model::Event)> emit_;
+  const std::function<void(model::Event&&)> emit_;
   const StartAnew start_anew_;
   // Whose pause is a suspension.
   std::set<std::string> suspended_;

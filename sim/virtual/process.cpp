@@ -32,13 +32,14 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
       machine_(world_.queue, plan.drift_ppm, ReplicaSet::Settings{}.epoch_ms, random_.draw()),
       recorder_(std::make_shared<Recorder>(
           name_,
-          [this](model::Event e) {
+          [this](model::Event&& e) {
             // The end of a run destroys handles and drivers; what they do then is no part of its
             // history.
             if (over_) return;
             e.at_ns = world_.queue.now();  // the harness's clock, not the process's own
-            if (e.sent_ns > 0) e.sent_ns = machine_.true_time(e.sent_ns);
-            if (e.until_ns > 0) e.until_ns = machine_.true_time(e.until_ns);
+            for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
+              if (*time > 0) *time = machine_.true_time(*time);
+            }
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
@@ -93,8 +94,8 @@ void Process::later(std::int64_t span_ns, std::function<void()> job) {
 
 void Process::start() {
   auto e = event(model::Kind::start);
-  e.drift_ppm = plan_.drift_ppm;
-  world_.emit(e);
+  e.clock_drift_ppm = plan_.drift_ppm;
+  world_.emit(std::move(e));
   for (Caller& caller : callers_) happened(caller, Workload::Started{});
 }
 
@@ -147,7 +148,7 @@ void Process::resume() {
 }
 
 void Process::heal() {
-  recorder_->set_phase("healed");
+  recorder_->heal();
   for (Caller& caller : callers_) {
     // Known from now on; what it does for it has to wait until the process runs.
     const auto action = caller.workload.next(Workload::FaultsEnded{}, random_);
@@ -223,7 +224,7 @@ void Process::on(Caller& caller, const Workload::Receive& receive) {
         auto e = event(model::Kind::notified);
         e.session = static_cast<std::int64_t>(session);
         e.name = name;
-        world_.emit(e);
+        world_.emit(std::move(e));
       });
   ask_held(holding);
   if (!holding.silent) keep_asking(caller, session);
@@ -294,7 +295,7 @@ void Process::on(Caller& caller, const Workload::Write&) {
                           holding.handle.token().value()};
   auto e = event(model::Kind::write);
   e.session = static_cast<std::int64_t>(holding.handle.session());
-  e.command = write.number;
+  e.write_number = write.number;
   e.name = write.name;
   e.token = write.token;
   e.sent_ns = world_.queue.now();
@@ -306,7 +307,7 @@ void Process::on(Caller& caller, const Workload::Write&) {
     model::Event done = e;
     done.at_ns = world_.queue.now();
     done.outcome = outcome;
-    world_.emit(done);
+    world_.emit(std::move(done));
     happened(caller, Workload::Written{});
   };
   // "unknown" tells the checkers that it may have been taken, now or later.

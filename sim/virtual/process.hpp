@@ -31,7 +31,7 @@ class Process {
     Random& random;
     /// Events are stamped with true time. What the process measured by its own clock is converted
     /// first, so the checkers compare times of one clock.
-    std::function<void(model::Event)> emit;
+    std::function<void(model::Event&&)> emit;
     /// Somebody was granted this name: whoever holds it by its own account is to be asked now.
     std::function<void(const std::string& name)> on_grant;
     const Plan& plan;

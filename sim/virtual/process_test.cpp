@@ -25,7 +25,7 @@ Plan one_holder(std::int64_t faulty_ms) {
 std::int64_t questions(const model::History& history, const std::string& answer) {
   std::int64_t sum = 0;
   for (const Event& e : history) {
-    if (e.kind == Kind::held && e.outcome == answer) sum += e.matched;
+    if (e.kind == Kind::held && e.outcome == answer) sum += e.count;
   }
   return sum;
 }
@@ -56,12 +56,12 @@ TEST(Process, ItsLastYesAndItsLossAreAtTheDeadline) {
   const Event* notified = first(history, Kind::notified);
   ASSERT_NE(granted, nullptr);
   ASSERT_NE(notified, nullptr);
-  EXPECT_EQ(notified->at_ns, granted->until_ns);
+  EXPECT_EQ(notified->at_ns, granted->deadline_ns);
   std::int64_t last_yes = 0;
   for (const Event& e : history) {
-    if (e.kind == Kind::held && e.outcome == "yes") last_yes = std::max(last_yes, e.until_ns);
+    if (e.kind == Kind::held && e.outcome == "yes") last_yes = std::max(last_yes, e.last_asked_ns);
   }
-  EXPECT_EQ(last_yes, granted->until_ns - kGrain);
+  EXPECT_EQ(last_yes, granted->deadline_ns - kGrain);
   EXPECT_GE(questions(history, "no"), 1);
 }
 

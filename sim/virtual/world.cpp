@@ -18,6 +18,7 @@ constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
 constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
+constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few have to be moved
 
 /// An entity whose lock fields are null is free (document-level); any other document is a lock.
 bool is_held(const Object& document) {
@@ -36,7 +37,7 @@ class World {
                   .ttl_period_ns = plan.ttl_period_ms * kMs},
                  [this](const Entry& entry) { committed(entry); }),
         process_control_(
-            queue_, processes_, [this](Event e) { emit(std::move(e)); },
+            queue_, processes_, [this](Event&& e) { emit(std::move(e)); },
             [this](const std::string& name, const ProcessPlan& of) {
               add_process(name, of, false);
             }),
@@ -45,22 +46,23 @@ class World {
                  .servers = &server_control_,
                  .now_ns = [this] { return queue_.now(); },
                  .call_at = [this](std::int64_t at, auto run) { queue_.at(at, std::move(run)); },
-                 .emit = [this](Event e) { emit(std::move(e)); },
+                 .emit = [this](Event&& e) { emit(std::move(e)); },
                  .count_effect = [this](FaultPlan::Kind kind) { count_effect(kind); },
                  .insist = [](const std::string&, const auto& attempt) { (void)attempt(); }},
                 plan.clock_margin_ms) {}
 
   RunResult go() {
     Event begin = event(Kind::run);
-    begin.detail = plan_.lock + " virtual";
-    begin.lock_id = std::to_string(plan_.seed);
-    begin.expiry_ms = plan_.ttl_period_ms;
+    begin.lock = plan_.lock;
+    begin.seed = plan_.seed;
+    begin.ttl_period_ms = plan_.ttl_period_ms;
     // What the checkers allow in this world; a live run says larger numbers.
-    begin.sent_ns = kGrain;  // timers fire on the next grain
-    begin.until_ns = kTruthLag;
+    begin.lateness_ns = kGrain;  // timers fire on the next grain
+    begin.truth_lag_ns = kTruthLag;
     // One election timeout to notice that the primary is gone, another for an election that fails.
-    begin.timeout_ms = 2 * plan_.election_timeout_ms + kFollows_ms;
-    emit(begin);
+    begin.fault_echo_ms = 2 * plan_.election_timeout_ms + kFollows_ms;
+    out_.history.reserve(kUsualEvents);
+    emit(std::move(begin));
     // The queue never runs dry, since members beat for ever: `finished_` ends it.
     queue_.at(kStartUp, [this] { start(); });
     while (!finished_ && queue_.step()) {
@@ -80,7 +82,7 @@ class World {
     e.process = process;
     return e;
   }
-  void emit(Event e) { out_.history.push_back(std::move(e)); }
+  void emit(Event&& e) { out_.history.push_back(std::move(e)); }
 
   void start() {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -105,7 +107,7 @@ class World {
 
   void add_process(const std::string& name, const ProcessPlan& plan, bool doomed) {
     processes_.push_back(std::make_unique<Process>(
-        Process::World{queue_, servers_, random_, [this](Event e) { emit(std::move(e)); },
+        Process::World{queue_, servers_, random_, [this](Event&& e) { emit(std::move(e)); },
                        [this](const std::string& lock) {
                          // In the very event of the grant: two that say yes then do so at one time.
                          for (const auto& p : processes_) p->ask_holders_of(lock);
@@ -138,7 +140,7 @@ class World {
     e.order = entry.order();
     if (entry.fenced) {
       e.process = entry.fenced->process;
-      e.command = entry.fenced->number;
+      e.write_number = entry.fenced->number;
       e.owner = entry.fenced->owner;
       e.token = entry.fenced->token;
     } else if (held) {
@@ -146,7 +148,7 @@ class World {
           // The published locks' documents do not name the command; then its tag does.
           !entry.tag.empty() ? entry.tag : *entry.change.after->find("lockId")->as<std::string>();
     }
-    emit(e);
+    emit(std::move(e));
   }
 
   void heal() {
