@@ -57,7 +57,8 @@ class Builder {
       case Kind::put: out_.truth[e.name].push_back({i, false}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::stored: out_.stored.push_back(i); break;
-      case Kind::reread: break;
+      case Kind::reread:
+      case Kind::protocol: break;
       case Kind::run: begin(e); break;
     }
   }

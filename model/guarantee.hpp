@@ -28,7 +28,8 @@ enum class Guarantee : std::uint8_t {
   arrows,
   majority,
   activity,
-  growth
+  growth,
+  protocol
 };
 
 struct AboutGuarantee {
@@ -71,6 +72,8 @@ inline constexpr std::array kAboutGuarantees{
                    "an oplog entry that a majority had is never lost"},
     AboutGuarantee{Guarantee::activity, "activity", "enough happened to test the lock"},
     AboutGuarantee{Guarantee::growth, "growth", "processes that run from start to end do not grow"},
+    AboutGuarantee{Guarantee::protocol, "protocol",
+                   "a worker answers by the protocol, does not hang and ends only when asked to"},
 };
 
 /// Those that a lock's author may promise.

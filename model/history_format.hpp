@@ -38,7 +38,8 @@ enum class Kind : std::uint8_t {
   put,
   gone,
   reread,
-  stored
+  stored,
+  protocol
 };
 
 /// All that an event may say beside its time and kind: the members of Event, by their names.
@@ -276,6 +277,12 @@ inline constexpr std::array kAll{
               "stored",
               "server's truth: an accepted write to the fenced resource",
               {process, write_number, name, owner, token, order}},
+    AboutKind{
+        Kind::protocol,
+        "protocol",
+        "a worker of somebody's lock broke the protocol of scenarios/WORKERS.md, and was ended: "
+        "`outcome` = line, ended or hang; `message` says what was wrong",
+        {process, outcome, message}},
 };
 }  // namespace about_kinds
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/worker_judge.hpp"
 #include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
@@ -159,7 +160,8 @@ class Run {
     report_.plans_hash = hash_of(ran);
     report_.interrupted = stop_();
     finish();
-    if (failed_ && report_.harness_failure.empty() && !stop_()) reduce();
+    const bool reducible = !options_.foreign && report_.harness_failure.empty() && !stop_();
+    if (failed_ && reducible) reduce();
     drop_databases();
     return std::move(report_);
   }
@@ -178,6 +180,7 @@ class Run {
       if (on_progress_) on_progress_(report_, progress);
     };
     run.stop = stop_;
+    run.foreign = options_.foreign;
     auto result = sim::live::run_live(one.plan, run);
     fs::remove_all(run.folder);
     return result;
@@ -197,7 +200,8 @@ class Run {
 
   void run_case(const VerifyCase& one) {
     auto [history, took_effect, elapsed_ns, events] = run_plan(one);
-    const auto [findings, arrows] = judge(history);
+    const auto [findings, arrows] =
+        options_.foreign ? Judgement{model::judge_worker(history), {}} : judge(history);
     report_.harness_failure = model::harness_failure(history);
     const auto stall = longest_stall(history);
     if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
@@ -284,7 +288,8 @@ class Run {
       if (f.guarantee == Guarantee::G8) f.why += why_no_g8();
     }
     require_checked(report_.findings);
-    if (!options_.plan && !report_.findings.empty()) add_activity();
+    const bool generated = !options_.plan && !options_.foreign;
+    if (generated && !report_.findings.empty()) add_activity();
   }
 
   std::string why_no_g8() const {
@@ -363,6 +368,10 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   if (options.processes) say("processes", std::to_string(*options.processes), drawn);
   if (options.locks) say("locks", std::to_string(*options.locks), drawn);
   say("lock", options.lock, drawn && options.lock != usual.lock);
+  if (options.foreign) {
+    say("worker", quoted(options.foreign->command));
+    say("promises", quoted(options.promises_file));
+  }
   if (!drawn) say("lock", options.plan->lock);
   std::string groups;
   for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;

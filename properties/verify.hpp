@@ -19,11 +19,14 @@ struct VerifyOptions {
   std::optional<int> processes;
   std::optional<int> locks;
   std::string lock = "leasehold";
-  std::set<std::string> faults;                ///< groups of them that are injected
-  std::optional<int> only_case;                ///< repeat just this one
-  std::optional<sim::Plan> plan;               ///< run this one instead of generated ones ...
-  std::string plan_file;                       ///< ... which stands here ...
-  int times = 1;                               ///< ... so often
+  std::set<std::string> faults;   ///< groups of them that are injected
+  std::optional<int> only_case;   ///< repeat just this one
+  std::optional<sim::Plan> plan;  ///< run this one instead of generated ones ...
+  std::string plan_file;          ///< ... which stands here ...
+  int times = 1;                  ///< ... so often
+  /// A worker of somebody's lock, instead of ours, and the file of what it promises.
+  std::optional<sim::live::ForeignLock> foreign;
+  std::string promises_file;
   std::string uri;                             ///< empty: a replica set of our own
   std::int64_t ttl_period_ms = 1'000;          ///< of that set's TTL monitor
   bool keep_databases = false;                 ///< of that set; else they are dropped

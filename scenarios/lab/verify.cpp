@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "model/worker_judge.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
@@ -62,7 +63,9 @@ class ProgressLine {
 nlohmann::ordered_json to_json(const VerifyReport& report) {
   nlohmann::ordered_json json;
   json["seed"] = std::to_string(report.options.seed);
-  json["lock"] = report.options.lock;
+  const auto& foreign = report.options.foreign;
+  json["lock"] = foreign ? foreign->promises.name : report.options.lock;
+  if (foreign) json["left_out"] = model::left_out(foreign->promises);
   json["seconds"] = report.options.seconds;
   json["elapsed_s"] = report.elapsed_s;
   json["cases"] = report.cases;
@@ -73,7 +76,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
   json["guarantees"] = guarantees_json(report.findings);
-  json["arrows"] = arrows_json(report.arrows);
+  if (!foreign) json["arrows"] = arrows_json(report.arrows);
   json["kept"] = report.kept;
   json["plans_hash"] = report.plans_hash;
   if (!report.repeat.empty()) {
@@ -99,11 +102,19 @@ void print_summary(const VerifyReport& report) {
   if (report.longest_stall.ns > 0) {
     fmt::print("longest stall: {}\n", to_string(report.longest_stall));
   }
-  fmt::print("\n{}\n{}", table(report.findings), arrows_table(report.arrows));
+  fmt::print("\n{}\n", table(report.findings));
+  const auto& foreign = report.options.foreign;
+  if (!foreign) {
+    fmt::print("{}", arrows_table(report.arrows));
+  } else {
+    fmt::print("{}: {}\n", foreign->promises.name,
+               fmt::join(model::left_out(foreign->promises), ", "));
+  }
   for (const auto& folder : report.kept) {
     std::ifstream in(folder + "/history.jsonl");
     const auto history = model::read(in);
-    fmt::print("{}kept: {}\n", story(model::judge(history, {}), history), folder);
+    const auto findings = foreign ? model::judge_worker(history) : model::judge(history, {});
+    fmt::print("{}kept: {}\n", story(findings, history), folder);
   }
   if (!report.repeat.empty()) {
     fmt::print("to repeat: {}\nits plan has the hash {}\n", report.repeat, report.repeat_hash);
@@ -160,7 +171,7 @@ struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
   bool strict = false;
-  std::string json_file, junit_file, plan_file, page, faults = "all";
+  std::string json_file, junit_file, plan_file, page, faults = "all", worker;
 };
 
 po::options_description options_for(Asked& a) {
@@ -175,7 +186,11 @@ po::options_description options_for(Asked& a) {
       "locks", po::value(&a.locks), "names that they compete for; default: generated")(
       "lock", po::value(&v.lock)->default_value(v.lock),
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
-      "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
+      "worker", po::value(&a.worker)->value_name("COMMAND"),
+      "judge the lock of this worker instead, which speaks the lines of scenarios/WORKERS.md")(
+      "promises", po::value(&v.promises_file)->value_name("FILE"),
+      "what that lock promises, as JSON")("seed", po::value(&v.seed),
+                                          "repeat a run; default: a new one, which is printed")(
       "case", po::value(&a.only_case), "run only this case of the seed")(
       "plan", po::value(&a.plan_file)->value_name("FILE"),
       "run this .scn instead of generated plans")(
@@ -207,6 +222,29 @@ void take(const po::variables_map& given, const char* option, int value, int low
   target = value;
 }
 
+/// What a lock promises is never guessed: without a file nobody can be blamed for anything.
+void take_worker(const po::variables_map& given, Asked& a) {
+  if (given.contains("worker") != given.contains("promises")) {
+    throw UsageError("--worker COMMAND and --promises FILE go together: one of them is missing");
+  }
+  if (!given.contains("worker")) return;
+  if (a.worker.empty()) throw UsageError("--worker is '': it must be a command");
+  if (!given["lock"].defaulted()) {
+    throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is judged");
+  }
+  if (a.v.plan && sim::is_scripted(*a.v.plan)) {
+    throw UsageError("--plan is '" + a.plan_file + "': a worker runs no plan with steps");
+  }
+  std::ifstream in(a.v.promises_file);
+  if (!in) throw UsageError("--promises is '" + a.v.promises_file + "': it cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    a.v.foreign = sim::live::ForeignLock{a.worker, model::promises_from_json(text)};
+  } catch (const std::exception& error) {
+    throw UsageError("--promises is '" + a.v.promises_file + "': " + error.what());
+  }
+}
+
 /// Throws UsageError for the first thing that is wrong.
 void validate(const po::variables_map& given, Asked& a) {
   auto& v = a.v;
@@ -224,6 +262,7 @@ void validate(const po::variables_map& given, Asked& a) {
     if (!given["lock"].defaulted()) v.plan->lock = v.lock;
     v.lock = v.plan->lock;
   }
+  take_worker(given, a);
   if (given.contains("uri")) {
     if (v.uri.empty()) throw UsageError("--uri is '': it must name a replica set");
     v.uri = extensible(v.uri);

@@ -174,11 +174,13 @@ Janitor::Janitor() {
     throw std::runtime_error("no temporary folder can be made at " + pattern);
   }
   folder_ = pattern;
-  // $0 is the folder. A pid is hit only while its command line still names the folder.
+  // $0 is the folder. A pid is hit only while its command line or environment still names
+  // the folder, and its group with it.
   const std::string script =
       "trap '' INT TERM HUP; pids=; while read -r pid; do pids=\"$pids $pid\"; done; "
       "for pid in $pids; do "
-      "if grep -qaF \"$0\" /proc/$pid/cmdline 2>/dev/null; then kill -9 $pid; fi; "
+      "if grep -qaF \"$0\" /proc/$pid/cmdline /proc/$pid/environ 2>/dev/null; then "
+      "kill -9 -$pid 2>/dev/null || kill -9 $pid; fi; "
       "done; sleep 0.2; rm -rf \"$0\"";
   shell_ = ChildProcess({"/bin/sh", "-c", script, folder_}, ChildProcess::Io::pipes, true);
 }

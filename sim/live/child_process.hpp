@@ -63,8 +63,8 @@ class Janitor {
   Janitor(const Janitor&) = delete;
   Janitor& operator=(const Janitor&) = delete;
 
-  /// A process to be killed, stopped or not. REQUIRES: its command line contains `folder()`, so
-  /// that nobody else's process is ever hit.
+  /// A process to be killed, stopped or not. REQUIRES: its command line or its environment
+  /// contains `folder()`, so that nobody else's process is ever hit.
   void watch(pid_t pid);
   [[nodiscard]] const std::string& folder() const { return folder_; }
 

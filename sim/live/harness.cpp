@@ -6,6 +6,7 @@
 #include "runtime/clock.hpp"
 #include "sim/fault_injector.hpp"
 #include "sim/live/attribute_writes.hpp"
+#include "sim/live/foreign_processes.hpp"
 #include "sim/live/live_processes.hpp"
 #include "sim/live/oplog.hpp"
 #include "sim/live/real_servers.hpp"
@@ -35,21 +36,28 @@ constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 constexpr const char* kMachine = "machine";
 
+/// Where the lock's documents are. Of a lock that is not ours they are not read: it has a form of
+/// its own.
+std::string collection_of(const Plan& plan, const LiveRun& run) {
+  return run.foreign ? "not.read" : lock_under_test(plan.lock).collection();
+}
+
 class Harness {
  public:
   Harness(const Plan& plan, const LiveRun& run)
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(run.uri, run.database, lock_under_test(plan.lock).collection(), kResourceCollection,
+        oplog_(run.uri, run.database, collection_of(plan, run), kResourceCollection,
                [this] { return now(); }),
-        began_(now()) {
+        began_(now()),
+        processes_(make_processes()) {
     if (run.servers != nullptr) {
-      servers_.emplace(*run.servers, run.database + "." + lock_under_test(plan.lock).collection());
+      servers_.emplace(*run.servers, run.database + "." + collection_of(plan, run));
     }
     faults_.emplace(
         ClusterControl{
-            .processes = processes_,
+            .processes = *processes_,
             .servers = servers_ ? &*servers_ : nullptr,
             .now_ns = [this] { return now(); },
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
@@ -62,7 +70,7 @@ class Harness {
 
   RunResult go() {
     Event header = event(Kind::run);
-    header.lock = plan_.lock;
+    header.lock = run_.foreign ? run_.foreign->promises.name : plan_.lock;
     header.live = true;
     header.seed = plan_.seed;
     header.ttl_period_ms = run_.ttl_period_ms;
@@ -80,11 +88,18 @@ class Harness {
     keep(event(Kind::finish));
     model::sort_by_time(history_);
     put_ends_last();
-    if (lock_under_test(plan_.lock).is_published()) attribute_writes(history_);
+    if (!run_.foreign && lock_under_test(plan_.lock).is_published()) attribute_writes(history_);
     return {std::move(history_), std::move(progress_.faults), now() - began_};
   }
 
  private:
+  std::unique_ptr<RunProcesses> make_processes() {
+    const auto clock = [this] { return now(); };
+    const auto emit = [this](Event e) { keep(std::move(e)); };
+    if (run_.foreign) return std::make_unique<ForeignProcesses>(plan_, run_, clock, emit);
+    return std::make_unique<LiveProcesses>(plan_, run_, clock, emit);
+  }
+
   std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
 
   Event event(Kind kind, const std::string& process = "") const {
@@ -109,7 +124,7 @@ class Harness {
     // A story tells who is primary at its beginning.
     if (is_scripted(plan_) && run_.servers != nullptr) run_.servers->step_up(0);
     began_ = now();
-    processes_.start_all(began_ + kStartUp, is_scripted(plan_) ? 0 : kGraves);
+    processes_->start_all(began_ + kStartUp, is_scripted(plan_) ? 0 : kGraves);
   }
 
   void inject_until(std::int64_t end) {
@@ -123,13 +138,13 @@ class Harness {
     }
   }
 
-  bool somebody_died() const { return member_died_ || processes_.somebody_died(); }
+  bool somebody_died() const { return member_died_ || processes_->somebody_died(); }
   bool stopping() const { return run_.stop && run_.stop(); }
 
   /// Reads what the processes say, makes the calls that are due, reports progress.
   void turn() {
-    processes_.listen_ms(10);
-    for (int killed = processes_.kill_doomed(); killed > 0; --killed) ++progress_.faults[kGrave];
+    processes_->listen_ms(10);
+    for (int killed = processes_->kill_doomed(); killed > 0; --killed) ++progress_.faults[kGrave];
     look_at_members();
     make_calls();
     take_truth();
@@ -245,10 +260,10 @@ class Harness {
     faults_->heal();
     keep(event(Kind::heal));
     healing_to_ = now();
-    processes_.heal();
+    processes_->heal();
     const auto limit = now() + kHealLimit;
-    while (!processes_.all_done() && now() < limit) turn();
-    processes_.end_by_force();
+    while (!processes_->all_done() && now() < limit) turn();
+    processes_->end_by_force();
   }
 
   /// The last dead documents have to disappear in their time, and are given it.
@@ -290,12 +305,11 @@ class Harness {
   std::shared_ptr<const runtime::Clock> clock_;
   OplogReader oplog_;
   std::int64_t began_;
+  std::unique_ptr<RunProcesses> processes_;
   StallWatch stalls_{watched_members(), [this] { return now(); }};
   std::optional<RealServers> servers_;
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
-  LiveProcesses processes_{plan_, run_, [this] { return now(); },
-                           [this](Event e) { keep(std::move(e)); }};
   model::History history_;
   Progress progress_;
   std::string phase_;

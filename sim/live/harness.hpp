@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "model/history.hpp"
+#include "model/promises.hpp"
 #include "sim/live/replica_set.hpp"
 #include "sim/plan.hpp"
 #include "sim/world.hpp"
@@ -20,6 +22,12 @@ struct Progress {
   std::int64_t losses = 0;
   std::map<std::string, std::int64_t> faults;  ///< that bit, by kind
   std::string phase;                           ///< "faults", "healing", "cleaning up"
+};
+
+/// A lock that is not ours: the command of a worker around it, for sh, and what it promises.
+struct ForeignLock {
+  std::string command;
+  model::Promises promises;
 };
 
 /// Where a plan runs. `on` fills it; who wants more adds it.
@@ -42,6 +50,7 @@ struct LiveRun {
   Janitor* janitor = nullptr;           ///< kills the processes if we end first
   std::function<void(pid_t)> on_start;  ///< called for each process; may be empty
   std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
+  std::optional<ForeignLock> foreign;                ///< instead of the plan's lock
   std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
 };
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/history.hpp"
-#include "sim/cluster_control.hpp"
 #include "sim/live/child_process.hpp"
 #include "sim/live/harness.hpp"
+#include "sim/live/run_processes.hpp"
 #include "sim/live/worker.hpp"
 
 namespace leasehold::sim::live {
@@ -22,7 +22,7 @@ void tell_ending(model::Event& e, int status, const std::string& words_file);
 
 /// The processes of a live run: starts them, reads what they say into the history, and does to them
 /// what faults ask for. One that ends unasked is an `exit` event.
-class LiveProcesses final : public ProcessControl {
+class LiveProcesses final : public RunProcesses {
  public:
   using Now = std::function<std::int64_t()>;
   using Emit = std::function<void(model::Event)>;
@@ -30,18 +30,13 @@ class LiveProcesses final : public ProcessControl {
   /// REQUIRES: plan and run outlive it.
   LiveProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit);
 
-  /// All of the plan, whose steps count from `began_ns`, and so many that are doomed.
-  void start_all(std::int64_t began_ns, int doomed);
-  /// Waits up to so long for something to read, and reads what there is.
-  void listen_ms(int limit_ms);
-  /// Those of the doomed that hold their lock by now; how many.
-  int kill_doomed();
-  /// Faults are over: they may end from now on.
-  void heal();
-  /// Of the plan's; the doomed have nothing to do.
-  [[nodiscard]] bool all_done() const;
-  void end_by_force();  ///< who did not end
-  [[nodiscard]] bool somebody_died() const { return somebody_died_; }
+  void start_all(std::int64_t began_ns, int doomed) override;
+  void listen_ms(int limit_ms) override;
+  int kill_doomed() override;
+  void heal() override;
+  [[nodiscard]] bool all_done() const override;
+  void end_by_force() override;
+  [[nodiscard]] bool somebody_died() const override { return somebody_died_; }
 
   std::vector<ProcessView> running() override;
   bool kill(const std::string& name) override;
