@@ -1,0 +1,83 @@
+"""A small sound lock on PyMongo and its worker, by the protocol of scenarios/WORKERS.md."""
+import datetime
+import json
+import sys
+import threading
+import time
+import uuid
+
+import pymongo
+
+NEVER = datetime.datetime(1970, 1, 1)
+
+
+class Lock:
+    """One document a name. The lease counts by the server's clock, and from before the request here."""
+
+    def __init__(self, uri, database, lease_ms):
+        client = pymongo.MongoClient(uri, w="majority", socketTimeoutMS=2000, serverSelectionTimeoutMS=2000)
+        self.locks, self.lease_ms = client[database]["python.locks"], lease_ms
+
+    def try_once(self, name):
+        owner, sent = uuid.uuid4().hex, time.monotonic()
+        free = {"_id": name, "$expr": {"$lt": ["$expires", "$$NOW"]}}
+        taken = [{"$set": {"owner": owner, "expires": {"$add": ["$$NOW", self.lease_ms]}}}]
+        self.locks.update_one({"_id": name}, [{"$set": {"expires": {"$ifNull": ["$expires", NEVER]}}}], upsert=True)
+        won = self.locks.update_one(free, taken).modified_count == 1
+        return {"name": name, "owner": owner, "until": sent + self.lease_ms / 1000} if won else None
+
+    def acquire(self, name, timeout_ms):
+        end = time.monotonic() + timeout_ms / 1000
+        while not (holding := self.try_once(name)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return holding
+
+    def held(self, holding):
+        return time.monotonic() < holding["until"]
+
+    def release(self, holding):
+        mine = {"_id": holding["name"], "owner": holding["owner"]}
+        freed = self.locks.update_one(mine, [{"$set": {"owner": None, "expires": NEVER}}])
+        return "released" if freed.modified_count else "not_owner"
+
+
+def serve(make_lock):
+    lock, holdings = None, {}
+
+    def answer(id, is_, **more):
+        sys.stdout.write(json.dumps({"id": id, "is": is_, **more}) + "\n")
+        sys.stdout.flush()
+
+    def acquire(id, name, timeout_ms):
+        try:
+            if holding := lock.acquire(name, timeout_ms):
+                holdings[id] = holding
+            answer(id, "granted" if holding else "timed_out" if timeout_ms else "refused")
+        except pymongo.errors.PyMongoError as error:
+            answer(id, "failed", why=str(error)[:200])
+
+    def release(id):
+        try:
+            answer(id, lock.release(holdings.pop(id)))
+        except pymongo.errors.PyMongoError:
+            answer(id, "unknown")
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        do, id = asked["do"], asked.get("id")
+        if do == "start":
+            lock = make_lock(asked["uri"], asked["database"], asked["lease_ms"])
+            answer(0, "ready")
+        elif do == "acquire":
+            threading.Thread(target=acquire, args=(id, asked["name"], asked["timeout_ms"]), daemon=True).start()
+        elif do == "ask":
+            at_ns = time.monotonic_ns()
+            answer(id, "held" if lock.held(holdings[id]) else "not_held", at_ns=at_ns)
+        elif do == "release":
+            threading.Thread(target=release, args=(id,), daemon=True).start()
+        elif do == "stop":
+            return
+
+
+if __name__ == "__main__":
+    serve(Lock)
