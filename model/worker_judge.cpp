@@ -43,7 +43,7 @@ std::vector<std::string> left_out(const Promises& promises) {
   for (const Guarantee guarantee : kPromised) {
     if (guarantee == Guarantee::G2) continue;
     all.push_back(std::string(to_string(guarantee)) +
-                  (is_promised(promises, guarantee) ? " not judged" : " not promised"));
+                  (is_promised(promises, guarantee) ? " not checked" : " not promised"));
   }
   return all;
 }

@@ -187,7 +187,7 @@ po::options_description options_for(Asked& a) {
       "lock", po::value(&v.lock)->default_value(v.lock),
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
       "worker", po::value(&a.worker)->value_name("COMMAND"),
-      "judge the lock of this worker instead, which speaks the lines of scenarios/WORKERS.md")(
+      "check the lock of this worker instead, which speaks the lines of scenarios/WORKERS.md")(
       "promises", po::value(&v.promises_file)->value_name("FILE"),
       "what that lock promises, as JSON")("seed", po::value(&v.seed),
                                           "repeat a run; default: a new one, which is printed")(
@@ -230,7 +230,7 @@ void take_worker(const po::variables_map& given, Asked& a) {
   if (!given.contains("worker")) return;
   if (a.worker.empty()) throw UsageError("--worker is '': it must be a command");
   if (!given["lock"].defaulted()) {
-    throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is judged");
+    throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is checked");
   }
   if (a.v.plan && sim::is_scripted(*a.v.plan)) {
     throw UsageError("--plan is '" + a.plan_file + "': a worker runs no plan with steps");

@@ -22,7 +22,7 @@ class ExpiryByClientsClock(Lock):
         return {"name": name, "owner": str(sent), "until": sent + self.lease_ms / 1000} if won.modified_count else None
 
 
-class BelievesAfterDeadline(Lock):
+class HeldAfterDeadline(Lock):
     def held(self, holding):
         return True
 
@@ -36,4 +36,4 @@ class Hangs(Lock):
 
 
 serve({"released-by-name": ReleasedByName, "expiry-by-clients-clock": ExpiryByClientsClock,
-       "believes-after-deadline": BelievesAfterDeadline, "hangs": Hangs}[sys.argv[1]])
+       "held-after-deadline": HeldAfterDeadline, "hangs": Hangs}[sys.argv[1]])

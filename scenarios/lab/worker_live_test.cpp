@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "scenarios/lab/run_program.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+/// 20 s of `verify` of a worker, whose failing runs are not kept.
+Ran verified(const std::string& command, const std::string& promises, const std::string& faults) {
+  const auto runs = testing::TempDir() + "leasehold-worker-test-" + std::to_string(getpid());
+  auto ran = run_program({LEASEHOLD_LAB_PROGRAM,
+                          "verify",
+                          "--worker",
+                          command,
+                          "--promises",
+                          LEASEHOLD_WORKERS + std::string("/") + promises,
+                          "--seconds",
+                          "20",
+                          "--processes",
+                          "4",
+                          "--locks",
+                          "2",
+                          "--seed",
+                          "5",
+                          "--faults",
+                          faults,
+                          "--runs",
+                          runs,
+                          "--floors",
+                          "10"});
+  std::filesystem::remove_all(runs);
+  return ran;
+}
+
+std::string python(const std::string& program) {
+  return "/usr/bin/python3 " + std::string(LEASEHOLD_WORKERS) + "/" + program;
+}
+
+TEST(Workers, OurOwnLockHoldsBehindTheProtocol) {
+  const auto ran = verified(LEASEHOLD_WORKER_TEMPLATE, "leasehold.json", "all");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("G4 not checked"), std::string::npos) << ran.out;
+}
+
+TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {
+  const auto ran =
+      verified(python("pymongo_worker.py"), "pymongo.json", "process,network,failover");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("G4 not promised, G5 not promised"), std::string::npos) << ran.out;
+}
+
+TEST(Workers, AHolderThatStillHoldsAfterItsDeadlineIsFound) {
+  const auto ran =
+      verified(python("planted_errors.py held-after-deadline"), "pymongo.json", "process,network");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
+}
+
+TEST(Workers, OneThatHangsIsFound) {
+  const auto ran = verified(python("planted_errors.py hangs"), "pymongo.json", "none");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("it did not answer within"), std::string::npos) << ran.out;
+}
+
+TEST(Workers, OneThatDiesOrSaysWhatIsNoAnswerIsFound) {
+  const auto dead = verified("sh -c 'echo bye >&2; exit 3'", "pymongo.json", "none");
+  EXPECT_EQ(dead.exit_code, 1) << dead.out;
+  EXPECT_NE(dead.out.find("exited with status"), std::string::npos) << dead.out;
+  const auto stray = verified("sh -c 'echo hello; sleep 60'", "pymongo.json", "none");
+  EXPECT_EQ(stray.exit_code, 1) << stray.out;
+  EXPECT_NE(stray.out.find("it said what is no JSON object: hello"), std::string::npos)
+      << stray.out;
+}
+
+}  // namespace
+}  // namespace leasehold::lab
