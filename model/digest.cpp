@@ -57,8 +57,8 @@ class Builder {
       case Kind::put: out_.truth[e.name].push_back({i, false}); break;
       case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
       case Kind::stored: out_.stored.push_back(i); break;
-      case Kind::reread:
-      case Kind::protocol: break;
+      case Kind::protocol: process(e).crash = i; break;  // it is ended for that
+      case Kind::reread: break;
       case Kind::run: begin(e); break;
     }
   }
@@ -145,14 +145,14 @@ class Builder {
     if (e.verb == "extend") session(e).extensions.push_back(i);
     if (e.verb == "hand-over") out_.hand_overs[e.giver].push_back({i, kNone});
     if (!e.lock_id.empty()) out_.writers[e.lock_id].send = i;
-    if (e.verb != "delete") return;
+    if (!leaves_lock(e)) return;
     out_.deletes[e.owner].push_back({i, kNone});
     if (!e.also_owner.empty()) out_.deletes[e.also_owner].push_back({i, kNone});
   }
 
   void add_reply(Index i, const Event& e) {
     replies_[{e.process, e.command}] = i;
-    if (e.verb == "delete" && e.matched > 0 && e.outcome == "done") out_.claims[e.order] = i;
+    if (leaves_lock(e) && e.matched > 0 && e.outcome == "done") out_.claims[e.order] = i;
   }
 
   Index reply_to(Index send) const {

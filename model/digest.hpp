@@ -105,12 +105,15 @@ struct Digest {
   std::vector<Index> stored;                            ///< accepted writes, in the server's order
   std::vector<Index> writes;                            ///< as their processes saw them
   std::unordered_map<std::string, SendDigest> writers;  ///< by lockId: who sent that write
-  std::unordered_map<std::string, std::vector<SendDigest>> deletes;     ///< by owner
+  std::unordered_map<std::string, std::vector<SendDigest>>
+      deletes;  ///< by owner; and releases that pass the lock on
   std::unordered_map<std::string, std::vector<SendDigest>> hand_overs;  ///< by who gives
-  std::unordered_map<std::int64_t, Index> claims;  ///< order -> delete reply that claims it
-  std::vector<Span> faulty;                        ///< when servers or links were disturbed
-  bool clocks_moved = false;                       ///< a server's clock was
-  std::vector<Span> stalls;                        ///< when the machine or a member did not run
+  /// By the order of a change: the reply to a delete or to a release that passes on, which says
+  /// that it made it.
+  std::unordered_map<std::int64_t, Index> claims;
+  std::vector<Span> faulty;   ///< when servers or links were disturbed
+  bool clocks_moved = false;  ///< a server's clock was
+  std::vector<Span> stalls;   ///< when the machine or a member did not run
   Allowances allowed;
   std::int64_t healed_ns = kNever;
   std::int64_t finished_ns = kNever;

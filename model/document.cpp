@@ -25,7 +25,7 @@ const TransitionTable& document_states() {
           {"Active", "Own Retry", "Active", kReality,
            "an attempt after a lost reply finds itself there already"},
           {"Active", "Handed Over", "Active", kReality,
-           "its holder's release gave it to the next waiter of the same process"},
+           "its holder's release gave it to the next waiter: of the same process, or of its queue"},
           {"Extending", "Own Retry", "Active", kReality,
            "an attempt of the same call that was under way arrives late"},
           {"Extending", "Release", "Deleted", kReality, "a release does not wait for an extension"},

@@ -11,6 +11,10 @@ Finding check_leases(const Digest& d) {
       const auto holder = writer_of(d, t.last_put);
       if (t.next_put == kNone || !holder) continue;
       if (owner_of(d.at(t.next_put).lock_id) == t.owner) continue;
+      if (passed_on(d, t)) {
+        ++f.counts["passed_on"];
+        continue;
+      }
       if (handed_over(d, t)) {
         ++f.counts["hand_overs"];
         continue;

@@ -53,6 +53,19 @@ void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why&
   f.why = "the machine stalled " + ms(stalled) + ": " + why();
 }
 
+/// The first moment at or after `instant` at which the process runs and goes on running for as long
+/// as it may be late.
+inline std::int64_t when_running(const Digest& d, const ProcessDigest& process,
+                                 std::int64_t instant) {
+  auto spans = process.away;
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.from < b.from; });
+  for (const Span& away : spans) {
+    if (away.from <= instant + d.allowed.lateness_ns && away.to > instant) instant = away.to;
+  }
+  return instant;
+}
+
 /// Who asked for the lock that this put was written for.
 struct Writer {
   SendDigest command;
@@ -93,9 +106,38 @@ struct Tenure {
   Index next_put = kNone;  ///< the next put of another, deletion or not
 };
 
-/// Whether the holder itself gave this lock to the next one of its process.
+/// The reply to the release that gave the lock to who stood first in its queue, by this put.
+inline Index passed_on_by(const Digest& d, Index put) {
+  const auto claim = d.claims.find(d.at(put).order);
+  return claim == d.claims.end() ? kNone : claim->second;
+}
+
+/// Whether this attempt was answered, and refused.
+inline bool refused(const Digest& d, const SendDigest& attempt) {
+  return attempt.reply != kNone && asks_for_lock(d.at(attempt.send)) &&
+         d.at(attempt.reply).outcome == "done" && d.at(attempt.reply).matched == 0;
+}
+
+/// Whether a release or clean-up of the holder gave this lock to who stood first in its queue, or
+/// may have: one that nobody answered.
+inline bool passed_on(const Digest& d, const Tenure& t) {
+  if (t.next_put == kNone || t.next_gone) return false;
+  const Index by = passed_on_by(d, t.next_put);
+  if (by != kNone) return d.at(by).owner == t.owner || d.at(by).also_owner == t.owner;
+  const auto sent = d.deletes.find(t.owner);
+  const auto next = d.writers.find(d.at(t.next_put).lock_id);
+  if (sent == d.deletes.end() || next == d.writers.end()) return false;
+  const bool itself = next->second.reply != kNone && d.at(next->second.reply).matched > 0;
+  return !itself && std::any_of(sent->second.begin(), sent->second.end(), [&](const SendDigest& s) {
+    return d.at(s.send).verb == "pass-on" && d.unanswered(s) &&
+           d.at(s.send).at_ns <= d.at(t.next_put).at_ns;
+  });
+}
+
+/// Whether the holder itself gave this lock to the next one: of its process, or of its queue.
 inline bool handed_over(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
+  if (passed_on(d, t)) return true;
   const auto sent = d.writers.find(d.at(t.next_put).lock_id);
   return sent != d.writers.end() && sent->second.send != kNone &&
          d.at(sent->second.send).verb == "hand-over" && d.at(sent->second.send).giver == t.owner;
@@ -131,8 +173,11 @@ inline std::vector<Tenure> tenures(const Digest& d, const std::vector<Change>& c
 /// When the last write under this tenure had executed at the latest: when it was acknowledged, or
 /// when the harness read it. One that nobody answered may have executed long after its sending.
 inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put) {
-  const Index reply = holder.command.reply;
-  const bool acknowledged = reply != kNone && d.at(reply).outcome == "done";
+  // One that was refused left an entry in the queue, which a release has followed since.
+  const Index by = passed_on_by(d, put);
+  const Index reply = by != kNone ? by : holder.command.reply;
+  const bool acknowledged = reply != kNone && d.at(reply).outcome == "done" &&
+                            (by != kNone || !refused(d, holder.command));
   return acknowledged ? std::min(d.at(reply).at_ns, d.at(put).at_ns) : d.at(put).at_ns;
 }
 

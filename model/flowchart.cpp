@@ -36,6 +36,8 @@ const TransitionTable& flowchart() {
           {"D", "Ours", "F", kReality, "a retry after a lost reply finds its own owner"},
           {"D", "Handed Over", "F", kReality,
            "a release of the same process gives it to this call, in the same kind of command"},
+          {"P", "Passed On", "N", kReality,
+           "a release of another process gives it to this call, which stands in its queue"},
           {"B", "Nothing To Hand Over", "P", kReality, "the releaser's lock was gone already"},
           {"N", "Won Too Late", "P", kReality, "the reply came past its own lease"},
           {"B", "No Reply", "P", kReality, "unknown outcome, or no server that takes writes"},

@@ -207,6 +207,8 @@ bool asks_for_lock(const Event& event) {
   return event.verb == "acquire" || event.verb == "hand-over";
 }
 
+bool leaves_lock(const Event& event) { return event.verb == "delete" || event.verb == "pass-on"; }
+
 std::string describe_exit(const Event& event) {
   const auto& who = event.process.empty() ? event.victim.str() : event.process;
   if (event.outcome == "did not end") return who + " was stopped and did not end";

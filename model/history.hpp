@@ -106,6 +106,10 @@ void sort_by_time(History& history);
 /// or a hand-over to it.
 [[nodiscard]] bool asks_for_lock(const Event& event);
 
+/// Whether this send or reply is of a command by which owners leave the lock: a delete, or a
+/// release that passes it on.
+[[nodiscard]] bool leaves_lock(const Event& event);
+
 /// An `exit` in words: "p0.1 exited with status 3 although the harness had not stopped it".
 [[nodiscard]] std::string describe_exit(const Event& event);
 

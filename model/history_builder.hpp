@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -165,6 +166,34 @@ class HistoryBuilder {
     return granted(at, back, process, to, id, order);
   }
 
+  /// A release from `at` to `back` that gives the lock to who stands first in its queue: another
+  /// process, by its latest attempt, which was refused. It hears of that at `heard`.
+  HistoryBuilder& pass_on(int at, int back, const std::string& process, int session, int heard,
+                          const std::string& to, int receiver, std::int64_t order) {
+    add(event(at, Kind::release, process, session));
+    Event s = event(at, Kind::send, process);
+    s.command = ++command_;
+    s.verb = "pass-on";
+    s.owner = owner(process, session);
+    add(s);
+    const auto [id, sent] = attempts_.at(owner(to, receiver));
+    put(at, id, order);
+    Event r = event(back, Kind::reply, process);
+    r.command = command_;
+    r.verb = "pass-on";
+    r.owner = s.owner;
+    r.outcome = "done";
+    r.matched = 1;
+    r.order = order;
+    add(r);
+    Event e = event(back, Kind::released, process, session);
+    e.outcome = "released";
+    add(e);
+    granted(sent, heard, to, receiver, id, order);
+    history_.back().verb = "pass-on";
+    return *this;
+  }
+
   HistoryBuilder& gone(int at, std::int64_t order) {
     Event e = event(at, Kind::gone, "");
     e.order = order;
@@ -260,6 +289,7 @@ class HistoryBuilder {
     e.owner = owner(process, session);
     e.giver = giver;
     e.lock_id = e.owner + ".1000." + std::to_string(command_);
+    attempts_[e.owner] = {e.lock_id, at};
     add(e);
     return e.lock_id;
   }
@@ -282,6 +312,7 @@ class HistoryBuilder {
   }
 
   History history_;
+  std::map<std::string, std::pair<std::string, int>> attempts_;  ///< by owner: lockId, sent at
   std::int64_t command_ = 0;
   std::int64_t write_ = 0;
 };

@@ -122,7 +122,9 @@ inline constexpr std::array kAboutFields{
     AboutField{Field::token, "token", "the fencing token"},
     AboutField{Field::order, "order", "the oplog time of the write"},
     AboutField{Field::from_ns, "from_ns", "since when it did not run, until the event"},
-    AboutField{Field::sent_ns, "sent_ns", "when the command or write was sent"},
+    AboutField{
+        Field::sent_ns, "sent_ns",
+        "when the command or write was sent; of a worker's answer: it was said then or later"},
     AboutField{Field::deadline_ns, "deadline_ns", "the deadline that the holder has from it"},
     AboutField{Field::give_up_ns, "give_up_ns", "when the call times out; 0: never"},
     AboutField{Field::single_attempt, "single_attempt", "the call makes one attempt, and ends"},
@@ -139,9 +141,11 @@ inline constexpr std::array kAboutFields{
     AboutField{Field::count, "count", "how many: answers, commands or entries"},
     AboutField{Field::exit_status, "exit_status", "the status that the process exited with"},
     AboutField{Field::signal, "signal", "the signal that killed it"},
-    AboutField{Field::verb, "verb",
-               "the command: acquire, extend, hand-over, look, delete, index or stream; of `wire` "
-               "the server's name of it"},
+    AboutField{
+        Field::verb, "verb",
+        "the command: acquire, extend, hand-over, pass-on, look, delete, index or stream; of "
+        "`wire` the server's name of it; of `granted` pass-on, if a release of another "
+        "process gave the lock to who stood in its queue"},
     AboutField{Field::fault, "fault", "the kind of the fault"},
     AboutField{Field::begins, "begins", "it lasts from here"},
     AboutField{Field::ends, "ends", "it lasted until here"},
@@ -223,7 +227,7 @@ inline constexpr std::array kAll{
     AboutKind{Kind::granted,
               "granted",
               "the command with this `lock_id` won",
-              {process, session, name, owner, lock_id, token, sent_ns, deadline_ns}},
+              {process, session, name, owner, lock_id, token, sent_ns, deadline_ns, verb}},
     AboutKind{Kind::extended,
               "extended",
               "a new deadline",
@@ -242,7 +246,7 @@ inline constexpr std::array kAll{
     AboutKind{Kind::notified,
               "notified",
               "the handle's `lost()` fired: stamped inside the user's callback",
-              {process, session, name}},
+              {process, session, name, sent_ns}},
     AboutKind{Kind::release,
               "release",
               "the handle was asked to release: held() turned false just before",

@@ -36,6 +36,8 @@ const TransitionTable& lifecycle() {
            "win is deleted in the background"},
           {"Releasing", "Lock Handed Over", "Released", kReality,
            "to the next waiter of the same process, by one command instead of two"},
+          {"Waiting", "Lock Passed On", "Acquired", kReality,
+           "a release of another process gave it to who stood first in its queue"},
           {"Acquiring", "Nothing To Hand Over", "Waiting", kReality,
            "the lock that a release was to give us was gone already"},
           {"Acquiring", "Outcome Unknown", "Waiting", kReality,

@@ -17,6 +17,7 @@ constexpr auto kUnansweredArrow = inputs("Outcome Unknown");
 constexpr auto kNothingToHandOverArrow = inputs("Nothing To Hand Over");
 constexpr auto kWonTooLateArrow = inputs("Won Too Late");
 constexpr auto kGrantedArrow = inputs("Successfully Acquired Lock");
+constexpr auto kPassedOnArrow = inputs("Lock Passed On");
 constexpr auto kExtensionSentArrow = inputs("Background Extension Task");
 // The diagram has one extension at a time: nothing came of the one before.
 constexpr auto kNextExtensionSentArrows = inputs("Outcome Unknown", "Background Extension Task");
@@ -43,6 +44,7 @@ std::span<const std::string_view> inputs_of(LifecycleStep step, std::string_view
     case LifecycleStep::nothing_to_hand_over: return kNothingToHandOverArrow;
     case LifecycleStep::won_too_late: return kWonTooLateArrow;
     case LifecycleStep::granted: return kGrantedArrow;
+    case LifecycleStep::passed_on: return kPassedOnArrow;
     case LifecycleStep::extension_sent:
       if (extending) return kNextExtensionSentArrows;
       return kExtensionSentArrow;

@@ -17,6 +17,7 @@ enum class LifecycleStep : std::uint8_t {
   nothing_to_hand_over,  ///< the hand-over found no document
   won_too_late,          ///< an attempt won, and nothing is made of it
   granted,
+  passed_on,  ///< likewise, by a release of another process
   extension_sent,
   extension_unanswered,  ///< while the lease still runs
   extended,

@@ -153,7 +153,13 @@ std::int64_t executed_from(const Digest& d, Index put) {
   if (put == kNone) return kNever;
   const auto sent = d.writers.find(d.at(put).lock_id);
   const bool known = sent != d.writers.end() && sent->second.send != kNone;
-  return d.at(known ? sent->second.send : put).at_ns;
+  const auto from = d.at(known ? sent->second.send : put).at_ns;
+  const Index by = passed_on_by(d, put);
+  if (by == kNone) return from;
+  for (const SendDigest& release : d.deletes.at(d.at(by).owner)) {
+    if (release.reply == by) return std::max(from, d.at(release.send).at_ns);
+  }
+  return from;
 }
 
 /// When the change after this tenure happened at the earliest: a deletion that no reply claims was

@@ -5,18 +5,6 @@
 namespace leasehold::model {
 namespace {
 
-/// The first moment at or after `instant` at which the process runs and goes on running for as long
-/// as it may be late.
-std::int64_t when_running(const Digest& d, const ProcessDigest& process, std::int64_t instant) {
-  auto spans = process.away;
-  std::sort(spans.begin(), spans.end(),
-            [](const Span& a, const Span& b) { return a.from < b.from; });
-  for (const Span& away : spans) {
-    if (away.from <= instant + d.allowed.lateness_ns && away.to > instant) instant = away.to;
-  }
-  return instant;
-}
-
 struct Holder {
   const std::string& process;
   const SessionDigest& session;

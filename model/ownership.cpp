@@ -46,8 +46,21 @@ void check_deletion(const Digest& d, Finding& f, const std::string& name, Index 
           {last_put, claim->second, gone});
 }
 
+/// A release gives away what its own owner holds, or what is offered and nobody's.
+void check_passed_on(const Digest& d, Finding& f, const std::string& name, Index put,
+                     Index last_put) {
+  ++f.checked;
+  ++f.counts["passed_on"];
+  const std::string holder = last_put == kNone ? "" : owner_of(d.at(last_put).lock_id);
+  const Event& release = d.at(passed_on_by(d, put));
+  if (holder.empty() || release.owner == holder || release.also_owner == holder) return;
+  violate(f, "lock '" + name + "': a release of " + release.process + " gave away another's lock",
+          {last_put, passed_on_by(d, put), put});
+}
+
 /// An extension writes only where its own owner stands, a hand-over where its own or who gives.
 void check_update(const Digest& d, Finding& f, const std::string& name, Index put, Index last_put) {
+  if (passed_on_by(d, put) != kNone) return check_passed_on(d, f, name, put, last_put);
   const auto sent = d.writers.find(d.at(put).lock_id);
   if (sent == d.writers.end() || sent->second.send == kNone) return;
   const Event& send = d.at(sent->second.send);

@@ -11,6 +11,42 @@ TEST(CheckOwnership, AHandOverOfAnothersLockIsViolated) {
   EXPECT_NE(f.why.find("a hand-over of a wrote over another's lock"), std::string::npos) << f.why;
 }
 
+/// `a` holds and `b` waits in the queue, refused at 30 ms.
+HistoryBuilder queued() {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b").start(3, "c");
+  s.ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(30, "b", 1).refused(30, 40, "b", 1);
+  return s;
+}
+
+TEST(CheckOwnership, AReleaseGivesTheLockToWhoQueued) {
+  auto s = queued();
+  s.pass_on(300, 310, "a", 1, 315, "b", 1, 110).release(400, 410, "b", 1, 120);
+  for (const auto guarantee : {Guarantee::G1, Guarantee::G4, Guarantee::G6, Guarantee::release}) {
+    const auto f = judged(s, guarantee);
+    EXPECT_NE(f.verdict, Verdict::violated) << f.why;
+  }
+}
+
+TEST(CheckOwnership, AReleaseThatGivesAwayAnothersLockIsViolated) {
+  auto s = queued();
+  s.lose(1'010, "a", 1).ask(50, "c", 1).win(1'020, 1'030, "c", 1, 105);
+  s.pass_on(1'040, 1'050, "a", 1, 1'060, "b", 1, 110);
+  const auto f = judged(s, Guarantee::G6);
+  EXPECT_EQ(f.verdict, Verdict::violated);
+  EXPECT_NE(f.why.find("a release of a gave away another's lock"), std::string::npos) << f.why;
+  EXPECT_EQ(judged(s, Guarantee::G1).verdict, Verdict::violated) << "c had a lease";
+}
+
+TEST(CheckOwnership, AGrantThatNoReleaseGaveIsATakeoverBeforeItsTime) {
+  auto s = queued();
+  s.pass_on(300, 310, "a", 1, 315, "b", 1, 110);
+  auto history = s.end(9'000);
+  std::erase_if(history,
+                [](const Event& e) { return e.verb == "pass-on" && e.kind != Kind::granted; });
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G1).verdict, Verdict::violated);
+}
+
 TEST(CheckOwnership, ALateReleaseThatDeletesTheNextHoldersLockIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);

@@ -179,9 +179,22 @@ class FormChecker {
     return asked <= answered || held.count > 1;  // one question cannot span time
   }
 
+  /// By a release of another process, which followed an attempt that had been refused or not
+  /// answered: only the server's truth shows that.
+  bool passed_on(const Event& granted, const SendDigest& attempt) const {
+    const auto truth = d_.truth.find(granted.name);
+    if (truth == d_.truth.end() || d_.at(attempt.send).at_ns != granted.sent_ns) return false;
+    return std::any_of(truth->second.begin(), truth->second.end(), [&](const Change& c) {
+      const Event& put = d_.at(c.event);
+      return !c.gone && put.lock_id == granted.lock_id && put.order == granted.token;
+    });
+  }
+
   bool won(const Event& granted) const {
     const auto sent = d_.writers.find(granted.lock_id);
-    if (sent == d_.writers.end() || sent->second.reply == kNone) return false;
+    if (sent == d_.writers.end() || sent->second.send == kNone) return false;
+    if (granted.verb == "pass-on") return passed_on(granted, sent->second);
+    if (sent->second.reply == kNone) return false;
     const Event& reply = d_.at(sent->second.reply);
     return d_.at(sent->second.send).at_ns == granted.sent_ns && reply.outcome == "done" &&
            reply.matched == 1 && reply.at_ns <= granted.at_ns &&

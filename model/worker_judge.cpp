@@ -1,6 +1,8 @@
 #include "model/worker_judge.hpp"
 
-#include "model/finding.hpp"
+#include <algorithm>
+
+#include "model/worker_checkers.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -25,11 +27,29 @@ bool is_promised(const Promises& p, Guarantee guarantee) {
   }
 }
 
+bool is_checked(Guarantee guarantee) {
+  constexpr std::array kChecked{Guarantee::G2, Guarantee::G3, Guarantee::G4, Guarantee::G5,
+                                Guarantee::G7};
+  return std::find(kChecked.begin(), kChecked.end(), guarantee) != kChecked.end();
+}
+
 }  // namespace
 
-std::vector<Finding> judge_worker(const History& history) {
-  const Digest d = digest(history);
-  std::vector<Finding> findings{check_exclusion(d), check_protocol(d)};
+std::vector<Finding> judge_worker(const History& history, const Promises& promises) {
+  Digest d = digest(history);
+  believe_grants(d);
+  const auto calls = worker_calls(d);
+  std::vector<Finding> findings{check_exclusion(d)};
+  check_grants_exclusive(calls, findings.front());
+  if (is_promised(promises, Guarantee::G4)) {
+    findings.push_back(check_worker_fence(d, calls));
+    findings.push_back(check_worker_tokens(calls));
+  }
+  if (is_promised(promises, Guarantee::G5)) findings.push_back(check_worker_losses(d, calls));
+  if (is_promised(promises, Guarantee::G7)) {
+    findings.push_back(check_worker_waits(d, promises, calls));
+  }
+  findings.push_back(check_protocol(d));
   for (Finding& f : findings) {
     if (f.verdict != Verdict::holds || f.checked > 0) continue;
     f.verdict = Verdict::unknown;
@@ -41,9 +61,10 @@ std::vector<Finding> judge_worker(const History& history) {
 std::vector<std::string> left_out(const Promises& promises) {
   std::vector<std::string> all;
   for (const Guarantee guarantee : kPromised) {
-    if (guarantee == Guarantee::G2) continue;
+    const bool promised = is_promised(promises, guarantee);
+    if (promised && is_checked(guarantee)) continue;
     all.push_back(std::string(to_string(guarantee)) +
-                  (is_promised(promises, guarantee) ? " not checked" : " not promised"));
+                  (promised ? " not checked" : " not promised"));
   }
   return all;
 }

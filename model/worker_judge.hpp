@@ -9,8 +9,10 @@
 /// of its inside is known.
 namespace leasehold::model {
 
-/// G2 by what the lock answered its holders, and the protocol. No other guarantee is checked.
-[[nodiscard]] std::vector<Finding> judge_worker(const History& history);
+/// G2 and the protocol, and of G3, G4, G5 and G7 what is promised. A violation is certain however
+/// the answers lay between question and arrival; what only a stall of the machine made late is
+/// unknown.
+[[nodiscard]] std::vector<Finding> judge_worker(const History& history, const Promises& promises);
 
 /// One sentence for each guarantee that `judge_worker` says nothing of, and why: "G4 not promised".
 [[nodiscard]] std::vector<std::string> left_out(const Promises& promises);

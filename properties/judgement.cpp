@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/worker_judge.hpp"
+
 namespace leasehold::properties {
 
 using model::Finding;
@@ -121,6 +123,10 @@ Judgement judge(const model::History& history) {
   return judgement;
 }
 
+Judgement judge(const model::History& history, const std::optional<model::Promises>& promises) {
+  return promises ? Judgement{model::judge_worker(history, *promises), {}} : judge(history);
+}
+
 bool breaks(const Judgement& judgement, Guarantee guarantee) {
   return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;
@@ -158,6 +164,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     }
     if (f.guarantee == Guarantee::G1 && f.counts.contains("hand_overs")) {
       totals["hand_overs"] += f.counts.at("hand_overs");
+    }
+    if (f.guarantee == Guarantee::G1 && f.counts.contains("passed_on")) {
+      totals["passed_on"] += f.counts.at("passed_on");
     }
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins"}) {

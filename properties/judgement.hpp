@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/checkers.hpp"
+#include "model/promises.hpp"
 #include "sim/conformance/conformance.hpp"
 
 /// What is checked of a run, in either world, and the sums over many runs.
@@ -17,6 +19,9 @@ struct Judgement {
   sim::ArrowCounts arrows;
 };
 [[nodiscard]] Judgement judge(const model::History& history);
+/// With promises it is a run of a worker of somebody's lock, which has no diagrams.
+[[nodiscard]] Judgement judge(const model::History& history,
+                              const std::optional<model::Promises>& promises);
 
 /// What was checked 0 times does not hold: unknown.
 void require_checked(std::vector<model::Finding>& findings);

@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "model/worker_judge.hpp"
 #include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
@@ -74,6 +73,7 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   if (options.processes) limits.processes = {*options.processes, *options.processes};
   if (options.locks) limits.locks = {*options.locks, *options.locks};
   limits.lock = options.lock;
+  limits.waitings = options.waitings;
   limits.faulty_ms =
       static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);
   limits.groups = options.faults;
@@ -200,8 +200,7 @@ class Run {
 
   void run_case(const VerifyCase& one) {
     auto [history, took_effect, elapsed_ns, events] = run_plan(one);
-    const auto [findings, arrows] =
-        options_.foreign ? Judgement{model::judge_worker(history), {}} : judge(history);
+    const auto [findings, arrows] = judge(history, report_.promises());
     report_.harness_failure = model::harness_failure(history);
     const auto stall = longest_stall(history);
     if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
@@ -267,7 +266,7 @@ class Run {
             const std::vector<Finding>& findings, bool failed) {
     const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
                         std::to_string(one.number);
-    keep_run(folder, one.plan, history, findings, servers_.get());
+    keep_run(folder, one.plan, history, findings, servers_.get(), report_.promises());
     report_.kept.push_back(folder);
     if (!failed || !report_.repeat.empty()) return;
     report_.repeat = repeat_command(options_, one.number);
@@ -368,6 +367,7 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   if (options.processes) say("processes", std::to_string(*options.processes), drawn);
   if (options.locks) say("locks", std::to_string(*options.locks), drawn);
   say("lock", options.lock, drawn && options.lock != usual.lock);
+  say("waiting", options.waiting, drawn && !options.waiting.empty());
   if (options.foreign) {
     say("worker", quoted(options.foreign->command));
     say("promises", quoted(options.promises_file));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "properties/judgement.hpp"
+#include "properties/plan_generator.hpp"
 #include "sim/live/harness.hpp"
 
 namespace leasehold::properties {
@@ -19,6 +20,8 @@ struct VerifyOptions {
   std::optional<int> processes;
   std::optional<int> locks;
   std::string lock = "leasehold";
+  std::string waiting;  ///< the strategies to draw from, as it was asked for; empty: as usual
+  std::vector<sim::Waiting> waitings = drawn_waitings();
   std::set<std::string> faults;   ///< groups of them that are injected
   std::optional<int> only_case;   ///< repeat just this one
   std::optional<sim::Plan> plan;  ///< run this one instead of generated ones ...
@@ -78,6 +81,9 @@ struct VerifyReport {
   std::string harness_failure;           ///< who died, with last words; empty: nobody
   model::History shown;                  ///< the first case that failed, else the last
   [[nodiscard]] model::Verdict verdict() const;
+  [[nodiscard]] std::optional<model::Promises> promises() const {
+    return options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
+  }
 };
 
 /// `on_progress` gets the totals so far with the case's own added; `stop` ends the run early.

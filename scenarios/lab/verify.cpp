@@ -113,7 +113,7 @@ void print_summary(const VerifyReport& report) {
   for (const auto& folder : report.kept) {
     std::ifstream in(folder + "/history.jsonl");
     const auto history = model::read(in);
-    const auto findings = foreign ? model::judge_worker(history) : model::judge(history, {});
+    const auto findings = properties::judge(history, report.promises()).findings;
     fmt::print("{}kept: {}\n", story(findings, history), folder);
   }
   if (!report.repeat.empty()) {
@@ -186,6 +186,8 @@ po::options_description options_for(Asked& a) {
       "locks", po::value(&a.locks), "names that they compete for; default: generated")(
       "lock", po::value(&v.lock)->default_value(v.lock),
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
+      "waiting", po::value(&v.waiting)->value_name("LIST"),
+      "the waiting strategies to draw from, like queue or queue,uniform; else all but queue")(
       "worker", po::value(&a.worker)->value_name("COMMAND"),
       "check the lock of this worker instead, which speaks the lines of scenarios/WORKERS.md")(
       "promises", po::value(&v.promises_file)->value_name("FILE"),
@@ -254,6 +256,7 @@ void validate(const po::variables_map& given, Asked& a) {
   take(given, "locks", a.locks, 1, 1'000, v.locks);
   take(given, "case", a.only_case, 0, 1'000'000, v.only_case);
   require_lock(v.lock, true);
+  if (!v.waiting.empty()) v.waitings = parse_waitings(v.waiting);
   v.faults = fault_groups_in(a.faults);
   require_range("times", v.times, 1, 1'000);
   if (given.contains("plan")) {
@@ -292,7 +295,7 @@ int verify(const std::vector<std::string>& words) {
       interrupted);
   line.end();
   print_summary(report);
-  write_report(asked.page, report.shown);
+  write_report(asked.page, report.shown, report.promises());
   write_json(asked.json_file, to_json(report));
   write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure, asked.strict},
               report.findings);

@@ -12,19 +12,26 @@ NEVER = datetime.datetime(1970, 1, 1)
 
 
 class Lock:
-    """One document a name. The lease counts by the server's clock, and from before the request here."""
+    """One document a name, whose token counts its holders. The lease counts by the server's clock, and from
+    before the request here."""
+
+    tells_loss = True
 
     def __init__(self, uri, database, lease_ms):
         client = pymongo.MongoClient(uri, w="majority", socketTimeoutMS=2000, serverSelectionTimeoutMS=2000)
         self.locks, self.lease_ms = client[database]["python.locks"], lease_ms
 
     def try_once(self, name):
+        return self.take(name, {"$expr": {"$lt": ["$expires", "$$NOW"]}})
+
+    def take(self, name, free):
         owner, sent = uuid.uuid4().hex, time.monotonic()
-        free = {"_id": name, "$expr": {"$lt": ["$expires", "$$NOW"]}}
-        taken = [{"$set": {"owner": owner, "expires": {"$add": ["$$NOW", self.lease_ms]}}}]
         self.locks.update_one({"_id": name}, [{"$set": {"expires": {"$ifNull": ["$expires", NEVER]}}}], upsert=True)
-        won = self.locks.update_one(free, taken).modified_count == 1
-        return {"name": name, "owner": owner, "until": sent + self.lease_ms / 1000} if won else None
+        won = self.locks.find_one_and_update(
+            {"_id": name, **free},
+            [{"$set": {"owner": owner, "expires": {"$add": ["$$NOW", self.lease_ms]},
+                       "token": {"$add": [{"$ifNull": ["$token", 0]}, 1]}}}], return_document=True)
+        return won and {"name": name, "owner": owner, "until": sent + self.lease_ms / 1000, "token": won["token"]}
 
     def acquire(self, name, timeout_ms):
         end = time.monotonic() + timeout_ms / 1000
@@ -50,15 +57,24 @@ def serve(make_lock):
 
     def acquire(id, name, timeout_ms):
         try:
-            if holding := lock.acquire(name, timeout_ms):
-                holdings[id] = holding
-            answer(id, "granted" if holding else "timed_out" if timeout_ms else "refused")
+            if not (holding := lock.acquire(name, timeout_ms)):
+                return answer(id, "timed_out" if timeout_ms else "refused")
+            timer = holding["timer"] = threading.Timer(holding["until"] - time.monotonic(), lost, (id,))
+            timer.daemon, holdings[id] = True, holding
+            answer(id, "granted", token=holding["token"])
+            timer.start()
         except pymongo.errors.PyMongoError as error:
             answer(id, "failed", why=str(error)[:200])
 
+    def lost(id):
+        if lock.tells_loss:
+            answer(id, "lost")
+
     def release(id):
         try:
-            answer(id, lock.release(holdings.pop(id)))
+            holding = holdings.pop(id)
+            holding["timer"].cancel()
+            answer(id, lock.release(holding))
         except pymongo.errors.PyMongoError:
             answer(id, "unknown")
 

@@ -52,8 +52,9 @@ void ForeignProcesses::start(std::size_t i) {
   setting.workload = {process, plan_.locks,
                       long_holding(process, options_of(process, "leasehold", 0))};
   setting.seed = plan_.seed * 1'000'003 + ++seeds_;
-  setting.answers_within_ms = run_.foreign->promises.answers_within_ms;
+  setting.promises = run_.foreign->promises;
   setting.folder = run_.folder;
+  if (workers_[i]) killed_.push_back(std::move(workers_[i]));
   workers_[i] =
       std::make_unique<ForeignWorker>(setting, now_, [this](Event e) { take(std::move(e)); });
   run_.janitor->watch(workers_[i]->pid());
@@ -74,10 +75,23 @@ bool ForeignProcesses::all_done() const {
   return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->over(); });
 }
 
-/// Waiters of a lock that hands nothing on may be late without end; that is no finding here.
+/// Waiters of a lock that hands nothing on may be late without end.
 void ForeignProcesses::end_by_force() {
-  for (const auto& worker : workers_) worker->kill();
+  for (const auto& worker : workers_) end(*worker);
+  for (const auto* all : {&workers_, &killed_}) {
+    for (const auto& worker : *all) worker->join();
+  }
   hand_over();
+}
+
+/// Whether it was alive until then.
+bool ForeignProcesses::end(ForeignWorker& worker) {
+  const auto killed = worker.kill();
+  if (!killed) return false;
+  Event e = event(Kind::crash, worker.name());
+  e.at_ns = *killed;
+  take(std::move(e));
+  return true;
 }
 
 std::vector<ProcessView> ForeignProcesses::running() {
@@ -98,11 +112,7 @@ ForeignWorker* ForeignProcesses::named(const std::string& name) const {
   return found == workers_.end() ? nullptr : found->get();
 }
 
-bool ForeignProcesses::kill(const std::string& name) {
-  if (!named(name)->kill()) return false;
-  take(event(Kind::crash, name));
-  return true;
-}
+bool ForeignProcesses::kill(const std::string& name) { return end(*named(name)); }
 
 void ForeignProcesses::start_successor(const std::string& name) {
   const auto found = std::find_if(workers_.begin(), workers_.end(),

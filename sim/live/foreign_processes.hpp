@@ -44,6 +44,7 @@ class ForeignProcesses final : public RunProcesses {
   void take(model::Event e);
   void hand_over();
   [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const;
+  bool end(ForeignWorker& worker);
   [[nodiscard]] ForeignWorker* named(const std::string& name) const;
 
   const Plan& plan_;
@@ -55,6 +56,7 @@ class ForeignProcesses final : public RunProcesses {
   std::map<std::size_t, int> lives_;
   std::uint64_t seeds_ = 0;
   std::vector<std::unique_ptr<ForeignWorker>> workers_;  ///< by their places in the plan
+  std::vector<std::unique_ptr<ForeignWorker>> killed_;   ///< whose place another has
 };
 
 }  // namespace leasehold::sim::live

@@ -31,6 +31,16 @@ std::vector<std::string> command_of(const ForeignWorker::Setting& setting,
           "-c",  "exec " + setting.command};
 }
 
+/// Who waits so long for a lock that nobody has any more will wait for ever.
+std::int64_t longest_wait_ms(const ForeignWorker::Setting& setting) {
+  constexpr double kSpare_ms = 12'000;
+  const auto& promised = setting.promises;
+  const auto leases = promised.passes_on_leases.value_or(1);
+  return promised.polls_within_ms +
+         static_cast<std::int64_t>(leases * static_cast<double>(setting.order.lease_ms) +
+                                   kSpare_ms);
+}
+
 std::string file_of(const ForeignWorker::Setting& setting, const char* what) {
   return setting.folder + "/" + setting.order.process + what;
 }
@@ -59,9 +69,12 @@ ForeignWorker::~ForeignWorker() {
   callers_.clear();
 }
 
+/// So that nothing of it stands after its end.
+std::int64_t ForeignWorker::stamp() const { return std::min(now_(), ended_ns_.load()); }
+
 Event ForeignWorker::event(Kind kind, std::int64_t session, const std::string& lock) const {
   Event e;
-  e.at_ns = now_();
+  e.at_ns = stamp();
   e.kind = kind;
   e.process = setting_.order.process;
   e.session = session;
@@ -91,6 +104,7 @@ void ForeignWorker::break_off(const std::string& outcome, const std::string& why
   Event e = event(Kind::protocol);
   e.outcome = outcome;
   e.message = why;
+  ended_ns_ = e.at_ns;
   emit_(std::move(e));
   changed_.notify_all();
 }
@@ -123,7 +137,7 @@ void ForeignWorker::attend() {
     changed_.notify_all();
     return;
   }
-  if (may_end && now_() - stopping_since_ns_ > setting_.answers_within_ms * kMs) {
+  if (may_end && now_() - stopping_since_ns_ > setting_.promises.answers_within_ms * kMs) {
     break_off("hang", "it did not end when asked to stop");
   }
   if (phase_ != Phase::broken) return;
@@ -131,8 +145,10 @@ void ForeignWorker::attend() {
   kill();
 }
 
-bool ForeignWorker::kill() {
+std::optional<std::int64_t> ForeignWorker::kill() {
   const bool alive = child_.running();
+  const auto at = stamp();
+  ended_ns_ = at;
   if (alive) ::kill(-child_.pid(), SIGKILL);
   child_.kill();
   {
@@ -140,10 +156,8 @@ bool ForeignWorker::kill() {
     phase_ = Phase::over;
     changed_.notify_all();
   }
-  // Who waits is woken, and says nothing after this.
   reader_ = {};
-  callers_.clear();
-  return alive;
+  return alive ? std::optional(at) : std::nullopt;
 }
 
 void ForeignWorker::pause() {
@@ -203,14 +217,24 @@ void ForeignWorker::hear(const std::string& line) {
     if (answer.is == Answer::Is::ready) {
       ready_ = true;
     } else if (answer.is != Answer::Is::lost) {
-      heard_[answer.id] = {answer, received};
+      const auto asked = asked_ns_[answer.id];
+      heard_[answer.id] = {answer, received, asked};
+      said_after_ns_ = std::max(said_after_ns_, asked);
     } else {
-      emit_(event(Kind::notified, answer.id));
+      note_loss({answer, received});
     }
     changed_.notify_all();
   } catch (const std::runtime_error& error) {
     break_off("line", error.what());
   }
+}
+
+/// REQUIRES: the mutex is held. It was said after the lines before it, and so after their
+/// questions.
+void ForeignWorker::note_loss(const Heard& heard) {
+  Event e = event(Kind::notified, heard.answer.id);
+  e.sent_ns = heard.answer.at_ns.value_or(said_after_ns_);
+  emit_(std::move(e));
 }
 
 bool ForeignWorker::await_ready() {
@@ -233,9 +257,11 @@ std::optional<ForeignWorker::Heard> ForeignWorker::question(Dialogue::Question k
                                                             std::int64_t limit_ms) {
   std::unique_lock guard(mutex_);
   if (!works()) return std::nullopt;
-  dialogue_.asked(kind, id, now_());
+  const auto asked = now_();
+  dialogue_.asked(kind, id, asked);
+  asked_ns_[id] = asked;
   child_.say(line);
-  const milliseconds limit(limit_ms + setting_.answers_within_ms);
+  const milliseconds limit(limit_ms + setting_.promises.answers_within_ms);
   for (milliseconds waited{0}; works();) {
     const auto answer = heard_.extract(id);
     if (!answer.empty()) return answer.mapped();
@@ -295,40 +321,86 @@ Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Acquire& 
     caller.id = ++ids_;
   }
   caller.name = acquire.lock;
-  const auto timeout_ms = acquire.timeout.count();
+  const auto timeout_ms = std::min(acquire.timeout.count(), longest_wait_ms(setting_));
   Event asked = event(Kind::ask, caller.id, caller.name);
   asked.single_attempt = timeout_ms == 0;
   if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kMs;
   asked.expiry_ms = setting_.order.lease_ms;
+  asked.healed = caller.knows_of_end;
   emit_(std::move(asked));
   const auto heard = question(Dialogue::Question::acquire, caller.id,
                               acquire_line(caller.id, caller.name, timeout_ms), timeout_ms);
   if (!heard) return Workload::NotGranted{};
-  const bool granted = heard->answer.is == Answer::Is::granted;
-  Event e = event(granted ? Kind::granted : Kind::ended, caller.id, caller.name);
-  if (granted) {
-    e.token = heard->answer.token.value_or(0);
-  } else {
-    e.outcome = to_string(heard->answer.is);
-    e.message = heard->answer.why;
+  if (heard->answer.is != Answer::Is::granted) {
+    emit_ended(caller, *heard);
+    return Workload::NotGranted{};
   }
-  emit_(std::move(e));
-  if (!granted) return Workload::NotGranted{};
-  caller.answers = std::make_unique<HeldAnswers>(setting_.order.process, caller.id, caller.name);
+  emit_granted(caller, *heard);
   const std::lock_guard guard(mutex_);
   ++holdings_;
   return Workload::Granted{static_cast<std::uint64_t>(caller.id)};
 }
 
-Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Receive&) {
+/// Its user may rely on it from the stamp on, or else from the question.
+void ForeignWorker::emit_granted(Caller& caller, const Heard& heard) {
+  Event e = event(Kind::granted, caller.id, caller.name);
+  e.at_ns = std::min(e.at_ns, heard.received_ns);
+  e.token = caller.token = heard.answer.token.value_or(0);
+  if (heard.answer.remaining_ms) {
+    e.deadline_ns = heard.answer.at_ns.value_or(heard.asked_ns) + *heard.answer.remaining_ms * kMs;
+  }
+  emit_(std::move(e));
+  caller.answers = std::make_unique<HeldAnswers>(setting_.order.process, caller.id, caller.name);
+}
+
+void ForeignWorker::emit_ended(const Caller& caller, const Heard& heard) {
+  Event e = event(Kind::ended, caller.id, caller.name);
+  e.at_ns = std::min(e.at_ns, heard.received_ns);
+  e.outcome = to_string(heard.answer.is);
+  e.message = heard.answer.why;
+  emit_(std::move(e));
+}
+
+/// A lock that says when it is lost has to do so without being asked.
+Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Receive& receive) {
+  caller.relies_on_lost = receive.relies_on_lost && setting_.promises.tells_loss;
   ask(caller);
   return Workload::TimePassed{};
 }
 
-/// What it holds cannot be written with: whether it has tokens is not looked at yet.
 Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Write&) {
   ask(caller);
+  if (caller.token > 0 && setting_.promises.tokens == model::Promises::Tokens::rising) {
+    write_fenced(caller);
+    ask(caller);
+  }
   return Workload::Written{};
+}
+
+/// Whose worker ended meanwhile knows nothing of it.
+void ForeignWorker::write_fenced(Caller& caller) {
+  if (!caller.resource) {
+    const auto* const limits = "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000";
+    caller.resource = std::make_unique<FencedResource>(with_option(setting_.order.uri, limits),
+                                                       setting_.order.database);
+  }
+  Event e = event(Kind::write, caller.id, caller.name);
+  e.sent_ns = e.at_ns;
+  e.token = caller.token;
+  {
+    const std::lock_guard guard(mutex_);
+    if (!works()) return;
+    e.write_number = ++writes_;
+  }
+  e.outcome = caller.resource->write({caller.name, setting_.order.process, e.write_number,
+                                      setting_.order.process + "/" + std::to_string(caller.id),
+                                      FencingToken(caller.token)});
+  e.at_ns = now_();
+  if (e.at_ns > ended_ns_) {
+    e.at_ns = ended_ns_;
+    e.outcome = "unknown";
+  }
+  emit_(std::move(e));
 }
 
 Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Hold& hold) {
@@ -350,6 +422,7 @@ Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Release&)
   const auto heard = question(Dialogue::Question::release, caller.id, release_line(caller.id), 0);
   if (heard) {
     Event e = event(Kind::released, caller.id, caller.name);
+    e.at_ns = std::min(e.at_ns, heard->received_ns);
     e.outcome = to_string(heard->answer.is);
     emit_(std::move(e));
   }
@@ -361,7 +434,7 @@ Workload::Event ForeignWorker::perform(Caller& caller, const Workload::Release&)
 /// A "held" was true somewhere from its stamp, or else from the question, until it arrived; after a
 /// "not_held" it is asked no more.
 void ForeignWorker::ask(Caller& caller) {
-  if (!caller.answers || caller.answers->said_no()) return;
+  if (!caller.answers || caller.answers->said_no() || caller.relies_on_lost) return;
   const auto asked = now_();
   const auto heard = question(Dialogue::Question::ask, caller.id, ask_line(caller.id), 0);
   if (!heard) return;
@@ -371,7 +444,7 @@ void ForeignWorker::ask(Caller& caller) {
 
 void ForeignWorker::flush(Caller& caller) {
   if (!caller.answers) return;
-  caller.answers->flush(now_(), [this](Event&& e) { emit_(std::move(e)); });
+  caller.answers->flush(stamp(), [this](Event&& e) { emit_(std::move(e)); });
   caller.answers.reset();
 }
 

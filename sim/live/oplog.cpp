@@ -28,6 +28,12 @@ std::string text(const Json& document, const char* key) {
                                                              : "";
 }
 
+const Json k1970{{"$date", "1970-01-01T00:00:00Z"}};
+
+const char* lock_id_field(const Json& document) {
+  return document.contains("LockId") ? "LockId" : "lockId";
+}
+
 /// The document that an entry leaves in `documents`, or null if it deletes it.
 const Json* apply(std::map<std::string, Json>& documents, const Json& entry,
                   const std::string& name) {
@@ -190,6 +196,15 @@ void OplogReader::read_entry(const Json& entry, const Json& timestamp) {
   if (text(entry, "ns") == resource_namespace_) read_resource(entry, order);
 }
 
+LockTruth::Became OplogReader::became_of(const std::string& id, const Json* document) {
+  if (document == nullptr) return truth_.deleted(id);
+  if (document->contains("LockId") && (*document)["LockId"].is_null()) {
+    return LockTruth::Became::free;
+  }
+  const bool free = document->contains("expiresAt") && (*document)["expiresAt"] == k1970;
+  return truth_.written(id, text(*document, lock_id_field(*document)), free);
+}
+
 /// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity whose
 /// LockId is null is free ("document-level").
 void OplogReader::read_lock(const Json& entry, std::int64_t order) {
@@ -200,10 +215,11 @@ void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   const Json* document = apply(locks_, entry, id);
   const Json& known = document == nullptr ? before : *document;
   event.name = known.contains("resourceId") ? text(known, "resourceId") : name_of(entry);
-  const bool held =
-      document != nullptr && !(document->contains("LockId") && (*document)["LockId"].is_null());
+  const auto became = became_of(id, document);
+  if (became == LockTruth::Became::nothing) return;
+  const bool held = became == LockTruth::Became::held;
   event.kind = held ? model::Kind::put : model::Kind::gone;
-  if (held) event.lock_id = text(*document, document->contains("LockId") ? "LockId" : "lockId");
+  if (held) event.lock_id = LockTruth::holder_in(text(*document, lock_id_field(*document)));
   emit(std::move(event));
 }
 

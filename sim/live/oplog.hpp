@@ -10,6 +10,7 @@
 
 #include "model/history.hpp"
 #include "sim/live/mongo_client.hpp"
+#include "sim/lock_truth.hpp"
 
 namespace leasehold::sim::live {
 
@@ -56,6 +57,7 @@ class OplogReader {
   void read_entry(const Json& entry, const Json& timestamp);
   void read_drop(const Json& timestamp);
   void read_lock(const Json& entry, std::int64_t order);
+  LockTruth::Became became_of(const std::string& id, const Json* document);
   void read_resource(const Json& entry, std::int64_t order);
   void emit(model::Event event);
 
@@ -67,6 +69,7 @@ class OplogReader {
   Json first_, last_;            ///< timestamps: where reading began, and of the last entry read
   std::vector<SeenEntry> seen_;  ///< of the following thread, while it runs
   std::map<std::string, Json> locks_;  ///< documents as the entries left them
+  LockTruth truth_;
   std::map<std::string, Json> resources_;
 
   std::mutex mutex_;

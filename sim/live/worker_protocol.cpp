@@ -82,6 +82,7 @@ Answer answer_from(const std::string& line) {
   answer.at_ns = number(json, "at_ns", line);
   answer.token = number(json, "token", line);
   answer.remaining_ms = number(json, "remaining_ms", line);
+  if (answer.token && *answer.token < 1) refuse("'token' is not above 0", line);
   if (json.contains("why") && json["why"].is_string()) answer.why = json["why"];
   return answer;
 }

@@ -1,0 +1,232 @@
+#include <algorithm>
+
+#include "model/worker_checkers.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// When somebody may have had a lock, as far as others can tell.
+struct Stay {
+  const WorkerCall* call = nullptr;
+  std::int64_t from = kNever;     ///< kNever: it certainly had nothing
+  std::int64_t to = kNever;       ///< of who did not give it back: when it ended or died, and ...
+  std::int64_t lease_ns = 0;      ///< ... how long the lock may then stay taken; 0: given back
+  std::int64_t next_ns = kNever;  ///< when another had it that was asked for after that
+  bool died_holding = false;
+};
+
+/// All that is asked for one name.
+class Waits {
+ public:
+  Waits(const Digest& d, const Promises& promises, const std::vector<WorkerCall>& calls)
+      : d_(d), promises_(promises), calls_(calls) {
+    for (const WorkerCall& call : calls_) stays_.push_back(stay_of(call));
+    set_next();
+  }
+
+  void check(Finding& f) const {
+    for (const WorkerCall& call : calls_) {
+      check_on_time(f, call);
+      if (!promises_.passes_on_leases) continue;
+      if (promises_.waits == Promises::Waits::none) {
+        check_attempt(f, call);
+      } else if (!call.ask->single_attempt) {
+        check_waiter(f, call);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] Index answer_of(const WorkerCall& call) const {
+    return call.granted != nullptr ? call.session->granted : call.session->ended;
+  }
+  /// From the question to the answer, or to the end.
+  [[nodiscard]] Span asking(const WorkerCall& call) const {
+    const Index answer = answer_of(call);
+    const Index crash = d_.processes.at(*call.process).crash;
+    auto end = d_.finished_ns;
+    for (const Index i : {answer, answer == kNone ? crash : kNone}) {
+      if (i != kNone) end = std::min(end, d_.at(i).at_ns);
+    }
+    return {call.ask->at_ns, end};
+  }
+  /// Whether its answers came as they were sent, and what they do not say did not happen.
+  [[nodiscard]] bool clean(const WorkerCall& call, Span span) const {
+    return !d_.disturbed(span) && d_.ran_throughout(*call.process, span);
+  }
+
+  [[nodiscard]] Stay stay_of(const WorkerCall& call) const {
+    Stay stay{.call = &call};
+    const Span asked = asking(call);
+    const Index answer = answer_of(call);
+    const bool said = answer != kNone && clean(call, asked);
+    stay.from = said ? asked.to - d_.allowed.lateness_ns : asked.from;
+    if (call.granted != nullptr) {
+      end_holding(stay);
+    } else if (answer != kNone) {
+      // What timed out or failed may have got the lock a moment too late.
+      if (said && d_.at(answer).outcome == "refused") stay.from = kNever;
+      leave_behind(stay, asked.to);
+    } else if (d_.processes.at(*call.process).crash != kNone) {
+      leave_behind(stay, asked.to);
+    }
+    return stay;
+  }
+
+  void end_holding(Stay& stay) const {
+    const SessionDigest& s = *stay.call->session;
+    const Index crash = d_.processes.at(*stay.call->process).crash;
+    if (s.released != kNone) {
+      stay.to = d_.at(s.released).at_ns;
+      if (d_.at(s.released).outcome == "unknown") leave_behind(stay, stay.to);
+    } else if (crash != kNone) {
+      stay.died_holding = s.release == kNone;
+      leave_behind(stay, d_.at(crash).at_ns);
+    }
+  }
+
+  /// What was on its way when links or servers were disturbed may be executed until they are well.
+  /// Nobody knows how long a lease lasts by the clock of a member that was moved.
+  void leave_behind(Stay& stay, std::int64_t end) const {
+    for (bool later = true; later;) {
+      later = false;
+      for (const Span& fault : d_.faulty) {
+        if (!fault.meets({stay.call->ask->at_ns, end + 1}) || fault.to <= end) continue;
+        end = fault.to;
+        later = true;
+      }
+      if (end == kNever) break;
+    }
+    stay.to = d_.clocks_moved || !promises_.passes_on_leases ? kNever : end;
+    const auto leases = promises_.passes_on_leases.value_or(0);
+    stay.lease_ns =
+        static_cast<std::int64_t>(leases * static_cast<double>(stay.call->ask->expiry_ms * kMs));
+  }
+
+  void set_next() {
+    // By asking, the last first: the soonest grant of all that were asked for later.
+    std::vector<std::int64_t> soonest(calls_.size() + 1, kNever);
+    for (std::size_t i = calls_.size(); i-- > 0;) {
+      const auto granted = calls_[i].granted == nullptr ? kNever : calls_[i].granted->at_ns;
+      soonest[i] = std::min(soonest[i + 1], granted);
+    }
+    for (Stay& stay : stays_) {
+      const auto after =
+          std::partition_point(calls_.begin(), calls_.end(),
+                               [&](const WorkerCall& call) { return call.ask->at_ns <= stay.to; });
+      stay.next_ns = soonest[static_cast<std::size_t>(after - calls_.begin())];
+    }
+  }
+
+  /// Until when it may keep the lock from one who waits since then: who waits for the lease of a
+  /// dead holder to run out may count it from when it began to wait.
+  [[nodiscard]] std::int64_t keeps_until(const Stay& stay, std::int64_t waits_from) const {
+    if (stay.to == kNever || stay.lease_ns == 0) return stay.to;
+    return std::min(std::max(stay.to, waits_from) + stay.lease_ns, stay.next_ns);
+  }
+
+  /// Of this call's waiting, when nobody else can have had the lock; and who had it before each.
+  struct Gap {
+    Span span;
+    const Stay* before = nullptr;
+  };
+  [[nodiscard]] std::vector<Gap> gaps(const WorkerCall& call) const {
+    const Span asked = asking(call);
+    std::vector<std::pair<Span, const Stay*>> taken;
+    for (const Stay& stay : stays_) {
+      if (stay.call->ask->at_ns > asked.to) break;
+      if (stay.call == &call || stay.from == kNever) continue;
+      const Span span{stay.from, keeps_until(stay, asked.from)};
+      if (span.to > asked.from && span.from < asked.to) taken.emplace_back(span, &stay);
+    }
+    std::sort(taken.begin(), taken.end(),
+              [](const auto& a, const auto& b) { return a.first.from < b.first.from; });
+    std::vector<Gap> out;
+    Gap gap{{asked.from, asked.to}, nullptr};
+    for (const auto& [span, stay] : taken) {
+      if (span.from > gap.span.from) out.push_back({{gap.span.from, span.from}, gap.before});
+      if (span.to <= gap.span.from) continue;
+      gap = {{span.to, asked.to}, stay};
+    }
+    if (gap.span.from < asked.to) out.push_back(gap);
+    return out;
+  }
+
+  void check_on_time(Finding& f, const WorkerCall& call) const {
+    if (call.ask->single_attempt) return;
+    const auto latest = call.ask->give_up_ns + promises_.answers_within_ms * kMs;
+    if (!d_.ran_throughout(*call.process, {call.ask->at_ns, latest})) return;
+    const Index answer = answer_of(call);
+    const auto happened = answer == kNone ? kNever : d_.at(answer).at_ns;
+    if (answer == kNone && d_.finished_ns <= latest) return;
+    check_bound(d_, f, {call.ask->at_ns, latest, happened},
+                [&] {
+                  return who(call) + " ended " +
+                         (answer == kNone
+                              ? "never"
+                              : ms(happened - call.ask->give_up_ns) + " after its timeout");
+                },
+                {call.session->ask, answer});
+  }
+
+  void check_waiter(Finding& f, const WorkerCall& call) const {
+    const auto bound = promises_.polls_within_ms * kMs + 2 * d_.allowed.lateness_ns;
+    const Span asked = asking(call);
+    for (const Gap& gap : gaps(call)) {
+      const auto latest = gap.span.from + bound;
+      const bool waits = gap.span.to > latest;
+      const bool got_it = gap.span.to == asked.to && call.granted != nullptr;
+      if (!waits && !got_it) continue;
+      if (!clean(call, {gap.span.from, std::min(latest, gap.span.to)})) continue;
+      if (gap.before != nullptr && gap.before->died_holding) ++f.counts["bounded_takeovers"];
+      check_bound(d_, f, {gap.span.from, latest, gap.span.to},
+                  [&] {
+                    return who(call) + " waited " + ms(gap.span.to - gap.span.from) +
+                           " for it while nobody had it" + left_by(gap.before);
+                  },
+                  {gap.before == nullptr ? kNone : gap.before->call->session->granted,
+                   call.session->ask, answer_of(call)});
+    }
+  }
+
+  /// Who does not wait gets a lock that nobody has and nobody else asks for.
+  void check_attempt(Finding& f, const WorkerCall& call) const {
+    const Span asked = asking(call);
+    const Index answer = answer_of(call);
+    if (answer == kNone || d_.at(answer).outcome == "failed" || !clean(call, asked)) return;
+    const Span quiet{asked.from - 2 * d_.allowed.lateness_ns, asked.to};
+    for (const Stay& stay : stays_) {
+      if (stay.call == &call) continue;
+      const bool asks = asking(*stay.call).meets(quiet);
+      const bool has = stay.from != kNever && Span{stay.from, keeps_until(stay, 0)}.meets(quiet);
+      if (asks || has) return;
+    }
+    ++f.checked;
+    if (call.granted != nullptr) return;
+    violate(f, who(call) + " did not get it, although nobody had it", {call.session->ask, answer});
+  }
+
+  static std::string who(const WorkerCall& call) {
+    return "lock '" + call.ask->name + "': an acquire of " + *call.process;
+  }
+  static std::string left_by(const Stay* stay) {
+    if (stay == nullptr) return "";
+    return ", since " + *stay->call->process +
+           (stay->lease_ns == 0 ? " released it" : "'s lease was over");
+  }
+
+  const Digest& d_;
+  const Promises& promises_;
+  const std::vector<WorkerCall>& calls_;
+  std::vector<Stay> stays_;
+};
+
+}  // namespace
+
+Finding check_worker_waits(const Digest& d, const Promises& promises, const WorkerCalls& calls) {
+  Finding f = finding(Guarantee::G7);
+  for (const auto& [name, all] : calls) Waits(d, promises, all).check(f);
+  return f;
+}
+
+}  // namespace leasehold::model
