@@ -89,6 +89,8 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"verify", "--floors", "101"}, "--floors is 101"},
       {{"verify", "--lock", "canary-extend"}, "--lock is 'canary-extend': it must be one of"},
       {{"verify", "--plan", bad_lock}, "line 1: lock is 'leashold': it must be one of"},
+      {{"simulate", "--waiting", "queue,eager"}, "'eager' is no waiting strategy"},
+      {{"verify", "--waiting", "eager"}, "'eager' is no waiting strategy"},
       {{"verify", "--plan", bad_field}, "line 1: waiting is 'eager': it must be one of"},
       {{"verify", "--plan", bad_place}, "line 2: process is 4: the plan has only 1"},
       {{"verify", "--plan", only_virtual}, "which only the virtual world has"},
@@ -129,7 +131,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"diagram", "nope"}, "table is 'nope'"},
   };
   for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                              "merge", "check", "explore", "prove", "diagram"}) {
+                              "merge", "check", "export", "explore", "prove", "diagram"}) {
     cases.push_back({{command, "--dance"}, "--dance"});
   }
   // Where a report goes is looked at before the run and not after it.
@@ -252,7 +254,7 @@ TEST(LabCommand, NoNameOfARunEndsThePagesScript) {
 TEST(LabCommand, HelpIsThereForAll) {
   std::vector<std::vector<std::string>> all = {{"--help"}};
   for (const char* subcommand : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                                 "merge", "check", "explore", "prove", "diagram"}) {
+                                 "merge", "check", "export", "explore", "prove", "diagram"}) {
     all.push_back({subcommand, "--help"});
   }
   for (const auto& words : all) {

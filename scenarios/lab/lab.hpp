@@ -6,6 +6,7 @@
 
 #include "cli/command_line.hpp"
 #include "model/explorer.hpp"
+#include "model/history.hpp"
 #include "sim/plan.hpp"
 
 /// The command `leasehold-lab`: one file a subcommand.
@@ -40,6 +41,9 @@ void require_folder(const std::string& option, const std::string& folder);
 /// Throws UsageError unless `--lock` has one that is known, and runs live if that is asked.
 void require_lock(const std::string& lock, bool live = false);
 
+/// "queue,uniform", as `--waiting` has it; throws UsageError for a name that is none.
+std::vector<sim::Waiting> parse_waitings(const std::string& text);
+
 /// Throws UsageError unless low <= value <= high.
 void require_range(const std::string& option, std::int64_t value, std::int64_t low,
                    std::int64_t high);
@@ -57,6 +61,9 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 [[nodiscard]] std::string scenario_folder();
 
 int verify(const std::vector<std::string>& words);
+/// A kept history, or that of a kept run's folder. Throws UsageError.
+[[nodiscard]] model::History read_history(const std::string& file);
+
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
 int prove(const std::vector<std::string>& words);
@@ -70,6 +77,7 @@ int merge(const std::vector<std::string>& words);
 int cluster(const std::vector<std::string>& words);
 int scenario(const std::vector<std::string>& words);
 int matrix(const std::vector<std::string>& words);
+int export_history(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
 
 }  // namespace leasehold::lab

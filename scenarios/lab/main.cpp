@@ -24,6 +24,7 @@ constexpr cli::Subcommand kSubcommands[] = {
     {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"merge", merge, "joins the reports of simulate's shards"},
     {"check", check, "checks a recorded history again"},
+    {"export", export_history, "a recorded history for Perfetto, Jepsen or Porcupine"},
     {"explore", explore, "explores the lock in small scopes, or a wrong variant of it"},
     {"prove", prove, "proves the lock's safety for any number of clients, by an SMT solver"},
     {"diagram", diagram, "prints the published diagrams in Mermaid"},
@@ -115,6 +116,20 @@ void require_lock(const std::string& lock, bool live) {
     allowed += (allowed.empty() ? "" : ", ") + known.name;
   }
   throw UsageError("--lock is '" + lock + "': it must be one of " + allowed);
+}
+
+std::vector<sim::Waiting> parse_waitings(const std::string& text) {
+  std::vector<sim::Waiting> all;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    int w = 0;
+    while (w < sim::kWaitings && word != to_string(static_cast<sim::Waiting>(w))) ++w;
+    if (w == sim::kWaitings) {
+      throw UsageError("--waiting is '" + text + "': '" + word + "' is no waiting strategy");
+    }
+    all.push_back(static_cast<sim::Waiting>(w));
+  }
+  return all;
 }
 
 }  // namespace leasehold::lab

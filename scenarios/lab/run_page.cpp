@@ -23,8 +23,9 @@ constexpr std::size_t kMostStoryLines = 20'000;
 /// Gathers what the page draws. Times in ms from the first event.
 class Gatherer {
  public:
-  explicit Gatherer(const model::History& history)
+  Gatherer(const model::History& history, const std::optional<model::Promises>& promises)
       : history_(history),
+        promises_(promises),
         digest_(model::digest(history)),
         began_ns_(history.empty() ? 0 : history.front().at_ns) {}
 
@@ -159,7 +160,7 @@ class Gatherer {
 
   Json verdicts() const {
     Json list = Json::array();
-    for (const auto& f : properties::judge(history_).findings) {
+    for (const auto& f : properties::judge(history_, promises_).findings) {
       Json one{
           {"guarantee", to_string(f.guarantee)},        {"statement", about(f.guarantee).statement},
           {"verdict", model::to_string(f.verdict)},     {"checked", f.checked},
@@ -177,14 +178,16 @@ class Gatherer {
   }
 
   const model::History& history_;
+  const std::optional<model::Promises>& promises_;
   const model::Digest digest_;
   const std::int64_t began_ns_;
 };
 
 }  // namespace
 
-std::string run_page(const model::History& history) {
-  std::string data = Gatherer(history).gather().dump();
+std::string run_page(const model::History& history,
+                     const std::optional<model::Promises>& promises) {
+  std::string data = Gatherer(history, promises).gather().dump();
   // In JSON a "<" is in a string. So none ends the script or opens a comment in it.
   boost::replace_all(data, "<", "\\u003c");
   return pages::filled(
@@ -192,10 +195,11 @@ std::string run_page(const model::History& history) {
       {{"style", pages::run_page_css}, {"run", data}, {"script", pages::run_page_js}});
 }
 
-void write_report(const std::string& file, const model::History& history) {
+void write_report(const std::string& file, const model::History& history,
+                  const std::optional<model::Promises>& promises) {
   if (file.empty()) return;
   std::ofstream out(file);
-  out << run_page(history);
+  out << run_page(history, promises);
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 

@@ -151,7 +151,7 @@ std::string repeat(const Plan& plan) {
 struct Asked {
   PlanLimits limits;
   Seeds range;
-  std::string seeds = "1..1000", shard, file, folder = "leasehold-runs";
+  std::string seeds = "1..1000", shard, waiting, file, folder = "leasehold-runs";
   std::string json_file, junit_file, history, page;
   bool hashed = false, until_failure = false;
   bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
@@ -172,6 +172,8 @@ po::options_description options_for(Asked& a) {
       "seeds", po::value(&a.seeds)->default_value(a.seeds), "one, or a range, both ends included")(
       "lock", po::value(&a.limits.lock)->default_value(a.limits.lock),
       "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
+      "waiting", po::value(&a.waiting)->value_name("LIST"),
+      "the waiting strategies to draw from, like queue or queue,uniform; else all but queue")(
       "shard", po::value(&a.shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
       "seconds", po::value(&a.range.seconds), "start no run later than this")(
       "processes", po::value(&a.limits.processes.high)->default_value(a.limits.processes.high),
@@ -196,6 +198,7 @@ void validate(Asked& a) {
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);
   if (!a.shard.empty()) parse_shard(a.shard, a.range);
+  if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
   if (!(a.range.seconds >= 0)) {
     throw UsageError(fmt::format("--seconds is {}: it must be at least 0", a.range.seconds));
   }
