@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "core/lock_queue.hpp"
 #include "mongo/commands.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/mongo_client.hpp"
@@ -97,6 +98,28 @@ std::string lock_id(core::Owner owner, std::int64_t beat) {
   return core::to_hex(owner) + ".3000." + std::to_string(beat) + ".host:1";
 }
 
+/// How far the first entries of both queues that differ are apart, by what was then "now"; 0: none
+/// does.
+std::int64_t shift_of_entries(const Document& real, const Document& simulated) {
+  const auto text_of = [](const Document& document) {
+    const Value* id = document->find("lockId");
+    return id != nullptr && id->is<std::string>() ? *id->as<std::string>() : std::string();
+  };
+  const auto a = text_of(real), b = text_of(simulated);
+  const auto at = static_cast<std::size_t>(
+      std::mismatch(a.begin(),
+                    a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
+                    b.begin())
+          .first -
+      a.begin());
+  const auto mark = a.rfind(core::kQueueMark, at);
+  if (at == a.size() || mark == std::string::npos) return 0;
+  const auto until = [mark](const std::string& text) {
+    return std::atoll(text.substr(mark + 1, core::kUntilDigits).c_str());
+  };
+  return until(a) - until(b);
+}
+
 /// What a generated document is; each has to come up often.
 enum class Kind { missing, ours, observed, expired, foreign, corrupt, held, kinds };
 constexpr const char* kKinds[] = {"missing", "ours",    "observed", "expired",
@@ -147,6 +170,28 @@ class Drawn {
     }
   }
 
+  std::string entry() {
+    const auto until = wall_ms() + random_.between(2'000, 90'000) * (random_.chance(70) ? 1 : -1);
+    const core::Owner owner =
+        random_.chance(40) ? kOurs
+                           : core::Owner{5, static_cast<std::uint64_t>(random_.between(1, 3))};
+    const auto id = lock_id(owner, random_.between(1, 1'000));
+    return std::to_string(until) +
+           core::entry_without_until(milliseconds(random_.between(100, 90'000)),
+                                     milliseconds(random_.between(100, 60'000)), id);
+  }
+
+  /// Mostly none, sometimes a full one, sometimes of what is no entry.
+  std::string queue() {
+    if (random_.chance(40)) return "";
+    std::string all;
+    const auto length = random_.chance(10) ? random_.between(60, 70) : random_.between(1, 4);
+    for (std::int64_t i = 0; i < length; ++i) {
+      all += '~' + (random_.chance(90) ? entry() : std::string(random_.chance(50) ? "odd" : ""));
+    }
+    return all;
+  }
+
   Document draw_document() {
     if (kind == Kind::missing) return nullptr;
     Object d;
@@ -155,6 +200,7 @@ class Drawn {
     Value id = kind == Kind::foreign ? std::string("0f3c9a77e1d24b0c8a55f0e1d2c3b4a5")
                : own                 ? lock_id(kOurs, random_.between(1, 9))
                                      : lock_id(kOther, kind == Kind::observed ? 7 : 8);
+    if (kind != Kind::foreign || random_.chance(20)) id = *id.as<std::string>() + queue();
     const bool past = kind == Kind::expired || (own && random_.chance(30)) ||
                       (kind == Kind::foreign && random_.chance(30));
     Value expires = Date{far(past)};
@@ -177,7 +223,7 @@ class Drawn {
     c.timeout = milliseconds(random_.between(2'000, 9'000));
     const milliseconds lease(random_.between(100, 60'000)), margin(random_.between(0, 30'000));
     const auto beat = random_.between(1, 1'000);
-    switch (random_.between(0, 9)) {
+    switch (random_.between(0, 11)) {
       case 0:
       case 1: {
         core::ExtendCommand extend;
@@ -194,6 +240,15 @@ class Drawn {
       case 2: {
         core::DeleteCommand gone{kName, random_.chance(70) ? kOurs : kOther, std::nullopt};
         if (random_.chance(40)) gone.or_owner = kOurs;
+        gone.unless_queued = random_.chance(50);
+        c.body = gone;
+        break;
+      }
+      case 6:
+      case 7: {
+        core::PassOnCommand gone{kName, random_.chance(60) ? kOurs : kOther, std::nullopt};
+        if (random_.chance(30)) gone.or_owner = kOurs;
+        gone.offers = random_.chance(30);
         c.body = gone;
         break;
       }
@@ -212,6 +267,7 @@ class Drawn {
         core::AcquireCommand acquire{1,     kName, kOurs, lock_id(kOurs, beat), std::nullopt,
                                      lease, margin};
         if (kind == Kind::observed || random_.chance(30)) acquire.observed = lock_id(kOther, 7);
+        if (random_.chance(60)) acquire.queues_for = milliseconds(random_.between(1, 60'000));
         c.body = acquire;
       }
     }
@@ -299,6 +355,7 @@ std::pair<Executed, Document> simulate(const Object& command, const Document& do
 /// How far the real server's $$NOW was from ours, read off a date that both wrote; 0 if none tells.
 std::int64_t shift_of_now(const Document& real, const Document& simulated) {
   if (!real || !simulated) return 0;
+  if (const auto shift = shift_of_entries(real, simulated); shift != 0) return shift;
   for (const auto& [key, value] : simulated->fields) {
     const Value* other = real->find(key);
     if (other == nullptr || !other->is<Date>() || !value.is<Date>()) continue;

@@ -62,6 +62,9 @@ struct Ranges {
   int healthy_percent;
 };
 
+/// Of who queues, in longest pauses of who polls.
+constexpr std::int64_t kRenewalPauses = 10;
+
 const Ranges& ranges_for(Manner manner) {
   static const Ranges simulated{
       .clock_margin_ms = {{200, 2'000}},
@@ -132,7 +135,10 @@ ProcessPlan Generator::read_process(bool drifts) {
   p.cancel_percent = static_cast<int>(in_.between(0, 10));
   p.acquire_timeout_ms = in_.between(300, 4'000);
   if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
-  p.waiting = static_cast<sim::Waiting>(in_.between(0, sim::kWaitings - 1));
+  const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::push));
+  p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
+  // Who queues hears of its turn; renewals as frequent as polls would hide what it does not hear.
+  if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
   // One twice as often as each other number.
   p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
   if (in_.chance(ranges_.few_hand_overs_percent)) {
@@ -239,6 +245,14 @@ Plan Generator::read() {
 }
 
 }  // namespace
+
+std::vector<sim::Waiting> drawn_waitings() {
+  std::vector<sim::Waiting> all;
+  for (int w = 0; w <= static_cast<int>(sim::Waiting::push); ++w) {
+    all.push_back(static_cast<sim::Waiting>(w));
+  }
+  return all;
+}
 
 PlanLimits live_limits() {
   PlanLimits limits;

@@ -20,6 +20,9 @@ enum class Manner {
   live,       ///< faults as often as real servers get over them; a run of seconds is worth its time
 };
 
+/// All but the queue: a seed stands for the plan that it always stood for.
+[[nodiscard]] std::vector<sim::Waiting> drawn_waitings();
+
 /// What is given for a generated plan; the rest is drawn. Ranges include both ends.
 struct PlanLimits {
   Manner manner = Manner::simulated;
@@ -28,6 +31,8 @@ struct PlanLimits {
   sim::Range locks{1, 3};
   std::int64_t faulty_ms = 6'000;
   std::set<std::string> groups{sim::fault_groups().begin(), sim::fault_groups().end()};
+  /// Each process waits in one of these ways, drawn; with queues only if they are named.
+  std::vector<sim::Waiting> waitings = drawn_waitings();
   std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
   bool own_servers = true;  ///< false: the same plan, but for the faults of servers and links
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/lock_queue.hpp"
 #include "mongo/replies.hpp"
 
 namespace leasehold::properties {
@@ -39,6 +40,15 @@ bool is_masked(const std::string& key) {
   return masked.contains(key);
 }
 
+/// The times in a lock's queue are dates too.
+std::string without_times(std::string text) {
+  for (auto mark = text.find(core::kQueueMark); mark != std::string::npos;
+       mark = text.find(core::kQueueMark, mark + 1)) {
+    text.replace(mark + 1, core::kUntilDigits, "until");
+  }
+  return text;
+}
+
 std::string render(const std::string& key, const Value& value);
 
 std::string render(const Object& object) {
@@ -60,7 +70,7 @@ std::string render(const std::string& key, const Value& value) {
   if (value.is<Date>() || value.is<Timestamp>()) return value.type_name();
   if (key.starts_with("cursors")) return std::to_string(value.as<Array>()->items.size());
   if (const auto* object = value.as<Object>()) return render(*object);
-  if (const auto* text = value.as<std::string>()) return *text;
+  if (const auto* text = value.as<std::string>()) return without_times(*text);
   if (const auto* flag = value.as<bool>()) return *flag ? "true" : "false";
   if (const auto* real = value.as<double>()) return std::to_string(static_cast<long long>(*real));
   if (value.is_number()) return std::to_string(value.integer());
@@ -129,7 +139,8 @@ std::vector<Seen> Stage::lines() const {
 
 std::vector<Script> scripts() {
   std::vector<Script> all;
-  for (const auto* some : {&failover_scripts(), &clock_scripts(), &stream_scripts()}) {
+  for (const auto* some :
+       {&failover_scripts(), &clock_scripts(), &stream_scripts(), &queue_scripts()}) {
     all.insert(all.end(), some->begin(), some->end());
   }
   return all;

@@ -113,6 +113,7 @@ struct Script {
 [[nodiscard]] const std::vector<Script>& failover_scripts();
 [[nodiscard]] const std::vector<Script>& clock_scripts();
 [[nodiscard]] const std::vector<Script>& stream_scripts();
+[[nodiscard]] const std::vector<Script>& queue_scripts();
 /// All of them, in this order.
 [[nodiscard]] std::vector<Script> scripts();
 

@@ -53,6 +53,24 @@ Request hand_over(const char* name, core::Owner from, core::Owner to) {
   return as_sent({.body = core::HandOverCommand{1, name, from, to, lock_id(to), kLease, kMargin}});
 }
 
+Request queue_up(const char* name, core::Owner owner, std::uint64_t beat) {
+  const auto id = core::format_lock_id({owner, milliseconds(kLease).count(), beat}, "host:1");
+  return as_sent({.body = core::AcquireCommand{1, name, owner, id, {}, kLease, kMargin, kLease}});
+}
+
+Request pass_on(const char* name, core::Owner from, bool offers) {
+  return as_sent({.body = core::PassOnCommand{name, from, {}, offers}});
+}
+
+Request release_unless_queued(const char* name, core::Owner owner) {
+  return as_sent({.body = core::DeleteCommand{name, owner, {}, true}});
+}
+
+Request stream_of(std::uint64_t provider, bool releases) {
+  return as_sent({.timeout = milliseconds(1'500),
+                  .body = core::StreamCommand{.releases = releases, .grants = provider}});
+}
+
 Request look(const char* name) { return as_sent({.body = core::ReadHoldersCommand{{name}}}); }
 
 Request stream(core::StreamCommand::Step step, std::int64_t cursor, milliseconds timeout) {

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using Step = core::StreamCommand::Step;
 
 inline constexpr milliseconds kLease{60'000}, kMargin{500}, kTimeout{5'000};
-inline constexpr core::Owner kA{1, 1}, kB{2, 2};
+inline constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 
 [[nodiscard]] Object make(std::initializer_list<std::pair<const char*, Value>> fields);
 [[nodiscard]] Value list(std::vector<Value> items);
@@ -31,6 +31,12 @@ inline constexpr core::Owner kA{1, 1}, kB{2, 2};
 [[nodiscard]] Request extend(const char* name, core::Owner owner, Date acquired,
                              milliseconds timeout = kTimeout);
 [[nodiscard]] Request hand_over(const char* name, core::Owner from, core::Owner to);
+/// Refused, it waits in the lock's queue.
+[[nodiscard]] Request queue_up(const char* name, core::Owner owner, std::uint64_t beat = 1);
+[[nodiscard]] Request pass_on(const char* name, core::Owner from, bool offers = false);
+[[nodiscard]] Request release_unless_queued(const char* name, core::Owner owner);
+/// Of grants to owners of one provider, and of releases or not.
+[[nodiscard]] Request stream_of(std::uint64_t provider, bool releases);
 [[nodiscard]] Request look(const char* name);
 [[nodiscard]] Request stream(Step step, std::int64_t cursor = 0,
                              milliseconds timeout = milliseconds(1'500));

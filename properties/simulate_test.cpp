@@ -59,6 +59,18 @@ TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
   EXPECT_GT(report.totals.at("stale_writes"), 10);
 }
 
+TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
+  using enum sim::Waiting;
+  for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, push}}) {
+    PlanLimits limits;
+    limits.waitings = waitings;
+    const auto report = simulate_seeds(1, 100, limits);
+    for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+    EXPECT_GT(report.totals.at("passed_on"), 2'000) << "from process to process";
+    EXPECT_GT(report.totals.at("takeovers"), 50);
+  }
+}
+
 /// When this session ended, by whatever; never: kNever.
 std::int64_t end_of(const model::History& history, const model::Event& granted) {
   for (const auto& e : history) {

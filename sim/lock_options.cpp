@@ -22,6 +22,7 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
       break;
     case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
     case Waiting::push: o.waiting = push_waiting(max); break;
+    case Waiting::queue: o.waiting = queue_waiting(max); break;
   }
   return o;
 }

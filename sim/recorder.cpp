@@ -86,6 +86,11 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   e.outcome = name_of(r.outcome);
   e.order = r.operation_time.value();
   e.matched = r.matched;
+  if (e.verb == "pass-on") {
+    if (!r.documents.empty()) e.seen_lock_id = r.documents[0].lock_id;
+    const auto held_by = model::owner_of(e.seen_lock_id);
+    e.matched = !held_by.empty() && (held_by == e.owner || held_by == e.also_owner) ? 1 : 0;
+  }
   if (model::asks_for_lock(e)) {
     if (!r.documents.empty()) e.seen_lock_id = r.documents[0].lock_id;
     e.matched = !r.documents.empty() && r.documents[0].lock_id == sent->second.lock_id ? 1 : 0;
@@ -130,6 +135,11 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     sent = {e.verb, core::to_hex(remove->owner), ""};
     if (remove->or_owner) e.also_owner = sent.also_owner = core::to_hex(*remove->or_owner);
     send(std::move(e), remove->name, sent.owner, "");
+  } else if (const auto* passed = std::get_if<core::PassOnCommand>(&command.body)) {
+    e.verb = "pass-on";
+    sent = {e.verb, core::to_hex(passed->owner), ""};
+    if (passed->or_owner) e.also_owner = sent.also_owner = core::to_hex(*passed->or_owner);
+    send(std::move(e), passed->name, sent.owner, "");
   } else if (const auto* plain = std::get_if<core::RawCommand>(&command.body)) {
     on_plain(std::move(e), sent, *plain);
   } else {
@@ -175,6 +185,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.token = granted->token.value();
     e.sent_ns = ns(granted->sent);
     e.deadline_ns = ns(granted->deadline);
+    if (granted->by == core::Granted::By::pass_on) e.verb = "pass-on";
     grants_[{e.name, e.token}] = {e.session, e.owner, granted->token};
     emit_(std::move(e));
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {

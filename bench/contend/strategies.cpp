@@ -21,6 +21,7 @@ const std::vector<std::pair<std::string, Strategy>>& named() {
       {"uniform", uniform_waiting()},
       {"adaptive", adaptive_waiting()},
       {"push", push_waiting()},
+      {"queue", queue_waiting()},
       {"uniform-1-50", uniform_waiting(milliseconds(1), milliseconds(50))},
       {"uniform-100-3000", uniform_waiting(milliseconds(100), milliseconds(3'000))},
       {"fixed-100", fixed_waiting(milliseconds(100))},

@@ -6,34 +6,24 @@
 
 /// How an acquire call gets the lock, by an attempt or by a hand-over, and how it ends.
 namespace leasehold::core {
-namespace {
-
-/// What an ended call may have won has to go.
-Cleanup cleanup_of(const AcquireCall& call, Step step) {
-  Cleanup cleanup = cleanup_of(call.name, call.owner, call.options, step.now);
-  cleanup.resend = call.may_own();
-  return cleanup;
-}
 
 /// Everything counts from the sending of the command that won.
-HeldLock held_lock(const AcquireCall& call, const PendingCommand& command, const Reply& reply) {
+HeldLock ProviderCore::held_lock(const AcquireCall& call, const Win& win) const {
   const LockOptions& options = call.options;
   HeldLock lock;
   lock.name = call.name;
   lock.options = options;
   lock.owner = call.owner;
-  lock.token = reply.operation_time;
-  lock.acquired_at = reply.documents.front().acquired_at;
-  if (options.max_holding) lock.ends_at = command.sent + *options.max_holding;
+  lock.token = win.at;
+  lock.acquired_at = win.document.acquired_at;
+  if (options.max_holding) lock.ends_at = win.sent + *options.max_holding;
   lock.deadline =
-      std::min(lease_deadline(command.sent, options.expiry, options.max_drift), lock.ends_at);
-  lock.extend_at = command.sent + options.effective_cadence();
+      std::min(lease_deadline(win.sent, options.expiry, options.max_drift), lock.ends_at);
+  lock.extend_at = win.sent + options.effective_cadence();
   lock.late_commands = call.unanswered > 0;
-  lock.hand_overs = command.kind == PendingCommand::Kind::attempt ? 0 : call.hand_overs;
+  lock.hand_overs = win.by == Granted::By::hand_over ? call.hand_overs : 0;
   return lock;
 }
-
-}  // namespace
 
 /// What the answer means `Attempts::read` says, whatever follows from it elsewhere is here.
 void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step) {
@@ -44,21 +34,29 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
   if (attempt.sessions.empty()) {
     const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
     const bool may_have_won = executed && !refuses(reply, cleanups_.at(attempt.cleanup).owner);
-    return cleanups_.attempt_ended(attempt.cleanup, may_have_won, reply.outcome, pending_, step);
+    return cleanups_.attempt_ended(attempt.cleanup, may_have_won, reply, pending_, step);
   }
   const SessionId id = attempt.sessions.front();
   attempts_.settle(id, attempt);
+  const auto news = std::exchange(attempts_.at(id).place.news, std::nullopt);
   const auto answer = attempts_.read(id, attempt, reply);
   switch (answer) {
-    case AttemptAnswer::won: return win(id, attempt, reply, step);
-    case AttemptAnswer::refused: return refused(id, attempt, reply, step);
+    case AttemptAnswer::won:
+      return win(id,
+                 {Granted::By::attempt, attempt.id, attempt.sent, reply.documents.front(),
+                  reply.operation_time, attempt.observed.has_value()},
+                 step);
+    case AttemptAnswer::refused:
+      refused(id, attempt, reply, step);
+      return act_on_news(id, news, reply, step);
     case AttemptAnswer::unanswered:
     case AttemptAnswer::not_executed: {
       const bool unanswered = answer == AttemptAnswer::unanswered;
       const bool at_once = attempts_.learn_from_failure(id, reply, unanswered);
       const AcquireCall& call = attempts_.at(id);
       if (call.single_attempt) return end_call(id, call.last_failure, step);
-      return attempts_.wait_after_failure(id, at_once, stream_.is_open(), pending_, step);
+      attempts_.wait_after_failure(id, at_once, hears(id), pending_, step);
+      return act_on_news(id, news, reply, step);
     }
     // Its owner may have the document all the same: the end deletes it.
     case AttemptAnswer::permanent: ++attempts_.at(id).unanswered; [[fallthrough]];
@@ -78,7 +76,10 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
   switch (answer) {
     case HandOvers::Answer::given:
       attempts_.settle(to, command);
-      return win(to, command, reply, step);
+      return win(to,
+                 {Granted::By::hand_over, command.id, command.sent, reply.documents.front(),
+                  reply.operation_time},
+                 step);
     case HandOvers::Answer::nothing:
     case HandOvers::Answer::unclear:
       // The giver has had its answer; from here on it is an attempt like any other.
@@ -95,47 +96,48 @@ void ProviderCore::refused(SessionId id, const PendingCommand& attempt, const Re
                            Step step) {
   const bool at_once = attempts_.learn_from_refusal(id, attempt, reply, step);
   const AcquireCall& call = attempts_.at(id);
+  if (!reply.documents.empty()) queues_seen_.see(call.name, reply.documents.front(), step.now);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
   if (call.single_attempt) return end_call(id, call.last_failure, step);
-  attempts_.wait_after_refusal(id, reply.operation_time, at_once, stream_.is_open(), pending_,
-                               step);
-  if (call.listener() == nullptr) return;
+  attempts_.wait_after_refusal(id, reply.operation_time, at_once, hears(id), pending_, step);
+  if (!call.wants_releases() && !call.queues()) return;
   // The stream is opened by the first call that was refused: who finds a lock free needs none.
-  stream_.want(step.now);
+  stream_.want(reports_for(call), step.now);
   // That looks at every call, so not for each refusal while somebody reads already.
   const auto turn = stream_.is_idle() ? attempts_.nearest_turn(step) : Duration(0);
   stream_.listen(turn, pending_, step);
 }
 
-/// By an attempt, or by a hand-over.
-/// REQUIRES: the reply shows the lockId of this command's own execution.
-void ProviderCore::win(SessionId id, const PendingCommand& command, const Reply& reply, Step step) {
+/// The strategy's pace, the stream's lag, and whose turn it is in this process.
+void ProviderCore::learn_from_attempt_that_won(SessionId id, bool observed, Step step) {
+  const AcquireCall& call = attempts_.at(id);
+  attempts_.learn_from_win(id, step);
+  // A poll that wins without the stream having said so shows how far the stream lags.
+  const bool news_expected = call.attempts > 1 && !call.woken && !observed && call.wants_releases();
+  if (news_expected) stream_.expect(call.name, step.now);
+}
+
+/// REQUIRES: the document shows the lockId of that command's own execution, and a majority has it.
+void ProviderCore::win(SessionId id, const Win& win, Step step) {
   AcquireCall& call = attempts_.at(id);
-  const LockDocument& document = reply.documents.front();
-  if (reply.operation_time.value() <= document.fencing_token) {
+  if (win.at.value() <= win.document.fencing_token) {
     call.late_win = true;  // its end deletes the document, and with it the number
-    return end_call(
-        id,
-        {ErrorKind::configuration, 0,
-         "the fencing token " + reply.operation_time.to_string() + " of lock '" + call.name +
-             "' is not above the stored " + std::to_string(document.fencing_token)},
-        step);
+    return end_call(id,
+                    {ErrorKind::configuration, 0,
+                     "the fencing token " + win.at.to_string() + " of lock '" + call.name +
+                         "' is not above the stored " + std::to_string(win.document.fencing_token)},
+                    step);
   }
   // The same clock that ends the holding decides whether it begins at all.
-  HeldLock lock = held_lock(call, command, reply);
+  HeldLock lock = held_lock(call, win);
   if (step.now >= lock.deadline) return win_too_late(id, step);
-  if (command.kind == PendingCommand::Kind::attempt) {
-    WaitQueue* queue = queues_.headed_by(id, call.name);
-    if (queue != nullptr) queue->tenure_since = command.sent;
-    attempts_.learn_from_win(id, step);
-    // A poll that wins without the stream having said so shows how far the stream lags.
-    const bool news_expected =
-        call.attempts > 1 && !call.woken && !command.observed && call.listener() != nullptr;
-    if (news_expected) stream_.expect(call.name, step.now);
-  }
-  step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, document.lock_id, command.id,
-                             command.kind == PendingCommand::Kind::hand_over, command.sent,
-                             lock.deadline});
+  queues_seen_.see(call.name, win.document, step.now);
+  if (win.by == Granted::By::attempt) learn_from_attempt_that_won(id, win.observed, step);
+  // In a hand-over the tenure of this process goes on.
+  WaitQueue* queue = queues_.headed_by(id, call.name);
+  if (win.by != Granted::By::hand_over && queue != nullptr) queue->tenure_since = win.sent;
+  step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, win.document.lock_id,
+                             win.command, win.by, win.sent, lock.deadline});
   held_.add(id, std::move(lock), step);
   // Last, for `call` is of it: the session is a held lock from here on and nothing else.
   if (call.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
@@ -153,6 +155,7 @@ void ProviderCore::win_too_late(SessionId id, Step step) {
   }
   Cleanup cleanup = cleanup_of(call, step);
   cleanup.resend = true;
+  if (call.queues()) remember_departed(call.name, call.owner, call.options, step);
   cleanups_.start(std::move(cleanup), pending_, step);
   // The delete may come late: this owner must not win again before it.
   attempts_.replace_owner(id, step);
@@ -172,6 +175,7 @@ void ProviderCore::end_call(SessionId id, Error error, Step step) {
   const AcquireCall call = attempts_.at(id);  // a copy: it is erased before what follows
   step.out.push_back(Ended{id, call.name, std::move(error)});
   attempts_.erase(id);
+  if (call.queues()) remember_departed(call.name, call.owner, call.options, step);
   const auto* waiting = call.in<AcquireCall::Waiting>();
   const auto* attempting = call.in<AcquireCall::Attempting>();
   const auto* receiving = call.in<AcquireCall::Receiving>();
@@ -191,7 +195,7 @@ void ProviderCore::end_call(SessionId id, Error error, Step step) {
     PendingCommand& attempt = pending_.at(attempting->command);
     attempt.sessions.clear();
     attempt.cleanup = cleanups_.add(std::move(cleanup), step);
-  } else if (call.may_own()) {
+  } else if (call.may_own() || call.place.stands()) {
     cleanups_.start(cleanup_of(call, step), pending_, step);
   }
   leave_queue(call.name, id, waiting != nullptr ? waiting->attempt_at : step.now, step);

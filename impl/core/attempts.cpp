@@ -38,8 +38,18 @@ bool owned_by(const LockDocument& document, Owner owner) {
 
 /// Those who wait in the queue, and single attempts, which are past it, do not act on news.
 bool listens(const AcquireCall& call) {
-  return !call.single_attempt && !call.in<Queued>() && call.listener() != nullptr;
+  return !call.single_attempt && !call.in<Queued>() && (call.wants_releases() || call.queues());
 }
+
+/// A call that stands in the lock's queue, and hears when its turn has come.
+Duration renewal_of(const AcquireCall& call, LocalInstant now) {
+  const Duration pause = *call.options.waiting->renewal(now - call.contends_since);
+  return std::min<Duration>(pause, call.options.expiry / 3);
+}
+
+/// An entry outlives two renewals: one that is lost or late does not lose the place. Who crashed
+/// while it waited is passed over after that.
+constexpr int kRenewalsOfEntry = 3;
 
 }  // namespace
 
@@ -64,7 +74,7 @@ const AcquireCall& Attempts::add(const AcquireAsked& asked, Step step) {
   call.options = asked.options;
   call.give_up_at = asked.give_up_at;
   call.single_attempt = asked.single_attempt;
-  call.owner = fresh_owner(step);
+  call.owner = draw_owner(call, step);
   // For a call that contends at once; `contend` sets it again for one that was queued.
   call.contends_since = step.now;
   if (asked.give_up_at) set_timer(Timer::Kind::give_up, asked.session, *asked.give_up_at, step);
@@ -117,6 +127,11 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
                          attempt.observed,
                          call.options.expiry,
                          call.options.clock_margin};
+  if (call.queues()) {
+    const auto good_for = kRenewalsOfEntry * renewal_of(call, step.now);
+    command.queues_for = std::chrono::ceil<std::chrono::milliseconds>(good_for);
+    call.place.sent(attempt.beat, step.now);
+  }
   call.phase = Attempting{pending.send(
       std::move(attempt), call.options.effective_operation_timeout(), std::move(command), step)};
 }
@@ -144,6 +159,13 @@ void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pen
   const AcquireCall* call = find(id);
   const auto* waiting = call == nullptr ? nullptr : call->in<Waiting>();
   if (waiting != nullptr && at < waiting->attempt_at) wait(id, at, pending, step);
+}
+
+void Attempts::stop_waiting(SessionId id, Step step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(call.in<Waiting>());
+  clear_timer(Timer::Kind::attempt, id, step);
+  call.phase = Attempting{};
 }
 
 /// Whose attempt is under way gets the lock by that, or is refused: it is too late to give it.
@@ -245,6 +267,7 @@ bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, c
   }
   // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   observations_.see(call.name, document.lock_id, step.now);
+  if (call.queues()) call.place.shown(document, call.owner, reply.operation_time);
   const auto dead = observations_.presumed_dead(call.name, step.now, call.options.max_drift);
   return dead && dead != attempt.observed;
 }
@@ -253,6 +276,8 @@ void Attempts::learn_from_win(SessionId id, Step step) { learn(at(id), true, ste
 
 /// Each kind of pace is kept by itself: another strategy may be waiting for the same name.
 void Attempts::learn(const AcquireCall& call, bool won, Step step) {
+  // One whose turn comes by the queue says nothing of how often to ask.
+  if (call.place.awaits_news) return;
   const auto next = call.options.waiting->next_pace(seen_by(call, !won, step), won);
   paces_.keep(call.name, next, step.now);
   const StreamListener* listener = call.listener();
@@ -295,7 +320,7 @@ void Attempts::wake(SessionId id, PendingCommands& pending, Step step) {
 
 AcquireCall* Attempts::find_listening(SessionId id) {
   AcquireCall* call = find(id);
-  return call != nullptr && call->listener() != nullptr ? call : nullptr;
+  return call != nullptr && call->wants_releases() ? call : nullptr;
 }
 
 /// Linear in the calls, like the next: asked once a reply of the stream, never once a lock.
@@ -317,9 +342,12 @@ Duration Attempts::nearest_turn(Step step) const {
 /// How long it leaves a lock to others that has just been released; none: it does not act on news
 /// now. With no randomness, for it is asked often: simulated runs must not depend on how often.
 std::optional<Duration> Attempts::turn(const AcquireCall& call, Step step) const {
+  if (!listens(call)) return std::nullopt;
+  // The news of a grant are for one call, which acts on them at once.
+  if (call.place.stands()) return Duration(0);
   // Whose attempt is under way reads on once it is refused.
   const Waiting* waiting = call.in<Waiting>();
-  if (!listens(call) || waiting == nullptr) return std::nullopt;
+  if (waiting == nullptr || !call.wants_releases()) return std::nullopt;
   if (call.woken && waiting->attempt_at <= step.now + kStreamSoon) return std::nullopt;
   return call.listener()->turn(heard_by(call, step), 0);
 }
@@ -327,8 +355,13 @@ std::optional<Duration> Attempts::turn(const AcquireCall& call, Step step) const
 /// What the dead owner's requests may still do is the clean-up's business from here on.
 void Attempts::replace_owner(SessionId id, Step step) {
   AcquireCall& call = at(id);
-  call.owner = fresh_owner(step);
+  call.owner = draw_owner(call, step);
   call.unanswered = 0;
+  call.place = {};
+}
+
+Owner Attempts::draw_owner(const AcquireCall& call, Step step) {
+  return call.queues() ? owners_.of_provider(step) : fresh_owner(step);
 }
 
 /// When the strategy says, or when the holder that was seen is presumed dead if that comes first: a
@@ -337,9 +370,14 @@ LocalInstant Attempts::next_attempt_at(AcquireCall& call, bool refused, bool str
                                        Step step) const {
   const StreamListener* listener = stream_open ? call.listener() : nullptr;
   const auto random = step.entropy.draw();
-  call.last_pause = listener != nullptr
-                        ? listener->pause(random)
-                        : call.options.waiting->pause(seen_by(call, refused, step), random);
+  call.place.awaits_news = stream_open && call.place.stands();
+  if (call.place.awaits_news) {
+    call.last_pause = renewal_of(call, step.now);
+  } else if (listener != nullptr) {
+    call.last_pause = listener->pause(random);
+  } else {
+    call.last_pause = call.options.waiting->pause(seen_by(call, refused, step), random);
+  }
   const auto at = step.now + call.last_pause;
   const auto dead_at = observations_.presumed_dead_at(call.name, call.options.max_drift);
   return dead_at && *dead_at > step.now ? std::min(at, *dead_at) : at;
@@ -370,6 +408,7 @@ void Attempts::mix_into(HashMixer& hash) const {
   for (const auto& [id, call] : calls_) {
     hash.mix(id << 3 | call.phase.index());
     hash.mix(static_cast<std::uint64_t>(call.unanswered));
+    hash.mix(call.place.stands() ? call.place.before() + 1 : 0);
     if (const auto* attempting = call.in<Attempting>()) hash.mix(attempting->command);
     if (const auto* waiting = call.in<Waiting>()) hash.mix(waiting->attempt_at);
   }

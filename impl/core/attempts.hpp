@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "core/holder_observations.hpp"
+#include "core/owners.hpp"
 #include "core/pace_estimates.hpp"
 #include "core/pending_commands.hpp"
+#include "core/queue_place.hpp"
 
 namespace leasehold::core {
 
@@ -59,11 +61,18 @@ struct AcquireCall {
   bool freed_meanwhile =
       false;  ///< a release was reported during an attempt; acted on once refused
 
+  QueuePlace place;  ///< in the lock's queue, if its strategy queues
+
   /// What the caller gets that ends for this reason; the last failure says more.
   [[nodiscard]] Error error(ErrorKind kind, const std::string& why) const;
 
   /// Whether a document of its owner may be there, now or by a late command.
   [[nodiscard]] bool may_own() const { return unanswered > 0 || late_win; }
+
+  /// Whether its attempts leave an entry in the lock's queue if they are refused.
+  [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
+  /// What it wants to hear of a change stream.
+  [[nodiscard]] bool wants_releases() const { return listener() != nullptr; }
 
   /// Null: its strategy wants no change stream.
   [[nodiscard]] const StreamListener* listener() const { return options.waiting->listener(); }
@@ -128,6 +137,8 @@ class Attempts {
   void wait(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
   /// The next attempt is at that time, if it waits for a later one.
   void bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
+  /// It has the lock by other means than its attempts: the next is not due any more.
+  void stop_waiting(SessionId id, Step step);
   /// The stream says that the lock is free: its strategy says how soon to try.
   void wake(SessionId id, PendingCommands& pending, Step step);
 
@@ -157,6 +168,9 @@ class Attempts {
   void wait_after_failure(SessionId id, bool at_once, bool stream_open, PendingCommands& pending,
                           Step step);
 
+  /// The first half of the owners of calls that queue; none: none has yet.
+  [[nodiscard]] std::optional<std::uint64_t> provider() const { return owners_.provider(); }
+
   /// A delete of its owner is about to be sent.
   void replace_owner(SessionId id, Step step);
 
@@ -171,6 +185,7 @@ class Attempts {
   bool operator==(const Attempts&) const = default;
 
  private:
+  [[nodiscard]] Owner draw_owner(const AcquireCall& call, Step step);
   [[nodiscard]] std::string lock_id(const AcquireCall& call, std::uint64_t beat) const;
   [[nodiscard]] std::optional<Duration> turn(const AcquireCall& call, Step step) const;
   void plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands& pending, Step step);
@@ -182,6 +197,7 @@ class Attempts {
   ReleasesHeard heard_by(const AcquireCall& call, Step step) const;
 
   std::string holder_;
+  Owners owners_;
   std::map<SessionId, AcquireCall> calls_;
   HolderObservations observations_;
   PaceEstimates<Duration> paces_;

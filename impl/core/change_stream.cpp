@@ -15,16 +15,24 @@ constexpr int kMostRetryDoublings = 10;
 
 /// The stream outlives the last waiter for a while: to open one costs a round trip and a cursor at
 /// the server, and who waits once often waits again.
-void ChangeStream::want(LocalInstant now) { wanted_until_ = now + kStreamIdle; }
+void ChangeStream::want(const Reports& reports, LocalInstant now) {
+  wanted_.releases |= reports.releases;
+  if (reports.grants) wanted_.grants = reports.grants;
+  wanted_until_ = now + kStreamIdle;
+}
 
+/// One that reports less than is wanted now is replaced; while it is read, once that is answered.
 void ChangeStream::listen(Duration nearest_turn, PendingCommands& pending, Step step) {
   if (phase_ == Phase::off) return open(pending, step);
-  if (is_idle()) read(nearest_turn, pending, step);
+  if (!is_idle()) return;
+  if (!reports_.include(wanted_)) return close(pending, step);
+  read(nearest_turn, pending, step);
 }
 
 /// What is owed was owed by the stream before: the new one begins after it.
 void ChangeStream::open(PendingCommands& pending, Step step) {
   phase_ = Phase::opening;
+  reports_ = wanted_;
   cursor_ = 0;
   owed_.reset();
   send(StreamCommand::Step::open, pending, step);
@@ -33,7 +41,7 @@ void ChangeStream::open(PendingCommands& pending, Step step) {
 void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(command_ == 0);
   command_ = pending.send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
-                          StreamCommand{what, cursor_}, step);
+                          StreamCommand{what, cursor_, reports_.releases, reports_.grants}, step);
 }
 
 /// The caller acts on news before read_on is called, so that the nearest turn counts what they have
@@ -61,7 +69,8 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
 void ChangeStream::read_on(bool listened, Duration nearest_turn, PendingCommands& pending,
                            Step step) {
   const bool lags = owed_ && step.now - owed_->since > kStreamLag;
-  if (lags || !is_wanted(listened, step.now)) return close(pending, step);
+  const bool falls_short = !reports_.include(wanted_);
+  if (lags || falls_short || !is_wanted(listened, step.now)) return close(pending, step);
   read(nearest_turn, pending, step);
 }
 
@@ -139,7 +148,7 @@ void ChangeStream::reported(const std::string& name) {
 
 /// The idle time begins anew whenever somebody is found listening.
 bool ChangeStream::is_wanted(bool listened, LocalInstant now) {
-  if (listened) want(now);
+  if (listened) want({}, now);
   return now < wanted_until_;
 }
 

@@ -8,9 +8,9 @@
 
 namespace leasehold::core {
 
-/// The change stream that wakes those who wait, if a strategy wants one (MongoDB manual, "Change
-/// Streams"). It only brings attempts forward: whatever it says or leaves out, a lock is taken by
-/// an attempt, and a call that waits makes one at least each longest pause of its strategy.
+/// The change stream that tells those who wait what they wait for, if a strategy wants one (MongoDB
+/// manual, "Change Streams"): that a lock is free, or that it was passed to them. Whatever it says
+/// or leaves out, a call that waits makes an attempt at least each longest pause of its strategy.
 ///
 ///     off -> opening -> open -> closing -> off or opening
 ///               |        |
@@ -21,12 +21,25 @@ namespace leasehold::core {
 /// after it must not run side by side, on two threads of a driver and one connection.
 class ChangeStream {
  public:
+  /// What it reports.
+  struct Reports {
+    bool releases = false;                ///< of all locks
+    std::optional<std::uint64_t> grants;  ///< to owners with this first half
+    [[nodiscard]] bool include(const Reports& others) const {
+      return (releases || !others.releases) && (!others.grants || grants == others.grants);
+    }
+    bool operator==(const Reports&) const = default;
+  };
+
   [[nodiscard]] bool is_open() const { return phase_ == Phase::open; }
+  [[nodiscard]] bool is_open_for(const Reports& reports) const {
+    return is_open() && reports_.include(reports);
+  }
   /// Open, and nobody reads: only then does `listen` use its `nearest_turn`.
   [[nodiscard]] bool is_idle() const { return is_open() && command_ == 0; }
 
-  /// Somebody begins to wait who would act on news: it stays wanted for a while.
-  void want(LocalInstant now);
+  /// Somebody begins to wait who would act on such news: it stays wanted for a while.
+  void want(const Reports& reports, LocalInstant now);
   /// Opens it if it is off, has it read if it is open and idle. `nearest_turn`: how soon anybody
   /// would act on news; the server need not send each one on its own before.
   void listen(Duration nearest_turn, PendingCommands& pending, Step step);
@@ -72,6 +85,8 @@ class ChangeStream {
   bool is_wanted(bool listened, LocalInstant now);
 
   Phase phase_ = Phase::off;
+  Reports wanted_;           ///< by anybody, since it was off
+  Reports reports_;          ///< opening, open: what it was opened for
   std::int64_t cursor_ = 0;  ///< open, closing: at the server; 0: none
   CommandId command_ = 0;    ///< the step under way, or 0
   LocalInstant wanted_until_;

@@ -44,7 +44,7 @@ void report_in_time(CleanupId id, const Cleanup& cleanup, Step step) {
 void report(CleanupId id, Cleanup& cleanup, ReleaseResult result, Step step) {
   if (!cleanup.reporting) return;
   clear_timer(Timer::Kind::report, id, step);
-  step.out.push_back(Released{*cleanup.reporting, cleanup.name, cleanup.won, result});
+  step.out.push_back(Released{*cleanup.reporting, cleanup.name, cleanup.known_at, result});
   cleanup.reporting.reset();
 }
 

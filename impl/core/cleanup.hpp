@@ -13,7 +13,14 @@ struct Cleanup {
   std::string name;
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
-  FencingToken won;               ///< by this write; none: no caller ever heard of a win
+  /// What the next command is. `unless_queued` becomes a pass-on if it finds nothing to delete: the
+  /// document has gone, or somebody waits for the lock.
+  enum class By { deletion, deletion_unless_queued, pass_on };
+  By by = By::deletion;
+  bool offers = false;  ///< pass-on: anybody may take it
+  /// When the document, or an entry in its queue, was this owner's; none: nobody ever heard so. It
+  /// is the token of a lock that was held.
+  FencingToken known_at;
   std::chrono::milliseconds timeout;
   LocalInstant give_up_at;  ///< the document frees itself like a crashed holder's
   // INVARIANT: a command is under way, or the cleanup timer is set for `next_at`.

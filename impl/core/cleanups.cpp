@@ -10,6 +10,22 @@ namespace {
 /// From the shortest first pause, 10 ms, to the longest.
 constexpr int kMostCleanupDoublings = 9;
 
+decltype(Command::body) command_of(const Cleanup& cleanup) {
+  if (cleanup.by == Cleanup::By::pass_on) {
+    return PassOnCommand{cleanup.name, cleanup.owner, cleanup.or_owner, cleanup.offers};
+  }
+  const bool unless_queued = cleanup.by == Cleanup::By::deletion_unless_queued;
+  return DeleteCommand{cleanup.name, cleanup.owner, cleanup.or_owner, unless_queued};
+}
+
+/// Whether the reply says that the lock was this owner's, and no longer is.
+bool has_left(const Cleanup& cleanup, const Reply& reply) {
+  if (cleanup.by != Cleanup::By::pass_on) return reply.matched > 0;
+  const auto held =
+      reply.documents.empty() ? std::nullopt : parse_lock_id(reply.documents.front().lock_id);
+  return held && (held->owner == cleanup.owner || held->owner == cleanup.or_owner);
+}
+
 }  // namespace
 
 /// The caller has a command under way for it, or sends one.
@@ -39,25 +55,27 @@ void Cleanups::take_over(CleanupId id, Cleanup taken, PendingCommands& pending, 
 void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.command == 0);
-  cleanup.command =
-      pending.send({.kind = PendingCommand::Kind::cleanup, .cleanup = id}, cleanup.timeout,
-                   DeleteCommand{cleanup.name, cleanup.owner, cleanup.or_owner}, step);
+  cleanup.command = pending.send({.kind = PendingCommand::Kind::cleanup, .cleanup = id},
+                                 cleanup.timeout, command_of(cleanup), step);
 }
 
 /// Nothing is deleted before: a delete that overtakes the attempt would find nothing, and the
 /// attempt would then leave a lock that nobody has.
-void Cleanups::attempt_ended(CleanupId id, bool may_have_won, Outcome outcome,
+void Cleanups::attempt_ended(CleanupId id, bool may_have_won, const Reply& reply,
                              PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.awaits_attempt);
-  // Certainly refused or not executed, as were all before: there is nothing to delete.
-  if (!may_have_won && !cleanup.outcome_uncertain) {
+  // Certainly refused or not executed, as were all before: there is nothing to delete. A refused
+  // one of a call that queues has left an entry.
+  const bool queued = cleanup.by == Cleanup::By::pass_on;
+  if (!may_have_won && !cleanup.outcome_uncertain && !queued) {
     cleanups_.erase(id);
     return;
   }
   cleanup.awaits_attempt = false;
   // A request that was never answered may arrive after the delete and win then.
-  cleanup.resend = cleanup.outcome_uncertain || outcome != Outcome::done;
+  cleanup.resend = cleanup.outcome_uncertain || reply.outcome != Outcome::done;
+  if (queued) cleanup.known_at = std::max(cleanup.known_at, reply.operation_time);
   cleanup.outcome_uncertain = false;
   cleanup.command = 0;
   send_delete(id, pending, step);
@@ -72,9 +90,28 @@ void Cleanups::hand_over_ended(CleanupId id, Outcome outcome, PendingCommands& p
   send_delete(id, pending, step);
 }
 
+/// A command under way may have been executed before the grant.
+bool Cleanups::granted_since(Owner owner, PendingCommands& pending, Step step) {
+  const auto found = std::find_if(cleanups_.begin(), cleanups_.end(), [owner](const auto& c) {
+    return c.second.owner == owner || c.second.or_owner == owner;
+  });
+  if (found == cleanups_.end()) return false;
+  auto& [id, cleanup] = *found;
+  if (cleanup.command != 0) {
+    cleanup.resend = true;
+  } else {
+    // The precaution that this brings forward comes in its time besides.
+    cleanup.resend |= cleanup.acknowledged;
+    clear_timer(Timer::Kind::cleanup, id, step);
+    send_delete(id, pending, step);
+  }
+  return true;
+}
+
 /// A delete that nobody acknowledged is repeated even if it was executed: a primary that steps down
 /// may lose it, and with it the release.
-bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply, Step step) {
+bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply,
+                               PendingCommands& pending, Step step) {
   const CleanupId id = command.cleanup;
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.command == command.id && !cleanup.awaits_attempt);
@@ -86,16 +123,22 @@ bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply
     cleanups_.erase(id);
     return false;
   }
-  // An old primary, cut off before the win, does not know the document: that is no answer.
-  if (reply.outcome != Outcome::done || (reply.matched == 0 && reply.is_before(cleanup.won))) {
+  const bool left = has_left(cleanup, reply);
+  // An old primary, cut off before, does not know the document or the entry: that is no answer.
+  if (reply.outcome != Outcome::done || (!left && reply.is_before(cleanup.known_at))) {
     cleanup.outcome_uncertain |= reply.outcome == Outcome::unknown;
     retry(id, step);
+    return false;
+  }
+  if (!left && cleanup.by == Cleanup::By::deletion_unless_queued) {
+    cleanup.by = Cleanup::By::pass_on;
+    send_delete(id, pending, step);
     return false;
   }
   // Nothing matched after a delete without an answer: that one may have been it.
   const auto nothing =
       cleanup.outcome_uncertain ? ReleaseResult::unknown : ReleaseResult::not_owner;
-  report(id, cleanup, reply.matched > 0 ? ReleaseResult::released : nothing, step);
+  report(id, cleanup, left ? ReleaseResult::released : nothing, step);
   // From here on it is not waited for at the end of a provider: what is left is a precaution.
   cleanup.acknowledged = true;
   if (cleanup.resend) {
@@ -104,7 +147,7 @@ bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply
   } else {
     cleanups_.erase(id);
   }
-  return reply.matched > 0;
+  return left;
 }
 
 /// For two leases and no longer: by then the document frees itself, and a server that was away for

@@ -28,13 +28,18 @@ class Cleanups {
   void take_over(CleanupId id, Cleanup cleanup, PendingCommands& pending, Step step);
 
   /// The attempt that an ended call had under way was answered, or never will be.
-  void attempt_ended(CleanupId id, bool may_have_won, Outcome outcome, PendingCommands& pending,
+  void attempt_ended(CleanupId id, bool may_have_won, const Reply& reply, PendingCommands& pending,
                      Step step);
   /// The same of a hand-over whose receiver has ended.
   void hand_over_ended(CleanupId id, Outcome outcome, PendingCommands& pending, Step step);
 
-  /// Whether a document is certainly gone by this delete.
-  [[nodiscard]] bool delete_answered(const PendingCommand& command, const Reply& reply, Step step);
+  /// The lock was passed to this owner, which is over. Whether a clean-up of it goes on: that one
+  /// sends its command now, or once more, and its answer stays the one that is reported.
+  bool granted_since(Owner owner, PendingCommands& pending, Step step);
+
+  /// Whether a document is certainly gone by this delete, or passed on.
+  [[nodiscard]] bool delete_answered(const PendingCommand& command, const Reply& reply,
+                                     PendingCommands& pending, Step step);
 
   /// Its cleanup timer fired.
   void due(CleanupId id, PendingCommands& pending, Step step);

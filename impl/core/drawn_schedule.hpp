@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/core_world.hpp"
+#include "core/lock_queue.hpp"
 
 namespace leasehold::core {
 
@@ -18,7 +19,9 @@ class DrawnSchedule : public CoreWorld {
   static LockOptions drawn_options() {
     LockOptions o = options();
     o.expiry = Ms(*rc::gen::element(900, 3'000, 10'000));
-    if (*rc::gen::arbitrary<bool>()) o.waiting = push_waiting();
+    if (*rc::gen::arbitrary<bool>()) {
+      o.waiting = *rc::gen::arbitrary<bool>() ? push_waiting() : queue_waiting();
+    }
     if (*rc::gen::inRange(0, 4) == 0) o.max_holding = Ms(*rc::gen::inRange(100, 20'000));
     o.hand_overs_in_a_row = *rc::gen::element(0, 1, 8);
     return o;
@@ -113,11 +116,20 @@ class DrawnSchedule : public CoreWorld {
     if (std::holds_alternative<StreamCommand>(command.body)) {
       reply.cursor = *rc::gen::inRange(0, 5);
       if (*rc::gen::arbitrary<bool>()) reply.freed = {{"a", FencingToken(last_token_)}};
+      if (!asked_for_.empty() && *rc::gen::arbitrary<bool>()) reply.named = {drawn_news()};
     }
     if (const auto* acquire = std::get_if<AcquireCommand>(&command.body)) {
       const bool won = *rc::gen::arbitrary<bool>();
       reply.documents = {{acquire->name, won ? acquire->lock_id : std::string(32, 'f'),
                           ServerInstant{77}, last_token_ - 1, ""}};
+      asked_for_.push_back({acquire->name, acquire->lock_id});
+      if (!won && acquire->queues_for && *rc::gen::inRange(0, 4) > 0) {
+        reply.documents[0].queue = std::string(kEntryLockIdAt, '1') + acquire->lock_id;
+      }
+    }
+    if (const auto* passed = std::get_if<PassOnCommand>(&command.body)) {
+      const auto held_by = to_hex(*rc::gen::element(passed->owner, Owner{9, 9})) + ".3000.1";
+      if (reply.matched > 0) reply.documents = {{passed->name, held_by, ServerInstant{77}, 1, ""}};
     }
     if (const auto* given = std::get_if<HandOverCommand>(&command.body)) {
       if (*rc::gen::inRange(0, 4) > 0) {
@@ -127,6 +139,16 @@ class DrawnSchedule : public CoreWorld {
     return reply;
   }
 
+  /// Of an attempt that was answered, which the lock may have been passed to since.
+  NamedOwner drawn_news() {
+    const auto& [name, lock_id] = *rc::gen::elementOf(asked_for_);
+    const auto as = *rc::gen::element(NamedOwner::As::holder, NamedOwner::As::holder,
+                                      NamedOwner::As::next, NamedOwner::As::unclear);
+    const FencingToken at(++last_token_);
+    return {as, {name, lock_id, ServerInstant{79}, last_token_ - 1, ""}, at};
+  }
+
+  std::vector<std::pair<std::string, std::string>> asked_for_;  ///< names and lockIds
   SessionId last_session_ = 0;
   std::int64_t last_token_ = 1'000;
 };

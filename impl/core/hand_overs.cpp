@@ -48,7 +48,7 @@ HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply
   giver.outcome_uncertain |= reply.outcome == Outcome::unknown;
   // An old primary, cut off before the giver won, finds nothing of what was written since.
   const bool nothing =
-      reply.outcome == Outcome::done && reply.documents.empty() && !reply.is_before(giver.won);
+      reply.outcome == Outcome::done && reply.documents.empty() && !reply.is_before(giver.known_at);
   if (nothing) {
     const bool unclear = giver.outcome_uncertain;
     end(id, unclear ? ReleaseResult::unknown : ReleaseResult::not_owner, step);

@@ -19,7 +19,7 @@ struct HandOverWorld {
     HandOver hand_over{cleanup_of("lock", kGiver, CoreWorld::options(), now), 7,
                        milliseconds(3'000), milliseconds(0)};
     hand_over.giver.or_owner = kReceiver;
-    hand_over.giver.won = FencingToken(1'000);
+    hand_over.giver.known_at = FencingToken(1'000);
     hand_over.giver.reporting = 6;
     hand_overs.start(kId, std::move(hand_over), pending, step());
   }

@@ -30,6 +30,10 @@ struct HeldLock {
   [[nodiscard]] bool may_be_handed_over() const {
     return !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
   }
+  /// Whether this process has had it as often in a row as it may: it becomes others' turn.
+  [[nodiscard]] bool had_its_turns() const {
+    return hand_overs > 0 && hand_overs >= options.hand_overs_in_a_row;
+  }
   bool operator==(const HeldLock&) const = default;
 };
 

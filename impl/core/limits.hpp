@@ -24,6 +24,9 @@ inline constexpr std::size_t kMaxSights = 10'000;
 /// Names whose pace is kept for strategies that learn.
 inline constexpr std::size_t kMaxPaces = 10'000;
 
+/// How many may stand in the queue of a lock. Who finds it full waits as without one.
+inline constexpr std::size_t kMostInQueue = 64;
+
 inline constexpr int kMaxHandOvers = 1'000;
 
 /// For how long a provider takes it that a rival which held a lock wants it again.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/limits.hpp"
+#include "core/lock_queue.hpp"
 
 namespace leasehold::core {
 namespace {
@@ -74,6 +75,7 @@ std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
 
 /// What stands behind the third dot is the holder's name, which may have dots of its own.
 std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
+  lock_id = split_queue(lock_id).lock_id;
   const auto owner = next_part(lock_id);
   const auto lease = next_part(lock_id);
   const auto beat = next_part(lock_id);

@@ -32,7 +32,7 @@ struct LockIdParts {
 [[nodiscard]] std::string format_lock_id(const LockIdParts& parts, std::string_view holder);
 
 /// The parts, or nothing for any other form (the .NET package's is 32 hex digits alone) and for a
-/// lease outside 100 ms .. 24 h, which no provider writes.
+/// lease outside 100 ms .. 24 h, which no provider writes. A queue behind it does not matter.
 [[nodiscard]] std::optional<LockIdParts> parse_lock_id(std::string_view lock_id);
 
 /// Who holds it, for people; empty if it does not say. REQUIRES: it has parts.

@@ -29,6 +29,8 @@ struct AcquireCommand {
   std::optional<std::string> observed;  ///< the lockId of a holder that is presumed dead
   std::chrono::milliseconds lease;
   std::chrono::milliseconds margin;  ///< added to the lease in the document; no holder relies on it
+  /// If another holds it: stand in the lock's queue for so long, at the same place as before.
+  std::optional<std::chrono::milliseconds> queues_for = {};
   bool operator==(const AcquireCommand&) const = default;
 };
 
@@ -60,7 +62,21 @@ struct DeleteCommand {
   std::string name;
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
+  bool unless_queued = false;     ///< only while nobody stands in the lock's queue
   bool operator==(const DeleteCommand&) const = default;
+};
+
+/// This owner leaves the lock and its queue: what it holds goes to the first who waits, or becomes
+/// free if nobody does.
+struct PassOnCommand {
+  std::string name;
+  Owner owner;
+  std::optional<Owner> or_owner;  ///< as well: of a hand-over that was given up
+  /// The first who waits is only notified of its turn, and anybody may take the lock. So it is too
+  /// when no release has been like that for a while: those who poll never see a lock free that
+  /// passes from hand to hand.
+  bool offers = false;
+  bool operator==(const PassOnCommand&) const = default;
 };
 
 /// Give the lock of one owner to the next, of the same process, if it is either's.
@@ -80,7 +96,7 @@ struct EnsureIndexCommand {
   bool operator==(const EnsureIndexCommand&) const = default;
 };
 
-/// A step of the provider's change stream: deletions in the collection.
+/// A step of the provider's change stream.
 struct StreamCommand {
   enum class Step {
     open,
@@ -89,6 +105,9 @@ struct StreamCommand {
   };
   Step step = Step::open;
   std::int64_t cursor = 0;  ///< next, close: the one that open returned
+  // open: what to report
+  bool releases = true;                 ///< documents that were deleted or became free
+  std::optional<std::uint64_t> grants;  ///< writes that name an owner with this first half
   bool operator==(const StreamCommand&) const = default;
 };
 
@@ -109,11 +128,17 @@ struct RawCommand {
   bool operator==(const RawCommand&) const = default;
 };
 
+/// Read who holds a lock, for people: on behalf of no session, and no decision hangs on it.
+struct InspectCommand {
+  std::string name;
+  bool operator==(const InspectCommand&) const = default;
+};
+
 struct Command {
   CommandId id = 0;
   std::chrono::milliseconds timeout{};  ///< our own timer; server-side ones stay below it
   std::variant<AcquireCommand, ExtendCommand, ReadHoldersCommand, DeleteCommand, EnsureIndexCommand,
-               RawCommand, HandOverCommand, StreamCommand>
+               RawCommand, HandOverCommand, StreamCommand, InspectCommand, PassOnCommand>
       body;
   bool operator==(const Command&) const = default;
 };
@@ -136,6 +161,8 @@ struct LockDocument {
   std::int64_t fencing_token = 0;  ///< as stored: a lower bound of the grant's own
   std::string corruption;
   std::string value = {};  ///< document-level: of the entity that the lock is on
+  std::string queue = {};  ///< those who wait, as `lock_queue.hpp` reads them
+  ServerInstant expires_at = {}, read_at = {};  ///< inspect only
   bool operator==(const LockDocument&) const = default;
 };
 
@@ -144,6 +171,19 @@ struct Freed {
   std::string name;
   FencingToken at;
   bool operator==(const Freed&) const = default;
+};
+
+/// A document that names an owner of this provider, as the write left it that the stream reports.
+struct NamedOwner {
+  enum class As {
+    holder,  ///< it has the lock
+    next,    ///< the lock is free, and it may take it
+    unclear  ///< the report lacks what a grant needs
+  };
+  As as = As::unclear;
+  LockDocument document;
+  FencingToken at;  ///< the operation time of the write
+  bool operator==(const NamedOwner&) const = default;
 };
 
 struct Reply {
@@ -160,9 +200,11 @@ struct Reply {
   bool retried = false;             ///< the driver retried: operation_time is not the write's
   std::int64_t matched = 0;         ///< extend: statements that matched; delete: documents gone
   std::vector<std::size_t> failed;  ///< extend: indices of statements with an error of their own
-  std::vector<LockDocument> documents;  ///< acquire, hand-over: the one after; look: those found
-  std::int64_t cursor = 0;              ///< stream: the one to go on with; 0: it has ended
-  std::vector<Freed> freed;             ///< stream: in the order in which it happened
+  /// Acquire, hand-over: the one after; pass-on: the one before; look: those found.
+  std::vector<LockDocument> documents;
+  std::int64_t cursor = 0;        ///< stream: the one to go on with; 0: it has ended
+  std::vector<Freed> freed;       ///< stream: in the order in which it happened
+  std::vector<NamedOwner> named;  ///< stream: likewise
   bool operator==(const Reply&) const = default;
 };
 
@@ -240,8 +282,9 @@ struct Granted {
   FencingToken token;
   Owner owner;
   std::string lock_id;  ///< that the command wrote
-  CommandId command;
-  bool handed_over;       ///< by a handle of this process
+  CommandId command;    ///< passed on: the step of the stream that reported it
+  /// By an attempt of its own, by a handle of this process, or by a release of another.
+  enum class By { attempt, hand_over, pass_on } by;
   LocalInstant sent;      ///< from when the lease counts, whenever the reply came
   LocalInstant deadline;  ///< when held() turns false, unless an extension moves it
 };

@@ -5,17 +5,24 @@
 #include "core/check.hpp"
 
 namespace leasehold::core {
-namespace {
 
 /// The owner of a lock that was held or lost has to go.
-Cleanup cleanup_of(const HeldLock& lock, Step step) {
-  Cleanup cleanup = cleanup_of(lock.name, lock.owner, lock.options, step.now);
-  cleanup.won = lock.token;
+Cleanup ProviderCore::cleanup_of(const HeldLock& lock, Step step) const {
+  Cleanup cleanup = core::cleanup_of(lock.name, lock.owner, lock.options, step.now);
+  cleanup.by = way_out(lock.name, lock.options, step);
+  cleanup.known_at = lock.token;
   cleanup.resend = lock.late_commands;
   return cleanup;
 }
 
-}  // namespace
+/// What an ended call may have won has to go, and its entry in the lock's queue.
+Cleanup ProviderCore::cleanup_of(const AcquireCall& call, Step step) const {
+  Cleanup cleanup = core::cleanup_of(call.name, call.owner, call.options, step.now);
+  cleanup.by = call.queues() ? Cleanup::By::pass_on : way_out(call.name, call.options, step);
+  cleanup.known_at = call.place.stood_at();
+  cleanup.resend = call.may_own();
+  return cleanup;
+}
 
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
   std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
@@ -49,6 +56,10 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   cleanup.reporting = event.session;
   const bool may_pass_on = lock->may_be_handed_over() && !closed_;
   const int in_a_row = lock->hand_overs + 1;
+  cleanup.offers = lock->had_its_turns();
+  if (lock->late_commands && queues(lock->options)) {
+    remember_departed(lock->name, lock->owner, lock->options, step);
+  }
   // Before anything is sent: this process must not hold what the server may give to another.
   held_.erase(event.session);
   const SessionId next = queues_.after(event.session, cleanup.name);
@@ -58,7 +69,9 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
   // A release without hand-over ends the tenure of this process.
   WaitQueue* queue = queues_.headed_by(event.session, cleanup.name);
   if (queue != nullptr) queue->tenure = step.now - queue->tenure_since;
-  leave_queue(cleanup.name, event.session, LocalInstant::max(), step);
+  // Where others queue, who waits here joins them at once; otherwise once it is free.
+  const bool queued = cleanup.by == Cleanup::By::pass_on;
+  leave_queue(cleanup.name, event.session, queued ? step.now : LocalInstant::max(), step);
   cleanups_.start(std::move(cleanup), pending_, step);
 }
 
@@ -160,20 +173,21 @@ void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
 void ProviderCore::leave_queue(const std::string& name, SessionId id, LocalInstant at_latest,
                                Step step) {
   const SessionId next = queues_.leave(name, id, !closed_);
-  if (next != 0) attempts_.contend(next, at_latest, stream_.is_open(), pending_, step);
+  if (next != 0) attempts_.contend(next, at_latest, hears(next), pending_, step);
 }
 
 /// A document of this process is gone for certain: that is news for who waits here.
 void ProviderCore::answer_delete(const PendingCommand& command, const Reply& reply, Step step) {
   const std::string name = cleanups_.at(command.cleanup).name;
-  if (!cleanups_.delete_answered(command, reply, step)) return;
+  if (!reply.documents.empty()) queues_seen_.see(name, reply.documents.front(), step.now);
+  if (!cleanups_.delete_answered(command, reply, pending_, step)) return;
   const WaitQueue* queue = queues_.find(name);
   if (queue == nullptr) return;
   attempts_.bring_forward(queue->head, queue->turn_after_release(step.now), pending_, step);
 }
 
-/// Whatever it says is a hint: an attempt decides. So late, missing or invented news cost time
-/// only.
+/// Whatever it says of releases is a hint: an attempt decides. So late, missing or invented news
+/// cost time only.
 void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
   const auto heard = stream_.answered(command, reply, attempts_.anyone_listens(), pending_, step);
   if (heard == ChangeStream::Heard::nothing) return;
@@ -186,9 +200,13 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
     if (freed.at > listener->waits_since) ++listener->releases;
     attempts_.wake(queue->head, pending_, step);
   }
+  for (const auto& named : reply.named) read_named(named, command, step);
   if (heard == ChangeStream::Heard::opened) {  // it may have missed what somebody waits for
     for (const auto& [name, queue] : queues_.all()) {
-      if (attempts_.find_listening(queue.head)) attempts_.wake(queue.head, pending_, step);
+      const AcquireCall* call = attempts_.find(queue.head);
+      if (call == nullptr) continue;
+      if (call->wants_releases()) attempts_.wake(queue.head, pending_, step);
+      if (call->queues()) attempts_.bring_forward(queue.head, step.now, pending_, step);
     }
   }
   const Duration turn = attempts_.nearest_turn(step);

@@ -1,6 +1,10 @@
 #include "mongo/commands.hpp"
 
 #include <algorithm>
+#include <limits>
+
+#include "mongo/expressions.hpp"
+#include "mongo/queue_expressions.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -11,6 +15,7 @@ using core::EnsureIndexCommand;
 using core::ExtendCommand;
 using core::ExtendStatement;
 using core::HandOverCommand;
+using core::PassOnCommand;
 using core::ReadHoldersCommand;
 using std::chrono::milliseconds;
 
@@ -20,48 +25,6 @@ void append_limits(Bson& d, milliseconds timeout) {
   const auto wtimeout = std::max<std::int64_t>(timeout.count() * 8 / 10, 1);
   d.doc("writeConcern", [&](Bson& w) { w.text("w", "majority").int32("wtimeout", wtimeout); });
   d.int32("maxTimeMS", max_time);
-}
-
-/// {<op>: [a, b]}: most expressions have this form.
-template <typename A, typename B>
-Bson expression(std::string_view op, A first, B second) {
-  Bson e;
-  e.array(op, [&](Bson& args) {
-    first(args, "0");
-    second(args, "1");
-  });
-  return e;
-}
-
-auto text(std::string_view value) {
-  return [value](Bson& d, std::string_view key) { d.text(key, value); };
-}
-auto number(std::int64_t value) {
-  return [value](Bson& d, std::string_view key) { d.int64(key, value); };
-}
-auto nested(const Bson& value) {
-  return [&value](Bson& d, std::string_view key) { d.copy(key, value); };
-}
-
-/// Text from outside is never an expression.
-Bson literal(std::string_view value) {
-  Bson e;
-  e.text("$literal", value);
-  return e;
-}
-
-Bson one_argument(std::string_view op, std::string_view argument) {
-  Bson e;
-  e.text(op, argument);
-  return e;
-}
-
-/// Whether the document's lockId is this owner's. Not $substrBytes, which fails inside a multi-byte
-/// character of a foreign value.
-Bson mine(core::Owner owner) {
-  const Bson prefix = literal(to_hex(owner) + '.');
-  const Bson index = expression("$indexOfBytes", text("$lockId"), nested(prefix));
-  return expression("$eq", nested(index), number(0));
 }
 
 Bson type_is(std::string_view comparison, std::string_view field, std::string_view type) {
@@ -99,7 +62,8 @@ Bson free_for(const AcquireCommand& command) {
       append_case(branches, "2", mine(command.owner), true);
       if (command.observed) {
         const Bson seen = literal(*command.observed);
-        append_case(branches, "3", expression("$eq", text("$lockId"), nested(seen)), true);
+        const Bson holder = holders_lock_id();
+        append_case(branches, "3", expression("$eq", nested(holder), nested(seen)), true);
       }
     });
     s.copy("default", expired);
@@ -154,7 +118,7 @@ Bson taken_document(const Command& command) {
   const Bson expiry = until(command.lease, command.margin);
   const Bson not_lower = expression("$max", text("$expiresAt"), nested(expiry));
   Bson d;
-  d.text("_id", "$_id").copy("lockId", literal(command.lock_id));
+  d.text("_id", "$_id").copy("lockId", followed_by_queue(command.lock_id, command.owner));
   d.doc("acquiredAt", [&](Bson& a) {
     a.array("$cond",
             [&](Bson& c) { c.copy("0", ours).text("1", "$acquiredAt").text("2", "$$NOW"); });
@@ -170,14 +134,18 @@ Bson build_body(const AcquireCommand& command, const std::string& collection,
                 milliseconds timeout) {
   const Bson condition = free_for(command);
   const Bson taken = taken_document(command);
+  Bson refused;
+  if (command.queues_for) refused = queued_document(command);
   Bson d;
   d.text("findAndModify", collection);
   d.doc("query", [&](Bson& q) { q.text("_id", command.name); });
   d.array("update", [&](Bson& pipeline) {
     pipeline.doc("0", [&](Bson& stage) {
       stage.doc("$replaceWith", [&](Bson& r) {
-        r.array("$cond",
-                [&](Bson& c) { c.copy("0", condition).copy("1", taken).text("2", "$$ROOT"); });
+        r.array("$cond", [&](Bson& c) {
+          c.copy("0", condition).copy("1", taken);
+          command.queues_for ? c.copy("2", refused) : c.text("2", "$$ROOT");
+        });
       });
     });
   });
@@ -186,12 +154,13 @@ Bson build_body(const AcquireCommand& command, const std::string& collection,
   return d;
 }
 
-void append_owner(Bson& query, core::Owner owner) {
-  query.regex("lockId", ("^" + to_hex(owner) + "\\.").c_str());
+/// `rest`: a pattern for what follows the owner.
+void append_owner(Bson& query, core::Owner owner, const std::string& rest = "") {
+  query.regex("lockId", ('^' + to_hex(owner) + "\\." + rest).c_str());
 }
 
-void append_owners(Bson& query, core::Owner one, core::Owner other) {
-  query.regex("lockId", ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\.").c_str());
+void append_owners(Bson& query, core::Owner one, core::Owner other, const std::string& rest = "") {
+  query.regex("lockId", ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\." + rest).c_str());
 }
 
 void append_extension(Bson& updates, std::string_view key, const ExtendStatement& s) {
@@ -205,7 +174,7 @@ void append_extension(Bson& updates, std::string_view key, const ExtendStatement
     update.array("u", [&](Bson& pipeline) {
       pipeline.doc("0", [&](Bson& stage) {
         stage.doc("$set", [&](Bson& set) {
-          set.copy("lockId", literal(s.lock_id));
+          set.copy("lockId", followed_by_same_queue(s.lock_id));
           set.copy("expiresAt", expression("$max", text("$expiresAt"), nested(expiry)));
           set.copy("fencingToken",
                    expression("$max", text("$fencingToken"), number(s.token.value())));
@@ -247,6 +216,22 @@ Bson build_body(const ReadHoldersCommand& command, const std::string& collection
   return d;
 }
 
+/// Linearizable: a primary that was cut off answers nothing rather than what is long over.
+Bson build_body(const core::InspectCommand& command, const std::string& collection,
+                milliseconds timeout) {
+  Bson d;
+  d.text("find", collection);
+  d.doc("filter", [&](Bson& filter) { filter.text("_id", command.name); });
+  d.doc("projection", [](Bson& p) {
+    p.int32("lockId", 1).int32("acquiredAt", 1).int32("expiresAt", 1).int32("fencingToken", 1);
+    p.text("now", "$$NOW");
+  });
+  d.int32("limit", 1).flag("singleBatch", true);
+  d.doc("readConcern", [](Bson& concern) { concern.text("level", "linearizable"); });
+  d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() * 9 / 10, 1));
+  return d;
+}
+
 Bson build_body(const DeleteCommand& command, const std::string& collection, milliseconds timeout) {
   Bson d;
   d.text("delete", collection);
@@ -254,10 +239,11 @@ Bson build_body(const DeleteCommand& command, const std::string& collection, mil
     deletes.doc("0", [&](Bson& one) {
       one.doc("q", [&](Bson& q) {
         q.text("_id", command.name);
+        const char* const rest = command.unless_queued ? "[^~]*$" : "";
         if (command.or_owner) {
-          append_owners(q, command.owner, *command.or_owner);
+          append_owners(q, command.owner, *command.or_owner, rest);
         } else {
-          append_owner(q, command.owner);
+          append_owner(q, command.owner, rest);
         }
       });
       one.int32("limit", 1);
@@ -284,6 +270,20 @@ Bson build_body(const HandOverCommand& command, const std::string& collection,
   return d;
 }
 
+/// It matches by name alone: the owner may hold the lock, or wait, or neither.
+Bson build_body(const PassOnCommand& command, const std::string& collection, milliseconds timeout) {
+  static const Bson token = lower_bound();
+  const Bson after = passed_on_document(command, token);
+  Bson d;
+  d.text("findAndModify", collection);
+  d.doc("query", [&](Bson& q) { q.text("_id", command.name); });
+  d.array("update", [&](Bson& pipeline) {
+    pipeline.doc("0", [&](Bson& stage) { stage.copy("$replaceWith", after); });
+  });
+  append_limits(d, timeout);
+  return d;
+}
+
 Bson build_body(const EnsureIndexCommand&, const std::string& collection, milliseconds timeout) {
   Bson d;
   d.text("createIndexes", collection);
@@ -297,16 +297,49 @@ Bson build_body(const EnsureIndexCommand&, const std::string& collection, millis
   return d;
 }
 
-Bson open_stream(const std::string& collection, milliseconds timeout) {
+constexpr const char* kReplacedLockId = "fullDocument.lockId";
+constexpr const char* kUpdatedLockId = "updateDescription.updatedFields.lockId";
+
+/// What is reported of releases: the lock's document has gone, or is nobody's.
+void append_releases(std::vector<Bson>& kinds) {
+  kinds.emplace_back().text("operationType", "delete");
+  kinds.emplace_back().text(kReplacedLockId, "");
+  kinds.emplace_back().text(kUpdatedLockId, "");
+}
+
+/// A write by which an owner of this provider gets the lock changes the token's lower bound too;
+/// one that only changes the queue behind its lockId does not, and is reported to nobody.
+void append_grants(std::vector<Bson>& kinds, std::uint64_t provider) {
+  const std::string prefix = '^' + to_hex(core::Owner{provider, 0}).substr(0, 16);
+  Bson& replaced = kinds.emplace_back();
+  replaced.text("operationType", "replace").regex(kReplacedLockId, prefix.c_str());
+  Bson& updated = kinds.emplace_back();
+  updated.regex(kUpdatedLockId, prefix.c_str());
+  updated.doc("updateDescription.updatedFields.fencingToken",
+              [](Bson& token) { token.flag("$exists", true); });
+}
+
+Bson open_stream(const core::StreamCommand& command, const std::string& collection,
+                 milliseconds timeout) {
+  std::vector<Bson> kinds;
+  if (command.releases) append_releases(kinds);
+  if (command.grants) append_grants(kinds, *command.grants);
   Bson d;
   d.text("aggregate", collection);
-  d.array("pipeline", [](Bson& stages) {
+  d.array("pipeline", [&](Bson& stages) {
     stages.doc("0", [](Bson& stage) { stage.doc("$changeStream", [](Bson&) {}); });
-    stages.doc("1", [](Bson& stage) {
-      stage.doc("$match", [](Bson& match) { match.text("operationType", "delete"); });
+    stages.doc("1", [&](Bson& stage) {
+      stage.doc("$match", [&](Bson& match) {
+        match.array("$or", [&](Bson& any) {
+          for (std::size_t i = 0; i < kinds.size(); ++i) any.copy(std::to_string(i), kinds[i]);
+        });
+      });
     });
     stages.doc("2", [](Bson& stage) {
-      stage.doc("$project", [](Bson& p) { p.int32("documentKey", 1).int32("clusterTime", 1); });
+      stage.doc("$project", [](Bson& p) {
+        p.int32("documentKey", 1).int32("clusterTime", 1).int32("fullDocument", 1);
+        p.int32("updateDescription.updatedFields", 1);
+      });
     });
   });
   d.doc("cursor", [](Bson&) {});
@@ -317,7 +350,7 @@ Bson open_stream(const std::string& collection, milliseconds timeout) {
 Bson build_body(const core::StreamCommand& command, const std::string& collection,
                 milliseconds timeout) {
   using Step = core::StreamCommand::Step;
-  if (command.step == Step::open) return open_stream(collection, timeout);
+  if (command.step == Step::open) return open_stream(command, collection, timeout);
   Bson d;
   if (command.step == Step::next) {
     d.int64("getMore", command.cursor).text("collection", collection);

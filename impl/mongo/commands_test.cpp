@@ -31,6 +31,20 @@ Command acquire(std::optional<std::string> observed = std::nullopt) {
                                milliseconds(3'000), milliseconds(500)}};
 }
 
+/// This owner's lockId, then those who wait but itself.
+std::string followed_by_queue() {
+  const std::string now = R"({ "$toString" : { "$toLong" : { "$add" : [ "$$NOW", 0 ] } } })";
+  const std::string latest =
+      R"({ "$toString" : { "$toLong" : { "$add" : [ "$$NOW", 172800000 ] } } })";
+  return R"({ "$reduce" : { "input" : { "$filter" : { "input" : { "$slice" : [ )"
+         R"({ "$split" : [ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, 1, 64 ] }, "as" : "e", )"
+         R"("cond" : { "$and" : [ { "$and" : [ { "$gt" : [ "$$e", )" +
+         now + R"( ] }, { "$lt" : [ "$$e", )" + latest +
+         R"( ] } ] }, { "$ne" : [ { "$indexOfBytes" : [ "$$e", { "$literal" : ")" + kHex +
+         R"(." } ] }, 34 ] } ] } } }, "initialValue" : { "$literal" : ")" + kHex +
+         R"(.3000.1" }, "in" : { "$concat" : [ "$$value", "~", "$$this" ] } } })";
+}
+
 // The golden shape of the one command that decides who holds a lock.
 TEST(Commands, AcquireIsOneUpsertByPipeline) {
   const std::string mine = R"({ "$eq" : [ { "$indexOfBytes" : [ "$lockId", { "$literal" : ")" +
@@ -51,10 +65,8 @@ TEST(Commands, AcquireIsOneUpsertByPipeline) {
   EXPECT_TRUE(
       text.starts_with(R"({ "findAndModify" : "locks", "query" : { "_id" : "job" }, "update" : [ )"
                        R"({ "$replaceWith" : { "$cond" : [ )" +
-                       free_when + R"(, { "_id" : "$_id", "lockId" : { "$literal" : ")" + kHex +
-                       R"(.3000.1" }, )"
-                       R"("acquiredAt" : { "$cond" : [ )" +
-                       ours +
+                       free_when + R"(, { "_id" : "$_id", "lockId" : )" + followed_by_queue() +
+                       R"(, "acquiredAt" : { "$cond" : [ )" + ours +
                        R"(, "$acquiredAt", "$$NOW" ] }, )"
                        R"("expiresAt" : { "$cond" : [ )" +
                        ours + R"(, { "$max" : [ "$expiresAt", )" + until + R"( ] }, )" + until +
@@ -68,8 +80,9 @@ TEST(Commands, AcquireIsOneUpsertByPipeline) {
 
 TEST(Commands, AnObservedLockIdIsALiteralNeverAnExpression) {
   const auto text = json(build(acquire("$lockId"), "locks"));
-  EXPECT_TRUE(contains(text, R"({ "case" : { "$eq" : [ "$lockId", { "$literal" : "$lockId" } ] }, )"
-                             R"("then" : true })"))
+  EXPECT_TRUE(contains(text, R"({ "case" : { "$eq" : [ { "$arrayElemAt" : [ { "$split" : )"
+                             R"([ { "$ifNull" : [ "$lockId", "" ] }, "~" ] }, 0 ] }, )"
+                             R"({ "$literal" : "$lockId" } ] }, "then" : true })"))
       << text;
 }
 
@@ -89,9 +102,12 @@ TEST(Commands, ExtendMatchesOwnerAndGrantAndNeverLowersTheExpiry) {
                 kHex +
                 R"(\\.", "options" : "" } }, )"
                 R"("acquiredAt" : { "$date" : "1970-01-01T00:00:05Z" } }, "u" : [ { "$set" : { )"
-                R"("lockId" : { "$literal" : ")" +
+                R"("lockId" : { "$concat" : [ { "$literal" : ")" +
                 kHex +
-                R"(.3000.2" }, )"
+                R"(.3000.2" }, { "$let" : { "vars" : { "at" : )"
+                R"({ "$indexOfBytes" : [ "$lockId", "~" ] } }, )"
+                R"("in" : { "$cond" : [ { "$gte" : [ "$$at", 0 ] }, )"
+                R"({ "$substrBytes" : [ "$lockId", "$$at", -1 ] }, "" ] } } } ] }, )"
                 R"("expiresAt" : { "$max" : [ "$expiresAt", { "$add" : [ "$$NOW", 3500 ] } ] }, )"
                 R"("fencingToken" : { "$max" : [ "$fencingToken", 99 ] } } } ] } ], )"
                 R"("ordered" : false, "writeConcern" : { "w" : "majority", "wtimeout" : 800 }, )"
@@ -117,6 +133,15 @@ TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
             R"("singleBatch" : true, "maxTimeMS" : 90 })");
 }
 
+TEST(Commands, InspectReadsWhatNoOldPrimaryMakesUp) {
+  const Command inspect{4, milliseconds(100), core::InspectCommand{"job"}};
+  EXPECT_EQ(json(build(inspect, "locks")),
+            R"({ "find" : "locks", "filter" : { "_id" : "job" }, "projection" : { "lockId" : 1, )"
+            R"("acquiredAt" : 1, "expiresAt" : 1, "fencingToken" : 1, "now" : "$$NOW" }, )"
+            R"("limit" : 1, "singleBatch" : true, "readConcern" : { "level" : "linearizable" }, )"
+            R"("maxTimeMS" : 90 })");
+}
+
 TEST(Commands, TheIndexIsThePackages) {
   const Command index{5, milliseconds(100), core::EnsureIndexCommand{}};
   EXPECT_TRUE(
@@ -138,25 +163,63 @@ TEST(Commands, AHandOverWritesTheSameDocumentWhereEitherOwnerStands) {
   EXPECT_TRUE(contains(text, R"("new" : true)")) << text;
   EXPECT_FALSE(contains(text, "upsert")) << "what is gone is not handed over: " << text;
   auto taken = json(build(acquire(), "locks"));
-  taken = taken.substr(taken.find(R"({ "_id" : "$_id", "lockId" : { "$literal")"));
   taken = taken.substr(taken.find("acquiredAt"),
                        taken.find(R"(, "$$ROOT" ])") - taken.find("acquiredAt"));
   EXPECT_TRUE(contains(text, taken)) << text << "\nshould have\n" << taken;
 }
 
-TEST(Commands, AChangeStreamTellsOfDeletionsAndOfNothingElse) {
+TEST(Commands, AChangeStreamTellsOfWhatItWasAskedFor) {
   using Step = core::StreamCommand::Step;
+  const auto opened = [](bool releases, std::optional<std::uint64_t> grants) {
+    const core::StreamCommand open{Step::open, 0, releases, grants};
+    return json(build({1, milliseconds(3'000), open}, "locks"));
+  };
   const auto text = [](Step step, std::int64_t cursor) {
     return json(build({1, milliseconds(3'000), core::StreamCommand{step, cursor}}, "locks"));
   };
-  EXPECT_EQ(text(Step::open, 0),
-            R"({ "aggregate" : "locks", "pipeline" : [ { "$changeStream" : {  } }, )"
-            R"({ "$match" : { "operationType" : "delete" } }, )"
-            R"({ "$project" : { "documentKey" : 1, "clusterTime" : 1 } } ], )"
-            R"("cursor" : {  }, "maxTimeMS" : 2700 })");
+  const std::string before =
+      R"({ "aggregate" : "locks", "pipeline" : [ { "$changeStream" : {  } }, )"
+      R"({ "$match" : { "$or" : [ )";
+  const std::string after =
+      R"( ] } }, { "$project" : { "documentKey" : 1, "clusterTime" : 1, "fullDocument" : 1, )"
+      R"("updateDescription.updatedFields" : 1 } } ], "cursor" : {  }, "maxTimeMS" : 2700 })";
+  const std::string releases = R"({ "operationType" : "delete" }, { "fullDocument.lockId" : "" }, )"
+                               R"({ "updateDescription.updatedFields.lockId" : "" })";
+  const std::string pattern =
+      R"({ "$regularExpression" : { "pattern" : "^000000000000000a", "options" : "" } })";
+  const std::string grants =
+      R"({ "operationType" : "replace", "fullDocument.lockId" : )" + pattern +
+      R"( }, { "updateDescription.updatedFields.lockId" : )" + pattern +
+      R"(, "updateDescription.updatedFields.fencingToken" : { "$exists" : true } })";
+  EXPECT_EQ(opened(true, std::nullopt), before + releases + after);
+  EXPECT_EQ(opened(false, 0xA), before + grants + after);
+  EXPECT_EQ(opened(true, 0xA), before + releases + ", " + grants + after);
   EXPECT_EQ(text(Step::next, 1LL << 60),
             R"({ "getMore" : 1152921504606846976, "collection" : "locks", "maxTimeMS" : 1000 })");
   EXPECT_EQ(text(Step::close, 7), R"({ "killCursors" : "locks", "cursors" : [ 7 ] })");
+}
+
+TEST(Commands, ARefusedAcquireOfACallThatQueuesLeavesAnEntry) {
+  auto command = acquire();
+  EXPECT_FALSE(contains(json(build(command, "locks")), "$mergeObjects"));
+  std::get<core::AcquireCommand>(command.body).queues_for = milliseconds(1'500);
+  EXPECT_TRUE(contains(json(build(command, "locks")),
+                       R"({ "$concat" : [ { "$toString" : { "$toLong" : { "$add" : )"
+                       R"([ "$$NOW", 1500 ] } } }, { "$literal" : ".000001500.000003500.)" +
+                           kHex + R"(.3000.1" } ] })"));
+}
+
+TEST(Commands, ADeleteMayBeForDocumentsWithoutAQueueAlone) {
+  const Command remove{3, milliseconds(100), core::DeleteCommand{"job", kOwner, {}, true}};
+  EXPECT_TRUE(contains(json(build(remove, "locks")), "^" + kHex + R"(\\.[^~]*$")"));
+}
+
+TEST(Commands, APassOnMatchesByNameAndReadsTheDocumentBefore) {
+  const Command command{3, milliseconds(100), core::PassOnCommand{"job", kOwner, {}, false}};
+  const auto text = json(build(command, "locks"));
+  EXPECT_TRUE(contains(text, R"("query" : { "_id" : "job" }, )")) << text;
+  EXPECT_FALSE(contains(text, "upsert")) << text;
+  EXPECT_FALSE(contains(text, R"("new")")) << text;
 }
 
 TEST(Commands, AHandOverThatWasGivenUpIsDeletedByBothOwners) {

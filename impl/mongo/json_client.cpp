@@ -23,7 +23,8 @@ Json to_json(const bson_t& bytes) {
 void init_driver() {
   static std::once_flag once;
   std::call_once(once, [] {
-    setenv("MONGOC_DISABLE_SHM", "1", 0);  // or it warns on a machine with little shared memory
+    // For the processes that this one starts: one that is killed leaves its counters in /dev/shm.
+    setenv("MONGOC_DISABLE_SHM", "1", 0);
     mongoc_init();
     mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
   });

@@ -1,5 +1,6 @@
 #include "mongo/replies.hpp"
 
+#include "core/lock_queue.hpp"
 #include "mongo/errors.hpp"
 
 namespace leasehold::mongo {
@@ -82,7 +83,10 @@ core::LockDocument read_document(const bson_t& document) {
       expires(document, "expiresAt"), token(document, "fencingToken");
   core::LockDocument out;
   out.name = id.text();
-  out.lock_id = lock_id.text();
+  const std::string whole = lock_id.text();
+  const auto split = core::split_queue(whole);
+  out.lock_id = split.lock_id;
+  out.queue = split.queue;
   if (acquired.type() == BSON_TYPE_DATE_TIME) out.acquired_at.since_1970_ms = acquired.date();
   if (token.type() == BSON_TYPE_INT64 || token.type() == BSON_TYPE_INT32) {
     out.fencing_token = token.number();
@@ -92,6 +96,14 @@ core::LockDocument read_document(const bson_t& document) {
   } else if (expires.type() != BSON_TYPE_DATE_TIME) {
     out.corruption = std::string("expiresAt is ") + type_name(expires.type());
   }
+  return out;
+}
+
+core::LockDocument read_inspected(const bson_t& document) {
+  core::LockDocument out = read_document(document);
+  const Field expires(document, "expiresAt"), now(document, "now");
+  if (expires.type() == BSON_TYPE_DATE_TIME) out.expires_at.since_1970_ms = expires.date();
+  if (now.type() == BSON_TYPE_DATE_TIME) out.read_at.since_1970_ms = now.date();
   return out;
 }
 
@@ -140,14 +152,42 @@ void read_write_concern_error(Reply& out, const bson_t& reply) {
   });
 }
 
+/// Of an update only what it changed is there: by clocks that went back both dates may happen to be
+/// as they were.
+core::NamedOwner read_named(const bson_t& fields, const std::string& name, FencingToken at) {
+  const Field acquired(fields, "acquiredAt"), expires(fields, "expiresAt");
+  core::NamedOwner out;
+  out.document = read_document(fields);
+  out.document.name = name;
+  out.at = at;
+  const bool dated =
+      acquired.type() == BSON_TYPE_DATE_TIME && expires.type() == BSON_TYPE_DATE_TIME;
+  if (!dated) return out;
+  const bool is_free = expires.date() == 0;
+  out.as = is_free ? core::NamedOwner::As::next : core::NamedOwner::As::holder;
+  return out;
+}
+
+/// A deletion names no document; a release that leaves one names nobody in it.
+void read_event(Reply& out, const bson_t& event) {
+  const std::string name = Field(event, "documentKey._id").text();
+  const auto at = Field(event, "clusterTime").timestamp();
+  if (name.empty()) return;
+  bool freed = true;
+  for (const char* fields : {"fullDocument", "updateDescription.updatedFields"}) {
+    Field(event, fields).as_document([&](const bson_t& after) {
+      if (Field(after, "lockId").text().empty()) return;
+      out.named.push_back(read_named(after, name, at));
+      freed = false;
+    });
+  }
+  if (freed) out.freed.push_back({name, at});
+}
+
 void read_stream(Reply& out, const bson_t& reply) {
   out.cursor = Field(reply, "cursor.id").number();
   for (const char* batch : {"cursor.firstBatch", "cursor.nextBatch"}) {
-    Field(reply, batch).each_document([&](const bson_t& event) {
-      std::string name = Field(event, "documentKey._id").text();
-      const auto at = Field(event, "clusterTime").timestamp();
-      if (!name.empty()) out.freed.push_back({std::move(name), at});
-    });
+    Field(reply, batch).each_document([&](const bson_t& event) { read_event(out, event); });
   }
 }
 
@@ -200,13 +240,18 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   out.matched = Field(reply, "n").number();
   out.operation_time = Field(reply, "operationTime").timestamp();
   if (std::holds_alternative<core::AcquireCommand>(command.body) ||
-      std::holds_alternative<core::HandOverCommand>(command.body)) {
+      std::holds_alternative<core::HandOverCommand>(command.body) ||
+      std::holds_alternative<core::PassOnCommand>(command.body)) {
     Field(reply, "value").as_document([&](const bson_t& value) {
       out.documents.push_back(read_document(value));
     });
   } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_document(found));
+    });
+  } else if (std::holds_alternative<core::InspectCommand>(command.body)) {
+    Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
+      out.documents.push_back(read_inspected(found));
     });
   } else if (std::holds_alternative<core::StreamCommand>(command.body)) {
     read_stream(out, reply);

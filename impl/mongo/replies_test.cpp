@@ -39,6 +39,18 @@ TEST(ReadReply, AnAcquireGivesTheDocumentAndTheOperationTimeAsToken) {
   EXPECT_EQ(r.documents[0], (core::LockDocument{"n", "x.1", {5}, 9'007'199'254'740'993, ""}));
 }
 
+TEST(ReadReply, AnInspectionGivesTheDatesToo) {
+  const Command inspect{4, {}, core::InspectCommand{"n"}};
+  const auto r = read_reply(inspect, Json(R"({"ok": 1, "cursor": {"id": {"$numberLong": "0"},
+      "firstBatch": [{"_id": "n", "lockId": "x.1", "fencingToken": {"$numberLong": "7"},
+                      "acquiredAt": {"$date": {"$numberLong": "5"}},
+                      "expiresAt": {"$date": {"$numberLong": "9"}},
+                      "now": {"$date": {"$numberLong": "6"}}}]}})"));
+  ASSERT_EQ(r.documents.size(), 1u);
+  EXPECT_EQ(r.documents[0].expires_at.since_1970_ms, 9);
+  EXPECT_EQ(r.documents[0].read_at.since_1970_ms, 6);
+}
+
 TEST(ReadReply, AChangeStreamGivesItsCursorAndTheNamesThatAreFree) {
   const Command next{5, {}, core::StreamCommand{core::StreamCommand::Step::next, 9}};
   const auto r = read_reply(next, Json(R"({"ok": 1, "cursor": {"id": {"$numberLong": "9"},

@@ -26,8 +26,7 @@ bool commit(OwnSession& open, Underway& underway, ReplyBson& reply, bson_error_t
   const DescriptionHandle primary(
       mongoc_client_select_server(open.client(), true, nullptr, &error));
   if (!primary || !underway.begin(open.sockets(), "", error)) return false;
-  const bool done =
-      mongoc_client_session_commit_transaction(open.session(), reply.out(), &error);
+  const bool done = mongoc_client_session_commit_transaction(open.session(), reply.out(), &error);
   underway.end();
   return done;
 }

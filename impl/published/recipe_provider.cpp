@@ -111,7 +111,8 @@ void RecipeProvider::answer_acquire(SessionId id, const PendingCommand& pending,
   s.deadline = held_until(s, pending.sent);
   s.token = FencingToken(recipe_->has_tokens ? reply.documents[0].fencing_token : 0);
   step.out.push_back(core::Granted{id, s.call.name, s.token, s.call.owner, pending.lock_id,
-                                   pending.id, false, pending.sent, s.deadline});
+                                   pending.id, core::Granted::By::attempt, pending.sent,
+                                   s.deadline});
   clear_timers(id, {Timer::Kind::give_up}, step);
   if (hardening_.own_expiry) {
     step.out.push_back(core::SetTimer{{Timer::Kind::lease_end, id}, s.deadline});

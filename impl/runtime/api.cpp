@@ -44,9 +44,7 @@ class Mailbox {
 
 using detail::Access;
 
-const runtime::Handle& inside(const detail::Holding& holding) {
-  return static_cast<const runtime::Handle&>(holding);
-}
+runtime::Handle& inside(detail::Holding& holding) { return static_cast<runtime::Handle&>(holding); }
 
 Result<LockHandle> acquire_blocking(const Lock& lock,
                                     std::optional<std::chrono::milliseconds> timeout,
@@ -64,6 +62,26 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
   if (!state) return state.error();
   return Access::handle({driver, std::move(state).value()});
 }
+
+/// Hears a stop token while an asynchronous call waits. `cancel` is never called after `end`: until
+/// then the call keeps its driver.
+class Cancellation {
+ public:
+  void begin(const std::stop_token& stop, std::function<void()> cancel) {
+    const std::lock_guard lock(mutex_);
+    if (!over_) heard_.emplace(stop, std::move(cancel));
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    heard_.reset();  // waits for a cancel that runs, which waits for no callback
+  }
+
+ private:
+  std::mutex mutex_;  // protects the rest
+  bool over_ = false;
+  std::optional<std::stop_callback<std::function<void()>>> heard_;
+};
 
 /// Handles of a call that may yet fail: then all are let go at the same time.
 struct AllOrNothing {
@@ -98,13 +116,15 @@ LockHandle::LockHandle(std::shared_ptr<detail::Holding> holding) : holding_(std:
 
 LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
   if (this != &other) {
-    release();
+    if (holding_) inside(*holding_).let_go();
     holding_ = std::move(other.holding_);
   }
   return *this;
 }
 
-LockHandle::~LockHandle() { release(); }
+LockHandle::~LockHandle() {
+  if (holding_) inside(*holding_).let_go();
+}
 
 bool LockHandle::held() const { return holding_ && inside(*holding_).held(); }
 
@@ -122,6 +142,11 @@ FencingToken LockHandle::fencing_token() const {
 
 void LockHandle::begin_release() {
   if (holding_) inside(*holding_).begin_release();
+}
+
+void LockHandle::release_async(std::function<void(ReleaseResult)> done) {
+  if (holding_) return inside(*holding_).release_async(std::move(done));
+  if (done) done(ReleaseResult::not_owner);
 }
 
 ReleaseResult LockHandle::release() {
@@ -175,12 +200,19 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
 }
 
 void Lock::acquire_async(std::chrono::milliseconds timeout,
-                         std::function<void(Result<LockHandle>)> done) const {
-  Access::driver(*this)->acquire_async(name_, options_, timeout,
-                                       [done = std::move(done)](Result<runtime::Handle> handle) {
-                                         if (!handle) return done(handle.error());
-                                         done(Access::handle(std::move(handle).value()));
-                                       });
+                         std::function<void(Result<LockHandle>)> done, std::stop_token stop) const {
+  const auto driver = Access::driver(*this);
+  const auto cancellation = stop.stop_possible() ? std::make_shared<Cancellation>() : nullptr;
+  const auto session =
+      driver->acquire_async(name_, options_, timeout,
+                            [done = std::move(done), cancellation](Result<runtime::Handle> handle) {
+                              if (cancellation) cancellation->end();
+                              if (!handle) return done(handle.error());
+                              handle->end_in_background();
+                              done(Access::handle(std::move(handle).value()));
+                            });
+  if (!cancellation) return;
+  cancellation->begin(stop, [&driver = *driver, session] { driver.cancel(session); });
 }
 
 std::string ProviderOptions::default_holder() {
@@ -204,6 +236,7 @@ struct Servers {
 Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Servers servers,
                                   ProviderOptions options) {
   if (auto error = check(options)) return std::move(*error);
+  const bool production = dynamic_cast<core::ProviderCore*>(provider.get()) != nullptr;
   auto transport =
       mongo::make_transport({.uri = std::move(servers.uri),
                              .pool = std::move(servers.pool),
@@ -218,6 +251,7 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Serv
   }
   auto parts = runtime::production_parts(std::move(*transport), std::move(provider));
   parts.workers = options.workers;
+  parts.inspects = production;
   parts.on_warning = std::move(options.on_warning);
   parts.on_event = std::move(options.on_event);
   try {
@@ -227,7 +261,46 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Serv
   }
 }
 
+Error failure_to_read(const std::string& name, const core::Reply& reply) {
+  const bool permanent = reply.outcome == core::Outcome::configuration;
+  return {permanent ? ErrorKind::configuration : ErrorKind::unavailable, reply.code,
+          "lock '" + name + "' could not be read: " + reply.message};
+}
+
+SeenHolder seen_holder(const core::LockDocument& document) {
+  using std::chrono::milliseconds;
+  const auto date = [](core::ServerInstant at) {
+    return std::chrono::sys_time<milliseconds>(milliseconds(at.since_1970_ms));
+  };
+  SeenHolder seen;
+  seen.since = date(document.acquired_at);
+  seen.until = date(document.expires_at);
+  seen.left = seen.until - date(document.read_at);
+  seen.token_at_least = FencingToken(document.fencing_token);
+  if (const auto parts = core::parse_lock_id(document.lock_id)) {
+    seen.lease = milliseconds(parts->lease_ms);
+    seen.holder = core::holder_in(document.lock_id);
+  }
+  return seen;
+}
+
 }  // namespace
+
+Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
+                                                        std::chrono::milliseconds timeout) const {
+  if (auto error = check_name(name)) return std::move(*error);
+  if (timeout < std::chrono::milliseconds(1)) {
+    return bad_option("timeout is " + std::to_string(timeout.count()) +
+                      " ms: it must be at least 1 ms");
+  }
+  const auto reply = static_cast<runtime::Driver&>(*engine_).inspect(name, timeout);
+  if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
+  if (reply.documents.empty()) return std::optional<SeenHolder>();
+  const auto& document = reply.documents.front();
+  if (document.corruption.empty()) return std::optional(seen_holder(document));
+  return Error{ErrorKind::configuration, 0,
+               "lock '" + name + "' has a corrupt document: " + document.corruption};
+}
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
   auto core = std::make_unique<core::ProviderCore>(options.holder);

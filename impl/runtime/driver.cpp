@@ -6,6 +6,12 @@
 #include "runtime/thread_executor.hpp"
 
 namespace leasehold::runtime {
+namespace {
+
+/// Whether this thread gives up an owner of a driver, and must not wait for the driver's end.
+thread_local bool must_not_wait = false;
+
+}  // namespace
 
 DriverParts production_parts(std::shared_ptr<core::Transport> transport,
                              std::unique_ptr<core::Provider> provider,
@@ -26,6 +32,7 @@ Driver::Driver(DriverParts parts)
     : clock_(parts.clock),
       executor_(parts.executor),
       entropy_(std::move(parts.entropy)),
+      inspects_(parts.inspects),
       on_warning_(std::move(parts.on_warning)),
       on_event_(std::move(parts.on_event)),
       observer_(std::move(parts.observer)),
@@ -36,7 +43,7 @@ Driver::Driver(DriverParts parts)
               [this](core::Timer timer) { step(core::TimerFired{timer}); }),
       workers_(parts.executor, std::move(parts.carriers), parts.workers,
                [this](core::CommandId command, core::Reply reply) {
-                 step(core::ReplyArrived{command, std::move(reply)});
+                 replied(command, std::move(reply));
                }) {}
 
 /// Each part stops before what it uses: from here on nothing steps, so that timers and workers, who
@@ -52,16 +59,22 @@ Driver::~Driver() {
   callbacks_.stop();
 }
 
-/// The threads of a parent are not there to be waited for in its child. Where there is no thread to
-/// be had for what a thread of ours may not do, the driver stays: a leak, but no deadlock.
+/// The threads of a parent are not there to be waited for in its child. Where there is no thread
+/// for what this one may not do, the driver stays: a leak, but no deadlock.
 void Driver::destroy(Driver* driver) {
   if (driver->forked()) return;
   const auto executor = driver->executor_;
-  if (!executor->on_own_thread()) {
-    delete driver;
-  } else {
+  if (executor->on_own_thread() || must_not_wait) {
     executor->run_apart([driver] { delete driver; });
+  } else {
+    delete driver;
   }
+}
+
+void Driver::drop_without_waiting(std::shared_ptr<Driver> driver) {
+  must_not_wait = true;
+  driver.reset();
+  must_not_wait = false;
 }
 
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
@@ -109,6 +122,32 @@ core::SessionId Driver::acquire_async(const std::string& name, const LockOptions
 void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }
 void Driver::release(core::SessionId session) { step(core::ReleaseAsked{session}); }
 void Driver::deadline_seen(core::SessionId session) { step(core::DeadlineSeen{session}); }
+
+core::Reply Driver::inspect(const std::string& name, std::chrono::milliseconds timeout) {
+  core::Reply none{.message = "no reply within " + std::to_string(timeout.count()) + " ms"};
+  if (forked()) return {.message = "this process is a child of fork"};
+  if (!inspects_) {
+    return {.outcome = core::Outcome::configuration,
+            .message = "the documents of published locks are their own"};
+  }
+  std::unique_lock lock(mutex_);
+  const auto id = ++last_inspection_;
+  inspections_[id] = std::nullopt;
+  workers_.submit({id, timeout, core::InspectCommand{name}});
+  executor_->wait(lock, inspected_, timeout, [&] { return inspections_.at(id).has_value(); });
+  auto reply = std::move(inspections_.extract(id).mapped());
+  if (!reply) workers_.abandon(id);
+  return std::move(reply).value_or(std::move(none));
+}
+
+void Driver::replied(core::CommandId command, core::Reply reply) {
+  if (command < kInspections) return step(core::ReplyArrived{command, std::move(reply)});
+  const std::lock_guard lock(mutex_);
+  const auto asked = inspections_.find(command);
+  if (asked == inspections_.end()) return;
+  asked->second = std::move(reply);
+  inspected_.notify_all();
+}
 
 void Driver::begin_close() { step(core::CloseAsked{}); }
 
@@ -180,9 +219,9 @@ void Driver::apply(const core::Ended& effect) { answer(effect.session, effect.er
 
 void Driver::apply(const core::Released& effect) {
   const auto handle = handles_.extract(effect.session).mapped();
-  auto then = handle->answer_release(effect.result);
-  if (!then) return;
-  callbacks_.post([then = std::move(then), result = effect.result] { then(result); });
+  for (auto& then : handle->answer_release(effect.result)) {
+    callbacks_.post([then = std::move(then), result = effect.result] { then(result); });
+  }
 }
 
 void Driver::apply(const core::Warned& effect) {

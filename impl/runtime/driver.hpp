@@ -51,6 +51,7 @@ struct DriverParts {
   std::unique_ptr<core::Entropy> entropy;
   std::unique_ptr<core::Provider> provider;
   int workers = 4;
+  bool inspects = true;  ///< its documents are those of the production lock
   std::function<void(const std::string&)> on_warning;
   std::function<void(const LockEvent&)> on_event;  ///< may be empty
   std::shared_ptr<Observer> observer;              ///< may be empty
@@ -83,6 +84,7 @@ struct DriverParts {
 /// So the last owner of a driver is never a worker or the timers' thread: those own only what they
 /// share with the driver's parts. It may be a user's function, called by Callbacks or LossSignals;
 /// `destroy` then has a thread of its own do it, because the driver waits for such functions.
+/// Likewise where a thread must not wait.
 /// Users' functions are called and destroyed outside every lock, there and nowhere else.
 ///
 /// An acquire costs two thread switches and no more: whoever has an event steps the core itself.
@@ -111,6 +113,16 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void release(core::SessionId session);
   void deadline_seen(core::SessionId session);
 
+  /// Reads who holds a lock, and waits for it as long as it may take. The core does not hear of it.
+  core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout);
+
+  /// Has a user's function called as Callbacks calls.
+  void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }
+
+  /// Gives up an owner on a thread that must not wait: should it be the last, another thread does
+  /// the rest.
+  static void drop_without_waiting(std::shared_ptr<Driver> driver);
+
   /// Whether this process is a child of the one that made the driver: without its threads. Then
   /// acquires fail at once, nothing is sent, and the object must not be destroyed.
   [[nodiscard]] bool forked() const { return forks_ != fork_generation(); }
@@ -125,6 +137,9 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   [[nodiscard]] core::LocalInstant now() const { return clock_->now(); }
 
  private:
+  /// Above the ids of all commands of a core.
+  static constexpr core::CommandId kInspections = core::CommandId{1} << 63;
+
   explicit Driver(DriverParts parts);
   ~Driver();
   static void destroy(Driver* driver);
@@ -142,11 +157,13 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void apply(const core::Released& effect);
   void apply(const core::Warned& effect);
   void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
+  void replied(core::CommandId command, core::Reply reply);
 
   const int forks_ = fork_generation();
   const std::shared_ptr<const Clock> clock_;
   const std::shared_ptr<Executor> executor_;
   const std::unique_ptr<core::Entropy> entropy_;
+  const bool inspects_;
   const std::function<void(const std::string&)> on_warning_;
   const std::function<void(const LockEvent&)> on_event_;
   const std::shared_ptr<Observer> observer_;
@@ -159,6 +176,9 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   core::SessionId last_session_ = 0;
   std::map<core::SessionId, Answered> acquiring_;
   std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;
+  std::map<core::CommandId, std::optional<core::Reply>> inspections_;  ///< under way
+  core::CommandId last_inspection_ = kInspections;
+  std::condition_variable inspected_;
   std::chrono::milliseconds longest_timeout_{0};
   bool stopped_ = false;  ///< nothing steps any more
 

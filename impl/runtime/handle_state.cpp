@@ -1,5 +1,7 @@
 #include "runtime/handle_state.hpp"
 
+#include <utility>
+
 #include "runtime/driver.hpp"
 
 namespace leasehold::runtime {
@@ -30,15 +32,21 @@ bool HandleState::ask_release(Released then) {
   const std::lock_guard lock(mutex_);
   if (release_asked_) return false;
   release_asked_ = true;
-  then_ = std::move(then);
+  if (then) then_.push_back(std::move(then));
   return true;
 }
 
-HandleState::Released HandleState::answer_release(ReleaseResult result) {
+std::optional<ReleaseResult> HandleState::when_released(Released& then) {
+  const std::lock_guard lock(mutex_);
+  if (!result_) then_.push_back(std::exchange(then, nullptr));
+  return result_;
+}
+
+std::vector<HandleState::Released> HandleState::answer_release(ReleaseResult result) {
   const std::lock_guard lock(mutex_);
   result_ = result;
   answered_.notify_all();
-  return std::move(then_);
+  return std::exchange(then_, {});
 }
 
 ReleaseResult HandleState::wait_for_release() {
@@ -64,6 +72,33 @@ ReleaseResult Handle::release() const {
   if (driver_->forked()) return ReleaseResult::not_owner;
   begin_release();
   return state_->wait_for_release();
+}
+
+void Handle::release_async(HandleState::Released done) const {
+  state_->end_in_background();
+  if (driver_->forked()) {
+    if (done) done(ReleaseResult::not_owner);
+    return;
+  }
+  // Who gets the answer owns the driver: until then it may be all that is left of it. There is one
+  // of it only, which is destroyed where it is called.
+  HandleState::Released tell = [driver = driver_, done = std::move(done)](ReleaseResult result) {
+    if (done) done(result);
+  };
+  if (const auto answered = state_->when_released(tell)) {
+    driver_->call_back([tell = std::move(tell), result = *answered] { tell(result); });
+    return;
+  }
+  begin_release();
+}
+
+void Handle::let_go() {
+  if (!state_->ends_in_background()) {
+    release();
+    return;
+  }
+  release_async(nullptr);
+  Driver::drop_without_waiting(std::move(driver_));
 }
 
 }  // namespace leasehold::runtime

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 #include "core/protocol.hpp"
 
@@ -56,9 +57,15 @@ class HandleState {
 
   /// Whether nobody had asked for the release before. `then` gets the answer; empty: nobody does.
   [[nodiscard]] bool ask_release(Released then);
+  /// The answer if there is one; otherwise `then` is taken, and gets it.
+  [[nodiscard]] std::optional<ReleaseResult> when_released(Released& then);
   /// Returns whom to tell, and the same answer to everybody who waits for it.
-  [[nodiscard]] Released answer_release(ReleaseResult result);
+  [[nodiscard]] std::vector<Released> answer_release(ReleaseResult result);
   ReleaseResult wait_for_release();
+
+  /// From here on nobody waits for the release because the handle is destroyed.
+  void end_in_background() { ends_in_background_.store(true); }
+  [[nodiscard]] bool ends_in_background() const { return ends_in_background_.load(); }
 
  private:
   static constexpr std::int64_t kOver = 0;
@@ -67,11 +74,12 @@ class HandleState {
   const FencingToken token_;
   std::atomic<std::int64_t> deadline_;  ///< ns of the local clock, or kOver
   std::stop_source lost_;
+  std::atomic<bool> ends_in_background_ = false;
 
   std::mutex mutex_;  // protects the rest
   std::condition_variable answered_;
   bool release_asked_ = false;
-  Released then_;
+  std::vector<Released> then_;
   std::optional<ReleaseResult> result_;
 };
 
@@ -93,6 +101,12 @@ class Handle : public detail::Holding {
   void begin_release(HandleState::Released then = nullptr) const;
   /// The same, and waits for the answer. Later calls get the first one again.
   ReleaseResult release() const;
+  /// Begins the release and keeps the driver until its answer, which `done` gets, as users'
+  /// functions are called; empty: nobody does. What is destroyed later does not wait for it.
+  void release_async(HandleState::Released done) const;
+  /// The end of its owner, who may be on a thread that must not wait.
+  void let_go();
+  void end_in_background() const { state_->end_in_background(); }
 
  private:
   std::shared_ptr<Driver> driver_;

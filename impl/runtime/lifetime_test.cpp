@@ -128,6 +128,54 @@ TEST(Lifetime, AUsersFunctionIsDestroyedWhereItIsCalled) {
   }
 }
 
+/// The driver's end waits for callbacks that run; who destroys this handle does not.
+TEST(Lifetime, AnAsynchronousHandleIsTheLastOwnerAndItsEndWaitsForNothing) {
+  const Resources before;
+  const auto server = std::make_shared<FakeServer>();
+  std::promise<void> busy, over;
+  const auto keep_busy = [&](const LockEvent& event) {
+    if (event.kind != LockEvent::Kind::gave_up) return;
+    busy.set_value();
+    over.get_future().wait();
+  };
+  std::optional provider = provider_for(server, 2, keep_busy);
+  std::promise<LockHandle> acquired;
+  provider->create_lock("lock").value().acquire_async(
+      milliseconds(1'000),
+      [&](Result<LockHandle> handle) { acquired.set_value(std::move(handle).value()); });
+  std::optional handle = acquired.get_future().get();
+  std::promise<void> released;
+  handle->release_async([&](ReleaseResult) { released.set_value(); });
+  released.get_future().wait();
+  server->mode = FakeServer::Mode::refuse;
+  EXPECT_FALSE(provider->create_lock("lock").value().try_acquire());
+  busy.get_future().wait();
+  provider.reset();
+  handle.reset();
+  over.set_value();
+  EXPECT_TRUE(before.as_at_the_start());
+}
+
+/// Whether the answer comes before or after the question.
+TEST(Lifetime, WhatAReleaseTellsIsDestroyedWhereItIsCalled) {
+  struct Owned {
+    std::shared_ptr<std::promise<std::thread::id>> destroyed_by;
+    ~Owned() { destroyed_by->set_value(std::this_thread::get_id()); }
+  };
+  Fixture f;
+  for (int i = 0; i < 100; ++i) {
+    auto handle = f.lock().acquire().value();
+    for (int j = 0; j < 2; ++j) {
+      const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
+      std::promise<std::thread::id> called_by;
+      handle.release_async([&, owned = std::make_shared<Owned>(destroyed_by)](ReleaseResult) {
+        called_by.set_value(std::this_thread::get_id());
+      });
+      EXPECT_EQ(called_by.get_future().get(), destroyed_by->get_future().get());
+    }
+  }
+}
+
 TEST(Lifetime, ALossMayDestroyItsHandleAndTheProvider) {
   const Resources before;
   const auto server = std::make_shared<FakeServer>();

@@ -1,6 +1,7 @@
 #include "runtime/lock_event_translator.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace leasehold::runtime {
 namespace {
@@ -90,7 +91,8 @@ void LockEventTranslator::on_effect(const core::Effect& effect, core::LocalInsta
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
     Since& since = since_.at(granted->session);
     since.granted = now;
-    out.push_back({granted->handed_over ? Kind::handed_over : Kind::acquired,
+    constexpr std::array kBy{Kind::acquired, Kind::handed_over, Kind::passed_on};
+    out.push_back({kBy[static_cast<std::size_t>(granted->by)],
                    granted->name,
                    granted->token,
                    now - since.asked,

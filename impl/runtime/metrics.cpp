@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <leasehold/metrics.hpp>
 
@@ -25,14 +27,27 @@ std::string seconds(std::chrono::nanoseconds time) {
   return text;
 }
 
-std::uint64_t count_of(const std::map<Kind, std::uint64_t>& events,
-                       std::initializer_list<Kind> kinds) {
-  std::uint64_t sum = 0;
-  for (const Kind kind : kinds) {
-    const auto found = events.find(kind);
-    if (found != events.end()) sum += found->second;
-  }
-  return sum;
+constexpr std::array<std::chrono::milliseconds, 13> kUpTo{
+    std::chrono::milliseconds(1),        std::chrono::milliseconds(5),
+    std::chrono::milliseconds(10),       std::chrono::milliseconds(50),
+    std::chrono::milliseconds(100),      std::chrono::milliseconds(500),
+    std::chrono::milliseconds(1'000),    std::chrono::milliseconds(5'000),
+    std::chrono::milliseconds(10'000),   std::chrono::milliseconds(30'000),
+    std::chrono::milliseconds(60'000),   std::chrono::milliseconds(300'000),
+    std::chrono::milliseconds(1'800'000)};
+
+/// With a point, as OpenMetrics wants it: series of both formats have the same labels.
+std::string bound(std::chrono::nanoseconds time) {
+  const auto text = seconds(time);
+  return text.find('.') == std::string::npos ? text + ".0" : text;
+}
+
+bool begins_holding(Kind kind) {
+  return kind == Kind::acquired || kind == Kind::handed_over || kind == Kind::passed_on;
+}
+
+std::string sample(const std::string& name, const std::string& labels, const std::string& value) {
+  return name + '{' + labels + "} " + value + '\n';
 }
 
 }  // namespace
@@ -46,6 +61,7 @@ const char* to_string(Kind kind) {
     case Kind::extended: return "extended";
     case Kind::extension_failed: return "extension_failed";
     case Kind::handed_over: return "handed_over";
+    case Kind::passed_on: return "passed_on";
     case Kind::lost: return "lost";
     case Kind::released: return "released";
     case Kind::cleaned_up: return "cleaned_up";
@@ -53,16 +69,40 @@ const char* to_string(Kind kind) {
   return "?";
 }
 
+void Metrics::Histogram::add(std::chrono::nanoseconds value) {
+  const auto at = std::lower_bound(kUpTo.begin(), kUpTo.end(), value) - kUpTo.begin();
+  ++counts[static_cast<std::size_t>(at)];
+  sum += value;
+}
+
+std::string Metrics::Histogram::text(const std::string& name, const std::string& label) const {
+  std::string out;
+  std::uint64_t up_to = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    up_to += counts[i];
+    const auto le = i < kUpTo.size() ? bound(kUpTo[i]) : "+Inf";
+    out += sample(name + "_bucket", label + ",le=\"" + le + '"', std::to_string(up_to));
+  }
+  return out + sample(name + "_sum", label, seconds(sum)) +
+         sample(name + "_count", label, std::to_string(up_to));
+}
+
 void Metrics::count(const LockEvent& event) {
   const std::lock_guard lock(mutex_);
   const bool known = locks_.contains(event.lock) || locks_.size() < kMostNames;
   OfLock& of = locks_[known ? event.lock : kOthers];
   ++of.events[event.kind];
-  const bool begins = event.kind == Kind::acquired || event.kind == Kind::handed_over;
-  if (begins) of.waited += event.took;
-  if (!ends_holding(event)) return;
-  of.held += event.took;
-  ++of.holdings;
+  if (begins_holding(event.kind)) {
+    ++of.waits["acquired"];
+    of.waited.add(event.took);
+    ++of.holders;
+  } else if (event.kind == Kind::gave_up) {
+    ++of.waits[event.detail];
+    of.given_up.add(event.took);
+  } else if (ends_holding(event)) {
+    of.held.add(event.took);
+    --of.holders;
+  }
 }
 
 bool Metrics::ends_holding(const LockEvent& event) {
@@ -77,27 +117,40 @@ bool Metrics::ends_holding(const LockEvent& event) {
   return false;
 }
 
-std::string Metrics::prometheus() const {
-  const std::lock_guard lock(mutex_);
-  std::string events = "# TYPE leasehold_events_total counter\n";
-  std::string waits = "# TYPE leasehold_wait_seconds summary\n";
-  std::string holds = "# TYPE leasehold_hold_seconds summary\n";
-  const auto summary = [](const char* name, const std::string& label, std::chrono::nanoseconds sum,
-                          std::uint64_t count) {
-    return std::string(name) + "_sum{" + label + "} " + seconds(sum) + "\n" + name + "_count{" +
-           label + "} " + std::to_string(count) + "\n";
+std::string Metrics::prometheus() const { return text(Format::prometheus); }
+std::string Metrics::openmetrics() const { return text(Format::openmetrics); }
+
+std::string Metrics::text(Format format) const {
+  const bool open = format == Format::openmetrics;
+  const auto head = [open](const std::string& name, const std::string& type) {
+    std::string unit;
+    if (open && name.ends_with("_seconds")) unit = "# UNIT " + name + " seconds\n";
+    const bool total = !open && type == "counter";  // only OpenMetrics names the family
+    return "# TYPE " + name + (total ? "_total " : " ") + type + '\n' + unit;
   };
+  const std::lock_guard lock(mutex_);
+  std::string events = head("leasehold_events", "counter");
+  std::string ended = head("leasehold_waits", "counter");
+  std::string waits = head("leasehold_wait_seconds", "histogram");
+  std::string given_up = head("leasehold_given_up_wait_seconds", "histogram");
+  std::string holds = head("leasehold_hold_seconds", "histogram");
+  std::string held = head("leasehold_held_locks", "gauge");
   for (const auto& [name, of] : locks_) {
-    const std::string label = "lock=\"" + escaped(name) + "\"";
+    const std::string label = "lock=\"" + escaped(name) + '"';
     for (const auto& [kind, count] : of.events) {
-      events += "leasehold_events_total{" + label + ",event=\"" + to_string(kind) + "\"} " +
-                std::to_string(count) + "\n";
+      events += sample("leasehold_events_total", label + ",event=\"" + to_string(kind) + '"',
+                       std::to_string(count));
     }
-    waits += summary("leasehold_wait_seconds", label, of.waited,
-                     count_of(of.events, {Kind::acquired, Kind::handed_over}));
-    holds += summary("leasehold_hold_seconds", label, of.held, of.holdings);
+    for (const auto& [outcome, count] : of.waits) {
+      ended += sample("leasehold_waits_total", label + ",outcome=\"" + outcome + '"',
+                      std::to_string(count));
+    }
+    waits += of.waited.text("leasehold_wait_seconds", label);
+    given_up += of.given_up.text("leasehold_given_up_wait_seconds", label);
+    holds += of.held.text("leasehold_hold_seconds", label);
+    held += sample("leasehold_held_locks", label, std::to_string(of.holders));
   }
-  return events + waits + holds;
+  return events + ended + waits + given_up + holds + held + (open ? "# EOF\n" : "");
 }
 
 }  // namespace leasehold

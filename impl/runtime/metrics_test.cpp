@@ -8,23 +8,84 @@ namespace {
 using Kind = LockEvent::Kind;
 using std::chrono::milliseconds;
 
-TEST(Metrics, AreTextForPrometheus) {
-  Metrics metrics;
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// One lock: two attempts, a wait of 250 ms, a holding of 1.5 s, a second one that goes on.
+void use_once_and_hold(Metrics& metrics) {
   metrics.count({Kind::attempt, "a\"b"});
   metrics.count({Kind::attempt, "a\"b"});
   metrics.count({Kind::acquired, "a\"b", FencingToken(5), milliseconds(250), {}});
   metrics.count({Kind::released, "a\"b", FencingToken(5), milliseconds(1'500), "released"});
-  EXPECT_EQ(metrics.prometheus(), R"(# TYPE leasehold_events_total counter
+  metrics.count({Kind::handed_over, "a\"b", FencingToken(6), milliseconds(1), {}});
+}
+
+TEST(Metrics, AreTextForPrometheus) {
+  Metrics metrics;
+  use_once_and_hold(metrics);
+  const auto text = metrics.prometheus();
+  EXPECT_TRUE(text.starts_with(R"(# TYPE leasehold_events_total counter
 leasehold_events_total{lock="a\"b",event="attempt"} 2
 leasehold_events_total{lock="a\"b",event="acquired"} 1
+leasehold_events_total{lock="a\"b",event="handed_over"} 1
 leasehold_events_total{lock="a\"b",event="released"} 1
-# TYPE leasehold_wait_seconds summary
-leasehold_wait_seconds_sum{lock="a\"b"} 0.25
-leasehold_wait_seconds_count{lock="a\"b"} 1
-# TYPE leasehold_hold_seconds summary
-leasehold_hold_seconds_sum{lock="a\"b"} 1.5
-leasehold_hold_seconds_count{lock="a\"b"} 1
-)");
+# TYPE leasehold_waits_total counter
+leasehold_waits_total{lock="a\"b",outcome="acquired"} 2
+# TYPE leasehold_wait_seconds histogram
+leasehold_wait_seconds_bucket{lock="a\"b",le="0.001"} 1
+leasehold_wait_seconds_bucket{lock="a\"b",le="0.005"} 1
+leasehold_wait_seconds_bucket{lock="a\"b",le="0.01"} 1
+leasehold_wait_seconds_bucket{lock="a\"b",le="0.05"} 1
+leasehold_wait_seconds_bucket{lock="a\"b",le="0.1"} 1
+leasehold_wait_seconds_bucket{lock="a\"b",le="0.5"} 2
+)")) << text;
+  EXPECT_TRUE(contains(text, R"(leasehold_wait_seconds_bucket{lock="a\"b",le="+Inf"} 2
+leasehold_wait_seconds_sum{lock="a\"b"} 0.251
+leasehold_wait_seconds_count{lock="a\"b"} 2
+)")) << text;
+  EXPECT_TRUE(contains(text, R"(leasehold_hold_seconds_bucket{lock="a\"b",le="1.0"} 0
+leasehold_hold_seconds_bucket{lock="a\"b",le="5.0"} 1
+)")) << text;
+  EXPECT_TRUE(text.ends_with(R"(# TYPE leasehold_held_locks gauge
+leasehold_held_locks{lock="a\"b"} 1
+)")) << text;
+}
+
+TEST(Metrics, OpenMetricsNamesFamiliesAndUnitsAndEnds) {
+  Metrics metrics;
+  use_once_and_hold(metrics);
+  const auto text = metrics.openmetrics();
+  EXPECT_TRUE(text.starts_with("# TYPE leasehold_events counter\nleasehold_events_total{")) << text;
+  EXPECT_TRUE(contains(text,
+                       "# TYPE leasehold_hold_seconds histogram\n"
+                       "# UNIT leasehold_hold_seconds seconds\n"))
+      << text;
+  EXPECT_TRUE(text.ends_with("\n# EOF\n")) << text;
+}
+
+TEST(Metrics, WaitsThatGaveUpAreCountedByTheirReason) {
+  Metrics metrics;
+  metrics.count({Kind::gave_up, "a", {}, milliseconds(2'000), "timed_out"});
+  metrics.count({Kind::gave_up, "a", {}, milliseconds(3'000), "timed_out"});
+  metrics.count({Kind::gave_up, "a", {}, milliseconds(3), "unavailable"});
+  const auto text = metrics.prometheus();
+  EXPECT_TRUE(contains(text, R"(leasehold_waits_total{lock="a",outcome="timed_out"} 2
+leasehold_waits_total{lock="a",outcome="unavailable"} 1
+)")) << text;
+  EXPECT_TRUE(contains(text, R"(leasehold_given_up_wait_seconds_sum{lock="a"} 5.003
+leasehold_given_up_wait_seconds_count{lock="a"} 3
+)")) << text;
+  EXPECT_TRUE(contains(text, "leasehold_wait_seconds_count{lock=\"a\"} 0\n")) << text;
+}
+
+TEST(Metrics, ALockThatIsLostIsHeldByNobodyOnce) {
+  Metrics metrics;
+  const FencingToken token(5);
+  metrics.count({Kind::acquired, "a", token, milliseconds(1), {}});
+  metrics.count({Kind::lost, "a", token, milliseconds(1'000), "deadline"});
+  metrics.count({Kind::released, "a", token, milliseconds(9'000), "not_owner"});
+  EXPECT_TRUE(contains(metrics.prometheus(), "leasehold_held_locks{lock=\"a\"} 0\n"));
 }
 
 TEST(Metrics, AHandleThatIsLostAndThenDestroyedCountsOnce) {

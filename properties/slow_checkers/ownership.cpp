@@ -17,32 +17,29 @@ bool names(const Event& command, const std::string& owner) {
   return !owner.empty() && (command.owner == owner || command.also_owner == owner);
 }
 
-/// The delete whose reply says that it made this deletion.
-const Event* claimed_by(const Questions& q, const Event& gone) {
-  return q.first([&](const Event& e) {
-    return e.kind == Kind::reply && e.verb == "delete" && done(&e) && e.matched > 0 &&
-           e.order == gone.order;
-  });
-}
-
 /// Nobody's reply claims it, no lease can have run out, no clock was moved: if a delete of another
 /// was on its way then, unanswered, it was that.
 bool must_be_anothers(const Questions& q, const Stay& s) {
   const Event& gone = *s.next;
-  if (claimed_by(q, gone) != nullptr || q.gave_up(s.owner, &gone)) return false;
+  if (q.claimed_by(gone) != nullptr || q.gave_up(s.owner, &gone)) return false;
   const Event* clock = q.first(
       [](const Event& e) { return e.kind == Kind::fault && e.fault.str().starts_with("clock"); });
   if (clock != nullptr || at(&gone) >= at(s.send) + whole_lease(*s.ask)) return false;
   return q.first([&](const Event& e) {
-    if (e.kind != Kind::send || e.verb != "delete" || e.name != gone.name) return false;
+    if (e.kind != Kind::send || !model::leaves_lock(e) || e.name != gone.name) return false;
     const Event* reply = q.reply_to(e);
     const bool in_doubt = unanswered(reply);
     return e.at_ns <= gone.at_ns && !names(e, s.owner) && in_doubt;
   }) != nullptr;
 }
 
-/// An extension writes only over its own document, a hand-over also over that of who gives.
+/// A release gives away only what it holds; an extension writes only over its own document, a
+/// hand-over also over that of who gives.
 bool writes_over_anothers(const Questions& q, const Event& put) {
+  if (const Event* by = q.claimed_by(put)) {
+    const auto gives = stood_before(q, put);
+    return !gives.empty() && !names(*by, gives);
+  }
   const Event* send = q.sender(put);
   if (send == nullptr) return false;
   const auto holder = stood_before(q, put);
@@ -57,7 +54,7 @@ bool writes_over_anothers(const Questions& q, const Event& put) {
 int slow_ownership(const Questions& q) {
   int found = 0;
   for (const Event* gone : q.all(Kind::gone)) {
-    const Event* reply = claimed_by(q, *gone);
+    const Event* reply = q.claimed_by(*gone);
     found += reply != nullptr && !names(*reply, stood_before(q, *gone)) ? 1 : 0;
   }
   for (const Event* put : q.all(Kind::put)) found += writes_over_anothers(q, *put) ? 1 : 0;
@@ -83,7 +80,7 @@ bool heard_that_it_did(const Questions& q, const std::string& owner, const Event
                        const Event& answer) {
   return q.first([&](const Event& gone) {
     if (gone.kind != Kind::gone || stood_before(q, gone) != owner) return false;
-    const Event* reply = claimed_by(q, gone);
+    const Event* reply = q.claimed_by(gone);
     return reply != nullptr && names(*reply, owner) && reply->at_ns >= asked.at_ns &&
            reply->at_ns <= answer.at_ns;
   }) != nullptr;
@@ -95,6 +92,8 @@ bool overlooked_it(const Questions& q, const Event& granted) {
   return std::any_of(deletes.begin(), deletes.end(), [&](const Event* one) {
     const Event* reply = q.reply_to(*one);
     if (!done(reply) || reply->matched > 0) return false;
+    // A delete of what nobody waits for: a pass-on follows where somebody does.
+    if (one->verb == "delete" && deletes.back()->verb == "pass-on") return false;
     const Event* stands = q.change_by(granted.name, reply->order);
     return stands != nullptr && stands->kind == Kind::put &&
            model::owner_of(stands->lock_id) == granted.owner && at(stands) < at(one);
@@ -120,7 +119,7 @@ int vanished_by_it(const Questions& q, const Event& granted, const Event& asked,
   int found = 0;
   for (const Stay& s : q.stays()) {
     const bool gone = s.owner == granted.owner && s.next != nullptr && s.next->kind == Kind::gone;
-    if (!gone || claimed_by(q, *s.next) != nullptr) continue;
+    if (!gone || q.claimed_by(*s.next) != nullptr) continue;
     if (at(s.next) >= at(s.send) + whole_lease(*s.ask)) continue;
     if (at(s.next) < at(&asked) || at(s.next) > at(&answer)) continue;
     const auto ways = ways_out(q, granted.owner);

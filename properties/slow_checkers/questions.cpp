@@ -164,7 +164,7 @@ const Event* Questions::change_by(const std::string& name, std::int64_t order) c
 
 Events Questions::deletes_of(const std::string& owner) const {
   return all([&](const Event& e) {
-    return e.kind == Kind::send && e.verb == "delete" &&
+    return e.kind == Kind::send && model::leaves_lock(e) &&
            (e.owner == owner || e.also_owner == owner);
   });
 }
@@ -175,9 +175,29 @@ Events Questions::hand_overs_of(const std::string& owner) const {
   });
 }
 
+const Event* Questions::claimed_by(const Event& change) const {
+  return first([&](const Event& e) {
+    return e.kind == Kind::reply && model::leaves_lock(e) && done(&e) && e.matched > 0 &&
+           e.order == change.order;
+  });
+}
+
+/// By a release of `owner` that its queue's first has to thank for it, or may have: unanswered.
+bool Questions::passed_on(const std::string& owner, const Event& put) const {
+  if (const Event* by = claimed_by(put)) return by->owner == owner || by->also_owner == owner;
+  const Event* send = sender(put);
+  const Event* attempt = send == nullptr ? nullptr : reply_to(*send);
+  if (send == nullptr || (attempt != nullptr && attempt->matched > 0)) return false;
+  const auto sent = deletes_of(owner);
+  return std::any_of(sent.begin(), sent.end(), [&](const Event* one) {
+    return one->verb == "pass-on" && one->at_ns <= put.at_ns && unanswered(reply_to(*one));
+  });
+}
+
 bool Questions::gave_up(const std::string& owner, const Event* next) const {
   if (next == nullptr) return false;
   if (next->kind == Kind::put) {
+    if (passed_on(owner, *next)) return true;
     const Event* send = sender(*next);
     return send != nullptr && send->verb == "hand-over" && send->giver == owner;
   }
@@ -192,12 +212,22 @@ bool Questions::gave_up(const std::string& owner, const Event* next) const {
 double Questions::executed_by(const Event& put) const {
   const Event* send = sender(put);
   const Event* reply = send == nullptr ? nullptr : reply_to(*send);
+  const Event* by = claimed_by(put);
+  if (by != nullptr) return std::min(at(&put), at(by));
+  // One that was refused has not written this: a release has, after it.
+  if (done(reply) && model::asks_for_lock(*send) && reply->matched == 0) return at(&put);
   return done(reply) ? std::min(at(&put), at(reply)) : at(&put);
 }
 
 double Questions::executed_from(const Event& put) const {
   const Event* send = sender(put);
-  return send == nullptr ? at(&put) : at(send);
+  const double from = send == nullptr ? at(&put) : at(send);
+  const Event* by = claimed_by(put);
+  if (by == nullptr) return from;
+  const Event* release = first([&](const Event& e) {
+    return e.kind == Kind::send && e.process == by->process && e.command == by->command;
+  });
+  return std::max(from, at(release));
 }
 
 std::vector<Stay> Questions::stays() const {

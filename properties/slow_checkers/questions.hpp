@@ -94,7 +94,11 @@ class Questions {
   [[nodiscard]] bool gives_away(const std::string& owner) const {
     return !hand_overs_of(owner).empty();
   }
-  /// Whether this change can have been the owner's own delete or hand-over.
+  /// The answer to the delete, or to the release that passes on, which says that it made this
+  /// change.
+  [[nodiscard]] const Event* claimed_by(const Event& change) const;
+  /// Whether this change can have been the owner's own delete, or it gave the lock to another.
+  [[nodiscard]] bool passed_on(const std::string& owner, const Event& put) const;
   [[nodiscard]] bool gave_up(const std::string& owner, const Event* next) const;
   [[nodiscard]] double executed_by(const Event& put) const;
   [[nodiscard]] double executed_from(const Event& put) const;

@@ -105,7 +105,12 @@ class Conformer {
       case Kind::send: return sent(i, e);
       case Kind::reply: return replied(i, e);
       case Kind::granted:
-        live(session(e), Step::granted, i);
+        if (e.verb == "pass-on") {
+          live(session(e), Step::passed_on, i);
+          chart(session(e), {"Passed On"}, i);
+        } else {
+          live(session(e), Step::granted, i);
+        }
         chart(session(e), {"then", "then"}, i);  // N, R, S
         session(e).won = false;
         return;
@@ -238,14 +243,22 @@ class Conformer {
         go("Acquire Attempt", change.event);
       } else if (next == owner) {
         go("Own Retry", change.event);
-      } else if (writer != d_.writers.end() && writer->second.send != kNone &&
-                 d_.at(writer->second.send).giver == owner) {
+      } else if (gave(owner, change, writer)) {
         go("Handed Over", change.event);
       } else {
         end_tenure(walk, {owner, standing, change.event}, "Other Process Acquires");
       }
       owner = next;
     }
+  }
+
+  /// Whether this owner's release gave the lock to the writer of this change: by a hand-over, or to
+  /// the first of the queue.
+  bool gave(const std::string& owner, const Change& change,
+            std::unordered_map<std::string, model::SendDigest>::const_iterator writer) const {
+    const bool known = writer != d_.writers.end() && writer->second.send != kNone;
+    if (known && d_.at(writer->second.send).giver == owner) return true;
+    return model::passed_on(d_, {owner, kNone, change.event, false, change.event});
   }
 
   struct End {

@@ -30,6 +30,17 @@ History full_story() {
   return s.end(9'000);
 }
 
+/// How often arrows of this input were taken.
+std::int64_t count(const Conformance& c, const std::string& name, const std::string& input) {
+  std::int64_t sum = 0;
+  for (const auto* table : model::all_tables()) {
+    for (std::size_t i = 0; table->name() == name && i < table->arrows().size(); ++i) {
+      if (table->arrows()[i].input == input) sum += c.taken.at(name).at(i);
+    }
+  }
+  return sum;
+}
+
 TEST(Conformance, AWholeStoryIsAPathOfTheDiagrams) {
   const auto c = conform(full_story());
   EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
@@ -46,6 +57,18 @@ TEST(Conformance, AHandOverIsAPathOfTheDiagrams) {
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
   const auto c = conform(s.end(9'000));
   EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
+}
+
+TEST(Conformance, AReleaseThatPassesTheLockOnIsAPathOfTheDiagrams) {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  s.ask(30, "b", 1).refused(30, 40, "b", 1).pass_on(300, 310, "a", 1, 315, "b", 1, 110);
+  s.release(400, 410, "b", 1, 120);
+  const auto c = conform(s.end(9'000));
+  EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
+  EXPECT_EQ(count(c, "lifecycle", "Lock Passed On"), 1);
+  EXPECT_EQ(count(c, "flowchart", "Passed On"), 1);
+  EXPECT_EQ(count(c, "document", "Handed Over"), 1);
 }
 
 TEST(Conformance, AWinThatCameTooLateMayEndTheCall) {

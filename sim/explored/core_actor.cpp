@@ -146,7 +146,7 @@ class CoreSystem::Reaction {
   void carry_out(const core::SetTimer& timer) { a_.timers[timer.timer] = timer.at; }
   void carry_out(const core::ClearTimer&) {}  // to fire does no harm, and tidy_up forgets it
   void carry_out(const core::Granted& granted) {
-    take(Life::granted);
+    take(granted.by == core::Granted::By::pass_on ? Life::passed_on : Life::granted);
     a_.holds = true;
     a_.deadline = granted.deadline;
     out_.token = granted.token.value();

@@ -47,8 +47,8 @@ bool is_over(const Document& document, std::int64_t now_ms) {
 }
 
 const char* verb(const core::Command& command) {
-  constexpr std::array kVerbs{"acquire", "extend",      "read holders", "delete",
-                              "index",   "raw command", "hand-over",    "stream"};
+  constexpr std::array kVerbs{"acquire",     "extend",    "read holders", "delete",  "index",
+                              "raw command", "hand-over", "stream",       "inspect", "pass-on"};
   static_assert(kVerbs.size() == std::variant_size_v<decltype(core::Command::body)>);
   return kVerbs[command.body.index()];
 }

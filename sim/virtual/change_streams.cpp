@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sim/virtual/collection.hpp"
+#include "sim/virtual/stream_events.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -38,7 +38,13 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
     if (stages->items.at(0).as<Object>()->find("$changeStream") == nullptr) {
       throw Unsupported("aggregate without $changeStream");
     }
-    cursors_[++last_cursor_] = {};
+    const auto stage = [&](std::size_t at, const char* stage_name) {
+      const Value* argument = stages->items.at(at).as<Object>()->find(stage_name);
+      if (argument == nullptr)
+        throw Unsupported("a change stream without " + std::string(stage_name));
+      return *argument->as<Object>();
+    };
+    cursors_[++last_cursor_] = {.match = stage(1, "$match"), .projection = stage(2, "$project")};
     // An opened stream has no news yet: it begins at the time of its opening.
     return reply(batch(last_cursor_, "firstBatch", {}));
   }
@@ -89,13 +95,11 @@ void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
   waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
 }
 
-void ChangeStreams::tell(const std::string& deleted, Timestamp at) {
-  Object key;
-  key.set("_id", deleted);
-  Object news;
-  news.set("documentKey", key);
-  news.set("clusterTime", at);
-  for (auto& [number, cursor] : cursors_) cursor.news.items.emplace_back(news);
+void ChangeStreams::tell(const Object& event) {
+  for (auto& [number, cursor] : cursors_) {
+    if (!event_matches(cursor.match, event)) continue;
+    cursor.news.items.emplace_back(projected(cursor.projection, event));
+  }
 }
 
 void ChangeStreams::answer() {

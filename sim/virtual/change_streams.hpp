@@ -9,8 +9,8 @@
 
 namespace leasehold::sim::simulated {
 
-/// The cursors of change streams that one member has open, on one collection: each hears of
-/// deletions once a majority has them. Opened by a primary; they outlive its office.
+/// The cursors of change streams that one member has open, on one collection: each hears of the
+/// writes that it asked for once a majority has them. Opened by a primary; they outlive its office.
 ///
 /// No position is kept to resume from: who loses its cursor opens another and has missed what came
 /// between. A stream only brings attempts forward, so that costs time and no safety.
@@ -26,9 +26,10 @@ class ChangeStreams {
   /// REQUIRES: this outlives the queue's events.
   void execute(const Object& command, EventQueue& queue, Reply reply);
 
+  [[nodiscard]] bool any() const { return !cursors_.empty(); }
   /// Only collects: all that one commit brings goes out as one batch, by `answer`.
-  /// REQUIRES: a majority has it. A deletion that can be rolled back was never reported.
-  void tell(const std::string& deleted, Timestamp at);
+  /// REQUIRES: a majority has it. A write that can be rolled back was never reported.
+  void tell(const Object& event);
   /// Answers those who wait and have news.
   void answer();
   /// The member dies or rolls back: those who wait hear this, and no cursor is left.
@@ -37,6 +38,7 @@ class ChangeStreams {
  private:
   // INVARIANT: one getMore at a time waits for a cursor; its connection carries one command.
   struct Cursor {
+    Object match, projection;
     Array news;
     Reply waiting;            ///< of the getMore under way; empty: none
     std::uint64_t asked = 0;  ///< which it is

@@ -44,29 +44,6 @@ class Fields {
   const Object& object_;
 };
 
-/// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string.
-/// Deletes and extensions name their owner like this. Any other pattern would need an engine whose
-/// differences from the server's nobody has tested.
-bool begins(const std::string& text, const std::string& pattern) {
-  if (pattern.empty() || pattern[0] != '^') throw Unsupported("regex " + pattern);
-  const auto bar = pattern.find('|'), end = pattern.find(')');
-  if (pattern.starts_with("^(") && bar < end && end != std::string::npos) {
-    const auto rest = pattern.substr(end + 1);
-    return begins(text, '^' + pattern.substr(2, bar - 2) + rest) ||
-           begins(text, '^' + pattern.substr(bar + 1, end - bar - 1) + rest);
-  }
-  std::string prefix;
-  for (std::size_t i = 1; i < pattern.size(); ++i) {
-    const bool escaped = pattern[i] == '\\' && i + 1 < pattern.size();
-    if (escaped) ++i;
-    if (!escaped && std::string_view(".*+?()[]{}|$").find(pattern[i]) != std::string_view::npos) {
-      throw Unsupported("regex " + pattern);
-    }
-    prefix += pattern[i];
-  }
-  return text.compare(0, prefix.size(), prefix) == 0;
-}
-
 /// As a query compares, which is not as an expression does: another type than the operand's never
 /// matches $lt (the manual's type bracketing), where an expression orders all types. By their names
 /// int and long are two types here; the only operands are dates.
@@ -75,7 +52,7 @@ bool matches(const Object& query, const Object& document) {
     const Value* found = document.find(key);
     if (const auto* regex = wanted.as<Regex>()) {
       const auto* text = found == nullptr ? nullptr : found->as<std::string>();
-      if (text == nullptr || !begins(*text, regex->pattern)) return false;
+      if (text == nullptr || !matches_pattern(*text, regex->pattern)) return false;
     } else if (key == "$or") {
       const auto& branches = wanted.as<Array>()->items;
       const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
@@ -326,6 +303,35 @@ Executed create_indexes(const Object& command) {
 }
 
 }  // namespace
+
+/// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string. With [^~]*$ at its
+/// end also that no such mark follows.
+/// Deletes and extensions name their owner like this. Any other pattern would need an engine whose
+/// differences from the server's nobody has tested.
+bool matches_pattern(const std::string& text, const std::string& pattern) {
+  if (pattern.empty() || pattern[0] != '^') throw Unsupported("regex " + pattern);
+  constexpr std::string_view kNoMarkFollows = "[^~]*$";
+  if (pattern.ends_with(kNoMarkFollows)) {
+    const auto beginning = pattern.substr(0, pattern.size() - kNoMarkFollows.size());
+    return text.find('~') == std::string::npos && matches_pattern(text, beginning);
+  }
+  const auto bar = pattern.find('|'), end = pattern.find(')');
+  if (pattern.starts_with("^(") && bar < end && end != std::string::npos) {
+    const auto rest = pattern.substr(end + 1);
+    return matches_pattern(text, '^' + pattern.substr(2, bar - 2) + rest) ||
+           matches_pattern(text, '^' + pattern.substr(bar + 1, end - bar - 1) + rest);
+  }
+  std::string prefix;
+  for (std::size_t i = 1; i < pattern.size(); ++i) {
+    const bool escaped = pattern[i] == '\\' && i + 1 < pattern.size();
+    if (escaped) ++i;
+    if (!escaped && std::string_view(".*+?()[]{}|$").find(pattern[i]) != std::string_view::npos) {
+      throw Unsupported("regex " + pattern);
+    }
+    prefix += pattern[i];
+  }
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 Document Collection::find(const std::string& id) const {
   const auto found = documents_.find(id);

@@ -35,6 +35,9 @@ class Collection {
   std::map<std::string, Document> documents_;
 };
 
+/// Whether a text matches one of the regular expressions that the lock sends.
+[[nodiscard]] bool matches_pattern(const std::string& text, const std::string& pattern);
+
 /// An entry of the oplog that changes no document.
 /// Its id is empty, which no lock's is.
 [[nodiscard]] Change note_in_oplog();

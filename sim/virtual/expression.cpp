@@ -6,10 +6,10 @@
 #include <optional>
 #include <unordered_map>
 
+#include "sim/virtual/list_operators.hpp"
+
 namespace leasehold::sim::simulated {
 namespace {
-
-using Arguments = std::vector<Value>;
 
 constexpr int kTypeMismatch = 14;
 
@@ -40,10 +40,6 @@ Arguments two(const Value& argument, const Scope& scope) {
   if (values.size() != 2) throw Unsupported("an operator of two arguments with other than two");
   return values;
 }
-
-/// Arithmetic with null or a missing field is null, not an error: a damaged document does not make
-/// a command fail that only calculates with its fields.
-bool is_nothing(const Value& v) { return v.is<Missing>() || v.is<Null>(); }
 
 /// Two ints give an int as long as it fits, else a long; a long stays one. The type is stored and
 /// so seen by whoever reads the document.
@@ -138,13 +134,6 @@ Value index_of_bytes(const Arguments& v) {
   }
   const auto at = v[0].as<std::string>()->find(*v[1].as<std::string>());
   return at == std::string::npos ? std::int32_t{-1} : static_cast<std::int32_t>(at);
-}
-
-const Value& field_of(const Value& argument, std::string_view key) {
-  const auto* object = argument.as<Object>();
-  const Value* found = object == nullptr ? nullptr : object->find(key);
-  if (found == nullptr) throw Unsupported("an operator without its field " + std::string(key));
-  return *found;
 }
 
 /// Numbers in text are decimal, without spaces or a point; doubles lose their fraction; a date
@@ -261,6 +250,18 @@ const std::unordered_map<std::string, Operator>& operators() {
       {"$multiply", [](V v, S s) { return multiply(two(v, s)); }},
       {"$max", [](V v, S s) { return greatest(each(v, s)); }},
       {"$indexOfBytes", [](V v, S s) { return index_of_bytes(two(v, s)); }},
+      {"$concat", [](V v, S s) { return concatenated(each(v, s)); }},
+      {"$split", [](V v, S s) { return split(two(v, s)); }},
+      {"$substrBytes", [](V v, S s) { return bytes_of(each(v, s)); }},
+      {"$toLong", [](V v, S s) { return to_long(evaluate(only(v), s)); }},
+      {"$toString", [](V v, S s) { return to_text(evaluate(only(v), s)); }},
+      {"$arrayElemAt", [](V v, S s) { return element_at(two(v, s)); }},
+      {"$slice", [](V v, S s) { return slice(each(v, s)); }},
+      {"$size", [](V v, S s) { return size_of(evaluate(only(v), s)); }},
+      {"$mergeObjects", [](V v, S s) { return merged(each(v, s)); }},
+      {"$filter", filter},
+      {"$map", map},
+      {"$reduce", reduce},
       {"$tsSecond", [](V v, S s) -> Value { return std::int64_t{timestamp(v, s).seconds}; }},
       {"$tsIncrement", [](V v, S s) -> Value { return std::int64_t{timestamp(v, s).increment}; }},
   };

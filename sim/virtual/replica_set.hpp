@@ -240,6 +240,7 @@ class ReplicaSet {
   // Moves what a majority has, and notifies all who wait for that.
   void advance(int primary);
   static void tell_streams(Member& m, std::size_t from);
+  static Document before_entry(const Member& m, std::size_t index);
   void go_on_inside(int member, const Request& request, const Arrival& arrival, const Reply& reply);
   void execute_command(int member, const Request& request, const Arrival& arrival,
                        const Reply& reply);

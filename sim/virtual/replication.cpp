@@ -4,6 +4,7 @@
 
 #include "sim/virtual/replica_set.hpp"
 #include "sim/virtual/server_errors.hpp"
+#include "sim/virtual/stream_events.hpp"
 
 // The oplog: writes, their way to the other members, majorities, rollbacks.
 namespace leasehold::sim::simulated {
@@ -161,13 +162,21 @@ void ReplicaSet::advance(int primary) {
   for (const Waiter& w : done) w.reply(Answer::reply, w.answer);
 }
 
+/// What an entry's document was before it, by the log: the write before is seldom far.
+Document ReplicaSet::before_entry(const Member& m, std::size_t index) {
+  for (std::size_t i = index; i-- > 0;) {
+    const Entry& entry = m.log[i];
+    if (!entry.fenced && entry.change.id == m.log[index].change.id) return entry.change.after;
+  }
+  return nullptr;
+}
+
 /// A change stream hears of a write when a majority has it.
 void ReplicaSet::tell_streams(Member& m, std::size_t from) {
-  for (std::size_t i = from; i < m.committed; ++i) {
+  for (std::size_t i = from; m.streams.any() && i < m.committed; ++i) {
     const Entry& entry = m.log[i];
-    const bool deletes = entry.change.after == nullptr;
     const bool of_a_lock = !entry.fenced && !entry.change.id.empty();
-    if (of_a_lock && deletes) m.streams.tell(entry.change.id, entry.time);
+    if (of_a_lock) m.streams.tell(stream_event(entry.change, before_entry(m, i), entry.time));
   }
   // After all of them: one commit, one batch.
   m.streams.answer();

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "core/protocol.hpp"
+#include "mongo/commands.hpp"
 #include "sim/virtual/event_queue.hpp"
 #include "sim/virtual/expression.hpp"
 #include "sim/virtual/replica_set.hpp"
@@ -171,6 +173,40 @@ TEST(ReplicaSet, ACommandThatWaitsInsideHasTheClockOfItsArrival) {
   set.run_ms(1'000);
   ASSERT_EQ(set.replies.size(), 1u);
   EXPECT_EQ(set.stamped().ms, arrived);
+}
+
+using Body = decltype(core::Command::body);
+
+Object as_sent(const Body& body) {
+  return to_object(*mongo::build({1, std::chrono::seconds(10), body}, "locks").get());
+}
+
+/// If the lock is held it stands in its queue for twice its lease.
+Object attempt_of(core::Owner owner, std::uint64_t beat, std::chrono::milliseconds lease) {
+  const auto id = core::format_lock_id({owner, lease.count(), beat}, "");
+  const std::chrono::milliseconds margin(500);
+  return as_sent(core::AcquireCommand{1, "l", owner, id, {}, lease, margin, 2 * lease});
+}
+
+TEST(ReplicaSet, AGrantLastsAWholeLeaseFromTheAttemptThatItNames) {
+  const core::Owner giver{1, 1}, receiver{2, 2}, other{3, 3};
+  constexpr std::chrono::milliseconds kLease{3'000};
+  Asked set;
+  set.ask(0, attempt_of(giver, 1, 10 * kLease));
+  set.ask(0, attempt_of(receiver, 1, kLease));
+  set.run_ms(10);
+  // Its $$NOW is of now. The receiver's next attempt comes and goes while it waits inside.
+  set.ask(0, as_sent(core::PassOnCommand{"l", giver}), 4'000);
+  set.run_ms(3'900);
+  set.ask(0, attempt_of(receiver, 2, kLease));
+  set.run_ms(kLease.count() - 10);
+  // The receiver relies on it for a moment yet.
+  set.ask(0, attempt_of(other, 1, kLease));
+  set.run_ms(10);
+  ASSERT_EQ(set.replies.size(), 5u);
+  const auto after = *set.replies.back().find("value")->as<Object>()->find("lockId");
+  EXPECT_TRUE(after.as<std::string>()->starts_with(core::to_hex(receiver) + ".3000.2~"))
+      << *after.as<std::string>();
 }
 
 TEST(ReplicaSet, AStoppedPrimaryIsSentToAndExecutesWhenItGoesOn) {

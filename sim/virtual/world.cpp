@@ -4,6 +4,7 @@
 
 #include "sim/fault_injector.hpp"
 #include "sim/lock_registry.hpp"
+#include "sim/lock_truth.hpp"
 #include "sim/virtual/cluster.hpp"
 
 namespace leasehold::sim::simulated {
@@ -130,11 +131,24 @@ class World {
     }
   }
 
+  LockTruth::Became became_of(const Entry& entry) {
+    if (!entry.change.after) return truth_.deleted(entry.change.id);
+    const Object& document = *entry.change.after;
+    if (!is_held(document)) return LockTruth::Became::free;
+    const Value* lock_id = document.find("lockId");
+    const Value* expires = document.find("expiresAt");
+    const bool named = lock_id != nullptr && lock_id->is<std::string>();
+    const bool free = expires != nullptr && *expires == Value(Date{0});
+    return truth_.written(entry.change.id, named ? *lock_id->as<std::string>() : "", free);
+  }
+
   /// What a majority has is the truth.
   /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
-    const bool held = entry.change.after && is_held(*entry.change.after);
+    const auto became = entry.fenced ? LockTruth::Became::held : became_of(entry);
+    if (became == LockTruth::Became::nothing) return;
+    const bool held = became == LockTruth::Became::held;
     Event e = event(entry.fenced ? Kind::stored : held ? Kind::put : Kind::gone);
     e.name = entry.change.id;
     e.order = entry.order();
@@ -146,7 +160,9 @@ class World {
     } else if (held) {
       e.lock_id =
           // The published locks' documents do not name the command; then its tag does.
-          !entry.tag.empty() ? entry.tag : *entry.change.after->find("lockId")->as<std::string>();
+          !entry.tag.empty()
+              ? entry.tag
+              : LockTruth::holder_in(*entry.change.after->find("lockId")->as<std::string>());
     }
     emit(std::move(e));
   }
@@ -200,6 +216,7 @@ class World {
   EventQueue queue_;
   Random random_;
   ReplicaSet servers_;
+  LockTruth truth_;
   std::vector<std::unique_ptr<Process>> processes_;
   SimulatedProcesses process_control_;
   SimulatedServers server_control_;

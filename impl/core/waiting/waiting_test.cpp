@@ -18,7 +18,8 @@ std::vector<std::shared_ptr<const WaitingStrategy>> all_strategies() {
           exponential_waiting(Jitter::full),
           exponential_waiting(Jitter::decorrelated),
           adaptive_waiting(),
-          push_waiting()};
+          push_waiting(),
+          queue_waiting()};
 }
 
 AttemptSeen draw_seen() {
@@ -62,11 +63,13 @@ RC_GTEST_PROP(Waiting, WhateverTheArgumentsAPauseIsBetweenZeroAndADay, ()) {
   for (const auto& strategy :
        {fixed_waiting(one), uniform_waiting(one, other), adaptive_waiting(one, other),
         exponential_waiting(Jitter::full, one, other),
-        exponential_waiting(Jitter::decorrelated, one, other), push_waiting(one)}) {
+        exponential_waiting(Jitter::decorrelated, one, other), push_waiting(one),
+        queue_waiting(one)}) {
     const auto pause = strategy->pause(seen, random);
     RC_ASSERT(pause >= nanoseconds(0));
     RC_ASSERT(pause <= strategy->longest_pause());
     RC_ASSERT(strategy->longest_pause() <= std::chrono::hours(24));
+    RC_ASSERT(strategy->renewal(seen.waited).value_or(pause) <= strategy->longest_pause());
     const auto pace = strategy->next_pace(seen, *rc::gen::arbitrary<bool>());
     RC_ASSERT(pace.value_or(nanoseconds(0)) >= nanoseconds(0));
   }

@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <leasehold/lock_provider.hpp>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 namespace leasehold {
@@ -27,11 +28,12 @@ class HandlerUnderway {
   HandlerUnderway& operator=(const HandlerUnderway&) = delete;
 
   /// REQUIRES: called once at most.
-  void arrive(Result<LockHandle> result) {
-    boost::asio::post(work_.get_executor(), [handler = std::move(handler_),
-                                             result = std::move(result)]() mutable {
-      std::move (*handler)(std::move(result));
-    });
+  template <typename Outcome>
+  void arrive(Outcome result) {
+    boost::asio::post(work_.get_executor(),
+                      [handler = std::move(handler_), result = std::move(result)]() mutable {
+                        std::move (*handler)(std::move(result));
+                      });
   }
 
  private:
@@ -47,22 +49,45 @@ class HandlerUnderway {
 /// callback, a std::future or to a C++20 coroutine. Header-only; the library needs no Boost.
 ///
 /// The waiting occupies no thread. The handler runs on its associated executor, which has work
-/// until then, and is destroyed there. Releasing waits for a reply: on a busy executor, release on
-/// another thread.
+/// until then, and is destroyed there. `stop` cancels. Neither of them, nor the end of the handle,
+/// blocks the executor's threads; `LockHandle::release` does: there, use `async_release`.
 ///
 ///     auto handle = co_await leasehold::async_acquire(lock, 5s, boost::asio::use_awaitable);
-///     if (handle) co_await write_report(handle->fencing_token());
+///     if (!handle) co_return;
+///     co_await write_report(handle->fencing_token());
+///     co_await leasehold::async_release(std::move(*handle), boost::asio::use_awaitable);
 template <typename CompletionToken>
-auto async_acquire(Lock lock, std::chrono::milliseconds timeout, CompletionToken&& token) {
-  const auto start = [](auto handler, Lock asked, std::chrono::milliseconds limit) {
+auto async_acquire(Lock lock, std::chrono::milliseconds timeout, std::stop_token stop,
+                   CompletionToken&& token) {
+  const auto start = [](auto handler, const Lock& asked, std::chrono::milliseconds limit,
+                        std::stop_token cancel) {
     using Underway = detail::HandlerUnderway<decltype(handler)>;
     const auto underway = std::make_shared<Underway>(std::move(handler));  // functions are copied
-    asked.acquire_async(limit, [underway](Result<LockHandle> result) {
-      underway->arrive(std::move(result));
-    });
+    asked.acquire_async(
+        limit, [underway](Result<LockHandle> result) { underway->arrive(std::move(result)); },
+        std::move(cancel));
   };
   return boost::asio::async_initiate<CompletionToken, void(Result<LockHandle>)>(
-      start, token, std::move(lock), timeout);
+      start, token, std::move(lock), timeout, std::move(stop));
+}
+
+template <typename CompletionToken>
+auto async_acquire(Lock lock, std::chrono::milliseconds timeout, CompletionToken&& token) {
+  return async_acquire(std::move(lock), timeout, std::stop_token(),
+                       std::forward<CompletionToken>(token));
+}
+
+/// `LockHandle::release` for programs on Boost.Asio, likewise. `held()` is false when this returns,
+/// or, for a coroutine, when it is awaited.
+template <typename CompletionToken>
+auto async_release(LockHandle handle, CompletionToken&& token) {
+  const auto start = [](auto handler, LockHandle released) {
+    using Underway = detail::HandlerUnderway<decltype(handler)>;
+    const auto underway = std::make_shared<Underway>(std::move(handler));
+    released.release_async([underway](ReleaseResult result) { underway->arrive(result); });
+  };
+  return boost::asio::async_initiate<CompletionToken, void(ReleaseResult)>(start, token,
+                                                                           std::move(handle));
 }
 
 }  // namespace leasehold

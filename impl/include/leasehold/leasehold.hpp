@@ -8,4 +8,5 @@
 #include <leasehold/lock_provider.hpp>
 #include <leasehold/metrics.hpp>
 #include <leasehold/result.hpp>
+#include <leasehold/run_while_held.hpp>
 #include <leasehold/waiting.hpp>

@@ -16,13 +16,14 @@ struct LockEvent {
     extended,          ///< `took`: since the command was sent
     extension_failed,  ///< not confirmed; tried again until the deadline
     handed_over,       ///< acquired by way of the release of another call of this process
+    passed_on,         ///< acquired by way of a release in another process; `took`: since the call
     lost,              ///< `took`: since it was acquired; `detail`: the LostReason
     released,          ///< `took`: since it was acquired; `detail`: the ReleaseResult
     cleaned_up,        ///< what an attempt without an answer had won was deleted
   };
   Kind kind = Kind::attempt;
   std::string lock;
-  FencingToken token;  ///< acquired, handed_over, extended, lost, released; otherwise 0
+  FencingToken token;  ///< acquired, handed_over, passed_on, extended, lost, released; otherwise 0
   std::chrono::nanoseconds took{0};
   std::string detail;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <leasehold/fencing_token.hpp>
 #include <memory>
 #include <stop_token>
@@ -38,8 +39,10 @@ enum class LostReason {
 /// that was paused between asking `held()` and acting is not protected by it: give
 /// `fencing_token()` to the resource.
 /// Thread safety: all const calls and `release` from any thread; moving is for one thread.
-/// Destruction: releases; returns within `operation_timeout`, answered or not. A handle may outlive
-/// its provider, and be destroyed anywhere, a callback of the provider included.
+/// Destruction: releases, and waits for the answer, at most `operation_timeout`. A handle that came
+/// from `acquire_async`, or was given to `release_async`, waits for nothing: its release goes on in
+/// the background, and the end of its provider waits for it. A handle may outlive its provider, and
+/// be destroyed anywhere, a callback of the provider included.
 ///
 ///     auto handle = lock.try_acquire(5s);
 ///     if (handle) write_report(handle->fencing_token());
@@ -74,6 +77,11 @@ class LockHandle {
   /// The same without waiting; `release` and the destructor then wait for the answer. `held()` is
   /// false from here on.
   void begin_release();
+
+  /// The same for threads that must not wait: neither this nor the destructor does. `done` gets
+  /// what `release` would return; it is called exactly once, and destroyed, on the provider's
+  /// thread for callbacks (for an empty handle at once): be brief. May be empty.
+  void release_async(std::function<void(ReleaseResult)> done = {});
 
  private:
   friend struct detail::Access;

@@ -7,6 +7,7 @@
 #include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -39,9 +40,10 @@ class Lock {
 
   /// `try_acquire` without a waiting thread. `done` is called exactly once, and destroyed, on the
   /// provider's thread for callbacks, where others wait behind it: be brief. It may own the last
-  /// handle or provider.
+  /// handle or provider. `stop` cancels from any thread, without waiting; after the grant it is not
+  /// heard any more, and `done` gets the handle. Destroying that handle does not wait either.
   void acquire_async(std::chrono::milliseconds timeout,
-                     std::function<void(Result<LockHandle>)> done) const;
+                     std::function<void(Result<LockHandle>)> done, std::stop_token stop = {}) const;
 
  private:
   friend struct detail::Access;
@@ -63,6 +65,17 @@ class Lock {
 Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
                                             std::chrono::milliseconds timeout = {},
                                             const std::stop_token& stop = {});
+
+/// Who holds a lock, as its document said at one moment.
+struct SeenHolder {
+  std::string holder;  ///< its `ProviderOptions::holder`; empty if it does not say
+  /// When it was granted and when it ends unless it is extended, by the server's clock; the second
+  /// includes `clock_margin`, for which nobody relies on it.
+  std::chrono::sys_time<std::chrono::milliseconds> since, until;
+  std::chrono::milliseconds left{0};   ///< to `until` when it was read; not positive: it is over
+  std::chrono::milliseconds lease{0};  ///< its expiry; 0: of other software
+  FencingToken token_at_least;         ///< the holder's own may be higher, no earlier one's is
+};
 
 /// What all locks of a provider share.
 struct ProviderOptions {
@@ -120,6 +133,16 @@ class LockProvider {
 
   /// Checks name and options.
   [[nodiscard]] Result<Lock> create_lock(const std::string& name, LockOptions options = {}) const;
+
+  /// Who holds the lock of this name: for people, logs and pages. Nothing: it is free. One
+  /// linearizable read, for at most `timeout`, hence true at some moment of the call; it may be
+  /// wrong when it returns, so decide nothing by it: to have a lock, acquire it. A dead holder is
+  /// seen until its document is gone (`left` is then not positive), and one that has just lost
+  /// the lock until it was freed. An Error: no answer; a document that is not a lock's; a provider
+  /// of published locks.
+  [[nodiscard]] Result<std::optional<SeenHolder>> inspect(
+      const std::string& name,
+      std::chrono::milliseconds timeout = std::chrono::milliseconds(5'000)) const;
 
  private:
   friend struct detail::Access;

@@ -46,6 +46,14 @@ class WaitingStrategy {
     return std::nullopt;
   }
 
+  /// For a strategy whose calls stand in the lock's queue (see `queue_waiting`): how long one that
+  /// stands there and has contended for so long pauses before it asks again. None: they do not
+  /// queue. No longer than `longest_pause`.
+  [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> renewal(
+      std::chrono::nanoseconds /*waited*/) const {
+    return std::nullopt;
+  }
+
   /// What this strategy does about a change stream, for one that wants its provider to have one
   /// while calls wait; null: nothing. It lives as long as the strategy.
   [[nodiscard]] virtual const StreamListener* listener() const { return nullptr; }
@@ -101,5 +109,22 @@ enum class Jitter {
 /// in vain; `adaptive_waiting` hands over sooner where holding times are a few ms.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> push_waiting(
     std::chrono::milliseconds poll = std::chrono::seconds(5));
+
+/// Fair between processes: whoever finds the lock held stands in a queue that is kept in the lock's
+/// own document, and a release passes the lock to the first of them, in one command. So there is an
+/// order, nobody polls, and nobody is woken in vain.
+///
+/// A provider hears by a change stream, of its own grants alone, that a lock was passed to it (the
+/// role needs `find` and `changeStream`). A call that waits also asks again now and then, ever more
+/// seldom, at least each `longest`: that keeps its place, takes a lock that has become free
+/// otherwise, and finds a grant whose news were lost. Without a stream calls queue all the same,
+/// but ask as often as with `adaptive_waiting`.
+///
+/// The order is that of first refusals, and a preference, no promise: a place is lost when the
+/// document is deleted or overwritten by somebody who does not know of queues. In a queue of 64
+/// nobody else finds room; they poll until one leaves. Those who poll, or use the .NET package, get
+/// their turn when a release leaves the lock free for a moment, about once a second.
+[[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
+    std::chrono::milliseconds longest = std::chrono::seconds(10));
 
 }  // namespace leasehold

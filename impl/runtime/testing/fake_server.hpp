@@ -34,6 +34,10 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   }
 
   std::atomic<Mode> mode = Mode::serve;
+  void hear_again() {
+    mode = Mode::serve;
+    mode.notify_all();
+  }
   std::atomic<int> connections = 0;
   std::atomic<int> links = 0;  ///< that exist now
   std::atomic<int> hanging = 0, most_hanging = 0;
@@ -41,6 +45,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<int> deletes = 0;
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while nobody asks
+  std::vector<core::LockDocument> shown;   ///< to who inspects; set while nobody asks
 
  private:
   class Link final : public core::Connection {
@@ -68,6 +73,9 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
         const bool refused =
             server_->mode == Mode::refuse || acquire->name == server_->refused_name;
         if (refused) reply.documents[0].lock_id = "somebody";
+      }
+      if (std::holds_alternative<core::InspectCommand>(command.body)) {
+        reply.documents = server_->shown;
       }
       if (deletes) ++server_->deletes;
       return reply;

@@ -1,0 +1,52 @@
+#include "core/lock_queue.hpp"
+
+#include <algorithm>
+
+namespace leasehold::core {
+namespace {
+
+/// With a fixed number of digits the server cuts the parts by their places.
+std::string digits_of(std::chrono::milliseconds span) {
+  std::string digits = std::to_string(span.count());
+  digits.insert(0, kSpanDigits - std::min<std::size_t>(kSpanDigits, digits.size()), '0');
+  return digits;
+}
+
+}  // namespace
+
+LockIdAndQueue split_queue(std::string_view whole) {
+  const auto mark = whole.find(kQueueMark);
+  if (mark == std::string_view::npos) return {whole, {}};
+  return {whole.substr(0, mark), whole.substr(mark + 1)};
+}
+
+std::string entry_without_until(std::chrono::milliseconds stands, std::chrono::milliseconds lasts,
+                                std::string_view lock_id) {
+  return '.' + digits_of(stands) + '.' + digits_of(lasts) + '.' + std::string(lock_id);
+}
+
+std::vector<Owner> owners_in(std::string_view queue) {
+  std::vector<Owner> owners;
+  while (!queue.empty()) {
+    const auto [entry, rest] = split_queue(queue);
+    queue = rest;
+    if (entry.size() < kEntryLockIdAt) continue;
+    const auto parts = parse_lock_id(entry.substr(kEntryLockIdAt));
+    if (parts) owners.push_back(parts->owner);
+  }
+  return owners;
+}
+
+std::optional<std::size_t> place_in(std::string_view queue, Owner owner) {
+  const auto owners = owners_in(queue);
+  const auto found = std::find(owners.begin(), owners.end(), owner);
+  if (found == owners.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - owners.begin());
+}
+
+std::string without_queue_marks(std::string holder) {
+  std::replace(holder.begin(), holder.end(), kQueueMark, '-');
+  return holder;
+}
+
+}  // namespace leasehold::core

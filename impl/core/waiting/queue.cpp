@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <leasehold/waiting.hpp>
+
+#include "core/waiting/random_span.hpp"
+
+namespace leasehold {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+/// Most waits are over before that, and then cost no renewal.
+constexpr nanoseconds kShortestRenewal = milliseconds(500);
+/// What was waited, in renewals: a place that was lost costs at most so much of the wait again.
+constexpr int kRenewals = 2;
+
+/// Who does not stand in the queue, or hears of no grant, waits as with adaptive waiting.
+class QueueWaiting final : public WaitingStrategy {
+ public:
+  explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}
+
+  nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
+    return std::min(otherwise_->pause(seen, random), longest_);
+  }
+  nanoseconds longest_pause() const override { return longest_; }
+  std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {
+    return otherwise_->next_pace(seen, won);
+  }
+  std::optional<nanoseconds> renewal(nanoseconds waited) const override {
+    return std::min(std::max(waited / kRenewals, kShortestRenewal), longest_);
+  }
+
+ private:
+  const std::shared_ptr<const WaitingStrategy> otherwise_ = adaptive_waiting();
+  nanoseconds longest_;
+};
+
+}  // namespace
+
+std::shared_ptr<const WaitingStrategy> queue_waiting(milliseconds longest) {
+  return std::make_shared<QueueWaiting>(std::max(core::bounded_pause(longest), milliseconds(1)));
+}
+
+}  // namespace leasehold

@@ -1,0 +1,270 @@
+#include "mongo/queue_expressions.hpp"
+
+#include "core/limits.hpp"
+#include "core/lock_queue.hpp"
+#include "mongo/expressions.hpp"
+
+namespace leasehold::mongo {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// No entry is good for longer: one of a member whose clock was years ahead is dropped, and so is
+/// text that only looks like an entry.
+constexpr milliseconds kLongestEntry = std::chrono::hours(48);
+/// The first release in so long leaves the lock free for a turn. A power of ten ms: compared by
+/// digits.
+constexpr int kDigitsOfTurn = core::kUntilDigits - 3;
+constexpr std::int64_t kOwnerDigits = 32;
+
+const char* const kMark = "~";
+
+/// $$NOW and so much, as the digits of `until`.
+Bson digits_of_now(milliseconds later = milliseconds(0)) {
+  const Bson at = expression("$add", text("$$NOW"), number(later.count()));
+  return one_argument("$toString", one_argument("$toLong", at));
+}
+
+/// [holder, entry, entry, ...]; [""] of a document that is not there.
+const Bson& parts() {
+  static const Bson all = [] {
+    const Bson lock_id = expression("$ifNull", text("$lockId"), text(""));
+    return expression("$split", nested(lock_id), text(kMark));
+  }();
+  return all;
+}
+
+const Bson& entries() {
+  static const Bson all =
+      expression("$slice", nested(parts()), number(1), number(core::kMostInQueue));
+  return all;
+}
+
+/// Of the entry $$e.
+Bson is_alive() {
+  static const Bson now = digits_of_now(), latest = digits_of_now(kLongestEntry);
+  const Bson not_over = expression("$gt", text("$$e"), nested(now));
+  const Bson in_reason = expression("$lt", text("$$e"), nested(latest));
+  return expression("$and", nested(not_over), nested(in_reason));
+}
+
+Bson is_of(std::string_view comparison, core::Owner owner) {
+  const Bson prefix = literal(to_hex(owner) + '.');
+  const Bson index = expression("$indexOfBytes", text("$$e"), nested(prefix));
+  return expression(comparison, nested(index), number(core::kEntryLockIdAt));
+}
+
+Bson filtered(const Bson& condition) {
+  Bson e;
+  e.doc("$filter",
+        [&](Bson& f) { f.copy("input", entries()).text("as", "e").copy("cond", condition); });
+  return e;
+}
+
+Bson entries_alive() {
+  static const Bson alive = is_alive();
+  return filtered(alive);
+}
+
+Bson entries_alive_without(core::Owner owner) {
+  static const Bson alive = is_alive();
+  const Bson of_others = is_of("$ne", owner);
+  return filtered(expression("$and", nested(alive), nested(of_others)));
+}
+
+template <typename First, typename List>
+Bson joined(First first, List list) {
+  static const Bson next = expression("$concat", text("$$value"), text(kMark), text("$$this"));
+  Bson e;
+  e.doc("$reduce", [&](Bson& r) {
+    list(r, "input");
+    first(r, "initialValue");
+    r.copy("in", next);
+  });
+  return e;
+}
+
+/// The lockIds of the .NET package have 32 bytes and no dot.
+const Bson& is_our_form() {
+  static const Bson ours = [] {
+    const Bson type = one_argument("$type", "$lockId");
+    const Bson is_text = expression("$eq", nested(type), text("string"));
+    const Bson first_dot = expression("$indexOfBytes", text("$lockId"), text("."));
+    const Bson in_place = expression("$eq", nested(first_dot), number(kOwnerDigits));
+    return expression("$and", nested(is_text), nested(in_place));
+  }();
+  return ours;
+}
+
+Bson with_lock_id(const Bson& lock_id) {
+  Bson changed;
+  changed.copy("lockId", lock_id);
+  return expression("$mergeObjects", text("$$ROOT"), nested(changed));
+}
+
+Bson only_if_ours(const Bson& document) {
+  return expression("$cond", nested(is_our_form()), nested(document), text("$$ROOT"));
+}
+
+Bson beat_of_entry() {
+  constexpr int kBeat = 5;  // until, stands, lasts, owner, lease, beat
+  const Bson split = expression("$split", text("$$e"), text("."));
+  return to_long(expression("$arrayElemAt", nested(split), number(kBeat)));
+}
+
+/// The seconds of a date, as text.
+template <typename Date>
+Bson turn_of(Date date) {
+  Bson as_long;
+  as_long.doc("$convert", [&](Bson& c) {
+    date(c, "input");
+    c.text("to", "long").int64("onError", 0).int64("onNull", 0);
+  });
+  const Bson digits = one_argument("$toString", as_long);
+  return expression("$substrBytes", nested(digits), number(0), number(kDigitsOfTurn));
+}
+
+/// Whether the lock was last given in another second than this one: a lock that changes hands more
+/// often than that is left free once a second, any other with each release.
+Bson is_turn_of_all() {
+  const Bson now = turn_of(text("$$NOW"));
+  const Bson given = turn_of(text("$acquiredAt"));
+  return expression("$ne", nested(now), nested(given));
+}
+
+constexpr std::int64_t kLongAgo = 0;  ///< 1970: the lock is free
+
+/// Nobody waits: as after a delete. Its lockId is nobody's, so that no late extension revives it.
+Bson freed_document(const Bson& token) {
+  Bson d;
+  d.text("_id", "$_id").text("lockId", "").text("acquiredAt", "$acquiredAt");
+  d.date("expiresAt", kLongAgo).copy("fencingToken", token);
+  return d;
+}
+
+/// The number that stands so far behind the beginning of the entry $$head.
+Bson number_in_head(int at, int digits) {
+  const Bson text_there = expression("$substrBytes", text("$$head"), number(at), number(digits));
+  return to_long(text_there);
+}
+
+/// A release may have begun before the attempt that left $$head was even sent, and executes after
+/// it all the same: $$NOW is of when a command began. A grant is dated no earlier than its entry,
+/// or the others would see it expired while its receiver, who counts from that attempt, relies on
+/// it.
+Bson granted_at() {
+  const Bson until = number_in_head(0, core::kUntilDigits);
+  const Bson stands = number_in_head(core::kStandsAt, core::kSpanDigits);
+  const Bson dated = expression("$subtract", nested(until), nested(stands));
+  const Bson now = one_argument("$toLong", "$$NOW");
+  const Bson behind = expression("$subtract", nested(dated), nested(now));
+  const Bson ahead = expression("$max", number(0), nested(behind));
+  return expression("$add", text("$$NOW"), nested(ahead));
+}
+
+/// To $$queue's first, $$head.
+Bson given_document(bool offers, const Bson& token) {
+  static const Bson lock_id =
+      expression("$substrBytes", text("$$head"), number(core::kEntryLockIdAt), number(-1));
+  static const Bson rest =
+      expression("$slice", text("$$queue"), number(1), number(core::kMostInQueue));
+  static const Bson granted = granted_at();
+  static const Bson in_force = [] {
+    const Bson lasts = number_in_head(core::kLastsAt, core::kSpanDigits);
+    return expression("$add", nested(granted), nested(lasts));
+  }();
+  static const Bson turn = is_turn_of_all();
+  Bson d;
+  d.text("_id", "$_id").copy("lockId", joined(nested(lock_id), nested(rest)));
+  d.copy("acquiredAt", granted);
+  if (offers) {
+    d.date("expiresAt", kLongAgo);
+  } else {
+    d.doc("expiresAt", [&](Bson& e) {
+      e.array("$cond", [&](Bson& c) { c.copy("0", turn).date("1", kLongAgo).copy("2", in_force); });
+    });
+  }
+  d.copy("fencingToken", token);
+  return d;
+}
+
+}  // namespace
+
+Bson followed_by_queue(const std::string& lock_id, core::Owner without) {
+  const Bson first = literal(lock_id);
+  const Bson others = entries_alive_without(without);
+  return joined(nested(first), nested(others));
+}
+
+Bson followed_by_same_queue(const std::string& lock_id) {
+  static const Bson at = expression("$indexOfBytes", text("$lockId"), text(kMark));
+  static const Bson queue = [] {
+    const Bson found = expression("$gte", text("$$at"), number(0));
+    const Bson from_mark = expression("$substrBytes", text("$lockId"), text("$$at"), number(-1));
+    return expression("$cond", nested(found), nested(from_mark), text(""));
+  }();
+  const Bson first = literal(lock_id);
+  const Bson tail = let("at", at, queue);
+  return expression("$concat", nested(first), nested(tail));
+}
+
+Bson holders_lock_id() { return expression("$arrayElemAt", nested(parts()), number(0)); }
+
+Bson queued_document(const core::AcquireCommand& command) {
+  const Bson until = digits_of_now(*command.queues_for);
+  const auto lasts = command.lease + command.margin;
+  const Bson rest = literal(core::entry_without_until(*command.queues_for, lasts, command.lock_id));
+  const Bson entry = expression("$concat", nested(until), nested(rest));
+
+  // A late command of an earlier beat does not take the place of a later one.
+  const auto parsed = core::parse_lock_id(command.lock_id);
+  const auto beat = static_cast<std::int64_t>(parsed ? parsed->beat : 0);
+  const Bson own = is_of("$eq", command.owner), beat_there = beat_of_entry();
+  const Bson earlier = expression("$lt", nested(beat_there), number(beat));
+  const Bson replaces = expression("$and", nested(own), nested(earlier));
+  const Bson one = expression("$cond", nested(replaces), nested(entry), text("$$e"));
+  const Bson alive = entries_alive();
+  Bson queue;
+  queue.doc("$map", [&](Bson& m) { m.copy("input", alive).text("as", "e").copy("in", one); });
+
+  const Bson holder = holders_lock_id();
+  const Bson whole = joined(nested(holder), text("$$queue"));
+  const Bson own_part = literal('.' + to_hex(command.owner) + '.');
+  const Bson own_at = expression("$indexOfBytes", text("$$whole"), nested(own_part));
+  const Bson stands = expression("$gte", nested(own_at), number(0));
+  const Bson size = one_argument("$size", "$$queue");
+  const Bson full = expression("$gte", nested(size), number(core::kMostInQueue));
+  const Bson stays = expression("$or", nested(stands), nested(full));
+  const Bson longer = expression("$concat", text("$$whole"), text(kMark), nested(entry));
+  const Bson lock_id = expression("$cond", nested(stays), text("$$whole"), nested(longer));
+  const Bson type = one_argument("$type", "$expiresAt");
+  const Bson sound = expression("$eq", nested(type), text("date"));
+  const Bson waiting =
+      only_if_ours(with_lock_id(let("queue", queue, let("whole", whole, lock_id))));
+  return expression("$cond", nested(sound), nested(waiting), text("$$ROOT"));
+}
+
+Bson passed_on_document(const core::PassOnCommand& command, const Bson& token) {
+  static const Bson head = expression("$arrayElemAt", text("$$queue"), number(0));
+  static const Bson nobody = [] {
+    const Bson size = one_argument("$size", "$$queue");
+    return expression("$eq", nested(size), number(0));
+  }();
+  static const Bson alive = is_alive();
+  const core::Owner other = command.or_owner.value_or(command.owner);
+  const Bson not_one = is_of("$ne", command.owner), not_other = is_of("$ne", other);
+  const Bson queue =
+      filtered(expression("$and", nested(alive), nested(not_one), nested(not_other)));
+  const Bson freed = freed_document(token);
+  const Bson given = let("head", head, given_document(command.offers, token));
+  const Bson left = expression("$cond", nested(nobody), nested(freed), nested(given));
+
+  const Bson is_one = mine(command.owner), is_other = mine(other);
+  const Bson holds = expression("$or", nested(is_one), nested(is_other));
+  const Bson holder = holders_lock_id();
+  const Bson not_waiting = with_lock_id(joined(nested(holder), text("$$queue")));
+  const Bson after = expression("$cond", nested(holds), nested(left), nested(not_waiting));
+  return only_if_ours(let("queue", queue, after));
+}
+
+}  // namespace leasehold::mongo

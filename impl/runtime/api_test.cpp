@@ -1,0 +1,240 @@
+#include <gtest/gtest.h>
+
+#include <future>
+#include <leasehold/run_while_held.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/testing/fake_server.hpp"
+
+/// What the public calls add to the driver.
+namespace leasehold::runtime {
+namespace {
+
+using Mode = FakeServer::Mode;
+
+constexpr milliseconds kLong{3'600'000};
+
+/// The answer of an asynchronous call.
+template <typename Answer>
+struct Asked {
+  std::promise<Answer> promise;
+  std::future<Answer> answer = promise.get_future();
+  [[nodiscard]] bool answered() const {
+    return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+};
+using Acquired = Asked<Result<LockHandle>>;
+using Released = Asked<ReleaseResult>;
+
+std::shared_ptr<Acquired> acquire(const Lock& lock, std::stop_token stop = {}) {
+  auto asked = std::make_shared<Acquired>();
+  lock.acquire_async(
+      kLong, [asked](Result<LockHandle> got) { asked->promise.set_value(std::move(got)); },
+      std::move(stop));
+  return asked;
+}
+
+TEST(AcquireAsync, AStopTokenEndsTheWaiting) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  std::stop_source stop;
+  const auto asked = acquire(f.lock(), stop.get_token());
+  EXPECT_FALSE(asked->answered());
+  stop.request_stop();
+  const auto got = asked->answer.get();
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, ErrorKind::cancelled);
+}
+
+TEST(AcquireAsync, AStopTokenThatHasFiredEndsItAtOnce) {
+  Fixture f;
+  f.server->mode = Mode::deaf;
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(acquire(f.lock(), stop.get_token())->answer.get().error().kind, ErrorKind::cancelled);
+  f.server->hear_again();
+}
+
+TEST(AcquireAsync, AStopAfterTheGrantIsNotHeard) {
+  Fixture f;
+  std::stop_source stop;
+  auto got = acquire(f.lock(), stop.get_token())->answer.get();
+  stop.request_stop();
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(got->held());
+}
+
+TEST(AcquireAsync, StoppedAtAnyMomentItAnswersOnce) {
+  Fixture f;
+  const auto lock = f.lock();
+  for (int i = 0; i < 300; ++i) {
+    std::stop_source stop;
+    const auto asked = acquire(lock, stop.get_token());
+    const std::jthread stops([&stop] { stop.request_stop(); });
+    const auto got = asked->answer.get();
+    EXPECT_TRUE(got || got.error().kind == ErrorKind::cancelled);
+  }
+}
+
+TEST(Release, WithoutBlockingTellsWhatItFound) {
+  Fixture f;
+  auto handle = f.lock().try_acquire();
+  Released released;
+  f.server->mode = Mode::deaf;
+  handle->release_async([&](ReleaseResult found) { released.promise.set_value(found); });
+  EXPECT_FALSE(handle->held());
+  EXPECT_FALSE(released.answered());
+  f.server->hear_again();
+  EXPECT_EQ(released.answer.get(), ReleaseResult::released);
+}
+
+TEST(Release, EveryoneWhoAsksGetsTheSameAnswer) {
+  Fixture f;
+  auto handle = f.lock().try_acquire();
+  Released first, second, third;
+  f.server->mode = Mode::deaf;
+  handle->release_async([&](ReleaseResult found) { first.promise.set_value(found); });
+  handle->release_async([&](ReleaseResult found) { second.promise.set_value(found); });
+  f.server->hear_again();
+  EXPECT_EQ(first.answer.get(), ReleaseResult::released);
+  EXPECT_EQ(second.answer.get(), ReleaseResult::released);
+  handle->release_async([&](ReleaseResult found) { third.promise.set_value(found); });
+  EXPECT_EQ(third.answer.get(), ReleaseResult::released);
+  EXPECT_EQ(handle->release(), ReleaseResult::released);
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
+TEST(Release, OfAnEmptyHandleAnswersAtOnce) {
+  std::optional<ReleaseResult> found;
+  LockHandle().release_async([&](ReleaseResult result) { found = result; });
+  EXPECT_EQ(found, ReleaseResult::not_owner);
+  LockHandle().release_async();
+}
+
+/// A server that answers nothing would hold up whoever waits for it.
+TEST(Release, OfAnAsynchronousHandleNeverBlocksItsDestructor) {
+  Fixture f;
+  auto destroyed = acquire(f.lock())->answer.get();
+  auto assigned = acquire(std::move(f.provider->create_lock("other")).value())->answer.get();
+  f.server->mode = Mode::deaf;
+  destroyed = Error{};
+  assigned.value() = LockHandle();
+  EXPECT_EQ(f.server->deletes, 0);
+  f.server->hear_again();
+  f.provider.reset();
+  EXPECT_EQ(f.server->deletes, 2) << "the end of the provider waits for them";
+}
+
+TEST(Release, InTheBackgroundKeepsWhatItNeeds) {
+  Fixture f;
+  auto handle = f.lock().try_acquire();
+  f.provider.reset();
+  Released released;
+  handle->release_async([&](ReleaseResult found) { released.promise.set_value(found); });
+  handle = Error{};
+  EXPECT_EQ(released.answer.get(), ReleaseResult::released);
+}
+
+TEST(Inspect, ShowsWhoHoldsALock) {
+  Fixture f;
+  const auto nobody = f.provider->inspect("lock");
+  ASSERT_TRUE(nobody);
+  EXPECT_FALSE(nobody->has_value());
+  core::LockDocument held{"lock", std::string(32, 'a') + ".30000.7.host:1:app", {5'000}, 9, ""};
+  held.expires_at = {65'000};
+  held.read_at = {25'000};
+  f.server->shown = {held};
+  const auto seen = f.provider->inspect("lock");
+  ASSERT_TRUE(seen && seen->has_value());
+  EXPECT_EQ((*seen)->holder, "host:1:app");
+  EXPECT_EQ((*seen)->since.time_since_epoch(), std::chrono::seconds(5));
+  EXPECT_EQ((*seen)->until.time_since_epoch(), std::chrono::seconds(65));
+  EXPECT_EQ((*seen)->left, std::chrono::seconds(40));
+  EXPECT_EQ((*seen)->lease, std::chrono::seconds(30));
+  EXPECT_EQ((*seen)->token_at_least, FencingToken(9));
+}
+
+TEST(Inspect, SaysWhatStandsInTheWay) {
+  Fixture f;
+  f.server->shown = {{"lock", "", {}, 0, "lockId is missing"}};
+  EXPECT_EQ(f.provider->inspect("lock").error().message,
+            "lock 'lock' has a corrupt document: lockId is missing");
+  EXPECT_EQ(f.provider->inspect("").error().kind, ErrorKind::invalid_option);
+  EXPECT_EQ(f.provider->inspect("lock", milliseconds(0)).error().kind, ErrorKind::invalid_option);
+  f.server->mode = Mode::hang;
+  const auto unanswered = f.provider->inspect("lock", milliseconds(50));
+  EXPECT_EQ(unanswered.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(unanswered.error().message, "lock 'lock' could not be read: no reply within 50 ms");
+  f.server->mode = Mode::serve;
+}
+
+TEST(RunWhileHeld, GivesTheTokenAndReleases) {
+  Fixture f;
+  FencingToken given;
+  const auto run = run_while_held(f.lock(), [&](const std::stop_token& stop, FencingToken token) {
+    given = token;
+    EXPECT_FALSE(stop.stop_requested());
+    EXPECT_EQ(f.server->deletes, 0);
+  });
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(given);
+  EXPECT_EQ(run->token, given);
+  EXPECT_TRUE(run->held_to_the_end);
+  EXPECT_EQ(run->release, ReleaseResult::released);
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
+/// Blocks until the token fires.
+void wait_for(const std::stop_token& stop) {
+  std::promise<void> stopped;
+  const std::stop_callback on_stop(stop, [&] { stopped.set_value(); });
+  stopped.get_future().get();
+}
+
+TEST(RunWhileHeld, ALossStopsTheWork) {
+  Fixture f;
+  LockOptions options;
+  options.expiry = milliseconds(100);
+  options.operation_timeout = milliseconds(10);
+  const auto lock = std::move(f.provider->create_lock("lock", options)).value();
+  const auto run = run_while_held(lock, [&](const std::stop_token& stop, FencingToken) {
+    f.server->mode = Mode::hang;
+    wait_for(stop);
+    f.server->mode = Mode::serve;
+  });
+  ASSERT_TRUE(run);
+  EXPECT_FALSE(run->held_to_the_end);
+}
+
+TEST(RunWhileHeld, AStopEndsTheWorkOrTheWaiting) {
+  Fixture f;
+  std::stop_source stop;
+  int calls = 0;
+  const auto work = [&](const std::stop_token& asked, FencingToken) {
+    ++calls;
+    stop.request_stop();
+    wait_for(asked);
+  };
+  const auto run = run_while_held(f.lock(), work, {.stop = stop.get_token()});
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->held_to_the_end);
+  const auto never = run_while_held(f.lock(), work, {.stop = stop.get_token()});
+  EXPECT_EQ(never.error().kind, ErrorKind::cancelled);
+  f.server->mode = Mode::refuse;
+  EXPECT_EQ(run_while_held(f.lock(), work, {.timeout = milliseconds(0)}).error().kind,
+            ErrorKind::refused);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(RunWhileHeld, AnExceptionReleasesAndGoesOn) {
+  Fixture f;
+  const auto throwing = [](const std::stop_token&, FencingToken) {
+    throw std::runtime_error("no paper");
+  };
+  EXPECT_THROW((void)run_while_held(f.lock(), throwing), std::runtime_error);
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
+}  // namespace
+}  // namespace leasehold::runtime

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/virtual/expression.hpp"
+
+/// Those aggregation expressions that take text apart, and that work on lists: what the queue in a
+/// lock's document needs. The codes of their errors are mongod's.
+namespace leasehold::sim::simulated {
+
+using Arguments = std::vector<Value>;
+
+/// Arithmetic with null or a missing field is null, not an error: a damaged document does not make
+/// a command fail that only calculates with its fields.
+[[nodiscard]] inline bool is_nothing(const Value& v) { return v.is<Missing>() || v.is<Null>(); }
+
+/// A named argument of an operator.
+[[nodiscard]] const Value& field_of(const Value& argument, std::string_view key);
+
+// Of evaluated arguments.
+[[nodiscard]] Value concatenated(const Arguments& texts);
+[[nodiscard]] Value split(const Arguments& text_and_separator);
+[[nodiscard]] Value bytes_of(const Arguments& text_start_and_length);
+[[nodiscard]] Value to_long(const Value& value);
+[[nodiscard]] Value to_text(const Value& value);
+[[nodiscard]] Value element_at(const Arguments& list_and_place);
+[[nodiscard]] Value slice(const Arguments& list_start_and_length);
+[[nodiscard]] Value size_of(const Value& list);
+[[nodiscard]] Value merged(const Arguments& objects);
+
+// These evaluate a part of their argument once for each element.
+[[nodiscard]] Value filter(const Value& argument, const Scope& scope);
+[[nodiscard]] Value map(const Value& argument, const Scope& scope);
+[[nodiscard]] Value reduce(const Value& argument, const Scope& scope);
+
+}  // namespace leasehold::sim::simulated
