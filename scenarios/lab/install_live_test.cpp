@@ -54,6 +54,20 @@ TEST_F(Installed, AProgramFoundByPkgConfigLocks) {
   expect_locks("install_test");
 }
 
+TEST_F(Installed, AProgramInCFoundByPkgConfigLocks) {
+  const auto built =
+      shell(folder_,
+            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold_c.pc)) && "
+            "cc -std=c11 -Wall -Wextra -pedantic -Werror -D_POSIX_C_SOURCE=200809L "
+            "'" LEASEHOLD_SOURCE_DIR
+            "/impl/examples/c_lock.c' -o c_lock $(pkg-config --cflags --libs leasehold_c) "
+            "-Wl,-rpath,$(pkg-config --variable=libdir leasehold_c)");
+  ASSERT_EQ(built.exit_code, 0) << built.out;
+  const auto ran = run_program({folder_ + "/c_lock", sim::live::shared_set().uri()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("working with token "), std::string::npos) << ran.out;
+}
+
 TEST(Sources, BuildInAnotherProjectTheLockAloneFromLibmongocAlone) {
   const std::string folder =
       testing::TempDir() + "leasehold-subproject-test-" + std::to_string(getpid());
