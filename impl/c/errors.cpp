@@ -16,6 +16,8 @@ static_assert(number(ErrorKind::unknown_outcome) == LEASEHOLD_UNKNOWN_OUTCOME);
 static_assert(number(ErrorKind::configuration) == LEASEHOLD_CONFIGURATION);
 static_assert(number(ErrorKind::shut_down) == LEASEHOLD_SHUT_DOWN);
 
+static_assert(sizeof(leasehold_error) == 1024, "callers have it on their stacks");
+
 /// How many bytes of `text` fit into `most` without cutting a character.
 std::size_t fitting(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text.size();

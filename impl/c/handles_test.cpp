@@ -7,7 +7,9 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <thread>
 #include <typeinfo>
+#include <vector>
 
 #include "c/objects.hpp"
 #include "c/options.hpp"
@@ -132,6 +134,43 @@ TEST_F(CHandles, OfACallThatIsEndedEarlyAreCancelled) {
   EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_CANCELLED);
   EXPECT_EQ(handle, nullptr);
   EXPECT_STREQ(leasehold_kind_name(error.kind), "cancelled");
+}
+
+TEST_F(CHandles, OfACallThatIsEndedAtAnyMomentAreGrantedOrCancelled) {
+  int granted = 0, cancelled = 0;
+  for (int i = 0; i < 300; ++i) {
+    leasehold_call* call = nullptr;
+    ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error), LEASEHOLD_OK);
+    if (i % 2 == 0) readable(leasehold_call_fd(call), 10'000);
+    const int kind = leasehold_call_end(&call, &handle, &error);
+    granted += static_cast<int>(kind == LEASEHOLD_OK);
+    cancelled += static_cast<int>(kind == LEASEHOLD_CANCELLED);
+    EXPECT_EQ(handle != nullptr, kind == LEASEHOLD_OK);
+    leasehold_free(&handle);
+  }
+  EXPECT_EQ(granted + cancelled, 300);
+  EXPECT_GE(granted, 150) << "whose answer was waited for";
+}
+
+TEST_F(CHandles, ServeSeveralThreads) {
+  ASSERT_NE(acquire(), nullptr);
+  std::set<int> descriptors, outcomes;
+  std::mutex mutex;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const int fd = leasehold_lost_fd(handle, nullptr);
+        const int found = leasehold_release(handle, nullptr);
+        const std::lock_guard lock(mutex);
+        descriptors.insert(fd);
+        outcomes.insert(found);
+      });
+    }
+  }
+  EXPECT_EQ(descriptors.size(), 1U);
+  EXPECT_EQ(outcomes, std::set{static_cast<int>(LEASEHOLD_RELEASED)});
+  EXPECT_EQ(server->deletes, 1);
 }
 
 TEST_F(CHandles, OfACallWhoseProviderIsClosedAreShutDown) {

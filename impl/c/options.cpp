@@ -1,6 +1,7 @@
 #include "c/options.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -67,8 +68,9 @@ std::shared_ptr<const WaitingStrategy> waiting_named(const std::string& name) {
 }  // namespace
 
 ProviderOptions read(const leasehold_provider_options* given) {
-  const auto known =
-      known_part(given, sizeof(leasehold_provider_options), "leasehold_provider_options");
+  constexpr auto kLeast =
+      offsetof(leasehold_provider_options, server_selection_timeout_ms) + sizeof(std::int64_t);
+  const auto known = known_part(given, kLeast, "leasehold_provider_options");
   ProviderOptions options;
   set(options.database, known.database);
   set(options.collection, known.collection);
@@ -79,7 +81,8 @@ ProviderOptions read(const leasehold_provider_options* given) {
 }
 
 LockOptions read(const leasehold_lock_options* given) {
-  const auto known = known_part(given, sizeof(leasehold_lock_options), "leasehold_lock_options");
+  constexpr auto kLeast = offsetof(leasehold_lock_options, waiting) + sizeof(const char*);
+  const auto known = known_part(given, kLeast, "leasehold_lock_options");
   LockOptions options;
   set(options.expiry, known.expiry_ms);
   set(options.extension_cadence, known.extension_cadence_ms);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
-#include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -104,9 +104,3 @@ TEST_F(Python, TheLockHoldsBehindTheProtocol) {
 
 }  // namespace
 }  // namespace leasehold::lab
-
-int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
