@@ -96,8 +96,8 @@ TEST_F(Python, TheWheelIsForThisPlatformAndCarriesItsTypesAndItsLibrary) {
 }
 
 TEST_F(Python, TheLockHoldsBehindTheProtocol) {
-  const auto ran =
-      verified({"--seconds", "8", "--processes", "4", "--locks", "2", "--floors", "5"});
+  const auto ran = verified({"--seconds", "8", "--processes", "4", "--locks", "2", "--floors", "5",
+                             "--faults", "process,network"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("leasehold for Python: "), std::string::npos) << ran.out;
 }
