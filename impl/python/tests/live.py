@@ -2,6 +2,7 @@
 import asyncio
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -60,6 +61,9 @@ class Live(unittest.TestCase):
     def test_a_loss_is_noticed_by_those_who_wait_for_it(self):
         held = self.lock(max_holding=0.3).acquire(10)
         self.assertFalse(held.lost.is_set())
+        self.assertFalse(held.lost.wait(timedelta(milliseconds=1)))
+        with self.assertRaises(leasehold.InvalidOption):
+            held.lost.wait(-1)
         self.assertTrue(held.lost.wait(10))
         self.assertTrue(held.lost.is_set())
         self.assertFalse(held.held)
@@ -83,6 +87,13 @@ class Live(unittest.TestCase):
         held = self.lock().acquire(10)
         del held
         gc.collect()
+        self.lock().acquire(10).release()
+
+    def test_a_call_that_is_left_by_an_exception_gives_back_what_it_won(self):
+        with self.assertRaises(ZeroDivisionError):
+            with self.lock()._call(10) as call:  # as acquire does; a signal may come at any moment
+                self.assertTrue(select.select([call], [], [], 10)[0])
+                1 / 0
         self.lock().acquire(10).release()
 
     def test_a_timeout_is_kept_while_another_holds(self):

@@ -35,7 +35,8 @@ def _load() -> ctypes.CDLL:
 
 
 # A pointer to an object is a box, a c_void_p: the library fills it in before Python can be interrupted, and
-# empties it when it frees the object. So nothing is lost or freed twice, whenever a signal comes.
+# empties it when it frees the object. So a signal's exception after a call loses nothing and frees nothing twice.
+# (One inside a finalizer is swallowed by Python, which may leave the object until the process ends.)
 _BOX, _ERROR = POINTER(c_void_p), POINTER(ErrorStruct)
 _FUNCTIONS = {
     "connect": (c_int, [c_char_p, POINTER(ProviderOptions), _BOX, _ERROR]),

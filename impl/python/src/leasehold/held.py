@@ -9,6 +9,8 @@ import weakref
 from types import TracebackType
 from typing import Optional, Tuple, Type
 
+from . import _arguments as arguments
+from ._arguments import Duration
 from ._library import ErrorStruct, library, raise_if
 
 
@@ -41,8 +43,8 @@ class Lost:
         error = ErrorStruct()
         self._fd = library.leasehold_lost_fd(handle.box, error)
         raise_if(self._fd < 0, error)
-        self._over, self._end = os.pipe()
-        for end in (self._over, self._end):
+        self._over, self._waking = os.pipe()
+        for end in (self._over, self._waking):
             weakref.finalize(self, os.close, end)
 
     def fileno(self) -> int:
@@ -52,21 +54,21 @@ class Lost:
     def is_set(self) -> bool:
         return self._poll((self._fd,), 0)
 
-    def wait(self, timeout: Optional[float] = None) -> bool:
-        """True once the lock is lost; False when it was released, or after `timeout` seconds."""
-        self._poll((self._fd, self._over), timeout)
+    def wait(self, timeout: Optional[Duration] = None) -> bool:
+        """True once the lock is lost; False when it was released, or after `timeout` (seconds or a timedelta)."""
+        self._poll((self._fd, self._over), arguments.timeout_ms(timeout))
         return self.is_set()
 
-    def end(self) -> None:
-        """Not for users: wakes those who wait, because the lock is released."""
-        os.write(self._end, b".")
+    def _wake(self) -> None:
+        """Ends the waiting of all, because the lock is released."""
+        os.write(self._waking, b".")
 
     @staticmethod
-    def _poll(descriptors: Tuple[int, ...], timeout: Optional[float]) -> bool:
+    def _poll(descriptors: Tuple[int, ...], timeout_ms: int) -> bool:
         poll = select.poll()
         for descriptor in descriptors:
             poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(None if timeout is None else timeout * 1000))
+        return bool(poll.poll(timeout_ms if timeout_ms < 2**31 else None))  # a month is as good as for ever
 
 
 class Held:
@@ -112,7 +114,7 @@ class Held:
             if self._lost is None:
                 self._lost = Lost(self._handle)
                 if self._released:
-                    self._lost.end()
+                    self._lost._wake()
             return self._lost
 
     def release(self) -> ReleaseResult:
@@ -122,7 +124,7 @@ class Held:
         raise_if(outcome < 0, error)
         with self._guard:
             if self._lost is not None and not self._released:
-                self._lost.end()
+                self._lost._wake()
             self._released = True
         return ReleaseResult(outcome)
 

@@ -20,9 +20,8 @@ def _close(box: ctypes.c_void_p) -> None:
 
 
 def _abandon(box: ctypes.c_void_p) -> None:
-    handle = ctypes.c_void_p()
-    library.leasehold_call_end(ctypes.byref(box), ctypes.byref(handle), None)
-    library.leasehold_free(ctypes.byref(handle))
+    handle = Handle()  # lives until after the call, and frees what that gave
+    library.leasehold_call_end(box, handle.box, None)
 
 
 class _Call:
@@ -31,9 +30,9 @@ class _Call:
     def __init__(self, provider: "Provider", name: str, options: LockOptions, timeout: Optional[Duration]) -> None:
         encoded, timeout_ms = arguments.text("name", name), arguments.timeout_ms(timeout)
         self._box = ctypes.c_void_p()
-        self._abandon = weakref.finalize(self, _abandon, self._box)
+        weakref.finalize(self, _abandon, self._box)
         error = ErrorStruct()
-        with provider.open() as opened:
+        with provider._open() as opened:
             kind = library.leasehold_acquire_begin(opened, encoded, options, timeout_ms, self._box, error)
         raise_if(kind != 0, error)
 
@@ -51,7 +50,7 @@ class _Call:
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  where: Optional[TracebackType]) -> None:
-        self._abandon()
+        _abandon(self._box)
 
 
 class Lock:
@@ -102,8 +101,8 @@ class Provider:
         weakref.finalize(self, _close, box)
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[ctypes.c_void_p]:
-        """Not for users: the library's provider, which is not closed meanwhile."""
+    def _open(self) -> Iterator[ctypes.c_void_p]:
+        """The library's provider, which is not closed meanwhile."""
         with self._guard:
             if not self._box:
                 raise ShutDown("the provider is closed")
