@@ -75,8 +75,7 @@ class Deadline final : public Monitor {
  private:
   void look_at(Index i, const Event& e, const Commands& commands) {
     std::int64_t& until = until_[{e.process, e.session}];
-    const auto given = std::max(until, e.kind == Kind::extended ? e.deadline_ns : 0);
-    const auto before = std::exchange(until, e.kind == Kind::granted ? e.deadline_ns : given);
+    const auto before = std::exchange(until, std::max(until, e.deadline_ns));
     const Index sent = commands.sending(e.lock_id);
     const Event* ask = commands.ask(e);
     if (sent == kNone || ask == nullptr) return;  // no write of it: the history is not whole

@@ -58,7 +58,11 @@ std::vector<model::Guarantee> guarantees() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SlowCheckers, testing::ValuesIn(guarantees()),
-                         [](const auto& of) { return std::string(to_string(of.param)); });
+                         [](const auto& of) {
+                           std::string name = to_string(of.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace leasehold::properties
