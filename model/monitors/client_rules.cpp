@@ -102,7 +102,7 @@ class Deadline final : public Monitor {
     const auto reply = replies_.find({send.process, send.command});
     return reply == replies_.end() ? kNone : reply->second;
   }
-  /// Of an extension: that one of the statements matched; a read may have told whose.
+  /// Of an extension: that one of the statements matched; a read may have shown whose.
   bool acknowledged(const Event& send) const {
     const Index reply = reply_to(send);
     return reply != kNone && d_.at(reply).outcome == "done" && d_.at(reply).matched > 0;
@@ -123,8 +123,8 @@ class PresumedDead final : public Monitor {
   void see(Index i, const Event& e, const Commands& commands) override {
     clocks_.see(e);
     if (e.kind == Kind::reply && !e.seen_lock_id.empty()) {
-      sights_.emplace(std::pair{std::string_view(e.process), std::string_view(e.seen_lock_id.str())},
-                      i);
+      const std::string_view process = e.process, seen = e.seen_lock_id.str();
+      sights_.emplace(std::pair{process, seen}, i);
     }
     if (e.kind != Kind::send || e.verb != "acquire") return;
     ++found.checked;  // one that presumes nobody dead is right to

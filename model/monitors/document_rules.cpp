@@ -82,8 +82,10 @@ class CompareAndSet final : public DocumentRule {
     const bool observed = c.send.observed_lock_id.str() == c.before->lock_id;
     const bool expired = c.before->expires_at_ms <= c.after.acquired_at_ms;
     if (takes && (observed || expired)) return;
-    accuse(c, "writes over a lock that is another's: neither observed nor given, and in force for " +
-                  std::to_string(c.before->expires_at_ms - c.after.acquired_at_ms) + " ms more");
+    const auto left_ms = c.before->expires_at_ms - c.after.acquired_at_ms;
+    accuse(c,
+           "writes over a lock that is another's: neither observed nor given, and in force for " +
+               std::to_string(left_ms) + " ms more");
   }
 
   /// By a hand-over, or by a release of its holder to who stands in the queue.

@@ -79,9 +79,11 @@ TEST(ExpiresAtRule, NoOwnWriteLowersItOrChangesAcquiredAt) {
   auto s = held_by_a();
   s.extend(300, 310, "a", 1, 110);
   EXPECT_EQ(judged(s, Guarantee::expires_at).verdict, Verdict::holds);
-  EXPECT_EQ(with_last_put(s, Guarantee::expires_at, [](Event& e) { e.expires_at_ms -= 290; }).verdict,
-            Verdict::holds);
-  EXPECT_EQ(with_last_put(s, Guarantee::expires_at, [](Event& e) { e.expires_at_ms -= 291; }).why,
+  const auto sooner = [&](std::int64_t by_ms) {
+    return with_last_put(s, Guarantee::expires_at, [by_ms](Event& e) { e.expires_at_ms -= by_ms; });
+  };
+  EXPECT_EQ(sooner(290).verdict, Verdict::holds);
+  EXPECT_EQ(sooner(291).why,
             "lock 'lock': extend 2 of a lowers expiresAt of its own lock by 1 ms");
   EXPECT_EQ(with_last_put(s, Guarantee::expires_at, [](Event& e) { ++e.acquired_at_ms; }).verdict,
             Verdict::violated);

@@ -151,7 +151,8 @@ class World {
     put.acquired_at_ms = date("acquiredAt");
     put.expires_at_ms = date("expiresAt");
     const Value* token = document.find("fencingToken");
-    if (token != nullptr && token->is<std::int64_t>()) put.stored_token = *token->as<std::int64_t>();
+    const auto* stored = token == nullptr ? nullptr : token->as<std::int64_t>();
+    put.stored_token = stored == nullptr ? 0 : *stored;
   }
 
   /// What a majority has is the truth.
