@@ -7,6 +7,11 @@
 /// rule itself is broken by the first command that does not keep to it.
 namespace leasehold::model {
 
+inline constexpr GuaranteeSet kRules{
+    Guarantee::unique_lock_id,  Guarantee::deadline,   Guarantee::presumed_dead,
+    Guarantee::ended_owner,     Guarantee::compare_and_set, Guarantee::expires_at,
+    Guarantee::stored_token};
+
 /// One finding for each rule, in the order of their enumerators: what clients do (`unique_lock_id`
 /// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). One pass
 /// over the events, constant time for each. Empty for the published locks, whose rules are others.

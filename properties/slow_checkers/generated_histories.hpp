@@ -14,7 +14,7 @@ namespace leasehold::properties {
 class HistoryGenerator {
  public:
   /// Two of three histories are spoiled in a way that can break this guarantee; all others are
-  /// seldom broken on purpose, and often by chance.
+  /// seldom broken on purpose, and often by chance. The rules of the monitors never are.
   explicit HistoryGenerator(model::Guarantee guarantee);
 
   [[nodiscard]] model::History history();

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "properties/slow_checkers/generated_histories.hpp"
 
 /// What breaks a rule of the proof, done to a generated history.
@@ -6,13 +8,16 @@ namespace leasehold::properties {
 using model::Kind;
 using model::kMs;
 
-/// A second command writes what an earlier one wrote.
+/// Two attempts that nobody answers write the same. Of one that is executed the other checkers
+/// would not know who sent it.
 void HistoryGenerator::reuse_a_lock_id(History& h) {
-  const auto writes = [](const Event& e) { return e.kind == Kind::send && !e.lock_id.empty(); };
-  const Event* one = pick(h, writes);
-  Event* other = pick(h, writes);
-  if (one == nullptr || one == other) return;
-  other->lock_id = std::string(one->lock_id);
+  const Event* asked = pick(h, Kind::ask);
+  if (asked == nullptr) return;
+  const Event ask = *asked;
+  const Event one = command(ask, static_cast<int>(ask.at_ns / kMs) + from(1, 50), "acquire");
+  Event other = command(ask, static_cast<int>(ask.at_ns / kMs) + from(1, 50), "acquire");
+  if (!one_in(4)) other.lock_id = std::string(one.lock_id);
+  h.insert(h.end(), {one, other});
 }
 
 /// A grant or an extension counts from later than its sending, or from a write that no reply
@@ -43,12 +48,12 @@ void HistoryGenerator::presume_somebody_dead(History& h) {
   });
   if (put == nullptr || attempt == nullptr) return;
   attempt->observed_lock_id = put->lock_id;
-  if (one_in(4)) return;
+  if (one_in(3)) return;
   Event seen;
   seen.kind = Kind::reply;
   seen.process = attempt->process;
   seen.command = ++command_;
-  seen.at_ns = attempt->at_ns - from(900, 1'200) * kMs;
+  seen.at_ns = std::max<std::int64_t>(attempt->at_ns - from(850, 1'100) * kMs, 4 * kMs);
   seen.outcome = "done";
   seen.seen_lock_id = put->lock_id;
   h.push_back(seen);
@@ -59,10 +64,10 @@ void HistoryGenerator::use_an_ended_owner(History& h) {
   const Event* grant = any_grant(h);
   if (grant == nullptr) return;
   const Event granted = *grant;
-  const int ended = static_cast<int>(granted.at_ns / kMs) + from(-40, 300);
-  h.push_back(command(granted, std::max(ended, 1), "delete"));
-  if (one_in(2)) h.push_back(command(granted, ended + from(-20, 200), "extend"));
-  if (one_in(3)) h.push_back(command(granted, ended + from(-20, 200), "acquire"));
+  const int ended = std::max(static_cast<int>(granted.at_ns / kMs) + from(-40, 300), 4);
+  h.push_back(command(granted, ended, "delete"));
+  if (one_in(2)) h.push_back(command(granted, std::max(ended + from(-20, 200), 4), "extend"));
+  if (one_in(3)) h.push_back(command(granted, std::max(ended + from(-20, 200), 4), "acquire"));
 }
 
 /// A document expires sooner or later than it should, or its acquiredAt changes.
