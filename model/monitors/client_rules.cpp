@@ -122,6 +122,8 @@ class PresumedDead final : public Monitor {
 
   void see(Index i, const Event& e, const Commands& commands) override {
     clocks_.see(e);
+    // Whoever wrote down dates also wrote down whom an attempt observed.
+    if (e.kind == Kind::put) require_dates(e, found);
     if (e.kind == Kind::reply && !e.seen_lock_id.empty()) {
       const std::string_view process = e.process, seen = e.seen_lock_id.str();
       sights_.emplace(std::pair{process, seen}, i);

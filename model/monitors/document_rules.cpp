@@ -5,9 +5,6 @@
 namespace leasehold::model {
 namespace {
 
-constexpr const char* kNoDates =
-    "the history does not say what stands in its documents: an older release wrote it";
-
 /// What stands in the lock's document before a change. A document without dates is not known.
 struct Standing {
   Index put = kNone;    ///< kNone: there is none
@@ -50,10 +47,7 @@ class DocumentRule : public Monitor {
   void look_at(Index i, const Event& e, const Standing& standing, const Commands& commands) {
     const Event* send = commands.sender(e.lock_id);
     const Event* before = standing.free_or_gone() ? nullptr : &d_.at(standing.put);
-    if (e.expires_at_ms == 0 || (before != nullptr && before->expires_at_ms == 0)) {
-      if (found.verdict == Verdict::holds) found.verdict = Verdict::unknown, found.why = kNoDates;
-      return;
-    }
+    if (!require_dates(e, found) || (before != nullptr && before->expires_at_ms == 0)) return;
     if (send == nullptr) return;  // another client's
     const bool own = before != nullptr && owner_in(before->lock_id) == owner_in(e.lock_id);
     ++found.checked;

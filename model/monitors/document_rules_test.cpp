@@ -117,10 +117,13 @@ TEST(StoredTokenRule, ItRisesWithEachGrantAndIsBelowItsOwn) {
 TEST(DocumentRules, AreUnknownOfAHistoryThatHasNoDates) {
   auto history = good().end(9'000);
   for (Event& e : history) e.acquired_at_ms = e.expires_at_ms = e.stored_token = 0;
-  const auto f = find(judge(history, {}), Guarantee::expires_at);
-  EXPECT_EQ(f.verdict, Verdict::unknown);
-  EXPECT_EQ(f.why,
-            "the history does not say what stands in its documents: an older release wrote it");
+  for (const auto rule : {Guarantee::presumed_dead, Guarantee::compare_and_set,
+                          Guarantee::expires_at, Guarantee::stored_token}) {
+    const auto f = find(judge(history, {}), rule);
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(rule);
+    EXPECT_EQ(f.why,
+              "the history does not say what stands in its documents: an older release wrote it");
+  }
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ std::string lines_of(const model::History& h) {
 class SlowCheckers : public testing::TestWithParam<model::Guarantee> {};
 
 /// All checkers look at all histories, but only the monitors at those that were generated to break
-/// a rule: there single events are changed that have to agree with others. Each set is generated for
-/// one guarantee, and enough of it breaks that one.
+/// a rule: there single events are changed that have to agree with others. Each set is generated
+/// for one guarantee, and enough of it breaks that one.
 TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
   constexpr int kHistories = 1'000;
   const auto guarantee = GetParam();
