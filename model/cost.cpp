@@ -116,7 +116,7 @@ bool says_refused(const Digest& d, const Fact& attempt) {
   const Index reply = d.writers[attempt.lock_id].reply;
   if (reply == kNone) return false;
   const Fact& r = d.fact(reply);
-  const bool another = r.outcome == Outcome::done && r.lock_id != kEmpty &&
+  const bool another = r.outcome == Outcome::done && r.lock_id != kNoText &&
                        d.owner_of_lock_id(r) != attempt.owner;
   return another || r.outcome == Outcome::duplicate_key;
 }

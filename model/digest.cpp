@@ -30,7 +30,7 @@ class Builder {
   [[nodiscard]] const Fact& fact(Index i) const { return out_.fact(i); }
 
   void add(Index i, const Fact& e) {
-    const bool own = e.process != kEmpty && e.kind != Kind::stored && e.kind != Kind::crash &&
+    const bool own = e.process != kNoText && e.kind != Kind::stored && e.kind != Kind::crash &&
                      e.kind != Kind::exit;
     if (own) saw(process(e), e);
     switch (e.kind) {
@@ -40,12 +40,12 @@ class Builder {
         break;
       case Kind::crash: process(e).crash = i; break;
       case Kind::exit:
-        if (e.process != kEmpty) process(e).crash = i;
+        if (e.process != kNoText) process(e).crash = i;
         break;
       case Kind::pause: paused_[e.process] = e.at_ns; break;
       case Kind::resume: end_pause(e); break;
       case Kind::stall:
-        (e.process == kEmpty ? out_.stalls : process(e).away)
+        (e.process == kNoText ? out_.stalls : process(e).away)
             .push_back({event(i).from_ns, e.at_ns});
         break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
@@ -144,9 +144,9 @@ class Builder {
       for (const Change& c : changes) {
         Fact& change = out_.facts.all[c.event];
         // The last of those that claim one time.
-        const auto after = std::partition_point(claims_.begin(), claims_.end(), [&](const Claim& a) {
-          return a.order <= change.order;
-        });
+        const auto after =
+            std::partition_point(claims_.begin(), claims_.end(),
+                                 [&](const Claim& claim) { return claim.order <= change.order; });
         const bool claimed = after != claims_.begin() && std::prev(after)->order == change.order;
         change.claimed_by = claimed ? std::prev(after)->reply : kNone;
       }
@@ -243,10 +243,10 @@ class Builder {
     if (asks_for_lock(e)) out_.attempts.add(e.session, i);
     if (e.verb == Verb::extend) out_.extensions.add(e.session, i);
     if (e.verb == Verb::hand_over) out_.hand_overs.add(e.other_owner, {i, kNone});
-    if (e.lock_id != kEmpty) out_.writers[e.lock_id].send = i;
+    if (e.lock_id != kNoText) out_.writers[e.lock_id].send = i;
     if (!leaves_lock(e)) return;
     out_.deletes.add(e.owner, {i, kNone});
-    if (e.other_owner != kEmpty) out_.deletes.add(e.other_owner, {i, kNone});
+    if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
   }
 
   void add_reply(Index i, const Fact& e) {

@@ -63,8 +63,8 @@ struct Asked {
   std::int64_t operation_timeout_ms = 0;
   std::int64_t max_holding_ms = 0;
   std::int64_t max_drift_ppm = 0;
-  Id process = kEmpty;
-  Id name = kEmpty;
+  Id process = kNoText;
+  Id name = kNoText;
   bool single_attempt = false;
   bool healed = false;
 };
@@ -74,7 +74,7 @@ struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
         ended = kNone, notified = kNone;
   Id id = 0;
-  Id process = kEmpty;
+  Id process = kNoText;
   /// From then on its user holds no more, for all that the handle and its user said: it is past its
   /// deadline, was notified, released or killed. No verdict rests on it.
   std::int64_t over_ns = kNever;
@@ -104,13 +104,13 @@ struct SendDigest {
 struct Change {
   Index event = kNone;
   bool gone = false;
-  Id owner = kEmpty;    ///< of a put
-  Id lock_id = kEmpty;  ///< likewise
+  Id owner = kNoText;    ///< of a put
+  Id lock_id = kNoText;  ///< likewise
 };
 
 /// A document's last state under one owner, and the change that ended it.
 struct Tenure {
-  Id owner = kEmpty;
+  Id owner = kNoText;
   Index last_put = kNone;
   Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
   bool next_gone = false;

@@ -1,54 +1,98 @@
 #include "model/facts.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <cstring>
 #include <numeric>
 #include <unordered_map>
 
 namespace leasehold::model {
 namespace {
 
+template <typename Word>
+std::uint64_t load(const char* at) {
+  Word value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// What tells texts apart: of one of at most 16 characters these themselves, in two words, else a
+/// hash of them.
+struct TextKey {
+  explicit TextKey(std::string_view text) : size(static_cast<std::uint32_t>(text.size())) {
+    const char* at = text.data();
+    const char* end = at + text.size();
+    constexpr std::size_t kWord = 8, kHalf = 4;
+    if (text.size() >= kWord) {
+      low = load<std::uint64_t>(at);
+      high = load<std::uint64_t>(end - kWord);
+      for (at += kWord; at + kWord < end; at += kWord) low = mixed(low ^ load<std::uint64_t>(at));
+    } else if (text.size() >= kHalf) {
+      low = load<std::uint32_t>(at);
+      high = load<std::uint32_t>(end - kHalf);
+    } else {
+      low = load<std::uint8_t>(at) | load<std::uint8_t>(at + text.size() / 2) << 8;
+      high = load<std::uint8_t>(end - 1);
+    }
+  }
+  TextKey() = default;
+  bool operator==(const TextKey&) const = default;
+  [[nodiscard]] bool is_whole() const { return size <= 16; }
+  [[nodiscard]] std::uint64_t hash() const { return mixed(mixed(low ^ size) ^ high); }
+
+ private:
+  static std::uint64_t mixed(std::uint64_t value) {
+    constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
+    value *= kMix;
+    return value ^ value >> 32;
+  }
+
+  std::uint64_t low = 0, high = 0;
+  std::uint32_t size = 0;
+};
+
 /// Gives each text a number, by its first appearance. The texts stay where they are.
 class Texts {
  public:
-  Texts() : slots_(kFewest), all_{""} {}
-
   Id of(std::string_view text) {
-    if (text.empty()) return kEmpty;
+    if (text.empty()) return kNoText;
     if (all_.size() * 2 > slots_.size()) grow();
-    const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(text));
-    Slot& slot = find(hash, text);
-    if (slot.id == kEmpty) {
-      slot = {hash, static_cast<Id>(all_.size())};
+    const TextKey key(text);
+    Slot& slot = find(key, text);
+    if (slot.id == kNoText) {
+      slot = {key, static_cast<Id>(all_.size())};
       all_.push_back(text);
     }
     return slot.id;
   }
+  /// The same, if it is likely this one.
+  Id of(std::string_view text, Id likely) { return all_[likely] == text ? likely : of(text); }
+
   [[nodiscard]] const std::vector<std::string_view>& all() const { return all_; }
 
  private:
   struct Slot {
-    std::uint32_t hash = 0;
-    Id id = kEmpty;
+    TextKey key;
+    Id id = kNoText;
   };
   static constexpr std::size_t kFewest = 64;
 
-  Slot& find(std::uint32_t hash, std::string_view text) {
+  Slot& find(const TextKey& key, std::string_view text) {
     const std::size_t mask = slots_.size() - 1;
-    for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+    for (std::size_t i = key.hash() & mask;; i = (i + 1) & mask) {
       Slot& slot = slots_[i];
-      if (slot.id == kEmpty || (slot.hash == hash && all_[slot.id] == text)) return slot;
+      if (slot.id == kNoText) return slot;
+      if (slot.key == key && (key.is_whole() || all_[slot.id] == text)) return slot;
     }
   }
   void grow() {
     auto old = std::exchange(slots_, std::vector<Slot>(slots_.size() * 4));
     for (const Slot& slot : old) {
-      if (slot.id != kEmpty) find(slot.hash, all_[slot.id]) = slot;
+      if (slot.id != kNoText) find(slot.key, all_[slot.id]) = slot;
     }
   }
 
-  std::vector<Slot> slots_;  ///< a power of two, at most half of them taken
-  std::vector<std::string_view> all_;
+  std::vector<Slot> slots_ = std::vector<Slot>(kFewest);  ///< a power of two, half of it taken
+  std::vector<std::string_view> all_{""};
 };
 
 /// Gives each number of each process an id, by its first appearance. Most count from one.
@@ -118,7 +162,7 @@ Outcome outcome_of(const std::string& outcome) {
 
 /// By old place: the place in sorted order.
 template <typename Less>
-std::vector<Id> ranks(std::size_t count, const Less& less) {
+std::vector<Id> places(std::size_t count, const Less& less) {
   std::vector<Id> order(count), rank(count);
   std::iota(order.begin(), order.end(), 0);
   if (!std::is_sorted(order.begin(), order.end(), less)) {
@@ -158,25 +202,27 @@ class Interner {
     switch (e.kind) {
       case Kind::send:
         f.lock_id = lock_id(e.lock_id);
-        f.command = commands_.of(f.process, e.command);
+        f.command = command(f.process, e.command);
         set_owners(f, e);
+        sent_[f.command] = {f.owner, f.lock_id};
+        if (f.lock_id != kNoText) written(f.session) = f.lock_id;
         break;
       case Kind::reply:
-        f.lock_id = lock_id(e.seen_lock_id.str());
-        f.command = commands_.of(f.process, e.command);
+        f.command = command(f.process, e.command);
+        f.lock_id = lock_id(e.seen_lock_id.str(), sent_[f.command].lock_id);
         set_owners(f, e);
         f.matched = e.matched;
         f.order = e.order;
         break;
       case Kind::granted:
-        f.lock_id = lock_id(e.lock_id);
-        f.owner = owners_.of(e.owner);
+        f.lock_id = lock_id(e.lock_id, written(f.session));
+        f.owner = owners_.of(e.owner, out_.owner_of_lock_id[f.lock_id]);
         f.token = e.token;
         f.deadline_ns = e.deadline_ns;
         f.sent_ns = e.sent_ns;
         break;
       case Kind::extended:
-        f.lock_id = lock_id(e.lock_id);
+        f.lock_id = lock_id(e.lock_id, written(f.session));
         f.deadline_ns = e.deadline_ns;
         f.sent_ns = e.sent_ns;
         break;
@@ -221,14 +267,28 @@ class Interner {
     }
   }
 
+  /// The owner is likely that of the lockId; of a reply that of what it answers.
   void set_owners(Fact& f, const Event& e) {
-    f.owner = owners_.of(e.owner);
+    const Id likely = f.kind == Kind::reply ? sent_[f.command].owner
+                                            : out_.owner_of_lock_id[f.lock_id];
+    f.owner = owners_.of(e.owner, likely);
     if (e.giver.empty() && e.also_owner.empty()) return;
     f.other_owner = owners_.of(f.verb == Verb::hand_over ? e.giver.str() : e.also_owner.str());
   }
 
-  Id lock_id(const std::string& text) {
-    const Id id = lock_ids_.of(text);
+  Id command(Id process, std::int64_t number) {
+    const Id id = commands_.of(process, number);
+    if (id >= sent_.size()) sent_.resize(id + 1);
+    return id;
+  }
+  /// The lockId that this session wrote last.
+  Id& written(Id session) {
+    if (session >= written_.size()) written_.resize(session + 1);
+    return written_[session];
+  }
+
+  Id lock_id(const std::string& text, Id likely = kNoText) {
+    const Id id = lock_ids_.of(text, likely);
     if (id < out_.owner_of_lock_id.size()) return id;
     const std::string_view all = text;
     out_.owner_of_lock_id.push_back(owners_.of(all.substr(0, all.find('.'))));
@@ -240,7 +300,7 @@ class Interner {
     out_.processes = processes_.all();
     out_.names = names_.all();
     const auto by_text = [](const auto& all) {
-      return ranks(all.size(), [&](Id a, Id b) { return all[a] < all[b]; });
+      return places(all.size(), [&](Id a, Id b) { return all[a] < all[b]; });
     };
     const auto process = by_text(out_.processes);
     const auto name = by_text(out_.names);
@@ -250,7 +310,7 @@ class Interner {
     out_.commands = commands_.all();
     for (Numbered& one : out_.sessions) one.process = process[one.process];
     for (Numbered& one : out_.commands) one.process = process[one.process];
-    const auto session = ranks(out_.sessions.size(), [this](Id a, Id b) {
+    const auto session = places(out_.sessions.size(), [this](Id a, Id b) {
       const Numbered &x = out_.sessions[a], &y = out_.sessions[b];
       return x.process != y.process ? x.process < y.process : x.number < y.number;
     });
@@ -265,7 +325,15 @@ class Interner {
     out_.writes = writes_.all().size();
   }
 
+  /// What a command was sent with, to guess by what comes later: a text is compared sooner than
+  /// found.
+  struct Sent {
+    Id owner = kNoText, lock_id = kNoText;
+  };
+
   Facts out_;
+  std::vector<Sent> sent_;   ///< by command
+  std::vector<Id> written_;  ///< by session
   Texts processes_, names_, owners_, lock_ids_;
   Numbers sessions_, commands_, writes_;
 };

@@ -14,7 +14,7 @@
 namespace leasehold::model {
 
 using Id = std::uint32_t;  ///< of a text, a session or a command; each sort has numbers of its own
-inline constexpr Id kEmpty = 0;  ///< of texts: the empty one
+inline constexpr Id kNoText = 0;  ///< of texts: the empty one
 
 enum class Verb : std::uint8_t {
   none,
@@ -65,16 +65,16 @@ struct Fact {
     std::int64_t sent_ns = 0;
     std::int64_t last_asked_ns;
   };
-  Id process = kEmpty;  ///< in the order of their names
+  Id process = kNoText;  ///< in the order of their names
   Id session = 0;       ///< in the order of process and number
-  Id name = kEmpty;     ///< in the order of the names
-  Id owner = kEmpty;    ///< of what has a lockId only: its owner
-  Id lock_id = kEmpty;  ///< of a reply: the one that it shows
+  Id name = kNoText;     ///< in the order of the names
+  Id owner = kNoText;    ///< of what has a lockId only: its owner
+  Id lock_id = kNoText;  ///< of a reply: the one that it shows
   union {
     Id command = 0;  ///< of a write to the resource: its number
     Id claimed_by;   ///< of a change of a document, filled in by the digest
   };
-  Id other_owner = kEmpty;  ///< of a hand-over who gives, else who is deleted as well
+  Id other_owner = kNoText;  ///< of a hand-over who gives, else who is deleted as well
   Kind kind = Kind::run;
   Verb verb = Verb::none;
   Outcome outcome = Outcome::none;
@@ -84,7 +84,7 @@ static_assert(sizeof(Fact) == 64);
 
 /// A number that is counted in each process, such as that of a session.
 struct Numbered {
-  Id process = kEmpty;
+  Id process = kNoText;
   std::int64_t number = 0;
 };
 
@@ -93,7 +93,7 @@ struct Facts {
   std::vector<std::string_view> processes;   ///< sorted
   std::vector<std::string_view> names;       ///< sorted
   std::vector<std::string_view> lock_ids;    ///< by id
-  std::vector<Id> owner_of_lock_id{kEmpty};  ///< by id
+  std::vector<Id> owner_of_lock_id{kNoText};  ///< by id
   std::size_t owners = 1;                    ///< how many, the empty one included
   std::vector<Numbered> sessions;            ///< sorted
   std::vector<Numbered> commands;            ///< by id

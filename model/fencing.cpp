@@ -15,7 +15,7 @@ constexpr std::int64_t kNoRank = std::numeric_limits<std::int64_t>::min();
 using Ranks = std::vector<std::int64_t>;
 
 Ranks ranks(const Digest& d) {
-  std::vector<Id> granted(d.facts.lock_ids.size(), kEmpty);  // by lockId: the owner
+  std::vector<Id> granted(d.facts.lock_ids.size(), kNoText);  // by lockId: the owner
   for (const auto& [key, s] : d.sessions) {
     if (s.granted != kNone) granted[d.fact(s.granted).lock_id] = d.fact(s.granted).owner;
   }
@@ -23,7 +23,7 @@ Ranks ranks(const Digest& d) {
   for (const auto& [name, changes] : d.truth) {
     for (const Change& c : changes) {
       const Id owner = granted[c.lock_id];
-      if (owner != kEmpty) rank[owner] = d.fact(c.event).order;
+      if (owner != kNoText) rank[owner] = d.fact(c.event).order;
     }
   }
   return rank;

@@ -55,6 +55,7 @@ struct Unanswered {
 struct Waiter {
   const SessionDigest* session;
   Span waited;
+  std::int64_t lives_until;  ///< so far it is known to wait
   std::int64_t attempts_ns;  ///< how long it may leave a free lock
 };
 
@@ -63,6 +64,12 @@ struct Waiter {
 struct Waiters {
   std::vector<Waiter> calls;
   std::vector<Unanswered> unanswered;
+  /// Those who wait for so long that they must have tried: most calls end sooner.
+  std::vector<const Waiter*> patient;
+  std::vector<const Waiter*> by_begin;  ///< the same, by the begin of their waiting
+  std::vector<std::int64_t> reach;  ///< until when one of them, or of those before, waits
+  /// How many of them, and of those after, must have tried in the time after they came.
+  std::vector<std::int64_t> tried;
 };
 
 void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
@@ -76,22 +83,6 @@ void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswe
   }
 }
 
-/// By id of the name.
-std::vector<Waiters> waiters_by_name(const Digest& d) {
-  std::vector<Waiters> names(d.facts.names.size());
-  for (const auto& [key, s] : d.sessions) {
-    if (s.ask == kNone) continue;
-    Waiters& name = names[s.asked.name];
-    name.calls.push_back({&s, waiting(d, s), attempts(d, s.asked)});
-    add_unanswered(d, s, name.unanswered);
-  }
-  for (Waiters& name : names) {
-    std::sort(name.unanswered.begin(), name.unanswered.end(),
-              [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
-  }
-  return names;
-}
-
 /// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
 /// that had no answer: nobody is late on servers which are slower than its operation timeout. It
 /// counts for all calls of a process, for only the head of its queue makes attempts.
@@ -99,7 +90,7 @@ Span while_answered(const Waiters& name, Id process, std::int64_t from, std::int
   Span window{from, from + bound};
   for (const Unanswered& u : name.unanswered) {
     if (u.span.from >= window.to) break;
-    if (process != kEmpty && u.process != process) continue;
+    if (process != kNoText && u.process != process) continue;
     if (u.span.to > from) window.to = std::max(window.to, u.span.to + bound);
   }
   return window;
@@ -136,7 +127,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
     return;
   }
   const Span& waited = call.waited;
-  const auto latest = while_answered(name, kEmpty, ask.at_ns, turns).to;
+  const auto latest = while_answered(name, kNoText, ask.at_ns, turns).to;
   if (s.granted == kNone && waited.to <= latest) return;
   if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
   check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
@@ -153,11 +144,51 @@ std::optional<Span> must_have_tried(const Digest& d, const Waiters& name, const 
   const Asked& ask = call.session->asked;
   if (ask.single_attempt) return std::nullopt;  // it tries once
   from = std::max(from, call.waited.from);
-  if (call.waited.to < from + bound) return std::nullopt;  // which most do not
+  if (call.lives_until < from + bound) return std::nullopt;  // which most do not
   const Span window = while_answered(name, ask.process, from, bound);
   if (call.waited.to < window.to || d.disturbed(window)) return std::nullopt;
   if (!d.ran_throughout(ask.process, window)) return std::nullopt;
   return window;
+}
+
+void note_patient(const Digest& d, Waiters& name) {
+  for (const Waiter& call : name.calls) {
+    const bool patient = call.lives_until >= call.waited.from + call.attempts_ns;
+    if (patient && !call.session->asked.single_attempt) name.patient.push_back(&call);
+  }
+  name.by_begin = name.patient;
+  std::stable_sort(name.by_begin.begin(), name.by_begin.end(), [](const auto* a, const auto* b) {
+    return a->waited.from < b->waited.from;
+  });
+  std::int64_t reach = 0;
+  for (const Waiter* call : name.by_begin) {
+    name.reach.push_back(reach = std::max(reach, call->lives_until));
+  }
+  name.tried.resize(name.by_begin.size() + 1);
+  for (std::size_t i = name.by_begin.size(); i-- > 0;) {
+    const Waiter& call = *name.by_begin[i];
+    const auto tried = must_have_tried(d, name, call, call.waited.from, call.attempts_ns);
+    name.tried[i] = name.tried[i + 1] + (tried ? 1 : 0);
+  }
+}
+
+/// By id of the name.
+std::vector<Waiters> waiters_by_name(const Digest& d) {
+  std::vector<Waiters> names(d.facts.names.size());
+  for (const auto& [key, s] : d.sessions) {
+    if (s.ask == kNone) continue;
+    Waiters& name = names[s.asked.name];
+    const Span waited = waiting(d, s);
+    const auto lives_until = std::min(waited.to, d.process_of[s.process]->known_alive_until());
+    name.calls.push_back({&s, waited, lives_until, attempts(d, s.asked)});
+    add_unanswered(d, s, name.unanswered);
+  }
+  for (Waiters& name : names) {
+    std::sort(name.unanswered.begin(), name.unanswered.end(),
+              [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
+    note_patient(d, name);
+  }
+  return names;
 }
 
 /// When a put executed at the earliest: no write does before it was sent.
@@ -186,7 +217,8 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
   const auto last = executed_by(d, holder, t.last_put);
   const auto changed = changed_from(d, t);
   bool bounded = false;
-  for (const Waiter& call : waiters.calls) {
+  for (const Waiter* one : waiters.patient) {
+    const Waiter& call = *one;
     const SessionDigest& s = *call.session;
     if (&s == holder.session) continue;
     const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
@@ -205,12 +237,29 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
   if (!bounded && t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
 }
 
+/// Of the first `place` by their begin those who still waited long after `from`, in their order.
+std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, std::size_t place) {
+  std::vector<const Waiter*> all;
+  for (std::size_t i = place; i-- > 0 && waiters.reach[i] >= from;) {
+    const Waiter* call = waiters.by_begin[i];
+    if (call->lives_until >= from + call->attempts_ns) all.push_back(call);
+  }
+  std::sort(all.begin(), all.end());  // as in `calls`
+  return all;
+}
+
 /// A lock that is free does not stay so while somebody waits.
 void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
   const auto free_from = d.fact(t.next).at_ns;
   const auto taken = executed_from(d, t.next_put);
   if (taken <= free_from) return;
-  for (const Waiter& call : waiters.calls) {
+  const auto later = std::partition_point(
+      waiters.by_begin.begin(), waiters.by_begin.end(),
+      [&](const Waiter* call) { return call->waited.from < taken; });
+  const auto place = static_cast<std::size_t>(later - waiters.by_begin.begin());
+  f.checked += waiters.tried[place];  // who came after it was taken was not late for it
+  for (const Waiter* one : waited_at(waiters, free_from, place)) {
+    const Waiter& call = *one;
     const SessionDigest& s = *call.session;
     const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns);
     if (!window) continue;
@@ -228,7 +277,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
 void check_recognised(const Digest& d, Finding& f, Index i) {
   const Fact& reply = d.fact(i);
   const bool own = asks_for_lock(reply) && reply.outcome == Outcome::done &&
-                   reply.owner != kEmpty && d.owner_of_lock_id(reply) == reply.owner;
+                   reply.owner != kNoText && d.owner_of_lock_id(reply) == reply.owner;
   if (!own || reply.matched == 1) return;
   violate(f, "a retry of " + d.at(i).process + " did not recognise its own win", {i});
 }

@@ -159,11 +159,11 @@ struct Heard {
 };
 
 /// By process: its replies, each with the newest time of all until then.
-struct Reply {
+struct HeardReply {
   Index event;
   std::int64_t newest;
 };
-using Replies = std::vector<std::vector<Reply>>;
+using Replies = std::vector<std::vector<HeardReply>>;
 
 Replies replies_of(const Digest& d) {
   Replies all(d.process_of.size());
@@ -180,7 +180,7 @@ Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest&
   Heard heard;
   const auto& own = replies[s.process];
   const auto after = std::partition_point(own.begin(), own.end(),
-                                          [&](const Reply& r) { return r.event <= s.lost; });
+                                          [&](const HeardReply& r) { return r.event <= s.lost; });
   if (after != own.begin()) heard.order = std::prev(after)->newest;
   const auto hear = [&](Index lease) {
     const SendDigest& sent = d.writer(lease);
@@ -240,7 +240,9 @@ void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& r
   const SessionDigest& s = h.session;
   const Fact& lost = d.fact(s.lost);
   const Fact& granted = d.fact(s.granted);
-  const auto what = [&] { return "lock '" + d.name(granted.name) + "': " + h.process + " lost it "; };
+  const auto what = [&] {
+    return "lock '" + d.name(granted.name) + "': " + h.process + " lost it ";
+  };
   if (lost.outcome == Outcome::deadline) check_asked_again(d, f, h);
   auto heard = heard_before(d, replies, s);
   if (heard.leases.empty()) return;

@@ -30,20 +30,20 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
 }
 
 /// A name, and the write that stands before a change of it.
-struct Standing {
+struct StandingWrite {
   const std::string* name;
   Index last_put = kNone;
-  Id holder = kEmpty;
+  Id holder = kNoText;
 };
 
 /// A deletion belongs to whoever's reply says that it deleted something at just that time.
-void check_deletion(const Digest& d, Finding& f, const Standing& before, Index gone) {
+void check_deletion(const Digest& d, Finding& f, const StandingWrite& before, Index gone) {
   const Index claim = d.claim(gone);
   if (claim == kNone) return;
   ++f.checked;
   const Fact& reply = d.fact(claim);
   const Id holder = before.holder;
-  if (reply.owner == holder || (reply.other_owner == holder && holder != kEmpty)) return;
+  if (reply.owner == holder || (reply.other_owner == holder && holder != kNoText)) return;
   violate(f,
           "lock '" + *before.name + "': a release or clean-up of " + d.at(claim).process +
               " deleted the lock of another",
@@ -51,13 +51,13 @@ void check_deletion(const Digest& d, Finding& f, const Standing& before, Index g
 }
 
 /// A release gives away what its own owner holds, or what is offered and nobody's.
-void check_passed_on(const Digest& d, Finding& f, const Standing& before, Index put) {
+void check_passed_on(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
   ++f.checked;
   ++f.counts["passed_on"];
   const Index claim = d.claim(put);
   const Fact& release = d.fact(claim);
   const Id holder = before.holder;
-  if (holder == kEmpty || release.owner == holder || release.other_owner == holder) return;
+  if (holder == kNoText || release.owner == holder || release.other_owner == holder) return;
   violate(f,
           "lock '" + *before.name + "': a release of " + d.at(claim).process +
               " gave away another's lock",
@@ -65,7 +65,7 @@ void check_passed_on(const Digest& d, Finding& f, const Standing& before, Index 
 }
 
 /// An extension writes only where its own owner stands, a hand-over where its own or who gives.
-void check_update(const Digest& d, Finding& f, const Standing& before, Index put) {
+void check_update(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
   if (d.claim(put) != kNone) return check_passed_on(d, f, before, put);
   const SendDigest& sent = d.writer(put);
   if (sent.send == kNone) return;
@@ -79,7 +79,7 @@ void check_update(const Digest& d, Finding& f, const Standing& before, Index put
   violate(f,
           "lock '" + *before.name + "': " + (extension ? "an extension of " : "a hand-over of ") +
               d.at(sent.send).process +
-              (holder == kEmpty ? " inserted a lock that was gone" : " wrote over another's lock"),
+              (holder == kNoText ? " inserted a lock that was gone" : " wrote over another's lock"),
           {before.last_put, sent.send, put});
 }
 
@@ -88,7 +88,7 @@ void check_update(const Digest& d, Finding& f, const Standing& before, Index put
 Finding check_ownership(const Digest& d) {
   Finding f = finding(Guarantee::G6);
   for (const auto& [name, changes] : d.truth) {
-    Standing standing{&name};
+    StandingWrite standing{&name};
     for (const Change& c : changes) {
       if (c.gone) {
         check_deletion(d, f, standing, c.event);

@@ -66,7 +66,7 @@ bool own_unanswered(const Digest& d, const Answered& a, Index gone) {
 }
 
 /// The last of these changes, if it is the owner's own write.
-Index standing(const Answered& a, std::span<const Change> changes) {
+Index last_own(const Answered& a, std::span<const Change> changes) {
   if (changes.empty()) return kNone;
   const Change& last = changes.back();
   return !last.gone && last.owner == a.granted.owner ? last.event : kNone;
@@ -80,7 +80,7 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
     if (one.reply == kNone) continue;
     const Fact& reply = d.fact(one.reply);
     const bool decides = reply.outcome == Outcome::done && reply.matched == 0 &&
-                         reply.lock_id == kEmpty && reply.at_ns == a.answer.at_ns &&
+                         reply.lock_id == kNoText && reply.at_ns == a.answer.at_ns &&
                          reply.order < a.granted.token;
     if (!decides) continue;
     // While servers are busy with a fault, the truth is read later.
@@ -89,7 +89,7 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
     const auto later = std::find_if(truth.begin(), truth.end(), [&](const Change& c) {
       return d.fact(c.event).at_ns > known;
     });
-    const Index there = standing(a, {truth.begin(), later});
+    const Index there = last_own(a, {truth.begin(), later});
     if (there != kNone && d.fact(there).at_ns < d.fact(one.send).at_ns) return there;
   }
   return kNone;
@@ -112,7 +112,7 @@ Index overlooked(const Digest& d, const Answered& a) {
     const auto later = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
       return d.fact(c.event).order <= order;
     });
-    const Index last = standing(a, {truth.begin(), later});
+    const Index last = last_own(a, {truth.begin(), later});
     if (last != kNone && d.fact(last).at_ns < d.fact(one.send).at_ns) return last;
   }
   return kNone;

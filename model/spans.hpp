@@ -22,7 +22,7 @@ inline void sort_by_begin(std::vector<Span>& spans) {
                    [](const Span& a, const Span& b) { return a.from < b.from; });
 }
 
-/// Spans of which those that overlap are one, so that a binary search finds which one meets another.
+/// Spans of which those that overlap are one: a binary search finds whether one meets another.
 class MergedSpans {
  public:
   MergedSpans() = default;

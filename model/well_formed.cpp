@@ -11,6 +11,27 @@ constexpr std::int64_t kSlackMs = 500;            ///< scheduling, on a busy mac
 constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< a step of a change stream takes at most
 constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< the making of the TTL index takes at most
 
+/// The times of all writes. They come in their order, or nearly.
+class Orders {
+ public:
+  /// False if it is there already.
+  bool insert(std::int64_t order) {
+    if (!ascending_.empty() && order <= ascending_.back()) {
+      return !contains(order) && late_.insert(order).second;
+    }
+    ascending_.push_back(order);
+    return true;
+  }
+  [[nodiscard]] bool contains(std::int64_t order) const {
+    return std::binary_search(ascending_.begin(), ascending_.end(), order) ||
+           (!late_.empty() && late_.contains(order));
+  }
+
+ private:
+  std::vector<std::int64_t> ascending_;
+  std::unordered_set<std::int64_t> late_;
+};
+
 /// Walks the history once, then asks what is missing.
 class FormChecker {
  public:
@@ -20,9 +41,7 @@ class FormChecker {
         lives_(d.sessions.size()),
         processes_(d.process_of.size()),
         released_(d.facts.owners),
-        written_to_(d.facts.writes, kNone) {
-    orders_.reserve(d.history->size() / 2);
-  }
+        written_to_(d.facts.writes, kNone) {}
 
   Finding check() {
     for (Index i = 0; i < d_.facts.all.size(); ++i) visit(i, d_.fact(i));
@@ -60,7 +79,7 @@ class FormChecker {
     if (e.kind == Kind::exit) broken(describe_exit(d_.at(i)), {i});
     if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
     if (i > 0 && e.at_ns < d_.fact(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
-    if (e.process != kEmpty && e.kind != Kind::stored) visit_process(i, e);
+    if (e.process != kNoText && e.kind != Kind::stored) visit_process(i, e);
     switch (e.kind) {
       case Kind::run: ++runs_; break;
       case Kind::finish: ++finishes_; break;
@@ -70,7 +89,7 @@ class FormChecker {
       case Kind::put:
       case Kind::gone:
       case Kind::stored:
-        if (!orders_.insert(e.order).second) broken("two writes of one time", {i});
+        if (!orders_.insert(e.order)) broken("two writes of one time", {i});
         break;
       case Kind::write:
         if (written_to_[e.command] != kNone) broken("a write appears twice", {i});
@@ -273,7 +292,7 @@ class FormChecker {
 
   Id owner_of_grant(const Fact& e) const {
     const Index granted = d_.session_of(e).granted;
-    return granted == kNone ? kEmpty : d_.fact(granted).owner;
+    return granted == kNone ? kNoText : d_.fact(granted).owner;
   }
 
   /// Whether a delete or a hand-over for this session's owner was acknowledged.
@@ -441,7 +460,7 @@ class FormChecker {
   std::vector<Command> commands_;
   std::vector<Life> lives_;
   std::vector<ProcessLife> processes_;
-  std::unordered_set<std::int64_t> orders_;
+  Orders orders_;
   std::vector<bool> released_;     ///< by owner: its handle was asked to release
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };

@@ -16,7 +16,7 @@ using model::Digest;
 using model::Fact;
 using model::Id;
 using model::Index;
-using model::kEmpty;
+using model::kNoText;
 using model::Kind;
 using model::kNone;
 using model::Outcome;
@@ -175,7 +175,7 @@ class Conformer {
   };
   /// Whose document a write found, by the write's lockId.
   struct Found {
-    Id owner = kEmpty;  ///< empty: nobody's
+    Id owner = kNoText;  ///< empty: nobody's
     bool known = false;
   };
 
@@ -293,7 +293,7 @@ class Conformer {
     const bool given = attempt.verb == Verb::hand_over && stood.owner == attempt.other_owner;
     const bool ours = stood.owner == d_.owner_of_lock_id(attempt);
     chart(s,
-          stood.owner == kEmpty ? ways_.was_free
+          stood.owner == kNoText ? ways_.was_free
           : ours                ? ways_.was_ours
           : given               ? ways_.was_given
                                 : ways_.was_expired,
@@ -312,7 +312,7 @@ class Conformer {
   void walk_document(const std::vector<Change>& changes) {
     State state = document_.state("NonExistent");
     const auto go = [&](Input input, Index i) { take(document_, state, input, i); };
-    Id owner = kEmpty;
+    Id owner = kNoText;
     Index last_put = kNone;
     for (const Change& change : changes) {
       const Index standing = std::exchange(last_put, change.gone ? kNone : change.event);
@@ -320,14 +320,14 @@ class Conformer {
         const bool released = !d_.deletes.of(owner).empty();
         end_tenure(state, {owner, standing, change.event},
                    released ? inputs_.release : inputs_.ttl);
-        owner = kEmpty;
+        owner = kNoText;
         continue;
       }
       const Index writer = d_.writers[change.lock_id].send;
       if (writer != kNone && d_.fact(writer).verb == Verb::extend) {
         go(inputs_.background, change.event);
         go(inputs_.success, change.event);
-      } else if (owner == kEmpty) {
+      } else if (owner == kNoText) {
         go(inputs_.acquire, change.event);
       } else if (change.owner == owner) {
         go(inputs_.own_retry, change.event);
@@ -390,7 +390,7 @@ class Conformer {
   void note_documents() {
     found_.resize(d_.facts.lock_ids.size());
     for (const auto& [name, changes] : d_.truth) {
-      Id owner = kEmpty;
+      Id owner = kNoText;
       for (const Change& c : changes) {
         Found& before = found_[c.lock_id];
         if (!c.gone && !before.known) before = {owner, true};
