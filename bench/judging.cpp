@@ -46,7 +46,7 @@ void intern_history(benchmark::State& run) {
   report(run, history);
 }
 
-/// All that `verify` and `simulate` judge of a history in memory: its form, all guarantees, and
+/// All that `verify` and `simulate` check of a history in memory: its form, all guarantees, and
 /// whether each step is an arrow of the diagrams.
 void judge_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));

@@ -50,7 +50,7 @@ struct TextKey {
   std::uint32_t size = 0;
 };
 
-/// Gives each text a number, by its first appearance. The texts stay where they are.
+/// Gives strings numbers, by their first appearance. They stay where they are.
 class Texts {
  public:
   Id of(std::string_view text) {
@@ -198,7 +198,9 @@ class Interner {
     f.name = names_.of(e.name);
     f.verb = verb_of(e.verb);
     f.outcome = outcome_of(e.outcome);
-    if (e.session != 0 || is_of_session(e.kind)) f.session = sessions_.of(f.process, e.session);
+    if (about(e.kind).fields.contains(Field::session)) {
+      f.session = sessions_.of(f.process, e.session);
+    }
     switch (e.kind) {
       case Kind::send:
         f.lock_id = lock_id(e.lock_id);
@@ -248,23 +250,6 @@ class Interner {
       default: break;
     }
     return f;
-  }
-
-  static bool is_of_session(Kind kind) {
-    switch (kind) {
-      case Kind::ask:
-      case Kind::granted:
-      case Kind::extended:
-      case Kind::lost:
-      case Kind::held:
-      case Kind::notified:
-      case Kind::release:
-      case Kind::released:
-      case Kind::ended:
-      case Kind::write:
-      case Kind::send: return true;
-      default: return false;
-    }
   }
 
   /// The owner is likely that of the lockId; of a reply that of what it answers.

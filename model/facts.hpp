@@ -8,8 +8,8 @@
 
 #include "model/history.hpp"
 
-/// A history in numbers: what the checkers ask of each event in 64 bytes, with its texts interned.
-/// They look at every event several times; an `Event` is eight times as large, and its texts are
+/// A history in numbers: what the checkers ask of each event in 64 bytes, with strings interned.
+/// They look at every event several times; an `Event` is eight times as large, and its strings are
 /// spread over the heap.
 namespace leasehold::model {
 

@@ -152,25 +152,8 @@ class FormChecker {
     }
   }
 
-  static bool is_of_session(Kind kind) {
-    switch (kind) {
-      case Kind::ask:
-      case Kind::send:
-      case Kind::granted:
-      case Kind::extended:
-      case Kind::lost:
-      case Kind::held:
-      case Kind::notified:
-      case Kind::release:
-      case Kind::released:
-      case Kind::ended:
-      case Kind::write: return true;
-      default: return false;
-    }
-  }
-
   void visit_session(Index i, const Fact& e) {
-    if (!is_of_session(e.kind)) return;
+    if (!about(e.kind).fields.contains(Field::session)) return;
     if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
     const auto require = [&](bool rule, const char* what) {
       if (!rule) broken(what, {i});
