@@ -150,6 +150,15 @@ FieldSet fields_set(const Event& event) {
   return set;
 }
 
+bool has_stray_field(const Event& event) {
+  const FieldSet own = about(event.kind).fields;
+  bool stray = false;
+  each_field(event, [&](Field field, const auto& value) {
+    stray |= !is_default(value) & !own.contains(field);
+  });
+  return stray;
+}
+
 Event as_kind(Kind kind, Event event) {
   event.kind = kind;
   each_field(event, [&]<typename T>(Field field, T& value) {

@@ -86,6 +86,9 @@ struct Event {
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
 
+/// Whether one of them is a field that its kind has not.
+[[nodiscard]] bool has_stray_field(const Event& event);
+
 /// The same event as one of another kind: the fields that this kind has not are left out.
 [[nodiscard]] Event as_kind(Kind kind, Event event);
 
