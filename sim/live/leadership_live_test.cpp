@@ -9,7 +9,7 @@
 namespace leasehold::sim::live {
 namespace {
 
-constexpr milliseconds kLease(3'000);
+constexpr milliseconds kLease(2'000);
 constexpr milliseconds kWithin = kLease + seconds(1);
 /// Between the first answer that it leads no more and the request to end: a turn of a thread.
 constexpr milliseconds kToNotify(250);

@@ -10,4 +10,5 @@
 #include <leasehold/metrics.hpp>
 #include <leasehold/result.hpp>
 #include <leasehold/run_while_held.hpp>
+#include <leasehold/semaphore.hpp>
 #include <leasehold/waiting.hpp>
