@@ -138,7 +138,10 @@ class Process {
 class World {
  public:
   World(std::uint64_t seed, const LockOptions& options, Sabotage sabotage = Sabotage::none)
-      : random_(seed), options_(options), sabotage_(sabotage), servers_(queue_, random_, {}, [](const Entry&) {}) {}
+      : random_(seed),
+        options_(options),
+        sabotage_(sabotage),
+        servers_(queue_, random_, {}, [](const Entry&) {}) {}
 
   void run() {
     queue_.at(1'000 * kMs, [this] {

@@ -28,7 +28,7 @@ struct Permit {
 /// dead holder's slot is taken over by one who waits at it within about one lease and a pause, and
 /// by anybody within lease, `clock_margin`, and two seconds.
 /// Fairness: one who finds all slots taken waits at one of them, that with the shortest queue at
-/// that time, and is served there in the order of `LockOptions::waiting`: with `queue_waiting` first
+/// that time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first
 /// come, first served among those who wait at that slot. Once in about a second it looks at all
 /// slots, by one read, and takes one that stands free; it keeps its place until it has a permit.
 /// Not guaranteed: an order among those who wait at different slots. Who comes later may be served
