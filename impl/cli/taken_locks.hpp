@@ -46,7 +46,7 @@ struct Taken {
 /// All of the locks, held until `release` or the end of the process.
 class TakenLocks {
  public:
-  /// By `acquire_all`, or as a permit of a semaphore. Throws Failure if one was not free in time, or
+  /// By `acquire_all`, or as a permit of a semaphore. Throws Failure if one was not free in time or
   /// a signal ended the wait; then none is held.
   TakenLocks(const LockOrder& order, const Signals& signals);
 
