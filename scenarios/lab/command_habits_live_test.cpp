@@ -74,6 +74,17 @@ TEST_F(Command, ALossRunsTheCommandThatWasGivenForIt) {
   EXPECT_TRUE(eventually([this] { return fs::exists(folder_ + "/lost"); }));
 }
 
+TEST_F(Command, AskedToSignalALossItSendsTermAndKillsNobody) {
+  auto wrapper = start("trap 'echo term > \"" + folder_ + "/term\"' TERM; i=0; " +
+                           "while [ $i -lt 30 ]; do sleep 0.1; i=$((i+1)); done; " +
+                           "echo done > '" + folder_ + "/done'",
+                       "2s", {"--on-lost", "signal"});
+  EXPECT_EQ(leasehold({"release", lock_, "--force"}).exit_code, 0);
+  EXPECT_EQ(code_of(wrapper), kLost);
+  EXPECT_TRUE(fs::exists(folder_ + "/term"));
+  EXPECT_TRUE(fs::exists(folder_ + "/done")) << "it was killed";
+}
+
 /// Machines whose clocks are apart start the same job at different times: with --at-least longer
 /// than that, one of them runs it; without it, almost all.
 int runs_on_machines(const std::string& lock, const std::string& at_least, int machines,
