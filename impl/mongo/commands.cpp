@@ -200,7 +200,10 @@ Bson build_body(const ReadHoldersCommand& command, const std::string& collection
       });
     });
   });
-  d.doc("projection", [](Bson& p) { p.int32("lockId", 1).int32("acquiredAt", 1); });
+  d.doc("projection", [&](Bson& p) {
+    p.int32("lockId", 1).int32("acquiredAt", 1);
+    if (command.until) p.int32("expiresAt", 1);
+  });
   d.int32("batchSize", 100'000).flag("singleBatch", true);
   d.int32("maxTimeMS", limits_of(timeout).max_time_ms);
   return d;
