@@ -1,4 +1,4 @@
-// A worker in Node.js, by the protocol of scenarios/WORKERS.md: put your own lock between the marks.
+// A worker in Node.js, by the protocol of scenarios/WORKERS.md: your own lock between the marks.
 const { MongoClient } = require('mongodb');
 const { randomUUID } = require('crypto');
 const { createInterface } = require('readline');

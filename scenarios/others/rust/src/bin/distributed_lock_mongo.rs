@@ -20,7 +20,8 @@ impl Lock for Crate {
 
     fn start(start: Start) -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let client = runtime.block_on(Client::with_uri_str(&start.uri)).expect("a client");
+        let uri = start.uri + "&serverSelectionTimeoutMS=2000";
+        let client = runtime.block_on(Client::with_uri_str(uri)).expect("a client");
         Crate { runtime, database: client.database(&start.database), lease: start.lease }
     }
 

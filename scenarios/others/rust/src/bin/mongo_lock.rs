@@ -17,7 +17,7 @@ impl Lock for Crate {
     /// Its documents are in the database of the URI, or else in one that nobody drops.
     fn start(start: Start) -> Self {
         let uri = start.uri.replacen("/?", &format!("/{}?", start.database), 1);
-        let mongo = Client::with_uri_str(uri).expect("a client");
+        let mongo = Client::with_uri_str(uri + "&serverSelectionTimeoutMS=2000").expect("a client");
         Crate { mongo, lease: start.lease, prepared: AtomicBool::new(false) }
     }
 
