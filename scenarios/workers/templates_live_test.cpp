@@ -28,12 +28,13 @@ struct Template {
 };
 
 std::vector<Template> templates() {
-  const std::string sources = LEASEHOLD_TEMPLATES, built = LEASEHOLD_BUILT_TEMPLATES;
+  const std::string sources = LEASEHOLD_TEMPLATES;
+  const std::string others = LEASEHOLD_OTHERS, built = others + "/templates";
   return {
       {"Cpp", LEASEHOLD_WORKER_TEMPLATE, ""},
       {"Python", "/usr/bin/python3 " + sources + "/python/worker.py", ""},
       {"Go", built + "/go/worker", built + "/go/worker"},
-      {"Rust", built + "/rust/debug/worker", built + "/rust/debug/worker"},
+      {"Rust", others + "/target/debug/worker", others + "/target/debug/worker"},
       {"Java", "java -cp '" + built + "/java:" + built + "/java/lib/*' Worker 2>/dev/null",
        built + "/java/Worker.class"},
       {"NodeJs",
@@ -163,7 +164,7 @@ TEST_P(Templates, PassesOnTheLockOfAProcessThatStops) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Languages, Templates, testing::ValuesIn(templates()),
-                         [](const auto& info) { return info.param.language; });
+                         [](const auto& one) { return one.param.language; });
 
 }  // namespace
 }  // namespace leasehold::sim::live
