@@ -41,8 +41,8 @@ bool listens(const AcquireCall& call) {
   return !call.single_attempt && !call.in<Queued>() && (call.wants_releases() || call.queues());
 }
 
-/// How long a call pauses that stands in the lock's queue, and hears when its turn has come. What it
-/// waited before there was room does not count: its place is as new as anybody's.
+/// How long a call pauses that stands in the lock's queue, and hears when its turn has come. What
+/// it waited before there was room does not count: its place is as new as anybody's.
 Duration renewal_of(const AcquireCall& call, LocalInstant now) {
   const Duration pause = *call.options.waiting->renewal(now - call.place.stands_since(now));
   return std::min<Duration>(pause, call.options.expiry / 3);

@@ -286,7 +286,8 @@ std::optional<Object> by_shape(const core::Command& command, const Body& body, b
     thread_local std::map<Key, Part> shapes;
     auto found = shapes.find(key);
     if (found == shapes.end()) found = shapes.emplace(key, shape_of(command, body)).first;
-    const auto parameters = std::make_shared<const Parameters>(parameters_of(body, command.timeout));
+    const auto parameters =
+        std::make_shared<const Parameters>(parameters_of(body, command.timeout));
     return filled_object(found->second, parameters, compiled);
   } else {
     return std::nullopt;

@@ -125,8 +125,9 @@ enum class Jitter {
 ///
 /// The order is that of first refusals, and a preference, no promise: a place is lost when the
 /// document is deleted or overwritten by somebody who does not know of queues. In a queue of 64
-/// nobody else finds room; they ask again about when it has been served. Those who poll, or use the .NET package, get
-/// their turn when a release leaves the lock free for a moment, about once a second.
+/// nobody else finds room; they ask again about when it has been served. Those who poll, or use the
+/// .NET package, get their turn when a release leaves the lock free for a moment, about once a
+/// second.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
     std::chrono::milliseconds longest = std::chrono::seconds(10));
 
