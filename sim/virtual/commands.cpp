@@ -232,7 +232,8 @@ void ReplicaSet::end_waiting(int member, std::uint64_t waiter, int code) {
   // The write stays. It may be a majority's later, and nobody will say so.
   ++wtimeouts_;
   late.reply(Answer::reply,
-             write_concern_error(std::move(late.answer), code, "waiting for replication timed out"));
+             write_concern_error(std::move(late.answer), code,
+                                 "waiting for replication timed out"));
 }
 
 void ReplicaSet::fail_next(int count, int code, bool after_execution) {

@@ -107,7 +107,8 @@ class Value {
   // INVARIANT: `type_name()` lists its names in this order. `Missing` is first: a Value that was
   // given nothing is that.
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
-                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>, PreparedUpdate>;
+                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>,
+                           PreparedUpdate>;
 
   Value() = default;
   template <typename T>
