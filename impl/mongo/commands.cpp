@@ -153,12 +153,21 @@ Bson build_body(const AcquireCommand& command, const std::string& collection,
   return d;
 }
 
+/// `rest`: a pattern for what follows the owner.
+void append_owner(Bson& query, core::Owner owner, const std::string& rest = "") {
+  query.regex("lockId", pattern_of(owner, rest).c_str());
+}
+
+void append_owners(Bson& query, core::Owner one, core::Owner other, const std::string& rest = "") {
+  query.regex("lockId", pattern_of(one, other, rest).c_str());
+}
+
 void append_extension(Bson& updates, std::string_view key, const ExtendStatement& s) {
   const Bson expiry = until(s.lease, s.margin);
   updates.doc(key, [&](Bson& update) {
     update.doc("q", [&](Bson& q) {
       q.text("_id", s.name);
-      q.regex("lockId", pattern_of(s.owner).c_str());
+      append_owner(q, s.owner);
       q.date("acquiredAt", s.acquired_at.since_1970_ms);
     });
     update.array("u", [&](Bson& pipeline) {
@@ -231,7 +240,13 @@ Bson build_body(const DeleteCommand& command, const std::string& collection, mil
   d.array("deletes", [&](Bson& deletes) {
     deletes.doc("0", [&](Bson& one) {
       one.doc("q", [&](Bson& q) {
-        q.text("_id", command.name).regex("lockId", pattern_of(command).c_str());
+        q.text("_id", command.name);
+        const char* const rest = command.unless_queued ? "[^~]*$" : "";
+        if (command.or_owner) {
+          append_owners(q, command.owner, *command.or_owner, rest);
+        } else {
+          append_owner(q, command.owner, rest);
+        }
       });
       one.int32("limit", 1);
     });
@@ -247,7 +262,7 @@ Bson build_body(const HandOverCommand& command, const std::string& collection,
   d.text("findAndModify", collection);
   d.doc("query", [&](Bson& q) {
     q.text("_id", command.name);
-    q.regex("lockId", pattern_of(command.from, command.owner).c_str());
+    append_owners(q, command.from, command.owner);
   });
   d.array("update", [&](Bson& pipeline) {
     pipeline.doc("0", [&](Bson& stage) { stage.copy("$replaceWith", taken); });
@@ -361,19 +376,12 @@ Limits limits_of(milliseconds timeout) {
           std::max<std::int64_t>(timeout.count() * 9 / 10, 1)};
 }
 
-/// `rest`: a pattern for what follows the owner.
 std::string pattern_of(core::Owner owner, std::string_view rest) {
   return ('^' + to_hex(owner) + "\\.").append(rest);
 }
 
 std::string pattern_of(core::Owner one, core::Owner other, std::string_view rest) {
   return ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\.").append(rest);
-}
-
-std::string pattern_of(const DeleteCommand& command) {
-  const std::string_view rest = command.unless_queued ? "[^~]*$" : "";
-  if (!command.or_owner) return pattern_of(command.owner, rest);
-  return pattern_of(command.owner, *command.or_owner, rest);
 }
 
 Bson build(const core::Command& command, const std::string& collection) {

@@ -18,11 +18,10 @@ struct Limits {
 };
 [[nodiscard]] Limits limits_of(std::chrono::milliseconds timeout);
 
-/// What a query by owner asks of `lockId`.
+/// What a query by owner asks of `lockId`. `rest`: a pattern for what follows the owner.
 [[nodiscard]] std::string pattern_of(core::Owner owner, std::string_view rest = "");
 [[nodiscard]] std::string pattern_of(core::Owner one, core::Owner other,
                                      std::string_view rest = "");
-[[nodiscard]] std::string pattern_of(const core::DeleteCommand& command);
 
 /// `timeout` is how long the caller waits for the reply; the server's own limits stay below it.
 [[nodiscard]] Bson build(const core::Command& command, const std::string& collection);

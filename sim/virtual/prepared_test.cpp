@@ -122,7 +122,7 @@ TEST(Prepared, SaysWhatTheAdapterBuilds) {
 
 /// The interpreter is the slow twin of the compiled programs.
 TEST(Prepared, DoesWhatTheInterpreterDoes) {
-  int changes = 0, errors = 0;
+  int changes = 0;
   for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
     Draw draw(seed);
     const auto command = draw.command();
@@ -137,10 +137,8 @@ TEST(Prepared, DoesWhatTheInterpreterDoes) {
       ASSERT_TRUE(!a || *a == *b) << seed;
     }
     changes += static_cast<int>(fast.changes.size());
-    errors += fast.reply.find("errmsg") != nullptr || fast.reply.find("writeErrors") != nullptr;
   }
   EXPECT_GT(changes, kDraws / 4);
-  EXPECT_GT(errors, kDraws / 100);
 }
 
 TEST(UsualReplies, SayWhatTheAdapterReads) {

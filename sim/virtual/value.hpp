@@ -106,9 +106,9 @@ class Value {
   using Stored = std::conditional_t<kShared<T>, Shared<T>, T>;
   // INVARIANT: `type_name()` lists its names in this order. `Missing` is first: a Value that was
   // given nothing is that.
-  using Any =
-      std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string, Date,
-                   Timestamp, Regex, Binary, Shared<Object>, Shared<Array>, PreparedUpdate>;
+  using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
+                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>,
+                           PreparedUpdate>;
 
   Value() = default;
   template <typename T>
