@@ -58,8 +58,8 @@ TEST_P(Example, RunsAsItsTextSaysTwiceInARow) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Example,
                          testing::Values("asio", "distributed_lock", "document_level",
-                                         "insert_unique", "leader_election", "set_on_insert",
-                                         "several_locks", "worker"));
+                                         "insert_unique", "leader_election", "semaphore",
+                                         "set_on_insert", "several_locks", "worker"));
 
 TEST(DistributedLockText, AcquiresReleasesAndLeavesNothing) {
   const auto database = fresh_database();

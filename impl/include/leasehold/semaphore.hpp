@@ -26,7 +26,8 @@ struct Permit {
 /// once by `held()`; if processes disagree on N, never more than the largest of them. Fencing
 /// tokens rise per slot, not across slots: fence what belongs to a slot by its token, by `slot`. A
 /// dead holder's slot is taken over by one who waits at it within about one lease and a pause, and
-/// by anybody within lease, `clock_margin`, and two seconds.
+/// by anybody within lease, `clock_margin` and three seconds; ten more on a set that takes no other
+/// writes, since a read is dated by the last one.
 /// Fairness: one who finds all slots taken waits at one of them, that with the shortest queue at
 /// that time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first
 /// come, first served among those who wait at that slot. Once in about a second it looks at all
