@@ -57,9 +57,7 @@ void LockSystem::queue_steps(const World& w, int i, Out& out) const {
   const Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
   const auto go = [&](Act act, auto change) {
-    World next = w;
-    change(next);
-    out.emplace_back(next, Action{act, byte(i), 0, 0});
+    change(out.emplace_back(w, Action{act, byte(i), 0, 0}).first);
   };
   const bool told = c.notice.owner != 0 && (c.notice.committed != 0 || !rules.majority);
   if (told) go(Act::hear, [&](World& n) { hear(n, i); });
