@@ -222,7 +222,9 @@ class Explorer {
       return false;
     }
     if (out_.states > options_.max_states) {
-      out_.why = "more than " + std::to_string(options_.max_states) + " states";
+      out_.why = "more than " + std::to_string(options_.max_states) +
+                 " states; broken in no behaviour of up to " + std::to_string(out_.depth - 1) +
+                 " steps";
       return false;
     }
     return true;

@@ -142,7 +142,7 @@ bool matters_how_old(const Client& c, const Message& m, const S& scope) {
 /// Whether anything can still put this owner into the document, or has: else a delete of it does
 /// nothing.
 template <typename S>
-bool may_come_up(const World& w, const S& scope, Byte owner) {
+bool may_come_up(const World& w, const S&, Byte owner) {
   for (const Document* d : {&w.document, &w.committed, &w.stale}) {
     if (d->owner == owner || place_of(*d, owner) >= 0) return true;
   }

@@ -11,7 +11,7 @@ enum class Promise {
   cleans_up,  ///< G8: a document that nobody stands behind goes, or another's takes its place
 };
 
-/// LockSystem as EventuallySearch wants it.
+/// LockSystem as EventuallySearch wants it. REQUIRES: not `losses_late`.
 class LockLiveness {
  public:
   using State = LockSystem::State;

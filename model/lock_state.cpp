@@ -87,7 +87,7 @@ void each_field(W& w, const S& scope, F& f) {
   }
 }
 
-class Writer {
+class StateWriter {
  public:
   void operator()(Byte value, int bits) {
     part_ = part_ << bits | value;
@@ -118,9 +118,9 @@ class Writer {
   int bits_ = 0;  ///< of the part
 };
 
-class Reader {
+class StateReader {
  public:
-  explicit Reader(const State& state) : state_(state), part_(state[0]) {}
+  explicit StateReader(const State& state) : state_(state), part_(state[0]) {}
 
   void operator()(Byte& value, int bits) {
     value = static_cast<Byte>(part_ >> (64 - bits));
@@ -142,14 +142,14 @@ class Reader {
 }  // namespace
 
 State pack(const World& world, const Scope& scope) {
-  Writer writer;
+  StateWriter writer;
   sized(scope, [&](const auto& s) { each_field(world, s, writer); });
   return writer.state();
 }
 
 World unpack(const State& state, const Scope& scope) {
   World world;
-  Reader reader(state);
+  StateReader reader(state);
   sized(scope, [&](const auto& s) { each_field(world, s, reader); });
   return world;
 }

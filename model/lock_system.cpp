@@ -322,7 +322,8 @@ void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
       go(Act::start, 0, [&](World& n) { n.client[i].message[k].token = next_order(n); });
     }
   }
-  if (scope_.losses) go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
+  const bool awaited = c.awaited == k + 1;
+  if (scope_.losses && !(scope_.losses_late && awaited)) go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
   if (is_reply(m.slot) && (m.committed != 0 || !rules.majority)) {
     go(Act::deliver, 0, [&](World& n) { deliver(n, i, k); });
   }

@@ -29,6 +29,10 @@ struct Scope {
   bool crashes = true;
   bool ttl_passes = true;
   bool losses = true;          ///< of requests and replies
+  /// Losses only of what nobody awaits any more, for far fewer states. Who awaits cannot tell what
+  /// is lost from what is not executed or delivered yet, so each state that this leaves out breaks
+  /// nothing that one with the message still on its way does not. Not for what has to come about.
+  bool losses_late = false;
   bool late_starts = true;     ///< commands may wait in the server with the time of their start
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package

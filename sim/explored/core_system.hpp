@@ -36,9 +36,13 @@ enum class CoreFault : unsigned {
   crash,
   pause,  ///< a process takes no step for as long as one likes
   clock,  ///< another member is primary, its clock a whole margin ahead
-  cancel  ///< the caller gives up while it waits
+  cancel,      ///< the caller gives up while it waits
+  rolled_back  ///< executed by a primary that steps down before a majority has it: undone
 };
-inline constexpr unsigned kCoreFaults = 11;
+inline constexpr unsigned kCoreFaults = 12;
+/// All but a rollback, which has a scope of its own.
+inline constexpr unsigned kUsualFaults =
+    ((1u << kCoreFaults) - 1) & ~(1u << static_cast<unsigned>(CoreFault::rolled_back));
 
 /// INVARIANT: `ticks` fits six bits of a state.
 struct CoreScope {
@@ -47,7 +51,9 @@ struct CoreScope {
   // A clock that is ahead is so by one tick: a scope with that fault has this margin or more.
   unsigned margin_ticks = 1;          ///< the clock margin
   std::array<int, 2> acquires{1, 1};  ///< calls of each process, one after another
-  unsigned kinds = (1u << kCoreFaults) - 1;
+  /// How much faster than true time the clock of each process runs; the lock allows for the larger.
+  std::array<std::int64_t, 2> faster_ppm{0, 0};
+  unsigned kinds = kUsualFaults;
 };
 
 [[nodiscard]] std::string describe(const CoreScope& scope);
@@ -89,9 +95,8 @@ class CoreSystem {
     steps(from);
     for (std::size_t i = 0; i < found_.size(); ++i) emit(found_[i].to, found_[i].action);
   }
-  [[nodiscard]] const char* broken(const State& state) const;
-  // Of all states so far, not of this one: the explorer joins them anyway.
-  [[nodiscard]] std::uint64_t reached(const State&) const { return seen_; }
+  // What was reached is of all states so far, not of this one: the explorer joins them anyway.
+  [[nodiscard]] model::Judgement judge(const State& state) const;
   /// REQUIRES: the path was found by this object, whose numbers the states hold.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
@@ -233,6 +238,7 @@ class CoreSystem {
   void drop_replies(World& w, unsigned who, std::optional<core::CommandId> command) const;
   /// The primary's wall clock, since 1970.
   [[nodiscard]] static std::int64_t server_ms(const World& w);
+  [[nodiscard]] core::LocalInstant local(unsigned who, unsigned tick) const;
   [[nodiscard]] std::uint32_t keep(Actor actor) const;
   [[nodiscard]] std::uint32_t keep(Message message) const;
   [[nodiscard]] std::uint32_t keep(const Document& document) const;
