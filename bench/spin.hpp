@@ -27,7 +27,8 @@ inline SpinRun run_spin(const std::string& verifier, int table_bits) {
     return seconds(used.ru_utime) + seconds(used.ru_stime);
   };
   const double before = children();
-  FILE* output = popen((verifier + " -m1000000 -w" + std::to_string(table_bits) + " 2>&1").c_str(), "r");
+  const std::string command = verifier + " -m1000000 -w" + std::to_string(table_bits) + " 2>&1";
+  FILE* output = popen(command.c_str(), "r");
   if (output == nullptr) throw std::runtime_error("cannot run " + verifier);
   SpinRun run;
   bool clean = false;

@@ -52,7 +52,8 @@ std::string describe(const Scope& s) {
   const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
   return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
          " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
-         " each in flight, without end: acquisitions, pauses" + if_on(s.losses, s.losses_late ? "losses of what nobody awaits" : "losses") +
+         " each in flight, without end: acquisitions, pauses" +
+         if_on(s.losses, s.losses_late ? "losses of what nobody awaits" : "losses") +
          if_on(s.crashes, "crashes") + if_on(s.ttl_passes, "TTL passes") +
          if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
                                 " apart of margin " + std::to_string(s.clock_margin)) +

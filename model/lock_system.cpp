@@ -323,7 +323,9 @@ void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
     }
   }
   const bool awaited = c.awaited == k + 1;
-  if (scope_.losses && !(scope_.losses_late && awaited)) go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
+  if (scope_.losses && !(scope_.losses_late && awaited)) {
+    go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
+  }
   if (is_reply(m.slot) && (m.committed != 0 || !rules.majority)) {
     go(Act::deliver, 0, [&](World& n) { deliver(n, i, k); });
   }

@@ -87,7 +87,8 @@ void print(const Job& job) {
   std::fflush(stdout);
 }
 
-/// Runs them on all cores, one on several if there are fewer, each to its end, and prints each as it ends.
+/// Runs them on all cores, one on several if there are fewer, each to its end, and prints each as
+/// it ends.
 void run_all(Jobs& jobs, std::uint64_t max_states) {
   std::atomic<std::size_t> next = 0, ended = 0;
   std::mutex printing;

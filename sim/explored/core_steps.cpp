@@ -345,7 +345,8 @@ void CoreSystem::judge_write(World& to, const Message& by, const Execution& done
     const Actor& other = actor(to, 1 - by.who);
     // Before the deadline on the holder's own clock, until which it may act.
     const bool granted_away = new_owner == acquire->owner && other.holds;
-    if (granted_away && local(1 - by.who, to.tick) < other.deadline && to.broken == none) to.broken = g1;
+    const bool relies = local(1 - by.who, to.tick) < other.deadline;
+    if (granted_away && relies && to.broken == none) to.broken = g1;
     // A write over one's own document: an earlier attempt had won, and its answer was lost.
     if (old_owner == acquire->owner) {
       seen_ |= 1u << own_win;
