@@ -72,7 +72,7 @@ class CoreSystem::Reaction {
     const auto heard = heard_of_the_attempt(event);
     CountedEntropy entropy(who_, a_.drawn);
     core::Effects effects;
-    a_.core.next(event, system_.local(who_, tick_), entropy, effects);
+    a_.core.next(event, local(tick_), entropy, effects);
     // A grant or an end is an arrow of its own. Without either the attempt had an outcome after
     // which the call goes on waiting.
     const bool settled = std::any_of(effects.begin(), effects.end(), [](const auto& effect) {

@@ -28,8 +28,6 @@ constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
 /// The lease with both clocks' drift, a pause between attempts, two attempts, and one tick because
 /// timers are noticed at ticks only.
 constexpr unsigned kTakeoverTicks = kLeaseTicks + 1 + 2 + 2;
-/// By a clock that is slow a pause ends after a tick, and is noticed one later.
-constexpr unsigned kSlowPauseTicks = 1;
 
 std::optional<core::Owner> owner_of(const Document& document) {
   if (!document) return std::nullopt;
@@ -162,7 +160,7 @@ bool CoreSystem::timer_step(const World& w, unsigned who) const {
   const auto due =
       std::min_element(a.timers.begin(), a.timers.end(),
                        [](const auto& x, const auto& y) { return x.second < y.second; });
-  if (due == a.timers.end() || due->second > local(who, w.tick)) return false;
+  if (due == a.timers.end() || due->second > local(w.tick)) return false;
   World to = w;
   const Timer timer = due->first;
   const auto& effect = give(to, who, core::TimerFired{timer},
@@ -238,7 +236,7 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   // One fault hits a request when it is sent. A late one has had its.
   if (!m.fresh) return;
   for (const auto fault : {CoreFault::error_before, CoreFault::error_after, CoreFault::lost_reply,
-                           CoreFault::slow_reply, CoreFault::rolled_back}) {
+                           CoreFault::slow_reply}) {
     execute(w, at, fault);
   }
   if (World to = w; spend(to, CoreFault::lost_request)) {
@@ -286,15 +284,11 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
     const auto bytes = mongo::build(*m.command, "distributed.locks");
     auto executed = simulated::execute(to_object(*bytes.get()), collection,
                                        {Date{now}, Timestamp{kEpoch_s, cluster}});
-    if (fault != CoreFault::rolled_back) {
-      for (const Change& change : executed.changes) collection.apply(change);
-      done.wrote = !executed.changes.empty();
-    }
+    for (const Change& change : executed.changes) collection.apply(change);
+    done.wrote = !executed.changes.empty();
     done.document = keep(collection.find(kName));
     reply = std::move(executed.reply);
-    if (fault == CoreFault::error_after || fault == CoreFault::rolled_back) {
-      add_write_concern_error(reply);
-    }
+    if (fault == CoreFault::error_after) add_write_concern_error(reply);
   }
   // Of its own write, or of the last one before if it changed nothing, as mongod says it.
   reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
@@ -329,7 +323,6 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   }
   const char* how = fault == CoreFault::error_before  ? "is answered: not primary"
                     : fault == CoreFault::error_after ? "executes, and the primary steps down"
-                    : fault == CoreFault::rolled_back ? "executes, and is rolled back"
                     : fault == CoreFault::lost_reply  ? "executes, its reply is lost"
                     : fault == CoreFault::slow_reply  ? "executes, its reply takes its time"
                     : done.wrote                      ? "executes"
@@ -345,8 +338,7 @@ void CoreSystem::judge_write(World& to, const Message& by, const Execution& done
     const Actor& other = actor(to, 1 - by.who);
     // Before the deadline on the holder's own clock, until which it may act.
     const bool granted_away = new_owner == acquire->owner && other.holds;
-    const bool relies = local(1 - by.who, to.tick) < other.deadline;
-    if (granted_away && relies && to.broken == none) to.broken = g1;
+    if (granted_away && local(to.tick) < other.deadline && to.broken == none) to.broken = g1;
     // A write over one's own document: an earlier attempt had won, and its answer was lost.
     if (old_owner == acquire->owner) {
       seen_ |= 1u << own_win;
@@ -364,17 +356,15 @@ void CoreSystem::judge_write(World& to, const Message& by, const Execution& done
 /// What has to be true before time goes on.
 void CoreSystem::judge_tick(World& to) const {
   if (to.broken != none) return;
-  const bool slow = scope_.faster_ppm[0] < 0 || scope_.faster_ppm[1] < 0;
-  const unsigned takeover_ticks = kTakeoverTicks + (slow ? kSlowPauseTicks : 0);
   for (unsigned who = 0; who < 2; ++who) {
     const Actor& a = actor(to, who);
     // Who takes no step cannot be notified, nor wait for anything.
     if (a.crashed || a.paused) continue;
     // All that was due in this tick has been done, or time would not go on.
-    if (a.holds && local(who, to.tick) >= a.deadline) to.broken = g5;
+    if (a.holds && local(to.tick) >= a.deadline) to.broken = g5;
     const bool asking = a.life == "Waiting" || a.life == "Acquiring";
     const auto since = std::max({a.waits_since, to.fault_at, to.written_at});
-    if (asking && to.tick - since >= takeover_ticks) to.broken = g7;
+    if (asking && to.tick - since >= kTakeoverTicks) to.broken = g7;
     const unsigned late =  // a request that nobody can call back may win when all is over
         1u << static_cast<unsigned>(CoreFault::late) |
         1u << static_cast<unsigned>(CoreFault::inside);
@@ -412,7 +402,7 @@ void CoreSystem::server_steps(const World& w) const {
     // These may be late for as long as one likes; the others are as prompt as a tick.
     if (a.crashed || a.paused) continue;
     for (const auto& [timer, when] : a.timers) {
-      if (when <= local(who, w.tick)) return;  // it runs, so it fires them first
+      if (when <= local(w.tick)) return;  // it runs, so it fires them first
     }
   }
   World to = w;

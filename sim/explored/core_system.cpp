@@ -1,7 +1,6 @@
 #include "sim/explored/core_system.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "model/transition_table.hpp"
 #include "sim/explored/core_terms.hpp"
@@ -24,8 +23,7 @@ constexpr std::array<const char*, 9> kBroken{
 
 constexpr std::array<const char*, kCoreFaults> kFaultNames{
     "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
-    "error after",  "crash",        "pause",      "clock ahead", "cancel",
-    "rollback"};
+    "error after",  "crash",        "pause",      "clock ahead", "cancel"};
 
 /// The odd constant is 2^64 divided by the golden ratio: neighbouring numbers end far apart.
 std::size_t mixed(std::size_t seed, std::size_t value) {
@@ -60,15 +58,9 @@ std::string describe(const CoreScope& scope) {
     if ((scope.kinds >> k & 1) != 0)
       kinds += (kinds.empty() ? "" : ", ") + std::string(kFaultNames[k]);
   }
-  std::string clocks;
-  for (const auto faster_ppm : scope.faster_ppm) {
-    if (faster_ppm == 0) continue;
-    clocks += (clocks.empty() ? ", clocks that run " : " and ") + std::to_string(faster_ppm) +
-              " ppm faster";
-  }
   return "2 providers with " + std::to_string(scope.acquires[0]) + " and " +
          std::to_string(scope.acquires[1]) + " acquires, " + std::to_string(scope.ticks) +
-         " ticks with a lease of 3 and a margin of " + std::to_string(scope.margin_ticks) + clocks +
+         " ticks with a lease of 3 and a margin of " + std::to_string(scope.margin_ticks) +
          ", up to " + std::to_string(scope.faults) + " of the faults " + kinds;
 }
 
@@ -77,18 +69,11 @@ const std::vector<NamedCoreScope>& core_scopes() {
   // No clock frees a dead holder's lock within the ticks: it has to be observed.
   const unsigned deadly =
       bit(CoreFault::crash) | bit(CoreFault::pause) | bit(CoreFault::lost_reply);
-  const unsigned rolled = bit(CoreFault::rolled_back) | bit(CoreFault::crash) |
-                          bit(CoreFault::lost_reply) | bit(CoreFault::clock);
   // Long with one fault, short with two: each fits the memory and the minutes of a test run.
   static const std::vector<NamedCoreScope> scopes{
       {"one-fault", {.ticks = 10, .faults = 1}, 3'756'855},
       {"observed-only", {.ticks = 10, .faults = 1, .margin_ticks = 20, .kinds = deadly}, 670'506},
-      {"two-faults", {.ticks = 5, .faults = 2}, 12'491'624},
-      {"rollback", {.ticks = 6, .faults = 2, .kinds = rolled}, 0},
-      {"two-acquires", {.ticks = 6, .faults = 1, .acquires = {2, 2}, .kinds = deadly}, 0},
-      {"drifting-clocks",
-       {.ticks = 10, .faults = 1, .faster_ppm = {-100'000, 100'000}, .kinds = deadly},
-       0}};
+      {"two-faults", {.ticks = 5, .faults = 2}, 12'491'624}};
   return scopes;
 }
 
@@ -109,10 +94,6 @@ CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
   options_.expiry = kLeaseTicks * kTick;
   options_.extension_cadence = kTick;
   options_.operation_timeout = kTick;
-  // As far off as the faster and the slower of the two are, or as usual.
-  for (const auto faster_ppm : scope.faster_ppm) {
-    options_.max_drift = std::max(options_.max_drift, std::abs(faster_ppm) / 1e6);
-  }
   options_.clock_margin = scope.margin_ticks * kTick;
   // From a tick to a tick: the pause has one length, whatever is drawn.
   options_.waiting = uniform_waiting(kTick, kTick);
@@ -166,10 +147,6 @@ std::uint32_t CoreSystem::keep(const Document& document) const {
   const auto [at, fresh] = document_numbers_.emplace(std::move(bytes), next);
   if (fresh) documents_.push_back(document);
   return at->second;
-}
-
-core::LocalInstant CoreSystem::local(unsigned who, unsigned tick) const {
-  return terms::local(tick, scope_.faster_ppm[who]);
 }
 
 const CoreSystem::Actor& CoreSystem::actor(const World& w, unsigned who) const {
@@ -248,7 +225,7 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   // counts: it goes on where it was.
   const auto holds = [&](unsigned p) {
     const Actor& a = actor(to, p);
-    return a.holds && !a.crashed && local(p, to.tick) < a.deadline;
+    return a.holds && !a.crashed && local(to.tick) < a.deadline;
   };
   if (to.broken == none && holds(0) && holds(1)) to.broken = g2;
   Found found{

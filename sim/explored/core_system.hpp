@@ -36,13 +36,9 @@ enum class CoreFault : unsigned {
   crash,
   pause,  ///< a process takes no step for as long as one likes
   clock,  ///< another member is primary, its clock a whole margin ahead
-  cancel,      ///< the caller gives up while it waits
-  rolled_back  ///< executed by a primary that steps down before a majority has it: undone
+  cancel  ///< the caller gives up while it waits
 };
-inline constexpr unsigned kCoreFaults = 12;
-/// All but a rollback, which has a scope of its own.
-inline constexpr unsigned kUsualFaults =
-    ((1u << kCoreFaults) - 1) & ~(1u << static_cast<unsigned>(CoreFault::rolled_back));
+inline constexpr unsigned kCoreFaults = 11;
 
 /// INVARIANT: `ticks` fits six bits of a state.
 struct CoreScope {
@@ -51,9 +47,7 @@ struct CoreScope {
   // A clock that is ahead is so by one tick: a scope with that fault has this margin or more.
   unsigned margin_ticks = 1;          ///< the clock margin
   std::array<int, 2> acquires{1, 1};  ///< calls of each process, one after another
-  /// How much faster than true time the clock of each process runs; the lock allows for the larger.
-  std::array<std::int64_t, 2> faster_ppm{0, 0};
-  unsigned kinds = kUsualFaults;
+  unsigned kinds = (1u << kCoreFaults) - 1;
 };
 
 [[nodiscard]] std::string describe(const CoreScope& scope);
@@ -238,7 +232,6 @@ class CoreSystem {
   void drop_replies(World& w, unsigned who, std::optional<core::CommandId> command) const;
   /// The primary's wall clock, since 1970.
   [[nodiscard]] static std::int64_t server_ms(const World& w);
-  [[nodiscard]] core::LocalInstant local(unsigned who, unsigned tick) const;
   [[nodiscard]] std::uint32_t keep(Actor actor) const;
   [[nodiscard]] std::uint32_t keep(Message message) const;
   [[nodiscard]] std::uint32_t keep(const Document& document) const;

@@ -18,11 +18,10 @@ inline constexpr int kLeaseTicks = 3;
 /// An owner's random number names its process, so a document shows whose it is without a table.
 inline constexpr unsigned kOwnerShift = 40;  ///< the process, in what its entropy draws
 
-/// What a clock shows that runs so much faster than true time. An hour from zero, so that no
-/// instant of a behaviour is one that was never set.
-inline core::LocalInstant local(unsigned tick, std::int64_t faster_ppm) {
-  const std::chrono::nanoseconds passed = tick * kTick;
-  return core::LocalInstant(std::chrono::hours(1) + passed + passed * faster_ppm / 1'000'000);
+/// Both processes' clocks are equal: drift is the virtual world's matter. An hour from zero, so
+/// that no instant of a behaviour is one that was never set.
+inline core::LocalInstant local(unsigned tick) {
+  return core::LocalInstant(std::chrono::hours(1) + tick * kTick);
 }
 
 // The values are stored in a state, four bits of it; the names are `kBroken`, in this order.
