@@ -9,6 +9,8 @@ namespace leasehold::bench {
 
 /// A lease protocol small enough to be written for any model checker, so that explorers can be
 /// compared on it: one document, N clients, a clock, a fenced resource. Leases last 3 ticks.
+///
+/// As in the verifier that Spin makes, a step changes the state's bytes, here bits, where they are.
 struct SmallProtocol {
   using State = model::PackedState<1>;
   using Action = const char*;
@@ -22,77 +24,66 @@ struct SmallProtocol {
   static constexpr int kLease = 3;
   enum Phase { kIdle, kWaiting, kHeld, kPaused, kCrashed };
 
+  /// A part of the word: where, and how many bits.
+  struct Field {
+    int at, bits;
+  };
+  static constexpr Field kNow{60, 4}, kOwner{57, 3}, kExpiry{53, 4};
+  static constexpr Field kToken{49, 4}, kGreatest{45, 4}, kLatest{41, 4};
+
+  /// A state, whose parts are read and changed.
+  struct Word {
+    std::uint64_t bits = 0;
+
+    [[nodiscard]] int operator[](Field f) const {
+      return static_cast<int>(bits >> f.at & ((1u << f.bits) - 1));
+    }
+    Word& set(Field f, int value) {
+      const std::uint64_t mask = ((std::uint64_t{1} << f.bits) - 1) << f.at;
+      bits = (bits & ~mask) | static_cast<std::uint64_t>(value) << f.at;
+      return *this;
+    }
+  };
+  /// The parts of one client.
   struct Client {
-    int phase = kIdle, token = 0, deadline = 0;
+    int at, width;
+    [[nodiscard]] Field phase() const { return {at, 3}; }
+    [[nodiscard]] Field deadline() const { return {at + 3, 4}; }
+    [[nodiscard]] Field token() const { return {at + 7, width - 7}; }
+    [[nodiscard]] Field all() const { return {at, width}; }
   };
-  /// A state with room to work in; `pack` makes it one word.
-  struct Open {
-    int now = 0, owner = 0, expiry = 0, token = 0, greatest = 0, latest = 0;
-    Client client[4];
-  };
-
-  static State pack(const Open& o, int clients) {
-    std::uint64_t word = 0;
-    const auto put = [&word](int value, int bits) {
-      word = word << bits | static_cast<std::uint64_t>(value);
-    };
-    put(o.now, 4), put(o.owner, 3), put(o.expiry, 4);
-    put(o.token, 4), put(o.greatest, 4), put(o.latest, 4);
-    for (int i = 0; i < clients; ++i) {
-      put(o.client[i].phase, 3), put(o.client[i].token, clients > 3 ? 3 : 4);
-      put(o.client[i].deadline, 4);
-    }
-    return {word};
-  }
-
-  static Open unpack(State state, int clients) {
-    std::uint64_t word = state[0];
-    const auto get = [&word](int bits) {
-      const auto value = static_cast<int>(word & ((1u << bits) - 1));
-      word >>= bits;
-      return value;
-    };
-    Open o;
-    for (int i = clients - 1; i >= 0; --i) {
-      o.client[i].deadline = get(4);
-      o.client[i].token = get(clients > 3 ? 3 : 4);
-      o.client[i].phase = get(3);
-    }
-    o.latest = get(4), o.greatest = get(4), o.token = get(4);
-    o.expiry = get(4), o.owner = get(3), o.now = get(4);
-    return o;
+  [[nodiscard]] Client client(int i) const {
+    const int width = clients > 3 ? 10 : 11;
+    return {i * width, width};
   }
 
   template <typename Emit>
   void initial(Emit emit) const {
-    emit(pack(Open{}, clients));
+    emit(State{0});
   }
 
   template <typename Emit>
   void successors(const State& state, Emit emit) const {
-    const Open o = unpack(state, clients);
-    const auto go = [&](const char* action, auto change) {
-      Open next = o;
-      change(next);
-      emit(pack(next, clients), action);
-    };
-    if (o.now < last_tick) go("tick", [](Open& n) { ++n.now; });
-    if (o.owner != 0 && o.expiry <= o.now) go("ttl", [](Open& n) { n.owner = n.expiry = 0; });
-    for (int i = 0; i < clients; ++i) client_steps(o, i, go);
+    const Word w{state[0]};
+    const int now = w[kNow];
+    const auto go = [&](const char* action, Word next) { emit(State{next.bits}, action); };
+    if (now < last_tick) go("tick", Word(w).set(kNow, now + 1));
+    if (w[kOwner] != 0 && w[kExpiry] <= now) go("ttl", freed(w));
+    for (int i = 0; i < clients; ++i) client_steps(w, i, go);
   }
 
-  const char* broken(const State& state) const {
-    const Open o = unpack(state, clients);
+  [[nodiscard]] model::Judgement judge(const State& state) const {
+    const Word w{state[0]};
     int holders = 0;
     for (int i = 0; i < clients; ++i) {
-      const Client& c = o.client[i];
-      holders += (c.phase == kHeld || c.phase == kPaused) && c.deadline > o.now ? 1 : 0;
+      const int phase = w[client(i).phase()];
+      const bool holds = phase == kHeld || phase == kPaused;
+      holders += holds && w[client(i).deadline()] > w[kNow] ? 1 : 0;
     }
-    if (holders > 1) return "mutex";
-    return o.latest < o.greatest ? "fence" : nullptr;
+    if (holders > 1) return {.broken = "mutex"};
+    return {.broken = w[kLatest] < w[kGreatest] ? "fence" : nullptr};
   }
 
-  static std::uint64_t reached(const State&) { return 0; }
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const {
     std::vector<std::string> lines;
     for (std::size_t i = 1; i < path.size(); ++i) {
@@ -106,56 +97,48 @@ struct SmallProtocol {
   }
 
  private:
-  void accept(Open& n, int token) const {
-    if (bug == kAcceptsEveryToken) {
-      n.latest = token;
-      n.greatest = n.greatest > token ? n.greatest : token;
-    } else if (token >= n.greatest) {
-      n.greatest = n.latest = token;
-    }
+  static Word freed(Word w) { return w.set(kOwner, 0).set(kExpiry, 0); }
+
+  [[nodiscard]] Word accepted(Word w, int token) const {
+    const int greatest = w[kGreatest];
+    if (token < greatest && bug != kAcceptsEveryToken) return w;
+    return w.set(kLatest, token).set(kGreatest, token > greatest ? token : greatest);
   }
 
   template <typename Go>
-  void client_steps(const Open& o, int i, Go go) const {
-    const Client& c = o.client[i];
-    const int me = i + 1;
-    const bool over = o.expiry <= o.now + (bug == kTakesTooEarly ? 1 : 0);
-    const bool asks = c.phase == kIdle || c.phase == kWaiting;
-    if (asks && (o.owner == 0 || over) && o.token < last_token) {
-      go("acquire", [&](Open& n) {
-        n.owner = me, n.expiry = o.now + kLease, ++n.token;
-        n.client[i] = {kHeld, n.token, n.expiry};
-      });
+  void client_steps(Word w, int i, Go go) const {
+    const Client c = client(i);
+    const int phase = w[c.phase()], now = w[kNow], owner = w[kOwner], expiry = w[kExpiry];
+    if (phase == kHeld) return holder_steps(w, c, i + 1, go);
+    if (phase == kCrashed) return go("restart", Word(w).set(c.phase(), kIdle));
+    if (phase == kPaused) return go("resume", Word(w).set(c.phase(), kHeld));
+    const bool over = expiry <= now + (bug == kTakesTooEarly ? 1 : 0);
+    const int token = w[kToken] + 1;
+    if ((owner == 0 || over) && token <= last_token) {
+      Word next = Word(w).set(c.phase(), kHeld);
+      next.set(kOwner, i + 1).set(kExpiry, now + kLease).set(kToken, token);
+      go("acquire", next.set(c.token(), token).set(c.deadline(), now + kLease));
     }
-    if (c.phase == kIdle && o.owner != 0 && o.expiry > o.now) {
-      go("block", [&](Open& n) { n.client[i].phase = kWaiting; });
+    if (phase == kWaiting) return go("giveup", Word(w).set(c.phase(), kIdle));
+    if (owner != 0 && expiry > now) go("block", Word(w).set(c.phase(), kWaiting));
+  }
+
+  template <typename Go>
+  void holder_steps(Word w, Client c, int me, Go go) const {
+    const int now = w[kNow], token = w[c.token()];
+    const bool owns = w[kOwner] == me;
+    const Word ended = Word(w).set(c.all(), kIdle);
+    const bool extends = owns && w[kExpiry] > now;
+    go("extend", extends ? Word(w).set(kExpiry, now + kLease).set(c.deadline(), now + kLease)
+                         : ended);
+    go("release", owns ? freed(ended) : ended);
+    go("crash", Word(w).set(c.all(), kCrashed));
+    go("pause", Word(w).set(c.phase(), kPaused));
+    if (w[c.deadline()] > now) {
+      go("write", accepted(w, token));
+    } else {
+      go("latewrite", accepted(w, token).set(c.all(), kIdle));
     }
-    if (c.phase == kWaiting) go("giveup", [&](Open& n) { n.client[i].phase = kIdle; });
-    if (c.phase == kHeld) {
-      go("extend", [&](Open& n) {
-        if (o.owner == me && o.expiry > o.now) {
-          n.expiry = n.client[i].deadline = o.now + kLease;
-        } else {
-          n.client[i] = {};
-        }
-      });
-      go("release", [&](Open& n) {
-        if (o.owner == me) n.owner = n.expiry = 0;
-        n.client[i] = {};
-      });
-      go("crash", [&](Open& n) { n.client[i] = {kCrashed, 0, 0}; });
-      go("pause", [&](Open& n) { n.client[i].phase = kPaused; });
-      if (c.deadline > o.now) {
-        go("write", [&](Open& n) { accept(n, c.token); });
-      } else {
-        go("latewrite", [&](Open& n) {
-          accept(n, c.token);
-          n.client[i] = {};
-        });
-      }
-    }
-    if (c.phase == kCrashed) go("restart", [&](Open& n) { n.client[i].phase = kIdle; });
-    if (c.phase == kPaused) go("resume", [&](Open& n) { n.client[i].phase = kHeld; });
   }
 };
 

@@ -15,9 +15,9 @@ struct SpinRun {
   double cpu_seconds = 0;
 };
 
-/// Runs a verifier that Spin made of small_protocol.pml, to its end. Throws std::runtime_error when
-/// it does not end well.
-inline SpinRun run_spin(const std::string& verifier) {
+/// Runs a verifier that Spin made of small_protocol.pml, to its end, with a table of 2^table_bits
+/// slots. Throws std::runtime_error when it does not end well.
+inline SpinRun run_spin(const std::string& verifier, int table_bits) {
   const auto children = [] {
     rusage used{};
     getrusage(RUSAGE_CHILDREN, &used);
@@ -27,7 +27,8 @@ inline SpinRun run_spin(const std::string& verifier) {
     return seconds(used.ru_utime) + seconds(used.ru_stime);
   };
   const double before = children();
-  FILE* output = popen((verifier + " -m1000000 -w26 2>&1").c_str(), "r");
+  const std::string command = verifier + " -m1000000 -w" + std::to_string(table_bits) + " 2>&1";
+  FILE* output = popen(command.c_str(), "r");
   if (output == nullptr) throw std::runtime_error("cannot run " + verifier);
   SpinRun run;
   bool clean = false;

@@ -1,21 +1,17 @@
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <limits>
-#include <memory>
-#include <new>
 #include <string>
-#include <type_traits>
+#include <tuple>
 #include <vector>
 
 #include "model/checkers.hpp"
+#include "model/crew.hpp"
+#include "model/state_shard.hpp"
 
 /// Visits every state of a small system, breadth-first, so that a counterexample is a shortest one.
 ///
@@ -25,16 +21,21 @@
 ///     using Action = small trivially copyable type;
 ///     void initial(Emit emit) const;                     // emit(state)
 ///     void successors(const State&, Emit emit) const;    // emit(next, action); self-loops count
-///     const char* broken(const State&) const;            // the `always` that fails here, or null
-///     std::uint64_t reached(const State&) const;         // the `sometimes` true here, as bits
+///     Judgement judge(const State&) const;               // of one state
 ///     std::vector<std::string> story(path) const;        // states from an initial one, a line a
 ///     step
 ///
-/// Exact: whole states are compared, never hashes alone. Not thread-safe.
+/// With more than one thread, `successors` and `judge` are called by all of them at once.
+///
+/// Exact: whole states are compared, never hashes alone. What is found, the counterexample too,
+/// does not depend on the number of threads. Not thread-safe itself.
 namespace leasehold::model {
 
-template <std::size_t Words>
-using PackedState = std::array<std::uint64_t, Words>;
+/// What a model says of one state.
+struct Judgement {
+  const char* broken = nullptr;  ///< the `always` that fails here
+  std::uint64_t reached = 0;     ///< the `sometimes` true here, as bits
+};
 
 /// How far an exploration has come, and what it found.
 struct Exploration {
@@ -44,59 +45,19 @@ struct Exploration {
   std::uint64_t transitions = 0;
   std::uint64_t depth = 0;         ///< levels, the initial one included
   std::uint64_t reached = 0;       ///< `sometimes` bits of all states
-  std::uint64_t bytes = 0;         ///< held for states, parents and table
+  std::uint64_t bytes = 0;         ///< held for states, parents and tables
+  double cpu_seconds = 0;          ///< of all threads
   std::vector<std::string> story;  ///< of violated: a shortest counterexample
 };
 
 struct ExploreOptions {
   std::uint64_t max_states = 200'000'000;
+  unsigned threads = 1;
+  /// Of the tables together, at first: a power of two, as Spin's -w has it. They grow when they are
+  /// half full, of states of one word three quarters.
+  std::uint64_t slots = 1u << 16;
   std::function<bool()> stop;                        ///< asked every 2^16 states; may be empty
   std::function<void(const Exploration&)> progress;  ///< called likewise; may be empty
-};
-
-/// An array in huge pages where the system has them: it is read at random, and most of that time is
-/// spent on finding pages.
-template <typename T>
-class HugeArray {
- public:
-  explicit HugeArray(std::size_t size)
-      : memory_(static_cast<T*>(std::aligned_alloc(kPage, bytes_for(size)))) {
-    if (memory_ == nullptr) throw std::bad_alloc();
-    madvise(memory_.get(), bytes_for(size), MADV_HUGEPAGE);
-  }
-  T& operator[](std::size_t i) { return memory_.get()[i]; }
-  const T& operator[](std::size_t i) const { return memory_.get()[i]; }
-
- private:
-  static_assert(std::is_trivially_copyable_v<T>);
-  static constexpr std::size_t kPage = std::size_t{1} << 21;
-  static std::size_t bytes_for(std::size_t size) {
-    return (size * sizeof(T) + kPage - 1) / kPage * kPage;
-  }
-  struct Free {
-    void operator()(T* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<T, Free> memory_;
-};
-
-/// Memory that grows by whole chunks: no copying, no peak while it grows.
-template <typename T>
-class Chunked {
- public:
-  void push_back(const T& value) {
-    if ((size_ & kMask) == 0) chunks_.emplace_back(kMask + 1);
-    chunks_.back()[size_ & kMask] = value;
-    ++size_;
-  }
-  const T& operator[](std::uint64_t i) const { return chunks_[i >> kShift][i & kMask]; }
-  [[nodiscard]] std::uint64_t size() const { return size_; }
-  [[nodiscard]] std::uint64_t bytes() const { return chunks_.size() * (kMask + 1) * sizeof(T); }
-
- private:
-  static constexpr int kShift = 19;
-  static constexpr std::uint64_t kMask = (1u << kShift) - 1;
-  std::vector<HugeArray<T>> chunks_;
-  std::uint64_t size_ = 0;
 };
 
 template <typename Model>
@@ -104,179 +65,224 @@ class Explorer {
  public:
   using State = typename Model::State;
   using Action = typename Model::Action;
+  using Index = std::uint32_t;
 
   explicit Explorer(const Model& model, ExploreOptions options = {})
-      : model_(model), options_(std::move(options)), table_(kFirstTable) {
-    empty_table();
+      : model_(model), options_(std::move(options)), crew_(std::max(options_.threads, 1u)) {
+    parts_.reserve(kShards);
+    const auto slots = std::bit_ceil(std::max<std::uint64_t>(options_.slots / kShards, 64));
+    for (unsigned s = 0; s < kShards; ++s) parts_.emplace_back(slots);
   }
 
   Exploration run() {
-    model_.initial([this](const State& state) { insert(state, kEmpty); });
-    std::uint64_t level_end = states_.size();
-    out_.depth = 1;
+    model_.initial([this](const State& state) {
+      const auto h = hash_of(state);
+      parts_[0].out[shard_of(h)].push_back({state, h, kNone});
+    });
+    take_in();
     std::uint64_t next_pulse = 0;
-    for (std::uint64_t i = 0; i < states_.size() && !broken_;) {
-      if (i == level_end) {
-        level_end = states_.size();
-        ++out_.depth;
+    while (violated() == nullptr && begin_level()) {
+      while (violated() == nullptr && !level_is_done()) {
+        if (expanded() >= next_pulse) {
+          next_pulse = expanded() + kPulse;
+          if (!go_on()) return finish();
+        }
+        expand();
+        take_in();
       }
-      if (i >= next_pulse) {
-        next_pulse = i + kPulse;
-        if (!go_on()) return finish();
-      }
-      const std::uint64_t to = std::min(i + kBatch, level_end);
-      expand(i, to);
-      i = to;
     }
-    if (!broken_) {
-      out_.verdict = Verdict::holds;
-      out_.why.clear();
-    }
+    conclude();
     return finish();
   }
 
- public:
-  using Index = std::uint32_t;
-  /// After a run: the states, in the order of their discovery.
-  [[nodiscard]] std::uint64_t size() const { return states_.size(); }
-  [[nodiscard]] const State& state(std::uint64_t i) const { return states_[i]; }
+  /// After a run: the states, in an order that is always the same.
+  [[nodiscard]] std::uint64_t size() const {
+    return parts_.back().first + parts_.back().states.size();
+  }
+  [[nodiscard]] const State& state(std::uint64_t i) const {
+    const Part& part = part_of(i);
+    return part.states.state(i - part.first);
+  }
   /// The index of a state that was reached.
   [[nodiscard]] Index find(const State& state) const {
-    std::size_t at = slot(hash(state));
-    while (!same(states_[table_[at]], state)) at = (at + 1) & (table_size_ - 1);
-    return table_[at];
+    const auto h = hash_of(state);
+    const Part& part = parts_[shard_of(h)];
+    return static_cast<Index>(part.first + part.states.find(state, h));
   }
   /// A shortest way from an initial state, in words.
   [[nodiscard]] std::vector<std::string> story_to(Index last) const {
-    std::vector<Index> path;
-    for (Index i = last; i != kEmpty; i = parents_[i]) path.push_back(i);
-    std::vector<State> states;
-    for (std::size_t k = path.size(); k-- > 0;) states.push_back(states_[path[k]]);
-    return model_.story(states);
+    const Part& part = part_of(last);
+    return story_of(static_cast<unsigned>(&part - parts_.data()), last - part.first);
   }
 
  private:
-  static constexpr Index kEmpty = std::numeric_limits<Index>::max();
-  static constexpr std::size_t kFirstTable = 1u << 16;
+  using Shard = StateShard<std::tuple_size_v<State>>;
+  using Parent = typename Shard::Parent;
+  /// More than there are threads, so that one which is held up holds up little. Always as many, and
+  /// taken in order, so that what is found does not depend on the threads.
+  static constexpr unsigned kShards = 8;
+  static constexpr Parent kNone = std::numeric_limits<Parent>::max();
   static constexpr std::uint64_t kPulse = 1u << 16;
-  static constexpr std::uint64_t kBatch = 16;
-
-  /// Without a call, which costs more than the comparison.
-  static bool same(const State& a, const State& b) {
-    std::uint64_t differs = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) differs |= a[i] ^ b[i];
-    return differs == 0;
-  }
+  static constexpr std::uint64_t kRound = 512;  ///< states of each shard between two meetings
+  static constexpr std::size_t kAhead = 8;      ///< candidates whose memory is on its way
 
   struct Candidate {
     State state;
     std::uint64_t hash;
-    Index parent;
+    Parent parent;
+  };
+  /// A shard, and what only the thread that works on it touches.
+  struct Part {
+    explicit Part(std::size_t slots) : states(slots) {}
+    Shard states;
+    std::array<std::vector<Candidate>, kShards> out;  ///< by the shard that they are for
+    std::uint64_t expanded = 0, level_end = 0;
+    std::uint64_t transitions = 0, reached = 0;
+    const char* broken = nullptr;
+    std::uint64_t broken_at = 0;
+    std::uint64_t first = 0;  ///< after a run: the index of its first state
   };
 
-  static std::uint64_t hash(const State& state) {
-    std::uint64_t h = 0x9E3779B97F4A7C15u;
-    for (const std::uint64_t word : state) {
-      h ^= word;
-      h *= 0xFF51AFD7ED558CCDu;
-      h ^= h >> 32;
-    }
-    return h * 0xC4CEB9FE1A85EC53u;
+  static unsigned shard_of(std::uint64_t hash) { return hash % kShards; }
+
+  /// Each shard's next states are expanded; where the new ones belong is not touched yet.
+  void expand() {
+    crew_.each(kShards, [this](unsigned s) {
+      Part& part = parts_[s];
+      const std::uint64_t to = std::min(part.expanded + kRound, part.level_end);
+      for (; part.expanded < to; ++part.expanded) {
+        const State state = part.states.state(part.expanded);
+        const auto parent = static_cast<Parent>(part.expanded * kShards + s);
+        model_.successors(state, [&](const State& next, Action) {
+          const auto h = hash_of(next);
+          part.out[shard_of(h)].push_back({next, h, parent});
+          ++part.transitions;
+        });
+      }
+    });
   }
 
-  /// The successors of some states are gathered first, then their slots and the states there are
-  /// fetched, so that memory is waited for once and not once for each.
-  void expand(std::uint64_t from, std::uint64_t to) {
-    candidates_.clear();
-    for (std::uint64_t i = from; i < to; ++i) {
-      const State state = states_[i];
-      model_.successors(state, [&](const State& next, Action) {
-        const auto h = hash(next);
-        __builtin_prefetch(&table_[slot(h)]);
-        candidates_.push_back({next, h, static_cast<Index>(i)});
-      });
+  /// Each shard takes what was found for it, always in the same order.
+  void take_in() {
+    crew_.each(kShards, [this](unsigned s) {
+      for (Part& from : parts_) {
+        take_in(parts_[s], from.out[s]);
+        from.out[s].clear();
+      }
+    });
+  }
+
+  void take_in(Part& part, const std::vector<Candidate>& found) {
+    const std::size_t count = found.size();
+    for (std::size_t i = 0; i < std::min(2 * kAhead, count); ++i) {
+      __builtin_prefetch(part.states.slot_for(found[i].hash));
     }
-    for (const auto& candidate : candidates_) {
-      const Index there = table_[slot(candidate.hash)];
-      if (there != kEmpty) __builtin_prefetch(&states_[there]);
-    }
-    out_.transitions += candidates_.size();
-    for (const auto& candidate : candidates_) {
-      if (broken_) return;
-      insert(candidate.state, candidate.parent, candidate.hash);
+    for (std::size_t i = 0; i < count && part.broken == nullptr; ++i) {
+      if (i + 2 * kAhead < count) {
+        __builtin_prefetch(part.states.slot_for(found[i + 2 * kAhead].hash));
+      }
+      if (i + kAhead < count) __builtin_prefetch(part.states.state_for(found[i + kAhead].hash));
+      if (!part.states.insert(found[i].state, found[i].hash, found[i].parent)) continue;
+      const Judgement judged = model_.judge(found[i].state);
+      part.reached |= judged.reached;
+      if (judged.broken == nullptr) continue;
+      part.broken = judged.broken;
+      part.broken_at = part.states.size() - 1;
     }
   }
 
-  [[nodiscard]] std::size_t slot(std::uint64_t h) const {
-    return static_cast<std::size_t>(h >> (64 - std::countr_zero(table_size_)));
+  /// False if there is none.
+  bool begin_level() {
+    for (Part& part : parts_) part.level_end = part.states.size();
+    if (level_is_done()) return false;
+    ++out_.depth;
+    return true;
   }
-
-  void insert(const State& state, Index parent) { insert(state, parent, hash(state)); }
-
-  void insert(const State& state, Index parent, std::uint64_t h) {
-    std::size_t at = slot(h);
-    while (table_[at] != kEmpty) {
-      if (same(states_[table_[at]], state)) return;
-      at = (at + 1) & (table_size_ - 1);
-    }
-    const auto index = static_cast<Index>(states_.size());
-    table_[at] = index;
-    states_.push_back(state);
-    parents_.push_back(parent);
-    out_.reached |= model_.reached(state);
-    if (const char* property = model_.broken(state)) {
-      broken_ = true;
-      out_.verdict = Verdict::violated;
-      out_.why = property;
-      out_.story = story_to(index);
-    }
-    if (states_.size() * 2 > table_size_) grow();
+  [[nodiscard]] bool level_is_done() const {
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [](const Part& part) { return part.expanded == part.level_end; });
   }
-
-  void empty_table() { std::fill_n(&table_[0], table_size_, kEmpty); }
-
-  /// Slots are fetched some states ahead of their use.
-  void grow() {
-    table_size_ *= 2;
-    table_ = HugeArray<Index>(table_size_);
-    empty_table();
-    constexpr std::uint64_t kAhead = 32;
-    for (std::uint64_t i = 0; i < states_.size(); ++i) {
-      if (i + kAhead < states_.size()) __builtin_prefetch(&table_[slot(hash(states_[i + kAhead]))]);
-      std::size_t at = slot(hash(states_[i]));
-      while (table_[at] != kEmpty) at = (at + 1) & (table_size_ - 1);
-      table_[at] = static_cast<Index>(i);
+  [[nodiscard]] std::uint64_t expanded() const {
+    std::uint64_t all = 0;
+    for (const Part& part : parts_) all += part.expanded;
+    return all;
+  }
+  [[nodiscard]] const Part* violated() const {
+    for (const Part& part : parts_) {
+      if (part.broken != nullptr) return &part;
     }
+    return nullptr;
   }
 
   bool go_on() {
-    out_.states = states_.size();
+    count();
     if (options_.progress) options_.progress(out_);
     if (options_.stop && options_.stop()) {
       out_.why = "interrupted";
       return false;
     }
-    if (states_.size() > options_.max_states) {
-      out_.why = "more than " + std::to_string(options_.max_states) + " states";
+    if (out_.states > options_.max_states) {
+      out_.why = "more than " + std::to_string(options_.max_states) +
+                 " states; broken in no behaviour of up to " + std::to_string(out_.depth - 1) +
+                 " steps";
       return false;
     }
     return true;
   }
 
+  void conclude() {
+    out_.verdict = Verdict::holds;
+    out_.why.clear();
+    if (const Part* part = violated()) {
+      out_.verdict = Verdict::violated;
+      out_.why = part->broken;
+      out_.story = story_of(static_cast<unsigned>(part - parts_.data()), part->broken_at);
+    }
+  }
+
+  void count() {
+    out_.states = out_.transitions = out_.reached = out_.bytes = 0;
+    for (Part& part : parts_) {
+      part.first = out_.states;
+      out_.states += part.states.size();
+      out_.transitions += part.transitions;
+      out_.reached |= part.reached;
+      out_.bytes += part.states.bytes();
+    }
+    out_.cpu_seconds = crew_.cpu_seconds() - cpu_seconds_before_;
+  }
+
   Exploration finish() {
-    out_.states = states_.size();
-    out_.bytes = states_.bytes() + parents_.bytes() + table_size_ * sizeof(Index);
+    count();
     return std::move(out_);
+  }
+
+  [[nodiscard]] const Part& part_of(std::uint64_t i) const {
+    const auto after = std::find_if(parts_.begin(), parts_.end(),
+                                    [i](const Part& part) { return part.first > i; });
+    auto at = std::prev(after);
+    while (at->states.size() == 0) --at;
+    return *at;
+  }
+
+  [[nodiscard]] std::vector<std::string> story_of(unsigned shard, std::uint64_t i) const {
+    std::vector<State> path;
+    for (;;) {
+      path.push_back(parts_[shard].states.state(i));
+      const Parent parent = parts_[shard].states.parent(i);
+      if (parent == kNone) break;
+      shard = parent % kShards;
+      i = parent / kShards;
+    }
+    std::reverse(path.begin(), path.end());
+    return model_.story(path);
   }
 
   const Model& model_;
   const ExploreOptions options_;
-  std::size_t table_size_ = kFirstTable;
-  HugeArray<Index> table_;  ///< open addressing, at most half full
-  Chunked<State> states_;
-  Chunked<Index> parents_;
-  std::vector<Candidate> candidates_;
-  bool broken_ = false;
+  std::vector<Part> parts_;
+  Crew crew_;
+  double cpu_seconds_before_ = crew_.cpu_seconds();
   Exploration out_;
 };
 

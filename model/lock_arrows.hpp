@@ -1,17 +1,15 @@
 #pragma once
 
-#include <bitset>
 #include <initializer_list>
 #include <optional>
 
 #include "model/lifecycle_steps.hpp"
+#include "model/lock_system.hpp"
 #include "model/transition_table.hpp"
 
 /// Which arrows of the diagrams a step of the abstract system takes. A name that no table has is
 /// refused when it is first used.
 namespace leasehold::model::arrow {
-
-using Set = std::bitset<128>;  ///< bit n: the nth arrow of all tables, in their order
 
 using Step = LifecycleStep;
 

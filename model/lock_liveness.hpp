@@ -11,7 +11,7 @@ enum class Promise {
   cleans_up,  ///< G8: a document that nobody stands behind goes, or another's takes its place
 };
 
-/// LockSystem as EventuallySearch wants it.
+/// LockSystem as EventuallySearch wants it. REQUIRES: not `losses_late`.
 class LockLiveness {
  public:
   using State = LockSystem::State;
@@ -30,8 +30,7 @@ class LockLiveness {
   void successors(const State& state, Emit emit) const {
     system_.successors(state, emit);
   }
-  [[nodiscard]] const char* broken(const State&) const { return nullptr; }
-  [[nodiscard]] std::uint64_t reached(const State&) const { return 0; }
+  [[nodiscard]] static Judgement judge(const State&) { return {}; }
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const {
     return system_.story(path);
   }
@@ -45,10 +44,11 @@ class LockLiveness {
     const auto from = lock_world::unpack(state, scope_);
     steps_.clear();
     system_.steps(from, steps_);
-    for (const auto& [world, action] : steps_) {
+    for (auto& [world, action] : steps_) {
       if (!is_calm(from, action)) continue;
-      const auto next = lock_world::pack(lock_world::canonical(world, scope_), scope_);
-      emit(next, fair_kind(from, action), ends(from, world));
+      const bool over = ends(from, world);
+      lock_world::make_canonical(world, scope_);
+      emit(lock_world::pack(world, scope_), fair_kind(from, action), over);
     }
   }
 

@@ -57,17 +57,18 @@ void LockSystem::queue_steps(const World& w, int i, Out& out) const {
   const Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
   const auto go = [&](Act act, auto change) {
-    World next = w;
-    change(next);
-    out.emplace_back(next, Action{act, byte(i), 0, 0});
+    change(out.emplace_back(w, Action{act, byte(i), 0, 0}).first);
   };
   const bool told = c.notice.owner != 0 && (c.notice.committed != 0 || !rules.majority);
   if (told) go(Act::hear, [&](World& n) { hear(n, i); });
-  if (c.notice.owner != 0 && scope_.losses) {
+  const bool reads_empty = rules.grant_counts == Rules::GrantCounts::from_last_read;
+  // Who has not heard cannot tell whether it will; only an empty answer of the stream shows it.
+  const bool shows = !scope_.losses_late || reads_empty;
+  if (c.notice.owner != 0 && scope_.losses && shows) {
     go(Act::lose_notice, [&](World& n) { n.client[i].notice = {}; });
   }
   // An empty answer shows what a majority has, or what an old primary has.
-  const bool reads = rules.grant_counts == Rules::GrantCounts::from_last_read && c.waits();
+  const bool reads = reads_empty && c.waits();
   if (reads && (!told || w.stale_runs != 0)) {
     go(Act::read_stream, [&](World& n) { n.client[i].counted = 0; });
   }

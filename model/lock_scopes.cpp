@@ -50,7 +50,14 @@ const std::vector<NamedScope>& partial_scopes() {
     three.clients = 3;
     three.queue = 2;
     three.failovers = false;
+    Scope three_failover;
+    three_failover.clients = 3;
+    Scope every_fault;
+    every_fault.messages = 2;
+    three_failover.losses_late = every_fault.losses_late = true;
     return std::vector<NamedScope>{{"stale-primary", stale, 0},
+                                   {"three-clients-failover", three_failover, 0},
+                                   {"two-messages-every-fault", every_fault, 0},
                                    {"queue-three-clients", three, 0},
                                    {"queue-failover", failover, 0},
                                    {"queue-stale-primary", stale_queue, 0},

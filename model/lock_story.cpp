@@ -25,14 +25,15 @@ std::string_view add(Set& set, const TransitionTable& table, std::string_view fr
     throw std::logic_error("no arrow '" + std::string(from) + " --" + std::string(input) +
                            "-->' in " + std::string(table.name()));
   }
-  set.set(before + *found);
+  const std::size_t bit = before + *found;
+  set.at(bit / 64) |= std::uint64_t{1} << bit % 64;
   return table.arrows()[*found].to;
 }
 
 }  // namespace
 
 Set set_of(std::initializer_list<Taken> all) {
-  Set set;
+  Set set{};
   for (const Taken& one : all) {
     if (!one.step) {
       add(set, one.table, one.from, one.input);
@@ -51,7 +52,8 @@ std::string describe(const Scope& s) {
   const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
   return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
          " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
-         " each in flight, without end: acquisitions, pauses" + if_on(s.losses, "losses") +
+         " each in flight, without end: acquisitions, pauses" +
+         if_on(s.losses, s.losses_late ? "losses of what nobody awaits" : "losses") +
          if_on(s.crashes, "crashes") + if_on(s.ttl_passes, "TTL passes") +
          if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
                                 " apart of margin " + std::to_string(s.clock_margin)) +
@@ -72,8 +74,7 @@ const std::vector<std::string_view>& LockSystem::sometimes() {
   return names;
 }
 
-std::uint64_t LockSystem::reached(const State& state) const {
-  const World w = unpack(state, scope_);
+std::uint64_t LockSystem::reached_in(const World& w) const {
   std::uint64_t bits = w.dirty != 0 ? 8u : 0u;
   if (w.document.waiting[0].owner != 0) bits |= 32;
   for (int i = 0; i < scope_.clients; ++i) {
@@ -91,7 +92,10 @@ std::vector<std::string> LockSystem::arrows_taken() const {
   std::size_t bit = 0;
   for (const auto* table : all_tables()) {
     for (const auto& arrow : table->arrows()) {
-      if (arrows_[bit++]) names.push_back(std::string(table->name()) + ": " + arrow.name());
+      if ((arrows_.at(bit / 64) >> bit % 64 & 1) != 0) {
+        names.push_back(std::string(table->name()) + ": " + arrow.name());
+      }
+      ++bit;
     }
   }
   return names;

@@ -66,9 +66,7 @@ void LockSystem::steps(const World& w, Out& out) const {
 
 void LockSystem::world_steps(const World& w, Out& out) const {
   const auto go = [&](Act act, auto change) {
-    World next = w;
-    change(next);
-    out.emplace_back(next, Action{act, 0, 0, 0});
+    change(out.emplace_back(w, Action{act, 0, 0, 0}).first);
   };
   go(Act::tick, [this](World& n) {
     run_out(n);
@@ -143,9 +141,8 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
   const Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
   const auto go = [&](Act act, auto change) {
-    World next = w;
+    World& next = out.emplace_back(w, Action{act, byte(i), 0, 0}).first;
     change(next, next.client[i]);
-    out.emplace_back(next, Action{act, byte(i), 0, 0});
   };
   if (scope_.crashes && (c.phase == kHeld || c.phase == kAttempting)) {
     go(Act::crash, [](World&, Client& nc) {
@@ -206,7 +203,7 @@ void LockSystem::hand_over_steps(const World& w, int i, Out& out) const {
     const bool has_owner = to.phase == kWaiting && to.owner != 0;
     if (j == i || is_package(scope_, j) || !waits || k < 0 || to.giver != 0) continue;
     if (!has_owner && fresh_owner(w, j, scope_) == 0) continue;
-    World next = w;
+    World& next = out.emplace_back(w, Action{Act::hand_over, byte(i), byte(k), byte(j)}).first;
     Client& from = next.client[i];
     Client& receiver = next.client[j];
     if (!has_owner) receiver.owner = fresh_owner(w, j, scope_);
@@ -220,7 +217,6 @@ void LockSystem::hand_over_steps(const World& w, int i, Out& out) const {
       from.awaited = 0;
       end_holding(from);
     }
-    out.emplace_back(next, Action{Act::hand_over, byte(i), byte(k), byte(j)});
   }
 }
 
@@ -228,9 +224,7 @@ void LockSystem::holder_steps(const World& w, int i, int k, Out& out) const {
   const Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
   const auto go = [&](Act act, auto change) {
-    World next = w;
-    change(next.client[i]);
-    out.emplace_back(next, Action{act, byte(i), byte(k), 0});
+    change(out.emplace_back(w, Action{act, byte(i), byte(k), 0}).first.client[i]);
   };
   if (k < 0) return;
   if (rules.extends && c.awaited == 0 && holds(w, i)) {
@@ -303,9 +297,7 @@ void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
   if (m.slot == kEmpty) return;
   const Rules& rules = rules_for(scope_, i);
   const auto go = [&](Act act, int waited, auto change) {
-    World next = w;
-    change(next);
-    out.emplace_back(next, Action{act, byte(i), byte(k), byte(waited)});
+    change(out.emplace_back(w, Action{act, byte(i), byte(k), byte(waited)}).first);
   };
   if (!is_reply(m.slot)) {
     const bool reads_clock = m.slot != kDelete || scope_.queue > 0;
@@ -330,7 +322,10 @@ void LockSystem::message_steps(const World& w, int i, int k, Out& out) const {
       go(Act::start, 0, [&](World& n) { n.client[i].message[k].token = next_order(n); });
     }
   }
-  if (scope_.losses) go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
+  const bool awaited = c.awaited == k + 1;
+  if (scope_.losses && !(scope_.losses_late && awaited)) {
+    go(Act::lose, 0, [&](World& n) { n.client[i].message[k] = {}; });
+  }
   if (is_reply(m.slot) && (m.committed != 0 || !rules.majority)) {
     go(Act::deliver, 0, [&](World& n) { deliver(n, i, k); });
   }
@@ -358,8 +353,9 @@ const char* LockSystem::broken_in(const World& w) const {
                                                 : nullptr;
 }
 
-const char* LockSystem::broken(const State& state) const {
-  return broken_in(unpack(state, scope_));
+Judgement LockSystem::judge(const State& state) const {
+  const World w = unpack(state, scope_);
+  return {.broken = broken_in(w), .reached = reached_in(w)};
 }
 
 }  // namespace leasehold::model

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <bitset>
+#include <array>
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,12 @@
 ///
 /// A paused client is one that takes no step, which any client may do at any time, as long as it
 /// likes. The worst that drift may do is built in: each side keeps a margin of one tick against it,
-/// and the tick is lost. Not thread-safe.
+/// and the tick is lost. Thread-safe.
 namespace leasehold::model {
+
+namespace arrow {
+using Set = std::array<std::uint64_t, 2>;  ///< bit n: the nth arrow of all tables, in their order
+}
 
 class LockSystem {
  public:
@@ -63,15 +68,16 @@ class LockSystem {
 
   template <typename Emit>
   void successors(const State& state, Emit emit) const {
-    scratch_.clear();
-    steps(lock_world::unpack(state, scope_), scratch_);
-    for (const auto& [world, action] : scratch_) {
-      emit(lock_world::pack(lock_world::canonical(world, scope_), scope_), action);
+    thread_local Out next;
+    next.clear();
+    steps(lock_world::unpack(state, scope_), next);
+    for (auto& [world, action] : next) {
+      lock_world::make_canonical(world, scope_);
+      emit(lock_world::pack(world, scope_), action);
     }
   }
 
-  [[nodiscard]] const char* broken(const State& state) const;
-  [[nodiscard]] std::uint64_t reached(const State& state) const;
+  [[nodiscard]] Judgement judge(const State& state) const;
   /// The path in words, with the clients' own names, which sorting exchanges.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
@@ -84,7 +90,8 @@ class LockSystem {
   /// Whether the fenced resource, which saw every grant, takes a write of this client.
   [[nodiscard]] bool resource_takes(const World& world, int client) const;
 
-  /// What `reached` bits mean.
+  /// The bits of what comes about somewhere, and is true here; what they mean.
+  [[nodiscard]] std::uint64_t reached_in(const World& world) const;
   [[nodiscard]] static const std::vector<std::string_view>& sometimes();
   /// The arrows of the diagrams that the steps so far have taken, by their names.
   [[nodiscard]] std::vector<std::string> arrows_taken() const;
@@ -132,11 +139,16 @@ class LockSystem {
   [[nodiscard]] bool looks_at(Guarantee guarantee) const {
     return scope_.guarantees.contains(guarantee);
   }
-  void took(const std::bitset<128>& arrows) const { arrows_ |= arrows; }
+  void took(const arrow::Set& arrows) const {
+    for (std::size_t i = 0; i < arrows.size(); ++i) {
+      // Nearly always it is there already, and a word that is only read stays with all threads.
+      if ((arrows[i] & ~arrows_[i].load(std::memory_order_relaxed)) == 0) continue;
+      arrows_[i].fetch_or(arrows[i], std::memory_order_relaxed);
+    }
+  }
 
   const Scope scope_;
-  mutable Out scratch_;
-  mutable std::bitset<128> arrows_;
+  mutable std::array<std::atomic<std::uint64_t>, std::tuple_size_v<arrow::Set>> arrows_{};
 };
 
 }  // namespace leasehold::model

@@ -80,6 +80,22 @@ TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
 INSTANTIATE_TEST_SUITE_P(All, WrongVariant, testing::ValuesIn(variants_of_what_always_holds()),
                          [](const auto& tested) { return test_name(tested.param.name); });
 
+/// Who awaits a message cannot tell whether it is lost: so it need not be, until nobody does.
+TEST_P(WrongVariant, IsRefutedAsShortlyWithoutTheLossesThatNobodyCanTell) {
+  Scope scope = scope_named(GetParam().name.starts_with("hand-over")     ? "hand-over"
+                            : GetParam().name.find("foreign") != std::string_view::npos ? "mixed"
+                            : needs_a_queue(GetParam().name) ? "queue"
+                                                             : "two-clients")
+                    ->scope;
+  GetParam().change(scope.rules);
+  const auto all = explore(scope, 2'000'000);
+  scope.losses_late = true;
+  const auto late = explore(scope, 2'000'000);
+  EXPECT_EQ(late.verdict, Verdict::violated) << late.why;
+  EXPECT_EQ(late.story.size(), all.story.size());
+  EXPECT_LE(late.states, all.states);
+}
+
 class HarmlessVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(HarmlessVariant, BreaksNothingInAnyStateOfAShorterQueue) {
@@ -178,6 +194,9 @@ TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
     const auto found = explore(scope, 1'000'000);
     EXPECT_EQ(found.verdict, Verdict::unknown) << name << ": " << found.why;
     EXPECT_GE(found.depth, 12u) << name;
+    EXPECT_NE(found.why.find("behaviour of up to " + std::to_string(found.depth - 1)),
+              std::string::npos)
+        << found.why;
   }
 }
 

@@ -29,6 +29,10 @@ struct Scope {
   bool crashes = true;
   bool ttl_passes = true;
   bool losses = true;          ///< of requests and replies
+  /// Losses only of what nobody awaits any more, for far fewer states. Who awaits cannot tell what
+  /// is lost from what is not executed or delivered yet, so each state that this leaves out breaks
+  /// nothing that one with the message still on its way does not. Not for what has to come about.
+  bool losses_late = false;
   bool late_starts = true;     ///< commands may wait in the server with the time of their start
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package
@@ -57,8 +61,12 @@ inline constexpr int kPlace = 2;        ///< ticks for which an entry lives
 constexpr Byte byte(int value) { return static_cast<Byte>(value); }
 
 /// Owners are client * kGenerations + generation + 1; 0 is none.
-constexpr int client_of(Byte owner) { return (owner - 1) / kGenerations; }
-constexpr int generation_of(Byte owner) { return (owner - 1) % kGenerations; }
+constexpr int client_of(Byte owner) {
+  return static_cast<int>((owner - 1u) / unsigned{kGenerations});
+}
+constexpr int generation_of(Byte owner) {
+  return static_cast<int>((owner - 1u) % unsigned{kGenerations});
+}
 
 /// Somebody who waits: the lockId that its renewal would have written.
 struct Entry {
@@ -171,8 +179,8 @@ using State = PackedState<4>;
 
 /// States that differ in nothing that matters are made one, the clients' names kept.
 [[nodiscard]] World tidied(World world, const Scope& scope);
-/// And the clients put in order.
-[[nodiscard]] World canonical(const World& world, const Scope& scope);
+/// And the clients are put in order.
+void make_canonical(World& world, const Scope& scope);
 /// Whether the world is this state, whatever its clients are called. Sorting leaves ties.
 [[nodiscard]] bool is_the_same(const World& world, const State& state, const Scope& scope);
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "model/eventually.hpp"
 #include "model/lock_liveness.hpp"
@@ -56,10 +57,11 @@ void run_promise(Job& job, const model::ExploreOptions& how) {
   job.found.story = eventually.story;
 }
 
-void run(Job& job, std::uint64_t max_states) {
+void run(Job& job, std::uint64_t max_states, unsigned threads) {
   const double began = thread_seconds();
   model::ExploreOptions how;
   how.max_states = max_states;
+  how.threads = threads;
   how.stop = interrupted;
   how.progress = [&](const model::Exploration& now) { job.states = now.states; };
   if (job.promise) {
@@ -70,7 +72,8 @@ void run(Job& job, std::uint64_t max_states) {
     job.arrows = system.arrows_taken();
   }
   job.states = job.found.states;
-  job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
+  // A search for cycles is this thread's, the rest perhaps of several.
+  job.cpu_seconds = std::max({thread_seconds() - began, job.found.cpu_seconds, 1e-9});
 }
 
 void print(const Job& job) {
@@ -84,14 +87,17 @@ void print(const Job& job) {
   std::fflush(stdout);
 }
 
-/// Runs them on all cores, each to its end, and prints each as it ends.
+/// Runs them on all cores, one on several if there are fewer, each to its end, and prints each as
+/// it ends.
 void run_all(Jobs& jobs, std::uint64_t max_states) {
   std::atomic<std::size_t> next = 0, ended = 0;
   std::mutex printing;
   const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto cores = std::max(std::thread::hardware_concurrency(), 1u);
+  const auto threads = std::max(cores / static_cast<unsigned>(jobs.size()), 1u);
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      run(*jobs[i], max_states);
+      run(*jobs[i], max_states, threads);
       const std::scoped_lock lock(printing);
       if (terminal) fmt::print(stderr, "\r\x1b[K");
       print(*jobs[i]);

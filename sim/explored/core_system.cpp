@@ -206,7 +206,9 @@ CoreSystem::World CoreSystem::unpack(const State& s) const {
   return w;
 }
 
-const char* CoreSystem::broken(const State& state) const { return kBroken[unpack(state).broken]; }
+model::Judgement CoreSystem::judge(const State& state) const {
+  return {.broken = kBroken[unpack(state).broken], .reached = seen_};
+}
 
 bool CoreSystem::spend(World& w, CoreFault fault) const {
   // Each kind once, which bounds the search. What the same fault twice would show is left out.

@@ -89,9 +89,8 @@ class CoreSystem {
     steps(from);
     for (std::size_t i = 0; i < found_.size(); ++i) emit(found_[i].to, found_[i].action);
   }
-  [[nodiscard]] const char* broken(const State& state) const;
-  // Of all states so far, not of this one: the explorer joins them anyway.
-  [[nodiscard]] std::uint64_t reached(const State&) const { return seen_; }
+  // What was reached is of all states so far, not of this one: the explorer joins them anyway.
+  [[nodiscard]] model::Judgement judge(const State& state) const;
   /// REQUIRES: the path was found by this object, whose numbers the states hold.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
