@@ -43,8 +43,8 @@ def verdict(guarantee, runs):
     words = [one["verdict"] for one in judged]
     if "violated" in words:
         found = [run["found"][guarantee] for run in runs if guarantee in run["found"]]
-        best = max(found, key=lambda one: one["times"])
-        return f"**violated** {best['times']}/{best['of']}"
+        best = max(found, key=lambda one: one["times"], default=None)
+        return f"**violated** {best['times']}/{best['of']}" if best else "**violated**"
     if judged:
         word = "holds" if "holds" in words else words[0]
         return f"{word} ({sum(one['checked'] for one in judged)})"
