@@ -25,10 +25,10 @@ class Installed : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  void expect_locks(const std::string& program) {
+  void expect_locks(const std::string& program, const std::string& says = "held with token ") {
     const auto ran = run_program({folder_ + "/" + program, sim::live::shared_set().uri()});
     EXPECT_EQ(ran.exit_code, 0) << ran.out;
-    EXPECT_NE(ran.out.find("held with token "), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find(says), std::string::npos) << ran.out;
   }
 
   const std::string folder_ =
@@ -52,6 +52,18 @@ TEST_F(Installed, AProgramFoundByPkgConfigLocks) {
             "$(pkg-config --cflags --libs --static leasehold)");
   ASSERT_EQ(built.exit_code, 0) << built.out;
   expect_locks("install_test");
+}
+
+TEST_F(Installed, AProgramInCFoundByPkgConfigLocks) {
+  const auto built =
+      shell(folder_,
+            "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold_c.pc)) && "
+            "cc -std=c11 -Wall -Wextra -pedantic -Werror -D_POSIX_C_SOURCE=200809L "
+            "'" LEASEHOLD_SOURCE_DIR
+            "/impl/examples/c_lock.c' -o c_lock $(pkg-config --cflags --libs leasehold_c) "
+            "-Wl,-rpath,$(pkg-config --variable=libdir leasehold_c)");
+  ASSERT_EQ(built.exit_code, 0) << built.out;
+  expect_locks("c_lock", "working with token ");
 }
 
 TEST(Sources, BuildInAnotherProjectTheLockAloneFromLibmongocAlone) {
@@ -115,11 +127,12 @@ TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
   EXPECT_NE(ran.out.find("job"), std::string::npos) << "ls and show name it";
 }
 
-TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPageIsThere) {
+TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPageAndTheBoardAreThere) {
   const auto ran = run("leasehold run --lock job -- true && leasehold doctor");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   const auto page = run("gzip -cdf root/usr/share/man/man1/leasehold.1*");
   EXPECT_NE(page.out.find(".TH"), std::string::npos) << page.out;
+  EXPECT_EQ(run("grep -q leasehold_held_locks root/usr/share/leasehold/grafana.json").exit_code, 0);
 }
 
 TEST_F(Packaged, HasTheChangelogsVersionAndNamesWhatItNeeds) {

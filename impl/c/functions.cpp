@@ -1,0 +1,146 @@
+#include <leasehold/leasehold.h>
+
+#include <leasehold/lock_provider.hpp>
+
+#include "c/errors.hpp"
+#include "c/objects.hpp"
+#include "c/options.hpp"
+
+using leasehold::c::given;
+using leasehold::c::guarded;
+using leasehold::c::kind_of;
+using leasehold::c::read;
+using leasehold::c::value_of;
+
+namespace {
+
+constexpr const char* kAddress = "the address of a pointer";
+constexpr const char* kFromConnect = "one of leasehold_connect";
+constexpr const char* kFromAcquire = "one of leasehold_acquire";
+
+/// The caller's pointer, which is null until the call has succeeded.
+template <typename Object>
+Object*& result_pointer(Object** address, const char* name) {
+  Object*& pointer = *given(address, name, kAddress);
+  pointer = nullptr;
+  return pointer;
+}
+
+leasehold::Lock lock_of(const leasehold_provider* provider, const char* name,
+                        const leasehold_lock_options* options) {
+  const auto& made = given(provider, "provider", kFromConnect)->provider;
+  return value_of(made.create_lock(given(name, "name", "the name of a lock"), read(options)));
+}
+
+/// Negative means for ever, which is as good as the longest there is.
+std::chrono::milliseconds limit(std::int64_t timeout_ms) {
+  return timeout_ms < 0 ? leasehold::kLongestDuration : std::chrono::milliseconds(timeout_ms);
+}
+
+template <typename Object>
+void free_and_clear(Object** address) noexcept {
+  if (address != nullptr) delete std::exchange(*address, nullptr);
+}
+
+}  // namespace
+
+int leasehold_connect(const char* uri, const leasehold_provider_options* options,
+                      leasehold_provider** provider, leasehold_error* error) {
+  return kind_of(error, [&] {
+    auto*& made = result_pointer(provider, "provider");
+    made = new leasehold_provider{value_of(leasehold::LockProvider::connect(
+        given(uri, "uri", "a connection string, mongodb://..."), read(options)))};
+  });
+}
+
+void leasehold_close(leasehold_provider** provider) { free_and_clear(provider); }
+
+int leasehold_acquire(leasehold_provider* provider, const char* name,
+                      const leasehold_lock_options* options, int64_t timeout_ms,
+                      leasehold_handle** handle, leasehold_error* error) {
+  return kind_of(error, [&] {
+    auto*& granted = result_pointer(handle, "handle");
+    granted = new leasehold_handle(
+        value_of(lock_of(provider, name, options).try_acquire(limit(timeout_ms))));
+  });
+}
+
+int leasehold_acquire_begin(leasehold_provider* provider, const char* name,
+                            const leasehold_lock_options* options, int64_t timeout_ms,
+                            leasehold_call** call, leasehold_error* error) {
+  return kind_of(error, [&] {
+    auto*& begun = result_pointer(call, "call");
+    const auto lock = lock_of(provider, name, options);
+    auto made = std::make_unique<leasehold_call>();
+    const auto arrive = [answer = made->answer](leasehold_call::Result result) {
+      answer->promise.set_value(std::move(result));
+      answer->arrived.signal();
+    };
+    lock.acquire_async(limit(timeout_ms), arrive, made->stop.get_token());
+    begun = made.release();
+  });
+}
+
+int leasehold_call_fd(const leasehold_call* call) {
+  return call == nullptr ? -1 : call->answer->arrived.fd();
+}
+
+int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leasehold_error* error) {
+  return kind_of(error, [&] {
+    auto*& granted = result_pointer(handle, "handle");
+    auto*& waiting = *given(call, "call", kAddress);
+    given(waiting, "call", "one of leasehold_acquire_begin");
+    const std::unique_ptr<leasehold_call> ended(std::exchange(waiting, nullptr));
+    ended->stop.request_stop();  // not heard once there is an answer
+    granted = new leasehold_handle(value_of(ended->result.get()));
+  });
+}
+
+int leasehold_held(const leasehold_handle* handle) {
+  return static_cast<int>(handle != nullptr && handle->handle.held());
+}
+
+int64_t leasehold_remaining_ns(const leasehold_handle* handle) {
+  return handle == nullptr ? 0 : handle->handle.remaining().count();
+}
+
+int64_t leasehold_fencing_token(const leasehold_handle* handle, uint64_t* timestamp) {
+  const std::int64_t token = handle == nullptr ? 0 : handle->handle.fencing_token().value();
+  if (timestamp != nullptr) {
+    constexpr std::uint64_t kEpoch = leasehold::FencingToken::kEpochSeconds;
+    *timestamp = token == 0 ? 0 : static_cast<std::uint64_t>(token) + (kEpoch << 32);
+  }
+  return token;
+}
+
+int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error) {
+  const auto watch = [&] {
+    auto& watched = *given(handle, "handle", kFromAcquire);
+    std::call_once(watched.watched, [&watched] { watched.watch.emplace(watched.handle); });
+    return watched.watch->lost.fd();
+  };
+  return guarded(error, watch, [](int) { return -1; });
+}
+
+int leasehold_release(leasehold_handle* handle, leasehold_error* error) {
+  using leasehold::ReleaseResult;
+  static_assert(static_cast<int>(ReleaseResult::released) == LEASEHOLD_RELEASED);
+  static_assert(static_cast<int>(ReleaseResult::not_owner) == LEASEHOLD_NOT_OWNER);
+  static_assert(static_cast<int>(ReleaseResult::unknown) == LEASEHOLD_RELEASE_UNKNOWN);
+  const auto release = [&] {
+    return static_cast<int>(given(handle, "handle", kFromAcquire)->handle.release());
+  };
+  return guarded(error, release, [](int) { return -1; });
+}
+
+void leasehold_free(leasehold_handle** handle) {
+  if (handle != nullptr && *handle != nullptr) (*handle)->handle.release_async();
+  free_and_clear(handle);
+}
+
+const char* leasehold_kind_name(int kind) {
+  if (kind == LEASEHOLD_OK) return "ok";
+  return leasehold::to_string(static_cast<leasehold::ErrorKind>(kind - 1));
+}
+
+const char* leasehold_version(void) { return LEASEHOLD_VERSION; }

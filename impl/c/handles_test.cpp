@@ -1,0 +1,286 @@
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <thread>
+#include <typeinfo>
+#include <vector>
+
+#include "c/objects.hpp"
+#include "c/options.hpp"
+#include "runtime/testing/fake_server.hpp"
+
+/// What the C functions do with a server that answers. What they refuse: misuse_test.c.
+namespace leasehold::c {
+namespace {
+
+using Mode = runtime::FakeServer::Mode;
+
+bool readable(int fd, int timeout_ms = 0) {
+  pollfd wait{fd, POLLIN, 0};
+  return poll(&wait, 1, timeout_ms) == 1 && (wait.revents & POLLIN) != 0;
+}
+
+/// A provider in C on a server of one lock.
+class CHandles : public testing::Test {
+ protected:
+  ~CHandles() override {
+    server->hear_again();
+    leasehold_free(&handle);
+    leasehold_close(&provider);
+  }
+
+  leasehold_handle* acquire(std::int64_t expiry_ms = 0) {
+    leasehold_lock_options options{};
+    options.size = sizeof options;
+    options.expiry_ms = expiry_ms;
+    leasehold_acquire(provider, "lock", &options, 0, &handle, &error);
+    return handle;
+  }
+
+  std::shared_ptr<runtime::FakeServer> server = std::make_shared<runtime::FakeServer>();
+  leasehold_provider* provider = new leasehold_provider{runtime::provider_for(server)};
+  leasehold_handle* handle = nullptr;
+  leasehold_error error{};
+};
+
+TEST_F(CHandles, HoldTheLockWithItsTokenInBothForms) {
+  ASSERT_NE(acquire(), nullptr) << error.message;
+  EXPECT_EQ(leasehold_held(handle), 1);
+  EXPECT_GT(leasehold_remaining_ns(handle), 20'000'000'000);
+  std::uint64_t timestamp = 0;
+  const auto token = leasehold_fencing_token(handle, &timestamp);
+  EXPECT_GT(token, 0);
+  const auto seconds = static_cast<std::uint32_t>(timestamp >> 32);
+  const auto increment = static_cast<std::uint32_t>(timestamp);
+  EXPECT_EQ(FencingToken::from_timestamp(seconds, increment).value(), token);
+  EXPECT_EQ(leasehold_fencing_token(handle, nullptr), token);
+}
+
+TEST_F(CHandles, UsedAfterTheReleaseHoldNothingAndSayWhatWasFound) {
+  ASSERT_NE(acquire(), nullptr);
+  const auto token = leasehold_fencing_token(handle, nullptr);
+  EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
+  EXPECT_EQ(leasehold_held(handle), 0);
+  EXPECT_EQ(leasehold_remaining_ns(handle), 0);
+  EXPECT_EQ(leasehold_fencing_token(handle, nullptr), token);
+  EXPECT_FALSE(readable(leasehold_lost_fd(handle, &error))) << "a release is no loss";
+  EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
+  EXPECT_EQ(server->deletes, 1);
+  leasehold_free(&handle);
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_EQ(leasehold_release(handle, &error), -1);
+  EXPECT_EQ(error.kind, LEASEHOLD_INVALID_OPTION);
+}
+
+TEST_F(CHandles, AreReadableOnceLostWhileTheServerHangs) {
+  ASSERT_NE(acquire(200), nullptr) << error.message;
+  server->mode = Mode::deaf;
+  const int fd = leasehold_lost_fd(handle, &error);
+  ASSERT_GE(fd, 0) << error.message;
+  EXPECT_EQ(leasehold_lost_fd(handle, &error), fd) << "one descriptor for its whole life";
+  EXPECT_TRUE(readable(fd, 10'000));
+  EXPECT_TRUE(readable(fd)) << "and stays so";
+  EXPECT_EQ(leasehold_held(handle), 0);
+}
+
+TEST_F(CHandles, AskedForAfterTheLossAreReadableAtOnce) {
+  ASSERT_NE(acquire(200), nullptr);
+  server->mode = Mode::deaf;
+  const std::stop_token lost = handle->handle.lost();
+  std::promise<void> fired;
+  const std::stop_callback heard(lost, [&fired] { fired.set_value(); });
+  fired.get_future().wait();
+  EXPECT_TRUE(readable(leasehold_lost_fd(handle, nullptr)));
+}
+
+TEST_F(CHandles, FreedReleaseInTheBackgroundAndWaitForNothing) {
+  ASSERT_NE(acquire(), nullptr);
+  server->mode = Mode::deaf;
+  leasehold_free(&handle);
+  EXPECT_EQ(server->deletes, 0);
+  server->hear_again();
+  leasehold_close(&provider);
+  EXPECT_EQ(server->deletes, 1);
+}
+
+TEST_F(CHandles, OutliveTheirProvider) {
+  ASSERT_NE(acquire(), nullptr);
+  leasehold_close(&provider);
+  EXPECT_EQ(leasehold_held(handle), 1);
+  EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
+}
+
+TEST_F(CHandles, OfACallComeByItsDescriptor) {
+  leasehold_call* call = nullptr;
+  ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, 0, &call, &error), LEASEHOLD_OK);
+  EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
+  EXPECT_TRUE(readable(leasehold_call_fd(call))) << "and stays so";
+  EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_OK) << error.message;
+  EXPECT_EQ(call, nullptr);
+  EXPECT_EQ(leasehold_held(handle), 1);
+}
+
+TEST_F(CHandles, OfACallThatIsEndedEarlyAreCancelled) {
+  server->mode = Mode::refuse;
+  leasehold_call* call = nullptr;
+  ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error), LEASEHOLD_OK);
+  EXPECT_FALSE(readable(leasehold_call_fd(call)));
+  EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_CANCELLED);
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_STREQ(leasehold_kind_name(error.kind), "cancelled");
+}
+
+TEST_F(CHandles, OfACallThatIsEndedAtAnyMomentAreGrantedOrCancelled) {
+  int granted = 0, cancelled = 0;
+  for (int i = 0; i < 300; ++i) {
+    leasehold_call* call = nullptr;
+    ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error), LEASEHOLD_OK);
+    if (i % 2 == 0) readable(leasehold_call_fd(call), 10'000);
+    const int kind = leasehold_call_end(&call, &handle, &error);
+    granted += static_cast<int>(kind == LEASEHOLD_OK);
+    cancelled += static_cast<int>(kind == LEASEHOLD_CANCELLED);
+    EXPECT_EQ(handle != nullptr, kind == LEASEHOLD_OK);
+    leasehold_free(&handle);
+  }
+  EXPECT_EQ(granted + cancelled, 300);
+  EXPECT_GE(granted, 150) << "whose answer was waited for";
+}
+
+TEST_F(CHandles, ServeSeveralThreads) {
+  ASSERT_NE(acquire(), nullptr);
+  std::set<int> descriptors, outcomes;
+  std::mutex mutex;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const int fd = leasehold_lost_fd(handle, nullptr);
+        const int found = leasehold_release(handle, nullptr);
+        const std::lock_guard lock(mutex);
+        descriptors.insert(fd);
+        outcomes.insert(found);
+      });
+    }
+  }
+  EXPECT_EQ(descriptors.size(), 1U);
+  EXPECT_EQ(outcomes, std::set{static_cast<int>(LEASEHOLD_RELEASED)});
+  EXPECT_EQ(server->deletes, 1);
+}
+
+TEST_F(CHandles, OfACallWhoseProviderIsClosedAreShutDown) {
+  server->mode = Mode::refuse;
+  leasehold_call* call = nullptr;
+  ASSERT_EQ(leasehold_acquire_begin(provider, "lock", nullptr, -1, &call, &error), LEASEHOLD_OK);
+  leasehold_close(&provider);
+  EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
+  EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_SHUT_DOWN);
+}
+
+TEST_F(CHandles, AreRefusedWhileAnotherHolds) {
+  server->mode = Mode::refuse;
+  EXPECT_EQ(leasehold_acquire(provider, "lock", nullptr, 0, &handle, &error), LEASEHOLD_REFUSED);
+  EXPECT_EQ(error.kind, LEASEHOLD_REFUSED);
+  EXPECT_STREQ(error.message, "held by somebody");
+}
+
+TEST_F(CHandles, SayInAMessageThatIsTooLongWholeCharacters) {
+  std::string name;
+  while (name.size() < sizeof error.message) name += "\xC3\xA4";
+  leasehold_lock_options options{};
+  options.size = sizeof options;
+  options.waiting = name.c_str();
+  leasehold_acquire(provider, "lock", &options, 0, &handle, &error);
+  const std::string said = error.message;
+  EXPECT_EQ(said.size(), sizeof error.message - 2) << "the last byte but the NUL is half of one";
+  EXPECT_EQ(said.substr(said.size() - 2), "\xC3\xA4");
+}
+
+TEST(COptions, ZeroesAreTheDefaults) {
+  leasehold_lock_options zeroes{};
+  zeroes.size = sizeof zeroes;
+  auto options = read(&zeroes), untouched_lock = LockOptions();
+  EXPECT_EQ(typeid(*options.waiting), typeid(*untouched_lock.waiting));
+  options.waiting = untouched_lock.waiting;
+  EXPECT_EQ(options, untouched_lock);
+  leasehold_provider_options none{};
+  none.size = sizeof none;
+  const auto provider = read(&none), untouched = ProviderOptions();
+  EXPECT_EQ(provider.database, untouched.database);
+  EXPECT_EQ(provider.collection, untouched.collection);
+  EXPECT_EQ(provider.holder, untouched.holder);
+  EXPECT_EQ(provider.workers, untouched.workers);
+  EXPECT_EQ(provider.server_selection_timeout, untouched.server_selection_timeout);
+}
+
+TEST(COptions, EachMemberArrives) {
+  using std::chrono::milliseconds;
+  const leasehold_lock_options all{sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "push"};
+  const auto options = read(&all);
+  EXPECT_EQ(options.expiry, milliseconds(9'000));
+  EXPECT_EQ(options.extension_cadence, milliseconds(2'000));
+  EXPECT_EQ(options.clock_margin, milliseconds(3'000));
+  EXPECT_EQ(options.operation_timeout, milliseconds(1'000));
+  EXPECT_EQ(options.max_holding, milliseconds(5'000));
+  EXPECT_EQ(options.hand_overs_in_a_row, 6);
+  EXPECT_EQ(options.max_drift, 0.25);
+  EXPECT_EQ(typeid(*options.waiting), typeid(*push_waiting()));
+  const leasehold_provider_options given{sizeof given, "db", "locks", "me", 7, 800};
+  const auto provider = read(&given);
+  EXPECT_EQ(provider.database, "db");
+  EXPECT_EQ(provider.collection, "locks");
+  EXPECT_EQ(provider.holder, "me");
+  EXPECT_EQ(provider.workers, 7);
+  EXPECT_EQ(provider.server_selection_timeout, milliseconds(800));
+}
+
+TEST(COptions, NoneIsReallyNone) {
+  leasehold_lock_options none{};
+  none.size = sizeof none;
+  none.clock_margin_ms = none.hand_overs_in_a_row = LEASEHOLD_NONE;
+  none.max_drift = LEASEHOLD_NONE;
+  const auto options = read(&none);
+  EXPECT_EQ(options.clock_margin, std::chrono::milliseconds(0));
+  EXPECT_EQ(options.hand_overs_in_a_row, 0);
+  EXPECT_EQ(options.max_drift, 0);
+}
+
+std::string printed_by(const std::string& command) {
+  std::string printed;
+  FILE* const pipe = popen(command.c_str(), "r");
+  for (int byte; (byte = std::fgetc(pipe)) != EOF;) printed += static_cast<char>(byte);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return printed;
+}
+
+std::set<std::string> all_of(const std::string& text, const std::regex& pattern) {
+  std::set<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
+    found.insert((*it)[1]);
+  }
+  return found;
+}
+
+TEST(CLibrary, ExportsTheFunctionsOfItsHeaderAlone) {
+  std::ifstream file(LEASEHOLD_C_HEADER);
+  const std::string header{std::istreambuf_iterator<char>(file), {}};
+  const auto declared = all_of(header, std::regex("\n\\w[\\w ]*?[ *]+(leasehold_\\w+)\\("));
+  const auto exported = all_of(printed_by("nm -D --defined-only " LEASEHOLD_C_LIBRARY),
+                               std::regex("[^A] (\\S+?)@@LEASEHOLD_1\n"));
+  EXPECT_EQ(declared, exported);
+  EXPECT_LE(declared.size(), 15U) << "few enough to bind by hand";
+  EXPECT_GE(declared.size(), 12U);
+}
+
+TEST(CLibrary, HasTheNumberOfItsAbi) {
+  const auto dynamic = printed_by("readelf -d " LEASEHOLD_C_LIBRARY);
+  EXPECT_NE(dynamic.find("[libleasehold_c.so.1]"), std::string::npos) << dynamic;
+}
+
+}  // namespace
+}  // namespace leasehold::c

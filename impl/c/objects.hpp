@@ -1,0 +1,50 @@
+#pragma once
+
+#include <leasehold/leasehold.h>
+
+#include <functional>
+#include <future>
+#include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "c/event_fd.hpp"
+
+namespace leasehold::c {
+
+/// Tells a descriptor that a handle is lost.
+struct LossWatch {
+  explicit LossWatch(const LockHandle& handle) : heard(handle.lost(), [this] { lost.signal(); }) {}
+  EventFd lost;
+  std::stop_callback<std::function<void()>> heard;  ///< ends, and waits, before the descriptor does
+};
+
+}  // namespace leasehold::c
+
+// What the opaque pointers of leasehold.h point to.
+
+struct leasehold_provider {
+  leasehold::LockProvider provider;
+};
+
+struct leasehold_handle {
+  explicit leasehold_handle(leasehold::LockHandle granted) : handle(std::move(granted)) {}
+  leasehold::LockHandle handle;
+  std::once_flag watched;  ///< most handles are never polled, and need no descriptor
+  std::optional<leasehold::c::LossWatch> watch;
+};
+
+struct leasehold_call {
+  using Result = leasehold::Result<leasehold::LockHandle>;
+
+  /// What the provider's thread for callbacks fills in, maybe after the caller has left.
+  struct Answer {
+    std::promise<Result> promise;
+    leasehold::c::EventFd arrived;
+  };
+  std::shared_ptr<Answer> answer = std::make_shared<Answer>();
+  std::future<Result> result = answer->promise.get_future();
+  std::stop_source stop;
+};

@@ -1,0 +1,98 @@
+#include "c/options.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "c/errors.hpp"
+
+namespace leasehold::c {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The caller's struct, whatever version of this header it was compiled with. `least` is where
+/// version 1 of the struct ends.
+template <typename Options>
+Options known_part(const Options* given, std::size_t least, const std::string& type) {
+  Options options{};
+  if (given == nullptr) return options;
+  const auto refused = [&](const std::string& rule) {
+    refuse("size of " + type + " is " + std::to_string(given->size) + ": " + rule);
+  };
+  if (given->size < least) refused("it must be sizeof(" + type + ")");
+  constexpr std::size_t kAbsurd = 4096;  // reading on would only crash
+  if (given->size > kAbsurd) refused("it must be at most " + std::to_string(kAbsurd));
+  std::memcpy(&options, given, std::min(given->size, sizeof options));
+  const auto* const bytes = reinterpret_cast<const char*>(given);
+  const bool unknown =
+      given->size > sizeof options &&
+      std::any_of(bytes + sizeof options, bytes + given->size, [](char byte) { return byte != 0; });
+  if (unknown) {
+    refused("what lies beyond the " + std::to_string(sizeof options) +
+            " bytes that this library knows must be zero");
+  }
+  return options;
+}
+
+void set(std::string& to, const char* given) {
+  if (given != nullptr) to = given;
+}
+
+/// Zero leaves the default, LEASEHOLD_NONE is zero.
+template <typename Number, typename Given>
+void set_or_none(Number& to, Given given) {
+  if (given != 0) to = Number(given == LEASEHOLD_NONE ? 0 : given);
+}
+
+template <typename Duration>
+void set(Duration& to, std::int64_t given_ms) {
+  if (given_ms != 0) to = milliseconds(given_ms);
+}
+
+/// As an int; one that is none stays out of every range.
+int clamped(std::int64_t number) {
+  return static_cast<int>(std::clamp<std::int64_t>(number, std::numeric_limits<int>::min(),
+                                                   std::numeric_limits<int>::max()));
+}
+
+std::shared_ptr<const WaitingStrategy> waiting_named(const std::string& name) {
+  if (name == "uniform") return uniform_waiting();
+  if (name == "adaptive") return adaptive_waiting();
+  if (name == "queue") return queue_waiting();
+  if (name == "push") return push_waiting();
+  refuse("waiting is '" + name + "': it must be uniform, adaptive, queue or push");
+}
+
+}  // namespace
+
+ProviderOptions read(const leasehold_provider_options* given) {
+  constexpr auto kLeast =
+      offsetof(leasehold_provider_options, server_selection_timeout_ms) + sizeof(std::int64_t);
+  const auto known = known_part(given, kLeast, "leasehold_provider_options");
+  ProviderOptions options;
+  set(options.database, known.database);
+  set(options.collection, known.collection);
+  set(options.holder, known.holder);
+  if (known.workers != 0) options.workers = clamped(known.workers);
+  set(options.server_selection_timeout, known.server_selection_timeout_ms);
+  return options;
+}
+
+LockOptions read(const leasehold_lock_options* given) {
+  constexpr auto kLeast = offsetof(leasehold_lock_options, waiting) + sizeof(const char*);
+  const auto known = known_part(given, kLeast, "leasehold_lock_options");
+  LockOptions options;
+  set(options.expiry, known.expiry_ms);
+  set(options.extension_cadence, known.extension_cadence_ms);
+  set_or_none(options.clock_margin, known.clock_margin_ms);
+  set(options.operation_timeout, known.operation_timeout_ms);
+  set(options.max_holding, known.max_holding_ms);
+  set_or_none(options.hand_overs_in_a_row, clamped(known.hand_overs_in_a_row));
+  set_or_none(options.max_drift, known.max_drift);
+  if (known.waiting != nullptr) options.waiting = waiting_named(known.waiting);
+  return options;
+}
+
+}  // namespace leasehold::c

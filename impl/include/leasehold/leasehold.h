@@ -1,0 +1,168 @@
+#ifndef LEASEHOLD_LEASEHOLD_H
+#define LEASEHOLD_LEASEHOLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @file
+ * The lock for C, and for every language that can call C: `libleasehold_c.so` (pkg-config:
+ * `leasehold_c`). What a lock promises is in lock_handle.hpp and lock_provider.hpp; this page says
+ * what is different in C.
+ *
+ * Errors: functions that can fail return a kind (LEASEHOLD_OK is 0), and fill in the caller's
+ * `leasehold_error` unless it is NULL. No C++ exception leaves the library.
+ *
+ * Ownership: `leasehold_connect`, `leasehold_acquire` and `leasehold_acquire_begin` make an object
+ * that the caller owns. `leasehold_close`, `leasehold_free` and `leasehold_call_end` take the
+ * address of its pointer, free it and set the pointer to NULL; with NULL they do nothing, so a
+ * second call is harmless. Handles and calls may outlive their provider. Strings and options are
+ * copied; strings that are returned are static. A file descriptor belongs to its object, which
+ * closes it: only ever poll it.
+ *
+ * Thread safety: all functions from any thread, on one object too. Only while an object is freed
+ * no other thread may use it.
+ *
+ * Fork: in the child, handles are not held and calls fail with LEASEHOLD_SHUT_DOWN until it
+ * connects by itself.
+ *
+ * ABI: as long as the library is `libleasehold_c.so.1`, functions, numbers and the layout of
+ * `leasehold_error` stay as they are. The two structs of options grow at their end: `size` is what
+ * the caller was compiled with, and zero means the default, for each member. A library that is
+ * older than its caller refuses members that it does not know, unless they are zero.
+ *
+ *     leasehold_provider *provider = NULL;
+ *     leasehold_handle *handle = NULL;
+ *     leasehold_error error;
+ *     if (leasehold_connect(uri, NULL, &provider, &error)) return complain(error.message);
+ *     if (leasehold_acquire(provider, "nightly-report", NULL, 30000, &handle, &error) == 0) {
+ *       write_report(leasehold_fencing_token(handle, NULL));
+ *       leasehold_release(handle, NULL);
+ *     }
+ *     leasehold_free(&handle);
+ *     leasehold_close(&provider);
+ */
+
+typedef struct leasehold_provider leasehold_provider; /**< locks of one collection */
+typedef struct leasehold_handle leasehold_handle;     /**< proof that a lock is held */
+typedef struct leasehold_call leasehold_call;         /**< an acquire that is under way */
+
+/** Why a call gave no lock, or could not be made. */
+enum {
+  LEASEHOLD_OK = 0,
+  LEASEHOLD_INVALID_OPTION = 1,  /**< an argument breaks a rule; nothing was sent */
+  LEASEHOLD_REFUSED = 2,         /**< a single attempt found the lock held by another */
+  LEASEHOLD_TIMED_OUT = 3,       /**< the wait ended at the time it was given */
+  LEASEHOLD_CANCELLED = 4,       /**< `leasehold_call_end` came before the lock */
+  LEASEHOLD_UNAVAILABLE = 5,     /**< no server that takes writes; no memory or descriptor here */
+  LEASEHOLD_UNKNOWN_OUTCOME = 6, /**< a single attempt without a reply; what it won is deleted */
+  LEASEHOLD_CONFIGURATION = 7,   /**< retrying cannot help: login, permission, kind of server */
+  LEASEHOLD_SHUT_DOWN = 8        /**< the provider was closed while the call waited */
+};
+
+/** What `leasehold_release` found. None of them leaves the lock ours. */
+enum {
+  LEASEHOLD_RELEASED = 0,       /**< it was ours and is free, acknowledged by a majority */
+  LEASEHOLD_NOT_OWNER = 1,      /**< it was no longer ours; nobody's lock was touched */
+  LEASEHOLD_RELEASE_UNKNOWN = 2 /**< no reply in time; repeated in the background */
+};
+
+/** What went wrong, in a sentence that names the thing, the value and the rule. */
+typedef struct leasehold_error {
+  int32_t kind;       /**< LEASEHOLD_OK .. LEASEHOLD_SHUT_DOWN */
+  int32_t code;       /**< the server's error code, or 0 */
+  char message[1016]; /**< UTF-8, cut off if it is longer; empty: no error */
+} leasehold_error;
+
+/** For members in which zero means the default: really none. */
+#define LEASEHOLD_NONE (-1)
+
+/** What all locks of a provider share; `ProviderOptions` says more. */
+typedef struct leasehold_provider_options {
+  size_t size;                         /**< sizeof(leasehold_provider_options) */
+  const char* database;                /**< NULL: the URI's, or "leasehold" */
+  const char* collection;              /**< NULL: "distributed.locks" */
+  const char* holder;                  /**< NULL: host, process, program; "": nothing */
+  int64_t workers;                     /**< commands under way at once, 1..64; 0: 4 */
+  int64_t server_selection_timeout_ms; /**< 0: 5000 */
+} leasehold_provider_options;
+
+/** The options of one lock; `LockOptions` says more. */
+typedef struct leasehold_lock_options {
+  size_t size;                  /**< sizeof(leasehold_lock_options) */
+  int64_t expiry_ms;            /**< the lease; 0: 30000 */
+  int64_t extension_cadence_ms; /**< 0: a third of the expiry */
+  int64_t clock_margin_ms;      /**< 0: 30000; LEASEHOLD_NONE */
+  int64_t operation_timeout_ms; /**< 0: a third of the expiry, at most 10000 */
+  int64_t max_holding_ms;       /**< 0: no limit */
+  int64_t hand_overs_in_a_row;  /**< 0: 8; LEASEHOLD_NONE */
+  double max_drift;             /**< 0: 0.005; LEASEHOLD_NONE */
+  const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue", "push" */
+} leasehold_lock_options;
+
+/** Checks the URI and the options; contacts nobody. `options` may be NULL. */
+int leasehold_connect(const char* uri, const leasehold_provider_options* options,
+                      leasehold_provider** provider, leasehold_error* error);
+
+/** Ends waiting acquires with LEASEHOLD_SHUT_DOWN, and waits for what is deleted in the background,
+ * at most the longest operation timeout in use. */
+void leasehold_close(leasehold_provider** provider);
+
+/** Waits until the lock is ours, for `timeout_ms` at most; 0: one attempt; negative: for ever.
+ * `options` may be NULL. Without the lock `*handle` is NULL. */
+int leasehold_acquire(leasehold_provider* provider, const char* name,
+                      const leasehold_lock_options* options, int64_t timeout_ms,
+                      leasehold_handle** handle, leasehold_error* error);
+
+/** The same without waiting: for event loops, and for languages that have to hear signals. */
+int leasehold_acquire_begin(leasehold_provider* provider, const char* name,
+                            const leasehold_lock_options* options, int64_t timeout_ms,
+                            leasehold_call** call, leasehold_error* error);
+
+/** A file descriptor that is readable, and stays so, once the call has its answer; NULL: -1. */
+int leasehold_call_fd(const leasehold_call* call);
+
+/** Fetches the answer, as `leasehold_acquire` gives it. If there is none yet, the call is cancelled
+ * and ends at once: with LEASEHOLD_CANCELLED, or with the lock that it had just won. */
+int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leasehold_error* error);
+
+/** 1 while the lease certainly still runs, by the clock at this moment; else, and for NULL, 0. */
+int leasehold_held(const leasehold_handle* handle);
+
+/** How long it will be held without a further extension, in ns; 0 if it is not. */
+int64_t leasehold_remaining_ns(const leasehold_handle* handle);
+
+/** The fencing token: above 0, and higher for each later holder; the same for the whole life of the
+ * handle; 0 for NULL. `timestamp`, unless it is NULL, gets the database's form of it: the grant's
+ * place in the oplog as a BSON timestamp, seconds since 1970 << 32 | increment. Both have the same
+ * order. Tokens exceed 2^53: do not make doubles of them. */
+int64_t leasehold_fencing_token(const leasehold_handle* handle, uint64_t* timestamp);
+
+/** A file descriptor that is readable, and stays so, once the lock is lost: within a scheduling
+ * delay of the deadline, even if every server hangs; never by a release. Not a callback, because
+ * few runtimes can be called on a thread they did not make, and all can poll. -1: see `error`. */
+int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error);
+
+/** Frees the lock and returns what was found, LEASEHOLD_RELEASED .. LEASEHOLD_RELEASE_UNKNOWN, or
+ * -1 for NULL. Waits for the operation timeout at most. `leasehold_held` is 0 before the first byte
+ * is sent. Calling again gives the first answer again. The handle is still to be freed. */
+int leasehold_release(leasehold_handle* handle, leasehold_error* error);
+
+/** Frees the handle. A lock that is still held is released in the background: this never waits. */
+void leasehold_free(leasehold_handle** handle);
+
+/** The name of a kind, such as "timed_out"; "?" for a number that is none. */
+const char* leasehold_kind_name(int kind);
+
+/** The version of the library, such as "1.2.3". */
+const char* leasehold_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

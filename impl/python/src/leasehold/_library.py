@@ -1,0 +1,69 @@
+"""The functions of <leasehold/leasehold.h>, by ctypes."""
+import ctypes
+import pathlib
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+
+from .errors import error_of
+
+NONE = -1  # LEASEHOLD_NONE
+_NAME = "libleasehold_c.so.1"
+
+
+class ErrorStruct(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int32), ("code", ctypes.c_int32), ("message", ctypes.c_char * 1016)]
+
+
+class ProviderOptions(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("database", c_char_p), ("collection", c_char_p), ("holder", c_char_p),
+                ("workers", c_int64), ("server_selection_timeout_ms", c_int64)]
+
+
+class LockOptions(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("expiry_ms", c_int64), ("extension_cadence_ms", c_int64),
+                ("clock_margin_ms", c_int64), ("operation_timeout_ms", c_int64), ("max_holding_ms", c_int64),
+                ("hand_overs_in_a_row", c_int64), ("max_drift", c_double), ("waiting", c_char_p)]
+
+
+def _load() -> ctypes.CDLL:
+    """The library that the wheel carries, or else the system's."""
+    carried = pathlib.Path(__file__).with_name(_NAME)
+    try:
+        return ctypes.CDLL(str(carried) if carried.exists() else _NAME)
+    except OSError as why:
+        raise ImportError(f"leasehold needs {_NAME} and libmongoc-1.0 (Debian: apt install libmongoc-1.0-0): {why}",
+                          name="leasehold") from why
+
+
+# A pointer to an object is a box, a c_void_p: the library fills it in before Python can be interrupted, and
+# empties it when it frees the object. So a signal's exception after a call loses nothing and frees nothing twice.
+# (One inside a finalizer is swallowed by Python, which may leave the object until the process ends.)
+_BOX, _ERROR = POINTER(c_void_p), POINTER(ErrorStruct)
+_FUNCTIONS = {
+    "connect": (c_int, [c_char_p, POINTER(ProviderOptions), _BOX, _ERROR]),
+    "close": (None, [_BOX]),
+    "acquire_begin": (c_int, [c_void_p, c_char_p, POINTER(LockOptions), c_int64, _BOX, _ERROR]),
+    "call_fd": (c_int, [c_void_p]),
+    "call_end": (c_int, [_BOX, _BOX, _ERROR]),
+    "held": (c_int, [c_void_p]),
+    "remaining_ns": (c_int64, [c_void_p]),
+    "fencing_token": (c_int64, [c_void_p, POINTER(c_uint64)]),
+    "lost_fd": (c_int, [c_void_p, _ERROR]),
+    "release": (c_int, [c_void_p, _ERROR]),
+    "free": (None, [_BOX]),
+    "kind_name": (c_char_p, [c_int]),
+    "version": (c_char_p, []),
+}
+library = _load()
+for _function, (_result, _arguments) in _FUNCTIONS.items():
+    _declared = getattr(library, f"leasehold_{_function}")
+    _declared.restype, _declared.argtypes = _result, _arguments
+
+
+def raise_if(failed: bool, error: ErrorStruct) -> None:
+    if failed:
+        kind = library.leasehold_kind_name(error.kind).decode()
+        raise error_of(kind, error.code, error.message.decode())
+
+
+def version() -> str:
+    return str(library.leasehold_version().decode())

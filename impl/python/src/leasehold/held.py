@@ -1,0 +1,147 @@
+"""A lock that is held."""
+import asyncio
+import ctypes
+import enum
+import os
+import select
+import threading
+import weakref
+from types import TracebackType
+from typing import Optional, Tuple, Type
+
+from . import _arguments as arguments
+from ._arguments import Duration
+from ._library import ErrorStruct, library, raise_if
+
+
+class ReleaseResult(enum.Enum):
+    """What a release found. None of them leaves the lock ours."""
+
+    RELEASED = 0  #: it was ours and is free, acknowledged by a majority
+    NOT_OWNER = 1  #: it was no longer ours; nobody's lock was touched
+    UNKNOWN = 2  #: no reply in time; it is repeated in the background
+
+
+def _free(box: ctypes.c_void_p) -> None:
+    library.leasehold_free(ctypes.byref(box))
+
+
+class Handle:
+    """Owns the library's handle: freed when nobody needs it any more, at the latest at exit."""
+
+    def __init__(self) -> None:
+        self.box = ctypes.c_void_p()
+        weakref.finalize(self, _free, self.box)
+
+
+class Lost:
+    """Whether the lock was lost, like a threading.Event: set by the deadline, even if every server hangs, and never by
+    a release. `fileno()` is for select, and for `loop.add_reader`. Thread safety: all calls."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        error = ErrorStruct()
+        self._fd = library.leasehold_lost_fd(handle.box, error)
+        raise_if(self._fd < 0, error)
+        self._over, self._waking = os.pipe()
+        for end in (self._over, self._waking):
+            weakref.finalize(self, os.close, end)
+
+    def fileno(self) -> int:
+        """A file descriptor that is readable, and stays so, once the lock is lost. Only ever poll it."""
+        return int(self._fd)
+
+    def is_set(self) -> bool:
+        return self._poll((self._fd,), 0)
+
+    def wait(self, timeout: Optional[Duration] = None) -> bool:
+        """True once the lock is lost; False when it was released, or after `timeout` (seconds or a timedelta)."""
+        self._poll((self._fd, self._over), arguments.timeout_ms(timeout))
+        return self.is_set()
+
+    def _wake(self) -> None:
+        """Ends the waiting of all, because the lock is released."""
+        os.write(self._waking, b".")
+
+    @staticmethod
+    def _poll(descriptors: Tuple[int, ...], timeout_ms: int) -> bool:
+        poll = select.poll()
+        for descriptor in descriptors:
+            poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(timeout_ms if timeout_ms < 2**31 else None))  # a month is as good as for ever
+
+
+class Held:
+    """Proof that this process holds a lock; extended in the background until it is released or lost.
+
+    Leaving its `with` block releases it, also by an exception. If nobody refers to it any more it is released too, in
+    the background. Thread safety: all calls from any thread.
+    """
+
+    def __init__(self, handle: Handle, name: str) -> None:
+        self._handle = handle
+        self._guard = threading.Lock()  # protects the next two
+        self._lost: Optional[Lost] = None
+        self._released = False
+        self.name = name
+
+    @property
+    def held(self) -> bool:
+        """Whether the lease certainly still runs. Compares the clock at each call."""
+        return bool(library.leasehold_held(self._handle.box))
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds `held` will stay true without a further extension; 0 when it is false."""
+        return float(library.leasehold_remaining_ns(self._handle.box) / 1e9)
+
+    @property
+    def fencing_token(self) -> int:
+        """Higher for each later holder. Give it to the resource, which refuses lower ones. The same for ever."""
+        return int(library.leasehold_fencing_token(self._handle.box, None))
+
+    @property
+    def timestamp(self) -> Tuple[int, int]:
+        """The token as the database has it: `bson.Timestamp(*held.timestamp)`. The same order."""
+        packed = ctypes.c_uint64()
+        library.leasehold_fencing_token(self._handle.box, packed)
+        return packed.value >> 32, packed.value & 0xFFFFFFFF
+
+    @property
+    def lost(self) -> Lost:
+        """Is set when the lock is lost."""
+        with self._guard:
+            if self._lost is None:
+                self._lost = Lost(self._handle)
+                if self._released:
+                    self._lost._wake()
+            return self._lost
+
+    def release(self) -> ReleaseResult:
+        """Frees the lock and says what was found; again, the same. `held` is false before the first byte is sent."""
+        error = ErrorStruct()
+        outcome = library.leasehold_release(self._handle.box, error)
+        raise_if(outcome < 0, error)
+        with self._guard:
+            if self._lost is not None and not self._released:
+                self._lost._wake()
+            self._released = True
+        return ReleaseResult(outcome)
+
+    def __enter__(self) -> "Held":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 where: Optional[TracebackType]) -> None:
+        self.release()
+
+    async def __aenter__(self) -> "Held":
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                        where: Optional[TracebackType]) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self.release)
+
+    def __repr__(self) -> str:
+        state = f"held for {self.remaining:.1f} s" if self.held else "not held"
+        return f"<leasehold.Held {self.name!r} token {self.fencing_token}, {state}>"

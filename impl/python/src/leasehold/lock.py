@@ -1,0 +1,157 @@
+"""Providers, locks, and the call that acquires one."""
+import asyncio
+import contextlib
+import ctypes
+import select
+import threading
+import weakref
+from types import TracebackType
+from typing import Iterator, Optional, Type
+
+from . import _arguments as arguments
+from ._arguments import Duration
+from ._library import ErrorStruct, LockOptions, ProviderOptions, library, raise_if
+from .errors import ShutDown
+from .held import Handle, Held
+
+
+def _close(box: ctypes.c_void_p) -> None:
+    library.leasehold_close(ctypes.byref(box))
+
+
+def _abandon(box: ctypes.c_void_p) -> None:
+    handle = Handle()  # lives until after the call, and frees what that gave
+    library.leasehold_call_end(box, handle.box, None)
+
+
+class _Call:
+    """An acquire that is under way. One that is left by an exception gives back what it wins."""
+
+    def __init__(self, provider: "Provider", name: str, options: LockOptions, timeout: Optional[Duration]) -> None:
+        encoded, timeout_ms = arguments.text("name", name), arguments.timeout_ms(timeout)
+        self._box = ctypes.c_void_p()
+        weakref.finalize(self, _abandon, self._box)
+        error = ErrorStruct()
+        with provider._open() as opened:
+            kind = library.leasehold_acquire_begin(opened, encoded, options, timeout_ms, self._box, error)
+        raise_if(kind != 0, error)
+
+    def fileno(self) -> int:
+        return int(library.leasehold_call_fd(self._box))
+
+    def end(self) -> Handle:
+        handle, error = Handle(), ErrorStruct()
+        kind = library.leasehold_call_end(self._box, handle.box, error)
+        raise_if(kind != 0, error)
+        return handle
+
+    def __enter__(self) -> "_Call":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 where: Optional[TracebackType]) -> None:
+        _abandon(self._box)
+
+
+class Lock:
+    """A name bound to a provider and its options; holds nothing. Not reentrant. Thread safety: all calls."""
+
+    def __init__(self, provider: "Provider", name: str, options: LockOptions) -> None:
+        self._provider, self.name, self._options = provider, name, options
+
+    def acquire(self, timeout: Optional[Duration] = None) -> Held:
+        """Waits until the lock is ours, for at most `timeout` (seconds or a timedelta); None: for ever, 0: one
+        attempt. Raises an Error, TimedOut for instance. Ctrl-C ends the waiting.
+
+            with lock.acquire(timeout=30) as held:
+                write_report(held.fencing_token)
+        """
+        with self._call(timeout) as call:
+            poll = select.poll()
+            poll.register(call, select.POLLIN)
+            poll.poll()
+            return Held(call.end(), self.name)
+
+    async def acquire_async(self, timeout: Optional[Duration] = None) -> Held:
+        """The same in asyncio, without a thread; cancelling the task ends the waiting.
+
+            async with await lock.acquire_async(timeout=30) as held:
+        """
+        with self._call(timeout) as call:
+            loop, answered = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(call, answered.set)
+            try:
+                await answered.wait()
+            finally:
+                loop.remove_reader(call)
+            return Held(call.end(), self.name)
+
+    def _call(self, timeout: Optional[Duration]) -> _Call:
+        return _Call(self._provider, self.name, self._options, timeout)
+
+
+class Provider:
+    """Locks of one collection of one replica set; one for a process is enough. Made by `connect`.
+
+    Leaving its `with` block closes it. Thread safety: all calls.
+    """
+
+    def __init__(self, box: ctypes.c_void_p) -> None:
+        self._box, self._guard = box, threading.Lock()
+        weakref.finalize(self, _close, box)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[ctypes.c_void_p]:
+        """The library's provider, which is not closed meanwhile."""
+        with self._guard:
+            if not self._box:
+                raise ShutDown("the provider is closed")
+            yield self._box
+
+    def lock(self, name: str, *, expiry: Optional[Duration] = None, extension_cadence: Optional[Duration] = None,
+             clock_margin: Optional[Duration] = None, operation_timeout: Optional[Duration] = None,
+             max_holding: Optional[Duration] = None, hand_overs_in_a_row: Optional[int] = None,
+             max_drift: Optional[float] = None, waiting: Optional[str] = None) -> Lock:
+        """The lock of this name. Durations are in seconds or timedeltas; None is the default; what they mean is said of
+        `LockOptions` in <leasehold/lock_options.hpp>. `waiting` is "uniform", "adaptive", "queue" or "push"."""
+        margin_ms = None if clock_margin is None else arguments.milliseconds("clock_margin", clock_margin)
+        options = LockOptions(
+            size=ctypes.sizeof(LockOptions), expiry_ms=arguments.positive_ms("expiry", expiry),
+            extension_cadence_ms=arguments.positive_ms("extension_cadence", extension_cadence),
+            clock_margin_ms=int(arguments.or_none("clock_margin", margin_ms)),
+            operation_timeout_ms=arguments.positive_ms("operation_timeout", operation_timeout),
+            max_holding_ms=arguments.positive_ms("max_holding", max_holding),
+            hand_overs_in_a_row=int(arguments.or_none("hand_overs_in_a_row", hand_overs_in_a_row)),
+            max_drift=arguments.or_none("max_drift", max_drift), waiting=arguments.text("waiting", waiting))
+        return Lock(self, name, options)
+
+    def close(self) -> None:
+        """Ends acquires that wait in other threads with ShutDown. What is held stays so until it is released. Waits for
+        what is deleted in the background, for the longest operation timeout in use at most."""
+        with self._guard:  # for a moment only: closing may take its time
+            closing = ctypes.c_void_p(self._box.value)
+            self._box.value = None
+        _close(closing)
+
+    def __enter__(self) -> "Provider":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 where: Optional[TracebackType]) -> None:
+        self.close()
+
+
+def connect(uri: str, *, database: Optional[str] = None, collection: Optional[str] = None,
+            holder: Optional[str] = None, workers: Optional[int] = None,
+            server_selection_timeout: Optional[Duration] = None) -> Provider:
+    """Checks the URI and the options; contacts nobody. What the options mean is said of `ProviderOptions` in
+    <leasehold/lock_provider.hpp>; `holder=""` stores no name."""
+    options = ProviderOptions(
+        size=ctypes.sizeof(ProviderOptions), database=arguments.text("database", database),
+        collection=arguments.text("collection", collection), holder=arguments.text("holder", holder),
+        workers=arguments.positive("workers", workers),
+        server_selection_timeout_ms=arguments.positive_ms("server_selection_timeout", server_selection_timeout))
+    box, error = ctypes.c_void_p(), ErrorStruct()
+    kind = library.leasehold_connect(arguments.text("uri", uri), options, box, error)
+    raise_if(kind != 0, error)
+    return Provider(box)

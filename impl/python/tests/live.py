@@ -1,0 +1,145 @@
+"""What the package does with a replica set, LEASEHOLD_URI."""
+import asyncio
+import gc
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+from datetime import timedelta
+
+import bson
+import pymongo
+
+import leasehold
+
+URI = os.environ["LEASEHOLD_URI"]
+
+
+class Live(unittest.TestCase):
+    def setUp(self):
+        self.provider = leasehold.connect(URI, database="python_live", holder="python")
+        self.addCleanup(self.provider.close)
+
+    def lock(self, **options):
+        return self.provider.lock(self.id(), **options)
+
+    def documents(self):
+        collection = pymongo.MongoClient(URI)["python_live"]["distributed.locks"]
+        return list(collection.find({"_id": self.id()}))
+
+    def test_a_lock_is_held_inside_the_block_alone(self):
+        with self.lock().acquire(timeout=timedelta(seconds=10)) as held:
+            self.assertTrue(held.held)
+            self.assertTrue(20 < held.remaining <= 30)
+            self.assertTrue(self.documents()[0]["lockId"].endswith(".python"))
+            with self.assertRaises(leasehold.Refused):
+                self.lock().acquire(timeout=0)
+        self.assertFalse(held.held)
+        self.assertEqual(held.remaining, 0)
+        self.assertEqual(self.documents(), [])
+        self.assertEqual(held.release(), leasehold.ReleaseResult.RELEASED, "the first answer again")
+
+    def test_an_exception_in_the_block_releases_and_is_raised(self):
+        with self.assertRaisesRegex(ZeroDivisionError, "division"):
+            with self.lock().acquire(10):
+                1 / 0
+        self.assertEqual(self.documents(), [])
+
+    def test_tokens_rise_in_both_forms_and_the_timestamp_is_the_oplogs(self):
+        before = None
+        for _ in range(5):
+            with self.lock().acquire(10) as held:
+                now = (held.fencing_token, bson.Timestamp(*held.timestamp))
+                admin = pymongo.MongoClient(URI).admin
+                self.assertLessEqual(now[1], admin.command("ping")["operationTime"])
+            self.assertTrue(before is None or (before[0] < now[0] and before[1] < now[1]))
+            before = now
+
+    def test_a_loss_is_noticed_by_those_who_wait_for_it(self):
+        held = self.lock(max_holding=0.3).acquire(10)
+        self.assertFalse(held.lost.is_set())
+        self.assertFalse(held.lost.wait(timedelta(milliseconds=1)))
+        with self.assertRaises(leasehold.InvalidOption):
+            held.lost.wait(-1)
+        self.assertTrue(held.lost.wait(10))
+        self.assertTrue(held.lost.is_set())
+        self.assertFalse(held.held)
+        self.assertIn("not held", repr(held))
+
+    def test_a_stolen_lock_is_lost_and_its_release_says_so(self):
+        held = self.lock(expiry=1).acquire(10)
+        pymongo.MongoClient(URI)["python_live"]["distributed.locks"].delete_one({"_id": self.id()})
+        self.assertTrue(held.lost.wait(10))
+        self.assertEqual(held.release(), leasehold.ReleaseResult.NOT_OWNER)
+
+    def test_a_release_is_no_loss_and_wakes_those_who_wait(self):
+        held, heard = self.lock().acquire(10), []
+        watcher = threading.Thread(target=lambda lost: heard.append(lost.wait()), args=(held.lost,))
+        watcher.start()
+        held.release()
+        watcher.join(10)
+        self.assertEqual(heard, [False])
+
+    def test_one_that_nobody_refers_to_is_released(self):
+        held = self.lock().acquire(10)
+        del held
+        gc.collect()
+        self.lock().acquire(10).release()
+
+    def test_a_call_that_is_left_by_an_exception_gives_back_what_it_won(self):
+        with self.assertRaises(ZeroDivisionError):
+            with self.lock()._call(10) as call:  # as acquire does; a signal may come at any moment
+                self.assertTrue(select.select([call], [], [], 10)[0])
+                1 / 0
+        self.lock().acquire(10).release()
+
+    def test_a_timeout_is_kept_while_another_holds(self):
+        with self.lock().acquire(10), self.assertRaises(leasehold.TimedOut):
+            self.lock().acquire(0.1)
+
+    def test_asyncio_waits_without_a_thread_and_cancels(self):
+        async def compete():
+            async with await self.lock().acquire_async(10) as first:
+                threads = threading.active_count()
+                waiting = asyncio.ensure_future(self.lock().acquire_async(10))
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(self.lock().acquire_async(), 0.1)
+                self.assertLessEqual(threading.active_count(), threads)
+            second = await waiting
+            self.assertGreater(second.fencing_token, first.fencing_token)
+            second.release()
+
+        asyncio.run(compete())
+
+    def test_a_process_that_ends_or_forks_leaves_no_lock_behind_and_takes_none(self):
+        program = f"""
+import os, leasehold
+held = leasehold.connect({URI!r}, database="python_live").lock({self.id()!r}).acquire(10)
+child = os.fork()
+if child == 0:
+    os._exit(held.held)
+assert os.waitpid(child, 0)[1] == 0, "the lock is the parent's"
+assert held.held
+"""
+        subprocess.run([sys.executable, "-c", program], check=True)
+        self.assertEqual(self.documents(), [])
+
+    def test_a_killed_process_loses_its_lock_to_one_that_waits(self):
+        program = f"""
+import leasehold
+held = leasehold.connect({URI!r}, database="python_live").lock({self.id()!r}, expiry=1).acquire(10)
+print(held.fencing_token, flush=True)
+input()
+"""
+        holder = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        token = int(holder.stdout.readline())
+        holder.send_signal(signal.SIGKILL)
+        with holder, self.lock(expiry=1).acquire(10) as held:
+            self.assertGreater(held.fencing_token, token)
+
+
+if __name__ == "__main__":
+    unittest.main()

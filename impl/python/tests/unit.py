@@ -1,0 +1,121 @@
+"""What the package does without a server."""
+import asyncio
+import os
+import signal
+import threading
+import time
+import unittest
+from datetime import timedelta
+
+import leasehold
+
+NOBODY = "mongodb://127.0.0.1:1/?replicaSet=rs"
+
+
+def descriptors_to_poll():
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    return sum(os.path.islink(link) and "eventfd" in os.readlink(link) for link in links)
+
+
+class Arguments(unittest.TestCase):
+    def setUp(self):
+        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
+        self.addCleanup(self.provider.close)
+
+    def refused(self, sentence, call, *args, **options):
+        with self.assertRaises(leasehold.InvalidOption) as raised:
+            call(*args, **options)
+        self.assertIn(sentence, str(raised.exception))
+        self.assertIsInstance(raised.exception, ValueError)
+        self.assertEqual(raised.exception.kind, "invalid_option")
+
+    def test_of_the_library_are_refused_with_its_sentence(self):
+        acquire = lambda name="job", **options: self.provider.lock(name, **options).acquire(timeout=0)
+        self.refused("expiry is 50 ms", acquire, expiry=0.05)
+        self.refused("waiting is 'patient'", acquire, waiting="patient")
+        self.refused("max_drift is 0.5", acquire, max_drift=0.5)
+        self.refused("hand_overs_in_a_row is 1001", acquire, hand_overs_in_a_row=1001)
+        self.refused("name", acquire, "")
+        self.refused("workers is 65: it must be 1 to 64", leasehold.connect, NOBODY, workers=65)
+        self.refused("", leasehold.connect, "mysql://db1")
+        self.refused("uri is NULL", leasehold.connect, None)
+
+    def test_that_c_would_take_for_something_else_are_refused(self):
+        self.refused("expiry is 0 s", self.provider.lock, "job", expiry=0)
+        self.refused("clock_margin is -0.001 s", self.provider.lock, "job", clock_margin=-0.001)
+        self.refused("hand_overs_in_a_row is -1", self.provider.lock, "job", hand_overs_in_a_row=-1)
+        self.refused("max_drift is nan", self.provider.lock, "job", max_drift=float("nan"))
+        self.refused("workers is 0", leasehold.connect, NOBODY, workers=0)
+        self.refused("name is 'a\\x00b'", self.provider.lock("a\0b").acquire, 0)
+        self.refused("name is '\\ud800'", self.provider.lock("\ud800").acquire, 0)
+        for timeout in (-1, float("nan"), timedelta(seconds=-1), 1e300):
+            self.refused(f"timeout is {timeout} s", self.provider.lock("job").acquire, timeout)
+
+    def test_that_mean_the_same_are_the_same(self):
+        lock = self.provider.lock("job", operation_timeout=0.2)
+        for timeout in (0.05, timedelta(milliseconds=50)):
+            began = time.monotonic()
+            with self.assertRaises(leasehold.TimedOut) as raised:
+                lock.acquire(timeout)
+            self.assertGreaterEqual(time.monotonic() - began, 0.045)
+            self.assertIsInstance(raised.exception, TimeoutError)
+            self.assertIn("'job'", str(raised.exception))
+
+
+class Waiting(unittest.TestCase):
+    def setUp(self):
+        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
+        self.addCleanup(self.provider.close)
+        self.lock = self.provider.lock("job", operation_timeout=0.2)
+
+    def test_for_ever_ends_by_a_signal(self):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with self.assertRaises(KeyboardInterrupt):
+            self.lock.acquire()
+
+    def test_ends_when_the_provider_is_closed(self):
+        closes = threading.Timer(0.1, self.provider.close)
+        closes.start()
+        with self.assertRaises(leasehold.ShutDown):
+            self.lock.acquire()
+        closes.join()
+        with self.assertRaises(leasehold.ShutDown) as raised:
+            self.lock.acquire(0)
+        self.assertEqual(str(raised.exception), "the provider is closed")
+        self.provider.close()
+
+    def test_in_asyncio_ends_when_the_task_is_cancelled_and_leaves_nothing_open(self):
+        async def wait():
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(self.lock.acquire_async(), 0.1)
+
+        before = descriptors_to_poll()
+        for _ in range(5):
+            asyncio.run(wait())
+        for _ in range(100):  # the library lets go of its half in the background
+            if descriptors_to_poll() <= before:
+                return
+            time.sleep(0.05)
+        self.fail(f"{descriptors_to_poll()} descriptors are open, {before} were before")
+
+
+class Errors(unittest.TestCase):
+    def test_have_a_class_for_each_kind(self):
+        named = [getattr(leasehold, name) for name in leasehold.__all__]
+        kinds = {one.kind for one in named if isinstance(one, type) and issubclass(one, leasehold.Error)}
+        self.assertEqual(kinds, {"?", "invalid_option", "refused", "timed_out", "cancelled", "unavailable",
+                                 "unknown_outcome", "configuration", "shut_down"})
+        name_of = leasehold._library.library.leasehold_kind_name
+        self.assertEqual({name_of(number).decode() for number in range(1, 9)}, kinds - {"?"}, "those of the library")
+
+    def test_name_the_version_of_the_library(self):
+        self.assertEqual(leasehold.__version__, os.environ["LEASEHOLD_VERSION"])
+
+
+if __name__ == "__main__":
+    unittest.main()

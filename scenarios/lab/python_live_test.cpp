@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "scenarios/lab/run_program.hpp"
+#include "sim/live/live_test.hpp"
+
+/// The wheel, installed into an environment of its own, as its users do it.
+namespace leasehold::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Python : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder() = testing::TempDir() + "leasehold-python-test-" + std::to_string(getpid());
+    fs::create_directories(folder());
+    const auto installed = shell(
+        "/usr/bin/python3 -m venv --system-site-packages venv && "
+        "venv/bin/pip install --quiet --no-index --no-deps "
+        "'" LEASEHOLD_WHEELS "'/leasehold-*.whl");
+    ASSERT_EQ(installed.exit_code, 0) << installed.out;
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder()); }
+
+  static std::string& folder() {
+    static std::string path;
+    return path;
+  }
+
+  static Ran shell(const std::string& line) {
+    return run_program({"/bin/sh", "-c", "cd '" + folder() + "' && " + line});
+  }
+
+  static Ran python(const std::string& arguments) {
+    return shell("LEASEHOLD_URI='" + sim::live::shared_set().uri() +
+                 "' PYTHONDONTWRITEBYTECODE=1 venv/bin/python " + arguments);
+  }
+
+  /// `verify` of the worker around the package.
+  static Ran verified(const std::vector<std::string>& more) {
+    std::vector<std::string> command{
+        LEASEHOLD_LAB_PROGRAM,
+        "verify",
+        "--worker",
+        folder() + "/venv/bin/python " LEASEHOLD_WORKERS "/leasehold_worker.py",
+        "--promises",
+        LEASEHOLD_WORKERS "/leasehold_python.json",
+        "--seed",
+        "5",
+        "--runs",
+        folder() + "/runs"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_program(command);
+  }
+};
+
+TEST_F(Python, TheExampleOfTheReadmeRunsAsItStands) {
+  const auto readme = text_of(LEASEHOLD_PYTHON_SOURCES "/README.md");
+  const std::string begin = "```python\n";
+  const auto from = readme.find(begin);
+  ASSERT_NE(from, std::string::npos);
+  const auto at = from + begin.size();
+  const auto example = readme.substr(at, readme.find("```", at) - at);
+  EXPECT_LE(std::count(example.begin(), example.end(), '\n'), 60);
+  std::ofstream(folder() + "/example.py") << example;
+  const auto ran = python("example.py");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  for (const char* said :
+       {"worker 2 had token ", "not twice: ", "still held", "released: RELEASED"}) {
+    EXPECT_NE(ran.out.find(said), std::string::npos) << said << " is not in " << ran.out;
+  }
+}
+
+TEST_F(Python, ThePackageDoesWhatItSaysWithARealSet) {
+  const auto ran = python("'" LEASEHOLD_PYTHON_SOURCES "/tests/live.py'");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("OK"), std::string::npos) << ran.out;
+}
+
+TEST_F(Python, TheWheelIsForThisPlatformAndCarriesItsTypesAndItsLibrary) {
+  const auto files = shell("ls '" LEASEHOLD_WHEELS "'; venv/bin/pip show --files leasehold").out;
+  for (const char* part : {"-py3-none-linux_", "leasehold/py.typed",
+                           "leasehold/libleasehold_c.so.1", "Version: " LEASEHOLD_VERSION}) {
+    EXPECT_NE(files.find(part), std::string::npos) << part << " is not in " << files;
+  }
+}
+
+TEST_F(Python, TheLockHoldsBehindTheProtocol) {
+  const auto ran = verified({"--seconds", "8", "--processes", "4", "--locks", "2", "--floors", "5",
+                             "--faults", "process,network"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("leasehold for Python: "), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace leasehold::lab
