@@ -1,11 +1,12 @@
 """scenarios/OTHERS.md, from what scripts/others measured."""
 
 GUARANTEES = ("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "protocol")
-NAMES = {"many": "With many processes", "two": "With two processes", "clocks": "With clocks moved"}
+NAMES = {"many": "With many processes", "two": "With two processes", "clocks": "With clocks moved",
+         "plan": "With a plan of its own"}
 
 HEAD = """# Others' locks: what was found
 
-Locks that other people wrote, each in its own language and at the version named, judged by
+Locks that other people wrote, each in its own language and at the version named, checked by
 `leasehold-lab verify --worker` ([WORKERS.md](WORKERS.md)) on a real replica set with faults. `scripts/others` installs
 them, runs each for {seconds} s with many processes and as long with two, with seed {seed}, repeats each case that broke
 something, and writes this page.
@@ -15,8 +16,8 @@ something, and writes this page.
   nobody can see it. *unknown*: too seldom, or disturbed by the machine alone.
 - No author promises to cope with clocks that differ: none is moved in these two runs. What happens if they are is in
   the last column, unless the author says that they must agree.
-- A holder is believed to hold until its own library says otherwise; where that has no word for it, for the lease from
-  before the attempt that won, which is the most careful that its user can be.
+- A lock counts as held until its own library says otherwise; where that has no word for it, for the lease from before
+  the attempt that won, which is the most careful that its user can be.
 """
 
 # What the source of that version shows, of what was found.
@@ -25,10 +26,12 @@ CAUSES = {
                               "the handle's `lost_token`: who holds longer than a lease is not notified.",
     "mongo-lock-rs": "A release deletes by name, whoever holds the lock: one that comes late frees the next holder's.",
     "mongolock": "`expire` becomes a date when the call begins: who waits for the lock has it for less than that.",
-    "mongo-lock-node": "Writes are `w: 1`, which an election may undo; and only the first attempt of a call removes a "
-                       "document that has expired.",
-    "agenda": "Whoever finishes a job sets `lockedAt` to null by its `_id`, whoever processes it by then; and `every`, "
-              "which each process calls when it starts, does the same.",
+    "mongodb-lock": "`expire` is by the clock of who holds the lock, and compared with that of who tries to get it.",
+    "mongo-lock-node": "`expires` is by the clock of who holds the lock, and compared with that of who tries to get it; "
+                       "only the first attempt of a call removes a document that has expired.",
+    "agenda": "`every`, which each process calls when it starts, sets `lockedAt` of the job to null, also while it runs: "
+              "two processes then run it, without any fault. Who finishes a job does the same by its `_id`, whoever "
+              "runs it by then.",
     "shedlock": "A release sets `lockUntil` by name, whoever holds the lock: one that comes late frees the next holder's.",
     "insert-unique": "A release deletes by name, whoever holds the lock.",
 }
@@ -40,8 +43,8 @@ def verdict(guarantee, runs):
     words = [one["verdict"] for one in judged]
     if "violated" in words:
         found = [run["found"][guarantee] for run in runs if guarantee in run["found"]]
-        best = max(found, key=lambda one: one["times"])
-        return f"**violated** {best['times']}/{best['of']}"
+        best = max(found, key=lambda one: one["times"], default=None)
+        return f"**violated** {best['times']}/{best['of']}" if best else "**violated**"
     if judged:
         word = "holds" if "holds" in words else words[0]
         return f"{word} ({sum(one['checked'] for one in judged)})"
@@ -50,8 +53,9 @@ def verdict(guarantee, runs):
 
 
 def row(promises, result):
-    cells = [verdict(guarantee, [result["many"], result["two"]]) for guarantee in GUARANTEES]
-    broken = any("G2" in run["found"] for run in result.values())
+    cells = [verdict(guarantee, [run for kind, run in result.items() if kind != "clocks"])
+             for guarantee in GUARANTEES]
+    broken = "G2" in {**result["many"]["found"], **result["two"]["found"]}
     otherwise = "violated without" if broken else "must agree"
     cells.append(verdict("G2", [result["clocks"]]) if "clocks" in result else otherwise)
     return f"| {promises['name']} | {promises['language']} | " + " | ".join(cells) + " |\n"

@@ -6,12 +6,18 @@ import { MongoClient } from 'mongodb';
 import { leaseFrom, limits, nowNs, once, pause, serve } from './serve.js';
 
 const SCAN_MS = 100;
-const READY_MS = 5000;
+const READY_MS = 1500;
 // Of a job: all who process it have to name the same, whatever the lease of a process.
 const LIFETIME_MS = 1000;
 
-/// After an error of its first connection agenda is never ready.
-function never() { throw new Error('agenda is not ready'); }
+/// After an error of its first command agenda is never ready: then another one is made.
+async function ready(mongo, endNs) {
+  do {
+    const agenda = new Agenda({ backend: new MongoBackend({ mongo }), processEvery: SCAN_MS });
+    if (await Promise.race([agenda.ready.then(() => true), pause(READY_MS)])) return agenda;
+  } while (nowNs() < endNs);
+  throw new Error('agenda is not ready');
+}
 
 serve(({ uri, database }) => {
   const client = new MongoClient(uri, limits);
@@ -23,8 +29,8 @@ serve(({ uri, database }) => {
   }
   return {
     async acquire(name, timeoutMs) {
-      const mongo = client.db(database);
-      const agenda = new Agenda({ backend: new MongoBackend({ mongo }), processEvery: SCAN_MS });
+      const endNs = nowNs() + BigInt(Math.max(timeoutMs, 2 * SCAN_MS)) * 1000000n;
+      const agenda = await ready(client.db(database), endNs);
       let waits = true, won = null;
       agenda.define(name, (job) => {
         if (!waits) return Promise.resolve(); // it gave up meanwhile
@@ -33,11 +39,9 @@ serve(({ uri, database }) => {
         const inTime = leaseFrom(nowNs() - age, LIFETIME_MS);
         return new Promise((end) => { won = { job, end, held: () => !job.canceled && inTime() }; });
       }, { lockLifetime: LIFETIME_MS, concurrency: 1, lockLimit: 1 });
-      await Promise.race([agenda.ready, pause(timeoutMs + READY_MS).then(() => never())]);
       await schedule(agenda, name);
       await agenda.start();
-      const end = nowNs() + BigInt(Math.max(timeoutMs, 2 * SCAN_MS)) * 1000000n;
-      while (!won && nowNs() < end) await pause(5);
+      while (!won && nowNs() < endNs) await pause(5);
       waits = false;
       await agenda.stop(false).catch(() => {});
       return won && { ...won, agenda };
