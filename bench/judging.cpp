@@ -1,39 +1,80 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <map>
 
 #include "bench/busy_plan.hpp"
 #include "model/checkers.hpp"
+#include "sim/conformance/conformance.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::bench {
 namespace {
 
+std::int64_t operations_of(const model::History& history) {
+  return std::count_if(history.begin(), history.end(),
+                       [](const model::Event& e) { return e.kind == model::Kind::send; });
+}
+
 /// A history of at least this many operations: acquires, extensions, releases, failed attempts,
-/// unknown outcomes and expiries.
-model::History history_of(std::int64_t operations) {
+/// unknown outcomes and expiries. One is kept, for those that are measured one after the other.
+const model::History& history_of(std::int64_t operations) {
+  static std::map<std::int64_t, model::History> kept;
+  if (kept.contains(operations)) return kept[operations];
+  kept.clear();
   for (std::int64_t faulty_ms = 1'000;;) {
     auto history = sim::simulated::run(busy_plan(1, faulty_ms, true)).history;
-    const auto sent = std::count_if(history.begin(), history.end(), [](const model::Event& e) {
-      return e.kind == model::Kind::send;
-    });
-    if (sent >= operations) return history;
+    const auto sent = operations_of(history);
+    if (sent >= operations) return kept[operations] = std::move(history);
     faulty_ms = faulty_ms * operations / std::max<std::int64_t>(sent, 1) * 11 / 10 + 100;
   }
 }
 
-/// Time to check a history that is read: all guarantees, and the form.
-void judge_history(benchmark::State& run) {
-  const auto history = history_of(run.range(0));
-  for (auto _ : run) benchmark::DoNotOptimize(model::judge(history, {}));
+void report(benchmark::State& run, const model::History& history) {
+  using benchmark::Counter;
+  const auto operations = static_cast<double>(operations_of(history));
+  run.counters["operations"] = operations;
   run.counters["events"] = static_cast<double>(history.size());
-  run.counters["ns_per_operation"] = benchmark::Counter(
-      static_cast<double>(run.range(0)) * 1e-9,
-      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  run.counters["ns_per_operation"] =
+      Counter(operations * 1e-9, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
-BENCHMARK(judge_history)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+/// The part of it that only makes numbers of the events.
+void intern_history(benchmark::State& run) {
+  const auto& history = history_of(run.range(0));
+  for (auto _ : run) benchmark::DoNotOptimize(model::facts(history));
+  report(run, history);
+}
+
+/// All that `verify` and `simulate` check of a history in memory: its form, all guarantees, and
+/// whether each step is an arrow of the diagrams.
+void judge_history(benchmark::State& run) {
+  const auto& history = history_of(run.range(0));
+  for (auto _ : run) {
+    const auto digest = model::digest(history);
+    benchmark::DoNotOptimize(model::judge(digest, {}));
+    benchmark::DoNotOptimize(sim::conform(digest));
+  }
+  report(run, history);
+}
+
+/// One after the other, for they are of the same history.
+void register_both(std::int64_t operations) {
+  const auto add = [&](const char* name, void (*measure)(benchmark::State&)) {
+    benchmark::RegisterBenchmark(name, measure)->Arg(operations)->Unit(benchmark::kMillisecond);
+  };
+  add("intern_history", intern_history);
+  add("judge_history", judge_history);
+}
 
 }  // namespace
 }  // namespace leasehold::bench
 
-BENCHMARK_MAIN();
+int main(int count, char** words) {
+  for (const std::int64_t operations : {1'000, 10'000, 100'000, 1'000'000}) {
+    leasehold::bench::register_both(operations);
+  }
+  benchmark::Initialize(&count, words);
+  if (benchmark::ReportUnrecognizedArguments(count, words)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -22,9 +22,9 @@ inline HistoryBuilder good() {
   s.release(400, 410, "a", 1, 120);
   s.win(430, 440, "b", 1, 130);
   s.write(450, 460, "b", 1, "accepted", 135);
-  s.ask(470, "c", 1, 5'000).refused(470, 475, "c", 1).yes(441, 490, "b", 1);
+  s.ask(470, "c", 1, 5'000).refused(470, 475, "c", 1).seeing("b", 1).yes(441, 490, "b", 1);
   s.crash(500, "b");
-  s.win(1'480, 1'490, "c", 1, 140).yes(1'491, 2'479, "c", 1);
+  s.presuming("b", 1).win(1'480, 1'490, "c", 1, 140).yes(1'491, 2'479, "c", 1);
   s.lose(2'480, "c", 1).notified(2'480, "c", 1).no(2'481, 2'482, "c", 1);
   s.write(2'500, 2'510, "c", 1, "accepted", 150);
   s.release(2'520, 2'530, "c", 1, 160);

@@ -8,83 +8,182 @@
 namespace leasehold::model {
 namespace {
 
-using CommandKey = std::pair<std::string, std::int64_t>;
-
 class Builder {
  public:
-  explicit Builder(const History& history) { out_.history = &history; }
+  explicit Builder(const History& history) {
+    out_.history = &history;
+    out_.facts = facts(history);
+    const Facts& all = out_.facts;
+    out_.sessions.resize(all.sessions.size());
+    for (Id i = 0; i < all.sessions.size(); ++i) {
+      const Numbered& key = all.sessions[i];
+      out_.sessions[i].first = {std::string(all.processes[key.process]), key.number};
+      out_.sessions[i].second.id = i;
+      out_.sessions[i].second.process = key.process;
+    }
+    out_.process_of.resize(all.processes.size());
+    out_.truth_of.resize(all.names.size());
+    out_.writers.resize(all.lock_ids.size());
+    out_.replies.resize(all.commands.size(), kNone);
+  }
 
-  void add(Index i, const Event& e) {
-    const bool own = !e.process.empty() && e.kind != Kind::stored && e.kind != Kind::crash &&
+  [[nodiscard]] const Fact& fact(Index i) const { return out_.fact(i); }
+
+  void add(Index i, const Fact& e) {
+    const bool own = e.process != kNoText && e.kind != Kind::stored && e.kind != Kind::crash &&
                      e.kind != Kind::exit;
-    if (own) process(e).last_ns = std::max(process(e).last_ns, e.at_ns);
-    // A stall is noticed, and what was sent is counted, also when the lock is gone already.
-    const bool of_lock = own && e.kind != Kind::wire && e.kind != Kind::stall;
-    if (of_lock) process(e).lock_ran_until_ns = std::max(process(e).lock_ran_until_ns, e.at_ns);
+    if (own) saw(process(e), e);
     switch (e.kind) {
       case Kind::start:
         process(e).start = i;
-        process(e).rate_ppm = e.clock_drift_ppm;
+        process(e).rate_ppm = event(i).clock_drift_ppm;
         break;
       case Kind::crash: process(e).crash = i; break;
       case Kind::exit:
-        if (!e.process.empty()) process(e).crash = i;
+        if (e.process != kNoText) process(e).crash = i;
         break;
       case Kind::pause: paused_[e.process] = e.at_ns; break;
       case Kind::resume: end_pause(e); break;
       case Kind::stall:
-        (e.process.empty() ? out_.stalls : process(e).away).push_back({e.from_ns, e.at_ns});
+        (e.process == kNoText ? out_.stalls : process(e).away)
+            .push_back({event(i).from_ns, e.at_ns});
         break;
-      case Kind::wire: process(e).wire[e.verb] += e.count; break;
-      case Kind::fault: add_fault(e); break;
+      case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
+      case Kind::fault: add_fault(event(i)); break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
         session(e).ask = i;
-        process(e).timeout_ms = std::max(process(e).timeout_ms, e.operation_timeout_ms);
+        session(e).asked = asked(e, event(i));
+        process(e).timeout_ms = std::max(process(e).timeout_ms, event(i).operation_timeout_ms);
         break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
       case Kind::granted: session(e).granted = i; break;
-      case Kind::extended: session(e).extended.push_back(i); break;
+      case Kind::extended: out_.extended.add(e.session, i); break;
       case Kind::lost: session(e).lost = i; break;
-      case Kind::held: add_answer(i, e, session(e).answers); break;
+      case Kind::held: add_answer(i, e, event(i).count, session(e).answers); break;
       case Kind::notified: session(e).notified = i; break;
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
       case Kind::write: out_.writes.push_back(i); break;
-      case Kind::put: out_.truth[e.name].push_back({i, false}); break;
-      case Kind::gone: out_.truth[e.name].push_back({i, true}); break;
+      case Kind::put: changes(e).push_back({i, false, e.owner, e.lock_id}); break;
+      case Kind::gone: changes(e).push_back({i, true}); break;
       case Kind::stored: out_.stored.push_back(i); break;
       case Kind::protocol: process(e).crash = i; break;  // it is ended for that
       case Kind::reread: break;
-      case Kind::run: begin(e); break;
+      case Kind::run: begin(event(i)); break;
     }
   }
 
   Digest finish() {
-    for (const auto& [name, from] : paused_) out_.processes[name].away.push_back({from, kNever});
-    const auto by_order = [this](Index a, Index b) { return out_.at(a).order < out_.at(b).order; };
-    std::stable_sort(out_.stored.begin(), out_.stored.end(), by_order);
-    for (auto& [name, changes] : out_.truth) {
-      std::stable_sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
-        return by_order(a.event, b.event);
-      });
+    for (const auto& [id, from] : paused_) process_of(id).away.push_back({from, kNever});
+    for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
+    out_.disturbances = MergedSpans(out_.faulty);
+    sort_by_order(out_.stored, [](Index i) { return i; });
+    set_claims();
+    for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
+      by_session->arrange(out_.sessions.size());
     }
-    for (auto& [key, session] : out_.sessions) set_over(key.first, session);
-    for (auto& [lock_id, send] : out_.writers) send.reply = reply_to(send.send);
     for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
-      for (auto& [owner, sends] : *by_owner) {
-        for (auto& send : sends) send.reply = reply_to(send.send);
-      }
+      by_owner->arrange(out_.facts.owners);
+      for (SendDigest& send : by_owner->values()) send.reply = reply_to(send.send);
     }
+    for (SendDigest& send : out_.writers) send.reply = reply_to(send.send);
+    for (auto& [key, session] : out_.sessions) set_over(session);
     return std::move(out_);
   }
 
  private:
-  ProcessDigest& process(const Event& e) { return out_.processes[e.process]; }
-  SessionDigest& session(const Event& e) { return out_.sessions[{e.process, e.session}]; }
+  const Event& event(Index i) const { return out_.at(i); }
+  ProcessDigest& process_of(Id id) {
+    ProcessDigest*& known = out_.process_of[id];
+    if (known == nullptr) known = &out_.processes[std::string(out_.facts.processes[id])];
+    return *known;
+  }
+  ProcessDigest& process(const Fact& e) { return process_of(e.process); }
+  SessionDigest& session(const Fact& e) { return out_.sessions[e.session].second; }
+  std::vector<Change>& changes(const Fact& e) {
+    std::vector<Change>*& known = out_.truth_of[e.name];
+    if (known == nullptr) known = &out_.truth[std::string(out_.facts.names[e.name])];
+    return *known;
+  }
+
+  template <typename T, typename EventOf>
+  void sort_by_order(std::vector<T>& all, const EventOf& event_of) const {
+    const auto earlier = [&](const T& a, const T& b) {
+      return out_.fact(event_of(a)).order < out_.fact(event_of(b)).order;
+    };
+    if (!std::is_sorted(all.begin(), all.end(), earlier)) {
+      std::stable_sort(all.begin(), all.end(), earlier);
+    }
+  }
+
+  static Asked asked(const Fact& e, const Event& ask) {
+    return {ask.at_ns,
+            ask.give_up_ns,
+            ask.expiry_ms,
+            ask.clock_margin_ms,
+            ask.longest_pause_ms,
+            ask.operation_timeout_ms,
+            ask.max_holding_ms,
+            ask.max_drift_ppm,
+            e.process,
+            e.name,
+            ask.single_attempt,
+            ask.healed};
+  }
+
+  /// Puts the changes in the server's order, with the reply that claims each.
+  void set_claims() {
+    std::stable_sort(claims_.begin(), claims_.end(),
+                     [](const Claim& a, const Claim& b) { return a.order < b.order; });
+    for (auto& [name, changes] : out_.truth) {
+      sort_by_order(changes, [](const Change& c) { return c.event; });
+      for (const Change& c : changes) {
+        Fact& change = out_.facts.all[c.event];
+        // The last of those that claim one time.
+        const auto after =
+            std::partition_point(claims_.begin(), claims_.end(),
+                                 [&](const Claim& claim) { return claim.order <= change.order; });
+        const bool claimed = after != claims_.begin() && std::prev(after)->order == change.order;
+        change.claimed_by = claimed ? std::prev(after)->reply : kNone;
+      }
+      out_.tenures[name] = tenures(changes);
+    }
+  }
+
+  static std::vector<Tenure> tenures(const std::vector<Change>& changes) {
+    std::vector<Tenure> out;
+    for (const Change& change : changes) {
+      Tenure* last = out.empty() ? nullptr : &out.back();
+      if (change.gone) {
+        if (last != nullptr && last->next == kNone) {
+          last->next = change.event;
+          last->next_gone = true;
+        }
+        continue;
+      }
+      if (last != nullptr && last->owner == change.owner && last->next == kNone) {
+        last->last_put = change.event;
+        continue;
+      }
+      if (last != nullptr) {
+        if (last->next == kNone) last->next = change.event;
+        last->next_put = change.event;
+      }
+      out.push_back({change.owner, change.event});
+    }
+    return out;
+  }
+
+  /// A stall is noticed, and what was sent is counted, also when the lock is gone already.
+  static void saw(ProcessDigest& p, const Fact& e) {
+    p.last_ns = std::max(p.last_ns, e.at_ns);
+    if (e.kind == Kind::wire || e.kind == Kind::stall) return;
+    p.lock_ran_until_ns = std::max(p.lock_ran_until_ns, e.at_ns);
+  }
 
   void begin(const Event& e) {
     const auto lock = lock_named(e.lock.str());
@@ -93,18 +192,18 @@ class Builder {
     out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs};
   }
 
-  static void add_answer(Index i, const Event& e, Answers& a) {
-    const bool yes = e.outcome == "yes";
+  static void add_answer(Index i, const Fact& e, std::int64_t count, Answers& a) {
+    const bool yes = e.outcome == Outcome::yes;
     const auto first_asked = yes ? e.last_asked_ns : e.first_asked_ns;
     a.first_ns = std::min({a.first_ns, first_asked, e.first_answered_ns});
     if (!yes) {
-      a.no += e.count;
+      a.no += count;
       if (e.first_answered_ns >= a.first_no_ns) return;
       a.first_no_ns = e.first_answered_ns;
       a.denied = i;
       return;
     }
-    a.yes += e.count;
+    a.yes += count;
     if (e.first_answered_ns < a.first_yes_ns) {
       a.first_yes_ns = e.first_answered_ns;
       a.first = i;
@@ -115,7 +214,7 @@ class Builder {
     }
   }
 
-  void end_pause(const Event& e) {
+  void end_pause(const Fact& e) {
     const auto began = paused_.find(e.process);
     if (began == paused_.end()) return;
     process(e).away.push_back({began->second, e.at_ns});
@@ -136,54 +235,63 @@ class Builder {
     out_.faulty.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
   }
 
-  void add_send(Index i, const Event& e) {
-    if (last_counted_ != CommandKey{e.process, e.command}) {
-      ++process(e).sent[e.verb];
-      last_counted_ = {e.process, e.command};
+  void add_send(Index i, const Fact& e) {
+    if (last_counted_ != e.command) {
+      ++process(e).sent[static_cast<std::size_t>(e.verb)];
+      last_counted_ = e.command;
     }
-    if (asks_for_lock(e)) session(e).attempts.push_back(i);
-    if (e.verb == "extend") session(e).extensions.push_back(i);
-    if (e.verb == "hand-over") out_.hand_overs[e.giver].push_back({i, kNone});
-    if (!e.lock_id.empty()) out_.writers[e.lock_id].send = i;
+    if (asks_for_lock(e)) out_.attempts.add(e.session, i);
+    if (e.verb == Verb::extend) out_.extensions.add(e.session, i);
+    if (e.verb == Verb::hand_over) out_.hand_overs.add(e.other_owner, {i, kNone});
+    if (e.lock_id != kNoText) out_.writers[e.lock_id].send = i;
     if (!leaves_lock(e)) return;
-    out_.deletes[e.owner].push_back({i, kNone});
-    if (!e.also_owner.empty()) out_.deletes[e.also_owner].push_back({i, kNone});
+    out_.deletes.add(e.owner, {i, kNone});
+    if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
   }
 
-  void add_reply(Index i, const Event& e) {
-    replies_[{e.process, e.command}] = i;
-    if (leaves_lock(e) && e.matched > 0 && e.outcome == "done") out_.claims[e.order] = i;
+  void add_reply(Index i, const Fact& e) {
+    out_.replies[e.command] = i;
+    if (leaves_lock(e) && e.matched > 0 && e.outcome == Outcome::done) {
+      claims_.push_back({e.order, i});
+    }
   }
 
   Index reply_to(Index send) const {
-    if (send == kNone) return kNone;
-    const auto found = replies_.find({out_.at(send).process, out_.at(send).command});
-    return found == replies_.end() ? kNone : found->second;
+    return send == kNone ? kNone : out_.replies[out_.fact(send).command];
   }
 
-  void set_over(const std::string& name, SessionDigest& s) {
+  void set_over(SessionDigest& s) {
     if (s.granted == kNone) return;
-    auto deadline = out_.at(s.granted).deadline_ns;
-    for (const Index e : s.extended) deadline = std::max(deadline, out_.at(e).deadline_ns);
+    auto deadline = out_.fact(s.granted).deadline_ns;
+    for (const Index e : out_.extended.of(s.id)) {
+      deadline = std::max(deadline, out_.fact(e).deadline_ns);
+    }
     s.over_ns = std::min(deadline, s.answers.first_no_ns);
-    for (const Index end : {s.notified, s.release, out_.processes[name].crash}) {
-      if (end != kNone) s.over_ns = std::min(s.over_ns, out_.at(end).at_ns);
+    for (const Index end : {s.notified, s.release, process_of(s.process).crash}) {
+      if (end != kNone) s.over_ns = std::min(s.over_ns, out_.fact(end).at_ns);
     }
   }
 
+  struct Claim {
+    std::int64_t order;
+    Index reply;
+  };
+
+  static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
   Digest out_;
-  std::map<std::string, std::int64_t> paused_;
+  std::map<Id, std::int64_t> paused_;
   /// By kind and victim: the places in `faulty` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
-  std::map<CommandKey, Index> replies_;
-  CommandKey last_counted_;
+  std::vector<Claim> claims_;
+  Id last_counted_ = kNoCommand;
 };
 
-}  // namespace
-
-bool Digest::disturbed(Span span) const {
-  return std::any_of(faulty.begin(), faulty.end(), [&](const Span& f) { return f.meets(span); });
+bool ran(const ProcessDigest& p, Span span) {
+  if (p.known_alive_until() < span.to) return false;
+  return std::none_of(p.away.begin(), p.away.end(), [&](const Span& a) { return a.meets(span); });
 }
+
+}  // namespace
 
 std::int64_t Digest::stalled_ns(Span span) const {
   std::int64_t sum = 0;
@@ -195,15 +303,16 @@ std::int64_t Digest::stalled_ns(Span span) const {
 
 bool Digest::ran_throughout(const std::string& process, Span span) const {
   const auto found = processes.find(process);
-  if (found == processes.end()) return false;
-  const ProcessDigest& p = found->second;
-  if (p.known_alive_until() < span.to) return false;
-  return std::none_of(p.away.begin(), p.away.end(), [&](const Span& a) { return a.meets(span); });
+  return found != processes.end() && ran(found->second, span);
+}
+
+bool Digest::ran_throughout(Id process, Span span) const {
+  return process_of[process] != nullptr && ran(*process_of[process], span);
 }
 
 Digest digest(const History& history) {
   Builder builder(history);
-  for (Index i = 0; i < history.size(); ++i) builder.add(i, history[i]);
+  for (Index i = 0; i < history.size(); ++i) builder.add(i, builder.fact(i));
   return builder.finish();
 }
 

@@ -1,31 +1,25 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "model/facts.hpp"
+#include "model/grouped.hpp"
 #include "model/history.hpp"
+#include "model/spans.hpp"
 
 /// A history, put in order for the checkers. Pure; knows no guarantee.
 namespace leasehold::model {
 
-inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-inline constexpr std::int64_t kMs = 1'000'000;
-
-using Index = std::size_t;  ///< of an event in the history
+using Index = std::uint32_t;  ///< of an event in the history
 inline constexpr Index kNone = std::numeric_limits<Index>::max();
-
-/// A span of harness time, in ns.
-struct Span {
-  std::int64_t from = 0;
-  std::int64_t to = kNever;
-  [[nodiscard]] bool meets(const Span& other) const { return from < other.to && other.from < to; }
-};
 
 /// What the world of a run allows, as its `run` event says; the defaults are for a live run that
 /// does not say.
@@ -59,17 +53,33 @@ struct Answers {
   }
 };
 
+/// What an acquire call asks for: the fields of its event.
+struct Asked {
+  std::int64_t at_ns = 0;
+  std::int64_t give_up_ns = 0;
+  std::int64_t expiry_ms = 0;
+  std::int64_t clock_margin_ms = 0;
+  std::int64_t longest_pause_ms = 0;
+  std::int64_t operation_timeout_ms = 0;
+  std::int64_t max_holding_ms = 0;
+  std::int64_t max_drift_ppm = 0;
+  Id process = kNoText;
+  Id name = kNoText;
+  bool single_attempt = false;
+  bool healed = false;
+};
+
 /// One acquire call and what became of it. Indices of its events, or kNone.
 struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
         ended = kNone, notified = kNone;
-  std::vector<Index> extended;
-  std::vector<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
-  std::vector<Index> extensions;  ///< likewise
+  Id id = 0;
+  Id process = kNoText;
   /// From then on its user holds no more, for all that the handle and its user said: it is past its
   /// deadline, was notified, released or killed. No verdict rests on it.
   std::int64_t over_ns = kNever;
   Answers answers;  ///< what `held()` said
+  Asked asked;      ///< of one whose `ask` is known
 };
 
 struct ProcessDigest {
@@ -78,10 +88,10 @@ struct ProcessDigest {
   std::int64_t lock_ran_until_ns = 0;  ///< the last that shows that its lock was still there
   std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
-  std::vector<Span> away;              ///< paused or stalled
+  std::vector<Span> away;              ///< paused or stalled; sorted by their begin
   /// The harness learns of a death late, and who is killed in a stall cannot say that it stalled.
   [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
-  std::map<std::string, std::int64_t> sent;  ///< commands by kind, as the core sent them
+  std::array<std::int64_t, kVerbs> sent{};   ///< commands by kind, as the core sent them
   std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them
 };
 
@@ -94,41 +104,82 @@ struct SendDigest {
 struct Change {
   Index event = kNone;
   bool gone = false;
+  Id owner = kNoText;    ///< of a put
+  Id lock_id = kNoText;  ///< likewise
+};
+
+/// A document's last state under one owner, and the change that ended it.
+struct Tenure {
+  Id owner = kNoText;
+  Index last_put = kNone;
+  Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
+  bool next_gone = false;
+  Index next_put = kNone;  ///< the next put of another, deletion or not
 };
 
 struct Digest {
   const History* history = nullptr;
+  Facts facts;
   bool of_a_document = false;  ///< the lock is a published one, which promises less
-  std::map<std::pair<std::string, std::int64_t>, SessionDigest> sessions;  ///< process, session
+  /// By process and session, in their order; the place of each is its id.
+  std::vector<std::pair<std::pair<std::string, std::int64_t>, SessionDigest>> sessions;
   std::map<std::string, ProcessDigest> processes;
-  std::map<std::string, std::vector<Change>> truth;     ///< by lock name
-  std::vector<Index> stored;                            ///< accepted writes, in the server's order
-  std::vector<Index> writes;                            ///< as their processes saw them
-  std::unordered_map<std::string, SendDigest> writers;  ///< by lockId: who sent that write
-  std::unordered_map<std::string, std::vector<SendDigest>>
-      deletes;  ///< by owner; and releases that pass the lock on
-  std::unordered_map<std::string, std::vector<SendDigest>> hand_overs;  ///< by who gives
-  /// By the order of a change: the reply to a delete or to a release that passes on, which says
-  /// that it made it.
-  std::unordered_map<std::int64_t, Index> claims;
-  std::vector<Span> faulty;   ///< when servers or links were disturbed
-  bool clocks_moved = false;  ///< a server's clock was
-  std::vector<Span> stalls;   ///< when the machine or a member did not run
+  std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
+  std::map<std::string, std::vector<Change>> truth;  ///< by lock name
+  std::vector<std::vector<Change>*> truth_of;        ///< by id of the name; null: no change
+  /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
+  /// executed late) starts another.
+  std::map<std::string, std::vector<Tenure>> tenures;
+  std::vector<Index> stored;                         ///< accepted writes, in the server's order
+  std::vector<Index> writes;                         ///< as their processes saw them
+  std::vector<SendDigest> writers;                   ///< by lockId: who sent that write
+  std::vector<Index> replies;                        ///< by command: the last one
+  Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
+  Grouped<SendDigest> hand_overs;  ///< by who gives
+  // By session:
+  Grouped<Index> extended;
+  Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
+  Grouped<Index> extensions;  ///< likewise
+  std::vector<Span> faulty;     ///< when servers or links were disturbed
+  MergedSpans disturbances;     ///< the same
+  bool clocks_moved = false;    ///< a server's clock was
+  std::vector<Span> stalls;     ///< when the machine or a member did not run
   Allowances allowed;
   std::int64_t healed_ns = kNever;
   std::int64_t finished_ns = kNever;
 
   [[nodiscard]] const Event& at(Index i) const { return (*history)[i]; }
+  [[nodiscard]] const Fact& fact(Index i) const { return facts.all[i]; }
+  [[nodiscard]] std::string process_name(Id id) const {
+    return std::string(facts.processes[id]);
+  }
+  [[nodiscard]] std::string name(Id id) const { return std::string(facts.names[id]); }
+  [[nodiscard]] std::span<const Change> changes_of(Id of_name) const {
+    const auto* changes = truth_of[of_name];
+    return changes == nullptr ? std::span<const Change>() : std::span<const Change>(*changes);
+  }
+  /// The reply to a delete, or to a release that passes on, which says that it made this change;
+  /// or kNone.
+  [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
+  [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
+    return sessions[e.session].second;
+  }
+  /// Who sent the write with the lockId of this put, grant or extension.
+  [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
+  [[nodiscard]] Id owner_of_lock_id(const Fact& e) const {
+    return facts.owner_of_lock_id[e.lock_id];
+  }
   /// Whether nobody knows what this command did.
   [[nodiscard]] bool unanswered(const SendDigest& command) const {
-    return command.reply == kNone || at(command.reply).outcome == "unknown";
+    return command.reply == kNone || fact(command.reply).outcome == Outcome::unknown;
   }
   /// Whether servers or links were disturbed, or busy with that, at any time of the span.
-  [[nodiscard]] bool disturbed(Span span) const;
+  [[nodiscard]] bool disturbed(Span span) const { return disturbances.meet(span); }
   /// How long the machine and the members stood still, in all the stalls that meet the span.
   [[nodiscard]] std::int64_t stalled_ns(Span span) const;
   /// Whether the process was paused, stalled or not alive at any time of the span.
   [[nodiscard]] bool ran_throughout(const std::string& process, Span span) const;
+  [[nodiscard]] bool ran_throughout(Id process, Span span) const;
 };
 
 /// `history` must outlive the digest.

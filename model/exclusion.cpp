@@ -6,11 +6,11 @@ namespace leasehold::model {
 
 Finding check_leases(const Digest& d) {
   Finding f = finding(Guarantee::G1);
-  for (const auto& [name, changes] : d.truth) {
-    for (const Tenure& t : tenures(d, changes)) {
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (t.next_put == kNone || !holder) continue;
-      if (owner_of(d.at(t.next_put).lock_id) == t.owner) continue;
+      if (d.fact(t.next_put).owner == t.owner) continue;
       if (passed_on(d, t)) {
         ++f.counts["passed_on"];
         continue;
@@ -54,7 +54,7 @@ void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
                 "'s held() was true again after it was false",
             {s.answers.denied, s.answers.last});
   }
-  if (s.release == kNone || b.span.to <= d.at(s.release).at_ns + d.allowed.lateness_ns) return;
+  if (s.release == kNone || b.span.to <= d.fact(s.release).at_ns + d.allowed.lateness_ns) return;
   violate(f,
           "lock '" + d.at(s.granted).name + "': " + *b.process + "'s held() was true for " +
               ms(b.span.to - d.at(s.release).at_ns) + " after its release",
@@ -75,15 +75,17 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
 
 Finding check_exclusion(const Digest& d) {
   Finding f = finding(Guarantee::G2);
-  std::map<std::string, std::vector<HeldSpan>> by_name;
+  std::vector<std::vector<HeldSpan>> by_name(d.facts.names.size());
+  std::int64_t asked = 0;
   for (const auto& [key, s] : d.sessions) {
-    f.counts["asked"] += s.answers.yes + s.answers.no;
+    asked += s.answers.yes + s.answers.no;
     const auto held = s.answers.held();
     if (held && s.granted != kNone) {
-      by_name[d.at(s.granted).name].push_back({*held, &key.first, &s});
+      by_name[d.fact(s.granted).name].push_back({*held, &key.first, &s});
     }
   }
-  for (auto& [name, spans] : by_name) {
+  if (!d.sessions.empty()) f.counts["asked"] = asked;
+  for (auto& spans : by_name) {
     std::sort(spans.begin(), spans.end(),
               [](const HeldSpan& a, const HeldSpan& b) { return a.span.from < b.span.from; });
     const HeldSpan* longest = nullptr;

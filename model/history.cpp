@@ -34,8 +34,12 @@ void each_field(EventType& e, Use use) {
   use(Field::also_owner, e.also_owner);
   use(Field::lock_id, e.lock_id);
   use(Field::seen_lock_id, e.seen_lock_id);
+  use(Field::observed_lock_id, e.observed_lock_id);
   use(Field::token, e.token);
   use(Field::order, e.order);
+  use(Field::stored_token, e.stored_token);
+  use(Field::acquired_at_ms, e.acquired_at_ms);
+  use(Field::expires_at_ms, e.expires_at_ms);
   use(Field::from_ns, e.from_ns);
   use(Field::sent_ns, e.sent_ns);
   use(Field::deadline_ns, e.deadline_ns);
@@ -74,7 +78,7 @@ void each_field(EventType& e, Use use) {
 }
 
 /// Those that may be beyond 2^53.
-constexpr FieldSet kBig{Field::token, Field::order, Field::seed};
+constexpr FieldSet kBig{Field::token, Field::order, Field::stored_token, Field::seed};
 
 template <typename Number>
 Number parse_big(const Json& value) {
@@ -144,6 +148,15 @@ FieldSet fields_set(const Event& event) {
     if (!is_default(value)) set.insert(field);
   });
   return set;
+}
+
+bool has_stray_field(const Event& event) {
+  const FieldSet own = about(event.kind).fields;
+  bool stray = false;
+  each_field(event, [&](Field field, const auto& value) {
+    stray |= !is_default(value) & !own.contains(field);
+  });
+  return stray;
 }
 
 Event as_kind(Kind kind, Event event) {

@@ -33,8 +33,12 @@ struct Event {
   RareText also_owner;
   std::string lock_id;
   RareText seen_lock_id;
+  RareText observed_lock_id;
   std::int64_t token = 0;
   std::int64_t order = 0;
+  std::int64_t stored_token = 0;
+  std::int64_t acquired_at_ms = 0;
+  std::int64_t expires_at_ms = 0;
 
   std::int64_t from_ns = 0;
   std::int64_t sent_ns = 0;
@@ -81,6 +85,9 @@ struct Event {
 
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
+
+/// Whether one of them is a field that its kind has not.
+[[nodiscard]] bool has_stray_field(const Event& event);
 
 /// The same event as one of another kind: the fields that this kind has not are left out.
 [[nodiscard]] Event as_kind(Kind kind, Event event);

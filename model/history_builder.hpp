@@ -85,6 +85,17 @@ class HistoryBuilder {
     return reply(back, process, 0, 0);
   }
 
+  /// The reply before showed what this session wrote last: it holds the lock.
+  HistoryBuilder& seeing(const std::string& process, int session) {
+    history_.back().seen_lock_id = attempts_.at(owner(process, session)).first;
+    return *this;
+  }
+  /// The next command presumes this session's last write dead.
+  HistoryBuilder& presuming(const std::string& process, int session) {
+    observed_ = attempts_.at(owner(process, session)).first;
+    return *this;
+  }
+
   HistoryBuilder& look(int at, int back, const std::string& process) {
     Event e = event(at, Kind::send, process);
     e.command = ++command_;
@@ -197,6 +208,7 @@ class HistoryBuilder {
   HistoryBuilder& gone(int at, std::int64_t order) {
     Event e = event(at, Kind::gone, "");
     e.order = order;
+    document_ = {};
     return add(e);
   }
 
@@ -289,15 +301,22 @@ class HistoryBuilder {
     e.owner = owner(process, session);
     e.giver = giver;
     e.lock_id = e.owner + ".1000." + std::to_string(command_);
+    e.observed_lock_id = std::exchange(observed_, "");
     attempts_[e.owner] = {e.lock_id, at};
     add(e);
     return e.lock_id;
   }
 
   void put(int at, const std::string& lock_id, std::int64_t order) {
+    constexpr std::int64_t kEpoch_ms = 1'700'000'000'000, kLeaseAndMargin_ms = 1'500;
     Event e = event(at, Kind::put, "");
     e.lock_id = lock_id;
     e.order = order;
+    const bool own = owner_of(document_.lock_id) == owner_of(lock_id);
+    e.acquired_at_ms = own ? document_.acquired_at_ms : kEpoch_ms + at;
+    e.expires_at_ms = kEpoch_ms + at + kLeaseAndMargin_ms;
+    e.stored_token = order - 1;
+    document_ = e;
     add(e);
   }
 
@@ -313,6 +332,8 @@ class HistoryBuilder {
 
   History history_;
   std::map<std::string, std::pair<std::string, int>> attempts_;  ///< by owner: lockId, sent at
+  std::string observed_;  ///< of the next command
+  Event document_;        ///< the last put that no deletion followed
   std::int64_t command_ = 0;
   std::int64_t write_ = 0;
 };

@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include "model/checkers.hpp"
+#include "model/monitors/monitors.hpp"
 
 namespace leasehold::model {
 
@@ -27,6 +28,7 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors) {
                                 check_fence(d),     check_token_order(d), check_loss_notified(d),
                                 check_ownership(d), check_liveness(d),    check_cleanup(d),
                                 check_cost(d),      check_release(d),     check_needless_loss(d)};
+  std::ranges::move(monitor(d), std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
     const auto floor = floors.find(f.guarantee);

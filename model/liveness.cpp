@@ -9,37 +9,37 @@ constexpr const char* kTimedOut = "timed_out";  ///< how one ends
 
 /// From when until when an acquire call waited, if it can be known.
 Span waiting(const Digest& d, const SessionDigest& s) {
-  Span span{d.at(s.ask).at_ns, d.finished_ns};
+  Span span{s.asked.at_ns, d.finished_ns};
   for (const Index end : {s.granted, s.ended}) {
-    if (end != kNone) span.to = std::min(span.to, d.at(end).at_ns);
+    if (end != kNone) span.to = std::min(span.to, d.fact(end).at_ns);
   }
   return span;
 }
 
 /// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
-std::int64_t drift_of(const Event& ask) {
+std::int64_t drift_of(const Asked& ask) {
   return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
 }
 
 /// How long a free lock may be left by somebody who waits for it.
-std::int64_t attempts(const Digest& d, const Event& ask) {
+std::int64_t attempts(const Digest& d, const Asked& ask) {
   const auto own = (ask.longest_pause_ms + 2 * ask.operation_timeout_ms) * kMs;
-  return by_our_clock(d, ask.process, ask, own) + d.allowed.lateness_ns;
+  return by_our_clock(d, ask, own) + d.allowed.lateness_ns;
 }
 
-void check_on_time(const Digest& d, Finding& f, const std::string& process,
-                   const SessionDigest& s) {
-  const Event& ask = d.at(s.ask);
+void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
+  const Asked& ask = s.asked;
   if (!ask.single_attempt && ask.give_up_ns == 0) return;
-  const auto attempt = by_our_clock(d, process, ask, ask.operation_timeout_ms * kMs);
+  const auto attempt = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
   const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
   const auto latest = said + d.allowed.lateness_ns;
-  if (latest >= d.finished_ns || !d.ran_throughout(process, {ask.at_ns, latest})) return;
+  if (latest >= d.finished_ns || !d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
   const Index end = s.granted != kNone ? s.granted : s.ended;
-  const auto happened = end == kNone ? kNever : d.at(end).at_ns;
+  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
   check_bound(d, f, {ask.at_ns, latest, happened},
               [&] {
-                return "lock '" + ask.name + "': an acquire of " + process + " ended " +
+                return "lock '" + d.name(ask.name) + "': an acquire of " +
+                       d.process_name(ask.process) + " ended " +
                        (end == kNone ? "never" : ms(happened - said) + " late");
               },
               {s.ask, end});
@@ -47,51 +47,50 @@ void check_on_time(const Digest& d, Finding& f, const std::string& process,
 
 /// An attempt that nobody answered, until its process gave it up.
 struct Unanswered {
-  std::string process;
+  Id process;
   Span span;
 };
 
-/// Who asks for one name, and what servers left unanswered, in the order of sending.
+/// One acquire call that waits.
+struct Waiter {
+  const SessionDigest* session;
+  Span waited;
+  std::int64_t lives_until;  ///< so far it is known to wait
+  std::int64_t attempts_ns;  ///< how long it may leave a free lock
+};
+
+/// Who asks for one name, in the order of process and session, and what servers left unanswered, in
+/// the order of sending.
 struct Waiters {
-  std::vector<std::pair<std::string, const SessionDigest*>> calls;
+  std::vector<Waiter> calls;
   std::vector<Unanswered> unanswered;
+  /// Those who wait for so long that they must have tried: most calls end sooner.
+  std::vector<const Waiter*> patient;
+  std::vector<const Waiter*> by_begin;  ///< the same, by the begin of their waiting
+  std::vector<std::int64_t> reach;  ///< until when one of them, or of those before, waits
+  /// How many of them, and of those after, must have tried in the time after they came.
+  std::vector<std::int64_t> tried;
 };
 
 void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
-  for (const Index attempt : s.attempts) {
-    const Event& send = d.at(attempt);
-    const auto sent = d.writers.find(send.lock_id);
-    const SendDigest command = sent == d.writers.end() ? SendDigest{attempt} : sent->second;
+  for (const Index attempt : d.attempts.of(s.id)) {
+    const Fact& send = d.fact(attempt);
+    const SendDigest& sent = d.writers[send.lock_id];
+    const SendDigest command = sent.send == kNone ? SendDigest{attempt} : sent;
     if (!d.unanswered(command)) continue;
-    const auto until = command.reply == kNone ? d.finished_ns : d.at(command.reply).at_ns;
+    const auto until = command.reply == kNone ? d.finished_ns : d.fact(command.reply).at_ns;
     all.push_back({send.process, {send.at_ns, until}});
   }
-}
-
-std::map<std::string, Waiters> waiters_by_name(const Digest& d) {
-  std::map<std::string, Waiters> names;
-  for (const auto& [key, s] : d.sessions) {
-    if (s.ask == kNone) continue;
-    auto& name = names[d.at(s.ask).name];
-    name.calls.emplace_back(key.first, &s);
-    add_unanswered(d, s, name.unanswered);
-  }
-  for (auto& [name, waiters] : names) {
-    std::sort(waiters.unanswered.begin(), waiters.unanswered.end(),
-              [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
-  }
-  return names;
 }
 
 /// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
 /// that had no answer: nobody is late on servers which are slower than its operation timeout. It
 /// counts for all calls of a process, for only the head of its queue makes attempts.
-Span while_answered(const Waiters& name, const std::string& process, std::int64_t from,
-                    std::int64_t bound) {
+Span while_answered(const Waiters& name, Id process, std::int64_t from, std::int64_t bound) {
   Span window{from, from + bound};
   for (const Unanswered& u : name.unanswered) {
     if (u.span.from >= window.to) break;
-    if (!process.empty() && u.process != process) continue;
+    if (process != kNoText && u.process != process) continue;
     if (u.span.to > from) window.to = std::max(window.to, u.span.to + bound);
   }
   return window;
@@ -99,65 +98,108 @@ Span while_answered(const Waiters& name, const std::string& process, std::int64_
 
 /// The longest that it takes to serve all who ask for one name once faults are over: as many turns
 /// as there are calls and one for who died before, each a lease and the way to it.
-std::int64_t all_turns(const Digest& d, const Waiters& waiters) {
+std::int64_t all_turns(const Waiters& waiters) {
   std::int64_t longest = 0, turns = 1;
-  for (const auto& [process, s] : waiters.calls) {
-    const Event& ask = d.at(s->ask);
+  for (const Waiter& call : waiters.calls) {
+    const Asked& ask = call.session->asked;
     if (ask.healed) ++turns;
-    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + attempts(d, ask));
+    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + call.attempts_ns);
   }
   return turns * longest;
 }
 
 /// Who asks once faults are over is served in the turns that this takes. Who waits less may end
 /// unserved, but for no other reason.
-void check_served_when_healed(const Digest& d, Finding& f, const std::string& process,
-                              const SessionDigest& s, const Waiters& name, std::int64_t turns) {
-  const Event& ask = d.at(s.ask);
+void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
+                              std::int64_t turns) {
+  const SessionDigest& s = *call.session;
+  const Asked& ask = s.asked;
   if (!ask.healed) return;
   ++f.counts["healed_acquires"];
-  const std::string who = "lock '" + ask.name + "': a waiter of " + process;
-  if (s.ended != kNone && d.at(s.ended).outcome != kTimedOut) {
+  const auto who = [&] {
+    return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process);
+  };
+  if (s.ended != kNone && d.fact(s.ended).outcome != Outcome::timed_out) {
     violate(f,
-            who + " did not get the lock although all faults had stopped: " + d.at(s.ended).outcome,
+            who() +
+                " did not get the lock although all faults had stopped: " + d.at(s.ended).outcome,
             {s.ask, s.ended});
     return;
   }
-  const Span waited = waiting(d, s);
-  const auto latest = while_answered(name, "", ask.at_ns, turns).to;
+  const Span& waited = call.waited;
+  const auto latest = while_answered(name, kNoText, ask.at_ns, turns).to;
   if (s.granted == kNone && waited.to <= latest) return;
-  if (!d.ran_throughout(process, {ask.at_ns, latest})) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
   check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
               [&] {
-                return who + " did not get the lock in " + ms(latest - ask.at_ns) +
+                return who() + " did not get the lock in " + ms(latest - ask.at_ns) +
                        " although all faults had stopped";
               },
               {s.ask, s.granted, s.ended});
 }
 
 /// Whether this one waits from then on for so long that it must have tried, undisturbed.
-std::optional<Span> must_have_tried(const Digest& d, const Waiters& name,
-                                    const std::string& process, const SessionDigest& s,
+std::optional<Span> must_have_tried(const Digest& d, const Waiters& name, const Waiter& call,
                                     std::int64_t from, std::int64_t bound) {
-  const Event& ask = d.at(s.ask);
+  const Asked& ask = call.session->asked;
   if (ask.single_attempt) return std::nullopt;  // it tries once
-  const Span waited = waiting(d, s);
-  const Span window = while_answered(name, process, std::max(from, waited.from), bound);
-  if (waited.to < window.to || d.disturbed(window)) return std::nullopt;
-  if (!d.ran_throughout(process, window)) return std::nullopt;
+  from = std::max(from, call.waited.from);
+  if (call.lives_until < from + bound) return std::nullopt;  // which most do not
+  const Span window = while_answered(name, ask.process, from, bound);
+  if (call.waited.to < window.to || d.disturbed(window)) return std::nullopt;
+  if (!d.ran_throughout(ask.process, window)) return std::nullopt;
   return window;
+}
+
+void note_patient(const Digest& d, Waiters& name) {
+  for (const Waiter& call : name.calls) {
+    const bool patient = call.lives_until >= call.waited.from + call.attempts_ns;
+    if (patient && !call.session->asked.single_attempt) name.patient.push_back(&call);
+  }
+  name.by_begin = name.patient;
+  std::stable_sort(name.by_begin.begin(), name.by_begin.end(), [](const auto* a, const auto* b) {
+    return a->waited.from < b->waited.from;
+  });
+  std::int64_t reach = 0;
+  for (const Waiter* call : name.by_begin) {
+    name.reach.push_back(reach = std::max(reach, call->lives_until));
+  }
+  name.tried.resize(name.by_begin.size() + 1);
+  for (std::size_t i = name.by_begin.size(); i-- > 0;) {
+    const Waiter& call = *name.by_begin[i];
+    const auto tried = must_have_tried(d, name, call, call.waited.from, call.attempts_ns);
+    name.tried[i] = name.tried[i + 1] + (tried ? 1 : 0);
+  }
+}
+
+/// By id of the name.
+std::vector<Waiters> waiters_by_name(const Digest& d) {
+  std::vector<Waiters> names(d.facts.names.size());
+  for (const auto& [key, s] : d.sessions) {
+    if (s.ask == kNone) continue;
+    Waiters& name = names[s.asked.name];
+    const Span waited = waiting(d, s);
+    const auto lives_until = std::min(waited.to, d.process_of[s.process]->known_alive_until());
+    name.calls.push_back({&s, waited, lives_until, attempts(d, s.asked)});
+    add_unanswered(d, s, name.unanswered);
+  }
+  for (Waiters& name : names) {
+    std::sort(name.unanswered.begin(), name.unanswered.end(),
+              [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
+    note_patient(d, name);
+  }
+  return names;
 }
 
 /// When a put executed at the earliest: no write does before it was sent.
 std::int64_t executed_from(const Digest& d, Index put) {
   if (put == kNone) return kNever;
-  const auto sent = d.writers.find(d.at(put).lock_id);
-  const bool known = sent != d.writers.end() && sent->second.send != kNone;
-  const auto from = d.at(known ? sent->second.send : put).at_ns;
-  const Index by = passed_on_by(d, put);
+  const SendDigest& sent = d.writer(put);
+  const auto from = d.fact(sent.send != kNone ? sent.send : put).at_ns;
+  const Index by = d.claim(put);
   if (by == kNone) return from;
-  for (const SendDigest& release : d.deletes.at(d.at(by).owner)) {
-    if (release.reply == by) return std::max(from, d.at(release.send).at_ns);
+  for (const SendDigest& release : d.deletes.of(d.fact(by).owner)) {
+    if (release.reply == by) return std::max(from, d.fact(release.send).at_ns);
   }
   return from;
 }
@@ -165,107 +207,124 @@ std::int64_t executed_from(const Digest& d, Index put) {
 /// When the change after this tenure happened at the earliest: a deletion that no reply claims was
 /// read late at most.
 std::int64_t changed_from(const Digest& d, const Tenure& t) {
-  return t.next_gone ? d.at(t.next).at_ns - d.allowed.truth_lag_ns : executed_from(d, t.next);
+  return t.next_gone ? d.fact(t.next).at_ns - d.allowed.truth_lag_ns : executed_from(d, t.next);
 }
 
 /// A dead holder's lock goes to some waiter in time.
 void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
                      const Waiters& waiters) {
-  const Event& dead = *holder.ask;
+  const Asked& dead = *holder.ask;
   const auto last = executed_by(d, holder, t.last_put);
   const auto changed = changed_from(d, t);
   bool bounded = false;
-  for (const auto& [process, s] : waiters.calls) {
-    if (s == holder.session) continue;
-    const auto bound = dead.expiry_ms * kMs + drift_of(dead) + attempts(d, d.at(s->ask));
-    const auto window = must_have_tried(d, waiters, process, *s, last, bound);
-    if (!window || d.disturbed({d.at(holder.command.send).at_ns, window->to})) continue;
+  for (const Waiter* one : waiters.patient) {
+    const Waiter& call = *one;
+    const SessionDigest& s = *call.session;
+    if (&s == holder.session) continue;
+    const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
+    const auto window = must_have_tried(d, waiters, call, last, bound);
+    if (!window || d.disturbed({d.fact(holder.command.send).at_ns, window->to})) continue;
     bounded = true;
-    check_bound(d, f, {window->from, window->to, changed, waiting(d, *s).to},
-                [&, &who = process] {
-                  return "lock '" + dead.name + "': " + who + " waited more than " + ms(bound) +
-                         " for a dead holder's lock";
+    check_bound(d, f, {window->from, window->to, changed, call.waited.to},
+                [&] {
+                  return "lock '" + d.name(dead.name) + "': " + d.process_name(s.process) +
+                         " waited more than " + ms(bound) + " for a dead holder's lock";
                 },
-                {t.last_put, s->ask, t.next});
+                {t.last_put, s.ask, t.next});
   }
   if (bounded) ++f.counts["bounded_takeovers"];
   // Whoever took it in time was a waiter whose wait ended by it.
   if (!bounded && t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
 }
 
+/// Of the first `place` by their begin those who still waited long after `from`, in their order.
+std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, std::size_t place) {
+  std::vector<const Waiter*> all;
+  for (std::size_t i = place; i-- > 0 && waiters.reach[i] >= from;) {
+    const Waiter* call = waiters.by_begin[i];
+    if (call->lives_until >= from + call->attempts_ns) all.push_back(call);
+  }
+  std::sort(all.begin(), all.end());  // as in `calls`
+  return all;
+}
+
 /// A lock that is free does not stay so while somebody waits.
 void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
-  const auto free_from = d.at(t.next).at_ns;
+  const auto free_from = d.fact(t.next).at_ns;
   const auto taken = executed_from(d, t.next_put);
   if (taken <= free_from) return;
-  for (const auto& [process, s] : waiters.calls) {
-    const auto window =
-        must_have_tried(d, waiters, process, *s, free_from, attempts(d, d.at(s->ask)));
+  const auto later = std::partition_point(
+      waiters.by_begin.begin(), waiters.by_begin.end(),
+      [&](const Waiter* call) { return call->waited.from < taken; });
+  const auto place = static_cast<std::size_t>(later - waiters.by_begin.begin());
+  f.checked += waiters.tried[place];  // who came after it was taken was not late for it
+  for (const Waiter* one : waited_at(waiters, free_from, place)) {
+    const Waiter& call = *one;
+    const SessionDigest& s = *call.session;
+    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns);
     if (!window) continue;
-    check_bound(d, f, {window->from, window->to, taken, waiting(d, *s).to},
-                [&, &who = process] {
-                  return "lock '" + d.at(s->ask).name + "': " + who +
+    check_bound(d, f, {window->from, window->to, taken, call.waited.to},
+                [&] {
+                  return "lock '" + d.name(s.asked.name) + "': " + d.process_name(s.process) +
                          " left it free for more than " + ms(window->to - window->from);
                 },
-                {t.next, s->ask, t.next_put});
+                {t.next, s.ask, t.next_put});
   }
 }
 
 /// An attempt or a hand-over that found its own owner there has to win: it is the retry of a win
 /// whose reply was lost.
 void check_recognised(const Digest& d, Finding& f, Index i) {
-  const Event& reply = d.at(i);
-  const bool own = asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
-                   owner_of(reply.seen_lock_id) == reply.owner;
+  const Fact& reply = d.fact(i);
+  const bool own = asks_for_lock(reply) && reply.outcome == Outcome::done &&
+                   reply.owner != kNoText && d.owner_of_lock_id(reply) == reply.owner;
   if (!own || reply.matched == 1) return;
-  violate(f, "a retry of " + reply.process + " did not recognise its own win", {i});
+  violate(f, "a retry of " + d.at(i).process + " did not recognise its own win", {i});
 }
 
 /// Nobody ever tried to give it up.
 bool died(const Digest& d, const Tenure& t) {
-  return !d.deletes.contains(t.owner) && !d.hand_overs.contains(t.owner);
+  return d.deletes.of(t.owner).empty() && d.hand_overs.of(t.owner).empty();
 }
 
 /// A call that ended without the lock, and whose process went on, deletes what it may have won.
 void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
-  const auto& process = d.at(ended).process;
+  const Id process = d.fact(ended).process;
   const auto until =
-      d.at(ended).at_ns + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
-  const Span rest{d.at(ended).at_ns, until};
-  const bool lived = d.processes.at(process).last_ns > rest.to && d.ran_throughout(process, rest);
+      d.fact(ended).at_ns + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
+  const Span rest{d.fact(ended).at_ns, until};
+  const bool lived = d.process_of[process]->last_ns > rest.to && d.ran_throughout(process, rest);
   if (!lived || d.stalled_ns(rest) > 0) return;
   violate(f,
-          "lock '" + holder.ask->name + "': " + process +
+          "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
               " returned without the lock and left its lock document",
           {ended, t.last_put});
 }
 
 /// Whoever wants a lock for a limited time keeps nobody waiting after it, whatever its user does.
-void check_given_back(const Digest& d, Finding& f, const std::string& process,
-                      const SessionDigest& s) {
-  if (s.granted == kNone || s.lost == kNone || d.at(s.lost).outcome != "max_holding") return;
-  const auto latest = d.at(s.lost).at_ns + d.allowed.lateness_ns;
-  if (!d.ran_throughout(process, {d.at(s.lost).at_ns, latest})) return;
+void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
+  if (s.granted == kNone || s.lost == kNone) return;
+  const Fact& lost = d.fact(s.lost);
+  if (lost.outcome != Outcome::max_holding) return;
+  const auto latest = lost.at_ns + d.allowed.lateness_ns;
+  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return;
   ++f.counts["limited_holdings"];
-  const auto deletes = d.deletes.find(d.at(s.granted).owner);
-  const bool given_back =
-      deletes != d.deletes.end() && d.at(deletes->second.front().send).at_ns <= latest;
-  if (given_back) return;
+  const auto deletes = d.deletes.of(d.fact(s.granted).owner);
+  if (!deletes.empty() && d.fact(deletes.front().send).at_ns <= latest) return;
   violate(f,
-          "lock '" + d.at(s.granted).name + "': " + process +
+          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
               " did not give it back at the end of its longest holding",
           {s.granted, s.lost});
 }
 
 /// The answer to the first delete of this owner that was executed before this attempt of it.
 Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
-  const auto sent = d.deletes.find(t.owner);
-  if (sent == d.deletes.end() || d.at(holder.command.send).verb != "acquire") return kNone;
-  for (const SendDigest& one : sent->second) {
-    if (one.reply == kNone || d.at(one.reply).outcome != "done") continue;
-    return d.at(one.reply).order < d.at(t.last_put).order ? one.reply : kNone;
+  if (d.fact(holder.command.send).verb != Verb::acquire) return kNone;
+  for (const SendDigest& one : d.deletes.of(t.owner)) {
+    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done) continue;
+    return d.fact(one.reply).order < d.fact(t.last_put).order ? one.reply : kNone;
   }
   return kNone;
 }
@@ -275,20 +334,19 @@ Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
 void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index reply = executed_after(d, t, holder);
   if (reply == kNone) return;
-  const auto& last = d.deletes.at(t.owner).back();
-  if (d.at(last.send).at_ns > d.at(t.last_put).at_ns) return;
-  const Event& ask = *holder.ask;
-  const auto answered = d.at(reply).at_ns;
+  const SendDigest& last = d.deletes.of(t.owner).back();
+  if (d.fact(last.send).at_ns > d.fact(t.last_put).at_ns) return;
+  const Asked& ask = *holder.ask;
+  const auto answered = d.fact(reply).at_ns;
   const auto soonest =
       answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
-  const Span rest{answered, answered +
-                                by_our_clock(d, ask.process, ask, ask.operation_timeout_ms * kMs) +
-                                d.allowed.lateness_ns};
+  const auto timeout = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+  const Span rest{answered, answered + timeout + d.allowed.lateness_ns};
   const bool lived =
-      d.processes.at(ask.process).last_ns > rest.to && d.ran_throughout(ask.process, rest);
-  if (d.at(t.last_put).at_ns >= soonest || !lived || d.stalled_ns(rest) > 0) return;
+      d.process_of[ask.process]->last_ns > rest.to && d.ran_throughout(ask.process, rest);
+  if (d.fact(t.last_put).at_ns >= soonest || !lived || d.stalled_ns(rest) > 0) return;
   violate(f,
-          "lock '" + ask.name + "': " + ask.process +
+          "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
               " did not delete what an attempt left that was executed after its deletion",
           {holder.command.send, reply, t.last_put});
 }
@@ -296,14 +354,15 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
 /// Who hands over has no attempt on the way: nobody would delete what it leaves.
 void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
                                 const Writer& holder) {
-  const auto given = d.hand_overs.find(t.owner);
-  if (given == d.hand_overs.end() || d.at(holder.command.send).verb != "acquire") return;
-  for (const SendDigest& one : given->second) {
-    const bool done =
-        one.reply != kNone && d.at(one.reply).outcome == "done" && d.at(one.reply).matched == 1;
-    if (!done || d.at(one.reply).order >= d.at(t.last_put).order) continue;
+  if (d.fact(holder.command.send).verb != Verb::acquire) return;
+  for (const SendDigest& one : d.hand_overs.of(t.owner)) {
+    if (one.reply == kNone) continue;
+    const Fact& reply = d.fact(one.reply);
+    const bool done = reply.outcome == Outcome::done && reply.matched == 1;
+    if (!done || reply.order >= d.fact(t.last_put).order) continue;
     return violate(f,
-                   "lock '" + holder.ask->name + "': an attempt of " + holder.ask->process +
+                   "lock '" + d.name(holder.ask->name) + "': an attempt of " +
+                       d.process_name(holder.ask->process) +
                        " was executed after its owner had handed the lock over",
                    {holder.command.send, one.reply, t.last_put});
   }
@@ -313,23 +372,23 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
 
 Finding check_liveness(const Digest& d) {
   Finding f = finding(Guarantee::G7);
-  auto waiters = waiters_by_name(d);
-  for (const auto& [name, all] : waiters) {
-    const auto turns = all_turns(d, all);
-    for (const auto& [process, s] : all.calls) {
-      check_on_time(d, f, process, *s);
-      check_given_back(d, f, process, *s);
-      check_served_when_healed(d, f, process, *s, all, turns);
+  const auto waiters = waiters_by_name(d);
+  for (const Waiters& name : waiters) {
+    const auto turns = all_turns(name);
+    for (const Waiter& call : name.calls) {
+      check_on_time(d, f, *call.session);
+      check_given_back(d, f, *call.session);
+      check_served_when_healed(d, f, call, name, turns);
     }
   }
-  for (Index i = 0; i < d.history->size(); ++i) {
-    if (d.at(i).kind == Kind::reply) check_recognised(d, f, i);
+  for (Index i = 0; i < d.facts.all.size(); ++i) {
+    if (d.fact(i).kind == Kind::reply) check_recognised(d, f, i);
   }
-  for (const auto& [name, changes] : d.truth) {
-    const Waiters& here = waiters[name];
-    for (const Tenure& t : tenures(d, changes)) {
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
+      const Waiters& here = waiters[d.fact(t.last_put).name];
       if (t.next_gone) check_free_taken(d, f, t, here);
       if (left_behind(d, t)) check_passes_on(d, f, t, *holder, here);
       // Nobody recognises that win again.
@@ -341,8 +400,8 @@ Finding check_liveness(const Digest& d) {
 
 Finding check_cleanup(const Digest& d) {
   Finding f = finding(Guarantee::G8);
-  for (const auto& [name, changes] : d.truth) {
-    for (const Tenure& t : tenures(d, changes)) {
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
       if (!holder) continue;
       if (!d.of_a_document) {
@@ -361,12 +420,12 @@ Finding check_cleanup(const Digest& d) {
         if (fault.from < latest) latest = std::max(latest, fault.to + d.allowed.ttl_seen_ns());
       }
       if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
-      const auto gone = t.next_gone ? d.at(t.next).at_ns : executed_from(d, t.next);
+      const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
       if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
       if (!died(d, t)) ++f.counts["ghosts"];
       check_bound(d, f, {from, latest, gone},
-                  [&] {
-                    return "lock '" + name + "': a dead holder's document was still there after " +
+                  [&, &who = name] {
+                    return "lock '" + who + "': a dead holder's document was still there after " +
                            ms(bound);
                   },
                   {t.last_put, t.next});

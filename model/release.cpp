@@ -7,40 +7,41 @@ namespace {
 
 /// One release and whom it was of.
 struct Answered {
-  const Event& asked;
-  const Event& answer;
-  const Event& granted;
-  std::vector<Index> events;
+  const SessionDigest& session;
+  const Fact& asked;
+  const Fact& answer;
+  const Fact& granted;
 };
 
-/// How an owner's documents ended, all of them that the server knows.
-struct Ends {
-  bool by_itself = false;      ///< one may have gone by its own delete or hand-over
-  std::vector<Index> deleted;  ///< by its own delete, for certain: the reply that says so
+/// By owner: how its documents ended, all of them that the server knows.
+struct AllEnds {
+  std::vector<bool> by_itself;  ///< whether one may have gone by its own delete or hand-over
+  Grouped<Index> deleted;       ///< by its own delete, for certain: the reply that says so
   /// Before its lease can have ended, and no reply says by whom: by a delete that nobody answered.
-  std::vector<Index> vanished;
+  Grouped<Index> vanished;
 };
-using EndsByOwner = std::unordered_map<std::string, Ends>;
 
-EndsByOwner all_ends(const Digest& d) {
-  EndsByOwner all;
-  for (const auto& [name, changes] : d.truth) {
-    for (const Tenure& t : tenures(d, changes)) {
-      Ends& ends = all[t.owner];
-      ends.by_itself = ends.by_itself || !left_behind(d, t);
-      const auto claim = t.next_gone ? d.claims.find(d.at(t.next).order) : d.claims.end();
-      if (claim == d.claims.end()) {
+AllEnds all_ends(const Digest& d) {
+  AllEnds all;
+  all.by_itself.resize(d.facts.owners);
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
+      if (!all.by_itself[t.owner]) all.by_itself[t.owner] = !left_behind(d, t);
+      if (!t.next_gone) continue;
+      const Index claim = d.claim(t.next);
+      if (claim == kNone) {
         const auto holder = writer_of(d, t.last_put);
-        const bool early = holder && t.next_gone && !d.clocks_moved &&
-                           d.at(t.next).at_ns < earliest_end(d, *holder);
-        if (early) ends.vanished.push_back(t.next);
+        const bool early =
+            holder && !d.clocks_moved && d.fact(t.next).at_ns < earliest_end(d, *holder);
+        if (early) all.vanished.add(t.owner, t.next);
         continue;
       }
-      const Event& reply = d.at(claim->second);
-      const bool own = reply.owner == t.owner || reply.also_owner == t.owner;
-      if (own) ends.deleted.push_back(claim->second);
+      const Fact& reply = d.fact(claim);
+      if (reply.owner == t.owner || reply.other_owner == t.owner) all.deleted.add(t.owner, claim);
     }
   }
+  all.deleted.arrange(d.facts.owners);
+  all.vanished.arrange(d.facts.owners);
   return all;
 }
 
@@ -48,44 +49,48 @@ EndsByOwner all_ends(const Digest& d) {
 std::vector<SendDigest> commands_of(const Digest& d, const Answered& a) {
   std::vector<SendDigest> all;
   for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
-    const auto sent = by_owner->find(a.granted.owner);
-    if (sent != by_owner->end()) all.insert(all.end(), sent->second.begin(), sent->second.end());
+    const auto sent = by_owner->of(a.granted.owner);
+    all.insert(all.end(), sent.begin(), sent.end());
   }
   return all;
 }
 
 /// Whether this document vanished by a command of this release that was never answered.
 bool own_unanswered(const Digest& d, const Answered& a, Index gone) {
-  const auto at = d.at(gone).at_ns;
+  const auto at = d.fact(gone).at_ns;
   if (at < a.asked.at_ns || at > a.answer.at_ns) return false;
   const auto all = commands_of(d, a);
   return std::any_of(all.begin(), all.end(), [&](const SendDigest& one) {
-    return d.unanswered(one) && d.at(one.send).at_ns <= at;
+    return d.unanswered(one) && d.fact(one.send).at_ns <= at;
   });
+}
+
+/// The last of these changes, if it is the owner's own write.
+Index last_own(const Answered& a, std::span<const Change> changes) {
+  if (changes.empty()) return kNone;
+  const Change& last = changes.back();
+  return !last.gone && last.owner == a.granted.owner ? last.event : kNone;
 }
 
 /// Whether the answer comes from a member that does not know of the grant yet, and the document was
 /// there all the time: from before the command was sent until after it was answered.
 Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
-  const auto truth = d.truth.find(a.granted.name);
-  if (truth == d.truth.end()) return kNone;
+  const auto truth = d.changes_of(a.granted.name);
   for (const SendDigest& one : commands_of(d, a)) {
     if (one.reply == kNone) continue;
-    const Event& reply = d.at(one.reply);
-    const bool decides = reply.outcome == "done" && reply.matched == 0 &&
-                         reply.seen_lock_id.empty() && reply.at_ns == a.answer.at_ns &&
+    const Fact& reply = d.fact(one.reply);
+    const bool decides = reply.outcome == Outcome::done && reply.matched == 0 &&
+                         reply.lock_id == kNoText && reply.at_ns == a.answer.at_ns &&
                          reply.order < a.granted.token;
     if (!decides) continue;
-    Index there = kNone;
     // While servers are busy with a fault, the truth is read later.
     const auto known = reply.at_ns + d.allowed.truth_lag_ns + d.allowed.fault_echo_ns;
-    if (d.stalled_ns({d.at(one.send).at_ns, known}) > 0) continue;
-    for (const Change& c : truth->second) {
-      const Event& e = d.at(c.event);
-      if (e.at_ns > known) break;
-      there = !c.gone && owner_of(e.lock_id) == a.granted.owner ? c.event : kNone;
-    }
-    if (there != kNone && d.at(there).at_ns < d.at(one.send).at_ns) return there;
+    if (d.stalled_ns({d.fact(one.send).at_ns, known}) > 0) continue;
+    const auto later = std::find_if(truth.begin(), truth.end(), [&](const Change& c) {
+      return d.fact(c.event).at_ns > known;
+    });
+    const Index there = last_own(a, {truth.begin(), later});
+    if (there != kNone && d.fact(there).at_ns < d.fact(one.send).at_ns) return there;
   }
   return kNone;
 }
@@ -93,55 +98,59 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
 /// Whether a delete of this release found nothing, though the document was there before it was
 /// sent and after it was answered.
 Index overlooked(const Digest& d, const Answered& a) {
-  const auto sent = d.deletes.find(a.granted.owner);
-  const auto truth = d.truth.find(a.granted.name);
-  if (sent == d.deletes.end() || truth == d.truth.end()) return kNone;
-  for (const SendDigest& one : sent->second) {
-    if (one.reply == kNone || d.at(one.reply).outcome != "done" || d.at(one.reply).matched > 0) {
+  const auto sent = d.deletes.of(a.granted.owner);
+  const auto truth = d.changes_of(a.granted.name);
+  for (const SendDigest& one : sent) {
+    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done ||
+        d.fact(one.reply).matched > 0) {
       continue;
     }
     // A delete of what nobody waits for finds nothing where somebody does; a pass-on follows it.
-    if (d.at(one.send).verb == "delete" && d.at(sent->second.back().send).verb == "pass-on")
-      continue;
-    Index last = kNone;
-    for (const Change& c : truth->second) {
-      if (d.at(c.event).order <= d.at(one.reply).order) last = c.gone ? kNone : c.event;
-    }
-    const bool ours = last != kNone && owner_of(d.at(last).lock_id) == a.granted.owner;
-    if (ours && d.at(last).at_ns < d.at(one.send).at_ns) return last;
+    const bool followed = d.fact(sent.back().send).verb == Verb::pass_on;
+    if (d.fact(one.send).verb == Verb::remove && followed) continue;
+    const auto order = d.fact(one.reply).order;
+    const auto later = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
+      return d.fact(c.event).order <= order;
+    });
+    const Index last = last_own(a, {truth.begin(), later});
+    if (last != kNone && d.fact(last).at_ns < d.fact(one.send).at_ns) return last;
   }
   return kNone;
 }
 
-void check_released(Finding& f, const std::string& who, const Answered& a, const Ends& ends) {
-  if (ends.by_itself) return;
-  violate(f, who + "'s release returned 'released', but no command of its own freed the lock",
-          a.events);
+std::string who(const Digest& d, const Answered& a) {
+  return "lock '" + d.name(a.granted.name) + "': " + d.process_name(a.session.process);
 }
 
-void check_not_owner(const Digest& d, Finding& f, const std::string& who, const Answered& a,
-                     const Ends& ends) {
-  const auto own = std::find_if(ends.deleted.begin(), ends.deleted.end(), [&](Index reply) {
-    return d.at(reply).at_ns <= a.answer.at_ns && d.at(reply).at_ns >= a.asked.at_ns;
+void check_released(const Digest& d, Finding& f, const Answered& a, const AllEnds& ends) {
+  if (ends.by_itself[a.granted.owner]) return;
+  violate(f,
+          who(d, a) + "'s release returned 'released', but no command of its own freed the lock",
+          {a.session.release, a.session.released});
+}
+
+void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEnds& ends) {
+  const Index asked = a.session.release, answered = a.session.released;
+  const auto deleted = ends.deleted.of(a.granted.owner);
+  const bool own = std::any_of(deleted.begin(), deleted.end(), [&](Index reply) {
+    return d.fact(reply).at_ns <= a.answer.at_ns && d.fact(reply).at_ns >= a.asked.at_ns;
   });
-  if (own != ends.deleted.end()) {
-    violate(f, who + "'s release returned 'not_owner', but its own delete freed the lock",
-            a.events);
+  if (own) {
+    violate(f, who(d, a) + "'s release returned 'not_owner', but its own delete freed the lock",
+            {asked, answered});
   }
-  for (const Index gone : ends.vanished) {
+  for (const Index gone : ends.vanished.of(a.granted.owner)) {
     if (!own_unanswered(d, a, gone)) continue;
-    violate(
-        f,
-        who + "'s release returned 'not_owner', but only its own command can have freed the lock",
-        {a.events.front(), gone, a.events.back()});
+    violate(f,
+            who(d, a) +
+                "'s release returned 'not_owner', but only its own command can have freed the lock",
+            {asked, gone, answered});
   }
   Index there = overlooked(d, a);
   if (there == kNone) there = denied_by_an_old_primary(d, a);
   if (there == kNone) return;
-  auto events = a.events;
-  events.push_back(there);
-  violate(f, who + "'s release returned 'not_owner', but its document was there",
-          std::move(events));
+  violate(f, who(d, a) + "'s release returned 'not_owner', but its document was there",
+          {asked, answered, there});
 }
 
 }  // namespace
@@ -149,18 +158,16 @@ void check_not_owner(const Digest& d, Finding& f, const std::string& who, const 
 Finding check_release(const Digest& d) {
   Finding f = finding(Guarantee::release);
   if (d.of_a_document) return f;  // they delete by rules of their own
-  auto ends = all_ends(d);
+  const AllEnds ends = all_ends(d);
   for (const auto& [key, s] : d.sessions) {
     if (s.granted == kNone || s.release == kNone || s.released == kNone) continue;
-    const Answered a{d.at(s.release), d.at(s.released), d.at(s.granted), {s.release, s.released}};
-    const std::string who = "lock '" + a.granted.name + "': " + key.first;
-    if (a.answer.outcome == "unknown") continue;
+    const Answered a{s, d.fact(s.release), d.fact(s.released), d.fact(s.granted)};
+    if (a.answer.outcome == Outcome::unknown) continue;
     ++f.checked;
-    const Ends& own = ends[a.granted.owner];
-    if (a.answer.outcome == "released") check_released(f, who, a, own);
+    if (a.answer.outcome == Outcome::released) check_released(d, f, a, ends);
     // One that was lost before was notified; what it cleaned up itself is gone for that reason.
-    const bool lost = s.lost != kNone && d.at(s.lost).at_ns <= a.asked.at_ns;
-    if (a.answer.outcome == "not_owner" && !lost) check_not_owner(d, f, who, a, own);
+    const bool lost = s.lost != kNone && d.fact(s.lost).at_ns <= a.asked.at_ns;
+    if (a.answer.outcome == Outcome::not_owner && !lost) check_not_owner(d, f, a, ends);
   }
   return f;
 }

@@ -262,7 +262,7 @@ class Drawn {
                                        lease,
                                        margin};
         break;
-      case 3: c.body = core::ReadHoldersCommand{{kName, "nobody"}}; break;
+      case 3: c.body = core::ReadHoldersCommand{{kName, "nobody"}, true}; break;
       default: {
         core::AcquireCommand acquire{1,     kName, kOurs, lock_id(kOurs, beat), std::nullopt,
                                      lease, margin};

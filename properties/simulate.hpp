@@ -27,6 +27,7 @@ struct SimulateReport {
   std::uint64_t hash = 0;  ///< of all histories, if it was asked for
   Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
+  std::int64_t with_streams = 0;         ///< runs in which a process waits by a change stream
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs

@@ -71,6 +71,14 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   }
 }
 
+TEST(Simulate, WhereNobodyWaitsByAStreamNoneHasToBreak) {
+  PlanLimits limits;
+  limits.waitings = {sim::Waiting::uniform, sim::Waiting::adaptive};
+  const auto report = simulate_seeds(1, 25, limits);
+  EXPECT_EQ(report.with_streams, 0);
+  EXPECT_EQ(report.shortfall().find("streams"), std::string::npos) << report.shortfall();
+}
+
 /// When this session ended, by whatever; never: kNever.
 std::int64_t end_of(const model::History& history, const model::Event& granted) {
   for (const auto& e : history) {

@@ -386,7 +386,11 @@ std::string repeat_command(const VerifyOptions& options, int number) {
 model::Floors floors_for(const VerifyOptions& options) {
   const model::Floors per_minute{{Guarantee::G1, 5},   {Guarantee::G2, 200}, {Guarantee::G3, 100},
                                  {Guarantee::G4, 200}, {Guarantee::G5, 3},   {Guarantee::G6, 200},
-                                 {Guarantee::G7, 200}, {Guarantee::G8, 2},   {Guarantee::G9, 10}};
+                                 {Guarantee::G7, 200}, {Guarantee::G8, 2},   {Guarantee::G9, 10},
+                                 {Guarantee::unique_lock_id, 200},  {Guarantee::deadline, 200},
+                                 {Guarantee::presumed_dead, 200},   {Guarantee::ended_owner, 200},
+                                 {Guarantee::compare_and_set, 200}, {Guarantee::expires_at, 200},
+                                 {Guarantee::stored_token, 200}};
   model::Floors floors;
   const bool slow = options.ttl_period_ms > kOwnTtlPeriod_ms;
   for (const auto& [guarantee, count] : per_minute) {

@@ -12,7 +12,24 @@ namespace {
 using enum model::Guarantee;
 
 /// Of the production lock; that it walks its diagrams, for one, is nothing that users rely on.
-constexpr std::array kOwnPromises{G1, G2, G3, G4, G5, G6, G7, G8, G9, release, needless};
+constexpr std::array kOwnPromises{G1,
+                                  G2,
+                                  G3,
+                                  G4,
+                                  G5,
+                                  G6,
+                                  G7,
+                                  G8,
+                                  G9,
+                                  release,
+                                  needless,
+                                  unique_lock_id,
+                                  deadline,
+                                  presumed_dead,
+                                  ended_owner,
+                                  compare_and_set,
+                                  expires_at,
+                                  stored_token};
 
 }  // namespace
 

@@ -116,6 +116,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     e.verb = "acquire";
     sent = {e.verb, owner, acquire->lock_id};
     e.session = static_cast<std::int64_t>(acquire->session);
+    if (acquire->observed) e.observed_lock_id = *acquire->observed;
     send(std::move(e), acquire->name, owner, acquire->lock_id);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
     e.verb = "hand-over";

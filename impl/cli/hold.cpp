@@ -17,10 +17,10 @@ const char* kUsageLine =
     "lost, 128 + N ended by another signal N, or by any while waiting.";
 
 /// One line a lock, so that a script may read it.
-void print(const LockOrder& order, const TakenLocks& locks) {
-  for (std::size_t i = 0; i < order.names.size(); ++i) {
+void print(const TakenLocks& locks) {
+  for (std::size_t i = 0; i < locks.names().size(); ++i) {
     std::printf("holding %s %s\n", locks.handles()[i].fencing_token().to_string().c_str(),
-                order.names[i].c_str());
+                locks.names()[i].c_str());
   }
   std::fflush(stdout);
 }
@@ -44,7 +44,7 @@ int hold(const std::vector<std::string>& words) {
   const auto order = lock_order_of(parse(kUsageLine, all, words, lock_names()));
   const Signals signals;
   TakenLocks locks(order, signals);
-  print(order, locks);
+  print(locks);
   tell_service_manager("READY=1\nSTATUS=holding " + order.described());
   const int signal = wait_for_end(locks, signals);
   tell_service_manager("STOPPING=1");

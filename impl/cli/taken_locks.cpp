@@ -38,33 +38,6 @@ LockProvider connected(const LockOrder& order) {
                       provider.error().message);
 }
 
-/// `acquire_all` on a thread of its own, so that a signal can end the wait.
-std::vector<LockHandle> acquire(const std::vector<Lock>& locks, const LockOrder& order,
-                                const Signals& signals) {
-  std::optional<Result<std::vector<LockHandle>>> result;
-  std::atomic<bool> done = false;
-  const Bell bell;
-  std::jthread acquiring([&](const std::stop_token& stop) {
-    result.emplace(acquire_all(locks, order.wait, stop));
-    done = true;
-    bell.ring();
-  });
-  while (!done) {
-    wait_for(signals, bell, -1);
-    const int signal = signals.next();
-    if (signal == 0) continue;
-    const std::string what = locks.size() == 1 ? "it" : "them";
-    throw order.failure(kSignalled + signal, order.described() + ": " + strsignal(signal) +
-                                                 " while waiting for " + what);
-  }
-  acquiring.join();
-  if (*result) return std::move(**result);
-  const Error& error = result->error();
-  const bool named = error.message.starts_with("lock '");
-  throw order.failure(code_of(error.kind, order.conflict_code),
-                      (named ? "" : order.described() + ": ") + error.message);
-}
-
 /// All are checked before any is taken.
 std::vector<Lock> created(const LockProvider& provider, const LockOrder& order) {
   std::vector<Lock> locks;
@@ -76,9 +49,67 @@ std::vector<Lock> created(const LockProvider& provider, const LockOrder& order) 
   return locks;
 }
 
+using Take = std::function<Result<Taken>(const std::stop_token& stop)>;
+
+Take take_all(const LockProvider& provider, const LockOrder& order) {
+  return [&order, locks = created(provider, order)](const std::stop_token& stop) -> Result<Taken> {
+    auto handles = acquire_all(locks, order.wait, stop);
+    if (!handles) return handles.error();
+    return Taken{order.names, std::move(*handles)};
+  };
+}
+
+Take take_permit(const LockProvider& provider, const LockOrder& order) {
+  auto slots = Semaphore::create(provider, order.names.front(), order.permits, order.options);
+  if (!slots) throw UsageError(slots.error().message);
+  return [&order, slots = std::move(*slots)](const std::stop_token& stop) -> Result<Taken> {
+    auto permit = slots.try_acquire(order.wait, stop);
+    if (!permit) return permit.error();
+    Taken taken{{slots.lock_name(permit->slot)}, {}, permit->slot};
+    taken.handles.push_back(std::move(permit->handle));
+    return taken;
+  };
+}
+
+/// On a thread of its own, so that a signal can end the wait.
+Taken acquire(const Take& take, const LockOrder& order, const Signals& signals) {
+  std::optional<Result<Taken>> result;
+  std::atomic<bool> done = false;
+  const Bell bell;
+  std::jthread acquiring([&](const std::stop_token& stop) {
+    result.emplace(take(stop));
+    done = true;
+    bell.ring();
+  });
+  while (!done) {
+    wait_for(signals, bell, -1);
+    const int signal = signals.next();
+    if (signal == 0) continue;
+    const std::string what = order.names.size() == 1 ? "it" : "them";
+    throw order.failure(kSignalled + signal, order.described() + ": " + strsignal(signal) +
+                                                 " while waiting for " + what);
+  }
+  acquiring.join();
+  if (*result) return std::move(**result);
+  const Error& error = result->error();
+  const bool named =
+      error.message.starts_with("lock '") || error.message.starts_with("semaphore '");
+  throw order.failure(code_of(error.kind, order.conflict_code),
+                      (named ? "" : order.described() + ": ") + error.message);
+}
+
 int conflict_code_of(int code) {
   if (code >= 0 && code <= 255) return code;
   throw UsageError("--conflict-exit-code is " + std::to_string(code) + ": it must be 0 to 255");
+}
+
+int permits_of(int permits, const LockOrder& order) {
+  if (permits < 1 || permits > Semaphore::kMostPermits) {
+    throw UsageError("--permits is " + std::to_string(permits) + ": it must be 1 to " +
+                     std::to_string(Semaphore::kMostPermits));
+  }
+  if (order.names.size() > 1) throw UsageError("--permits needs one --lock: they are several");
+  return permits;
 }
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -92,6 +123,7 @@ std::string joined(const std::vector<std::string>& lines) {
 std::string LockOrder::described() const {
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  if (permits > 0) return "semaphore " + list;
   return (names.size() == 1 ? "lock " : "locks ") + list;
 }
 
@@ -110,6 +142,9 @@ po::options_description lock_options() {
   o.add_options()  //
       ("lock", po::value<std::vector<std::string>>()->required()->value_name("NAME"),
        "the lock's name; given several times: all of these locks")  //
+      ("permits", po::value<int>()->value_name("N"),
+       "so many may hold it at once, of all that name the same number: one of the locks NAME#0 to "
+       "NAME#N-1")  //
       ("wait,w", text("DURATION"),
        "how long to wait for the lock; 0: one attempt; default: no limit")  //
       ("nonblock,n", "one attempt, as --wait 0")                            //
@@ -135,6 +170,7 @@ LockOrder lock_order_of(const po::variables_map& values) {
     if (std::find(order.names.begin(), one, *one) == one) continue;
     throw UsageError("--lock is given twice as '" + *one + "': each lock is taken once");
   }
+  if (values.contains("permits")) order.permits = permits_of(values["permits"].as<int>(), order);
   order.server = server_of(values);
   order.options.expiry = duration_of("expiry", values["expiry"].as<std::string>());
   order.options.waiting = adaptive_waiting();
@@ -152,11 +188,13 @@ LockOrder lock_order_of(const po::variables_map& values) {
 TakenLocks::TakenLocks(const LockOrder& order, const Signals& signals)
     : order_(order),
       provider_(connected(order)),
-      handles_(acquire(created(provider_, order), order, signals)) {}
+      taken_(acquire(
+          order.permits == 0 ? take_all(provider_, order) : take_permit(provider_, order), order,
+          signals)) {}
 
 TakenLocks::LossCallbacks TakenLocks::ring_when_lost(const Bell& bell) const {
   LossCallbacks callbacks;
-  for (const auto& handle : handles_) {
+  for (const auto& handle : handles()) {
     callbacks.emplace_back(handle.lost(), [&bell] { bell.ring(); });
   }
   return callbacks;
@@ -164,27 +202,28 @@ TakenLocks::LossCallbacks TakenLocks::ring_when_lost(const Bell& bell) const {
 
 std::chrono::nanoseconds TakenLocks::remaining() const {
   auto least = std::chrono::nanoseconds::max();
-  for (const auto& handle : handles_) least = std::min(least, handle.remaining());
+  for (const auto& handle : handles()) least = std::min(least, handle.remaining());
   return least;
 }
 
 std::vector<std::string> TakenLocks::environment() const {
   std::vector<std::string> tokens;
-  for (const auto& handle : handles_) tokens.push_back(handle.fencing_token().to_string());
-  std::vector<std::string> settings{"LEASEHOLD_LOCK=" + order_.names.front(),
+  for (const auto& handle : handles()) tokens.push_back(handle.fencing_token().to_string());
+  std::vector<std::string> settings{"LEASEHOLD_LOCK=" + names().front(),
                                     "LEASEHOLD_FENCING_TOKEN=" + tokens.front()};
+  if (taken_.slot >= 0) settings.push_back("LEASEHOLD_PERMIT=" + std::to_string(taken_.slot));
   if (tokens.size() == 1) return settings;
-  settings.push_back("LEASEHOLD_LOCKS=" + joined(order_.names));
+  settings.push_back("LEASEHOLD_LOCKS=" + joined(names()));
   settings.push_back("LEASEHOLD_FENCING_TOKENS=" + joined(tokens));
   return settings;
 }
 
 /// All are on their way before the first answer is waited for.
 void TakenLocks::release() {
-  for (auto& handle : handles_) handle.begin_release();
-  for (std::size_t i = 0; i < handles_.size(); ++i) {
-    if (handles_[i].release() != ReleaseResult::unknown) continue;
-    order_.report("lock '" + order_.names[i] +
+  for (auto& handle : taken_.handles) handle.begin_release();
+  for (std::size_t i = 0; i < handles().size(); ++i) {
+    if (taken_.handles[i].release() != ReleaseResult::unknown) continue;
+    order_.report("lock '" + names()[i] +
                   "': its release was not confirmed; it ends with its lease");
   }
 }

@@ -16,6 +16,7 @@ namespace leasehold::cli {
 struct LockOrder {
   Server server;
   std::vector<std::string> names;  ///< as given; at least one
+  int permits = 0;                 ///< of the semaphore of this name; 0: they are locks
   LockOptions options;
   std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit
   int conflict_code = kNotAcquired;                   ///< when they are not free in time
@@ -35,28 +36,37 @@ struct LockOrder {
 [[nodiscard]] po::positional_options_description lock_names();
 [[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
 
+/// Of each lock its name and its handle.
+struct Taken {
+  std::vector<std::string> names;
+  std::vector<LockHandle> handles;
+  int slot = -1;  ///< of a semaphore
+};
+
 /// All of the locks, held until `release` or the end of the process.
 class TakenLocks {
  public:
-  /// By `acquire_all`. Throws Failure if one was not free in time, or a signal ended the wait; then
-  /// none is held.
+  /// By `acquire_all`, or as a permit of a semaphore. Throws Failure if one was not free in time or
+  /// a signal ended the wait; then none is held.
   TakenLocks(const LockOrder& order, const Signals& signals);
 
-  /// In the order of `LockOrder::names`.
-  [[nodiscard]] const std::vector<LockHandle>& handles() const { return handles_; }
+  /// In the order of `LockOrder::names`; of a semaphore the slot's lock.
+  [[nodiscard]] const std::vector<std::string>& names() const { return taken_.names; }
+  [[nodiscard]] const std::vector<LockHandle>& handles() const { return taken_.handles; }
   /// Until the first of them is lost, if it cannot be extended.
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
   using LossCallbacks = std::list<std::stop_callback<std::function<void()>>>;
   /// The bell rings when one of them is lost, as long as these callbacks live.
   [[nodiscard]] LossCallbacks ring_when_lost(const Bell& bell) const;
-  /// LEASEHOLD_LOCK, LEASEHOLD_FENCING_TOKEN, and with several the lists of them, a line each.
+  /// LEASEHOLD_LOCK, LEASEHOLD_FENCING_TOKEN, with several the lists of them, a line each, and of a
+  /// semaphore LEASEHOLD_PERMIT.
   [[nodiscard]] std::vector<std::string> environment() const;
   void release();
 
  private:
   const LockOrder& order_;
   LockProvider provider_;
-  std::vector<LockHandle> handles_;
+  Taken taken_;
 };
 
 }  // namespace leasehold::cli

@@ -100,7 +100,8 @@ void ProviderCore::refused(SessionId id, const PendingCommand& attempt, const Re
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
   if (call.single_attempt) return end_call(id, call.last_failure, step);
   attempts_.wait_after_refusal(id, reply.operation_time, at_once, hears(id), pending_, step);
-  if (!call.wants_releases() && !call.queues()) return;
+  // Who found no room in the queue has nothing to hear of.
+  if (!call.wants_releases() && !call.place.stands()) return;
   // The stream is opened by the first call that was refused: who finds a lock free needs none.
   stream_.want(reports_for(call), step.now);
   // That looks at every call, so not for each refusal while somebody reads already.

@@ -41,9 +41,10 @@ bool listens(const AcquireCall& call) {
   return !call.single_attempt && !call.in<Queued>() && (call.wants_releases() || call.queues());
 }
 
-/// A call that stands in the lock's queue, and hears when its turn has come.
+/// How long a call pauses that stands in the lock's queue, and hears when its turn has come. What it
+/// waited before there was room does not count: its place is as new as anybody's.
 Duration renewal_of(const AcquireCall& call, LocalInstant now) {
-  const Duration pause = *call.options.waiting->renewal(now - call.contends_since);
+  const Duration pause = *call.options.waiting->renewal(now - call.place.stands_since(now));
   return std::min<Duration>(pause, call.options.expiry / 3);
 }
 
@@ -267,7 +268,7 @@ bool Attempts::learn_from_refusal(SessionId id, const PendingCommand& attempt, c
   }
   // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   observations_.see(call.name, document.lock_id, step.now);
-  if (call.queues()) call.place.shown(document, call.owner, reply.operation_time);
+  if (call.queues()) call.place.shown(document, call.owner, reply.operation_time, step.now);
   const auto dead = observations_.presumed_dead(call.name, step.now, call.options.max_drift);
   return dead && dead != attempt.observed;
 }
@@ -389,7 +390,8 @@ AttemptSeen Attempts::seen_by(const AcquireCall& call, bool refused, Step step) 
           .refused = refused,
           .waited = step.now - call.contends_since,
           .pace = paces_.pace(call.name),
-          .last_pause = call.last_pause};
+          .last_pause = call.last_pause,
+          .full_queue_lasts = call.place.full_queue_lasts()};
 }
 
 /// Its own releases and the name's pace: how many more it lacks is for the listener to say.

@@ -37,8 +37,7 @@ std::vector<Owner> owners_in(std::string_view queue) {
   return owners;
 }
 
-std::optional<std::size_t> place_in(std::string_view queue, Owner owner) {
-  const auto owners = owners_in(queue);
+std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner) {
   const auto found = std::find(owners.begin(), owners.end(), owner);
   if (found == owners.end()) return std::nullopt;
   return static_cast<std::size_t>(found - owners.begin());

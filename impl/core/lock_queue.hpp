@@ -42,8 +42,8 @@ struct LockIdAndQueue {
 /// Who waits, by the owners of the entries. What is no entry is left out.
 [[nodiscard]] std::vector<Owner> owners_in(std::string_view queue);
 
-/// How many stand before this owner; none: it is not there.
-[[nodiscard]] std::optional<std::size_t> place_in(std::string_view queue, Owner owner);
+/// How many of them stand before this one; none: it is not there.
+[[nodiscard]] std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner);
 
 /// A holder's name may contain anything: what would begin an entry is replaced.
 [[nodiscard]] std::string without_queue_marks(std::string holder);

@@ -30,9 +30,9 @@ TEST(LockQueue, AnEntryHasItsPartsAtFixedPlaces) {
 
 TEST(LockQueue, APlaceIsHowManyStandBefore) {
   const auto queue = entry({1, 2}) + '~' + entry({3, 4});
-  EXPECT_EQ(place_in(queue, {1, 2}), 0u);
-  EXPECT_EQ(place_in(queue, {3, 4}), 1u);
-  EXPECT_EQ(place_in(queue, {5, 6}), std::nullopt);
+  EXPECT_EQ(place_among(owners_in(queue), {1, 2}), 0u);
+  EXPECT_EQ(place_among(owners_in(queue), {3, 4}), 1u);
+  EXPECT_EQ(place_among(owners_in(queue), {5, 6}), std::nullopt);
 }
 
 TEST(LockQueue, WhatIsNoEntryIsLeftOut) {

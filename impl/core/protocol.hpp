@@ -51,9 +51,11 @@ struct ExtendCommand {
   bool operator==(const ExtendCommand&) const = default;
 };
 
-/// Read who holds these locks: after an extension that matched fewer than it sent.
+/// Read who holds these locks: after an extension that matched fewer than it sent; or, on behalf of
+/// no session, to choose one that may be free.
 struct ReadHoldersCommand {
   std::vector<std::string> names;
+  bool until = false;  ///< and until when
   bool operator==(const ReadHoldersCommand&) const = default;
 };
 
@@ -162,7 +164,7 @@ struct LockDocument {
   std::string corruption;
   std::string value = {};  ///< document-level: of the entity that the lock is on
   std::string queue = {};  ///< those who wait, as `lock_queue.hpp` reads them
-  ServerInstant expires_at = {}, read_at = {};  ///< inspect only
+  ServerInstant expires_at = {}, read_at = {};  ///< where it was asked for
   bool operator==(const LockDocument&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/limits.hpp"
 #include "core/lock_queue.hpp"
 
 namespace leasehold::core {
@@ -24,9 +25,37 @@ std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
   return found == attempts_.end() ? std::nullopt : std::optional(found->sent);
 }
 
-void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken at) {
-  before_ = place_in(document.queue, owner);
+void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken at,
+                       LocalInstant now) {
+  const auto owners = owners_in(document.queue);
+  const bool stood = stands();
+  before_ = place_among(owners, owner);
   if (stands()) stood_at_ = at;
+  if (!stood) stands_since_ = now;
+  if (stands() || owners.size() < kMostInQueue) {
+    full_.reset();
+  } else {
+    see_full(owners, now);
+  }
+}
+
+/// A queue that moved by so many places in that time is served whole in as much for each place. One
+/// that has not moved yet goes on being watched from when it was seen first. Where all are new, it
+/// may have been served long ago: that takes no longer than was known, and no longer than so.
+void QueuePlace::see_full(const std::vector<Owner>& owners, LocalInstant now) {
+  const Full before = full_.value_or(Full{owners.back(), now, Duration(0)});
+  if (!full_) full_ = before;
+  const Duration since = now - before.seen;
+  const auto places = static_cast<int>(owners.size());
+  const bool known = before.lasts > Duration(0);
+  const auto left = place_among(owners, before.last);
+  if (!left) {
+    full_ = Full{owners.back(), now, known ? std::min(before.lasts, since) : since};
+  } else if (const int moved = places - static_cast<int>(*left) - 1; moved > 0) {
+    // Who left the queue and came again stands last, too, as if it had hardly moved.
+    const Duration lasts = since / moved * places;
+    full_ = Full{owners.back(), now, known ? std::min(lasts, 2 * before.lasts) : lasts};
+  }
 }
 
 }  // namespace leasehold::core

@@ -26,14 +26,24 @@ class QueuePlace {
   [[nodiscard]] std::optional<LocalInstant> sent_at(std::uint64_t beat) const;
 
   /// A refused attempt showed this queue, at this operation time.
-  void shown(const LockDocument& document, Owner owner, FencingToken at);
+  void shown(const LockDocument& document, Owner owner, FencingToken at, LocalInstant now);
   /// When it last stood there; none: it never did. A primary that knows only what was before
   /// cannot tell whether its entry has gone.
   [[nodiscard]] FencingToken stood_at() const { return stood_at_; }
   /// Whether it stood there when it last looked.
   [[nodiscard]] bool stands() const { return before_.has_value(); }
+  /// Since when it has stood there each time that it looked; now: it does not.
+  [[nodiscard]] LocalInstant stands_since(LocalInstant now) const {
+    return stands() ? stands_since_ : now;
+  }
   /// How many stood before it then. REQUIRES: it stands
   [[nodiscard]] std::size_t before() const { return *before_; }
+
+  /// The queue had no room for it when it last looked: how long those in it take to be served, as
+  /// far as it has seen them move; 0: it has not. None: it stands there, or there was room.
+  [[nodiscard]] std::optional<Duration> full_queue_lasts() const {
+    return full_ ? std::optional(full_->lasts) : std::nullopt;
+  }
 
   /// It hears when its turn has come: its attempts only renew its entry.
   bool awaits_news = false;
@@ -48,8 +58,18 @@ class QueuePlace {
     LocalInstant sent;
     bool operator==(const Attempt&) const = default;
   };
+  struct Full {
+    Owner last;         ///< who stood last
+    LocalInstant seen;  ///< and when
+    Duration lasts{0};
+    bool operator==(const Full&) const = default;
+  };
+  void see_full(const std::vector<Owner>& owners, LocalInstant now);
+
   std::vector<Attempt> attempts_;  ///< the latest, in their order
   std::optional<std::size_t> before_;
+  LocalInstant stands_since_;
+  std::optional<Full> full_;
   FencingToken stood_at_;
 };
 

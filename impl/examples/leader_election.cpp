@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A piece of the leader's work, short against the lease; whatever it writes carries the token.
-void lead(leasehold::FencingToken token) {
+void do_a_piece(leasehold::FencingToken token) {
   std::printf("leading with token %s\n", token.to_string().c_str());
   std::this_thread::sleep_for(100ms);
 }
@@ -21,10 +21,16 @@ int main(int argc, char** argv) {
   if (!provider) return 1;
   leasehold::LockOptions options;
   options.expiry = 10s;  // after a crash nobody leads for so long
-  const auto lock = *provider->create_lock("leader", options);
-  for (int pieces = 0; pieces < 3;) {  // a real one never ends
-    auto leadership = lock.acquire();
-    if (!leadership) return 1;
-    for (; leadership->held() && pieces < 3; ++pieces) lead(leadership->fencing_token());
-  }
+  std::stop_source shut_down;
+  int pieces = 0;
+  leasehold::Leadership leadership(
+      *provider->create_lock("leader", options),
+      [&](const std::stop_token& stop, leasehold::FencingToken token) {
+        while (!stop.stop_requested()) {
+          do_a_piece(token);
+          if (++pieces == 3) shut_down.request_stop();  // a real one never ends
+        }
+      });
+  const auto why = leadership.run(shut_down.get_token());
+  return why.kind == leasehold::ErrorKind::cancelled ? 0 : 1;
 }

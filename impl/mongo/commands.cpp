@@ -19,12 +19,11 @@ using core::PassOnCommand;
 using core::ReadHoldersCommand;
 using std::chrono::milliseconds;
 
-/// The server answers first: wtimeout < maxTimeMS < our own timer.
 void append_limits(Bson& d, milliseconds timeout) {
-  const auto max_time = std::max<std::int64_t>(timeout.count() * 9 / 10, 1);
-  const auto wtimeout = std::max<std::int64_t>(timeout.count() * 8 / 10, 1);
-  d.doc("writeConcern", [&](Bson& w) { w.text("w", "majority").int32("wtimeout", wtimeout); });
-  d.int32("maxTimeMS", max_time);
+  const auto limits = limits_of(timeout);
+  d.doc("writeConcern",
+        [&](Bson& w) { w.text("w", "majority").int32("wtimeout", limits.wtimeout_ms); });
+  d.int32("maxTimeMS", limits.max_time_ms);
 }
 
 Bson type_is(std::string_view comparison, std::string_view field, std::string_view type) {
@@ -154,21 +153,12 @@ Bson build_body(const AcquireCommand& command, const std::string& collection,
   return d;
 }
 
-/// `rest`: a pattern for what follows the owner.
-void append_owner(Bson& query, core::Owner owner, const std::string& rest = "") {
-  query.regex("lockId", ('^' + to_hex(owner) + "\\." + rest).c_str());
-}
-
-void append_owners(Bson& query, core::Owner one, core::Owner other, const std::string& rest = "") {
-  query.regex("lockId", ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\." + rest).c_str());
-}
-
 void append_extension(Bson& updates, std::string_view key, const ExtendStatement& s) {
   const Bson expiry = until(s.lease, s.margin);
   updates.doc(key, [&](Bson& update) {
     update.doc("q", [&](Bson& q) {
       q.text("_id", s.name);
-      append_owner(q, s.owner);
+      q.regex("lockId", pattern_of(s.owner).c_str());
       q.date("acquiredAt", s.acquired_at.since_1970_ms);
     });
     update.array("u", [&](Bson& pipeline) {
@@ -210,9 +200,12 @@ Bson build_body(const ReadHoldersCommand& command, const std::string& collection
       });
     });
   });
-  d.doc("projection", [](Bson& p) { p.int32("lockId", 1).int32("acquiredAt", 1); });
+  d.doc("projection", [&](Bson& p) {
+    p.int32("lockId", 1).int32("acquiredAt", 1);
+    if (command.until) p.int32("expiresAt", 1);
+  });
   d.int32("batchSize", 100'000).flag("singleBatch", true);
-  d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() * 9 / 10, 1));
+  d.int32("maxTimeMS", limits_of(timeout).max_time_ms);
   return d;
 }
 
@@ -228,7 +221,7 @@ Bson build_body(const core::InspectCommand& command, const std::string& collecti
   });
   d.int32("limit", 1).flag("singleBatch", true);
   d.doc("readConcern", [](Bson& concern) { concern.text("level", "linearizable"); });
-  d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() * 9 / 10, 1));
+  d.int32("maxTimeMS", limits_of(timeout).max_time_ms);
   return d;
 }
 
@@ -238,13 +231,7 @@ Bson build_body(const DeleteCommand& command, const std::string& collection, mil
   d.array("deletes", [&](Bson& deletes) {
     deletes.doc("0", [&](Bson& one) {
       one.doc("q", [&](Bson& q) {
-        q.text("_id", command.name);
-        const char* const rest = command.unless_queued ? "[^~]*$" : "";
-        if (command.or_owner) {
-          append_owners(q, command.owner, *command.or_owner, rest);
-        } else {
-          append_owner(q, command.owner, rest);
-        }
+        q.text("_id", command.name).regex("lockId", pattern_of(command).c_str());
       });
       one.int32("limit", 1);
     });
@@ -260,7 +247,7 @@ Bson build_body(const HandOverCommand& command, const std::string& collection,
   d.text("findAndModify", collection);
   d.doc("query", [&](Bson& q) {
     q.text("_id", command.name);
-    append_owners(q, command.from, command.owner);
+    q.regex("lockId", pattern_of(command.from, command.owner).c_str());
   });
   d.array("update", [&](Bson& pipeline) {
     pipeline.doc("0", [&](Bson& stage) { stage.copy("$replaceWith", taken); });
@@ -343,7 +330,7 @@ Bson open_stream(const core::StreamCommand& command, const std::string& collecti
     });
   });
   d.doc("cursor", [](Bson&) {});
-  d.int32("maxTimeMS", std::max<std::int64_t>(timeout.count() * 9 / 10, 1));
+  d.int32("maxTimeMS", limits_of(timeout).max_time_ms);
   return d;
 }
 
@@ -368,6 +355,26 @@ Bson build_body(const core::RawCommand& command, const std::string&, millisecond
 }
 
 }  // namespace
+
+Limits limits_of(milliseconds timeout) {
+  return {std::max<std::int64_t>(timeout.count() * 8 / 10, 1),
+          std::max<std::int64_t>(timeout.count() * 9 / 10, 1)};
+}
+
+/// `rest`: a pattern for what follows the owner.
+std::string pattern_of(core::Owner owner, std::string_view rest) {
+  return ('^' + to_hex(owner) + "\\.").append(rest);
+}
+
+std::string pattern_of(core::Owner one, core::Owner other, std::string_view rest) {
+  return ("^(" + to_hex(one) + '|' + to_hex(other) + ")\\.").append(rest);
+}
+
+std::string pattern_of(const DeleteCommand& command) {
+  const std::string_view rest = command.unless_queued ? "[^~]*$" : "";
+  if (!command.or_owner) return pattern_of(command.owner, rest);
+  return pattern_of(command.owner, *command.or_owner, rest);
+}
 
 Bson build(const core::Command& command, const std::string& collection) {
   return std::visit([&](const auto& body) { return build_body(body, collection, command.timeout); },

@@ -133,6 +133,13 @@ TEST(Commands, LookReadsOnlyWhatJudgesAnExtension) {
             R"("singleBatch" : true, "maxTimeMS" : 90 })");
 }
 
+TEST(Commands, LookReadsTheEndsWhereOneIsToBeChosen) {
+  const Command look{4, milliseconds(100), core::ReadHoldersCommand{{"a#0", "a#1"}, true}};
+  EXPECT_NE(json(build(look, "locks"))
+                .find(R"("projection" : { "lockId" : 1, "acquiredAt" : 1, "expiresAt" : 1 })"),
+            std::string::npos);
+}
+
 TEST(Commands, InspectReadsWhatNoOldPrimaryMakesUp) {
   const Command inspect{4, milliseconds(100), core::InspectCommand{"job"}};
   EXPECT_EQ(json(build(inspect, "locks")),

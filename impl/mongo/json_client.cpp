@@ -1,6 +1,7 @@
 #include "mongo/json_client.hpp"
 
 #include <chrono>
+#include <ctime>
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
 
@@ -112,9 +113,23 @@ Json JsonClient::must(const std::string& database, const Json& command) {
 }
 
 std::int64_t integer(const Json& value) {
+  if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_number()) return static_cast<std::int64_t>(value.get<double>());
   if (value.contains("$numberLong")) return std::stoll(value["$numberLong"].get<std::string>());
   return 0;
+}
+
+std::int64_t date_ms(const Json& value) {
+  if (!value.is_object() || !value.contains("$date")) return 0;
+  const Json& at = value["$date"];
+  if (at.is_object()) return integer(at);
+  // Relaxed extended JSON writes the usual ones as text: 2026-11-22T01:02:03.456Z.
+  std::tm parts{};
+  const auto text = at.get<std::string>();
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::int64_t ms = 0;
+  if (rest != nullptr && *rest == '.') ms = std::stoll(std::string(rest + 1, 3));
+  return timegm(&parts) * 1'000 + ms;
 }
 
 std::int64_t packed_timestamp(const Json& value) {

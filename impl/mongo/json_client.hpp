@@ -71,6 +71,9 @@ void init_driver();
 /// An integer in extended JSON, in any of its forms.
 [[nodiscard]] std::int64_t integer(const Json& value);
 
+/// A date in extended JSON, in ms since 1970; 0 for any other value.
+[[nodiscard]] std::int64_t date_ms(const Json& value);
+
 /// A BSON timestamp in extended JSON, packed as a fencing token.
 [[nodiscard]] std::int64_t packed_timestamp(const Json& value);
 

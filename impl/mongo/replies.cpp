@@ -245,11 +245,8 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
     Field(reply, "value").as_document([&](const bson_t& value) {
       out.documents.push_back(read_document(value));
     });
-  } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) {
-    Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
-      out.documents.push_back(read_document(found));
-    });
-  } else if (std::holds_alternative<core::InspectCommand>(command.body)) {
+  } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body) ||
+             std::holds_alternative<core::InspectCommand>(command.body)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
       out.documents.push_back(read_inspected(found));
     });

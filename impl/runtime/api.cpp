@@ -17,6 +17,7 @@
 #include "mongo/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
 #include "runtime/access.hpp"
+#include "runtime/cancellation.hpp"
 
 namespace leasehold {
 namespace {
@@ -62,26 +63,6 @@ Result<LockHandle> acquire_blocking(const Lock& lock,
   if (!state) return state.error();
   return Access::handle({driver, std::move(state).value()});
 }
-
-/// Hears a stop token while an asynchronous call waits. `cancel` is never called after `end`: until
-/// then the call keeps its driver.
-class Cancellation {
- public:
-  void begin(const std::stop_token& stop, std::function<void()> cancel) {
-    const std::lock_guard lock(mutex_);
-    if (!over_) heard_.emplace(stop, std::move(cancel));
-  }
-  void end() {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-    heard_.reset();  // waits for a cancel that runs, which waits for no callback
-  }
-
- private:
-  std::mutex mutex_;  // protects the rest
-  bool over_ = false;
-  std::optional<std::stop_callback<std::function<void()>>> heard_;
-};
 
 /// Handles of a call that may yet fail: then all are let go at the same time.
 struct AllOrNothing {
@@ -202,7 +183,8 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
 void Lock::acquire_async(std::chrono::milliseconds timeout,
                          std::function<void(Result<LockHandle>)> done, std::stop_token stop) const {
   const auto driver = Access::driver(*this);
-  const auto cancellation = stop.stop_possible() ? std::make_shared<Cancellation>() : nullptr;
+  const auto cancellation =
+      stop.stop_possible() ? std::make_shared<runtime::Cancellation>() : nullptr;
   const auto session =
       driver->acquire_async(name_, options_, timeout,
                             [done = std::move(done), cancellation](Result<runtime::Handle> handle) {

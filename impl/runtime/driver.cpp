@@ -40,7 +40,7 @@ Driver::Driver(DriverParts parts)
       callbacks_(parts.executor),
       losses_(parts.executor),
       timers_(parts.executor, parts.clock,
-              [this](core::Timer timer) { step(core::TimerFired{timer}); }),
+              [this](core::Timer timer) { due(timer); }),
       workers_(parts.executor, std::move(parts.carriers), parts.workers,
                [this](core::CommandId command, core::Reply reply) {
                  replied(command, std::move(reply));
@@ -144,9 +144,58 @@ void Driver::replied(core::CommandId command, core::Reply reply) {
   if (command < kInspections) return step(core::ReplyArrived{command, std::move(reply)});
   const std::lock_guard lock(mutex_);
   const auto asked = inspections_.find(command);
-  if (asked == inspections_.end()) return;
+  if (asked == inspections_.end()) return looked(command, std::move(reply));
   asked->second = std::move(reply);
   inspected_.notify_all();
+}
+
+void Driver::look_at(std::vector<std::string> names, std::chrono::milliseconds timeout,
+                     std::function<void(core::Reply)> done) {
+  const std::lock_guard lock(mutex_);
+  const auto id = ++last_inspection_;
+  looks_[id] = std::move(done);
+  timers_.set({core::Timer::Kind::command_timeout, id}, now() + timeout);
+  workers_.submit({id, timeout, core::ReadHoldersCommand{std::move(names), true}});
+}
+
+/// Under the driver's lock. A reply that nobody waits for any more is nothing.
+void Driver::looked(core::CommandId command, core::Reply reply) {
+  auto look = looks_.extract(command);
+  if (!look) return;
+  timers_.clear({core::Timer::Kind::command_timeout, command});
+  callbacks_.post([done = std::move(look.mapped()), reply = std::move(reply)] { done(reply); });
+}
+
+std::uint64_t Driver::call_back_at(core::LocalInstant at, Callbacks::Function function) {
+  const std::lock_guard lock(mutex_);
+  const auto id = ++last_inspection_;
+  calls_to_come_[id] = std::move(function);
+  timers_.set({core::Timer::Kind::attempt, id}, at);
+  return id;
+}
+
+void Driver::forget(std::uint64_t call) {
+  const std::unique_lock lock(mutex_);
+  timers_.clear({core::Timer::Kind::attempt, call});
+  auto forgotten = calls_to_come_.extract(call);
+  if (forgotten) callbacks_.post([kept = std::move(forgotten.mapped())] {});
+}
+
+/// A timer of the core, or one of ours.
+void Driver::due(core::Timer timer) {
+  if (timer.id < kInspections) return step(core::TimerFired{timer});
+  const std::lock_guard lock(mutex_);
+  if (timer.kind == core::Timer::Kind::command_timeout) {
+    workers_.abandon(timer.id);
+    return looked(timer.id, {.message = "no reply in time"});
+  }
+  auto call = calls_to_come_.extract(timer.id);
+  if (call) callbacks_.post(std::move(call.mapped()));
+}
+
+std::uint64_t Driver::draw() {
+  const std::lock_guard lock(mutex_);
+  return entropy_->draw();
 }
 
 void Driver::begin_close() { step(core::CloseAsked{}); }

@@ -116,8 +116,21 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   /// Reads who holds a lock, and waits for it as long as it may take. The core does not hear of it.
   core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout);
 
-  /// Has a user's function called as Callbacks calls.
+  /// Reads who holds these locks and until when, as a hint; `done` is called as Callbacks calls.
+  /// The core does not hear of it.
+  void look_at(std::vector<std::string> names, std::chrono::milliseconds timeout,
+               std::function<void(core::Reply)> done);
+
+  /// Has a function called as Callbacks calls: now, or later.
   void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }
+  std::uint64_t call_back_at(core::LocalInstant at, Callbacks::Function function);
+  /// Not called any more, if it was not on its way already.
+  void forget(std::uint64_t call);
+
+  [[nodiscard]] std::uint64_t draw();
+
+  /// Whether its documents are those of the production lock.
+  [[nodiscard]] bool inspects() const { return inspects_; }
 
   /// Gives up an owner on a thread that must not wait: should it be the last, another thread does
   /// the rest.
@@ -137,7 +150,7 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   [[nodiscard]] core::LocalInstant now() const { return clock_->now(); }
 
  private:
-  /// Above the ids of all commands of a core.
+  /// Above the ids of all commands of a core: of inspections, looks and calls to come.
   static constexpr core::CommandId kInspections = core::CommandId{1} << 63;
 
   explicit Driver(DriverParts parts);
@@ -158,6 +171,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void apply(const core::Warned& effect);
   void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
   void replied(core::CommandId command, core::Reply reply);
+  void looked(core::CommandId command, core::Reply reply);
+  void due(core::Timer timer);
 
   const int forks_ = fork_generation();
   const std::shared_ptr<const Clock> clock_;
@@ -179,6 +194,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   std::map<core::CommandId, std::optional<core::Reply>> inspections_;  ///< under way
   core::CommandId last_inspection_ = kInspections;
   std::condition_variable inspected_;
+  std::map<core::CommandId, std::function<void(core::Reply)>> looks_;  ///< under way
+  std::map<std::uint64_t, Callbacks::Function> calls_to_come_;
   std::chrono::milliseconds longest_timeout_{0};
   bool stopped_ = false;  ///< nothing steps any more
 

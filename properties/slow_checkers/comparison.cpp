@@ -6,12 +6,13 @@ namespace leasehold::properties {
 
 using model::Kind;
 
-std::string difference(const model::History& history) {
+std::string difference(const model::History& history, model::GuaranteeSet of) {
   using model::Guarantee;
   constexpr model::GuaranteeSet kOfPairs{Guarantee::G2, Guarantee::G3, Guarantee::G4};
   auto slow = slow_counts(history);
   for (const auto& f : model::judge(history, {})) {
     if (f.guarantee == Guarantee::form) continue;  // of the history, and no guarantee
+    if (!of.empty() && !of.contains(f.guarantee)) continue;
     const auto twin = slow.find(f.guarantee);
     if (twin == slow.end()) return std::string(to_string(f.guarantee)) + " has no slow twin";
     const bool agree = kOfPairs.contains(f.guarantee) ? (f.violations > 0) == (twin->second > 0)
@@ -24,12 +25,12 @@ std::string difference(const model::History& history) {
   return "";
 }
 
-model::History smallest_different(model::History history) {
+model::History smallest_different(model::History history, model::GuaranteeSet of) {
   const std::set<Kind> kept{Kind::run, Kind::heal, Kind::finish, Kind::start};
   for (std::size_t i = history.size(); i-- > 0;) {
     auto less = history;
     less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!kept.contains(history[i].kind) && !difference(less).empty()) history = less;
+    if (!kept.contains(history[i].kind) && !difference(less, of).empty()) history = less;
   }
   return history;
 }

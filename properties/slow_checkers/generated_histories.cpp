@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "model/monitors/monitors.hpp"
+
 namespace leasehold::properties {
 
 using model::HistoryBuilder;
@@ -161,7 +163,8 @@ model::History HistoryGenerator::history() {
   read_late(h);
   for (const Spoil& spoil : spoils()) {
     const bool aimed = spoil.guarantee == guarantee_;
-    if (aimed ? !one_in(3) : one_in(16)) (this->*spoil.how)(h);
+    const bool by_the_way = !model::kRules.contains(spoil.guarantee) && one_in(16);
+    if (aimed ? !one_in(3) : by_the_way) (this->*spoil.how)(h);
   }
   if (one_in(6)) lose_an_answer(h);
   if (one_in(6)) lose_an_event(h);

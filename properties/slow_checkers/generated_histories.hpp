@@ -14,7 +14,7 @@ namespace leasehold::properties {
 class HistoryGenerator {
  public:
   /// Two of three histories are spoiled in a way that can break this guarantee; all others are
-  /// seldom broken on purpose, and often by chance.
+  /// seldom broken on purpose, and often by chance. The rules of the monitors never are.
   explicit HistoryGenerator(model::Guarantee guarantee);
 
   [[nodiscard]] model::History history();
@@ -69,12 +69,20 @@ class HistoryGenerator {
   void send_too_much(History& h);
   void say_the_wrong_thing(History& h);
   void lose_needlessly(History& h);
+  void reuse_a_lock_id(History& h);
+  void count_from_later(History& h);
+  void presume_somebody_dead(History& h);
+  void use_an_ended_owner(History& h);
+  void misdate(History& h);
+  void store_another_token(History& h);
   void lose_an_answer(History& h);
   void lose_an_event(History& h);
 
   Event* any_grant(History& h) { return pick(h, model::Kind::granted); }
   /// A command of this session, sent at that time.
   Event command(const Event& session, int at, const char* what);
+  /// The write of this command, at its time.
+  static Event put_by(const Event& send, std::int64_t order);
   static Event answer(const Event& send, int after, std::int64_t matched, std::int64_t order);
 
   struct Waiter {

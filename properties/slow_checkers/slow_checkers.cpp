@@ -17,7 +17,14 @@ std::map<model::Guarantee, int> slow_counts(const model::History& history) {
           {G8, slow_cleanup(q)},
           {G9, slow_cost(q)},
           {release, slow_release(q)},
-          {needless, slow_needless_loss(q)}};
+          {needless, slow_needless_loss(q)},
+          {unique_lock_id, slow_unique_lock_id(history)},
+          {deadline, slow_deadline(history)},
+          {presumed_dead, slow_presumed_dead(history)},
+          {ended_owner, slow_ended_owner(history)},
+          {compare_and_set, slow_compare_and_set(history)},
+          {expires_at, slow_expires_at(history)},
+          {stored_token, slow_stored_token(history)}};
 }
 
 }  // namespace leasehold::properties

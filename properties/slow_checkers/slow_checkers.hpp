@@ -26,4 +26,13 @@ class Questions;
 [[nodiscard]] int slow_release(const Questions& q);
 [[nodiscard]] int slow_needless_loss(const Questions& q);
 
+// The monitors: what they ask of an event is what came before it in the history.
+[[nodiscard]] int slow_unique_lock_id(const model::History& h);
+[[nodiscard]] int slow_deadline(const model::History& h);
+[[nodiscard]] int slow_presumed_dead(const model::History& h);
+[[nodiscard]] int slow_ended_owner(const model::History& h);
+[[nodiscard]] int slow_compare_and_set(const model::History& h);
+[[nodiscard]] int slow_expires_at(const model::History& h);
+[[nodiscard]] int slow_stored_token(const model::History& h);
+
 }  // namespace leasehold::properties

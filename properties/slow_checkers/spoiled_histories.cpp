@@ -23,6 +23,13 @@ const std::vector<HistoryGenerator::Spoil>& HistoryGenerator::spoils() {
       {G9, &HistoryGenerator::send_too_much},
       {release, &HistoryGenerator::say_the_wrong_thing},
       {needless, &HistoryGenerator::lose_needlessly},
+      {unique_lock_id, &HistoryGenerator::reuse_a_lock_id},
+      {deadline, &HistoryGenerator::count_from_later},
+      {presumed_dead, &HistoryGenerator::presume_somebody_dead},
+      {ended_owner, &HistoryGenerator::use_an_ended_owner},
+      {compare_and_set, &HistoryGenerator::steal},
+      {expires_at, &HistoryGenerator::misdate},
+      {stored_token, &HistoryGenerator::store_another_token},
   };
   return all;
 }
@@ -54,18 +61,20 @@ model::Event HistoryGenerator::answer(const Event& send, int after, std::int64_t
   return e;
 }
 
-namespace {
-
-/// The write of this command, at its time.
-model::Event put_by(const model::Event& send, std::int64_t order) {
-  model::Event e;
+model::Event HistoryGenerator::put_by(const Event& send, std::int64_t order) {
+  Event e;
   e.at_ns = send.at_ns;
   e.kind = Kind::put;
   e.name = send.name;
   e.lock_id = send.lock_id;
   e.order = order;
+  e.acquired_at_ms = 1'700'000'000'000 + e.at_ns / kMs;
+  e.expires_at_ms = e.acquired_at_ms + 1'500;
+  e.stored_token = order - 1;
   return e;
 }
+
+namespace {
 
 /// The next time from then on at which nothing was written yet.
 std::int64_t unused(const model::History& h, std::int64_t order) {

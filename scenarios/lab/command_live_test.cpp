@@ -53,6 +53,8 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   says({"run", "--lock", lock_, "-n", "-w", "3", "--", "true"}, "--nonblock and --wait are both");
   says({"run", "-E", "256", lock_, "--", "true"}, "--conflict-exit-code is 256");
   says({"run", "a", "b", "a", "--", "true"}, "--lock is given twice as 'a'");
+  says({"run", "a", "b", "--permits", "2", "--", "true"}, "--permits needs one --lock");
+  says({"run", "a", "--permits", "0", "--", "true"}, "--permits is 0: it must be 1 to 1000");
   says({"run", lock_, "--max-holding", "9s", "--at-least", "9s", "--", "true"},
        "--max-holding is 9000 ms");
   says({"release", lock_}, "without --force");

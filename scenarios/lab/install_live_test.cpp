@@ -127,11 +127,12 @@ TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
   EXPECT_NE(ran.out.find("job"), std::string::npos) << "ls and show name it";
 }
 
-TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPageIsThere) {
+TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPageAndTheBoardAreThere) {
   const auto ran = run("leasehold run --lock job -- true && leasehold doctor");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   const auto page = run("gzip -cdf root/usr/share/man/man1/leasehold.1*");
   EXPECT_NE(page.out.find(".TH"), std::string::npos) << page.out;
+  EXPECT_EQ(run("grep -q leasehold_held_locks root/usr/share/leasehold/grafana.json").exit_code, 0);
 }
 
 TEST_F(Packaged, HasTheChangelogsVersionAndNamesWhatItNeeds) {

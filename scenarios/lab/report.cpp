@@ -75,11 +75,11 @@ std::string arrows_table(const sim::ArrowCounts& taken) {
 
 std::string table(const std::vector<Finding>& findings) {
   std::string out =
-      fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
+      fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
   for (const Finding& f : findings) {
-    out += fmt::format("{:<8} {:<9} {:>9} {:>7}  {}\n", to_string(f.guarantee),
+    out += fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", to_string(f.guarantee),
                        to_string(f.verdict), f.checked, f.floor, about(f.guarantee).statement);
-    if (f.verdict != Verdict::holds) out += fmt::format("{:>36}  {}\n", "!", f.why);
+    if (f.verdict != Verdict::holds) out += fmt::format("{:>43}  {}\n", "!", f.why);
   }
   return out;
 }

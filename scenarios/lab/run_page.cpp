@@ -90,7 +90,7 @@ class Gatherer {
     const Event& ask = history_[s.ask];
     Index until = s.granted != model::kNone ? s.granted : s.ended;
     if (until == model::kNone) until = digest_.processes.at(process).crash;
-    if (until == model::kNone) until = history_.size() - 1;
+    if (until == model::kNone) until = static_cast<Index>(history_.size() - 1);
     lane["bars"].push_back(
         {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});
     if (s.granted == model::kNone) return;

@@ -48,8 +48,8 @@ TEST(Workers, OurOwnLockHoldsBehindTheProtocol) {
 }
 
 TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {
-  const auto ran =
-      verified(python("pymongo_worker.py"), "templates/promises.json", "process,network,failover");
+  const auto ran = verified(python("templates/python/worker.py"), "templates/promises.json",
+                            "process,network,failover");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("G4 not promised, G5 not promised"), std::string::npos) << ran.out;
 }
@@ -67,14 +67,6 @@ TEST(Workers, ATokenOfItsProcessAloneIsFound) {
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G4 violated: "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("G3 violated: "), std::string::npos) << ran.out;
-}
-
-TEST(Workers, TheTemplateForNodeHolds) {
-  const auto* const driver = "require('mongodb')";
-  if (run_program({"node", "-e", driver}).exit_code != 0) GTEST_SKIP() << "no driver for Node.js";
-  const auto ran = verified("node " + std::string(LEASEHOLD_WORKERS) + "/templates/worker.js",
-                            "templates/promises.json", "process,network");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
 }
 
 TEST(Workers, OneThatHangsIsFound) {

@@ -1,8 +1,8 @@
 #include "sim/conformance/conformance.hpp"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
+#include <array>
+#include <stdexcept>
 #include <utility>
 
 #include "model/finding.hpp"
@@ -13,105 +13,204 @@ namespace {
 
 using model::Change;
 using model::Digest;
-using model::Event;
+using model::Fact;
+using model::Id;
 using model::Index;
+using model::kNoText;
 using model::Kind;
 using model::kNone;
+using model::Outcome;
 using model::TransitionTable;
+using model::Verb;
 using Step = model::LifecycleStep;
 
-/// One thing that moves through a table.
-class Walk {
- public:
-  Walk(const TransitionTable& table, std::vector<std::int64_t>& taken, std::string_view state)
-      : table_(&table), taken_(&taken), state_(state) {}
+using State = std::uint8_t;
+using Input = std::uint8_t;
 
-  [[nodiscard]] std::string_view state() const { return state_; }
+/// A table whose states and inputs are numbers: `[state][input]` is the arrow.
+class CompiledTable {
+ public:
+  CompiledTable(const TransitionTable& table, std::vector<std::int64_t>& taken)
+      : table_(&table), taken_(&taken), states_(table.states()), inputs_(table.inputs()) {
+    taken.resize(table.arrows().size());
+    for (std::size_t i = 0; i < table.arrows().size(); ++i) {
+      const auto& arrow = table.arrows()[i];
+      Arrow& compiled = arrows_[state(arrow.from)][input(arrow.input)];
+      if (compiled.index == kRefused) {
+        compiled = {static_cast<std::uint8_t>(i), state(arrow.to)};
+      }
+    }
+  }
+
+  [[nodiscard]] State state(std::string_view name) { return number(states_, name); }
+  [[nodiscard]] Input input(std::string_view name) { return number(inputs_, name); }
 
   /// Takes the arrow; false if there is none.
-  bool step(std::string_view input) {
-    const auto arrow = table_->find(state_, input);
-    if (!arrow) return false;
-    ++(*taken_)[*arrow];
-    state_ = table_->arrows()[*arrow].to;
+  bool step(State& state, Input input) {
+    const Arrow& arrow = arrows_[state][input];
+    if (arrow.index == kRefused) return false;
+    ++(*taken_)[arrow.index];
+    state = arrow.to;
     return true;
   }
 
+  [[nodiscard]] std::string refusal(State state, Input input) const {
+    return std::string(table_->name()) + ": no arrow " + std::string(states_[state]) + " --" +
+           std::string(inputs_[input]) + "-->";
+  }
+
  private:
+  static constexpr std::uint8_t kRefused = 255;
+  static constexpr std::size_t kMost = 32;  ///< states of a diagram, and inputs
+  struct Arrow {
+    std::uint8_t index = kRefused;
+    State to = 0;
+  };
+
+  /// One that no arrow has gets a number too: nothing leaves it.
+  static std::uint8_t number(std::vector<std::string_view>& all, std::string_view name) {
+    const auto found = std::find(all.begin(), all.end(), name);
+    const auto place = static_cast<std::size_t>(found - all.begin());
+    if (found == all.end()) all.push_back(name);
+    if (place >= kMost) throw std::logic_error("a diagram has more than 32 states or inputs");
+    return static_cast<std::uint8_t>(place);
+  }
+
   const TransitionTable* table_;
   std::vector<std::int64_t>* taken_;
-  std::string_view state_;
+  std::vector<std::string_view> states_, inputs_;
+  std::array<std::array<Arrow, kMost>, kMost> arrows_{};
+};
+
+constexpr std::size_t kSteps = static_cast<std::size_t>(Step::cleaned_up) + 1;
+
+/// The inputs of the lifecycle for each step, from "Extending" and from other states.
+struct LifecycleInputs {
+  explicit LifecycleInputs(CompiledTable& table) : extending(table.state("Extending")) {
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      for (const bool from : {false, true}) {
+        for (const auto name :
+             model::inputs_of(static_cast<Step>(step), from ? "Extending" : "Waiting")) {
+          all[step][from ? 1 : 0].push_back(table.input(name));
+        }
+      }
+    }
+  }
+  [[nodiscard]] const std::vector<Input>& of(Step step, State state) const {
+    return all[static_cast<std::size_t>(step)][state == extending ? 1 : 0];
+  }
+
+  State extending;
+  std::array<std::array<std::vector<Input>, 2>, kSteps> all;
+};
+
+/// The ways through the flowchart that a run's events stand for.
+struct ChartInputs {
+  explicit ChartInputs(CompiledTable& table) {
+    const auto way = [&](std::initializer_list<std::string_view> names) {
+      std::vector<Input> inputs;
+      for (const auto name : names) inputs.push_back(table.input(name));
+      return inputs;
+    };
+    passed_on = way({"Passed On"});
+    granted = way({"then", "then"});  // N, R, S
+    ended = way({"Give Up"});
+    won_too_late = way({"Won Too Late"});
+    then = way({"then"});
+    nothing = way({"Nothing To Hand Over"});
+    lost_race = way({"then", "No", "then", "then", "then", "then", "then", "then", "No", "then"});
+    refused = way({"then", "Yes", "No", "then"});
+    unanswered = way({"No Reply"});
+    was_free = way({"then", "No"});
+    was_ours = way({"then", "Yes", "Ours"});
+    was_given = way({"then", "Yes", "Handed Over"});
+    was_expired = way({"then", "Yes", "Yes"});
+    won = way({"then", "then", "then", "then", "then", "then", "Yes"});  // H to M, N
+  }
+  std::vector<Input> passed_on, granted, ended, won_too_late, then, nothing, lost_race, refused,
+      unanswered, was_free, was_ours, was_given, was_expired, won;
+};
+
+struct DocumentInputs {
+  explicit DocumentInputs(CompiledTable& t)
+      : release(t.input("Release")),
+        ttl(t.input("TTL Cleanup")),
+        background(t.input("Background Task")),
+        success(t.input("Success")),
+        failure(t.input("Failure")),
+        acquire(t.input("Acquire Attempt")),
+        own_retry(t.input("Own Retry")),
+        handed_over(t.input("Handed Over")),
+        other(t.input("Other Process Acquires")),
+        ran_out(t.input("Lease Ran Out")) {}
+  Input release, ttl, background, success, failure, acquire, own_retry, handed_over, other, ran_out;
 };
 
 class Conformer {
  public:
-  Conformer(const Digest& digest, const Tables& tables) : d_(digest), tables_(tables) {
-    for (const auto* table : {&tables.lifecycle, &tables.document, &tables.flowchart}) {
-      out_.taken[std::string(table->name())].resize(table->arrows().size());
-    }
+  Conformer(const Digest& digest, const Tables& tables)
+      : d_(digest),
+        lifecycle_(tables.lifecycle, taken(tables.lifecycle)),
+        document_(tables.document, taken(tables.document)),
+        flowchart_(tables.flowchart, taken(tables.flowchart)),
+        sessions_(digest.sessions.size(),
+                  Session{lifecycle_.state(model::kOutside), flowchart_.state("A")}),
+        attempts_(digest.facts.commands.size(), kNone) {
     out_.finding = model::finding(model::Guarantee::arrows);
+    note_documents();
   }
 
   Conformance run() {
-    for (Index i = 0; i < d_.history->size(); ++i) visit(i, d_.at(i));
+    for (Index i = 0; i < d_.facts.all.size(); ++i) visit(i, d_.fact(i));
+    note_unexecuted();
     for (const auto& [name, changes] : d_.truth) walk_document(changes);
     return std::move(out_);
   }
 
  private:
-  using Key = std::pair<std::string, std::int64_t>;
-
   struct Session {
-    Walk life;
-    Walk chart;
+    State life;
+    State chart;
     bool won = false;  ///< an attempt won, and nothing was made of it yet
+  };
+  /// Whose document a write found, by the write's lockId.
+  struct Found {
+    Id owner = kNoText;  ///< empty: nobody's
+    bool known = false;
   };
 
   std::vector<std::int64_t>& taken(const TransitionTable& table) {
-    return out_.taken.at(std::string(table.name()));
+    return out_.taken[std::string(table.name())];
   }
 
-  void take(const TransitionTable& table, Walk& walk, std::string_view input, Index event) {
+  void take(CompiledTable& table, State& state, Input input, Index event) {
     ++out_.finding.checked;
-    const auto from = walk.state();
-    if (walk.step(input)) return;
-    violate(out_.finding,
-            std::string(table.name()) + ": no arrow " + std::string(from) + " --" +
-                std::string(input) + "-->",
-            {event});
+    const State from = state;
+    if (table.step(state, input)) return;
+    violate(out_.finding, table.refusal(from, input), {event});
   }
-  /// Through the lifecycle.
-  void live(Walk& life, Step step, Index i) {
-    for (const auto input : model::inputs_of(step, life.state())) {
-      take(tables_.lifecycle, life, input, i);
-    }
+  void live(State& life, Step step, Index i) {
+    for (const Input input : steps_.of(step, life)) take(lifecycle_, life, input, i);
   }
   void live(Session& s, Step step, Index i) { live(s.life, step, i); }
-  void chart(Session& s, std::initializer_list<std::string_view> inputs, Index i) {
-    for (const auto input : inputs) take(tables_.flowchart, s.chart, input, i);
+  void chart(Session& s, const std::vector<Input>& way, Index i) {
+    for (const Input input : way) take(flowchart_, s.chart, input, i);
   }
+  Session& session(const Fact& e) { return sessions_[e.session]; }
 
-  Session& session(const Event& e) {
-    const auto [at, fresh] = sessions_.try_emplace(
-        {e.process, e.session},
-        Session{Walk(tables_.lifecycle, taken(tables_.lifecycle), model::kOutside),
-                Walk(tables_.flowchart, taken(tables_.flowchart), "A")});
-    return at->second;
-  }
-
-  void visit(Index i, const Event& e) {
+  void visit(Index i, const Fact& e) {
     switch (e.kind) {
       case Kind::ask: return live(session(e), Step::created, i);
       case Kind::send: return sent(i, e);
       case Kind::reply: return replied(i, e);
       case Kind::granted:
-        if (e.verb == "pass-on") {
+        if (e.verb == Verb::pass_on) {
           live(session(e), Step::passed_on, i);
-          chart(session(e), {"Passed On"}, i);
+          chart(session(e), ways_.passed_on, i);
         } else {
           live(session(e), Step::granted, i);
         }
-        chart(session(e), {"then", "then"}, i);  // N, R, S
+        chart(session(e), ways_.granted, i);
         session(e).won = false;
         return;
       case Kind::extended: return live(session(e), Step::extended, i);
@@ -122,7 +221,7 @@ class Conformer {
       case Kind::ended:
         if (session(e).won) won_too_late(session(e), i);
         live(session(e), Step::ended, i);
-        chart(session(e), {"Give Up"}, i);
+        chart(session(e), ways_.ended, i);
         return;
       default: return;
     }
@@ -131,138 +230,128 @@ class Conformer {
   /// Nothing was made of a win: the call asks again, or ends.
   void won_too_late(Session& s, Index i) {
     live(s, Step::won_too_late, i);
-    chart(s, {"Won Too Late"}, i);
+    chart(s, ways_.won_too_late, i);
     s.won = false;
   }
 
-  void sent(Index i, const Event& e) {
+  void sent(Index i, const Fact& e) {
     if (model::asks_for_lock(e)) {
       Session& s = session(e);
-      attempts_[{e.process, e.command}] = i;
+      attempts_[e.command] = i;
       if (s.won) won_too_late(s, i);
       live(s, Step::attempt_sent, i);
-      if (s.chart.state() == "P") chart(s, {"then"}, i);
-      chart(s, {"then"}, i);  // A or Q, B
-    } else if (e.verb == "extend") {
+      if (s.chart == paused_) chart(s, ways_.then, i);
+      chart(s, ways_.then, i);  // A or Q, B
+    } else if (e.verb == Verb::extend) {
       live(session(e), Step::extension_sent, i);
     }
   }
 
-  void replied(Index i, const Event& e) {
-    const auto sent = attempts_.find({e.process, e.command});
-    if (sent == attempts_.end()) return;
-    const Event& attempt = d_.at(sent->second);
+  void replied(Index i, const Fact& e) {
+    const Index sent = attempts_[e.command];
+    if (sent == kNone) return;
+    const Fact& attempt = d_.fact(sent);
     Session& s = session(attempt);
-    if (s.chart.state() != "B") return;  // the call has ended; the answer is for the clean-up
-    if (e.outcome == "done" && e.matched == 1) {
+    if (s.chart != asking_) return;  // the call has ended; the answer is for the clean-up
+    if (e.outcome == Outcome::done && e.matched == 1) {
       s.won = true;
       return chart_win(s, attempt, i);
     }
-    if (e.outcome == "done" && e.verb == "hand-over") {
+    if (e.outcome == Outcome::done && e.verb == Verb::hand_over) {
       live(s, Step::nothing_to_hand_over, i);
-      return chart(s, {"Nothing To Hand Over"}, i);
+      return chart(s, ways_.nothing, i);
     }
-    if (e.outcome == "done" || e.outcome == "duplicate_key") {
+    if (e.outcome == Outcome::done || e.outcome == Outcome::duplicate_key) {
       live(s, Step::attempt_refused, i);
-      if (lost_race(attempt, e)) {
-        // It was free when we set out.
-        chart(s, {"then", "No", "then", "then", "then", "then", "then", "then", "No", "then"}, i);
-      } else {
-        chart(s, {"then", "Yes", "No", "then"}, i);
-      }
-      return;
+      // Of a race that was lost it was free when we set out.
+      return chart(s, lost_race(attempt, e) ? ways_.lost_race : ways_.refused, i);
     }
     live(s, Step::attempt_unanswered, i);
-    chart(s, {"No Reply"}, i);
+    chart(s, ways_.unanswered, i);
   }
 
   /// Whether the release of this session gave its lock to another, as far as it knew.
-  bool handed_over(const Event& released) const {
-    const auto s = d_.sessions.find({released.process, released.session});
-    if (s == d_.sessions.end() || s->second.granted == kNone) return false;
-    const auto& owner = d_.at(s->second.granted).owner;
-    return released.outcome == "released" && d_.hand_overs.contains(owner) &&
-           !d_.deletes.contains(owner);
+  bool handed_over(const Fact& released) const {
+    const auto& s = d_.session_of(released);
+    if (s.granted == kNone || released.outcome != Outcome::released) return false;
+    const Id owner = d_.fact(s.granted).owner;
+    return !d_.hand_overs.of(owner).empty() && d_.deletes.of(owner).empty();
   }
 
   /// Whether the holder that refused us was granted while our attempt was out.
-  bool lost_race(const Event& attempt, const Event& reply) const {
-    const auto winner = d_.writers.find(reply.seen_lock_id);
-    if (winner == d_.writers.end() || winner->second.send == kNone) return false;
-    const Event& send = d_.at(winner->second.send);
-    return send.verb == "acquire" && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
+  bool lost_race(const Fact& attempt, const Fact& reply) const {
+    const Index winner = d_.writers[reply.lock_id].send;
+    if (winner == kNone) return false;
+    const Fact& send = d_.fact(winner);
+    return send.verb == Verb::acquire && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
   }
 
   /// Which way a win went through the chart is shown by the document before it.
-  void chart_win(Session& s, const Event& attempt, Index i) {
-    const std::string owner = model::owner_of(attempt.lock_id);
-    const auto stood = owners_before().find(attempt.lock_id);
-    if (stood == owners_before().end()) return;  // a history that lacks the very write
-    const std::string& before = stood->second;
-    if (before.empty()) {
-      chart(s, {"then", "No"}, i);
-    } else {
-      const bool given = attempt.verb == "hand-over" && before == attempt.giver;
-      chart(s, {"then", "Yes", before == owner ? "Ours" : given ? "Handed Over" : "Yes"}, i);
-    }
-    chart(s, {"then", "then", "then", "then", "then", "then", "Yes"}, i);  // H to M, N
+  void chart_win(Session& s, const Fact& attempt, Index i) {
+    const Found& stood = found_[attempt.lock_id];
+    if (!stood.known) return;  // a history that lacks the very write
+    const bool given = attempt.verb == Verb::hand_over && stood.owner == attempt.other_owner;
+    const bool ours = stood.owner == d_.owner_of_lock_id(attempt);
+    chart(s,
+          stood.owner == kNoText ? ways_.was_free
+          : ours                ? ways_.was_ours
+          : given               ? ways_.was_given
+                                : ways_.was_expired,
+          i);
+    chart(s, ways_.won, i);
   }
 
-  void lost(Index i, const Event& e) {
+  void lost(Index i, const Fact& e) {
     Session& s = session(e);
     live(s, Step::lost, i);
     // The signal ends what the diagram shows; a release may still follow.
-    Walk signalled = s.life;
+    State signalled = s.life;
     live(signalled, Step::signalled, i);
   }
 
   void walk_document(const std::vector<Change>& changes) {
-    Walk walk(tables_.document, taken(tables_.document), "NonExistent");
-    const auto go = [&](std::string_view input, Index i) {
-      take(tables_.document, walk, input, i);
-    };
-    std::string owner;
+    State state = document_.state("NonExistent");
+    const auto go = [&](Input input, Index i) { take(document_, state, input, i); };
+    Id owner = kNoText;
     Index last_put = kNone;
     for (const Change& change : changes) {
-      const Event& e = d_.at(change.event);
       const Index standing = std::exchange(last_put, change.gone ? kNone : change.event);
       if (change.gone) {
-        end_tenure(walk, {owner, standing, change.event},
-                   d_.deletes.contains(owner) ? "Release" : "TTL Cleanup");
-        owner.clear();
+        const bool released = !d_.deletes.of(owner).empty();
+        end_tenure(state, {owner, standing, change.event},
+                   released ? inputs_.release : inputs_.ttl);
+        owner = kNoText;
         continue;
       }
-      const auto writer = d_.writers.find(e.lock_id);
-      const bool extension = writer != d_.writers.end() && writer->second.send != kNone &&
-                             d_.at(writer->second.send).verb == "extend";
-      const auto next = model::owner_of(e.lock_id);
-      if (extension) {
-        go("Background Task", change.event);
-        go("Success", change.event);
-      } else if (owner.empty()) {
-        go("Acquire Attempt", change.event);
-      } else if (next == owner) {
-        go("Own Retry", change.event);
+      const Index writer = d_.writers[change.lock_id].send;
+      if (writer != kNone && d_.fact(writer).verb == Verb::extend) {
+        go(inputs_.background, change.event);
+        go(inputs_.success, change.event);
+      } else if (owner == kNoText) {
+        go(inputs_.acquire, change.event);
+      } else if (change.owner == owner) {
+        go(inputs_.own_retry, change.event);
       } else if (gave(owner, change, writer)) {
-        go("Handed Over", change.event);
+        go(inputs_.handed_over, change.event);
       } else {
-        end_tenure(walk, {owner, standing, change.event}, "Other Process Acquires");
+        end_tenure(state, {owner, standing, change.event}, inputs_.other);
       }
-      owner = next;
+      owner = change.owner;
     }
   }
 
   /// Whether this owner's release gave the lock to the writer of this change: by a hand-over, or to
   /// the first of the queue.
-  bool gave(const std::string& owner, const Change& change,
-            std::unordered_map<std::string, model::SendDigest>::const_iterator writer) const {
-    const bool known = writer != d_.writers.end() && writer->second.send != kNone;
-    if (known && d_.at(writer->second.send).giver == owner) return true;
+  bool gave(Id owner, const Change& change, Index writer) const {
+    if (writer != kNone && d_.fact(writer).verb == Verb::hand_over &&
+        d_.fact(writer).other_owner == owner) {
+      return true;
+    }
     return model::passed_on(d_, {owner, kNone, change.event, false, change.event});
   }
 
   struct End {
-    const std::string& owner;
+    Id owner;
     Index last_put, change;
   };
 
@@ -272,84 +361,72 @@ class Conformer {
     const auto holder = end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
     if (!holder) return true;
     const auto next = model::writer_of(d_, end.change);
-    const auto by = next ? model::executed_by(d_, *next, end.change) : d_.at(end.change).at_ns;
+    const auto by = next ? model::executed_by(d_, *next, end.change) : d_.fact(end.change).at_ns;
     return by >= model::earliest_end(d_, *holder);
   }
 
   /// How a holder's time at the document ended: what expired first, if anything.
-  void end_tenure(Walk& walk, const End& end, std::string_view how) {
+  void end_tenure(State& state, const End& end, Input how) {
     const Index i = end.change;
-    const auto go = [&](std::string_view input) { take(tables_.document, walk, input, i); };
-    const bool released_in_time = how == "Release" && !lost_owners().contains(end.owner);
-    if (!released_in_time && (how == "Release" || can_have_run_out(end))) {
-      if (unexecuted_extensions().contains(end.owner)) {
-        go("Background Task");
-        go("Failure");
+    const auto go = [&](Input input) { take(document_, state, input, i); };
+    const bool release = how == inputs_.release;
+    const bool released_in_time = release && !lost_owners_[end.owner];
+    if (!released_in_time && (release || can_have_run_out(end))) {
+      if (unexecuted_[end.owner]) {
+        go(inputs_.background);
+        go(inputs_.failure);
       } else {
-        go("Lease Ran Out");
+        go(inputs_.ran_out);
       }
     }
     go(how);
-    if (how == "TTL Cleanup") {
+    if (how == inputs_.ttl) {
       // No client sees it: the arrow that the lifecycle diagram draws for it.
-      Walk unseen(tables_.lifecycle, taken(tables_.lifecycle), "Waiting");
+      State unseen = lifecycle_.state("Waiting");
       live(unseen, Step::cleaned_up, i);
     }
   }
 
-  /// Whose document each write found, by the write's lockId; empty: nobody's.
-  const std::unordered_map<std::string, std::string>& owners_before() {
-    if (!owners_before_) {
-      owners_before_.emplace();
-      for (const auto& [name, changes] : d_.truth) {
-        std::string owner;
-        for (const Change& c : changes) {
-          const auto& lock_id = d_.at(c.event).lock_id;
-          if (!c.gone) owners_before_->emplace(lock_id, owner);
-          owner = c.gone ? "" : model::owner_of(lock_id);
-        }
+  void note_documents() {
+    found_.resize(d_.facts.lock_ids.size());
+    for (const auto& [name, changes] : d_.truth) {
+      Id owner = kNoText;
+      for (const Change& c : changes) {
+        Found& before = found_[c.lock_id];
+        if (!c.gone && !before.known) before = {owner, true};
+        owner = c.owner;
       }
     }
-    return *owners_before_;
   }
 
-  /// Owners whose handle was lost before it was released.
-  const std::set<std::string>& lost_owners() {
-    if (!lost_owners_) {
-      lost_owners_.emplace();
-      for (const auto& [key, s] : d_.sessions) {
-        if (s.lost != kNone && s.granted != kNone) lost_owners_->insert(d_.at(s.granted).owner);
+  /// Owners whose handle was lost before it was released, and those with an extension that was sent
+  /// and never executed.
+  void note_unexecuted() {
+    lost_owners_.resize(d_.facts.owners);
+    unexecuted_.resize(d_.facts.owners);
+    for (const auto& [key, s] : d_.sessions) {
+      if (s.lost != kNone && s.granted != kNone) lost_owners_[d_.fact(s.granted).owner] = true;
+    }
+    for (Id lock_id = 0; lock_id < d_.writers.size(); ++lock_id) {
+      const Index send = d_.writers[lock_id].send;
+      const bool extension = send != kNone && d_.fact(send).verb == Verb::extend;
+      if (extension && !found_[lock_id].known) {
+        unexecuted_[d_.facts.owner_of_lock_id[lock_id]] = true;
       }
     }
-    return *lost_owners_;
-  }
-
-  /// Owners with an extension that was sent and never executed.
-  const std::set<std::string>& unexecuted_extensions() {
-    if (!unexecuted_) {
-      unexecuted_.emplace();
-      std::set<std::string> executed;
-      for (const auto& [name, changes] : d_.truth) {
-        for (const Change& c : changes) executed.insert(d_.at(c.event).lock_id);
-      }
-      for (const auto& [lock_id, sent] : d_.writers) {
-        const bool extension = sent.send != kNone && d_.at(sent.send).verb == "extend";
-        if (extension && !executed.contains(lock_id)) {
-          unexecuted_->insert(model::owner_of(lock_id));
-        }
-      }
-    }
-    return *unexecuted_;
   }
 
   const Digest& d_;
-  const Tables& tables_;
   Conformance out_;
-  std::map<Key, Session> sessions_;
-  std::map<Key, Index> attempts_;
-  std::optional<std::unordered_map<std::string, std::string>> owners_before_;
-  std::optional<std::set<std::string>> lost_owners_;
-  std::optional<std::set<std::string>> unexecuted_;
+  CompiledTable lifecycle_, document_, flowchart_;
+  const LifecycleInputs steps_{lifecycle_};
+  const ChartInputs ways_{flowchart_};
+  const DocumentInputs inputs_{document_};
+  const State paused_ = flowchart_.state("P"), asking_ = flowchart_.state("B");
+  std::vector<Session> sessions_;
+  std::vector<Index> attempts_;              ///< by command: its sending, of one that asks
+  std::vector<Found> found_;                 ///< by lockId
+  std::vector<bool> lost_owners_, unexecuted_;  ///< by owner
 };
 
 }  // namespace

@@ -34,6 +34,13 @@ const char* lock_id_field(const Json& document) {
   return document.contains("LockId") ? "LockId" : "lockId";
 }
 
+/// Of a document of ours; those of the published locks have other fields.
+void add_dates(model::Event& put, const Json& document) {
+  if (document.contains("acquiredAt")) put.acquired_at_ms = mongo::date_ms(document["acquiredAt"]);
+  if (document.contains("expiresAt")) put.expires_at_ms = mongo::date_ms(document["expiresAt"]);
+  if (document.contains("fencingToken")) put.stored_token = integer(document["fencingToken"]);
+}
+
 /// The document that an entry leaves in `documents`, or null if it deletes it.
 const Json* apply(std::map<std::string, Json>& documents, const Json& entry,
                   const std::string& name) {
@@ -219,7 +226,10 @@ void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   if (became == LockTruth::Became::nothing) return;
   const bool held = became == LockTruth::Became::held;
   event.kind = held ? model::Kind::put : model::Kind::gone;
-  if (held) event.lock_id = LockTruth::holder_in(text(*document, lock_id_field(*document)));
+  if (held) {
+    event.lock_id = LockTruth::holder_in(text(*document, lock_id_field(*document)));
+    add_dates(event, *document);
+  }
   emit(std::move(event));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/virtual/expression.hpp"
+#include "sim/virtual/program.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -95,11 +96,6 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
   } else {
     throw Unsupported("stage " + name);
   }
-  const Value* id = result.find("_id");
-  // A pipeline that replaces the document must carry its `_id` over.
-  if (id == nullptr || *id != *document.find("_id")) {
-    throw ServerError(66, "the immutable field '_id' was changed");
-  }
   return result;
 }
 
@@ -118,12 +114,29 @@ Object modified(const Object& modifiers, const Object& document, bool inserts) {
   return result;
 }
 
-/// By a pipeline or by modifiers.
-Object updated(const Value& update, const Object& document, const Start& start, bool inserts) {
-  if (const auto* pipeline = update.as<Array>()) return updated(*pipeline, document, start);
-  if (const auto* modifiers = update.as<Object>()) return modified(*modifiers, document, inserts);
-  throw Unsupported("another type of update");
+/// By a pipeline, compiled or not, or by modifiers. The document itself where the update says that
+/// it stays, so that nobody has to compare the two.
+Document updated(const Value& update, const Document& document, const Start& start, bool inserts) {
+  Document result;
+  if (const auto* prepared = update.as<PreparedUpdate>()) {
+    result = prepared->program->run(document,
+                                    {start.now, start.cluster_time, *prepared->parameters});
+  } else if (const auto* pipeline = update.as<Array>()) {
+    result = std::make_shared<const Object>(updated(*pipeline, *document, start));
+  } else if (const auto* modifiers = update.as<Object>()) {
+    return std::make_shared<const Object>(modified(*modifiers, *document, inserts));
+  } else {
+    throw Unsupported("another type of update");
+  }
+  const Value* id = result->find("_id");
+  // A pipeline that replaces the document must carry its `_id` over.
+  if (id == nullptr || *id != *document->find("_id")) {
+    throw ServerError(66, "the immutable field '_id' was changed");
+  }
+  return result;
 }
+
+bool are_equal(const Document& a, const Document& b) { return a == b || *a == *b; }
 
 /// Nothing but the two that occur: "majority", and 1 of the locks with a planted or published
 /// weakness. A wtimeout of 0 waits for ever, as the manual says.
@@ -161,23 +174,22 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   // Acquire's query is `{_id}` alone and never comes here.
   if (before && !found) return {.reply = duplicate_id()};
   // What an upsert starts from: the fields that the query names by equality.
-  Object seed;
-  seed.set("_id", id);
-  auto after = std::make_shared<const Object>(
-      updated(fields.need("update"), before ? *before : seed, start, before == nullptr));
+  Document seed = before;
+  if (!before) seed = std::make_shared<const Object>(Object{{{"_id", id}}});
+  Document after = updated(fields.need("update"), seed, start, before == nullptr);
   Object last;
   last.set("n", std::int32_t{1});
   last.set("updatedExisting", before != nullptr);
   if (!before) last.set("upserted", id);
   out.reply.set("lastErrorObject", last);
   if (fields.truth("new")) {
-    out.reply.set("value", *after);
+    out.reply.set("value", after);
   } else {
-    out.reply.set("value", before ? Value(*before) : Value(Null{}));
+    out.reply.set("value", before ? Value(before) : Value(Null{}));
   }
   out.reply.set("ok", 1.0);
   // Compared exactly, types and order of fields included.
-  if (!before || !(*before == *after)) out.changes.push_back({id, std::move(after)});
+  if (!before || !are_equal(before, after)) out.changes.push_back({id, std::move(after)});
   return out;
 }
 
@@ -216,10 +228,9 @@ Executed update(const Object& command, const Collection& collection, const Start
     const Document before = matched(query, changed_before ? now : collection);
     if (!before) continue;
     try {
-      auto after =
-          std::make_shared<const Object>(updated(statement.need("u"), *before, start, false));
+      const Document after = updated(statement.need("u"), before, start, false);
       ++n;
-      if (*before == *after) continue;
+      if (are_equal(before, after)) continue;
       ++modified;
       out.changes.push_back({*query.find("_id")->as<std::string>(), after});
       now.apply(out.changes.back());
@@ -304,33 +315,48 @@ Executed create_indexes(const Object& command) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a text begins with what these parts of a pattern say, one after the other.
+bool begins_with(std::string_view text, std::initializer_list<std::string_view> parts,
+                 const std::string& pattern) {
+  bool equal = true;
+  for (const auto part : parts) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const bool escaped = part[i] == '\\' && i + 1 < part.size();
+      if (escaped) ++i;
+      if (!escaped && std::string_view(".*+?()[]{}|$").find(part[i]) != std::string_view::npos) {
+        throw Unsupported("regex " + pattern);
+      }
+      equal = equal && text.starts_with(part[i]);
+      if (equal) text.remove_prefix(1);
+    }
+  }
+  return equal;
+}
+
+}  // namespace
+
 /// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string. With [^~]*$ at its
 /// end also that no such mark follows.
 /// Deletes and extensions name their owner like this. Any other pattern would need an engine whose
 /// differences from the server's nobody has tested.
 bool matches_pattern(const std::string& text, const std::string& pattern) {
-  if (pattern.empty() || pattern[0] != '^') throw Unsupported("regex " + pattern);
+  std::string_view rest = pattern;
+  if (!rest.starts_with('^')) throw Unsupported("regex " + pattern);
+  rest.remove_prefix(1);
   constexpr std::string_view kNoMarkFollows = "[^~]*$";
-  if (pattern.ends_with(kNoMarkFollows)) {
-    const auto beginning = pattern.substr(0, pattern.size() - kNoMarkFollows.size());
-    return text.find('~') == std::string::npos && matches_pattern(text, beginning);
+  if (rest.ends_with(kNoMarkFollows)) {
+    if (text.find('~') != std::string::npos) return false;
+    rest.remove_suffix(kNoMarkFollows.size());
   }
-  const auto bar = pattern.find('|'), end = pattern.find(')');
-  if (pattern.starts_with("^(") && bar < end && end != std::string::npos) {
-    const auto rest = pattern.substr(end + 1);
-    return matches_pattern(text, '^' + pattern.substr(2, bar - 2) + rest) ||
-           matches_pattern(text, '^' + pattern.substr(bar + 1, end - bar - 1) + rest);
+  const auto bar = rest.find('|'), end = rest.find(')');
+  if (!rest.starts_with('(') || bar > end || end == std::string_view::npos) {
+    return begins_with(text, {rest}, pattern);
   }
-  std::string prefix;
-  for (std::size_t i = 1; i < pattern.size(); ++i) {
-    const bool escaped = pattern[i] == '\\' && i + 1 < pattern.size();
-    if (escaped) ++i;
-    if (!escaped && std::string_view(".*+?()[]{}|$").find(pattern[i]) != std::string_view::npos) {
-      throw Unsupported("regex " + pattern);
-    }
-    prefix += pattern[i];
-  }
-  return text.compare(0, prefix.size(), prefix) == 0;
+  const auto tail = rest.substr(end + 1);
+  return begins_with(text, {rest.substr(1, bar - 1), tail}, pattern) ||
+         begins_with(text, {rest.substr(bar + 1, end - bar - 1), tail}, pattern);
 }
 
 Document Collection::find(const std::string& id) const {

@@ -13,9 +13,6 @@
 /// member's.
 namespace leasehold::sim::simulated {
 
-/// A stored document is never changed, only replaced: members, oplogs and replies share it.
-using Document = std::shared_ptr<const Object>;  ///< null: there is none
-
 /// A write as the oplog has it: the document that it leaves behind, not what was done to it. To
 /// apply one twice is to apply it once, as with the oplog of mongod.
 struct Change {

@@ -59,7 +59,9 @@ void ReplicaSet::arrive(int member, Request request, bool as_primary, Reply repl
   // What a primary has taken in goes on inside even if it loses its office; a secondary refuses
   // at once.
   const auto serve = as_primary ? &ReplicaSet::go_on_inside : &ReplicaSet::execute_command;
-  if (request.waits_ns == 0) return (this->*serve)(member, request, arrival, reply);
+  if (request.waits_ns == 0) {
+    return (this->*serve)(member, request, arrival, std::move(reply));
+  }
   // It waits for the time of the queue, as a wait for a storage lock does not look at the wall
   // clock; only its maxTimeMS does.
   const auto left = arrival.max_time.wall_ns - wall_ns(member);
@@ -75,12 +77,12 @@ void ReplicaSet::arrive(int member, Request request, bool as_primary, Reply repl
 
 /// What a primary took in. One that has left its office in the meantime finds out only now.
 void ReplicaSet::go_on_inside(int member, const Request& request, const Arrival& arrival,
-                              const Reply& reply) {
+                              Reply reply) {
   Member& m = members_[at(member)];
   if (wall_ns(member) >= arrival.max_time.wall_ns) {
     return answer(m, error_reply(kMaxTimeExpired, "operation exceeded time limit"), reply);
   }
-  if (m.is_primary) return execute_command(member, request, arrival, reply);
+  if (m.is_primary) return execute_command(member, request, arrival, std::move(reply));
   // A command that has a write concern reports both: ok: 0, and that the concern was interrupted.
   Object error = not_primary(*request.command);
   if (request.command->find("writeConcern") != nullptr) {
@@ -90,7 +92,7 @@ void ReplicaSet::go_on_inside(int member, const Request& request, const Arrival&
 }
 
 void ReplicaSet::execute_command(int member, const Request& request, const Arrival& arrival,
-                                 const Reply& reply) {
+                                 Reply reply) {
   Member& m = members_[at(member)];
   const Object& command = *request.command;
   const bool streams = ChangeStreams::serves(command);
@@ -108,7 +110,7 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
     }
     if (!failing_after_ || streams) return answer(m, error_reply(failing_code_, "injected"), reply);
   }
-  if (streams) return serve_stream(member, command, reply);
+  if (streams) return serve_stream(member, command, std::move(reply));
   const Start start{arrival.now, m.logical};
   Executed executed = in_transaction(command) ? m.transactions.execute(command, m.locks, start)
                                               : execute(command, m.locks, start);
@@ -146,7 +148,7 @@ void ReplicaSet::execute_command(int member, const Request& request, const Arriv
   if (executed.wtimeout_ms > 0 && wtimeout < deadline.wall_ns) {
     deadline = {wtimeout, kWriteConcernFailed};
   }
-  wait_for_majority(member, std::move(executed.reply), deadline, reply);
+  wait_for_majority(member, std::move(executed.reply), deadline, std::move(reply));
 }
 
 /// What a stream tells is of the time up to which a majority has everything.
@@ -156,7 +158,7 @@ void ReplicaSet::serve_stream(int member, const Object& command, Reply reply) {
   const auto answer_stream = [this, member, reply](Object news) {
     const Member& m = members_[at(member)];
     news.set("operationTime", m.committed == 0 ? m.logical : m.log[m.committed - 1].time);
-    reply(Answer::reply, news);
+    reply(Answer::reply, std::move(news));
   };
   Member& m = members_[at(member)];
   m.streams.execute(command, queue_,
@@ -199,7 +201,7 @@ void ReplicaSet::fenced_write(int member, const FencedWrite& write_, Reply reply
 /// Every reply carries the time of the newest write, whoever made it.
 void ReplicaSet::answer(Member& m, Object reply, const Reply& to) const {
   reply.set("operationTime", m.log.empty() ? m.logical : m.log.back().time);
-  to(Answer::reply, reply);
+  to(Answer::reply, std::move(reply));
 }
 
 void ReplicaSet::wait_for_majority(int member, Object answer_, const Deadline& deadline,
@@ -212,7 +214,7 @@ void ReplicaSet::wait_for_majority(int member, Object answer_, const Deadline& d
   // A command that changed nothing waits as well, for whatever it may have read. If all is a
   // majority's already there is nothing to wait for, and it is answered at once; also by a primary
   // that is cut off and does not know it yet.
-  if (m.committed >= m.log.size()) return reply(Answer::reply, answer_);
+  if (m.committed >= m.log.size()) return reply(Answer::reply, std::move(answer_));
   const auto id = ++last_waiter_;
   m.waiters.push_back({m.log.size(), id, std::move(answer_), std::move(reply)});
   at_wall(member, deadline.wall_ns,
@@ -225,12 +227,12 @@ void ReplicaSet::end_waiting(int member, std::uint64_t waiter, int code) {
                                   [waiter](const Waiter& w) { return w.id == waiter; });
   // Answered in time, or the member lost its office: this event cannot be withdrawn.
   if (found == waiters.end()) return;
-  const Waiter late = std::move(*found);
+  Waiter late = std::move(*found);
   waiters.erase(found);
   // The write stays. It may be a majority's later, and nobody will say so.
   ++wtimeouts_;
   late.reply(Answer::reply,
-             write_concern_error(late.answer, code, "waiting for replication timed out"));
+             write_concern_error(std::move(late.answer), code, "waiting for replication timed out"));
 }
 
 void ReplicaSet::fail_next(int count, int code, bool after_execution) {

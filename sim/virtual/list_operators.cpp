@@ -5,8 +5,8 @@
 namespace leasehold::sim::simulated {
 namespace {
 
-bool any_is_nothing(const Arguments& values) {
-  return std::any_of(values.begin(), values.end(), is_nothing);
+bool any_is_nothing(Arguments values) {
+  return std::any_of(values.begin(), values.end(), [](const Value* v) { return is_nothing(*v); });
 }
 
 /// A second or third byte of a UTF-8 character: text is not cut there.
@@ -28,9 +28,10 @@ const Array& list_or(const Value& value, int code, const char* message) {
 
 /// `use` is called with each element as the variable that `as` names.
 template <typename Use>
-void for_each(const Array& list, const std::string& name, const Scope& scope, Use use) {
+void for_each(const std::vector<Value>& items, const std::string& name, const Scope& scope,
+              Use use) {
   Scope inner = scope;
-  for (const Value& item : list.items) {
+  for (const Value& item : items) {
     inner.variables[name] = item;
     use(item, inner);
   }
@@ -47,21 +48,21 @@ const Value& field_of(const Value& argument, std::string_view key) {
   return *found;
 }
 
-Value concatenated(const Arguments& texts) {
+Value concatenated(Arguments texts) {
   std::string whole_text;
-  for (const Value& value : texts) {
-    if (is_nothing(value)) return Null{};
-    const auto* text = value.as<std::string>();
+  for (const Value* value : texts) {
+    if (is_nothing(*value)) return Null{};
+    const auto* text = value->as<std::string>();
     if (text == nullptr) throw ServerError(16702, "$concat only supports strings");
     whole_text += *text;
   }
   return whole_text;
 }
 
-Value split(const Arguments& v) {
+Value split(Arguments v) {
   if (any_is_nothing(v)) return Null{};
-  const auto* text = v[0].as<std::string>();
-  const auto* separator = v[1].as<std::string>();
+  const auto* text = v[0]->as<std::string>();
+  const auto* separator = v[1]->as<std::string>();
   if (text == nullptr) throw ServerError(40085, "$split requires a string as the first argument");
   if (separator == nullptr) {
     throw ServerError(40086, "$split requires a string as the second argument");
@@ -79,12 +80,12 @@ Value split(const Arguments& v) {
 }
 
 /// A negative length means the rest. Beyond the end there is nothing, and no error.
-Value bytes_of(const Arguments& v) {
+Value bytes_of(Arguments v) {
   if (v.size() != 3) throw Unsupported("$substrBytes of other than three arguments");
-  if (is_nothing(v[0])) return std::string();
-  if (!v[0].is<std::string>()) throw Unsupported("$substrBytes of other than text");
-  const auto& text = *v[0].as<std::string>();
-  const auto start = whole(v[1]), asked = whole(v[2]);
+  if (is_nothing(*v[0])) return std::string();
+  if (!v[0]->is<std::string>()) throw Unsupported("$substrBytes of other than text");
+  const auto& text = *v[0]->as<std::string>();
+  const auto start = whole(*v[1]), asked = whole(*v[2]);
   if (start < 0) throw ServerError(50752, "$substrBytes: starting index must be non-negative");
   const auto from = static_cast<std::size_t>(start);
   const auto length = asked < 0 ? std::string::npos : static_cast<std::size_t>(asked);
@@ -111,20 +112,20 @@ Value to_text(const Value& value) {
 }
 
 /// Beyond the end there is no value at all.
-Value element_at(const Arguments& v) {
+Value element_at(Arguments v) {
   if (any_is_nothing(v)) return Null{};
-  const Array& list = list_or(v[0], 28689, "$arrayElemAt's first argument must be an array");
-  const auto place = whole(v[1]);
+  const Array& list = list_or(*v[0], 28689, "$arrayElemAt's first argument must be an array");
+  const auto place = whole(*v[1]);
   if (place < 0) throw Unsupported("$arrayElemAt from the end");
   const auto at = static_cast<std::size_t>(place);
   return at < list.items.size() ? list.items[at] : Value(Missing{});
 }
 
-Value slice(const Arguments& v) {
+Value slice(Arguments v) {
   if (v.size() != 3) throw Unsupported("$slice of other than three arguments");
   if (any_is_nothing(v)) return Null{};
-  const Array& list = list_or(v[0], 28724, "First argument to $slice must be an array");
-  const auto start = whole(v[1]), length = whole(v[2]);
+  const Array& list = list_or(*v[0], 28724, "First argument to $slice must be an array");
+  const auto start = whole(*v[1]), length = whole(*v[2]);
   if (start < 0) throw Unsupported("$slice from the end");
   if (length <= 0) throw ServerError(28729, "Third argument to $slice must be positive");
   const auto size = static_cast<std::int64_t>(list.items.size());
@@ -139,21 +140,33 @@ Value size_of(const Value& list) {
   return static_cast<std::int32_t>(all.items.size());
 }
 
-Value merged(const Arguments& objects) {
+Value merged(Arguments objects) {
   Object out;
-  for (const Value& value : objects) {
-    if (is_nothing(value)) continue;
-    const auto* object = value.as<Object>();
+  for (const Value* value : objects) {
+    if (is_nothing(*value)) continue;
+    const auto* object = value->as<Object>();
     if (object == nullptr) throw ServerError(40400, "$mergeObjects requires object inputs");
     for (const auto& [key, field] : object->fields) out.set(key, field);
   }
   return out;
 }
 
+const std::vector<Value>& elements_for_filter(const Value& input) {
+  return list_or(input, 28651, "input to $filter must be an array").items;
+}
+
+const std::vector<Value>& elements_for_map(const Value& input) {
+  return list_or(input, 16883, "input to $map must be an array").items;
+}
+
+const std::vector<Value>& elements_for_reduce(const Value& input) {
+  return list_or(input, 40080, "input to $reduce must be an array").items;
+}
+
 Value filter(const Value& argument, const Scope& scope) {
   const Value input = evaluate(field_of(argument, "input"), scope);
   if (is_nothing(input)) return Null{};
-  const Array& list = list_or(input, 28651, "input to $filter must be an array");
+  const auto& list = elements_for_filter(input);
   const Value& condition = field_of(argument, "cond");
   Array out;
   for_each(list, name_in(argument), scope, [&](const Value& item, const Scope& inner) {
@@ -165,7 +178,7 @@ Value filter(const Value& argument, const Scope& scope) {
 Value map(const Value& argument, const Scope& scope) {
   const Value input = evaluate(field_of(argument, "input"), scope);
   if (is_nothing(input)) return Null{};
-  const Array& list = list_or(input, 16883, "input to $map must be an array");
+  const auto& list = elements_for_map(input);
   const Value& in = field_of(argument, "in");
   Array out;
   for_each(list, name_in(argument), scope, [&](const Value&, const Scope& inner) {
@@ -178,7 +191,7 @@ Value map(const Value& argument, const Scope& scope) {
 Value reduce(const Value& argument, const Scope& scope) {
   const Value input = evaluate(field_of(argument, "input"), scope);
   if (is_nothing(input)) return Null{};
-  const Array& list = list_or(input, 40080, "input to $reduce must be an array");
+  const auto& list = elements_for_reduce(input);
   const Value& in = field_of(argument, "in");
   Value value = evaluate(field_of(argument, "initialValue"), scope);
   for_each(list, "this", scope, [&](const Value&, Scope inner) {

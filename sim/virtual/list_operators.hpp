@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/virtual/expression.hpp"
@@ -8,7 +9,8 @@
 /// lock's document needs. The codes of their errors are mongod's.
 namespace leasehold::sim::simulated {
 
-using Arguments = std::vector<Value>;
+/// Evaluated, wherever they are: to copy a lockId takes longer than most operators.
+using Arguments = std::span<const Value* const>;
 
 /// Arithmetic with null or a missing field is null, not an error: a damaged document does not make
 /// a command fail that only calculates with its fields.
@@ -18,15 +20,20 @@ using Arguments = std::vector<Value>;
 [[nodiscard]] const Value& field_of(const Value& argument, std::string_view key);
 
 // Of evaluated arguments.
-[[nodiscard]] Value concatenated(const Arguments& texts);
-[[nodiscard]] Value split(const Arguments& text_and_separator);
-[[nodiscard]] Value bytes_of(const Arguments& text_start_and_length);
+[[nodiscard]] Value concatenated(Arguments texts);
+[[nodiscard]] Value split(Arguments text_and_separator);
+[[nodiscard]] Value bytes_of(Arguments text_start_and_length);
 [[nodiscard]] Value to_long(const Value& value);
 [[nodiscard]] Value to_text(const Value& value);
-[[nodiscard]] Value element_at(const Arguments& list_and_place);
-[[nodiscard]] Value slice(const Arguments& list_start_and_length);
+[[nodiscard]] Value element_at(Arguments list_and_place);
+[[nodiscard]] Value slice(Arguments list_start_and_length);
 [[nodiscard]] Value size_of(const Value& list);
-[[nodiscard]] Value merged(const Arguments& objects);
+[[nodiscard]] Value merged(Arguments objects);
+
+// What these go through, or the error that mongod answers. REQUIRES: it is something.
+[[nodiscard]] const std::vector<Value>& elements_for_filter(const Value& input);
+[[nodiscard]] const std::vector<Value>& elements_for_map(const Value& input);
+[[nodiscard]] const std::vector<Value>& elements_for_reduce(const Value& input);
 
 // These evaluate a part of their argument once for each element.
 [[nodiscard]] Value filter(const Value& argument, const Scope& scope);

@@ -1,5 +1,6 @@
 #include "sim/virtual/machine.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -112,23 +113,6 @@ bool Machine::run_apart(Job job) {
   // Owned by the queue of those that are ready, and gone after its turn.
   make_ready(std::make_shared<Thread>(Thread{std::move(job)}));
   return true;
-}
-
-void Machine::run(const Job& job) {
-  if (killed_) return;
-  // A stopped process's timers and sockets become due meanwhile; it sees all of it when it goes on.
-  if (paused_) {
-    held_back_.push_back(job);
-    return;
-  }
-  job();
-  // Also called from within a turn, by a user's function that asks for something: then the loop
-  // further out goes on with what is ready.
-  if (!inside_) run_ready();
-}
-
-void Machine::later(std::int64_t span_ns, Job job) {
-  queue_.after(span_ns, [this, job = std::move(job)] { run(job); });
 }
 
 void Machine::keep_busy(std::int64_t span_ns) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/clock.hpp"
@@ -61,9 +62,26 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   /// Something happens in the process: now, or once it runs again; never if it was killed.
   /// All that comes from outside goes through here: a timer, a reply, a user's call. Afterwards, in
   /// the same instant, all threads that it made ready take their turns.
-  void run(const Job& job);
+  template <typename Do>
+  void run(Do job) {
+    if (killed_) return;
+    // A stopped process's timers and sockets become due meanwhile; it sees all of it when it goes
+    // on.
+    if (paused_) {
+      held_back_.emplace_back(std::move(job));
+      return;
+    }
+    job();
+    // Also called from within a turn, by a user's function that asks for something: then the loop
+    // further out goes on with what is ready.
+    if (!inside_) run_ready();
+  }
   /// In true time, not by this machine's clock.
-  void later(std::int64_t span_ns, Job job);
+  /// Not as a Job, here and above: what it does goes into the event itself, without an allocation.
+  template <typename Do>
+  void later(std::int64_t span_ns, Do job) {
+    queue_.after(span_ns, [this, job = std::move(job)]() mutable { run(std::move(job)); });
+  }
   /// The turn under way keeps its thread for so long: as if a user's function took that time.
   /// REQUIRES: for an effect, it is called within a turn.
   void keep_busy(std::int64_t span_ns);

@@ -88,10 +88,6 @@ model::Event Process::event(model::Kind kind) const {
   return e;
 }
 
-void Process::later(std::int64_t span_ns, std::function<void()> job) {
-  machine_.later(span_ns, std::move(job));
-}
-
 void Process::start() {
   auto e = event(model::Kind::start);
   e.clock_drift_ppm = plan_.drift_ppm;
@@ -164,7 +160,7 @@ void Process::perform(const StepPlan& step) {
 /// A paused one cannot answer, so it does not say yes either.
 void Process::ask_holders_of(const std::string& name) {
   if (crashed() || paused()) return;
-  machine_.run([this, name] {
+  machine_.run([&] {  // at once
     for (Caller& caller : callers_) {
       if (caller.holding && caller.holding->name == name) ask_held(*caller.holding);
     }
@@ -180,7 +176,7 @@ void Process::perform(Caller& caller, const Workload::Action& action) {
 }
 
 void Process::on(Caller& caller, const Workload::Rest& rest) {
-  later(rest.time.count() * kNsPerUs,
+  machine_.later(rest.time.count() * kNsPerUs,
         [this, &caller] { happened(caller, Workload::TimePassed{}); });
 }
 
@@ -197,7 +193,7 @@ void Process::on(Caller& caller, const Workload::Acquire& acquire) {
                                           });
   if (!acquire.cancel_after) return;
   // It may be granted meanwhile, or be another call's turn: then there is nothing to cancel.
-  later(acquire.cancel_after->count() * kMs, [this, &caller, session = caller.session] {
+  machine_.later(acquire.cancel_after->count() * kMs, [this, &caller, session = caller.session] {
     if (caller.workload.acquires() && session == caller.session) driver_->cancel(session);
   });
 }
@@ -234,7 +230,7 @@ void Process::on(Caller& caller, const Workload::Receive& receive) {
 }
 
 void Process::pass_while_held(Caller& caller, std::int64_t span_ns) {
-  later(span_ns, [this, &caller, session = caller.holding->handle.session()] {
+  machine_.later(span_ns, [this, &caller, session = caller.holding->handle.session()] {
     if (holds(caller, session)) happened(caller, Workload::TimePassed{});
   });
 }
@@ -251,7 +247,7 @@ void Process::keep_asking(Caller& caller, core::SessionId session) {
   const auto until_end = std::max(end - world_.queue.now(), kGrain);
   // The last grain before the end has to say yes, the end itself no: an error of one grain shows.
   const auto next = until_end > pause ? pause : until_end > kGrain ? until_end - kGrain : kGrain;
-  later(next, [this, &caller, session] { keep_asking(caller, session); });
+  machine_.later(next, [this, &caller, session] { keep_asking(caller, session); });
 }
 
 bool Process::ask_held(Holding& holding) {
@@ -281,7 +277,7 @@ void Process::on(Caller& caller, const Workload::Release&) {
   ask_held(*holding);
   holding->answers.flush(world_.queue.now(), world_.emit);
   // Later than the grain of virtual time, which is what a checker allows.
-  later(2 * kGrain, [this, holding] {
+  machine_.later(2 * kGrain, [this, holding] {
     ask_held(*holding);
     holding->answers.flush(world_.queue.now(), world_.emit);
   });
@@ -311,7 +307,7 @@ void Process::on(Caller& caller, const Workload::Write&) {
     happened(caller, Workload::Written{});
   };
   // "unknown" tells the checkers that it may have been taken, now or later.
-  later(kWriteTimeout, [tell] { tell("unknown"); });
+  machine_.later(kWriteTimeout, [tell] { tell("unknown"); });
   network_.fenced_write(write, tell);
 }
 
@@ -330,7 +326,7 @@ void Process::finish() {
   // Called again each time: it changes nothing then.
   driver_->begin_close();
   done_ = driver_->cleanups_left() == 0;
-  if (!done_) return later(10 * kMs, [this] { finish(); });
+  if (!done_) return machine_.later(10 * kMs, [this] { finish(); });
   // Last: all that it sent is counted, clean-ups too.
   recorder_->emit_wire_counts(machine_.now());
 }

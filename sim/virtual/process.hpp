@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -96,7 +96,6 @@ class Process {
 
   [[nodiscard]] model::Event event(model::Kind kind) const;
   std::shared_ptr<runtime::Driver> make_driver();
-  void later(std::int64_t span_ns, std::function<void()> job);
   std::vector<Caller> make_callers() const;
   /// Goes on with what its workload does after that.
   void happened(Caller& caller, const Workload::Event& event);

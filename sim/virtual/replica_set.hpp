@@ -61,7 +61,7 @@ class ReplicaSet {
   /// What comes back to a client: a reply, or nothing if the connection broke.
   /// `refused` is certain: nothing was executed. `broken` says nothing about that.
   enum class Answer { reply, broken, refused };
-  using Reply = std::function<void(Answer, const Object&)>;
+  using Reply = std::function<void(Answer, Object)>;
 
   /// mongod's defaults are 10 s for elections, 2 s for heartbeats and 60 s for the TTL monitor.
   /// These are shorter, as in the live world, so that a run sees many of each.
@@ -241,9 +241,9 @@ class ReplicaSet {
   void advance(int primary);
   static void tell_streams(Member& m, std::size_t from);
   static Document before_entry(const Member& m, std::size_t index);
-  void go_on_inside(int member, const Request& request, const Arrival& arrival, const Reply& reply);
+  void go_on_inside(int member, const Request& request, const Arrival& arrival, Reply reply);
   void execute_command(int member, const Request& request, const Arrival& arrival,
-                       const Reply& reply);
+                       Reply reply);
   void arrive(int member, Request request, bool as_primary, Reply reply);
   void serve_stream(int member, const Object& command, Reply reply);
   void wait_for_majority(int member, Object answer, const Deadline& deadline, Reply reply);

@@ -159,7 +159,7 @@ void ReplicaSet::advance(int primary) {
                                           [&](const Waiter& w) { return w.index > majority; });
   std::move(rest, p.waiters.end(), std::back_inserter(done));
   p.waiters.erase(rest, p.waiters.end());
-  for (const Waiter& w : done) w.reply(Answer::reply, w.answer);
+  for (Waiter& w : done) w.reply(Answer::reply, std::move(w.answer));
 }
 
 /// What an entry's document was before it, by the log: the write before is seldom far.

@@ -193,7 +193,7 @@ bool Value::truth() const {
 const char* Value::type_name() const {
   constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
                                     "double",  "string", "date", "timestamp", "regex",
-                                    "binData", "object", "array"};
+                                    "binData", "object", "array", "prepared update"};
   return kNames[any_.index()];
 }
 
@@ -266,6 +266,8 @@ void append(bson_t& to, std::string_view key, const Value& value) {
       append(child, std::to_string(i), array->items[i]);
     }
     bson_append_array_end(&to, &child);
+  } else if (value.is<PreparedUpdate>()) {
+    throw Unsupported("the bytes of a prepared update");
   }
 }
 

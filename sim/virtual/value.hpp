@@ -78,6 +78,18 @@ struct Array {
   bool operator==(const Array&) const;
 };
 
+/// A stored document is never changed, only replaced: members, oplogs and replies share it.
+using Document = std::shared_ptr<const Object>;  ///< null: there is none
+
+class Program;
+/// The update of a command that was prepared: a compiled pipeline and what this command puts into
+/// it. It stands where the pipeline would; only an update understands it.
+struct PreparedUpdate {
+  std::shared_ptr<const Program> program;
+  std::shared_ptr<const std::vector<Value>> parameters;
+  bool operator==(const PreparedUpdate&) const = default;
+};
+
 /// Documents and arrays are shared and never changed, so that a copy of a value costs little:
 /// every command carries a pipeline, and most of it is the same each time.
 template <typename T>
@@ -95,11 +107,17 @@ class Value {
   // INVARIANT: `type_name()` lists its names in this order. `Missing` is first: a Value that was
   // given nothing is that.
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
-                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>>;
+                           Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>, PreparedUpdate>;
 
   Value() = default;
   template <typename T>
   Value(T value) : any_(stored(std::move(value))) {}  // NOLINT: a value of each kind is a Value
+
+  /// Shares it. REQUIRES: it is there.
+  Value(Document document) : any_(Shared<Object>{std::move(document)}) {}  // NOLINT
+
+  /// REQUIRES: it is one.
+  [[nodiscard]] Document document() const { return std::get<Shared<Object>>(any_).of; }
 
   template <typename T>
   [[nodiscard]] const T* as() const {

@@ -142,6 +142,19 @@ class World {
     return truth_.written(entry.change.id, named ? *lock_id->as<std::string>() : "", free);
   }
 
+  /// Of a document of ours; those of the published locks have other fields.
+  static void add_dates(Event& put, const Object& document) {
+    const auto date = [&](const char* field) {
+      const Value* value = document.find(field);
+      return value != nullptr && value->is<Date>() ? value->as<Date>()->ms : 0;
+    };
+    put.acquired_at_ms = date("acquiredAt");
+    put.expires_at_ms = date("expiresAt");
+    const Value* token = document.find("fencingToken");
+    const auto* stored = token == nullptr ? nullptr : token->as<std::int64_t>();
+    put.stored_token = stored == nullptr ? 0 : *stored;
+  }
+
   /// What a majority has is the truth.
   /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
@@ -163,6 +176,7 @@ class World {
           !entry.tag.empty()
               ? entry.tag
               : LockTruth::holder_in(*entry.change.after->find("lockId")->as<std::string>());
+      if (entry.tag.empty()) add_dates(e, *entry.change.after);
     }
     emit(std::move(e));
   }

@@ -14,13 +14,27 @@ constexpr nanoseconds kShortestRenewal = milliseconds(500);
 /// What was waited, in renewals: a place that was lost costs at most so much of the wait again.
 constexpr int kRenewals = 2;
 
+/// Before a full queue was seen to move: long enough for some turns, so that the next look tells.
+constexpr nanoseconds kShortestLook = milliseconds(100), kLongestLook = milliseconds(300);
+/// Then one to three times as long as it takes to serve it. Each turn makes room for one: sooner, a
+/// thousand would ask in vain most of the time; later, the queue would run empty before they come.
+constexpr int kMostQueues = 3;
+
+nanoseconds until_room(nanoseconds queue_lasts, std::uint64_t random) {
+  const auto lasts = std::min<nanoseconds>(queue_lasts, core::kLongestPause);
+  return core::random_span(std::max(lasts, kShortestLook),
+                           std::max(kMostQueues * lasts, kLongestLook), random);
+}
+
 /// Who does not stand in the queue, or hears of no grant, waits as with adaptive waiting.
 class QueueWaiting final : public WaitingStrategy {
  public:
   explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}
 
   nanoseconds pause(const AttemptSeen& seen, std::uint64_t random) const override {
-    return std::min(otherwise_->pause(seen, random), longest_);
+    return std::min(seen.full_queue_lasts ? until_room(*seen.full_queue_lasts, random)
+                                          : otherwise_->pause(seen, random),
+                    longest_);
   }
   nanoseconds longest_pause() const override { return longest_; }
   std::optional<nanoseconds> next_pace(const AttemptSeen& seen, bool won) const override {

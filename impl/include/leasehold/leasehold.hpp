@@ -2,6 +2,7 @@
 
 /// All of the public API.
 #include <leasehold/fencing_token.hpp>
+#include <leasehold/leadership.hpp>
 #include <leasehold/lock_event.hpp>
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/lock_options.hpp>
@@ -9,4 +10,5 @@
 #include <leasehold/metrics.hpp>
 #include <leasehold/result.hpp>
 #include <leasehold/run_while_held.hpp>
+#include <leasehold/semaphore.hpp>
 #include <leasehold/waiting.hpp>

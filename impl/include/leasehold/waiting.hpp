@@ -18,6 +18,9 @@ struct AttemptSeen {
   /// How old a wait for this lock usually is when it ends, as `next_pace` said last.
   std::optional<std::chrono::nanoseconds> pace;
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
+  /// The lock's queue (see `queue_waiting`) had no room for this call: how long those who stand in
+  /// it take to be served, as far as they were seen to move; zero: not yet.
+  std::optional<std::chrono::nanoseconds> full_queue_lasts;
 };
 
 /// How long a waiting acquire pauses between two attempts.
@@ -47,7 +50,7 @@ class WaitingStrategy {
   }
 
   /// For a strategy whose calls stand in the lock's queue (see `queue_waiting`): how long one that
-  /// stands there and has contended for so long pauses before it asks again. None: they do not
+  /// has stood there for so long pauses before it asks again. None: they do not
   /// queue. No longer than `longest_pause`.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> renewal(
       std::chrono::nanoseconds /*waited*/) const {
@@ -122,7 +125,7 @@ enum class Jitter {
 ///
 /// The order is that of first refusals, and a preference, no promise: a place is lost when the
 /// document is deleted or overwritten by somebody who does not know of queues. In a queue of 64
-/// nobody else finds room; they poll until one leaves. Those who poll, or use the .NET package, get
+/// nobody else finds room; they ask again about when it has been served. Those who poll, or use the .NET package, get
 /// their turn when a release leaves the lock free for a moment, about once a second.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
     std::chrono::milliseconds longest = std::chrono::seconds(10));

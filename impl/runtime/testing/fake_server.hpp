@@ -45,9 +45,17 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<int> deletes = 0;
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while nobody asks
+  std::string only_free;                   ///< if not empty: the one that no other holds; likewise
   std::vector<core::LockDocument> shown;   ///< to who inspects; set while nobody asks
+  std::atomic<int> looks = 0;
 
  private:
+  static constexpr std::int64_t kFarAway_ms = 1'000'000'000'000'000;
+  [[nodiscard]] bool refuses(const std::string& name) const {
+    return mode == Mode::refuse || name == refused_name ||
+           (!only_free.empty() && name != only_free);
+  }
+
   class Link final : public core::Connection {
    public:
     explicit Link(std::shared_ptr<FakeServer> server) : server_(std::move(server)) {
@@ -70,9 +78,16 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
       if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
         reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
         reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
-        const bool refused =
-            server_->mode == Mode::refuse || acquire->name == server_->refused_name;
-        if (refused) reply.documents[0].lock_id = "somebody";
+        if (server_->refuses(acquire->name)) reply.documents[0].lock_id = "somebody";
+      }
+      if (const auto* look = std::get_if<core::ReadHoldersCommand>(&command.body)) {
+        reply.documents.clear();
+        for (const auto& name : look->names) {
+          if (!server_->refuses(name)) continue;
+          reply.documents.push_back({name, "somebody"});
+          reply.documents.back().expires_at = {kFarAway_ms};
+        }
+        ++server_->looks;
       }
       if (std::holds_alternative<core::InspectCommand>(command.body)) {
         reply.documents = server_->shown;

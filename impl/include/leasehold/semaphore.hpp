@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <leasehold/lock_handle.hpp>
+#include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace leasehold {
+
+/// One of the places of a semaphore, held as a lock is: see LockHandle.
+struct Permit {
+  int slot = 0;  ///< 0 to N-1: nobody else has the same one, as long as the handle is held
+  LockHandle handle;
+};
+
+/// So many holders at once, of all processes that use the same name: each of the N slots is a lock
+/// of its own, `NAME#0` to `NAME#N-1`, on the same documents. So ls, show, trace, inspect and
+/// `release --force` work on a slot as on any lock, and all that is promised of a lock is promised
+/// of a slot.
+///
+/// Guaranteed, under the assumptions of the lock (README): never more than N permits are held at
+/// once by `held()`; if processes disagree on N, never more than the largest of them. Fencing
+/// tokens rise per slot, not across slots: fence what belongs to a slot by its token, by `slot`. A
+/// dead holder's slot is taken over by one who waits at it within about one lease and a pause, and
+/// by anybody within lease, `clock_margin`, and two seconds.
+/// Fairness: one who finds all slots taken waits at one of them, that with the shortest queue at
+/// that time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first
+/// come, first served among those who wait at that slot. Once in about a second it looks at all
+/// slots, by one read, and takes one that stands free; it keeps its place until it has a permit.
+/// Not guaranteed: an order among those who wait at different slots. Who comes later may be served
+/// sooner, and a slot where nobody waits may stand free for about a second.
+/// Cost: one command where the slot that is tried first is free, three where another is; a call
+/// that waits costs what one that waits for a lock does, and a read a second.
+/// Thread safety: all calls from any thread.
+///
+///     auto slots = *leasehold::Semaphore::create(*provider, "exports", 3);
+///     if (auto permit = slots.try_acquire(5s)) export_to(directory_of(permit->slot));
+class Semaphore {
+ public:
+  static constexpr int kMostPermits = 1'000;
+
+  /// Checks name, options, and 1 <= permits <= kMostPermits. Of the production lock only.
+  [[nodiscard]] static Result<Semaphore> create(const LockProvider& provider,
+                                                const std::string& name, int permits,
+                                                LockOptions options = {});
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int permits() const { return static_cast<int>(slots_.size()); }
+  /// The name of a slot's lock. REQUIRES: 0 <= slot < permits().
+  [[nodiscard]] const std::string& lock_name(int slot) const;
+
+  /// As `Lock::try_acquire`; zero means no waiting: two attempts at most. Not from a function that
+  /// the provider calls: its answer would have to wait for that function.
+  Result<Permit> try_acquire(std::chrono::milliseconds timeout = {},
+                             std::stop_token stop = {}) const;
+  /// As `Lock::acquire`; likewise.
+  Result<Permit> acquire(std::stop_token stop = {}) const;
+  /// As `Lock::acquire_async`.
+  void acquire_async(std::chrono::milliseconds timeout, std::function<void(Result<Permit>)> done,
+                     std::stop_token stop = {}) const;
+
+ private:
+  Semaphore(std::string name, std::vector<Lock> slots)
+      : name_(std::move(name)), slots_(std::move(slots)) {}
+
+  std::string name_;
+  std::vector<Lock> slots_;
+};
+
+}  // namespace leasehold

@@ -1,0 +1,306 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <future>
+#include <leasehold/leadership.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/testing/fake_server.hpp"
+
+/// Elected, notified, resigned, elected again: on a server of one lock.
+namespace leasehold::runtime {
+namespace {
+
+using Mode = FakeServer::Mode;
+
+constexpr milliseconds kEnough(20'000);
+
+/// Terms as `on_ended` gets them; whoever waits for the `n`-th has them all.
+class Terms {
+ public:
+  void add(const Term& term) {
+    const std::lock_guard lock(mutex_);
+    terms_.push_back(term);
+    added_.notify_all();
+  }
+  std::vector<Term> wait_for(std::size_t n) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(added_.wait_for(lock, kEnough, [&] { return terms_.size() >= n; }));
+    return terms_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable added_;
+  std::vector<Term> terms_;
+};
+
+void wait_for(const std::stop_token& stop) {
+  std::promise<void> stopped;
+  const std::stop_callback on_stop(stop, [&] { stopped.set_value(); });
+  stopped.get_future().get();
+}
+
+/// A candidate on a thread of its own, whose `n`-th term does `work`.
+class Candidate {
+ public:
+  using Work = std::function<void(int n, const std::stop_token& stop)>;
+
+  Candidate(Lock lock, Work work, milliseconds pause = milliseconds(0))
+      : work_(std::move(work)),
+        leadership(
+            std::move(lock),
+            [this](const std::stop_token& stop, FencingToken) {
+              const int n = ++begun_;
+              begun_.notify_all();
+              work_(n, stop);
+            },
+            {.on_ended = [this](const Term& term) { terms.add(term); },
+             .pause = pause,
+             .longest_pause = std::max(pause, milliseconds(1))}),
+        thread_([this](const std::stop_token& stop) {
+          why_.set_value(leadership.run(stop));
+        }) {}
+
+  void wait_for_term(int n) {
+    for (int seen = begun_; seen < n; seen = begun_) begun_.wait(seen);
+  }
+  /// Asks it to end; why it did.
+  Error end() {
+    thread_.request_stop();
+    return why_.get_future().get();
+  }
+  Error wait_for_end() { return why_.get_future().get(); }
+  [[nodiscard]] int begun() const { return begun_; }
+
+  Terms terms;
+
+ private:
+  std::atomic<int> begun_ = 0;
+  const Work work_;
+
+ public:
+  Leadership leadership;
+
+ private:
+  std::promise<Error> why_;
+  std::jthread thread_;
+};
+
+LockOptions short_lease() {
+  LockOptions options;
+  options.expiry = milliseconds(100);
+  options.operation_timeout = milliseconds(10);
+  options.waiting = fixed_waiting(milliseconds(1));
+  return options;
+}
+
+Lock short_lock(const Fixture& f) {
+  return std::move(f.provider->create_lock("lock", short_lease())).value();
+}
+
+TEST(Leadership, LeadsAgainAndAgainUntilItIsStopped) {
+  Fixture f;
+  Candidate one(f.lock(), [&](int n, const std::stop_token& stop) {
+    if (n == 3) wait_for(stop);
+  });
+  one.wait_for_term(3);
+  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
+  const auto terms = one.terms.wait_for(3);
+  EXPECT_LT(terms[0].token, terms[1].token);
+  EXPECT_LT(terms[1].token, terms[2].token);
+  for (const auto& term : terms) {
+    EXPECT_FALSE(term.lost || term.failure);
+    EXPECT_EQ(term.release, ReleaseResult::released);
+  }
+  EXPECT_EQ(f.server->deletes, 3);
+}
+
+TEST(Leadership, TheTokenIsShownWhileItLeadsAndAtNoOtherTime) {
+  Fixture f;
+  std::promise<FencingToken> given;
+  std::promise<void> over;
+  Leadership leadership(f.lock(), [&](const std::stop_token&, FencingToken token) {
+    given.set_value(token);
+    over.get_future().get();
+  });
+  EXPECT_FALSE(leadership.leading());
+  EXPECT_TRUE(leadership.resign()) << "of nothing";
+  std::jthread thread([&](const std::stop_token& stop) { (void)leadership.run(stop); });
+  EXPECT_EQ(leadership.leading(), given.get_future().get());
+  thread.request_stop();
+  EXPECT_TRUE(leadership.leading()) << "until the work has returned";
+  over.set_value();
+  thread.join();
+  EXPECT_FALSE(leadership.leading());
+}
+
+TEST(Leadership, ALossStopsTheWorkAndTheNextTermBeginsAfterItHasReturned) {
+  Fixture f;
+  std::promise<void> lost, go_on;
+  Candidate one(short_lock(f), [&](int n, const std::stop_token& stop) {
+    if (n == 1) f.server->mode = Mode::hang;
+    wait_for(stop);
+    if (n > 1) return;
+    lost.set_value();
+    go_on.get_future().get();
+  });
+  lost.get_future().get();
+  f.server->mode = Mode::serve;
+  EXPECT_FALSE(one.leadership.leading());
+  EXPECT_FALSE(one.leadership.resign()) << "it has not returned";
+  EXPECT_EQ(one.begun(), 1) << "free to be taken, but the work of the first term runs";
+  go_on.set_value();
+  one.wait_for_term(2);
+  const auto term = one.terms.wait_for(1)[0];
+  EXPECT_TRUE(term.lost);
+  EXPECT_GT(term.ran_on.count(), 0);
+  EXPECT_LT(term.ran_on, term.lasted);
+  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
+}
+
+TEST(Leadership, ResigningWaitsForTheWorkAndTheRelease) {
+  Fixture f;
+  Candidate one(f.lock(), [&](int, const std::stop_token& stop) { wait_for(stop); });
+  one.wait_for_term(1);
+  f.server->mode = Mode::deaf;
+  EXPECT_FALSE(one.leadership.resign(milliseconds(5))) << "the lock is not free yet";
+  f.server->hear_again();
+  EXPECT_TRUE(one.leadership.resign(kEnough));
+  EXPECT_GE(f.server->deletes, 1);
+  one.wait_for_term(2);
+  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
+}
+
+TEST(Leadership, ResigningSaysThatTheWorkStillRuns) {
+  Fixture f;
+  std::promise<void> over;
+  Candidate one(
+      f.lock(), [&](int, const std::stop_token&) { over.get_future().get(); }, kEnough);
+  one.wait_for_term(1);
+  EXPECT_FALSE(one.leadership.resign(milliseconds(1)));
+  EXPECT_TRUE(one.leadership.leading()) << "nobody else may lead beside work that runs";
+  over.set_value();
+  EXPECT_TRUE(one.leadership.resign(kEnough));
+  EXPECT_FALSE(one.leadership.leading());
+  EXPECT_EQ(one.end().kind, ErrorKind::cancelled) << "also in the pause";
+  EXPECT_EQ(one.begun(), 1) << "it stood back";
+}
+
+TEST(Leadership, TheWorkMayResign) {
+  Fixture f;
+  std::atomic<bool> asked = false;
+  Candidate one(f.lock(), [&](int n, const std::stop_token& stop) {
+    if (n == 1) {
+      EXPECT_FALSE(one.leadership.resign(kEnough)) << "it would wait for itself";
+      asked = stop.stop_requested();
+    } else {
+      wait_for(stop);
+    }
+  });
+  one.wait_for_term(2);
+  EXPECT_TRUE(asked);
+  (void)one.end();
+}
+
+TEST(Leadership, AnExceptionEndsTheTermAndIsReported) {
+  Fixture f;
+  Candidate one(f.lock(), [&](int n, const std::stop_token& stop) {
+    if (n <= 2) throw std::runtime_error("no paper");
+    wait_for(stop);
+  });
+  const auto terms = one.terms.wait_for(2);
+  for (const auto& term : terms) {
+    EXPECT_THROW(std::rethrow_exception(term.failure), std::runtime_error);
+    EXPECT_EQ(term.release, ReleaseResult::released) << "another may lead";
+    EXPECT_FALSE(term.lost);
+  }
+  one.wait_for_term(3);
+  (void)one.end();
+}
+
+TEST(Leadership, APauseFollowsAnExceptionAndDoublesToItsLongest) {
+  Fixture f;
+  std::vector<std::chrono::steady_clock::time_point> at;
+  std::promise<void> enough;
+  Leadership leadership(
+      f.lock(),
+      [&](const std::stop_token&, FencingToken) {
+        at.push_back(std::chrono::steady_clock::now());
+        if (at.size() == 5) enough.set_value();
+        throw 1;
+      },
+      {.on_ended = [](const Term&) {},
+       .pause = milliseconds(10),
+       .longest_pause = milliseconds(30)});
+  std::jthread thread([&](const std::stop_token& stop) { (void)leadership.run(stop); });
+  enough.get_future().get();
+  thread.request_stop();
+  thread.join();
+  constexpr std::array<int, 4> kPauses_ms{10, 20, 30, 30};
+  for (std::size_t i = 0; i < kPauses_ms.size(); ++i) {
+    EXPECT_GE(at[i + 1] - at[i], milliseconds(kPauses_ms[i])) << "after failure " << i + 1;
+  }
+}
+
+TEST(Leadership, EndsWithItsProviderAndATermUnderWayGoesOn) {
+  Fixture f;
+  std::promise<void> over;
+  Candidate one(f.lock(), [&](int, const std::stop_token&) { over.get_future().get(); });
+  one.wait_for_term(1);
+  f.provider.reset();
+  EXPECT_TRUE(one.leadership.leading());
+  over.set_value();
+  EXPECT_EQ(one.wait_for_end().kind, ErrorKind::shut_down);
+  EXPECT_EQ(one.terms.wait_for(1)[0].release, ReleaseResult::released);
+}
+
+TEST(Leadership, WaitingEndsWithItsProviderToo) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  Candidate one(f.lock(), [](int, const std::stop_token&) {});
+  f.provider.reset();
+  EXPECT_EQ(one.wait_for_end().kind, ErrorKind::shut_down);
+  EXPECT_EQ(one.begun(), 0);
+}
+
+TEST(Leadership, TwoCandidatesOfOneProcessLeadOneAfterTheOther) {
+  Fixture f;
+  std::atomic<int> leaders = 0, terms = 0;
+  const auto work = [&](int, const std::stop_token&) {
+    EXPECT_EQ(++leaders, 1);
+    ++terms;
+    terms.notify_all();
+    std::this_thread::yield();
+    --leaders;
+  };
+  auto options = short_lease();
+  options.expiry = milliseconds(30'000);
+  options.hand_overs_in_a_row = 0;  // which the server of this test does not know
+  const auto lock = std::move(f.provider->create_lock("lock", options)).value();
+  Candidate one(lock, work), other(lock, work);
+  for (int seen = terms; seen < 50; seen = terms) terms.wait(seen);
+  EXPECT_EQ(one.end().kind, ErrorKind::cancelled);
+  EXPECT_EQ(other.end().kind, ErrorKind::cancelled);
+  EXPECT_GT(one.begun(), 0);
+  EXPECT_GT(other.begun(), 0);
+}
+
+TEST(Leadership, BadUseIsNamed) {
+  Fixture f;
+  const auto nothing = [](const std::stop_token&, FencingToken) {};
+  Leadership backwards(f.lock(), nothing, {.pause = milliseconds(-1)});
+  EXPECT_EQ(backwards.run().message,
+            "pause is -1 ms: it must be 0 to longest_pause, which is 60000 ms");
+  Leadership too_long(f.lock(), nothing,
+                      {.pause = milliseconds(2), .longest_pause = milliseconds(1)});
+  EXPECT_EQ(too_long.run().kind, ErrorKind::invalid_option);
+  Candidate one(f.lock(), [](int, const std::stop_token& stop) { wait_for(stop); });
+  one.wait_for_term(1);
+  EXPECT_EQ(one.leadership.run().message, "lock 'lock': run is called while it runs");
+  (void)one.end();
+}
+
+}  // namespace
+}  // namespace leasehold::runtime

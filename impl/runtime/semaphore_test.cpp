@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <future>
+#include <leasehold/semaphore.hpp>
+#include <thread>
+
+#include "core/lock_queue.hpp"
+#include "runtime/permit_call.hpp"
+#include "runtime/testing/fake_server.hpp"
+
+namespace leasehold::runtime {
+namespace {
+
+using Mode = FakeServer::Mode;
+
+Semaphore semaphore(const Fixture& f, int permits, milliseconds expiry = milliseconds(30'000)) {
+  LockOptions options;
+  options.expiry = expiry;
+  options.waiting = fixed_waiting(milliseconds(1));
+  return Semaphore::create(*f.provider, "s", permits, options).value();
+}
+
+TEST(Slots, AreFreeWithoutADocumentOrPastTheirEnd) {
+  core::Reply reply{.outcome = Outcome::done};
+  reply.operation_time = FencingToken::from_timestamp(FencingToken::kEpochSeconds + 100, 1);
+  const auto document = [](const char* name, std::int64_t ends_s) {
+    core::LockDocument d{name, "x"};
+    d.expires_at = {(FencingToken::kEpochSeconds + ends_s) * 1'000};
+    return d;
+  };
+  reply.documents = {document("s#2", 99), document("s#0", 130)};
+  const std::vector<std::string> slots{"s#0", "s#1", "s#2"};
+  EXPECT_EQ(free_slots(slots, reply), (std::vector<int>{1, 2}));
+  reply.outcome = Outcome::unknown;
+  EXPECT_TRUE(free_slots(slots, reply).empty()) << "nothing is known";
+}
+
+TEST(Slots, HaveQueuesAsLongAsTheirDocumentsSay) {
+  const auto id = core::format_lock_id({{1, 2}, 30'000, 1}, "h");
+  const auto entry = "0000000000001" + core::entry_without_until(milliseconds(5), milliseconds(9),
+                                                                  id);
+  core::Reply reply{.outcome = Outcome::done, .documents = {{"s#1", "x"}}};
+  reply.documents[0].queue = entry + '~' + entry;
+  EXPECT_EQ(queue_lengths({"s#0", "s#1"}, reply), (std::vector<std::size_t>{0, 2}));
+}
+
+TEST(Semaphores, TakesAFreeSlotWithOneCommand) {
+  Fixture f;
+  auto permit = semaphore(f, 3).try_acquire();
+  ASSERT_TRUE(permit);
+  EXPECT_TRUE(permit->handle.held());
+  EXPECT_TRUE(permit->slot >= 0 && permit->slot < 3);
+  EXPECT_EQ(f.server->looks, 0);
+  EXPECT_EQ(permit->handle.release(), ReleaseResult::released);
+}
+
+TEST(Semaphores, FindsTheOnlyFreeSlot) {
+  Fixture f;
+  f.server->only_free = "s#37";
+  for (int i = 0; i < 20; ++i) {
+    const auto permit = semaphore(f, 50).try_acquire();
+    ASSERT_TRUE(permit) << permit.error().message;
+    EXPECT_EQ(permit->slot, 37);
+  }
+  EXPECT_LE(f.server->looks, 20);
+}
+
+TEST(Semaphores, WithoutWaitingItSaysThatAllAreTaken) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  const auto refused = semaphore(f, 3).try_acquire();
+  EXPECT_EQ(refused.error().kind, ErrorKind::refused);
+  EXPECT_EQ(refused.error().message, "semaphore 's': all are taken");
+}
+
+TEST(Semaphores, AWaitEndsInTimeOrByItsStopToken) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  EXPECT_EQ(semaphore(f, 3).try_acquire(milliseconds(20)).error().kind, ErrorKind::timed_out);
+  std::stop_source stop;
+  std::promise<ErrorKind> ended;
+  semaphore(f, 3).acquire_async(
+      milliseconds(3'600'000),
+      [&](const Result<Permit>& permit) { ended.set_value(permit.error().kind); },
+      stop.get_token());
+  stop.request_stop();
+  EXPECT_EQ(ended.get_future().get(), ErrorKind::cancelled);
+  EXPECT_EQ(semaphore(f, 3).acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
+}
+
+TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  std::promise<bool> got;
+  semaphore(f, 3).acquire_async(milliseconds(20'000), [&](const Result<Permit>& permit) {
+    got.set_value(permit.has_value());
+  });
+  while (f.server->looks == 0) std::this_thread::yield();
+  f.server->mode = Mode::serve;
+  EXPECT_TRUE(got.get_future().get());
+}
+
+TEST(Semaphores, EndsWithItsProvider) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  const auto slots = semaphore(f, 2);
+  std::promise<ErrorKind> ended;
+  slots.acquire_async(milliseconds(3'600'000), [&](const Result<Permit>& permit) {
+    ended.set_value(permit.error().kind);
+  });
+  while (f.server->looks == 0) std::this_thread::yield();
+  f.provider.reset();
+  EXPECT_EQ(ended.get_future().get(), ErrorKind::shut_down);
+}
+
+TEST(Semaphores, StoppedAtAnyMomentItAnswersOnceAndKeepsNothing) {
+  Fixture f;
+  const auto slots = semaphore(f, 3);
+  int held = 0;
+  for (int i = 0; i < 300; ++i) {
+    f.server->mode = i % 3 == 0 ? Mode::refuse : Mode::serve;
+    std::stop_source stop;
+    std::promise<Result<Permit>> answer;
+    slots.acquire_async(
+        milliseconds(3'600'000),
+        [&](Result<Permit> permit) { answer.set_value(std::move(permit)); }, stop.get_token());
+    const std::jthread stops([&stop] { stop.request_stop(); });
+    const auto got = answer.get_future().get();
+    EXPECT_TRUE(got || got.error().kind == ErrorKind::cancelled);
+    held += got ? 1 : 0;
+  }
+  f.server->mode = Mode::serve;
+  f.provider.reset();
+  EXPECT_GE(f.server->deletes, held);
+}
+
+TEST(Semaphores, BadOptionsAreNamed) {
+  Fixture f;
+  EXPECT_EQ(Semaphore::create(*f.provider, "s", 0).error().message,
+            "permits is 0: it must be 1 to 1000");
+  EXPECT_FALSE(Semaphore::create(*f.provider, "", 1));
+  EXPECT_FALSE(Semaphore::create(*f.provider, "s", 1, {.expiry = milliseconds(1)}));
+}
+
+}  // namespace
+}  // namespace leasehold::runtime

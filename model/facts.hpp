@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/history.hpp"
+
+/// A history in numbers: what the checkers ask of each event in 64 bytes, with strings interned.
+/// They look at every event several times; an `Event` is eight times as large, and its strings are
+/// spread over the heap.
+namespace leasehold::model {
+
+using Id = std::uint32_t;  ///< of a text, a session or a command; each sort has numbers of its own
+inline constexpr Id kNoText = 0;  ///< of texts: the empty one
+
+enum class Verb : std::uint8_t {
+  none,
+  acquire,
+  extend,
+  hand_over,
+  pass_on,
+  look,
+  remove,  ///< "delete"
+  stream,
+  index,
+  other
+};
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::other) + 1;
+
+/// Those that checkers tell apart.
+enum class Outcome : std::uint8_t {
+  none,
+  done,
+  unknown,
+  duplicate_key,
+  yes,
+  no,
+  accepted,
+  refused,
+  released,
+  not_owner,
+  deadline,
+  max_holding,
+  timed_out,
+  other
+};
+
+/// One event. What its kind has not is zero, or the value of another field in the same place.
+struct Fact {
+  std::int64_t at_ns = 0;
+  union {
+    std::int64_t token = 0;
+    std::int64_t matched;
+    std::int64_t first_asked_ns;
+  };
+  union {
+    std::int64_t order = 0;
+    std::int64_t deadline_ns;
+    std::int64_t first_answered_ns;
+  };
+  union {
+    std::int64_t sent_ns = 0;
+    std::int64_t last_asked_ns;
+  };
+  Id process = kNoText;  ///< in the order of their names
+  Id session = 0;       ///< in the order of process and number
+  Id name = kNoText;     ///< in the order of the names
+  Id owner = kNoText;    ///< of what has a lockId only: its owner
+  Id lock_id = kNoText;  ///< of a reply: the one that it shows
+  union {
+    Id command = 0;  ///< of a write to the resource: its number
+    Id claimed_by;   ///< of a change of a document, filled in by the digest
+  };
+  Id other_owner = kNoText;  ///< of a hand-over who gives, else who is deleted as well
+  Kind kind = Kind::run;
+  Verb verb = Verb::none;
+  Outcome outcome = Outcome::none;
+  bool stray = false;  ///< it has a field that its kind has not
+};
+static_assert(sizeof(Fact) == 64);
+
+/// A number that is counted in each process, such as that of a session.
+struct Numbered {
+  Id process = kNoText;
+  std::int64_t number = 0;
+};
+
+struct Facts {
+  std::vector<Fact> all;                     ///< by the place of the event in the history
+  std::vector<std::string_view> processes;   ///< sorted
+  std::vector<std::string_view> names;       ///< sorted
+  std::vector<std::string_view> lock_ids;    ///< by id
+  std::vector<Id> owner_of_lock_id{kNoText};  ///< by id
+  std::size_t owners = 1;                    ///< how many, the empty one included
+  std::vector<Numbered> sessions;            ///< sorted
+  std::vector<Numbered> commands;            ///< by id
+  std::size_t writes = 0;                    ///< to the resource: how many numbers
+};
+
+/// `history` must outlive the facts.
+[[nodiscard]] Facts facts(const History& history);
+
+[[nodiscard]] constexpr bool asks_for_lock(const Fact& e) {
+  return e.verb == Verb::acquire || e.verb == Verb::hand_over;
+}
+[[nodiscard]] constexpr bool leaves_lock(const Fact& e) {
+  return e.verb == Verb::remove || e.verb == Verb::pass_on;
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/finding.hpp"
+#include "model/monitors/commands.hpp"
+
+namespace leasehold::model {
+
+/// One rule of the proof, that sees the events of a run one after the other.
+class Monitor {
+ public:
+  explicit Monitor(Guarantee guarantee) : found(finding(guarantee)) {}
+  virtual ~Monitor() = default;
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+  /// Constant time. `commands` knows all events before this one.
+  virtual void see(Index i, const Event& e, const Commands& commands) = 0;
+
+  Finding found;
+};
+
+using Monitors = std::vector<std::unique_ptr<Monitor>>;
+
+void add_client_rules(Monitors& monitors, const Digest& d);
+void add_document_rules(Monitors& monitors, const Digest& d);
+
+/// Whether the put says what stands in the document. If not, what rests on that is unknown.
+inline bool require_dates(const Event& put, Finding& f) {
+  if (put.expires_at_ms != 0) return true;
+  if (f.verdict == Verdict::holds) {
+    f.verdict = Verdict::unknown;
+    f.why = "the history does not say what stands in its documents: an older release wrote it";
+  }
+  return false;
+}
+
+/// "lock 'a': acquire 7 of p1".
+inline std::string command_of(const Event& send) {
+  return "lock '" + send.name + "': " + send.verb + ' ' + std::to_string(send.command) + " of " +
+         send.process;
+}
+
+}  // namespace leasehold::model

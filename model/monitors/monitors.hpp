@@ -1,0 +1,23 @@
+#pragma once
+
+#include "model/checkers.hpp"
+
+/// What the proof of `model/proof` takes for granted of the clients and their commands, checked of
+/// every event of a run. A guarantee is broken only by the bad luck that a broken rule invites; the
+/// rule itself is broken by the first command that does not keep to it.
+namespace leasehold::model {
+
+inline constexpr GuaranteeSet kRules{
+    Guarantee::unique_lock_id,  Guarantee::deadline,   Guarantee::presumed_dead,
+    Guarantee::ended_owner,     Guarantee::compare_and_set, Guarantee::expires_at,
+    Guarantee::stored_token};
+
+/// One finding for each rule, in the order of their enumerators: what clients do (`unique_lock_id`
+/// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). One pass
+/// over the events, constant time for each. Empty for the published locks, whose rules are others.
+///
+/// Of a history without the documents' dates (older releases wrote none) the rules of documents are
+/// unknown.
+[[nodiscard]] std::vector<Finding> monitor(const Digest& d);
+
+}  // namespace leasehold::model

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace leasehold::model {
+
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t kMs = 1'000'000;
+
+/// A span of harness time, in ns.
+struct Span {
+  std::int64_t from = 0;
+  std::int64_t to = kNever;
+  [[nodiscard]] bool meets(const Span& other) const { return from < other.to && other.from < to; }
+};
+
+inline void sort_by_begin(std::vector<Span>& spans) {
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span& a, const Span& b) { return a.from < b.from; });
+}
+
+/// Spans of which those that overlap are one: a binary search finds whether one meets another.
+class MergedSpans {
+ public:
+  MergedSpans() = default;
+  explicit MergedSpans(std::vector<Span> spans) {
+    sort_by_begin(spans);
+    for (const Span& one : spans) {
+      if (!all_.empty() && one.from < all_.back().to) {
+        all_.back().to = std::max(all_.back().to, one.to);
+      } else {
+        all_.push_back(one);
+      }
+    }
+  }
+  [[nodiscard]] bool meet(const Span& span) const {
+    const auto first = std::partition_point(all_.begin(), all_.end(),
+                                            [&](const Span& s) { return s.to <= span.from; });
+    return first != all_.end() && first->from < span.to;
+  }
+  [[nodiscard]] const std::vector<Span>& all() const { return all_; }
+
+ private:
+  std::vector<Span> all_;
+};
+
+}  // namespace leasehold::model

@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "model/promises.hpp"
+#include "sim/live/worker_protocol.hpp"
+
+/// scenarios/WORKERS.md: whether each of its blocks is true; and the templates that it points to.
+namespace leasehold::sim::live {
+namespace {
+
+using Question = Dialogue::Question;
+using Block = std::vector<std::string>;
+
+/// The indented ones.
+std::vector<Block> blocks_of_the_page() {
+  std::ifstream page(LEASEHOLD_SCENARIOS "/WORKERS.md");
+  std::vector<Block> blocks;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    const bool indented = line.rfind("    ", 0) == 0;
+    if (indented && !inside) blocks.emplace_back();
+    if (indented) blocks.back().push_back(line.substr(4));
+    inside = indented;
+  }
+  return blocks;
+}
+
+std::string text_of(const Block& block) {
+  std::string text;
+  for (const auto& line : block) text += line + '\n';
+  return text;
+}
+
+/// The laboratory's own lines of such questions, with the members that the page shows.
+std::string said_for(const nlohmann::json& asked) {
+  const std::string what = asked["do"];
+  if (what == "start") {
+    return start_line({asked["process"], asked["uri"], asked["database"], asked["lease_ms"]});
+  }
+  if (what == "acquire") return acquire_line(asked["id"], asked["name"], asked["timeout_ms"]);
+  if (what == "ask") return ask_line(asked["id"]);
+  if (what == "release") return release_line(asked["id"]);
+  return what == "stop" ? stop_line() : "";
+}
+
+/// The answer to that question of one whose holding is 7, where it is allowed.
+void hear(const Answer& answer) {
+  using Is = Answer::Is;
+  Dialogue dialogue;
+  dialogue.started(1);
+  dialogue.asked(Question::acquire, 7, 1);
+  constexpr std::int64_t kLater = 1'000'000'000'000;
+  const bool of_acquire = answer.is == Is::granted || answer.is == Is::refused ||
+                          answer.is == Is::timed_out || answer.is == Is::failed;
+  if (!of_acquire && answer.is != Is::ready) dialogue.heard({.is = Is::granted, .id = 7}, kLater);
+  if (answer.is == Is::held || answer.is == Is::not_held) dialogue.asked(Question::ask, 7, 1);
+  const bool of_release =
+      answer.is == Is::released || answer.is == Is::not_owner || answer.is == Is::unknown;
+  if (of_release) dialogue.asked(Question::release, 7, 1);
+  dialogue.heard(answer, kLater);
+}
+
+TEST(WorkersPageBlocks, EachIsACommandQuestionsAnswersOrPromises) {
+  int commands = 0, questions = 0, answers = 0, promises = 0;
+  for (const auto& block : blocks_of_the_page()) {
+    const auto text = text_of(block);
+    if (text.rfind("build/bin/leasehold-lab ", 0) == 0) {
+      ++commands;  // scripts/readmes runs it
+      EXPECT_EQ(block.size(), 1u) << text;
+    } else if (text.rfind("{\"do\"", 0) == 0) {
+      ++questions;
+      for (const auto& line : block)
+        EXPECT_EQ(line + '\n', said_for(nlohmann::json::parse(line))) << line;
+    } else if (text.rfind("{\"is\"", 0) == 0) {
+      ++answers;
+      for (const auto& line : block) EXPECT_NO_THROW(hear(answer_from(line))) << line;
+    } else {
+      ++promises;
+      EXPECT_NO_THROW((void)model::promises_from_json(text)) << text;
+    }
+  }
+  EXPECT_EQ(commands, 1);
+  EXPECT_EQ(questions, 1);
+  EXPECT_EQ(answers, 1);
+  EXPECT_EQ(promises, 1);
+}
+
+/// A template has to be read in a minute, and has marks around the place of one's own lock.
+TEST(WorkerTemplates, AreShort) {
+  for (const char* file : {"cpp/worker.cpp", "go/worker.go", "java/Worker.java", "node/worker.js",
+                           "python/worker.py", "rust/src/main.rs"}) {
+    std::ifstream in(std::string(LEASEHOLD_SCENARIOS "/workers/templates/") + file);
+    int lines = 0, marks = 0;
+    for (std::string line; std::getline(in, line); ++lines) {
+      if (line.find(">>> YOUR LOCK") != std::string::npos) ++marks;
+      if (line.find("<<< YOUR LOCK") != std::string::npos) ++marks;
+    }
+    EXPECT_GT(lines, 0) << file;
+    EXPECT_LE(lines, 60) << file;
+    EXPECT_EQ(marks, 2) << file;
+  }
+}
+
+/// What is said of the locks of other people is what the laboratory can read.
+TEST(OthersPromises, AreRead) {
+  int files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(LEASEHOLD_SCENARIOS "/others")) {
+    if (file.path().extension() != ".json") continue;
+    ++files;
+    std::ifstream in(file.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_NO_THROW((void)model::promises_from_json(text)) << file.path();
+    EXPECT_NE(text.find("\"says\""), std::string::npos) << file.path();
+  }
+  EXPECT_GE(files, 8);
+}
+
+}  // namespace
+}  // namespace leasehold::sim::live

@@ -1,0 +1,303 @@
+#include "sim/virtual/program.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/virtual/plain_operators.hpp"
+
+namespace leasehold::sim::simulated {
+
+class Program::Compiler {
+ public:
+  explicit Compiler(const Hole& hole) : hole_(hole) {}
+
+  Node compile(const Value& expression) {
+    if (const auto* text = expression.as<std::string>()) {
+      if (text->size() > 1 && (*text)[0] == '$') return path(*text);
+      return {.value = expression};
+    }
+    if (const auto* array = expression.as<Array>()) {
+      return {.op = Op::list, .parts = all(array->items)};
+    }
+    const auto* object = expression.as<Object>();
+    if (object == nullptr) return leaf(expression);
+    if (!object->fields.empty() && object->fields[0].first[0] == '$') {
+      const auto& [name, argument] = object->fields[0];
+      return operation(name, argument);
+    }
+    Node out{.op = Op::document};
+    for (const auto& [key, value] : object->fields) {
+      out.keys.push_back(key);
+      out.parts.push_back(compile(value));
+    }
+    return out;
+  }
+
+ private:
+  /// Of text only below $literal: anywhere else what it means depends on how it begins.
+  Node leaf(const Value& value) const {
+    const auto parameter = hole_(value);
+    if (parameter) return {.op = Op::parameter, .slot = *parameter};
+    return {.value = value};
+  }
+
+  Node path(const std::string& text) const {
+    if (text == "$$ROOT") return {.op = Op::root};
+    if (text == "$$NOW") return {.op = Op::now};
+    if (text == "$$CLUSTER_TIME") return {.op = Op::cluster_time};
+    if (text.starts_with("$$")) {
+      // The innermost of that name.
+      const auto found = std::find(variables_.rbegin(), variables_.rend(), text.substr(2));
+      if (found == variables_.rend()) throw Unsupported("variable " + text);
+      const auto slot = static_cast<std::size_t>(variables_.rend() - found) - 1;
+      return {.op = Op::variable, .slot = slot};
+    }
+    if (text.find('.') != std::string::npos) throw Unsupported("a path inside a document");
+    return {.op = Op::field, .name = text.substr(1)};
+  }
+
+  std::vector<Node> all(std::span<const Value> expressions) {
+    std::vector<Node> nodes;
+    for (const Value& one : expressions) nodes.push_back(compile(one));
+    return nodes;
+  }
+
+  std::vector<Node> named(const Value& argument, std::initializer_list<const char*> keys) {
+    std::vector<Node> nodes;
+    for (const char* key : keys) nodes.push_back(compile(field_of(argument, key)));
+    return nodes;
+  }
+
+  /// What follows sees these variables, until `leave`.
+  std::size_t enter(std::initializer_list<std::string> names) {
+    const auto first = variables_.size();
+    variables_.insert(variables_.end(), names);
+    if (variables_.size() > kMostVariables) throw Unsupported("so many variables");
+    return first;
+  }
+  void leave(std::size_t first) { variables_.resize(first); }
+
+  Node operation(const std::string& name, const Value& argument) {
+    if (name == "$literal") return leaf(argument);
+    if (name == "$and") return {.op = Op::all_of, .parts = all(argument.as<Array>()->items)};
+    if (name == "$or") return {.op = Op::any_of, .parts = all(argument.as<Array>()->items)};
+    if (name == "$ifNull") return {.op = Op::if_null, .parts = all(argument.as<Array>()->items)};
+    if (name == "$cond") return condition(argument);
+    if (name == "$switch") return choice(argument);
+    if (name == "$let") return let(argument);
+    if (name == "$convert") return conversion(argument);
+    if (name == "$filter") return loop(Op::filter, argument, "cond");
+    if (name == "$map") return loop(Op::map, argument, "in");
+    if (name == "$reduce") return reduction(argument);
+    const auto known = plain_operators().find(name);
+    if (known == plain_operators().end()) throw Unsupported("operator " + name);
+    const auto* array = argument.as<Array>();
+    Node out{.op = Op::plain, .plain = &known->second};
+    out.parts = all(array == nullptr ? std::span(&argument, 1) : std::span(array->items));
+    check_arguments(known->second, name, out.parts.size());
+    if (out.parts.size() > kMostArguments) throw Unsupported("so many arguments of " + name);
+    return out;
+  }
+
+  Node condition(const Value& argument) {
+    const auto* array = argument.as<Array>();
+    if (array == nullptr || array->items.size() != 3) throw Unsupported("$cond of another form");
+    return {.op = Op::cond, .parts = all(array->items)};
+  }
+
+  Node choice(const Value& argument) {
+    Node out{.op = Op::choose};
+    for (const Value& branch : field_of(argument, "branches").as<Array>()->items) {
+      std::ranges::move(named(branch, {"case", "then"}), std::back_inserter(out.parts));
+    }
+    out.parts.push_back(compile(field_of(argument, "default")));
+    return out;
+  }
+
+  Node let(const Value& argument) {
+    const auto& vars = field_of(argument, "vars").as<Object>()->fields;
+    if (vars.size() != 1) throw Unsupported("$let of other than one variable");
+    Node out{.op = Op::let};
+    // Outside: a variable of a $let is not seen by what it is made of.
+    out.parts.push_back(compile(vars[0].second));
+    out.slot = enter({vars[0].first});
+    out.parts.push_back(compile(field_of(argument, "in")));
+    leave(out.slot);
+    return out;
+  }
+
+  Node conversion(const Value& argument) {
+    if (field_of(argument, "to") != Value(std::string("long"))) {
+      throw Unsupported("$convert to other than long");
+    }
+    return {.op = Op::convert, .parts = named(argument, {"input", "onNull", "onError"})};
+  }
+
+  Node loop(Op op, const Value& argument, const char* body) {
+    Node out{.op = op, .parts = named(argument, {"input"})};
+    out.slot = enter({*field_of(argument, "as").as<std::string>()});
+    out.parts.push_back(compile(field_of(argument, body)));
+    leave(out.slot);
+    return out;
+  }
+
+  Node reduction(const Value& argument) {
+    Node out{.op = Op::reduce, .parts = named(argument, {"input", "initialValue"})};
+    out.slot = enter({"this", "value"});
+    out.parts.push_back(compile(field_of(argument, "in")));
+    leave(out.slot);
+    return out;
+  }
+
+  const Hole& hole_;
+  std::vector<std::string> variables_;
+};
+
+Program::Program(const Array& pipeline, const Hole& hole) {
+  if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
+  const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
+  sets_ = name == "$set";
+  if (!sets_ && name != "$replaceWith") throw Unsupported("stage " + name);
+  result_ = Compiler(hole).compile(argument);
+}
+
+/// The result is where it is already, or in `out`: most are compared or looked at, and to copy text
+/// costs more than that.
+const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
+  static const Value missing;
+  const auto& parts = node.parts;
+  const auto at = [&](std::size_t part) -> const Value& {
+    return evaluate(parts[part], frame, out);
+  };
+  switch (node.op) {
+    case Op::constant: return node.value;
+    case Op::parameter: return frame.parameters[node.slot];
+    case Op::variable: return *frame.variables[node.slot];
+    case Op::root: return frame.root;
+    case Op::now: return frame.now;
+    case Op::cluster_time: return frame.cluster_time;
+    case Op::field: {
+      const Value* field = frame.document.find(node.name);
+      return field == nullptr ? missing : *field;
+    }
+    case Op::document: {
+      Object object;
+      object.fields.reserve(parts.size());
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Value& value = at(i);
+        if (value.is<Missing>()) continue;
+        object.fields.emplace_back(node.keys[i], &value == &out ? std::move(out) : value);
+      }
+      return out = std::move(object);
+    }
+    case Op::list: {
+      Array array;
+      array.items.reserve(parts.size());
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Value& value = at(i);
+        array.items.push_back(value.is<Missing>() ? Value(Null{}) : value);
+      }
+      return out = std::move(array);
+    }
+    case Op::plain: {
+      Value values[kMostArguments];
+      const Value* arguments[kMostArguments];
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        arguments[i] = &evaluate(parts[i], frame, values[i]);
+      }
+      return out = node.plain->apply(Arguments(arguments, parts.size()));
+    }
+    case Op::all_of:
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (!at(i).truth()) return out = false;
+      }
+      return out = true;
+    case Op::any_of:
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (at(i).truth()) return out = true;
+      }
+      return out = false;
+    case Op::cond: return at(at(0).truth() ? 1 : 2);
+    case Op::choose:
+      for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+        if (at(i).truth()) return at(i + 1);
+      }
+      return at(parts.size() - 1);
+    case Op::let: {
+      Value value;
+      frame.variables[node.slot] = &evaluate(parts[0], frame, value);
+      const Value& result = at(1);
+      // It may be the variable, which ends here.
+      if (&result != &out) out = result;
+      return out;
+    }
+    case Op::convert: return out = convert(node, frame);
+    case Op::if_null: {
+      const Value& first = at(0);
+      return is_nothing(first) ? at(1) : first;
+    }
+    case Op::filter:
+    case Op::map:
+    case Op::reduce: return out = loop(node, frame);
+  }
+  throw Unsupported("an operation that is not compiled");
+}
+
+Value Program::convert(const Node& node, Frame& frame) {
+  Value input, other;
+  const Value& value = evaluate(node.parts[0], frame, input);
+  if (is_nothing(value)) return evaluate(node.parts[1], frame, other);
+  const auto converted = converted_to_long(value);
+  return converted ? Value(*converted) : evaluate(node.parts[2], frame, other);
+}
+
+/// $filter, $map and $reduce: its last part, for each element.
+Value Program::loop(const Node& node, Frame& frame) {
+  Value kept;
+  const Value& input = evaluate(node.parts[0], frame, kept);
+  if (is_nothing(input)) return Null{};
+  const Node& body = node.parts.back();
+  if (node.op == Op::reduce) {
+    Value value, next;
+    const auto& items = elements_for_reduce(input);
+    if (const Value& first = evaluate(node.parts[1], frame, value); &first != &value) value = first;
+    for (const Value& item : items) {
+      frame.variables[node.slot] = &item;
+      frame.variables[node.slot + 1] = &value;
+      if (const Value& result = evaluate(body, frame, next); &result != &next) next = result;
+      value = std::move(next);
+    }
+    return value;
+  }
+  const bool filters = node.op == Op::filter;
+  Array out;
+  for (const Value& item : filters ? elements_for_filter(input) : elements_for_map(input)) {
+    frame.variables[node.slot] = &item;
+    Value result;
+    const Value& of_item = evaluate(body, frame, result);
+    if (!filters) {
+      out.items.push_back(of_item.is<Missing>() ? Value(Null{}) : of_item);
+    } else if (of_item.truth()) {
+      out.items.push_back(item);
+    }
+  }
+  return out;
+}
+
+Document Program::run(const Document& before, const Given& given) const {
+  Frame frame{*before, before, given.now, given.cluster_time, given.parameters};
+  Value kept;
+  if (!sets_) {
+    const Value& result = evaluate(result_, frame, kept);
+    if (!result.is<Object>()) throw ServerError(40228, "$replaceWith: not a document");
+    return result.document();
+  }
+  Object changed = *before;
+  for (std::size_t i = 0; i < result_.parts.size(); ++i) {
+    const Value& value = evaluate(result_.parts[i], frame, kept);
+    if (!value.is<Missing>()) changed.set(result_.keys[i], value);
+  }
+  return std::make_shared<const Object>(std::move(changed));
+}
+
+}  // namespace leasehold::sim::simulated
