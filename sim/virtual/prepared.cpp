@@ -180,12 +180,12 @@ struct Kind<ExtendCommand> {
 
 template <>
 struct Kind<ReadHoldersCommand> {
-  static Key key(const ReadHoldersCommand& c) { return {0, c.names.size()}; }
+  static Key key(const ReadHoldersCommand& c) { return {c.until ? 1u : 0u, c.names.size()}; }
   static void become_example(ReadHoldersCommand& c) {
     for (std::size_t i = 0; i < c.names.size(); ++i) c.names[i] = example_name(i);
   }
   static void add(Parameters& out, const ReadHoldersCommand& c) {
-    [[maybe_unused]] const auto& [f1] = c;  // see above
+    [[maybe_unused]] const auto& [f1, f2] = c;  // see above
     for (const auto& name : c.names) out.emplace_back(name);
   }
 };
