@@ -37,6 +37,8 @@ void each_field(EventType& e, Use use) {
   use(Field::token, e.token);
   use(Field::order, e.order);
   use(Field::from_ns, e.from_ns);
+  use(Field::wall_ms, e.wall_ms);
+  use(Field::expires_ms, e.expires_ms);
   use(Field::sent_ns, e.sent_ns);
   use(Field::deadline_ns, e.deadline_ns);
   use(Field::give_up_ns, e.give_up_ns);
@@ -144,6 +146,20 @@ FieldSet fields_set(const Event& event) {
     if (!is_default(value)) set.insert(field);
   });
   return set;
+}
+
+FieldType type_of(Field field) {
+  auto type = FieldType::text;
+  Event event;
+  each_field(event, [&]<typename T>(Field other, T&) {
+    if (other != field) return;
+    if constexpr (std::is_same_v<T, bool>) {
+      type = FieldType::flag;
+    } else if constexpr (std::is_integral_v<T>) {
+      type = kBig.contains(field) ? FieldType::digits : FieldType::number;
+    }
+  });
+  return type;
 }
 
 Event as_kind(Kind kind, Event event) {

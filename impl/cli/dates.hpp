@@ -7,8 +7,7 @@
 
 namespace leasehold::cli {
 
-/// A date in extended JSON, in ms since 1970; 0 for any other value.
-[[nodiscard]] std::int64_t date_ms(const mongo::Json& value);
+using mongo::date_ms;
 
 /// "2 min 5 s": for people.
 [[nodiscard]] std::string span(std::int64_t ms);

@@ -1,6 +1,7 @@
 #include "mongo/json_client.hpp"
 
 #include <chrono>
+#include <ctime>
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
 
@@ -122,6 +123,25 @@ std::int64_t packed_timestamp(const Json& value) {
   return FencingToken::from_timestamp(t.at("t").get<std::uint32_t>(),
                                       t.at("i").get<std::uint32_t>())
       .value();
+}
+
+std::int64_t date_ms(const Json& value) {
+  if (!value.is_object() || !value.contains("$date")) return 0;
+  const Json& at = value["$date"];
+  if (at.is_object()) return integer(at);
+  // Relaxed extended JSON writes the usual ones as text: 2026-11-22T01:02:03.456Z.
+  std::tm parts{};
+  const auto text = at.get<std::string>();
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::int64_t ms = 0;
+  if (rest != nullptr && *rest == '.') {
+    constexpr std::int64_t kTenths = 100;
+    auto unit = kTenths;
+    for (++rest; unit > 0 && *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) {
+      ms += unit * (*rest - '0');
+    }
+  }
+  return timegm(&parts) * 1'000 + ms;
 }
 
 }  // namespace leasehold::mongo

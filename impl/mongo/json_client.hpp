@@ -74,4 +74,7 @@ void init_driver();
 /// A BSON timestamp in extended JSON, packed as a fencing token.
 [[nodiscard]] std::int64_t packed_timestamp(const Json& value);
 
+/// A date in extended JSON, in ms since 1970; 0 for any other value.
+[[nodiscard]] std::int64_t date_ms(const Json& value);
+
 }  // namespace leasehold::mongo
