@@ -80,7 +80,7 @@ void validate(Asked& a) {
   require_writable("report", a.page_file);
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
-  require_folder("keep", a.folder);
+  if (!a.folder.empty()) require_folder("keep", a.folder);
   a.options.own_documents = a.promises_file.empty();
   a.options.promises = a.options.own_documents ? properties::own_incident_promises(a.collection)
                                                : with_document(a.promises_file);
