@@ -41,6 +41,7 @@ void each_field(EventType& e, Use use) {
   use(Field::acquired_at_ms, e.acquired_at_ms);
   use(Field::expires_at_ms, e.expires_at_ms);
   use(Field::from_ns, e.from_ns);
+  use(Field::wall_ms, e.wall_ms);
   use(Field::sent_ns, e.sent_ns);
   use(Field::deadline_ns, e.deadline_ns);
   use(Field::give_up_ns, e.give_up_ns);
@@ -157,6 +158,20 @@ bool has_stray_field(const Event& event) {
     stray |= !is_default(value) & !own.contains(field);
   });
   return stray;
+}
+
+FieldType type_of(Field field) {
+  auto type = FieldType::text;
+  Event event;
+  each_field(event, [&]<typename T>(Field other, T&) {
+    if (other != field) return;
+    if constexpr (std::is_same_v<T, bool>) {
+      type = FieldType::flag;
+    } else if constexpr (std::is_integral_v<T>) {
+      type = kBig.contains(field) ? FieldType::digits : FieldType::number;
+    }
+  });
+  return type;
 }
 
 Event as_kind(Kind kind, Event event) {

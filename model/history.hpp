@@ -41,6 +41,7 @@ struct Event {
   std::int64_t expires_at_ms = 0;
 
   std::int64_t from_ns = 0;
+  std::int64_t wall_ms = 0;
   std::int64_t sent_ns = 0;
   std::int64_t deadline_ns = 0;
   std::int64_t give_up_ns = 0;
@@ -88,6 +89,14 @@ struct Event {
 
 /// Whether one of them is a field that its kind has not.
 [[nodiscard]] bool has_stray_field(const Event& event);
+
+/// How a field stands in the JSON.
+enum class FieldType : std::uint8_t { text, number, digits, flag };
+[[nodiscard]] FieldType type_of(Field field);
+
+/// The JSON Schema of one line, for programs that write histories of their own:
+/// scenarios/history.schema.json.
+[[nodiscard]] std::string history_schema();
 
 /// The same event as one of another kind: the fields that this kind has not are left out.
 [[nodiscard]] Event as_kind(Kind kind, Event event);

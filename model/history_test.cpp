@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace leasehold::model {
@@ -28,8 +29,8 @@ Event full(Kind kind) {
   e.victim = e.giver = e.also_owner = e.seen_lock_id = e.observed_lock_id = e.fault = e.lock =
       e.message = "words";
   e.session = e.command = e.write_number = e.token = e.order = e.stored_token = e.acquired_at_ms =
-      e.expires_at_ms = e.from_ns = e.sent_ns = e.deadline_ns = e.give_up_ns = e.first_asked_ns =
-          e.first_answered_ns = e.last_asked_ns = e.matched = e.count = e.exit_status = e.signal =
+      e.expires_at_ms = e.from_ns = e.wall_ms = e.sent_ns = e.deadline_ns = e.give_up_ns =
+          e.first_asked_ns = e.first_answered_ns = e.last_asked_ns = e.matched = e.count = e.exit_status = e.signal =
               e.amount = e.lateness_ns = e.truth_lag_ns = e.ttl_period_ms = e.fault_echo_ms =
                   e.clock_drift_ppm = e.expiry_ms = e.clock_margin_ms = e.longest_pause_ms =
                       e.operation_timeout_ms = e.max_holding_ms = e.max_drift_ppm = 7;
@@ -91,6 +92,28 @@ TEST(History, TheReadmeHasTheTablesOfTheFormat) {
   std::ifstream in(LEASEHOLD_MODEL_README);
   const std::string readme{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(readme.find(format_page()), std::string::npos) << format_page();
+}
+
+/// `leasehold-lab check --schema` writes it.
+TEST(History, TheSchemaIsThatOfTheFormat) {
+  std::ifstream in(LEASEHOLD_HISTORY_SCHEMA);
+  const std::string kept{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(kept, history_schema());
+}
+
+TEST(History, TheSchemaHasTheTypesThatAreRead) {
+  const auto schema = nlohmann::json::parse(history_schema());
+  for (const auto& row : about_kinds::kAll) {
+    const auto line = nlohmann::json::parse(to_json(full(row.kind)));
+    for (const auto& [key, value] : line.items()) {
+      if (key == "at_ns" || key == "kind") continue;
+      const auto& type = schema["$defs"][key]["type"];
+      EXPECT_EQ(type, value.is_string()    ? "string"
+                      : value.is_boolean() ? "boolean"
+                                           : "integer")
+          << key;
+    }
+  }
 }
 
 TEST(History, TokensAreDecimalStrings) {

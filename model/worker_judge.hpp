@@ -5,11 +5,12 @@
 #include "model/checkers.hpp"
 #include "model/promises.hpp"
 
-/// What a run of a worker of somebody's lock shows: checked by what its users received, for nothing
-/// of its inside is known.
+/// What a run of a worker of somebody's lock shows: checked by what its users received and, if its
+/// author says where its documents are, by the oplog.
 namespace leasehold::model {
 
-/// G2 and the protocol, and of G3, G4, G5 and G7 what is promised. A violation is certain however
+/// G2 and the protocol, and of G3, G4, G5 and G7 what is promised; where its documents are known,
+/// also G1, G6 and G8. A violation is certain however
 /// the answers lay between question and arrival; what only a stall of the machine made late is
 /// unknown.
 [[nodiscard]] std::vector<Finding> judge_worker(const History& history, const Promises& promises);

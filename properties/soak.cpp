@@ -203,15 +203,17 @@ SoakReport soak(const SoakOptions& options,
     on_progress(progress);
   };
   run.stop = stop;
+  run.foreign = options.foreign;
+  const auto promises = options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
   report.history = sim::live::run_live(plan, run).history;
-  report.findings = judge(report.history).findings;
+  report.findings = judge(report.history, promises).findings;
   require_checked(report.findings);
   report.longest_stall = longest_stall(report.history);
   report.harness_failure = model::harness_failure(report.history);
   report.totals = totals_of(report.history, report.findings);
   if (model::overall(report.findings) != model::Verdict::holds) {
     report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);
-    keep_run(report.kept, plan, report.history, report.findings, &servers);
+    keep_run(report.kept, plan, report.history, report.findings, &servers, promises);
   }
   report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
   scales.sum_up(report);

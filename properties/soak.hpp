@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct SoakOptions {
   int processes = 64;  ///< every other one is never killed; those are measured
   int locks = 16;
   std::string keep_folder = "leasehold-runs";  ///< where a run that broke a guarantee is kept
+  std::optional<sim::live::ForeignLock> foreign;  ///< a worker of somebody's lock, instead of ours
 };
 
 /// In less time pools and caches still fill, and growth says nothing.

@@ -119,6 +119,13 @@ std::int64_t integer(const Json& value) {
   return 0;
 }
 
+std::int64_t packed_timestamp(const Json& value) {
+  const auto& t = value.at("$timestamp");
+  return FencingToken::from_timestamp(t.at("t").get<std::uint32_t>(),
+                                      t.at("i").get<std::uint32_t>())
+      .value();
+}
+
 std::int64_t date_ms(const Json& value) {
   if (!value.is_object() || !value.contains("$date")) return 0;
   const Json& at = value["$date"];
@@ -128,15 +135,14 @@ std::int64_t date_ms(const Json& value) {
   const auto text = at.get<std::string>();
   const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
   std::int64_t ms = 0;
-  if (rest != nullptr && *rest == '.') ms = std::stoll(std::string(rest + 1, 3));
+  if (rest != nullptr && *rest == '.') {
+    constexpr std::int64_t kTenths = 100;
+    auto unit = kTenths;
+    for (++rest; unit > 0 && *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) {
+      ms += unit * (*rest - '0');
+    }
+  }
   return timegm(&parts) * 1'000 + ms;
-}
-
-std::int64_t packed_timestamp(const Json& value) {
-  const auto& t = value.at("$timestamp");
-  return FencingToken::from_timestamp(t.at("t").get<std::uint32_t>(),
-                                      t.at("i").get<std::uint32_t>())
-      .value();
 }
 
 }  // namespace leasehold::mongo

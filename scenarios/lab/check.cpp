@@ -47,14 +47,20 @@ model::History read_history(const std::string& file) {
 
 int check(const std::vector<std::string>& words) {
   std::string file, json_file, junit_file, page_file;
+  bool schema = false;
   po::options_description options("Checks a recorded history (JSON Lines) again. Options");
-  options.add_options()("history", po::value(&file)->required(),
-                        "the history, or the folder of a kept run")(
+  options.add_options()("history", po::value(&file), "the history, or the folder of a kept run")(
+      "schema", po::bool_switch(&schema), "print the JSON Schema of a history's line, and end")(
       "json", po::value(&json_file)->value_name("FILE"), "write the findings as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the findings as JUnit XML")(
       "report", po::value(&page_file)->value_name("FILE"), "write the run as a page");
   parse("check HISTORY [OPTIONS]", options, words,
         po::positional_options_description().add("history", 1));
+  if (schema) {
+    fmt::print("{}", model::history_schema());
+    return 0;
+  }
+  if (file.empty()) throw UsageError("history is missing: it must be a file or a run's folder");
   require_writable("json", json_file);
   require_writable("junit", junit_file);
   require_writable("report", page_file);

@@ -111,11 +111,14 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"soak", "--minutes", "0"}, "--minutes is 0"},
       {{"soak", "--processes", "1"}, "--processes is 1"},
       {{"soak", "--runs", rubbish}, "--runs is '"},
+      {{"soak", "--worker", "true"}, "one of them is missing"},
       {{"scenario"}, "it must be list, show, run or new"},
       {{"scenario", "run", bad_field}, "line 1: waiting is 'eager'"},
       {{"scenario", "run", folder}, "scenario is '"},
       {{"scenario", "list", "--folder", "/nowhere"}, "--folder is '/nowhere'"},
       {{"scenario", "run", "--all", "--tries", "0"}, "--tries is 0"},
+      {{"scenario", "run", "--all", "--promises", nothing}, "one of them is missing"},
+      {{"scenario", "run", "--all", "--worker", "true", "--promises", nothing}, "are no JSON"},
       {{"scenario", "run", "--all", "--lock", "padlock"}, "--lock is 'padlock'"},
       {{"cluster", "status", "--state", rubbish}, "it must be a file that cluster up wrote"},
       {{"cluster", "up", "--state", "/nowhere/state"}, "--state is '/nowhere/state'"},
@@ -127,11 +130,18 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"check", folder}, "it must be a file that can be read"},
       {{"check", nothing}, "it must be a file that can be read"},
       {{"check", rubbish}, "line 1: "},
+      {{"import", "--log", rubbish}, "--oplog FILE or --uri: one of them must be given"},
+      {{"import", "--oplog", rubbish}, "--log is missing"},
+      {{"import", "--oplog", rubbish, "--log", nothing}, "line 1 is no entry of an oplog"},
+      {{"import", "--oplog", nothing, "--log", rubbish}, "--log is '"},
+      {{"import", "--oplog", nothing, "--log", rubbish, "--lease-ms=0"}, "--lease-ms is 0"},
+      {{"import", "--uri", "mongodb://db/", "--log", rubbish}, "one of them is missing"},
       {{"explore", "--max-states", "some"}, "some"},
       {{"diagram", "nope"}, "table is 'nope'"},
   };
   for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                              "merge", "check", "export", "explore", "prove", "diagram"}) {
+                              "merge", "check", "export", "import", "explore", "prove",
+                              "diagram"}) {
     cases.push_back({{command, "--dance"}, "--dance"});
   }
   // Where a report goes is looked at before the run and not after it.
@@ -143,6 +153,8 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"matrix"}, {"json", "report", "markdown"}},
       {{"merge", empty_json}, {"json", "junit"}},
       {{"check", rubbish}, {"json", "junit", "report"}},
+      {{"import", "--oplog", nothing, "--log", nothing},
+       {"json", "junit", "report", "scenario"}},
       {{"explore"}, {"json", "junit"}},
       {{"prove"}, {"json", "junit"}},
       {{"diagram"}, {"json"}},

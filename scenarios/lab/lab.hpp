@@ -77,6 +77,7 @@ int merge(const std::vector<std::string>& words);
 int cluster(const std::vector<std::string>& words);
 int scenario(const std::vector<std::string>& words);
 int matrix(const std::vector<std::string>& words);
+int import_incident(const std::vector<std::string>& words);
 int export_history(const std::vector<std::string>& words);
 int diagram(const std::vector<std::string>& words);
 

@@ -25,6 +25,7 @@ constexpr cli::Subcommand kSubcommands[] = {
     {"merge", merge, "joins the reports of simulate's shards"},
     {"check", check, "checks a recorded history again"},
     {"export", export_history, "a recorded history for Perfetto, Jepsen or Porcupine"},
+    {"import", import_incident, "checks an oplog and logs of what happened elsewhere"},
     {"explore", explore, "explores the lock in small scopes, or a wrong variant of it"},
     {"prove", prove, "proves the lock's safety for any number of clients, by an SMT solver"},
     {"diagram", diagram, "prints the published diagrams in Mermaid"},

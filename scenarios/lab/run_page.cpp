@@ -150,7 +150,7 @@ class Gatherer {
         const Event& e = history_[change.event];
         one["changes"].push_back({{"at", ms(e.at_ns)},
                                   {"gone", change.gone},
-                                  {"lockId", e.lock_id},
+                                  {"lockId", e.lock_id.empty() ? e.owner : e.lock_id},
                                   {"order", std::to_string(e.order)}});
       }
       list.push_back(std::move(one));

@@ -13,6 +13,7 @@
 #include "scenarios/lab/pages.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "scenarios/lab/worker_option.hpp"
 #include "sim/live/live_world.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -27,6 +28,8 @@ struct Options {
   bool all = false, without_fault = false, rewrite = false;
   int tries = 1;
   std::vector<std::string> names;
+  WorkerOption worker;
+  std::optional<sim::live::ForeignLock> foreign;
 };
 
 /// What is wrong with a story's file is wrong with what was asked.
@@ -66,8 +69,9 @@ std::vector<Scenario> chosen(const Options& options) {
   return found;
 }
 
-std::unique_ptr<sim::World> world_named(const std::string& name) {
-  if (name == "live") return std::make_unique<sim::live::LiveWorld>();
+std::unique_ptr<sim::World> world_named(const std::string& name,
+                                        const std::optional<sim::live::ForeignLock>& foreign) {
+  if (name == "live") return std::make_unique<sim::live::LiveWorld>(foreign);
   if (name == "virtual") return std::make_unique<sim::simulated::SimulatedWorld>();
   throw UsageError("--world is '" + name + "': it must be virtual or live");
 }
@@ -75,6 +79,7 @@ std::unique_ptr<sim::World> world_named(const std::string& name) {
 /// The expected result for a lock; without a fault, no violation.
 bool is_as_expected(const Scenario& s, const Options& options, const std::string& lock,
                     const properties::Judgement& judgement) {
+  if (options.foreign) return model::overall(judgement.findings) != model::Verdict::violated;
   const bool broken = !properties::broken_promises(lock, judgement).empty();
   if (options.without_fault) return !broken;
   if (lock == s.plan.lock && !s.reproduces.empty()) {
@@ -83,9 +88,20 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
   return broken == properties::expects_violation(s, lock);
 }
 
+/// Of somebody's lock: what it promises is all that is checked.
+std::string verdict_of_worker(const properties::Judgement& judgement) {
+  std::string broken;
+  for (const auto& f : judgement.findings) {
+    if (f.verdict == model::Verdict::violated) broken += " " + std::string(to_string(f.guarantee));
+  }
+  if (!broken.empty()) return "violated" + broken;
+  return to_string(model::overall_tested(judgement.findings));
+}
+
 /// The locks that a run is about: the one asked for, else in the virtual world all, live the
 /// story's own and leasehold.
 std::vector<std::string> locks_for(const Scenario& s, const Options& options, bool live) {
+  if (options.foreign) return {options.foreign->promises.name};
   if (!options.lock.empty()) return {options.lock};
   if (!live) return s.locks;
   if (s.plan.lock == "leasehold") return {"leasehold"};
@@ -130,7 +146,9 @@ void show_run(const Options& options, const properties::Judgement& judgement,
 StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
                    sim::World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
-  plan.lock = lock;
+  if (!options.foreign) plan.lock = lock;
+  const auto promises =
+      options.foreign ? std::optional(options.foreign->promises) : std::nullopt;
   const auto began = std::chrono::steady_clock::now();
   StoryRun one{.story = s.name, .lock = lock};
   model::History history;
@@ -138,8 +156,9 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   while (one.tries < options.tries && !one.expected) {
     ++one.tries;
     history = world.run(plan).history;
-    judgement = properties::judge(history);
-    one.verdict = properties::verdict_line(lock, judgement);
+    judgement = properties::judge(history, promises);
+    one.verdict =
+        promises ? verdict_of_worker(judgement) : properties::verdict_line(lock, judgement);
     one.reproduction = reproduction(s, options, lock, judgement);
     one.expected = is_as_expected(s, options, lock, judgement);
     // A busy machine may upset a story's times, and no more than that.
@@ -154,7 +173,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   show_run(options, judgement, history);
   const auto page = report_file_of(options, s, lock, only);
   if (!page.empty()) {
-    write_report(page, history);
+    write_report(page, history, promises);
     fmt::print("page: {}\n", page);
   }
   return one;
@@ -246,7 +265,7 @@ int rewrite_all(const std::vector<Scenario>& stories) {
 }
 
 int run(const Options& options) {
-  const auto world = world_named(options.world);
+  const auto world = world_named(options.world, options.foreign);
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
   std::vector<StoryRun> all;
@@ -298,7 +317,13 @@ int scenario(const std::vector<std::string>& words) {
       "junit", po::value(&o.junit_file)->value_name("FILE"), "write the results as JUnit XML");
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
-  parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional);
+  o.worker.add_to(options);
+  o.foreign = o.worker.lock(
+      parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional));
+  if (o.foreign) {
+    if (!o.lock.empty()) throw UsageError("--lock is '" + o.lock + "': --worker is its own lock");
+    o.world = "live";
+  }
   if (!fs::is_directory(o.folder)) {
     throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
   }

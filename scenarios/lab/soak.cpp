@@ -1,14 +1,17 @@
 #include "properties/soak.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <fstream>
 #include <random>
 
+#include "model/worker_judge.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "scenarios/lab/worker_option.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -87,6 +90,7 @@ int soak(const std::vector<std::string>& words) {
   s.seed = std::random_device()();
   std::string json_file, junit_file, page, history;
   bool strict = false;
+  WorkerOption worker;
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
       "and whether the processes grow. Options");
@@ -103,7 +107,9 @@ int soak(const std::vector<std::string>& words) {
       "report", po::value(&page)->value_name("FILE"), "write the run as a page")(
       "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
-  parse("soak [OPTIONS]", options, words);
+  worker.add_to(options);
+  s.foreign = worker.lock(parse("soak [OPTIONS]", options, words));
+  const auto promises = s.foreign ? std::optional(s.foreign->promises) : std::nullopt;
   require_range("minutes", s.minutes, 1, 7 * 24 * 60);
   require_range("processes", s.processes, 2, 256);
   require_range("locks", s.locks, 1, 1'000);
@@ -126,10 +132,13 @@ int soak(const std::vector<std::string>& words) {
   };
   const auto report = properties::soak(s, on_progress, interrupted);
   print(report);
+  if (promises) {
+    fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
+  }
   write_json(json_file, to_json(report));
   write_junit(junit_file, {"soak", report.elapsed_s, report.harness_failure, strict},
               with_growth(report));
-  write_report(page, report.history);
+  write_report(page, report.history, promises);
   if (!history.empty()) {
     std::ofstream out(history);
     model::write(out, report.history);

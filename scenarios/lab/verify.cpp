@@ -15,6 +15,7 @@
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "scenarios/lab/worker_option.hpp"
 #include "sim/live/preflight.hpp"
 
 namespace leasehold::lab {
@@ -156,6 +157,15 @@ std::int64_t least_margin(const std::vector<properties::VerifyCase>& cases) {
   return least;
 }
 
+/// By whose clock a document's date is, and how far those of other machines go wrong, nobody knows.
+void compare_no_dates(VerifyOptions& v) {
+  if (!v.foreign || !v.foreign->promises.document) return;
+  auto& expires = v.foreign->promises.document->expires;
+  if (expires.empty()) return;
+  expires.clear();
+  fmt::print(stderr, "note: on your own set the dates in document.expires are not compared\n");
+}
+
 /// Reports all at once what a set of somebody else's lacks for these options.
 void look_before_running(VerifyOptions& v) {
   const auto found = sim::live::look_before_running(
@@ -164,6 +174,7 @@ void look_before_running(VerifyOptions& v) {
   if (found.unreachable) throw sim::live::NoMongod(lines);
   if (!found.missing.empty()) throw UsageError(lines);
   v.ttl_period_ms = found.ttl_period_ms;
+  compare_no_dates(v);
   for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
 }
 
@@ -171,7 +182,8 @@ struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
   bool strict = false;
-  std::string json_file, junit_file, plan_file, page, faults = "all", worker;
+  std::string json_file, junit_file, plan_file, page, faults = "all";
+  WorkerOption worker;
 };
 
 po::options_description options_for(Asked& a) {
@@ -188,11 +200,7 @@ po::options_description options_for(Asked& a) {
       "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
       "waiting", po::value(&v.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all but queue")(
-      "worker", po::value(&a.worker)->value_name("COMMAND"),
-      "check the lock of this worker instead, which speaks the lines of scenarios/WORKERS.md")(
-      "promises", po::value(&v.promises_file)->value_name("FILE"),
-      "what that lock promises, as JSON")("seed", po::value(&v.seed),
-                                          "repeat a run; default: a new one, which is printed")(
+      "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
       "case", po::value(&a.only_case), "run only this case of the seed")(
       "plan", po::value(&a.plan_file)->value_name("FILE"),
       "run this .scn instead of generated plans")(
@@ -212,6 +220,7 @@ po::options_description options_for(Asked& a) {
       "write the first case that failed, else the last, as a page")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
+  a.worker.add_to(options);
   return options;
 }
 
@@ -224,26 +233,12 @@ void take(const po::variables_map& given, const char* option, int value, int low
   target = value;
 }
 
-/// What a lock promises is never guessed: without a file nobody can be blamed for anything.
 void take_worker(const po::variables_map& given, Asked& a) {
-  if (given.contains("worker") != given.contains("promises")) {
-    throw UsageError("--worker COMMAND and --promises FILE go together: one of them is missing");
-  }
-  if (!given.contains("worker")) return;
-  if (a.worker.empty()) throw UsageError("--worker is '': it must be a command");
+  a.v.foreign = a.worker.lock(given);
+  if (!a.v.foreign) return;
+  a.v.promises_file = a.worker.promises_file;
   if (!given["lock"].defaulted()) {
     throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is checked");
-  }
-  if (a.v.plan && sim::is_scripted(*a.v.plan)) {
-    throw UsageError("--plan is '" + a.plan_file + "': a worker runs no plan with steps");
-  }
-  std::ifstream in(a.v.promises_file);
-  if (!in) throw UsageError("--promises is '" + a.v.promises_file + "': it cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  try {
-    a.v.foreign = sim::live::ForeignLock{a.worker, model::promises_from_json(text)};
-  } catch (const std::exception& error) {
-    throw UsageError("--promises is '" + a.v.promises_file + "': " + error.what());
   }
 }
 

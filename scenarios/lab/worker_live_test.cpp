@@ -61,6 +61,14 @@ TEST(Workers, AHolderThatStillHoldsAfterItsDeadlineIsFound) {
   EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
 }
 
+/// Nobody's user need notice: the oplog shows it.
+TEST(Workers, AReleaseThatFreesAnothersLockIsFoundInTheOplog) {
+  const auto ran =
+      verified(python("planted_errors.py released-by-name"), "pymongo.json", "process");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
+}
+
 /// The other errors of planted_errors.py need minutes of faults to be noticed.
 TEST(Workers, ATokenOfItsProcessAloneIsFound) {
   const auto ran = verified(python("planted_errors.py token-per-process"), "pymongo.json", "none");

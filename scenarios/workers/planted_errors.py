@@ -2,9 +2,9 @@
 
 | error                   | must be noticed by                                                     |
 |-------------------------|------------------------------------------------------------------------|
-| released-by-name        | G2: a late release frees the next holder's lock, and a third gets it   |
+| released-by-name        | G6: a late release frees the next holder's lock; G2: a third gets it   |
 | no-expiry               | G7: nobody gets a dead holder's lock                                   |
-| expiry-by-clients-clock | G2: a process whose clock is ahead takes a lock that is held           |
+| expiry-by-clients-clock | G1, G2: a process whose clock is ahead takes a lock that is held       |
 | token-per-process       | G4: tokens fall, or come twice, when another process has the lock      |
 | lost-never-told         | G5: another has the lock, and its holder was told nothing              |
 | retry-takes-twice       | G2: an attempt without an answer is made again, whoever holds the lock |

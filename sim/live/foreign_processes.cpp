@@ -37,7 +37,8 @@ void ForeignProcesses::hand_over() {
   for (Event& e : taken) emit_(std::move(e));
 }
 
-void ForeignProcesses::start_all(std::int64_t, int) {
+void ForeignProcesses::start_all(std::int64_t began_ns, int) {
+  began_ns_ = began_ns;
   workers_.resize(plan_.processes.size());
   for (std::size_t i = 0; i < workers_.size(); ++i) start(i);
 }
@@ -54,6 +55,9 @@ void ForeignProcesses::start(std::size_t i) {
   setting.seed = plan_.seed * 1'000'003 + ++seeds_;
   setting.promises = run_.foreign->promises;
   setting.folder = run_.folder;
+  setting.began_ns = began_ns_;
+  std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(setting.steps),
+               [i](const StepPlan& s) { return s.process == static_cast<std::int64_t>(i); });
   if (workers_[i]) killed_.push_back(std::move(workers_[i]));
   workers_[i] =
       std::make_unique<ForeignWorker>(setting, now_, [this](Event e) { take(std::move(e)); });
@@ -100,7 +104,8 @@ std::vector<ProcessView> ForeignProcesses::running() {
     if (!workers_[i]->running()) continue;
     views.push_back({.name = workers_[i]->name(),
                      .place = static_cast<std::int64_t>(i),
-                     .holds = workers_[i]->holds()});
+                     .holds = workers_[i]->holds(),
+                     .scripted = plan_.processes[i].scripted});
   }
   return views;
 }

@@ -54,6 +54,7 @@ class ForeignProcesses final : public RunProcesses {
   std::mutex mutex_;
   std::vector<model::Event> taken_;  ///< from their threads, protected by mutex_
   std::map<std::size_t, int> lives_;
+  std::int64_t began_ns_ = 0;
   std::uint64_t seeds_ = 0;
   std::vector<std::unique_ptr<ForeignWorker>> workers_;  ///< by their places in the plan
   std::vector<std::unique_ptr<ForeignWorker>> killed_;   ///< whose place another has

@@ -280,27 +280,67 @@ std::optional<ForeignWorker::Heard> ForeignWorker::question(Dialogue::Question k
 void ForeignWorker::live(int number) {
   Caller caller{.random = Random(setting_.seed + static_cast<std::uint64_t>(number)),
                 .workload = Workload(setting_.workload)};
-  if (await_ready()) {
-    auto action = caller.workload.next(Workload::Started{}, caller.random);
-    while (!caller.workload.ended()) {
-      {
-        const std::lock_guard guard(mutex_);
-        if (!works()) break;
-      }
-      auto happened = std::visit([&](const auto& now) { return perform(caller, now); }, action);
-      const bool between = std::holds_alternative<Workload::Rest>(action);
-      action = caller.workload.next(happened, caller.random);
-      const std::lock_guard guard(mutex_);
-      if (!between || !healed_ || std::exchange(caller.knows_of_end, true)) continue;
-      (void)caller.workload.next(Workload::FaultsEnded{}, caller.random);
-    }
-  }
+  const bool ready = await_ready();
+  if (ready && setting_.workload.process.scripted) follow_script(caller, number);
+  if (ready && !setting_.workload.process.scripted) work(caller);
   flush(caller);
   const std::lock_guard guard(mutex_);
   if (--at_work_ > 0 || !works()) return;
   phase_ = Phase::stopping;
   stopping_since_ns_ = now_();
   child_.say(stop_line());
+}
+
+void ForeignWorker::work(Caller& caller) {
+  auto action = caller.workload.next(Workload::Started{}, caller.random);
+  while (!caller.workload.ended()) {
+    {
+      const std::lock_guard guard(mutex_);
+      if (!works()) break;
+    }
+    auto happened = std::visit([&](const auto& now) { return perform(caller, now); }, action);
+    const bool between = std::holds_alternative<Workload::Rest>(action);
+    action = caller.workload.next(happened, caller.random);
+    const std::lock_guard guard(mutex_);
+    if (!between || !healed_ || std::exchange(caller.knows_of_end, true)) continue;
+    (void)caller.workload.next(Workload::FaultsEnded{}, caller.random);
+  }
+}
+
+/// Each step at its time. One that comes while an acquire is under way does not fit, and nobody can
+/// cancel an acquire: both are left out. A holder answers what its user asks until its release.
+void ForeignWorker::follow_script(Caller& caller, int number) {
+  constexpr std::int64_t kLate_ns = 50 * kMs;
+  for (const StepPlan& step : setting_.steps) {
+    if (step.caller != number || step.action == StepPlan::Action::cancel) continue;
+    const auto at = setting_.began_ns + step.at_ms * kMs;
+    if (now_() > at + kLate_ns) continue;
+    if (!hold_until(caller, at)) break;
+    const bool holds = caller.answers != nullptr;
+    if (step.action == StepPlan::Action::acquire && !holds) {
+      const Workload::Acquire acquire{lock_name(step.lock),
+                                      milliseconds(step.acquire_timeout_ms)};
+      perform(caller, acquire);
+    } else if (step.action == StepPlan::Action::write && holds) {
+      perform(caller, Workload::Write{});
+    } else if (step.action == StepPlan::Action::release && holds) {
+      perform(caller, Workload::Release{});
+    }
+  }
+  hold_until(caller, kNever);
+  if (caller.answers) perform(caller, Workload::Release{});
+}
+
+/// Whether the time has come; else faults are over, or it broke off before.
+bool ForeignWorker::hold_until(Caller& caller, std::int64_t end_ns) {
+  for (;;) {
+    if (now_() >= end_ns) return true;
+    const auto left = std::chrono::nanoseconds(end_ns - now_());
+    if (!rest(std::min<std::chrono::nanoseconds>(kAskEvery, left), true)) return false;
+    ask(caller);
+    const std::lock_guard guard(mutex_);
+    if (healed_) return false;
+  }
 }
 
 /// Whether the time passed; else it broke off before.

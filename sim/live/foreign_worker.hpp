@@ -37,6 +37,8 @@ class ForeignWorker {
     std::uint64_t seed = 0;
     model::Promises promises;
     std::string folder;  ///< of a janitor's, for its standard error and its clock
+    std::vector<StepPlan> steps = {};  ///< of a scripted one ...
+    std::int64_t began_ns = 0;         ///< ... which count from then
   };
   using Now = std::function<std::int64_t()>;
   using Emit = std::function<void(model::Event)>;
@@ -87,6 +89,9 @@ class ForeignWorker {
   void hear(const std::string& line);
   void note_loss(const Heard& heard);
   void live(int number);
+  void work(Caller& caller);
+  void follow_script(Caller& caller, int number);
+  bool hold_until(Caller& caller, std::int64_t end_ns);
   bool await_ready();
   std::optional<Heard> question(Dialogue::Question kind, std::int64_t id, const std::string& line,
                                 std::int64_t limit_ms);

@@ -24,6 +24,8 @@ using model::Kind;
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kStartUp = 300 * kMs;  ///< until the processes run
+/// Of workers whose steps have their times: an interpreter starts.
+constexpr std::int64_t kForeignStartUp = 3'000 * kMs;
 /// Two waits of a minute for each caller, twice over: where servers are slower than the operation
 /// timeouts, they all time out.
 constexpr std::int64_t kHealLimit = 240'000 * kMs;
@@ -36,10 +38,18 @@ constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 constexpr const char* kMachine = "machine";
 
-/// Where the lock's documents are. Of a lock that is not ours they are not read: it has a form of
-/// its own.
+/// Where the lock's documents are. Those of a lock that is not ours are left alone.
 std::string collection_of(const Plan& plan, const LiveRun& run) {
-  return run.foreign ? "not.read" : lock_under_test(plan.lock).collection();
+  return run.foreign ? "not.touched" : lock_under_test(plan.lock).collection();
+}
+
+OplogReader::Source truth_of(const Plan& plan, const LiveRun& run) {
+  OplogReader::Source source{run.uri, run.database, collection_of(plan, run), kResourceCollection};
+  if (run.foreign && run.foreign->promises.document) {
+    source.lock_collection = run.foreign->promises.document->collection;
+    source.documents.emplace(*run.foreign->promises.document);
+  }
+  return source;
 }
 
 class Harness {
@@ -48,8 +58,7 @@ class Harness {
       : plan_(plan),
         run_(run),
         clock_(runtime::boottime_clock()),
-        oplog_(run.uri, run.database, collection_of(plan, run), kResourceCollection,
-               [this] { return now(); }),
+        oplog_(truth_of(plan, run), [this] { return now(); }),
         began_(now()),
         processes_(make_processes()) {
     if (run.servers != nullptr) {
@@ -80,7 +89,7 @@ class Harness {
     keep(header);
     prepare();
     phase_ = "faults";
-    inject_until(began_ + kStartUp + plan_.faulty_ms * kMs);
+    inject_until(began_ + start_up_ns_ + plan_.faulty_ms * kMs);
     heal();
     wait_for_graves();
     read_truth_to_its_end();
@@ -124,13 +133,13 @@ class Harness {
     // A story tells who is primary at its beginning.
     if (is_scripted(plan_) && run_.servers != nullptr) run_.servers->step_up(0);
     began_ = now();
-    processes_->start_all(began_ + kStartUp, is_scripted(plan_) ? 0 : kGraves);
+    processes_->start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
   }
 
   void inject_until(std::int64_t end) {
     std::size_t next = 0;
     while (now() < end && !stopping() && !somebody_died()) {
-      const auto elapsed = (now() - began_ - kStartUp) / kMs;
+      const auto elapsed = (now() - began_ - start_up_ns_) / kMs;
       while (next < plan_.faults.size() && plan_.faults[next].at_ms <= elapsed) {
         inject(plan_.faults[next++]);
       }
@@ -280,7 +289,9 @@ class Harness {
     }
   }
 
+  /// Nobody promises that those of a lock that is not ours go away.
   bool documents_left() {
+    if (run_.foreign) return false;
     std::map<std::string, std::int64_t> last;  // by name: the order of the last change
     std::map<std::string, bool> there;
     for (const Event& e : history_) {
@@ -304,6 +315,7 @@ class Harness {
   const LiveRun& run_;
   std::shared_ptr<const runtime::Clock> clock_;
   OplogReader oplog_;
+  const std::int64_t start_up_ns_ = run_.foreign && is_scripted(plan_) ? kForeignStartUp : kStartUp;
   std::int64_t began_;
   std::unique_ptr<RunProcesses> processes_;
   StallWatch stalls_{watched_members(), [this] { return now(); }};

@@ -29,7 +29,9 @@ void LiveWorld::start_servers_for(const Plan& plan) {
 RunResult LiveWorld::run(const Plan& plan) {
   start_servers_for(plan);
   const auto database = "leasehold_lab_" + std::to_string(++runs_);
-  auto result = run_live(plan, LiveRun::on(*servers_, database, janitor_));
+  auto run = LiveRun::on(*servers_, database, janitor_);
+  run.foreign = foreign_;
+  auto result = run_live(plan, run);
   const auto failure = model::harness_failure(result.history);
   if (!failure.empty()) throw std::runtime_error("harness failure: " + failure);
   return result;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "sim/live/harness.hpp"
 #include "sim/world.hpp"
@@ -11,12 +13,16 @@ namespace leasehold::sim::live {
 /// the first run, and anew for one that it does not suit.
 class LiveWorld final : public World {
  public:
+  /// With a lock that is not ours it runs that one, whichever the plan names.
+  explicit LiveWorld(std::optional<ForeignLock> foreign = {}) : foreign_(std::move(foreign)) {}
+
   [[nodiscard]] RunResult run(const Plan& plan) override;
   [[nodiscard]] bool is_live() const override { return true; }
 
  private:
   void start_servers_for(const Plan& plan);
 
+  const std::optional<ForeignLock> foreign_;
   std::unique_ptr<ReplicaSet> servers_;
   int election_timeout_ms_ = 0;
   bool clocks_moved_ = false;

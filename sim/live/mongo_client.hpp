@@ -8,6 +8,7 @@ namespace leasehold::sim::live {
 
 using Json = mongo::Json;
 using MongoClient = mongo::JsonClient;
+using mongo::date_ms;
 using mongo::init_driver;
 using mongo::integer;
 using mongo::NoReply;

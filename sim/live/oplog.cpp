@@ -3,30 +3,14 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/live/oplog_entry.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
 constexpr int kBatch = 2'000;
-
-/// The document after an update entry: a replacement, or a flat diff of format 2.
-Json updated(Json document, const Json& change) {
-  if (!change.contains("diff")) return change;
-  const Json& diff = change["diff"];
-  for (const char* part : {"u", "i"}) {
-    if (!diff.contains(part)) continue;
-    for (const auto& [key, value] : diff[part].items()) document[key] = value;
-  }
-  if (diff.contains("d")) {
-    for (const auto& [key, value] : diff["d"].items()) document.erase(key);
-  }
-  return document;
-}
-
-std::string text(const Json& document, const char* key) {
-  return document.contains(key) && document[key].is_string() ? document[key].get<std::string>()
-                                                             : "";
-}
+constexpr int kMarkTimeout_ms = 500;
 
 const Json k1970{{"$date", "1970-01-01T00:00:00Z"}};
 
@@ -41,21 +25,9 @@ void add_dates(model::Event& put, const Json& document) {
   if (document.contains("fencingToken")) put.stored_token = integer(document["fencingToken"]);
 }
 
-/// The document that an entry leaves in `documents`, or null if it deletes it.
-const Json* apply(std::map<std::string, Json>& documents, const Json& entry,
-                  const std::string& name) {
-  const auto op = text(entry, "op");
-  if (op == "d") {
-    documents.erase(name);
-    return nullptr;
-  }
-  Json& document = documents[name];
-  document = op == "i" ? entry["o"] : updated(document, entry["o"]);
-  return &document;
-}
-
 std::string name_of(const Json& entry) {
-  return text(entry.contains("o2") ? entry["o2"] : entry["o"], "_id");
+  const Json& id = id_in(entry);
+  return id.is_string() ? id.get<std::string>() : "";
 }
 
 SeenEntry seen_in(const Json& entry) {
@@ -85,14 +57,15 @@ std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
   return gone;
 }
 
-OplogReader::OplogReader(const std::string& uri, std::string database, std::string lock_collection,
-                         std::string resource_collection, std::function<std::int64_t()> now_ns)
-    : database_(std::move(database)),
-      lock_namespace_(database_ + "." + lock_collection),
-      resource_namespace_(database_ + "." + resource_collection),
+OplogReader::OplogReader(Source source, std::function<std::int64_t()> now_ns)
+    : database_(std::move(source.database)),
+      lock_namespace_(database_ + "." + source.lock_collection),
+      resource_namespace_(database_ + "." + source.resource_collection),
       now_ns_(std::move(now_ns)),
-      client_(with_option(
-          uri, "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader")) {
+      client_(
+          with_option(source.uri,
+                      "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader")),
+      documents_(std::move(source.documents)) {
   first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
   thread_ = std::thread([this] { follow(); });
 }
@@ -151,6 +124,7 @@ std::int64_t OplogReader::oldest_entry() {
 void OplogReader::follow() {
   while (!stopped_) {
     try {
+      if (documents_) mark();
       while (read_batch()) {
       }
       ++rounds_;
@@ -159,6 +133,28 @@ void OplogReader::follow() {
     }
     std::this_thread::sleep_for(kPause);
   }
+}
+
+/// All that comes after it in the oplog was written after it was sent, for a majority has it.
+void OplogReader::mark() {
+  const auto sent = now_ns_();
+  const Json reply = client_.run_once(
+      database_,
+      {{"update", "marks"},
+       {"updates",
+        Json::array({{{"q", {{"_id", 0}}}, {"u", {{"$inc", {{"n", 1}}}}}, {"upsert", true}}})},
+       {"writeConcern", {{"w", "majority"}, {"wtimeout", kMarkTimeout_ms}}}});
+  if (integer(reply["ok"]) != 1 || reply.contains("writeConcernError") ||
+      reply.contains("writeErrors")) {
+    return;
+  }
+  marks_[packed_timestamp(reply["operationTime"])] = sent;
+}
+
+/// 0: there is none.
+std::int64_t OplogReader::marked_before(std::int64_t order) const {
+  const auto after = marks_.lower_bound(order);
+  return after == marks_.begin() ? 0 : std::prev(after)->second;
 }
 
 Json OplogReader::entries_after(const Json& timestamp) {
@@ -181,26 +177,32 @@ Json OplogReader::entries_after(const Json& timestamp) {
 bool OplogReader::read_batch() {
   const Json batch = entries_after(last_);
   for (const Json& entry : batch) {
-    const Json& timestamp = entry["ts"];
     if (entry["o"].contains("drop")) {
-      read_drop(timestamp);
-    } else if (text(entry, "op") == "c") {
-      for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, timestamp);
+      read_drop(entry);
+    } else if (text_in(entry, "op") == "c") {
+      for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, entry);
     } else {
-      read_entry(entry, timestamp);
+      read_entry(entry, entry);
     }
     seen_.push_back(seen_in(entry));
-    last_ = timestamp;
+    last_ = entry["ts"];
   }
   return static_cast<int>(batch.size()) == kBatch;
 }
 
-void OplogReader::read_entry(const Json& entry, const Json& timestamp) {
-  const auto op = text(entry, "op");
+/// `when` has its time: itself, or its transaction.
+void OplogReader::read_entry(const Json& entry, const Json& when) {
+  const auto op = text_in(entry, "op");
   if (op != "i" && op != "u" && op != "d") return;
-  const auto order = packed_timestamp(timestamp);
-  if (text(entry, "ns") == lock_namespace_) read_lock(entry, order);
-  if (text(entry, "ns") == resource_namespace_) read_resource(entry, order);
+  const auto order = packed_timestamp(when["ts"]);
+  if (text_in(entry, "ns") == lock_namespace_) {
+    if (documents_) {
+      read_document(entry, when);
+    } else {
+      read_lock(entry, order);
+    }
+  }
+  if (text_in(entry, "ns") == resource_namespace_) read_resource(entry, order);
 }
 
 LockTruth::Became OplogReader::became_of(const std::string& id, const Json* document) {
@@ -209,7 +211,7 @@ LockTruth::Became OplogReader::became_of(const std::string& id, const Json* docu
     return LockTruth::Became::free;
   }
   const bool free = document->contains("expiresAt") && (*document)["expiresAt"] == k1970;
-  return truth_.written(id, text(*document, lock_id_field(*document)), free);
+  return truth_.written(id, text_in(*document, lock_id_field(*document)), free);
 }
 
 /// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity whose
@@ -217,28 +219,39 @@ LockTruth::Became OplogReader::became_of(const std::string& id, const Json* docu
 void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   model::Event event;
   event.order = order;
-  const auto id = (entry.contains("o2") ? entry["o2"] : entry["o"])["_id"].dump();
+  const auto id = id_in(entry).dump();
   const Json before = locks_.contains(id) ? locks_[id] : Json();
   const Json* document = apply(locks_, entry, id);
   const Json& known = document == nullptr ? before : *document;
-  event.name = known.contains("resourceId") ? text(known, "resourceId") : name_of(entry);
+  event.name = known.contains("resourceId") ? text_in(known, "resourceId") : name_of(entry);
   const auto became = became_of(id, document);
   if (became == LockTruth::Became::nothing) return;
   const bool held = became == LockTruth::Became::held;
   event.kind = held ? model::Kind::put : model::Kind::gone;
   if (held) {
-    event.lock_id = LockTruth::holder_in(text(*document, lock_id_field(*document)));
+    event.lock_id = LockTruth::holder_in(text_in(*document, lock_id_field(*document)));
     add_dates(event, *document);
   }
   emit(std::move(event));
 }
 
+void OplogReader::read_document(const Json& entry, const Json& when) {
+  auto event = documents_->read(entry, when);
+  if (!event) return;
+  event->from_ns = marked_before(event->order);
+  emit(std::move(*event));
+}
+
 /// All that was there is gone.
-void OplogReader::read_drop(const Json& timestamp) {
+void OplogReader::read_drop(const Json& when) {
+  if (documents_) {
+    for (auto& event : documents_->drop(when)) emit(std::move(event));
+    return;
+  }
   for (const auto& [id, document] : std::exchange(locks_, {})) {
     const Json deletion{{"op", "d"}, {"o", {{"_id", document["_id"]}}}};
     locks_[id] = document;
-    read_lock(deletion, packed_timestamp(timestamp));
+    read_lock(deletion, packed_timestamp(when["ts"]));
   }
 }
 
@@ -248,11 +261,11 @@ void OplogReader::read_resource(const Json& entry, std::int64_t order) {
   event.name = name_of(entry);
   event.order = order;
   const Json* document = apply(resources_, entry, event.name);
-  if (document == nullptr || text(*document, "owner").empty()) return;
-  event.owner = text(*document, "owner");
-  event.process = text(*document, "process");
+  if (document == nullptr || text_in(*document, "owner").empty()) return;
+  event.owner = text_in(*document, "owner");
+  event.process = text_in(*document, "process");
   event.write_number = integer((*document)["write"]);
-  event.token = std::stoll(text(*document, "token"));
+  event.token = std::stoll(text_in(*document, "token"));
   emit(std::move(event));
 }
 

@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "model/history.hpp"
+#include "sim/live/document_truth.hpp"
 #include "sim/live/mongo_client.hpp"
 #include "sim/lock_truth.hpp"
 
@@ -32,9 +34,17 @@ struct SeenEntry {
 /// Thread safety: `take` from any thread.
 class OplogReader {
  public:
-  /// Follows `database` from now on. `now_ns` is the harness's clock.
-  OplogReader(const std::string& uri, std::string database, std::string lock_collection,
-              std::string resource_collection, std::function<std::int64_t()> now_ns);
+  struct Source {
+    std::string uri;
+    std::string database;
+    std::string lock_collection;
+    std::string resource_collection;
+    /// Of a lock that is not ours: how to read its documents. Then it also writes marks to the
+    /// database, by which it knows of each write that it was made after a mark.
+    std::optional<DocumentTruth> documents = {};
+  };
+  /// Follows the database from now on. `now_ns` is the harness's clock.
+  OplogReader(Source source, std::function<std::int64_t()> now_ns);
   ~OplogReader();
 
   /// The events since the last call.
@@ -54,8 +64,11 @@ class OplogReader {
   [[nodiscard]] std::int64_t oldest_entry();
   void follow();
   bool read_batch();
-  void read_entry(const Json& entry, const Json& timestamp);
-  void read_drop(const Json& timestamp);
+  void mark();
+  [[nodiscard]] std::int64_t marked_before(std::int64_t order) const;
+  void read_document(const Json& entry, const Json& when);
+  void read_entry(const Json& entry, const Json& when);
+  void read_drop(const Json& when);
   void read_lock(const Json& entry, std::int64_t order);
   LockTruth::Became became_of(const std::string& id, const Json* document);
   void read_resource(const Json& entry, std::int64_t order);
@@ -70,6 +83,8 @@ class OplogReader {
   std::vector<SeenEntry> seen_;  ///< of the following thread, while it runs
   std::map<std::string, Json> locks_;  ///< documents as the entries left them
   LockTruth truth_;
+  std::optional<DocumentTruth> documents_;
+  std::map<std::int64_t, std::int64_t> marks_;  ///< by their orders: when they were sent
   std::map<std::string, Json> resources_;
 
   std::mutex mutex_;
