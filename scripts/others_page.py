@@ -31,7 +31,7 @@ CAUSES = {
                        "only the first attempt of a call removes a document that has expired.",
     "agenda": "`every`, which each process calls when it starts, sets `lockedAt` of the job to null, also while it runs: "
               "two processes then run it, without any fault. Who finishes a job does the same by its `_id`, whoever "
-              "runs it by then.",
+              "runs it by then. G7 may be the worker's fault: its agenda was never ready after an error of its first command.",
     "shedlock": "A release sets `lockUntil` by name, whoever holds the lock: one that comes late frees the next holder's.",
     "insert-unique": "A release deletes by name, whoever holds the lock.",
 }
