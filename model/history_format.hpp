@@ -133,7 +133,7 @@ inline constexpr std::array kAboutFields{
     AboutField{Field::acquired_at_ms, "acquired_at_ms",
                "the document's acquiredAt after the write: a server's date, in ms since 1970"},
     AboutField{Field::expires_at_ms, "expires_at_ms",
-               "the date on which it says that it expires: likewise; of a lock that is not ours, too"},
+               "the date on which it says that it expires: likewise; of a foreign lock, too"},
     AboutField{Field::from_ns, "from_ns",
                "since when it did not run, until the event; a document was written then or later"},
     AboutField{Field::wall_ms, "wall_ms",

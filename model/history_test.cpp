@@ -30,10 +30,11 @@ Event full(Kind kind) {
       e.message = "words";
   e.session = e.command = e.write_number = e.token = e.order = e.stored_token = e.acquired_at_ms =
       e.expires_at_ms = e.from_ns = e.wall_ms = e.sent_ns = e.deadline_ns = e.give_up_ns =
-          e.first_asked_ns = e.first_answered_ns = e.last_asked_ns = e.matched = e.count = e.exit_status = e.signal =
-              e.amount = e.lateness_ns = e.truth_lag_ns = e.ttl_period_ms = e.fault_echo_ms =
-                  e.clock_drift_ppm = e.expiry_ms = e.clock_margin_ms = e.longest_pause_ms =
-                      e.operation_timeout_ms = e.max_holding_ms = e.max_drift_ppm = 7;
+          e.first_asked_ns = e.first_answered_ns = e.last_asked_ns = e.matched = e.count =
+              e.exit_status = e.signal = e.amount = e.lateness_ns = e.truth_lag_ns =
+                  e.ttl_period_ms = e.fault_echo_ms = e.clock_drift_ppm = e.expiry_ms =
+                      e.clock_margin_ms = e.longest_pause_ms = e.operation_timeout_ms =
+                          e.max_holding_ms = e.max_drift_ppm = 7;
   e.single_attempt = e.begins = e.ends = e.suspended = e.healed = e.live = true;
   e.seed = 18'446'744'073'709'551'615u;
   return as_kind(kind, e);
