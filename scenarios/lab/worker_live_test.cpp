@@ -64,7 +64,7 @@ TEST(Workers, AHolderThatStillHoldsAfterItsDeadlineIsFound) {
 /// Nobody's user need notice: the oplog shows it.
 TEST(Workers, AReleaseThatFreesAnothersLockIsFoundInTheOplog) {
   const auto ran =
-      verified(python("planted_errors.py released-by-name"), "pymongo.json", "process");
+      verified(python("planted_errors.py released-by-name"), "pymongo_oplog.json", "process");
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
 }
