@@ -155,7 +155,7 @@ bool has_stray_field(const Event& event) {
   const FieldSet own = about(event.kind).fields;
   bool stray = false;
   each_field(event, [&](Field field, const auto& value) {
-    stray |= !is_default(value) & !own.contains(field);
+    stray = stray || (!is_default(value) && !own.contains(field));
   });
   return stray;
 }
