@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxSights = 10'000;
 /// Names whose pace is kept for strategies that learn.
 inline constexpr std::size_t kMaxPaces = 10'000;
 
-/// How many may stand in the queue of a lock. Who finds it full waits as without one.
+/// How many may stand in the queue of a lock. Who finds it full asks again when it was served.
 inline constexpr std::size_t kMostInQueue = 64;
 
 inline constexpr int kMaxHandOvers = 1'000;
