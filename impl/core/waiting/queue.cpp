@@ -26,7 +26,7 @@ nanoseconds until_room(nanoseconds queue_lasts, std::uint64_t random) {
                            std::max(kMostQueues * lasts, kLongestLook), random);
 }
 
-/// Who hears of no grant, or found neither a place nor a full queue, waits as with adaptive waiting.
+/// Who hears of no grant, or found neither a place nor a full queue, does as adaptive waiting.
 class QueueWaiting final : public WaitingStrategy {
  public:
   explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}
