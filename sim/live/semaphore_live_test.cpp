@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sim/live/live_test.hpp"
+#include "sim/live/permit_claims.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -69,16 +70,6 @@ class Contenders {
   std::vector<std::jthread> threads_;
 };
 
-/// Jain's index: 1 if all had as many, 1/n if one had all.
-double jain(const std::vector<std::atomic<int>>& counts) {
-  double sum = 0, squares = 0;
-  for (const auto& count : counts) {
-    sum += count;
-    squares += static_cast<double>(count) * count;
-  }
-  return squares == 0 ? 0 : sum * sum / (static_cast<double>(counts.size()) * squares);
-}
-
 /// With --long 16 contenders for two minutes, and a failover every ten seconds.
 TEST(LiveSemaphore, NeverMoreThanItsPermitsThroughAFailoverAndEveryoneGetsOne) {
   const bool is_long = std::getenv("LEASEHOLD_LONG") != nullptr;
@@ -91,9 +82,9 @@ TEST(LiveSemaphore, NeverMoreThanItsPermitsThroughAFailoverAndEveryoneGetsOne) {
   }
   std::this_thread::sleep_for(is_long ? milliseconds(10'000) : milliseconds(1'500));
   contenders.end();
-  const auto& grants = contenders.grants;
+  const std::vector<double> grants(contenders.grants.begin(), contenders.grants.end());
   std::cout << std::accumulate(grants.begin(), grants.end(), 0) << " permits for " << count
-            << " contenders, Jain's index " << jain(grants) << std::endl;
+            << " contenders, Jain's index " << jains_index(grants) << std::endl;
   EXPECT_EQ(contenders.over, 0);
   EXPECT_EQ(contenders.two_in_a_slot, 0);
   EXPECT_EQ(contenders.falling_tokens, 0);

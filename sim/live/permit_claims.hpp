@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace leasehold::sim::live {
+
+/// A process held this permit at this time, by its own `held()`.
+struct PermitClaim {
+  std::string process;
+  std::int64_t at_ns = 0;
+  int slot = 0;
+  std::int64_t token = 0;
+};
+
+/// What processes that share a semaphore saw of it, judged. All is certain: a permit is taken to be
+/// held from the first to the last time at which its holder was told that it held it, and no longer.
+struct PermitVerdict {
+  int grants = 0;
+  int overlaps = 0;  ///< a slot's next permit was held while the one before still was
+  int falling = 0;   ///< a slot's next permit had no larger token
+  int most = 0;      ///< permits held at once
+};
+[[nodiscard]] PermitVerdict judge_permits(const std::vector<PermitClaim>& claims);
+
+/// Jain's index: 1 if all had as many, 1/n if one had all; 0 of nothing.
+[[nodiscard]] double jains_index(const std::vector<double>& counts);
+
+}  // namespace leasehold::sim::live
