@@ -129,6 +129,10 @@ def overlaps(lock, granted, released):
     return int(((lock[1:] == lock[:-1]) & (granted[1:] < released[:-1]) & numpy.isfinite(granted[1:])).sum())
 
 
+def counted(text):
+    return float(text) if text else numpy.nan
+
+
 def measure(settings, run, samples):
     """All figures of one run."""
     end = settings["measured_ms"] * 1e6
@@ -147,10 +151,10 @@ def measure(settings, run, samples):
     figures = {
         "acq_per_s": int((in_time & mine).sum()) / seconds,
         "share_of_ideal": int(in_time.sum()) / seconds * turn_ms * 1e-3 * settings["hottest_share"],
-        "writes_per_acq": int(run["writes"]) / acquired, "reads_per_acq": int(run["reads"]) / acquired,
-        "commands_per_acq": (int(run["writes"]) + int(run["reads"])) / acquired,
-        "attempts_per_acq": int(run["attempts"]) / acquired,
-        "most_attempts_per_s": float(run["most_attempts_per_s"]),
+        "writes_per_acq": counted(run["writes"]) / acquired, "reads_per_acq": counted(run["reads"]) / acquired,
+        "commands_per_acq": (counted(run["writes"]) + counted(run["reads"])) / acquired,
+        "attempts_per_acq": counted(run["attempts"]) / acquired,
+        "most_attempts_per_s": counted(run["most_attempts_per_s"]),
         "wait_max_ms": float(ended[mine & (granted >= 0)].max(initial=0)) * 1e-6,
         "hand_over_p50_ms": float(numpy.median(over)) if len(over) else numpy.nan,
         "jain": jain(numpy.bincount(client[in_time & mine].astype(int), minlength=callers)),
@@ -210,6 +214,10 @@ class Results:
     def values(self, strategy, key):
         return [f[key] for _, f in sorted(self.figures[strategy].items()) if key in f]
 
+    def known(self, key):
+        """Those of which it is known: nobody sees what a worker sends."""
+        return [s for s in self.strategies() if not numpy.isnan(self.mean(s, key)[0])]
+
     def mean(self, strategy, key):
         return mean_and_interval(self.values(strategy, key))
 
@@ -255,8 +263,8 @@ class Results:
         """Sentences: what the best in each respect is better than, and what not."""
         lines = []
         for key, what, less, digits in COMPARED if self.settings["arrivals"] != "once" else []:
-            best, *others = sorted(self.strategies(), key=lambda s: self.mean(s, key)[0] * (1 if less else -1))
-            for other in others:
+            ranked = sorted(self.known(key), key=lambda s: self.mean(s, key)[0] * (1 if less else -1))
+            for best, other in ((ranked[0], other) for other in ranked[1:]):
                 mean, low, high = self.difference(best, other, key)
                 few = len(self.paired(best, other)) < LEAST_REPETITIONS
                 said = ("too few repetitions to say" if few else
@@ -293,7 +301,7 @@ def draw_waits(results, axes):
 
 def draw_load(results, axes):
     """Commands against the wait p99, with both intervals."""
-    for i, s in enumerate(results.strategies()):
+    for i, s in enumerate(results.known("commands_per_acq")):
         (x, x_low, x_high), (y, y_low, y_high) = (results.mean(s, k) for k in ("commands_per_acq", "wait_p99_ms"))
         bars = {} if numpy.isnan(x_low) or numpy.isnan(y_low) else {
             "xerr": [[max(x - x_low, 0)], [max(x_high - x, 0)]], "yerr": [[max(y - y_low, 0)], [max(y_high - y, 0)]]}

@@ -53,6 +53,9 @@ po::options_description described() {
                   "which strategies to compare, with commas between: names (leasehold-bench "
                   "strategies lists them), shared objects with a strategy of one's own (./mine.so),"
                   " or client programs (bench/README.md)")(
+      "worker", po::value<std::string>(),
+      "a command: compare the lock of this worker too, which speaks the lines of "
+      "scenarios/WORKERS.md; what it sends is not counted")(
       "clients", number(16), "how many clients, each with connections of its own: 1 to 10000")(
       "callers", number(1), "threads of each client, which queue inside it: 1 to 1000")(
       "processes", "each client is an OS process; without it they are threads of one")(
@@ -123,6 +126,7 @@ Load load_of(const po::variables_map& given) {
 /// What goes together, and what does not.
 void require_fitting(const Settings& s) {
   const bool programs = std::any_of(s.strategies.begin(), s.strategies.end(), is_program);
+  const bool worker = std::any_of(s.strategies.begin(), s.strategies.end(), is_worker);
   const bool program_beside = !s.load.beside.empty() && is_program(s.load.beside);
   if (s.is_virtual) {
     if (s.processes)
@@ -133,6 +137,7 @@ void require_fitting(const Settings& s) {
     if (programs || program_beside) {
       throw UsageError("a program as --strategy or --beside needs --world live");
     }
+    if (worker) throw UsageError("--worker needs --world live: it is a real process");
   }
   if (!s.uri.empty() && s.round_trip.count() > 0) {
     throw UsageError(
@@ -142,12 +147,20 @@ void require_fitting(const Settings& s) {
   if (program_beside && !s.processes) throw UsageError("a program as --beside needs --processes");
 }
 
+std::string worker_of(const std::string& command) {
+  if (command.empty()) throw UsageError("--worker is '': it must be a command");
+  return command;
+}
+
 Settings settings_of(const po::variables_map& given) {
   Settings s;
   s.load = load_of(given);
   s.strategies = split(given["strategy"].as<std::string>());
   if (s.strategies.empty()) throw UsageError("--strategy is '': it must name one at least");
   for (const auto& strategy : s.strategies) require_strategy(strategy);
+  if (given.contains("worker")) {
+    s.strategies.push_back(worker_strategy(worker_of(given["worker"].as<std::string>())));
+  }
   if (!s.load.beside.empty()) require_strategy(s.load.beside);
   std::vector<std::string> labels;
   for (const auto& strategy : s.strategies) labels.push_back(label_of(strategy));

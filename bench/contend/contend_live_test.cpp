@@ -137,6 +137,27 @@ TEST_F(Contend, AStrategyOfOnesOwnIsLoadedFromItsFile) {
   EXPECT_EQ(rows[0].at("strategy"), "own_strategy");
 }
 
+TEST_F(Contend, AWorkersLockStandsBesideTheStrategies) {
+  const auto rows = rows_of(
+      "--clients 2 --repetitions 1 --strategy uniform --worker '/usr/bin/python3 "
+      LEASEHOLD_PYTHON_WORKER "'");
+  std::map<std::string, int> by_strategy;
+  for (const auto& row : rows) by_strategy[row.at("strategy")] += row.at("granted_ns").empty() ? 0 : 1;
+  EXPECT_GT(by_strategy["worker"], 2);
+  EXPECT_GT(by_strategy["uniform"], 2);
+  for (const auto& run : runs()) {
+    EXPECT_EQ(run.at("writes").empty(), run.at("strategy") == "worker") << "nobody can count them";
+  }
+}
+
+TEST_F(Contend, AWorkerThatEndsIsNamed) {
+  const auto ran = run("contend --uri '" + servers().uri() +
+                       "' --warm-up 0 --seconds 1 --clients 1 --repetitions 1 --strategy uniform "
+                       "--worker 'exit 3' --out " + folder_.folder());
+  EXPECT_EQ(ran.code, 70) << ran.said;
+  EXPECT_NE(ran.said.find("the worker ended"), std::string::npos) << ran.said;
+}
+
 TEST_F(Contend, ARoundTripIsAddedByTheProxy) {
   const auto ran =
       run("contend --clients 1 --strategy uniform --repetitions 1 --warm-up 0 "
@@ -173,6 +194,8 @@ TEST(ContendOptions, AWrongOneIsOneClearError) {
       {"--world virtual --processes", "--processes needs --world live"},
       {"--uri mongodb://127.0.0.1:1/?replicaSet=rs --round-trip 1ms", "leave out --uri"},
       {"--uri mongodb://127.0.0.1:1/?replicaSet=rs", "no primary answers there"},
+      {"--worker ''", "--worker is '': it must be a command"},
+      {"--world virtual --worker true", "--worker needs --world live"},
       {"--seconds 0", "--seconds is 0: it must be 1 to 3600"},
       {"--out /dev/null/x", "--out is '/dev/null/x': it must be a folder"},
       {"--out ''", "--out is '': it must be a folder"},

@@ -16,6 +16,10 @@ std::string quoted(const std::string& text) {
 
 std::string time_or_nothing(std::int64_t ns) { return ns == kNever ? "" : std::to_string(ns); }
 
+std::string counted(const WireCounts& wire, std::int64_t number) {
+  return wire.counted ? std::to_string(number) : "";
+}
+
 }  // namespace
 
 void WireCounts::count(const std::string& command, std::int64_t at_ns, std::int64_t end_ns) {
@@ -27,6 +31,7 @@ void WireCounts::count(const std::string& command, std::int64_t at_ns, std::int6
 }
 
 void WireCounts::add(const WireCounts& other) {
+  counted = counted && other.counted;
   writes += other.writes;
   reads += other.reads;
   for (const auto& [second, count] : other.attempts) attempts[second] += count;
@@ -63,8 +68,9 @@ void write_runs_header(std::ostream& out) {
 
 void write_run(std::ostream& out, const RunResult& run) {
   out << run.run << ',' << quoted(run.strategy) << ',' << run.repetition << ',' << run.seed << ','
-      << run.wire.writes << ',' << run.wire.reads << ',' << run.wire.all_attempts() << ','
-      << run.wire.most_attempts_per_s() << ',' << run.write_ms << ',';
+      << counted(run.wire, run.wire.writes) << ',' << counted(run.wire, run.wire.reads) << ','
+      << counted(run.wire, run.wire.all_attempts()) << ','
+      << counted(run.wire, run.wire.most_attempts_per_s()) << ',' << run.write_ms << ',';
   if (run.server_cpu_s >= 0) out << run.server_cpu_s;
   out << ',';
   if (run.machine_idle >= 0) out << run.machine_idle;

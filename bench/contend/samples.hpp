@@ -22,6 +22,7 @@ struct Sample {
 
 /// Commands on the wire, in the measured time.
 struct WireCounts {
+  bool counted = true;  ///< false: nobody can, as nobody sees what a worker sends
   std::int64_t writes = 0, reads = 0;
   std::map<std::int64_t, std::int64_t> attempts;  ///< by second, from 0: findAndModify
 

@@ -31,7 +31,11 @@ const std::vector<std::pair<std::string, Strategy>>& named() {
   return all;
 }
 
-bool is_path(const std::string& strategy) { return strategy.find('/') != std::string::npos; }
+constexpr const char* kWorker = "worker:";  ///< before its command
+
+bool is_path(const std::string& strategy) {
+  return !is_worker(strategy) && strategy.find('/') != std::string::npos;
+}
 
 Strategy loaded(const std::string& path) {
   const auto refuse = [&path](const std::string& why) {
@@ -71,6 +75,14 @@ bool is_program(const std::string& strategy) {
   return is_path(strategy) && !strategy.ends_with(".so");
 }
 
+bool is_worker(const std::string& strategy) { return strategy.starts_with(kWorker); }
+
+std::string worker_command(const std::string& strategy) {
+  return strategy.substr(std::string_view(kWorker).size());
+}
+
+std::string worker_strategy(const std::string& command) { return kWorker + command; }
+
 void require_strategy(const std::string& strategy) {
   if (!is_program(strategy)) {
     (void)strategy_named(strategy);
@@ -81,6 +93,7 @@ void require_strategy(const std::string& strategy) {
 }
 
 std::string label_of(const std::string& strategy) {
+  if (is_worker(strategy)) return "worker";
   return is_path(strategy) ? std::filesystem::path(strategy).stem().string() : strategy;
 }
 

@@ -18,6 +18,11 @@ namespace leasehold::bench {
 /// (bench/README.md, "A client in another language").
 [[nodiscard]] bool is_program(const std::string& strategy);
 
+/// Whether this is the command of a worker around somebody's lock (`--worker`), and that command.
+[[nodiscard]] bool is_worker(const std::string& strategy);
+[[nodiscard]] std::string worker_command(const std::string& strategy);
+[[nodiscard]] std::string worker_strategy(const std::string& command);
+
 /// Throws cli::UsageError unless the strategy is known, or can be loaded or run.
 void require_strategy(const std::string& strategy);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <iostream>
 #include <latch>
 #include <leasehold/leasehold.hpp>
@@ -12,6 +13,7 @@
 #include "bench/boot_clock.hpp"
 #include "bench/contend/requests.hpp"
 #include "bench/contend/strategies.hpp"
+#include "bench/contend/worker_process.hpp"
 #include "bench/live_bench.hpp"
 
 namespace leasehold::bench {
@@ -48,9 +50,13 @@ class Shared {
     const std::lock_guard lock(mutex_);
     result_.samples.push_back(sample);
   }
-  void fail(const Error& error) {
+  void count_nothing() {
     const std::lock_guard lock(mutex_);
-    if (result_.error.empty()) result_.error = error.message;
+    result_.wire.counted = false;
+  }
+  void fail(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (result_.error.empty()) result_.error = why;
   }
   WorkerResult take() {
     const std::lock_guard lock(mutex_);
@@ -65,7 +71,7 @@ class Shared {
   WorkerResult result_;
 };
 
-/// One client: a provider, and a thread for each of its callers.
+/// One client, and a thread for each of its callers.
 class Client {
  public:
   Client(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
@@ -73,7 +79,58 @@ class Client {
         shared_(shared),
         number_(number),
         first_caller_((number - order.first_client) * order.load.callers),
-        open_(Arrivals::parse(order.load.arrivals).kind == Arrivals::Kind::open),
+        open_(Arrivals::parse(order.load.arrivals).kind == Arrivals::Kind::open) {}
+  virtual ~Client() = default;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  /// Connects: what that costs is not measured.
+  virtual void prepare() = 0;
+
+  void run_caller(int number) {
+    while (const auto request = shared_->next(first_caller_ + number)) {
+      sleep_until(request->at_ns);
+      Sample sample{number_ * load_.callers + number, request->lock, shared_->now()};
+      if (open_) sample.asked_ns = request->at_ns;
+      const auto left = nanoseconds(load_.given_up_ns() - shared_->now());
+      if (left > nanoseconds(0)) {
+        acquire("contended-" + std::to_string(request->lock),
+                std::chrono::ceil<milliseconds>(left), *request, sample);
+      }
+      shared_->add(sample);
+    }
+  }
+
+ protected:
+  /// Its grant and release go into `sample`, if there are any.
+  virtual void acquire(const std::string& name, milliseconds timeout, const Request& request,
+                       Sample& sample) = 0;
+  [[nodiscard]] std::string own_lock() const { return "client-" + std::to_string(number_); }
+  void hold(const Request& request, Sample& sample) const {
+    sample.granted_ns = shared_->now();
+    std::this_thread::sleep_for(nanoseconds(request.hold_ns));
+    sample.released_ns = shared_->now();
+  }
+
+  const Load& load_;
+  const std::shared_ptr<Shared> shared_;
+  const int number_;
+
+ private:
+  void sleep_until(std::int64_t at_ns) const {
+    const auto left = at_ns - shared_->now();
+    if (left > 0) std::this_thread::sleep_for(nanoseconds(left));
+  }
+
+  const int first_caller_;
+  const bool open_;
+};
+
+/// A provider of our own lock.
+class ProviderClient final : public Client {
+ public:
+  ProviderClient(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
+      : Client(order, shared, number),
         provider_(told_provider(order.uri, order.database, kWorkers,
                                 [shared](const std::string& name) { shared->count(name); })) {
     const bool beside = number == order.load.clients;
@@ -81,54 +138,85 @@ class Client {
     options_.hand_overs_in_a_row = order.load.hand_overs;
   }
 
-  /// Connects: what that costs is not measured.
-  void prepare() {
-    auto handle = lock("client-" + std::to_string(number_)).try_acquire(kConnectLimit);
-    if (!handle) return shared_->fail(handle.error());
+  void prepare() override {
+    auto handle = lock(own_lock()).try_acquire(kConnectLimit);
+    if (!handle) return shared_->fail(handle.error().message);
     handle->release();
-  }
-
-  void run_caller(int number) {
-    while (const auto request = shared_->next(first_caller_ + number)) {
-      sleep_until(request->at_ns);
-      Sample sample{number_ * load_.callers + number, request->lock, shared_->now()};
-      if (open_) sample.asked_ns = request->at_ns;
-      acquire(*request, sample);
-      shared_->add(sample);
-    }
   }
 
  private:
   [[nodiscard]] Lock lock(const std::string& name) const {
     return std::move(provider_.create_lock(name, options_)).value();
   }
-  void sleep_until(std::int64_t at_ns) const {
-    const auto left = at_ns - shared_->now();
-    if (left > 0) std::this_thread::sleep_for(nanoseconds(left));
-  }
-
-  void acquire(const Request& request, Sample& sample) const {
-    const auto left = nanoseconds(load_.given_up_ns() - shared_->now());
-    if (left <= nanoseconds(0)) return;
-    auto handle = lock("contended-" + std::to_string(request.lock))
-                      .try_acquire(std::chrono::ceil<milliseconds>(left));
+  void acquire(const std::string& name, milliseconds timeout, const Request& request,
+               Sample& sample) override {
+    auto handle = lock(name).try_acquire(timeout);
     if (!handle) {
-      if (handle.error().kind != ErrorKind::timed_out) shared_->fail(handle.error());
+      if (handle.error().kind != ErrorKind::timed_out) shared_->fail(handle.error().message);
       return;
     }
-    sample.granted_ns = shared_->now();
-    std::this_thread::sleep_for(nanoseconds(request.hold_ns));
-    sample.released_ns = shared_->now();
+    hold(request, sample);
     handle->release();
   }
 
-  const Load& load_;
-  const std::shared_ptr<Shared> shared_;
-  const int number_, first_caller_;
-  const bool open_;
   LockOptions options_;
   LockProvider provider_;
 };
+
+/// A worker around somebody's lock. What it sends cannot be counted from here.
+class WorkerClient final : public Client {
+ public:
+  WorkerClient(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
+      : Client(order, shared, number),
+        worker_(worker_command(order.load.strategy),
+                {own_lock(), order.uri, order.database, LockOptions().expiry.count()}) {
+    shared->count_nothing();
+  }
+
+  void prepare() override {
+    told([this] {
+      worker_.await_ready(kConnectLimit);
+      const auto [id, answer] = worker_.acquire(own_lock(), kConnectLimit);
+      if (granted(answer)) (void)worker_.release(id);
+    });
+  }
+
+ private:
+  void acquire(const std::string& name, milliseconds timeout, const Request& request,
+               Sample& sample) override {
+    told([&] {
+      const auto [id, answer] = worker_.acquire(name, timeout);
+      if (!granted(answer)) return;
+      hold(request, sample);
+      (void)worker_.release(id);
+    });
+  }
+  bool granted(const sim::live::Answer& answer) {
+    using Is = sim::live::Answer::Is;
+    if (answer.is == Is::granted) return true;
+    if (answer.is == Is::refused) shared_->fail("it refused: only a lock that waits is compared");
+    if (answer.is == Is::failed) shared_->fail("it failed: " + answer.why);
+    return false;
+  }
+  void told(const std::function<void()>& ask) {
+    try {
+      ask();
+    } catch (const std::runtime_error& error) {
+      shared_->fail(error.what());
+    }
+  }
+
+  WorkerProcess worker_;
+};
+
+std::unique_ptr<Client> make_client(const WorkerOrder& order,
+                                    const std::shared_ptr<Shared>& shared, int number) {
+  const bool beside = number == order.load.clients;
+  if (!beside && is_worker(order.load.strategy)) {
+    return std::make_unique<WorkerClient>(order, shared, number);
+  }
+  return std::make_unique<ProviderClient>(order, shared, number);
+}
 
 json time_or_null(std::int64_t ns) { return ns == kNever ? json() : json(ns); }
 std::int64_t time_of(const json& value) {
@@ -148,6 +236,7 @@ void to_json(json& j, const WorkerResult& result) {
        {"reads", result.wire.reads},
        {"attempts", json::array()},
        {"error", result.error}};
+  if (!result.wire.counted) j["writes"] = j["reads"] = nullptr;
   for (const Sample& s : result.samples) {
     j["samples"].push_back(
         {s.client, s.lock, s.asked_ns, time_or_null(s.granted_ns), time_or_null(s.released_ns)});
@@ -160,8 +249,11 @@ void from_json(const json& j, WorkerResult& result) {
     result.samples.push_back({s.at(0).get<int>(), s.at(1).get<int>(), s.at(2).get<std::int64_t>(),
                               time_of(s.at(3)), time_of(s.at(4))});
   }
-  result.wire.writes = j.at("writes").get<std::int64_t>();
-  result.wire.reads = j.at("reads").get<std::int64_t>();
+  result.wire.counted = !j.at("writes").is_null();
+  if (result.wire.counted) {
+    result.wire.writes = j.at("writes").get<std::int64_t>();
+    result.wire.reads = j.at("reads").get<std::int64_t>();
+  }
   for (const auto& a : j.at("attempts")) {
     result.wire.attempts[a.at(0).get<std::int64_t>()] += a.at(1).get<std::int64_t>();
   }
@@ -173,7 +265,7 @@ int run_worker(const std::string& text, std::istream& in, std::ostream& out) {
   const auto shared = std::make_shared<Shared>(order);
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < order.clients; ++i) {
-    clients.push_back(std::make_unique<Client>(order, shared, order.first_client + i));
+    clients.push_back(make_client(order, shared, order.first_client + i));
   }
   {
     std::vector<std::jthread> threads;

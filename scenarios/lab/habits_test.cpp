@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <string>
+#include <vector>
 
 /// The README's table of habits of flock, consul lock, etcdctl and ShedLock: a test for each row.
 namespace leasehold::lab {
