@@ -22,9 +22,9 @@ struct Sample {
 
 /// Commands on the wire, in the measured time.
 struct WireCounts {
-  bool counted = true;  ///< false: nobody can, as nobody sees what a worker sends
   std::int64_t writes = 0, reads = 0;
   std::map<std::int64_t, std::int64_t> attempts;  ///< by second, from 0: findAndModify
+  bool counted = true;  ///< false: it cannot be, as nobody sees what a worker sends
 
   /// `command`: its name; `at_ns` is before `end_ns` or does not count.
   void count(const std::string& command, std::int64_t at_ns, std::int64_t end_ns);

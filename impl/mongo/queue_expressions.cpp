@@ -162,7 +162,8 @@ Bson granted_at() {
   return expression("$add", text("$$NOW"), nested(ahead));
 }
 
-/// To $$queue's first, $$head.
+/// To $$queue's first, $$head: it gets the lock; or it is offered the lock, which is free then. Who is
+/// offered it stays the first in the queue, for somebody else may be quicker.
 Bson given_document(bool offers, const Bson& token) {
   static const Bson lock_id =
       expression("$substrBytes", text("$$head"), number(core::kEntryLockIdAt), number(-1));
@@ -174,8 +175,12 @@ Bson given_document(bool offers, const Bson& token) {
     return expression("$add", nested(granted), nested(lasts));
   }();
   static const Bson turn = is_turn_of_all();
+  static const Bson rest_unless_offered =
+      expression("$cond", nested(turn), text("$$queue"), nested(rest));
+  const Bson queue = offers ? joined(nested(lock_id), text("$$queue"))
+                            : joined(nested(lock_id), nested(rest_unless_offered));
   Bson d;
-  d.text("_id", "$_id").copy("lockId", joined(nested(lock_id), nested(rest)));
+  d.text("_id", "$_id").copy("lockId", queue);
   d.copy("acquiredAt", granted);
   if (offers) {
     d.date("expiresAt", kLongAgo);

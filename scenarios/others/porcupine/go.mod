@@ -2,4 +2,4 @@ module lockcheck
 
 go 1.21
 
-require github.com/anishathalye/porcupine v1.0.0
+require github.com/anishathalye/porcupine v1.3.1
