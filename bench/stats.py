@@ -286,26 +286,26 @@ class Results:
         return lines
 
 
-def draw_waits(results, axes):
+def draw_waits(results, axes, colours):
     """How large a share of the waits is longer than a time; all repetitions together."""
     end = results.settings["measured_ms"] * 1e6
     callers = results.settings["clients"] * results.settings["callers"]
-    for i, s in enumerate(results.strategies()):
+    for s in results.strategies():
         rows = numpy.concatenate([results.samples[int(r["run"])] for r in results.runs if r["strategy"] == s])
         rows = rows[rows[:, 0] < callers]
         waits = waits_of(rows[:, 2], rows[:, 3], end)
-        axes.step(waits.ages, numpy.maximum(waits.longer, 1e-5), where="post", color=f"C{i}", label=s)
+        axes.step(waits.ages, numpy.maximum(waits.longer, 1e-5), where="post", color=f"C{colours[s]}", label=s)
     axes.set(xscale="log", yscale="log", ylim=(1e-3, 1.1), xlabel="wait (ms)", ylabel="share of waits that are longer")
     axes.grid(alpha=0.3)
 
 
-def draw_load(results, axes):
+def draw_load(results, axes, colours):
     """Commands against the wait p99, with both intervals."""
-    for i, s in enumerate(results.known("commands_per_acq")):
+    for s in results.known("commands_per_acq"):
         (x, x_low, x_high), (y, y_low, y_high) = (results.mean(s, k) for k in ("commands_per_acq", "wait_p99_ms"))
         bars = {} if numpy.isnan(x_low) or numpy.isnan(y_low) else {
             "xerr": [[max(x - x_low, 0)], [max(x_high - x, 0)]], "yerr": [[max(y - y_low, 0)], [max(y_high - y, 0)]]}
-        axes.errorbar([x], [y], fmt="osD^vP*X"[i % 8], color=f"C{i}", label=s, capsize=3, **bars)
+        axes.errorbar([x], [y], fmt="osD^vP*X"[colours[s] % 8], color=f"C{colours[s]}", label=s, capsize=3, **bars)
     axes.set(yscale="log", xlabel="commands per acquisition", ylabel="wait p99 (ms)")
     axes.grid(alpha=0.3)
 
@@ -315,10 +315,12 @@ def plot(named, file):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
+    names = sorted({s for _, results in named for s in results.strategies()})
+    colours = {s: i for i, s in enumerate(names)}  # the same in each row
     figure, rows = pyplot.subplots(len(named), 2, figsize=(11, 3.6 * len(named)), squeeze=False)
     for (title, results), (left, right) in zip(named, rows):
-        draw_waits(results, left)
-        draw_load(results, right)
+        draw_waits(results, left, colours)
+        draw_load(results, right, colours)
         left.set_title(title, loc="left", fontsize=10)
         right.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
     figure.tight_layout()

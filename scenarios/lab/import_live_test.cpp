@@ -21,9 +21,12 @@ class Import : public testing::Test {
   void log(const std::string& process, const std::string& what) {
     log_ << since_1970_ms() << ' ' << process << " report " << what << std::endl;
   }
+  /// By a provider of its own.
   LockHandle acquire(const std::string& process) {
+    const auto& provider = providers_.emplace_back(std::make_unique<CountedProvider>(database_));
+    const auto lock = provider->lock("report", milliseconds(5'000));
     log(process, "asked lease_ms=5000 timeout_ms=5000");
-    auto handle = std::move(lock_.try_acquire(seconds(5))).value();
+    auto handle = lock.try_acquire(seconds(5)).value();
     log(process, "granted token=" + std::to_string(handle.fencing_token().value()));
     return handle;
   }
@@ -42,8 +45,7 @@ class Import : public testing::Test {
   const std::string file_ = janitor_.folder() + "/service.log";
   std::ofstream log_{file_};
   const std::int64_t began_ms_ = since_1970_ms() - 1'000;
-  CountedProvider provider_{database_};
-  Lock lock_ = provider_.lock("report", milliseconds(5'000));
+  std::vector<std::unique_ptr<CountedProvider>> providers_;
 };
 
 TEST_F(Import, OfHoldingsOneAfterTheOtherNothingIsViolated) {
