@@ -7,6 +7,7 @@
 
 namespace leasehold::core {
 namespace {
+/// After so many leases without a look somebody has surely taken or renewed the lock.
 constexpr int kDropAfterLeases = 10;
 }
 

@@ -8,6 +8,7 @@ namespace {
 /// By default all voting members have to be ready (MongoDB manual, "createIndexes",
 /// commitQuorum): that may take longer than any command of a lock.
 constexpr std::chrono::seconds kIndexTimeout{10};
+/// A server that gives no certain answer is asked again, but not for ever: no lock needs the index.
 constexpr int kIndexTries = 5;
 
 }  // namespace
