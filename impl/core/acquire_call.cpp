@@ -12,6 +12,7 @@ Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
   return {kind, last_failure.code, std::move(message)};
 }
 
+/// Asked of every call for each reply of the stream, so it looks at nothing but the call.
 bool AcquireCall::listens() const {
   return !single_attempt && !in<Queued>() && (wants_releases() || queues());
 }

@@ -42,6 +42,8 @@ AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat, const std
   return reply.permanent ? AttemptAnswer::permanent : AttemptAnswer::unanswered;
 }
 
+/// The holder's name may have dots of its own. A process that gave none has none, and then all of
+/// the lockId has to do.
 std::string held_by(const LockDocument& document) {
   if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
   std::size_t dot = 0;

@@ -147,6 +147,7 @@ void ChangeStream::expect(const std::string& name, LocalInstant now) {
   if (is_open() && !owed_) owed_ = Owed{name, now};
 }
 
+/// Any report of that name pays the debt: the stream has come past the release by then.
 void ChangeStream::reported(const std::string& name) {
   if (owed_ && owed_->name == name) owed_.reset();
 }

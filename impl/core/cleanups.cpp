@@ -190,6 +190,7 @@ std::size_t Cleanups::left() const {
       cleanups_.begin(), cleanups_.end(), [](const auto& c) { return !c.second.acknowledged; }));
 }
 
+/// What is still to be sent, and when; whose document it is goes with its number.
 void Cleanups::mix_into(HashMixer& hash) const {
   for (const auto& [id, cleanup] : cleanups_) {
     hash.mix(id << 3 | (cleanup.outcome_uncertain ? 1u : 0u) | (cleanup.resend ? 2u : 0u) |

@@ -46,6 +46,7 @@ void Contenders::add(const AcquireAsked& asked, PendingCommands& pending, Step s
   }
 }
 
+/// Locks that are held stay so, with their heads in the queues: only their releases end those.
 std::vector<SessionId> Contenders::close(PendingCommands& pending, Step step) {
   closed_ = true;  // first: no call that ends by this promotes the next of its queue
   stream_.end(pending, step);

@@ -44,6 +44,8 @@ void Departures::remember(const std::string& name, Owner owner, const LockOption
                             {name, options.effective_operation_timeout(), options.expiry, now});
 }
 
+/// Whether it offers the lock to anybody is asked by a pass-on alone: after a delete anybody may
+/// have it as it is.
 Cleanup Departures::release_of(const HeldLock& lock, SessionId session, Step step) {
   Cleanup release = cleanup_of(lock, step.now);
   release.reporting = session;

@@ -49,6 +49,7 @@ std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner o
   return static_cast<std::size_t>(found - owners.begin());
 }
 
+/// One character for one, so that a name that was short enough stays so.
 std::string without_queue_marks(std::string holder) {
   std::replace(holder.begin(), holder.end(), kQueueMark, '-');
   return holder;

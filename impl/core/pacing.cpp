@@ -22,6 +22,7 @@ Duration renewal_of(const AcquireCall& call, LocalInstant now) {
 
 }  // namespace
 
+/// Rounded up: servers date in ms, and a place must not end before its last renewal is due.
 std::chrono::milliseconds entry_is_good_for(const AcquireCall& call, LocalInstant now) {
   return std::chrono::ceil<std::chrono::milliseconds>(kRenewalsOfEntry * renewal_of(call, now));
 }
@@ -65,6 +66,7 @@ LocalInstant Pacing::first_attempt_at(AcquireCall& call, LocalInstant at_latest,
   return call.give_up_at ? std::min(at, step.now + (*call.give_up_at - step.now) / 2) : at;
 }
 
+/// By what this call has heard, and by what the lock's name has taught calls before it.
 Duration Pacing::turn(const AcquireCall& call, std::uint64_t random, LocalInstant now) const {
   LEASEHOLD_CHECK(call.listener() != nullptr);
   return call.listener()->turn(heard_by(call, now), random);

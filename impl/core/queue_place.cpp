@@ -14,6 +14,7 @@ constexpr std::size_t kAttemptsRemembered = 8;
 
 }  // namespace
 
+/// The oldest makes room.
 void QueuePlace::sent(std::uint64_t beat, LocalInstant now) {
   if (attempts_.size() == kAttemptsRemembered) attempts_.erase(attempts_.begin());
   attempts_.push_back({beat, now});

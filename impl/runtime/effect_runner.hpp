@@ -21,7 +21,8 @@ namespace leasehold::runtime {
 /// to who asked, and what became of a held lock to its handle. It knows which calls wait for an
 /// answer and which handles there are, and decides nothing.
 ///
-/// INVARIANT: a session has a call that waits, then a handle, then neither; the core says each once.
+/// INVARIANT: a session has a call that waits, then a handle, then neither: the core says each
+/// once.
 /// Thread safety: none, its driver serialises the calls; what it calls has locks of its own.
 class EffectRunner {
  public:

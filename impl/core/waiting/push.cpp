@@ -74,6 +74,7 @@ class PushWaiting final : public WaitingStrategy, private StreamListener {
 
 }  // namespace
 
+/// Below 1 ms the safety net would be a loop without a pause.
 std::shared_ptr<const WaitingStrategy> push_waiting(milliseconds poll) {
   return std::make_shared<PushWaiting>(std::max(core::bounded_pause(poll), milliseconds(1)));
 }
