@@ -38,6 +38,8 @@ void ChangeStream::open(PendingCommands& pending, Step step) {
   send(StreamCommand::Step::open, pending, step);
 }
 
+/// All steps have one timeout, above the third of it that a server waits for news: what is silent
+/// for longer is dead.
 void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(command_ == 0);
   command_ = pending.send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
@@ -66,6 +68,8 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
   return opened ? Heard::opened : Heard::news;
 }
 
+/// One of three reasons is enough to close it: it lags, it reports less than is wanted by now, or
+/// nobody has listened for a while.
 void ChangeStream::read_on(bool listened, Duration nearest_turn, PendingCommands& pending,
                            Step step) {
   const bool lags = owed_ && step.now - owed_->since > kStreamLag;
@@ -110,6 +114,7 @@ void ChangeStream::failed(const Reply& reply, bool listened, Step step) {
   pause(Phase::pausing, retry, step);
 }
 
+/// The cursor is given back: a server keeps one that nobody reads for minutes.
 void ChangeStream::close(PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(phase_ == Phase::open);
   phase_ = Phase::closing;
@@ -142,6 +147,7 @@ void ChangeStream::expect(const std::string& name, LocalInstant now) {
   if (is_open() && !owed_) owed_ = Owed{name, now};
 }
 
+/// Any report of that name pays the debt: the stream has come past the release by then.
 void ChangeStream::reported(const std::string& name) {
   if (owed_ && owed_->name == name) owed_.reset();
 }

@@ -7,10 +7,13 @@
 namespace leasehold::core {
 namespace {
 
+/// Doubling goes no further: a server that is back is asked again within this.
 constexpr std::chrono::seconds kLongestCleanupPause{5};
 
 }  // namespace
 
+/// Two leases from now whoever waits has seen the document unchanged for a whole one and takes it
+/// from its dead owner: nothing depends on this clean-up any more.
 Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
                    LocalInstant now) {
   Cleanup cleanup;
@@ -21,6 +24,8 @@ Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& opti
   return cleanup;
 }
 
+/// The first is a quarter of the timeout, so that a caller who waits for its release may still hear
+/// of the second try.
 Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now) {
   const auto first = std::clamp<Duration>(cleanup.timeout / 4, std::chrono::milliseconds(10),
                                           std::chrono::seconds(1));
@@ -28,6 +33,7 @@ Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now) {
   return std::min(pause, cleanup.give_up_at - now);
 }
 
+/// INVARIANT: a clean-up pauses or has a command under way, never both and never neither.
 void pause(CleanupId id, Cleanup& cleanup, Duration pause, Step step) {
   LEASEHOLD_CHECK(cleanup.command == 0);
   cleanup.next_at = step.now + pause;

@@ -9,6 +9,13 @@
 namespace leasehold::core {
 
 /// An owner whose document, if there is one, has to go.
+///
+///     attempt under way --answered--> delete under way --a majority has it--> gone, or once more
+///                                       ^         |                           after a pause
+///                                       +--pause<-+ no answer, or one of an old primary
+///
+/// It ends at `give_up_at` whatever was answered: by then the document has expired like a crashed
+/// holder's, and a server that was away for hours is not met by the deletes of those hours.
 struct Cleanup {
   std::string name;
   Owner owner;

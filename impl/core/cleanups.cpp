@@ -7,9 +7,11 @@
 namespace leasehold::core {
 namespace {
 
-/// From the shortest first pause, 10 ms, to the longest.
+/// From the shortest first pause, 10 ms, to the longest: beyond it `1 << failures` would overflow
+/// some day and change nothing.
 constexpr int kMostCleanupDoublings = 9;
 
+/// Made anew for each try: a delete on condition that found nothing is followed by a pass-on.
 decltype(Command::body) command_of(const Cleanup& cleanup) {
   if (cleanup.by == Cleanup::By::pass_on) {
     return PassOnCommand{cleanup.name, cleanup.owner, cleanup.or_owner, cleanup.offers};
@@ -36,6 +38,8 @@ CleanupId Cleanups::add(Cleanup cleanup, Step step) {
   return id;
 }
 
+/// The report timer comes first: even a delete that is never answered must not keep who releases
+/// waiting.
 void Cleanups::start(Cleanup cleanup, PendingCommands& pending, Step step) {
   send_delete(add(std::move(cleanup), step), pending, step);
 }
@@ -164,6 +168,8 @@ void Cleanups::retry(CleanupId id, Step step) {
   pause(id, cleanup, span, step);
 }
 
+/// A number that it does not know is that of a hand-over, or of one that is over: a timer may fire
+/// late. With a command under way its answer says what follows.
 void Cleanups::due(CleanupId id, PendingCommands& pending, Step step) {
   const auto found = cleanups_.find(id);
   if (found == cleanups_.end()) return;
@@ -171,16 +177,20 @@ void Cleanups::due(CleanupId id, PendingCommands& pending, Step step) {
   send_delete(id, pending, step);
 }
 
+/// It goes on without its caller: only the answer is given up, not the delete.
 void Cleanups::report_unknown(CleanupId id, Step step) {
   const auto found = cleanups_.find(id);
   if (found != cleanups_.end()) report(id, found->second, ReleaseResult::unknown, step);
 }
 
+/// A resend against late requests is not waited for: the provider would hang for one timeout more
+/// with nothing to show for it.
 std::size_t Cleanups::left() const {
   return static_cast<std::size_t>(std::count_if(
       cleanups_.begin(), cleanups_.end(), [](const auto& c) { return !c.second.acknowledged; }));
 }
 
+/// What is still to be sent, and when; whose document it is goes with its number.
 void Cleanups::mix_into(HashMixer& hash) const {
   for (const auto& [id, cleanup] : cleanups_) {
     hash.mix(id << 3 | (cleanup.outcome_uncertain ? 1u : 0u) | (cleanup.resend ? 2u : 0u) |

@@ -19,7 +19,9 @@ class CountingEntropy final : public Entropy {
   std::uint64_t last_ = 0;
 };
 
-/// A ProviderCore with a hand-moved clock, its effects kept for looking at.
+/// A ProviderCore with a hand-moved clock, its effects kept for looking at. It keeps the timers as
+/// a driver would (one of a kind and id, gone once fired), so that `advance` fires what is due;
+/// replies come only when a test gives them.
 class CoreWorld {
  public:
   using Ms = std::chrono::milliseconds;
@@ -31,6 +33,7 @@ class CoreWorld {
     return o;
   }
 
+  /// One event, now. `effects` are of it alone, `all` of every event so far.
   void give(const Event& event) {
     effects.clear();
     if (const auto* fired = std::get_if<TimerFired>(&event)) timers.erase(fired->timer);
@@ -42,6 +45,7 @@ class CoreWorld {
     all.insert(all.end(), effects.begin(), effects.end());
   }
 
+  /// Session `id` asks. No timeout: it waits for ever; `single`: one attempt, past the queue.
   void acquire(SessionId id, const std::string& name = "lock", LockOptions o = options(),
                std::optional<Ms> timeout = std::nullopt, bool single = false) {
     const auto give_up = timeout ? std::optional(now + *timeout) : std::nullopt;
@@ -61,6 +65,7 @@ class CoreWorld {
     effects = std::move(gathered);
   }
 
+  /// To the last command that is not about the index.
   void reply(Reply r) { give(ReplyArrived{last_command().id, std::move(r)}); }
 
   static constexpr std::int64_t kLater = 1'000'000;  ///< than any win, unless a test says otherwise
@@ -75,6 +80,7 @@ class CoreWorld {
     return r;
   }
 
+  /// The reply to an attempt that found this holder, at no time: every release is after it.
   static Reply refused(const std::string& lock_id) {
     Reply r;
     r.outcome = Outcome::done;
@@ -82,6 +88,7 @@ class CoreWorld {
     return r;
   }
 
+  /// A reply that shows no document.
   static Reply with(Outcome outcome, std::int64_t matched = 0) {
     Reply r;
     r.outcome = outcome;
@@ -98,6 +105,7 @@ class CoreWorld {
     ASSERT_TRUE(has<Granted>());
   }
 
+  /// Whether the last event, or advance, had an effect of this kind; and the first of them.
   template <typename T>
   [[nodiscard]] bool has() const {
     return find<T>() != nullptr;
@@ -124,6 +132,7 @@ class CoreWorld {
     std::erase_if(commands, [](const Command& c) { return !std::holds_alternative<Body>(c.body); });
     return commands;
   }
+  /// The last one sent. The index is asked for beside the first answer, and is nobody's concern.
   [[nodiscard]] Command last_command() const {
     auto commands = sent();
     std::erase_if(commands, [](const Command& c) {
@@ -131,6 +140,7 @@ class CoreWorld {
     });
     return commands.back();
   }
+  /// How many effects of this kind there were in all.
   template <typename T>
   [[nodiscard]] int count() const {
     int n = 0;

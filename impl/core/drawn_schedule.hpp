@@ -27,6 +27,7 @@ class DrawnSchedule : public CoreWorld {
     return o;
   }
 
+  /// So many events, drawn one after the other; RapidCheck shrinks the draws.
   void run(int events) {
     for (int i = 0; i < events; ++i) draw_event();
   }
@@ -43,6 +44,8 @@ class DrawnSchedule : public CoreWorld {
     }
   }
 
+  /// Gives the event, and keeps books of what is under way and over by its effects alone, as any
+  /// onlooker could.
   void happen(const Event& event) {
     if (const auto* reply = std::get_if<ReplyArrived>(&event)) under_way.erase(reply->command);
     give(event);
@@ -72,6 +75,7 @@ class DrawnSchedule : public CoreWorld {
   std::function<void(const Effects&)> after_each;
 
  private:
+  /// Of the sessions so far, and one that nobody asked for: an event may name anything.
   void draw_event() {
     const auto session = [this] {
       return static_cast<SessionId>(*rc::gen::inRange<std::uint64_t>(1, last_session_ + 2));
@@ -98,6 +102,7 @@ class DrawnSchedule : public CoreWorld {
                         give_up, timeout == 1});
   }
 
+  /// Any command under way, not the oldest: answers overtake each other.
   void answer() {
     if (under_way.empty()) return;
     const auto at = *rc::gen::inRange<std::size_t>(0, under_way.size());

@@ -9,6 +9,8 @@ namespace leasehold::core {
 class Entropy {
  public:
   virtual ~Entropy() = default;
+  /// Uniform over all 64-bit values. How many are drawn, and in which order, is part of what a seed
+  /// stands for: a simulated run repeats only if each step draws as often as it did.
   virtual std::uint64_t draw() = 0;
 };
 

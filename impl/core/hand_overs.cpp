@@ -84,11 +84,13 @@ void HandOvers::due(CleanupId id, PendingCommands& pending, Step step) {
   if (giver.command == 0 && step.now >= giver.next_at) send(id, pending, step);
 }
 
+/// The giver has its answer in time; the hand-over goes on for the receiver's sake.
 void HandOvers::report_unknown(CleanupId id, Step step) {
   const auto found = hand_overs_.find(id);
   if (found != hand_overs_.end()) report(id, found->second.giver, ReleaseResult::unknown, step);
 }
 
+/// The giver hears first, unless its time was over and it has heard already.
 void HandOvers::end(CleanupId id, ReleaseResult giver, Step step) {
   report(id, hand_overs_.at(id).giver, giver, step);
   hand_overs_.erase(id);
@@ -103,6 +105,7 @@ Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending) {
   return giver;
 }
 
+/// The receiver's lease, not the giver's: it is the receiver that observers have to wait for.
 std::string HandOvers::lock_id(const HandOver& hand_over, std::uint64_t beat) const {
   return format_lock_id({*hand_over.giver.or_owner, hand_over.expiry.count(), beat}, holder_);
 }

@@ -23,7 +23,8 @@ struct HandOver {
 /// whom, the queues say; what the receiver does with it, ProviderCore.
 ///
 /// INVARIANT: each has a command under way or its cleanup timer set, and a receiver that is
-/// Receiving by this very number.
+/// Receiving by this very number. The giver's handle was over before the first command was sent, so
+/// held() is never true for both.
 class HandOvers {
  public:
   explicit HandOvers(std::string holder) : holder_(std::move(holder)) {}

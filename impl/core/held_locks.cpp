@@ -30,6 +30,14 @@ void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
   LEASEHOLD_CHECK(is_new);
 }
 
+/// Also if it is lost, and its timer cleared already: to clear it twice does no harm.
+std::optional<HeldLock> HeldLocks::take(SessionId id, Step step) {
+  auto node = locks_.extract(id);
+  if (node.empty()) return std::nullopt;
+  clear_timer(Timer::Kind::lease_end, id, step);
+  return std::move(node.mapped());
+}
+
 /// Final: no later answer finds it as a lock that may be extended (`answered`).
 void HeldLocks::lose(SessionId id, LostReason reason, Step step) {
   HeldLock& lock = locks_.at(id);
@@ -88,6 +96,7 @@ std::vector<SessionId> HeldLocks::over(LocalInstant now) const {
   return ids;
 }
 
+/// Those with short leases first, each in a command of its own; then the rest in batches.
 void HeldLocks::run_round(PendingCommands& pending, Step step) {
   const bool any_due = std::any_of(locks_.begin(), locks_.end(), [&](const auto& entry) {
     return wants_extension(entry.second) && entry.second.extend_at <= step.now;

@@ -5,37 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/held_lock.hpp"
 #include "core/pending_commands.hpp"
 
 namespace leasehold::core {
-
-/// A lock that this provider holds, or held when its handle was last asked.
-struct HeldLock {
-  std::string name;
-  LockOptions options;
-  Owner owner;
-  FencingToken token;         ///< of the write that won
-  ServerInstant acquired_at;  ///< with the owner, it names this grant to the server
-  LocalInstant deadline;      ///< held() is false after it
-  LocalInstant ends_at = LocalInstant::max();  ///< no extension moves the deadline beyond this
-  LocalInstant extend_at;                      ///< when its next extension is due
-  CommandId command = 0;                       ///< the extension or its look under way, or 0
-  bool lost = false;           ///< its holder was notified; only a release is left to come
-  bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
-  int hand_overs = 0;          ///< in a row up to this holding
-
-  /// Whether a release may hand it over instead of deleting it. After an attempt that was never
-  /// answered the owner has to be deleted, and once more. And a hand-over leaves other processes no
-  /// gap to win in; so their turn comes after `hand_overs_in_a_row`.
-  [[nodiscard]] bool may_be_handed_over() const {
-    return !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
-  }
-  /// Whether this process has had it as often in a row as it may: it becomes others' turn.
-  [[nodiscard]] bool had_its_turns() const {
-    return hand_overs > 0 && hand_overs >= options.hand_overs_in_a_row;
-  }
-  bool operator==(const HeldLock&) const = default;
-};
 
 /// The locks that a provider holds, and the rounds that extend them: what is due, and what soon
 /// will be, in few commands.
@@ -55,7 +28,8 @@ class HeldLocks {
 
   /// It has just been won. Its timers are set.
   void add(SessionId id, HeldLock lock, Step step);
-  void erase(SessionId id) { locks_.erase(id); }
+  /// Its handle has ended: taken out, with its timer. None: it was over already.
+  [[nodiscard]] std::optional<HeldLock> take(SessionId id, Step step);
   /// Null: it is not held, and was not lost unreleased.
   [[nodiscard]] HeldLock* find(SessionId id);
 

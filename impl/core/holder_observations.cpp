@@ -7,6 +7,7 @@
 
 namespace leasehold::core {
 namespace {
+/// After so many leases without a look somebody has surely taken or renewed the lock.
 constexpr int kDropAfterLeases = 10;
 }
 
@@ -49,6 +50,8 @@ std::optional<LocalInstant> HolderObservations::presumed_dead_at(const std::stri
   return sight_matures(found->second.first_seen, found->second.lease, max_drift);
 }
 
+/// The server compares it with the document inside the write: a holder that has extended since the
+/// last look keeps its lock.
 std::optional<std::string> HolderObservations::presumed_dead(const std::string& name,
                                                              LocalInstant now,
                                                              double max_drift) const {

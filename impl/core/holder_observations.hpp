@@ -12,6 +12,10 @@ namespace leasehold::core {
 /// reply was received. A lockId names one execution of one command, so one that has stood for its
 /// whole lease proves that its holder is dead, whatever any server's clock says.
 ///
+/// Only this machine's clock counts, and only from the receipt of a reply: how long the reply was
+/// on its way can make a holder seem to live longer, never shorter. The same idea is in Amazon's
+/// DynamoDB Lock Client (REFERENCES.md).
+///
 /// INVARIANT: at most kMaxSights names; a sight not confirmed for 10 of its leases is dropped.
 class HolderObservations {
  public:

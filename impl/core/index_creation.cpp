@@ -8,10 +8,12 @@ namespace {
 /// By default all voting members have to be ready (MongoDB manual, "createIndexes",
 /// commitQuorum): that may take longer than any command of a lock.
 constexpr std::chrono::seconds kIndexTimeout{10};
+/// A server that gives no certain answer is asked again, but not for ever: no lock needs the index.
 constexpr int kIndexTries = 5;
 
 }  // namespace
 
+/// By each answer of a server until it is settled, so it needs no timer of its own.
 void IndexCreation::ensure(PendingCommands& pending, Step step) {
   if (state_ != State::wanted) return;
   LEASEHOLD_CHECK(tries_ < kIndexTries);

@@ -27,6 +27,7 @@ inline constexpr std::size_t kMaxPaces = 10'000;
 /// How many may stand in the queue of a lock. Who finds it full asks again when it was served.
 inline constexpr std::size_t kMostInQueue = 64;
 
+/// Each keeps the lock from other processes for one more holding, so that there has to be an end.
 inline constexpr int kMaxHandOvers = 1'000;
 
 /// For how long a provider takes it that a rival which held a lock wants it again.

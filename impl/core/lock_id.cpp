@@ -43,6 +43,7 @@ struct OwnerDigits {
   char text[kOwnerDigits];
 };
 
+/// Without an allocation and without a locale: no thousands are grouped in what servers compare.
 template <typename T>
 void append_number(std::string& to, T number) {
   char digits[std::numeric_limits<T>::digits10 + 2];
@@ -53,6 +54,7 @@ void append_number(std::string& to, T number) {
 
 std::string to_hex(Owner owner) { return {OwnerDigits(owner).text, kOwnerDigits}; }
 
+/// Both halves by themselves: no integer has 128 bits.
 std::optional<Owner> owner_from_hex(std::string_view digits) {
   Owner owner;
   if (digits.size() != kOwnerDigits || !lower_hex(digits)) return std::nullopt;
@@ -91,6 +93,7 @@ std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
   return parts;
 }
 
+/// To the end, queue included, if there is one: whoever shows it has cut that off before.
 std::string_view holder_in(std::string_view lock_id) {
   for (int parts = 0; parts < 3; ++parts) next_part(lock_id);
   return lock_id;

@@ -15,13 +15,17 @@ struct Owner {
   auto operator<=>(const Owner&) const = default;
 };
 
-/// 32 lower-case hex digits.
+/// 32 lower-case hex digits: the one spelling that an owner has, since servers compare text.
 [[nodiscard]] std::string to_hex(Owner owner);
 /// The way back; nothing for any other text.
 [[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 
 /// The parts of a lockId of ours: `<owner>.<lease ms>.<beat>[.<holder>]`. The beat makes each
-/// value name one execution of one command; the holder is for people only.
+/// value name one execution of one command; the holder is for people only. The lease is for those
+/// who observe the holder: they have to know for how long this value may stand while it lives.
+///
+/// INVARIANT: a provider writes no value twice. Whoever has seen one unchanged for its whole lease
+/// knows by that alone that its holder has not extended.
 struct LockIdParts {
   Owner owner;
   std::int64_t lease_ms = 0;

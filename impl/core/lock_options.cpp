@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 
 std::string ms(milliseconds value) { return std::to_string(value.count()) + " ms"; }
 
+/// The one form of all messages about options: thing, value, rule.
 std::optional<Error> broken(const std::string& what, const std::string& value,
                             const std::string& rule) {
   return Error{ErrorKind::invalid_option, 0, what + " is " + value + ": " + rule};
@@ -27,14 +28,18 @@ std::string bytes(const std::string& text) { return std::to_string(text.size()) 
 
 }  // namespace
 
+/// A third leaves time for two more tries before the lease is over. The same is the default of
+/// DistributedLock.MongoDB (REFERENCES.md).
 milliseconds LockOptions::effective_cadence() const {
   return extension_cadence.value_or(expiry / 3);
 }
 
+/// Never beyond a third of the lease: a command that hangs must leave time for another.
 milliseconds LockOptions::effective_operation_timeout() const {
   return operation_timeout.value_or(std::min(milliseconds(10'000), expiry / 3));
 }
 
+/// The first rule that is broken: one sentence is read, five are not.
 std::optional<Error> check(const LockOptions& o) {
   if (o.expiry < core::kMinExpiry || o.expiry > core::kMaxExpiry) {
     return broken("expiry", ms(o.expiry), "it must be 100 ms to 24 h");
@@ -85,6 +90,7 @@ std::optional<Error> check_name(const std::string& name) {
   return rule.empty() ? std::nullopt : broken("lock name", bytes(name), rule);
 }
 
+/// It stands in every lockId that is written: that is why its length is bounded.
 std::optional<Error> check_holder(const std::string& holder) {
   if (holder.size() > core::kMaxHolderBytes) {
     return broken("holder", bytes(holder), "it must have at most 256 bytes");

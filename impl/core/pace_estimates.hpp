@@ -19,6 +19,7 @@ namespace leasehold::core {
 template <typename Pace>
 class PaceEstimates {
  public:
+  /// None: nobody who learns has had an answer for this name yet, or it made room.
   [[nodiscard]] std::optional<Pace> pace(const std::string& name) const {
     const auto found = paces_.find(name);
     return found == paces_.end() ? std::nullopt : std::optional(found->second.pace);
@@ -26,7 +27,7 @@ class PaceEstimates {
 
   /// What an attempt made of the pace of its name; none: nothing.
   void keep(const std::string& name, const std::optional<Pace>& next, LocalInstant now) {
-    if (!next) return;
+    if (!next) return;  // a strategy that does not learn takes no room from those that do
     if (!paces_.contains(name) && paces_.size() >= kMaxPaces) {
       paces_.erase(std::min_element(paces_.begin(), paces_.end(), [](const auto& a, const auto& b) {
         return a.second.last_used < b.second.last_used;

@@ -35,6 +35,7 @@ void PendingCommands::abandon(CommandId id, Step step) {
   clear_timer(Timer::Kind::command_timeout, id, step);
 }
 
+/// What each is for, equality tells apart.
 void PendingCommands::mix_into(HashMixer& hash) const {
   for (const auto& [id, pending] : pending_) {
     hash.mix(id);

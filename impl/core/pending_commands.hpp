@@ -12,7 +12,8 @@ namespace leasehold::core {
 
 using CleanupId = std::uint64_t;
 
-/// A command that was sent, not answered, and not given up.
+/// A command that was sent, not answered, and not given up: what its answer needs and the reply
+/// does not say. A value of its sender, kept here because only the number comes back.
 struct PendingCommand {
   enum class Kind { attempt, extension, read_holders, cleanup, hand_over, index, stream };
   Kind kind;
@@ -38,7 +39,8 @@ class PendingCommands {
   /// The command that was answered, which is over with that; none: it was over already.
   std::optional<PendingCommand> take(CommandId id, Step step);
 
-  /// Nobody wants its reply any more.
+  /// Nobody wants its reply any more. Only for what writes nothing: of a write that was cut off
+  /// nobody would know what it did.
   void abandon(CommandId id, Step step);
 
   [[nodiscard]] bool contains(CommandId id) const { return pending_.contains(id); }

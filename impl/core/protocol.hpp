@@ -34,7 +34,8 @@ struct AcquireCommand {
   bool operator==(const AcquireCommand&) const = default;
 };
 
-/// Renew one lock, if it is still this owner's of that grant.
+/// Renew one lock, if it is still this owner's of that grant. `expiresAt` never moves back by it:
+/// an extension that a server executes late must not shorten what a newer one gave.
 struct ExtendStatement {
   SessionId session;  ///< on whose behalf; not sent
   std::string name;
@@ -59,7 +60,9 @@ struct ReadHoldersCommand {
   bool operator==(const ReadHoldersCommand&) const = default;
 };
 
-/// Delete the lock if it is this owner's: a release or the clean-up of what may have been won.
+/// Delete the lock if it is this owner's: a release or the clean-up of what may have been won. By
+/// owner and not by lockId, so that it finds any execution of any command of that owner, and may be
+/// sent as often as needed.
 struct DeleteCommand {
   std::string name;
   Owner owner;
@@ -145,7 +148,8 @@ struct Command {
   bool operator==(const Command&) const = default;
 };
 
-/// What became of a command, as far as its reply tells.
+/// What became of a command, as far as its reply tells. Only `done` proves that a write stays; an
+/// error of which nobody knows better is `unknown`.
 enum class Outcome {
   done,           ///< executed, and acknowledged by a majority
   unknown,        ///< may have been executed, may still be, may be rolled back
@@ -228,7 +232,10 @@ struct Timer {
   auto operator<=>(const Timer&) const = default;
 };
 
-/// Events. One for an unknown session, a command already answered or a timer not due is a no-op.
+/// Events. One for an unknown session, a command already answered or a timer not due is a no-op:
+/// its driver may race with itself, deliver late, and deliver twice.
+///
+/// A caller wants the lock. What becomes of the session comes as one Granted or one Ended.
 struct AcquireAsked {
   SessionId session;
   std::string name;
@@ -236,9 +243,13 @@ struct AcquireAsked {
   std::optional<LocalInstant> give_up_at;  ///< none: never
   bool single_attempt = false;
 };
+/// The caller does not want it any more. Whoever has won meanwhile keeps the lock until it
+/// releases.
 struct CancelAsked {
   SessionId session;
 };
+/// The handle has ended, held or lost; it says no from before this event on. The result comes as
+/// Released, within one operation timeout.
 struct ReleaseAsked {
   SessionId session;
 };
@@ -246,10 +257,12 @@ struct ReleaseAsked {
 struct DeadlineSeen {
   SessionId session;
 };
+/// What a Send brought, or what its driver knows of why nothing came.
 struct ReplyArrived {
   CommandId command;
   Reply reply;
 };
+/// The clock has reached what SetTimer said, or the driver was early.
 struct TimerFired {
   Timer timer;
 };
@@ -299,12 +312,14 @@ struct Extended {
   LocalInstant sent;
   LocalInstant deadline;
 };
+/// Final: no Extended follows, whatever a server says later. Only its Released is left to come.
 struct Lost {
   SessionId session;
   std::string name;
   FencingToken token;
   LostReason reason;
 };
+/// The call returns without the lock. What it may have won is cleaned up without it.
 struct Ended {
   SessionId session;
   std::string name;
@@ -316,6 +331,7 @@ struct Released {
   FencingToken token;
   ReleaseResult result;
 };
+/// For the operator: something that retrying does not cure, and that no caller's result shows.
 struct Warned {
   std::string message;
 };

@@ -1,45 +1,21 @@
 #include "core/provider_core.hpp"
 
-#include <algorithm>
+#include <utility>
 
+#include "core/attempt_answer.hpp"
 #include "core/check.hpp"
 
 namespace leasehold::core {
 
-/// The owner of a lock that was held or lost has to go.
-Cleanup ProviderCore::cleanup_of(const HeldLock& lock, Step step) const {
-  Cleanup cleanup = core::cleanup_of(lock.name, lock.owner, lock.options, step.now);
-  cleanup.by = way_out(lock.name, lock.options, step);
-  cleanup.known_at = lock.token;
-  cleanup.resend = lock.late_commands;
-  return cleanup;
-}
-
-/// What an ended call may have won has to go, and its entry in the lock's queue.
-Cleanup ProviderCore::cleanup_of(const AcquireCall& call, Step step) const {
-  Cleanup cleanup = core::cleanup_of(call.name, call.owner, call.options, step.now);
-  cleanup.by = call.queues() ? Cleanup::By::pass_on : way_out(call.name, call.options, step);
-  cleanup.known_at = call.place.stood_at();
-  cleanup.resend = call.may_own();
-  return cleanup;
-}
-
+/// One event is carried to its end before the next: between two of them every invariant holds.
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
   std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
 }
 
-/// A single attempt goes past the queue: its caller asks whether the lock is free now.
+/// The caller chooses the number of its session, and chooses no number twice while it is in use.
 void ProviderCore::on(const AcquireAsked& event, Step step) {
-  LEASEHOLD_CHECK(!attempts_.find(event.session) && !held_.find(event.session));
-  if (closed_) {
-    step.out.push_back(
-        Ended{event.session, event.name, {ErrorKind::shut_down, 0, "the provider is closed"}});
-    return;
-  }
-  attempts_.add(event, step);
-  if (event.single_attempt || queues_.join(event.name, event.session)) {
-    attempts_.start(event.session, pending_, step);
-  }
+  LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session));
+  contenders_.add(event, pending_, step);
 }
 
 /// Who has won already keeps the lock: the caller finds it and may release.
@@ -47,45 +23,25 @@ void ProviderCore::on(const CancelAsked& event, Step step) {
   give_up(event.session, ErrorKind::cancelled, "cancelled", step);
 }
 
-/// Held or lost, the handle has ended: it answers no from before this event on.
+/// Held or lost, the handle has ended: it answers no from before this event on. The lock goes to
+/// who waits here, by a hand-over, or to anybody.
 void ProviderCore::on(const ReleaseAsked& event, Step step) {
-  const HeldLock* lock = held_.find(event.session);
-  if (lock == nullptr) return;
-  clear_timer(Timer::Kind::lease_end, event.session, step);
-  Cleanup cleanup = cleanup_of(*lock, step);
-  cleanup.reporting = event.session;
-  const bool may_pass_on = lock->may_be_handed_over() && !closed_;
-  const int in_a_row = lock->hand_overs + 1;
-  cleanup.offers = lock->had_its_turns();
-  if (lock->late_commands && queues(lock->options)) {
-    remember_departed(lock->name, lock->owner, lock->options, step);
-  }
   // Before anything is sent: this process must not hold what the server may give to another.
-  held_.erase(event.session);
-  const SessionId next = queues_.after(event.session, cleanup.name);
-  if (may_pass_on && attempts_.can_receive(next)) {
-    return hand_over(std::move(cleanup), next, in_a_row, step);
+  const auto lock = held_.take(event.session, step);
+  if (!lock) return;
+  Cleanup release = departures_.release_of(*lock, event.session, step);
+  const SessionId next =
+      lock->may_be_handed_over() ? contenders_.receiver_after(event.session, lock->name) : 0;
+  if (next != 0) {
+    const CleanupId id = departures_.new_id();
+    const AcquireCall& receiver = contenders_.receive(next, id, lock->hand_overs + 1, step);
+    return departures_.hand_over(id, std::move(release), next, receiver, pending_, step);
   }
-  // A release without hand-over ends the tenure of this process.
-  WaitQueue* queue = queues_.headed_by(event.session, cleanup.name);
-  if (queue != nullptr) queue->tenure = step.now - queue->tenure_since;
   // Where others queue, who waits here joins them at once; otherwise once it is free.
-  const bool queued = cleanup.by == Cleanup::By::pass_on;
-  leave_queue(cleanup.name, event.session, queued ? step.now : LocalInstant::max(), step);
-  cleanups_.start(std::move(cleanup), pending_, step);
-}
-
-/// The lock goes from the owner of the handle that has ended to the receiver's. It waits no longer
-/// for an answer than the more impatient of both would.
-void ProviderCore::hand_over(Cleanup giver, SessionId receiver, int in_a_row, Step step) {
-  queues_.pass_to(giver.name, receiver);
-  const CleanupId id = cleanups_.new_id();
-  const AcquireCall& call = attempts_.receive(receiver, id, in_a_row, step);
-  giver.or_owner = call.owner;
-  giver.timeout = std::min(giver.timeout, call.options.effective_operation_timeout());
-  hand_overs_.start(id,
-                    {std::move(giver), receiver, call.options.expiry, call.options.clock_margin},
-                    pending_, step);
+  const bool queued = release.by == Cleanup::By::pass_on;
+  contenders_.released(event.session, lock->name, queued ? step.now : LocalInstant::max(), pending_,
+                       step);
+  departures_.start(std::move(release), pending_, step);
 }
 
 /// As if the timer had fired, which may be late: held() has answered no, and that is final.
@@ -95,9 +51,7 @@ void ProviderCore::on(const DeadlineSeen& event, Step step) {
 
 /// Locks that are held stay held: their handles outlive the provider.
 void ProviderCore::on(const CloseAsked&, Step step) {
-  closed_ = true;  // first: no call that ends below promotes the next of its queue
-  stream_.end(pending_, step);
-  for (const auto id : attempts_.ids()) {
+  for (const auto id : contenders_.close(pending_, step)) {
     give_up(id, ErrorKind::shut_down, "the provider was destroyed", step);
   }
 }
@@ -116,7 +70,12 @@ void ProviderCore::on(const ReplyArrived& event, Step step) {
       return lose_all(held_.extension_answered(*command, event.reply, pending_, step));
     case PendingCommand::Kind::read_holders:
       return lose_all(held_.read_holders_answered(*command, event.reply, step));
-    case PendingCommand::Kind::cleanup: return answer_delete(*command, event.reply, step);
+    // That a lock has become free is news for who waits for it here.
+    case PendingCommand::Kind::cleanup:
+      if (const auto freed = departures_.answered_delete(*command, event.reply, pending_, step)) {
+        contenders_.lock_freed(*freed, pending_, step);
+      }
+      return;
     case PendingCommand::Kind::hand_over: return answer_hand_over(*command, event.reply, step);
     case PendingCommand::Kind::index: return index_.answered(event.reply, step);
     case PendingCommand::Kind::stream: return answer_stream(event.command, event.reply, step);
@@ -127,10 +86,14 @@ void ProviderCore::on(const ReplyArrived& event, Step step) {
 void ProviderCore::on(const TimerFired& event, Step step) {
   const auto id = event.timer.id;
   switch (event.timer.kind) {
-    case Timer::Kind::attempt: return attempts_.due(id, pending_, step);
-    case Timer::Kind::give_up:
-      if (attempts_.times_out(id, step.now)) give_up(id, ErrorKind::timed_out, "timed out", step);
+    case Timer::Kind::attempt:
+    case Timer::Kind::stream: return contenders_.due(event.timer, pending_, step);
+    case Timer::Kind::give_up: {
+      const AcquireCall* call = contenders_.find(id);
+      const bool over = call != nullptr && call->times_out(step.now);
+      if (over) give_up(id, ErrorKind::timed_out, "timed out", step);
       return;
+    }
     case Timer::Kind::lease_end:
       if (held_.lease_ends(id, step)) lose(id, LostReason::deadline, step);
       return;
@@ -144,15 +107,128 @@ void ProviderCore::on(const TimerFired& event, Step step) {
       // First what is over is lost, or the round would extend it.
       for (const auto over : held_.over(step.now)) lose(over, LostReason::deadline, step);
       return held_.run_round(pending_, step);
-    // The number is a clean-up's or a hand-over's, never both.
-    case Timer::Kind::cleanup:
-      cleanups_.due(id, pending_, step);
-      return hand_overs_.due(id, pending_, step);
-    case Timer::Kind::report:
-      cleanups_.report_unknown(id, step);
-      return hand_overs_.report_unknown(id, step);
-    case Timer::Kind::stream: return stream_.due(pending_, step);
+    case Timer::Kind::cleanup: return departures_.due(id, pending_, step);
+    case Timer::Kind::report: return departures_.report_unknown(id, step);
   }
+}
+
+/// What it means for the call, Contenders says.
+void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step) {
+  // After the first answer: a process that only waits needs no index, and a server that answers can
+  // make it.
+  if (reply.outcome == Outcome::done) index_.ensure(pending_, step);
+  // The call that sent this attempt may have ended; then a cleanup waits for the answer.
+  if (attempt.sessions.empty()) {
+    return departures_.answered_attempt(attempt.cleanup, reply, pending_, step);
+  }
+  const SessionId id = attempt.sessions.front();
+  const AcquireCall& call = contenders_.at(id);
+  // Another's document shows who waits for it, which decides how this process will release it.
+  if (refuses(reply, call.owner) && !reply.documents.empty()) {
+    departures_.see(call.name, reply.documents.front(), step.now);
+  }
+  conclude(id, contenders_.answered(id, attempt, reply, pending_, step), step);
+}
+
+/// INVARIANT: whoever received is the head of its queue already, so nobody else contends by this.
+void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& reply, Step step) {
+  const auto answer = departures_.answered_hand_over(command, reply, pending_, step);
+  if (!answer) return;
+  const SessionId to = command.sessions.front();
+  switch (*answer) {
+    case HandOvers::Answer::given:
+      contenders_.at(to).settle(command);
+      return win(to,
+                 {Granted::By::hand_over, command.id, command.sent, reply.documents.front(),
+                  reply.operation_time},
+                 step);
+    case HandOvers::Answer::nothing:
+    case HandOvers::Answer::unclear:
+      return contenders_.contend_for_itself(to, *answer == HandOvers::Answer::unclear, pending_,
+                                            step);
+    // Its end takes the hand-over along, as a delete.
+    case HandOvers::Answer::cannot_succeed:
+      return end_call(to, {ErrorKind::configuration, reply.code, reply.message}, step);
+    case HandOvers::Answer::waits: return;
+  }
+}
+
+/// Who is named is a call that waits, or an owner that has departed and may be granted the lock all
+/// the same. Most are neither: the provider's own writes, of locks that it holds or held.
+void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
+  const auto heard = contenders_.stream_answered(command, reply, pending_, step);
+  if (heard == ChangeStream::Heard::nothing) return;
+  for (const auto& named : reply.named) {
+    const auto parts = parse_lock_id(named.document.lock_id);
+    if (!parts) continue;
+    const SessionId id = contenders_.head_with(parts->owner, named.document.name);
+    if (id != 0) {
+      conclude(id, contenders_.notify(id, named, command, pending_, step), step);
+    } else {
+      departures_.granted(named, parts->owner, pending_, step);
+    }
+  }
+  contenders_.read_on(heard, pending_, step);
+}
+
+/// A call that goes on is Contenders' alone.
+void ProviderCore::conclude(SessionId id, const CallResult& result, Step step) {
+  if (const auto* won = std::get_if<Win>(&result)) return win(id, *won, step);
+  if (const auto* error = std::get_if<Error>(&result)) end_call(id, *error, step);
+}
+
+/// A call becomes a held lock. REQUIRES: the document shows the lockId of that command's own
+/// execution, and a majority has it.
+void ProviderCore::win(SessionId id, const Win& win, Step step) {
+  AcquireCall& call = contenders_.at(id);
+  if (!win.token_rises()) {
+    call.late_win = true;  // its end deletes the document, and with it the number
+    return end_call(id,
+                    {ErrorKind::configuration, 0,
+                     "the fencing token " + win.at.to_string() + " of lock '" + call.name +
+                         "' is not above the stored " + std::to_string(win.document.fencing_token)},
+                    step);
+  }
+  // The same clock that ends the holding decides whether it begins at all.
+  HeldLock lock = held_lock(call, win);
+  if (step.now >= lock.deadline) return win_too_late(id, step);
+  departures_.see(call.name, win.document, step.now);
+  step.out.push_back(Granted{id, lock.name, lock.token, lock.owner, win.document.lock_id,
+                             win.command, win.by, win.sent, lock.deadline});
+  held_.add(id, std::move(lock), step);
+  // Last, for `call` is of it: the session is a held lock from here on and nothing else.
+  contenders_.won(id, win, step);
+}
+
+/// What was won is over before anybody could use it: it is given back, by its owner. The call goes
+/// on with another, unless it was to ask only once.
+void ProviderCore::win_too_late(SessionId id, Step step) {
+  AcquireCall& call = contenders_.at(id);
+  if (call.single_attempt) {
+    call.late_win = true;
+    return end_call(
+        id, {ErrorKind::timed_out, 0, "lock '" + call.name + "': the grant came after its end"},
+        step);
+  }
+  departures_.won_too_late(call, pending_, step);
+  contenders_.start_over(id, pending_, step);
+}
+
+/// A lock that is held or lost is not given up: that takes a release. A race of both does no harm.
+void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why, Step step) {
+  const AcquireCall* call = contenders_.find(id);
+  if (call != nullptr) end_call(id, call->error(kind, why), step);
+}
+
+/// The caller hears of the end at once; what may have been won is cleaned up behind its back.
+/// Whoever is next in the queue asks no later than this call would have.
+void ProviderCore::end_call(SessionId id, const Error& error, Step step) {
+  step.out.push_back(Ended{id, contenders_.at(id).name, error});
+  const AcquireCall call = contenders_.take(id, step);
+  departures_.ended(call, pending_, step);
+  const auto* waiting = call.in<AcquireCall::Waiting>();
+  contenders_.leave(id, call.name, waiting != nullptr ? waiting->attempt_at : step.now, pending_,
+                    step);
 }
 
 /// Those who wait here contend at once: whoever took the lock away is not in this process.
@@ -163,62 +239,18 @@ void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   const bool limited = reason == LostReason::deadline && lock->deadline == lock->ends_at;
   if (limited) {
     reason = LostReason::max_holding;
-    cleanups_.start(cleanup_of(*lock, step), pending_, step);
+    departures_.give_back(*lock, pending_, step);
   }
   held_.lose(id, reason, step);
-  leave_queue(lock->name, id, step.now, step);
-}
-
-/// Whoever becomes the head by that contends, with a first attempt at that time at the latest.
-void ProviderCore::leave_queue(const std::string& name, SessionId id, LocalInstant at_latest,
-                               Step step) {
-  const SessionId next = queues_.leave(name, id, !closed_);
-  if (next != 0) attempts_.contend(next, at_latest, hears(next), pending_, step);
-}
-
-/// A document of this process is gone for certain: that is news for who waits here.
-void ProviderCore::answer_delete(const PendingCommand& command, const Reply& reply, Step step) {
-  const std::string name = cleanups_.at(command.cleanup).name;
-  if (!reply.documents.empty()) queues_seen_.see(name, reply.documents.front(), step.now);
-  if (!cleanups_.delete_answered(command, reply, pending_, step)) return;
-  const WaitQueue* queue = queues_.find(name);
-  if (queue == nullptr) return;
-  attempts_.bring_forward(queue->head, queue->turn_after_release(step.now), pending_, step);
-}
-
-/// Whatever it says of releases is a hint: an attempt decides. So late, missing or invented news
-/// cost time only.
-void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
-  const auto heard = stream_.answered(command, reply, attempts_.anyone_listens(), pending_, step);
-  if (heard == ChangeStream::Heard::nothing) return;
-  for (const auto& freed : reply.freed) {
-    stream_.reported(freed.name);
-    const WaitQueue* queue = queues_.find(freed.name);
-    AcquireCall* listener = queue == nullptr ? nullptr : attempts_.find_listening(queue->head);
-    if (listener == nullptr) continue;
-    // What happened before it came does not bring its turn nearer.
-    if (freed.at > listener->waits_since) ++listener->releases;
-    attempts_.wake(queue->head, pending_, step);
-  }
-  for (const auto& named : reply.named) read_named(named, command, step);
-  if (heard == ChangeStream::Heard::opened) {  // it may have missed what somebody waits for
-    for (const auto& [name, queue] : queues_.all()) {
-      const AcquireCall* call = attempts_.find(queue.head);
-      if (call == nullptr) continue;
-      if (call->wants_releases()) attempts_.wake(queue.head, pending_, step);
-      if (call->queues()) attempts_.bring_forward(queue.head, step.now, pending_, step);
-    }
-  }
-  const Duration turn = attempts_.nearest_turn(step);
-  stream_.read_on(attempts_.anyone_listens(), turn, pending_, step);
+  contenders_.leave(id, lock->name, step.now, pending_, step);
 }
 
 /// Not everything is mixed in: what differs in two equal hashes, equality tells apart.
 std::size_t ProviderCore::hash() const {
   HashMixer hash;
-  attempts_.mix_into(hash);
+  contenders_.mix_into(hash);
   held_.mix_into(hash);
-  cleanups_.mix_into(hash);
+  departures_.mix_into(hash);
   pending_.mix_into(hash);
   return hash.value();
 }

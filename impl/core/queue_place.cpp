@@ -14,17 +14,21 @@ constexpr std::size_t kAttemptsRemembered = 8;
 
 }  // namespace
 
+/// The oldest makes room.
 void QueuePlace::sent(std::uint64_t beat, LocalInstant now) {
   if (attempts_.size() == kAttemptsRemembered) attempts_.erase(attempts_.begin());
   attempts_.push_back({beat, now});
 }
 
+/// By the beat, which no other attempt of this provider has.
 std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
   const auto found = std::find_if(attempts_.begin(), attempts_.end(),
                                   [beat](const Attempt& a) { return a.beat == beat; });
   return found == attempts_.end() ? std::nullopt : std::optional(found->sent);
 }
 
+/// A place that was lost, because somebody deleted or overwrote the document, is a new one when it
+/// is found again: its time begins anew.
 void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken at,
                        LocalInstant now) {
   const auto owners = owners_in(document.queue);

@@ -18,6 +18,9 @@ namespace leasehold::core {
 /// Each attempt of it that is refused renews its entry there, and writes the beat of the attempt
 /// into it. Who passes the lock on copies that beat: so a grant names the very attempt before which
 /// nobody can have seen it, and the lease counts from when that was sent.
+///
+/// INVARIANT: what is remembered of attempts is in the order of their sending. `full_` is set only
+/// while it does not stand: whoever has a place does not care how long the queue is.
 class QueuePlace {
  public:
   /// An attempt that may leave an entry is sent.
@@ -64,6 +67,7 @@ class QueuePlace {
     Duration lasts{0};
     bool operator==(const Full&) const = default;
   };
+  /// The queue has no room, with these in it.
   void see_full(const std::vector<Owner>& owners, LocalInstant now);
 
   std::vector<Attempt> attempts_;  ///< the latest, in their order

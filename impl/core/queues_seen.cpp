@@ -7,6 +7,7 @@
 namespace leasehold::core {
 namespace {
 
+/// Linear, but only for a new key when the memory is full.
 template <typename Map, typename Since>
 void make_room(Map& map, Since since) {
   if (map.size() < kMaxSights) return;
@@ -24,11 +25,14 @@ void QueuesSeen::see(const std::string& name, const LockDocument& document, Loca
   waited_[name] = now;
 }
 
+/// For as long as a rival is remembered. A queue that is overlooked goes with the document, unless
+/// who releases queues itself (Cleanup::By): its waiters ask again and stand in another order.
 bool QueuesSeen::anyone_waited(const std::string& name, LocalInstant now) const {
   const auto found = waited_.find(name);
   return found != waited_.end() && now - found->second < kRivalMemory;
 }
 
+/// Each owner departs once: it is dead from then on, and no other call has it.
 void QueuesSeen::leave_behind(Owner owner, Departed departed) {
   make_room(departed_, [](const Departed& one) { return one.since; });
   departed_.emplace(owner, std::move(departed));

@@ -29,6 +29,8 @@ class QueuesSeen {
     LocalInstant since;
     bool operator==(const Departed&) const = default;
   };
+  /// Kept until it is granted the lock or has to make room: how long a request may be on its way
+  /// nobody knows.
   void leave_behind(Owner owner, Departed departed);
   /// It was granted the lock: whose it was. It is forgotten with that; a second grant needs a
   /// second command.

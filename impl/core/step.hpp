@@ -15,6 +15,8 @@ struct Step {
   Effects& out;
 };
 
+/// Both are effects like any other: whoever carries them out keeps at most one timer of a kind and
+/// id, so that setting it again moves it (see SetTimer).
 inline void set_timer(Timer::Kind kind, std::uint64_t id, LocalInstant at, Step step) {
   step.out.push_back(SetTimer{{kind, id}, at});
 }
@@ -23,11 +25,15 @@ inline void clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
   step.out.push_back(ClearTimer{{kind, id}});
 }
 
+/// 128 bits: no two calls of any two processes are the same owner but by a chance that nobody will
+/// see. The order of the draws is part of what a seed stands for.
 inline Owner fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
 
-/// Mixes what tells two states apart best into one number. Equality looks at the rest.
+/// Mixes what tells two states apart best into one number. Equality looks at the rest. The number
+/// is the same in every run, for no address goes into it.
 class HashMixer {
  public:
+  /// Order counts.
   void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15u; }
   void mix(LocalInstant at) { mix(static_cast<std::uint64_t>(at.time_since_epoch().count())); }
   [[nodiscard]] std::size_t value() const { return hash_ ^ hash_ >> 32; }

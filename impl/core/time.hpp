@@ -6,7 +6,8 @@
 namespace leasehold::core {
 
 /// This machine's clock that runs during suspend. Comes in as an argument; nothing in the core
-/// reads it.
+/// reads it. One that stands still during suspend would have a laptop call a lease of 30 s valid
+/// that ran out while it slept.
 struct LocalClock {
   using rep = std::int64_t;
   using period = std::nano;
@@ -18,7 +19,8 @@ using LocalInstant = LocalClock::time_point;
 using Duration = std::chrono::nanoseconds;
 
 /// A date that a server wrote, in ms since 1970. Only servers compare these: there is no
-/// conversion to LocalInstant, and no ordering.
+/// conversion to LocalInstant, and no ordering. To be the same is all that a client may ask of two:
+/// with its owner, `acquiredAt` names a grant.
 struct ServerInstant {
   std::int64_t since_1970_ms = 0;
   bool operator==(const ServerInstant&) const = default;
@@ -37,13 +39,18 @@ struct Clocks {
   WallInstant wall;
 };
 
-/// The share of `span` that a clock off by `max_drift` may be wrong by, rounded up.
+/// The share of `span` that a clock off by `max_drift` may be wrong by. Rounded up, which is the
+/// safe side of both that use it: a holder stops earlier by it, an observer waits longer.
 inline Duration drift_of(Duration span, double max_drift) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(span.count()) * max_drift) + 1);
 }
 
 /// Until when held() may be true: the lease counts from the sending of the command, because the
 /// server may have executed it at once, and ends early by what our clock may lag.
+///
+/// INVARIANT: at this instant the document of that command is still in force, while server clocks
+/// differ by less than the clock margin: it is dated `expiry` and that margin from the server's
+/// time of the execution, which was not before `sent` (DESIGN.md, "Time").
 inline LocalInstant lease_deadline(LocalInstant sent, Duration expiry, double max_drift) {
   return sent + expiry - drift_of(expiry, max_drift);
 }

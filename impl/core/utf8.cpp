@@ -3,7 +3,8 @@
 namespace leasehold::core {
 namespace {
 
-/// By its first byte; 0: no character begins with it.
+/// By its first byte; 0: no character begins with it, which may go on one (80 to BF), would be of
+/// an overlong form (C0, C1) or lie beyond Unicode (F5 and more).
 std::size_t length_of_character(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xC2) return 0;
@@ -36,6 +37,7 @@ std::size_t first_character(std::string_view text) {
 
 }  // namespace
 
+/// Character by character: a prefix that ends inside one would be refused by the server, too.
 std::string valid_utf8_prefix(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size()) {

@@ -27,7 +27,8 @@ struct WaitQueue {
 /// The queue of each name inside this process. It knows the order and nothing else: not what
 /// became of a call, nor how a lock passes along.
 ///
-/// INVARIANT: a name without head and waiters has no queue.
+/// INVARIANT: a name without head and waiters has no queue. Nobody stands in one twice, and nobody
+/// is overtaken in it.
 class WaitQueues {
  public:
   /// Whether it is the head at once.

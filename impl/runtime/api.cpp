@@ -275,7 +275,7 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
     return bad_option("timeout is " + std::to_string(timeout.count()) +
                       " ms: it must be at least 1 ms");
   }
-  const auto reply = static_cast<runtime::Driver&>(*engine_).inspect(name, timeout);
+  const auto reply = static_cast<runtime::Driver&>(*engine_).reads().inspect(name, timeout);
   if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
   if (reply.documents.empty()) return std::optional<SeenHolder>();
   const auto& document = reply.documents.front();

@@ -4,7 +4,6 @@
 #include <functional>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,11 +13,13 @@
 #include "runtime/callbacks.hpp"
 #include "runtime/carrier.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/effect_runner.hpp"
 #include "runtime/executor.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/handle_state.hpp"
-#include "runtime/lock_event_translator.hpp"
+#include "runtime/later_calls.hpp"
 #include "runtime/loss_signals.hpp"
+#include "runtime/reads.hpp"
 #include "runtime/timers.hpp"
 #include "runtime/workers.hpp"
 
@@ -65,7 +66,8 @@ struct DriverParts {
 
 /// Runs a provider: moves its commands to workers, its timers to the clock, its news to handles and
 /// users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one thread
-/// and virtual time, in the simulation.
+/// and virtual time, in the simulation. What a step wants done EffectRunner carries out; what the
+/// core does not hear of, Reads and LaterCalls do, with locks of their own.
 ///
 /// Who runs what:
 ///
@@ -91,15 +93,14 @@ struct DriverParts {
 /// Thread safety: all calls from any thread.
 class Driver : public detail::Engine, public std::enable_shared_from_this<Driver> {
  public:
-  using Answered = std::function<void(Result<std::shared_ptr<HandleState>>)>;
+  using Answered = EffectRunner::Answered;
 
   /// Throws std::system_error where there are no threads for it.
   [[nodiscard]] static std::shared_ptr<Driver> make(DriverParts parts);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Starts an acquire; `answered` is called once, under the driver's lock: be quick, and own no
-  /// user's function. No timeout: waits for ever; zero: one attempt.
+  /// Starts an acquire. No timeout: waits for ever; zero: one attempt.
   core::SessionId acquire(const std::string& name, const LockOptions& options,
                           std::optional<std::chrono::milliseconds> timeout, Answered answered);
 
@@ -113,24 +114,14 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void release(core::SessionId session);
   void deadline_seen(core::SessionId session);
 
-  /// Reads who holds a lock, and waits for it as long as it may take. The core does not hear of it.
-  core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout);
-
-  /// Reads who holds these locks and until when, as a hint; `done` is called as Callbacks calls.
-  /// The core does not hear of it.
-  void look_at(std::vector<std::string> names, std::chrono::milliseconds timeout,
-               std::function<void(core::Reply)> done);
-
   /// Has a function called as Callbacks calls: now, or later.
   void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }
-  std::uint64_t call_back_at(core::LocalInstant at, Callbacks::Function function);
-  /// Not called any more, if it was not on its way already.
-  void forget(std::uint64_t call);
+  [[nodiscard]] LaterCalls& later_calls() { return later_calls_; }
+
+  /// What the core does not hear of.
+  [[nodiscard]] Reads& reads() { return reads_; }
 
   [[nodiscard]] std::uint64_t draw();
-
-  /// Whether its documents are those of the production lock.
-  [[nodiscard]] bool inspects() const { return inspects_; }
 
   /// Gives up an owner on a thread that must not wait: should it be the last, another thread does
   /// the rest.
@@ -150,52 +141,25 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   [[nodiscard]] core::LocalInstant now() const { return clock_->now(); }
 
  private:
-  /// Above the ids of all commands of a core: of inspections, looks and calls to come.
-  static constexpr core::CommandId kInspections = core::CommandId{1} << 63;
-
   explicit Driver(DriverParts parts);
   ~Driver();
   static void destroy(Driver* driver);
 
   void step(const core::Event& event);
-  void tell(const core::Event& event, core::LocalInstant at);
-  void apply(core::Send& effect);
-  void apply(const core::Abandon& effect);
-  void apply(const core::SetTimer& effect);
-  void apply(const core::ClearTimer& effect);
-  void apply(const core::Granted& effect);
-  void apply(const core::Extended& effect);
-  void apply(const core::Lost& effect);
-  void apply(const core::Ended& effect);
-  void apply(const core::Released& effect);
-  void apply(const core::Warned& effect);
-  void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
   void replied(core::CommandId command, core::Reply reply);
-  void looked(core::CommandId command, core::Reply reply);
   void due(core::Timer timer);
 
   const int forks_ = fork_generation();
   const std::shared_ptr<const Clock> clock_;
   const std::shared_ptr<Executor> executor_;
   const std::unique_ptr<core::Entropy> entropy_;
-  const bool inspects_;
-  const std::function<void(const std::string&)> on_warning_;
-  const std::function<void(const LockEvent&)> on_event_;
   const std::shared_ptr<Observer> observer_;
 
   std::mutex mutex_;  // protects all down to the parts that have threads
   std::condition_variable stepped_;
   const std::unique_ptr<core::Provider> core_;
   core::Effects effects_;
-  LockEventTranslator translator_;
   core::SessionId last_session_ = 0;
-  std::map<core::SessionId, Answered> acquiring_;
-  std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;
-  std::map<core::CommandId, std::optional<core::Reply>> inspections_;  ///< under way
-  core::CommandId last_inspection_ = kInspections;
-  std::condition_variable inspected_;
-  std::map<core::CommandId, std::function<void(core::Reply)>> looks_;  ///< under way
-  std::map<std::uint64_t, Callbacks::Function> calls_to_come_;
   std::chrono::milliseconds longest_timeout_{0};
   bool stopped_ = false;  ///< nothing steps any more
 
@@ -203,6 +167,9 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   LossSignals losses_;
   Timers timers_;
   Workers workers_;
+  Reads reads_;
+  LaterCalls later_calls_;
+  EffectRunner runner_;  // under mutex_, too
 };
 
 }  // namespace leasehold::runtime

@@ -98,8 +98,9 @@ void PermitCall::attempted(int slot, Result<Handle> result) {
 
 void PermitCall::look() {
   looking_ = true;
-  driver_->look_at(order_.slots, order_.options.effective_operation_timeout(),
-                   [self = shared_from_this()](const core::Reply& reply) { self->looked(reply); });
+  driver_->reads().look_at(
+      order_.slots, order_.options.effective_operation_timeout(),
+      [self = shared_from_this()](const core::Reply& reply) { self->looked(reply); });
 }
 
 /// An attempt at a slot that seems free; without a home only once, since others try it too.
@@ -129,7 +130,8 @@ void PermitCall::looked(const core::Reply& reply) {
 void PermitCall::look_later() {
   const auto half = kLookEvery / 2;
   const milliseconds more(static_cast<std::int64_t>(driver_->draw() % 1'000));
-  next_look_ = driver_->call_back_at(driver_->now() + half + more, [self = shared_from_this()] {
+  const auto at = driver_->now() + half + more;
+  next_look_ = driver_->later_calls().add(at, [self = shared_from_this()] {
     if (!self->over_ && !self->failure_) self->look();
   });
 }
@@ -169,7 +171,7 @@ void PermitCall::fail(const Error& error) {
 
 void PermitCall::finish(Result<Got> result) {
   over_ = true;
-  if (next_look_ != 0) driver_->forget(next_look_);
+  if (next_look_ != 0) driver_->later_calls().forget(next_look_);
   if (home_ != 0) driver_->cancel(home_);
   if (attempt_ != 0) driver_->cancel(attempt_);
   const auto done = std::exchange(done_, nullptr);

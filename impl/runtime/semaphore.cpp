@@ -61,7 +61,7 @@ Result<Semaphore> Semaphore::create(const LockProvider& provider, const std::str
     if (!slot) return slot.error();
     slots.push_back(std::move(*slot));
   }
-  if (!Access::driver(slots.front())->inspects()) {
+  if (!Access::driver(slots.front())->reads().available()) {
     return bad("semaphore '" + name + "' is of a published lock: it must be of the production one");
   }
   return Semaphore(name, std::move(slots));

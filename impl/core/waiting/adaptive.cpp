@@ -78,6 +78,7 @@ class AdaptiveWaiting final : public WaitingStrategy {
 
 }  // namespace
 
+/// A pace of nothing could not grow, for it grows by parts of itself.
 std::shared_ptr<const WaitingStrategy> adaptive_waiting(milliseconds min, milliseconds max) {
   const auto low = std::max(core::bounded_pause(min), milliseconds(1));
   return std::make_shared<AdaptiveWaiting>(low, std::max(low, core::bounded_pause(max)));

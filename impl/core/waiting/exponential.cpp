@@ -25,6 +25,8 @@ class FullJitter final : public WaitingStrategy {
   nanoseconds base_, max_;
 };
 
+/// Grows from the pause before it and not from the number of attempts: waiters that began together
+/// do not stay together.
 class DecorrelatedJitter final : public WaitingStrategy {
  public:
   DecorrelatedJitter(nanoseconds base, nanoseconds max) : base_(base), max_(max) {}

@@ -43,6 +43,7 @@ class PushWaiting final : public WaitingStrategy, private StreamListener {
   const StreamListener* listener() const override { return this; }
 
  private:
+  /// Spread over half of its length: calls that were refused together do not ask together.
   nanoseconds pause(std::uint64_t random) const override {
     return core::random_span(poll_ / 2, poll_, random);
   }
@@ -54,6 +55,8 @@ class PushWaiting final : public WaitingStrategy, private StreamListener {
     return Releases{std::clamp<std::int64_t>(next, 0, kMostReleases * Releases::kOne)};
   }
 
+  /// Whoever has heard of as many releases as it usually takes tries at once; who lacks some leaves
+  /// the lock alone for about as long as those take.
   nanoseconds turn(const ReleasesHeard& heard, std::uint64_t random) const override {
     const auto lacks = heard.pace.value_or(Releases()).parts - heard.releases * Releases::kOne;
     if (lacks <= 0) return nanoseconds(0);
@@ -71,6 +74,7 @@ class PushWaiting final : public WaitingStrategy, private StreamListener {
 
 }  // namespace
 
+/// Below 1 ms the safety net would be a loop without a pause.
 std::shared_ptr<const WaitingStrategy> push_waiting(milliseconds poll) {
   return std::make_shared<PushWaiting>(std::max(core::bounded_pause(poll), milliseconds(1)));
 }

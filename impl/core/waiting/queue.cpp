@@ -20,6 +20,7 @@ constexpr nanoseconds kShortestLook = milliseconds(100), kLongestLook = millisec
 /// thousand would ask in vain most of the time; later, the queue would run empty before they come.
 constexpr int kMostQueues = 3;
 
+/// Spread wide: those who found no room together must not come back together.
 nanoseconds until_room(nanoseconds queue_lasts, std::uint64_t random) {
   const auto lasts = std::min<nanoseconds>(queue_lasts, core::kLongestPause);
   return core::random_span(std::max(lasts, kShortestLook),
@@ -51,6 +52,7 @@ class QueueWaiting final : public WaitingStrategy {
 
 }  // namespace
 
+/// `longest` bounds every pause of it, also those of the strategy that it falls back to.
 std::shared_ptr<const WaitingStrategy> queue_waiting(milliseconds longest) {
   return std::make_shared<QueueWaiting>(std::max(core::bounded_pause(longest), milliseconds(1)));
 }

@@ -5,6 +5,8 @@
 namespace leasehold {
 namespace {
 
+/// BusyWaitSleepTime of DistributedLock.MongoDB (REFERENCES.md). It neither learns nor looks at
+/// what an attempt saw: the yardstick for those that do.
 class UniformWaiting final : public WaitingStrategy {
  public:
   UniformWaiting(std::chrono::nanoseconds min, std::chrono::nanoseconds max)

@@ -1,0 +1,58 @@
+#include "core/attempt_answer.hpp"
+
+namespace leasehold::core {
+namespace {
+
+/// The document that the command left, if the reply shows it. With an unknown outcome it is what
+/// this primary had: enough to see another's lock, not enough to call the lock ours (MongoDB
+/// manual, "Replica Set Rollbacks").
+const LockDocument* shown(const Reply& reply) {
+  const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
+  return executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
+}
+
+/// Any beat of this owner is ours: the document may show an earlier attempt that won unanswered.
+bool owned_by(const LockDocument& document, Owner owner) {
+  return document.lock_id.starts_with(to_hex(owner) + '.');
+}
+
+}  // namespace
+
+/// A duplicate key is a refusal too: somebody else inserted the name between match and insert
+/// (MongoDB manual, "findAndModify", upsert with a unique index).
+bool refuses(const Reply& reply, Owner owner) {
+  const LockDocument* document = shown(reply);
+  return reply.outcome == Outcome::duplicate_key ||
+         (document != nullptr && !owned_by(*document, owner));
+}
+
+/// The order of the questions matters: a refusal is certain whatever else the reply says; only then
+/// comes what cannot succeed, what was not executed, and last whether this very execution won.
+AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat, const std::string& holder,
+                          const Reply& reply) {
+  if (refuses(reply, call.owner)) return AttemptAnswer::refused;
+  if (reply.outcome == Outcome::configuration) return AttemptAnswer::cannot_succeed;
+  if (reply.outcome == Outcome::not_executed) return AttemptAnswer::not_executed;
+  // The beat in the lockId names this execution. A document of an earlier beat is ours too, but its
+  // time is not in this reply: the next attempt, sent at once, gets a token of its own.
+  const LockDocument* document = shown(reply);
+  const bool ours_now = reply.outcome == Outcome::done && document != nullptr && !reply.retried &&
+                        document->lock_id == call.lock_id(beat, holder);
+  if (ours_now) return AttemptAnswer::won;
+  return reply.permanent ? AttemptAnswer::permanent : AttemptAnswer::unanswered;
+}
+
+/// The holder's name may have dots of its own. A process that gave none has none, and then all of
+/// the lockId has to do.
+std::string held_by(const LockDocument& document) {
+  if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
+  std::size_t dot = 0;
+  for (int parts = 0; parts < 3; ++parts) {
+    dot = document.lock_id.find('.', dot);
+    if (dot == std::string::npos) return "held by " + document.lock_id;
+    ++dot;
+  }
+  return "held by " + document.lock_id.substr(dot);
+}
+
+}  // namespace leasehold::core

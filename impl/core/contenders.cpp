@@ -1,0 +1,243 @@
+#include "core/contenders.hpp"
+
+#include <utility>
+
+#include "core/check.hpp"
+
+namespace leasehold::core {
+namespace {
+
+/// Who is offered a lock leaves it to those who poll for so long.
+constexpr std::chrono::milliseconds kTurnOfOthers{20};
+
+/// The owners of calls that queue begin alike, with their provider's half (see Owners).
+ChangeStream::Reports reports_for(const AcquireCall& call) {
+  ChangeStream::Reports reports;
+  reports.releases = call.wants_releases();
+  if (call.queues()) reports.grants = call.owner.high;
+  return reports;
+}
+
+/// When the attempt was sent from which the lease of this grant counts; none: it cannot be used.
+/// Not from the news, nor from anything read since: what is read may be of an old primary, from
+/// before the grant ended again. What is too old is made new by an attempt, which finds the lock
+/// its own.
+std::optional<LocalInstant> usable_since(const AcquireCall& call, const NamedOwner& named,
+                                         LocalInstant now) {
+  const auto parts = parse_lock_id(named.document.lock_id);
+  const auto sent = parts ? call.place.sent_at(parts->beat) : std::nullopt;
+  const bool usable =
+      sent && now < lease_deadline(*sent, call.options.expiry, call.options.max_drift);
+  return usable ? sent : std::nullopt;
+}
+
+}  // namespace
+
+/// A single attempt goes past the queue: its caller asks whether the lock is free now.
+void Contenders::add(const AcquireAsked& asked, PendingCommands& pending, Step step) {
+  if (closed_) {
+    step.out.push_back(
+        Ended{asked.session, asked.name, {ErrorKind::shut_down, 0, "the provider is closed"}});
+    return;
+  }
+  attempts_.add(asked, step);
+  if (asked.single_attempt || queues_.join(asked.name, asked.session)) {
+    attempts_.start(asked.session, pending, step);
+  }
+}
+
+/// Locks that are held stay so, with their heads in the queues: only their releases end those.
+std::vector<SessionId> Contenders::close(PendingCommands& pending, Step step) {
+  closed_ = true;  // first: no call that ends by this promotes the next of its queue
+  stream_.end(pending, step);
+  return attempts_.ids();
+}
+
+/// Both kinds may come early, late and for what is over: the parts find that nothing is due.
+void Contenders::due(Timer timer, PendingCommands& pending, Step step) {
+  if (timer.kind == Timer::Kind::stream) return stream_.due(pending, step);
+  attempts_.due(timer.id, pending, step);
+}
+
+/// Whether the stream tells this call what it waits for.
+bool Contenders::hears(SessionId id) const {
+  const AcquireCall* call = attempts_.find(id);
+  return call != nullptr && stream_.is_open_for(reports_for(*call));
+}
+
+/// What the answer means `Attempts::read` says; what follows from it for the call is here. News
+/// that came during the attempt wait for its answer, and count after it.
+CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
+                                PendingCommands& pending, Step step) {
+  AcquireCall& call = attempts_.at(id);
+  call.settle(attempt);
+  const auto news = std::exchange(call.place.news, std::nullopt);
+  const auto answer = attempts_.read(id, attempt, reply);
+  switch (answer) {
+    case AttemptAnswer::won:
+      return Win{Granted::By::attempt,    attempt.id,           attempt.sent,
+                 reply.documents.front(), reply.operation_time, attempt.observed.has_value()};
+    case AttemptAnswer::refused: refused(id, attempt, reply, pending, step); break;
+    case AttemptAnswer::unanswered:
+    case AttemptAnswer::not_executed: {
+      const bool unanswered = answer == AttemptAnswer::unanswered;
+      attempts_.failed(id, reply, unanswered, hears(id), pending, step);
+      break;
+    }
+    // Its owner may have the document all the same: the end deletes it.
+    case AttemptAnswer::permanent: ++call.unanswered; [[fallthrough]];
+    case AttemptAnswer::cannot_succeed:
+      return Error{ErrorKind::configuration, reply.code, reply.message};
+  }
+  if (call.single_attempt) return call.last_failure;
+  // An attempt that was executed after the news knows better: it was refused although the lock had
+  // been passed to it.
+  const bool outdated = news && reply.outcome == Outcome::done && !reply.is_before(news->at);
+  if (!news || outdated) return {};
+  return notify(id, *news, 0, pending, step);
+}
+
+/// News that a rival holds it: for the strategy, for the queue's next release, and for the stream.
+void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
+                         PendingCommands& pending, Step step) {
+  attempts_.refused(id, attempt, reply, hears(id), pending, step);
+  const AcquireCall& call = attempts_.at(id);
+  if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
+  if (call.single_attempt) return;
+  // Who found no room in the queue has nothing to hear of.
+  if (!call.wants_releases() && !call.place.stands()) return;
+  // The stream is opened by the first call that was refused: who finds a lock free needs none.
+  stream_.want(reports_for(call), step.now);
+  // That looks at every call, so not for each refusal while somebody reads already.
+  const auto turn = stream_.is_idle() ? attempts_.nearest_turn(step.now) : Duration(0);
+  stream_.listen(turn, pending, step);
+}
+
+/// Only the head has an entry in the lock's queue: those behind it have asked nobody yet.
+SessionId Contenders::head_with(Owner owner, const std::string& name) const {
+  const WaitQueue* queue = queues_.find(name);
+  const AcquireCall* call = queue == nullptr ? nullptr : attempts_.find(queue->head);
+  return call != nullptr && call->owner == owner ? queue->head : 0;
+}
+
+/// During an attempt they wait for its answer, which may be of later than they are. A call that
+/// gets the lock from this process has other things to do.
+CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId command,
+                              PendingCommands& pending, Step step) {
+  AcquireCall& call = attempts_.at(id);
+  if (call.in<AcquireCall::Attempting>()) {
+    call.place.news = named;
+    return {};
+  }
+  if (!call.in<AcquireCall::Waiting>()) return {};
+  if (named.as == NamedOwner::As::holder) {
+    if (const auto sent = usable_since(call, named, step.now)) {
+      attempts_.stop_waiting(id, step);
+      return Win{Granted::By::pass_on, command, *sent, named.document, named.at};
+    }
+  }
+  // A lock that it was offered it leaves to others first. One that it may have, its own attempt
+  // shows.
+  const auto turn = named.as == NamedOwner::As::next ? kTurnOfOthers : Duration(0);
+  attempts_.bring_forward(id, step.now + turn, pending, step);
+  return {};
+}
+
+/// Whatever it says of releases is a hint: an attempt decides. So late, missing or invented news
+/// cost time only.
+ChangeStream::Heard Contenders::stream_answered(CommandId command, const Reply& reply,
+                                                PendingCommands& pending, Step step) {
+  const auto heard = stream_.answered(command, reply, attempts_.anyone_listens(), pending, step);
+  if (heard == ChangeStream::Heard::nothing) return heard;
+  for (const auto& freed : reply.freed) {
+    stream_.reported(freed.name);
+    const WaitQueue* queue = queues_.find(freed.name);
+    const AcquireCall* head = queue == nullptr ? nullptr : attempts_.find(queue->head);
+    if (head == nullptr || !head->wants_releases()) continue;
+    // What happened before it came does not bring its turn nearer.
+    if (freed.at > head->waits_since) ++attempts_.at(queue->head).releases;
+    attempts_.wake(queue->head, pending, step);
+  }
+  return heard;
+}
+
+/// One that was opened just now may have missed what somebody waits for.
+void Contenders::read_on(ChangeStream::Heard heard, PendingCommands& pending, Step step) {
+  LEASEHOLD_CHECK(heard != ChangeStream::Heard::nothing);
+  if (heard == ChangeStream::Heard::opened) {
+    for (const auto& [name, queue] : queues_.all()) {
+      const AcquireCall* call = attempts_.find(queue.head);
+      if (call == nullptr) continue;
+      if (call->wants_releases()) attempts_.wake(queue.head, pending, step);
+      if (call->queues()) attempts_.bring_forward(queue.head, step.now, pending, step);
+    }
+  }
+  const Duration turn = attempts_.nearest_turn(step.now);
+  stream_.read_on(attempts_.anyone_listens(), turn, pending, step);
+}
+
+/// In its turn: another process that was seen to want the lock gets a chance before (see
+/// WaitQueue).
+void Contenders::lock_freed(const std::string& name, PendingCommands& pending, Step step) {
+  const WaitQueue* queue = queues_.find(name);
+  if (queue == nullptr) return;
+  attempts_.bring_forward(queue->head, queue->turn_after_release(step.now), pending, step);
+}
+
+/// Once closed nobody receives: all calls have ended.
+SessionId Contenders::receiver_after(SessionId releaser, const std::string& name) const {
+  if (closed_) return 0;
+  const SessionId next = queues_.after(releaser, name);
+  const AcquireCall* call = attempts_.find(next);
+  return call != nullptr && call->can_receive() ? next : 0;
+}
+
+/// From here on it is the head, whatever its hand-over brings.
+const AcquireCall& Contenders::receive(SessionId id, CleanupId hand_over, int in_a_row,
+                                       Step step) {
+  queues_.pass_to(attempts_.at(id).name, id);
+  return attempts_.receive(id, hand_over, in_a_row, step);
+}
+
+void Contenders::contend_for_itself(SessionId id, bool unclear, PendingCommands& pending,
+                                    Step step) {
+  attempts_.contend_for_itself(id, unclear, pending, step);
+}
+
+void Contenders::start_over(SessionId id, PendingCommands& pending, Step step) {
+  attempts_.start_over(id, pending, step);
+}
+
+/// For the strategy's pace, the stream's lag, and whose turn it is in this process.
+void Contenders::won(SessionId id, const Win& win, Step step) {
+  const AcquireCall& call = attempts_.at(id);
+  if (win.by == Granted::By::attempt) {
+    attempts_.won(id, step.now);
+    // A poll that wins without the stream having said so shows how far the stream lags.
+    const bool news_expected =
+        call.attempts > 1 && !call.woken && !win.observed && call.wants_releases();
+    if (news_expected) stream_.expect(call.name, step.now);
+  }
+  // In a hand-over the tenure of this process goes on.
+  WaitQueue* queue = queues_.headed_by(id, call.name);
+  if (win.by != Granted::By::hand_over && queue != nullptr) queue->tenure_since = win.sent;
+  take(id, step);
+}
+
+/// Nobody follows one that was not the head, or a single attempt, which is in no queue.
+void Contenders::leave(SessionId id, const std::string& name, LocalInstant at_latest,
+                       PendingCommands& pending, Step step) {
+  const SessionId next = queues_.leave(name, id, !closed_);
+  if (next != 0) attempts_.contend(next, at_latest, hears(next), pending, step);
+}
+
+/// For how long this process had it, hand-overs included: so long, at most, it leaves the lock to a
+/// rival before it asks again.
+void Contenders::released(SessionId id, const std::string& name, LocalInstant at_latest,
+                          PendingCommands& pending, Step step) {
+  WaitQueue* queue = queues_.headed_by(id, name);
+  if (queue != nullptr) queue->tenure = step.now - queue->tenure_since;
+  leave(id, name, at_latest, pending, step);
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "core/acquire_call.hpp"
+#include "core/cleanups.hpp"
+#include "core/hand_overs.hpp"
+#include "core/held_lock.hpp"
+#include "core/queues_seen.hpp"
+
+namespace leasehold::core {
+
+/// How the owners of a provider leave the database once their session is over, whether it held or
+/// only asked. It decides by which command each goes (a hand-over inside this process, a pass-on to
+/// the first who waits elsewhere, a delete), and knows what is under way for those that go: the
+/// clean-ups, the hand-overs, and for which locks others were seen to queue. Of calls that still
+/// wait and of locks that are still held it knows nothing.
+///
+/// INVARIANT: an owner that comes here is dead: no attempt and no extension by it is sent any more.
+/// INVARIANT: whatever an owner may have left is the business of a clean-up or of a hand-over,
+/// until a majority acknowledges that it has gone, or it has freed itself.
+///
+///     departures.ended(call, pending, step);          // the delete of what it may have won
+///     departures.answered_delete(command, reply, ...)  // -> "report": that lock is free now
+class Departures {
+ public:
+  /// `holder` is the last part of the lockIds that hand-overs write.
+  explicit Departures(std::string holder) : hand_overs_(std::move(holder)) {}
+
+  /// A document of this lock was shown, with or without a queue.
+  void see(const std::string& name, const LockDocument& document, LocalInstant now) {
+    queues_seen_.see(name, document, now);
+  }
+
+  /// The handle of this session has ended: how its lock goes, unless it is handed over. Nothing is
+  /// sent yet, for whoever waits here may come first.
+  [[nodiscard]] Cleanup release_of(const HeldLock& lock, SessionId session, Step step);
+  /// Sends that.
+  void start(Cleanup release, PendingCommands& pending, Step step);
+  /// A number for the hand-over that follows: its receiver has to know it before it is sent.
+  CleanupId new_id() { return cleanups_.new_id(); }
+  /// The lock goes from the owner of the handle that has ended to the receiver's.
+  void hand_over(CleanupId id, Cleanup giver, SessionId to, const AcquireCall& receiver,
+                 PendingCommands& pending, Step step);
+
+  /// `max_holding` of this lock is over: others may have it before its handle is released.
+  void give_back(const HeldLock& lock, PendingCommands& pending, Step step);
+  /// This call has ended: what it may have won goes, and its entry in the lock's queue.
+  void ended(const AcquireCall& call, PendingCommands& pending, Step step);
+  /// What this call won is over before anybody could use it. The call goes on, by another owner.
+  void won_too_late(const AcquireCall& call, PendingCommands& pending, Step step);
+
+  /// The attempt that an ended call had under way was answered, or never will be.
+  void answered_attempt(CleanupId id, const Reply& reply, PendingCommands& pending, Step step);
+  /// A hand-over was; none: its receiver has ended, and nobody has the lock by it.
+  [[nodiscard]] std::optional<HandOvers::Answer> answered_hand_over(const PendingCommand& command,
+                                                                    const Reply& reply,
+                                                                    PendingCommands& pending,
+                                                                    Step step);
+  /// A delete or a pass-on was. The lock that is certainly not this process's any more, by that.
+  [[nodiscard]] std::optional<std::string> answered_delete(const PendingCommand& command,
+                                                           const Reply& reply,
+                                                           PendingCommands& pending, Step step);
+  /// The stream reports that another process passed the lock to this owner, of no call that waits.
+  void granted(const NamedOwner& named, Owner owner, PendingCommands& pending, Step step);
+
+  /// A cleanup timer fired.
+  void due(CleanupId id, PendingCommands& pending, Step step);
+  /// A report timer fired.
+  void report_unknown(CleanupId id, Step step);
+
+  /// Those that no majority has acknowledged yet.
+  [[nodiscard]] std::size_t left() const { return cleanups_.left() + hand_overs_.left(); }
+
+  void mix_into(HashMixer& hash) const { cleanups_.mix_into(hash); }
+  bool operator==(const Departures&) const = default;
+
+ private:
+  [[nodiscard]] Cleanup::By way_out(const std::string& name, const LockOptions& options,
+                                    LocalInstant now) const;
+  [[nodiscard]] Cleanup cleanup_of(const HeldLock& lock, LocalInstant now) const;
+  [[nodiscard]] Cleanup cleanup_of(const AcquireCall& call, LocalInstant now) const;
+  void remember(const std::string& name, Owner owner, const LockOptions& options,
+                LocalInstant now);
+
+  HandOvers hand_overs_;
+  Cleanups cleanups_;
+  QueuesSeen queues_seen_;
+};
+
+}  // namespace leasehold::core

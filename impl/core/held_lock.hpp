@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+
+#include "core/protocol.hpp"
+
+namespace leasehold::core {
+
+/// A lock that this provider holds, or held when its handle was last asked.
+///
+/// INVARIANT: name, options, owner, token, acquired_at and ends_at are the grant's and never
+/// change. `deadline` only ever moves on, and not beyond `ends_at`; once lost, nothing changes any
+/// more but `command`.
+struct HeldLock {
+  std::string name;
+  LockOptions options;
+  Owner owner;
+  FencingToken token;         ///< of the write that won
+  ServerInstant acquired_at;  ///< with the owner, it names this grant to the server
+  LocalInstant deadline;      ///< held() is false after it
+  LocalInstant ends_at = LocalInstant::max();  ///< no extension moves the deadline beyond this
+  LocalInstant extend_at;                      ///< when its next extension is due
+  CommandId command = 0;       ///< the extension under way or the read that follows it, or 0
+  bool lost = false;           ///< its holder was notified; only a release is left to come
+  bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
+  int hand_overs = 0;          ///< in a row up to this holding
+
+  /// Whether a release may hand it over instead of deleting it. After an attempt that was never
+  /// answered the owner has to be deleted, and once more. And a hand-over leaves other processes no
+  /// gap to win in; so their turn comes after `hand_overs_in_a_row`.
+  [[nodiscard]] bool may_be_handed_over() const {
+    return !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
+  }
+  /// Whether this process has had it as often in a row as it may: it becomes others' turn.
+  [[nodiscard]] bool had_its_turns() const {
+    return hand_overs > 0 && hand_overs >= options.hand_overs_in_a_row;
+  }
+  bool operator==(const HeldLock&) const = default;
+};
+
+}  // namespace leasehold::core

@@ -1,0 +1,140 @@
+#include "core/pacing.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/lock_queue.hpp"
+#include "core/part_world.hpp"
+
+namespace leasehold::core {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const std::string kRival = to_hex({9, 9}) + ".3000.1";
+
+AcquireCall waits_by(std::shared_ptr<const WaitingStrategy> strategy) {
+  AcquireCall call;
+  call.name = "lock";
+  call.options.expiry = seconds(60);
+  call.options.waiting = std::move(strategy);
+  call.owner = {1, 2};
+  return call;
+}
+
+/// It stands in the lock's queue since then.
+AcquireCall stands_in_queue(LocalInstant since) {
+  auto call = waits_by(queue_waiting());
+  LockDocument document{"lock", kRival, {}, 1, ""};
+  document.queue = "1700000000000" + entry_without_until(milliseconds(1'500), seconds(90),
+                                                         call.lock_id(1, ""));
+  call.place.shown(document, call.owner, FencingToken(1), since);
+  return call;
+}
+
+TEST(Pacing, AnAttemptIsNotPutOffBeyondTheHoldersPresumedDeath) {
+  PartWorld w;
+  Pacing pacing;
+  auto call = waits_by(fixed_waiting(seconds(60)));
+  pacing.see_holder("lock", kRival, w.now);
+  const auto dies = sight_matures(w.now, seconds(3), call.options.max_drift);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), dies);
+  EXPECT_FALSE(pacing.presumed_dead(call, w.now));
+  w.now = dies;
+  EXPECT_EQ(pacing.presumed_dead(call, w.now), kRival);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(60))
+      << "who is dead already hastens nothing";
+}
+
+TEST(Pacing, TheNextHeadAsksAfterItsOwnPauseAndBeforeItsTimeIsOver) {
+  PartWorld w;
+  const Pacing pacing;
+  auto call = waits_by(fixed_waiting(seconds(10)));
+  EXPECT_EQ(pacing.first_attempt_at(call, w.now, false, w.step()), w.now);
+  EXPECT_EQ(pacing.first_attempt_at(call, w.now + seconds(3), false, w.step()), w.now + seconds(3));
+  EXPECT_EQ(pacing.first_attempt_at(call, LocalInstant::max(), false, w.step()),
+            w.now + seconds(10));
+  call.give_up_at = w.now + seconds(8);
+  EXPECT_EQ(pacing.first_attempt_at(call, LocalInstant::max(), false, w.step()),
+            w.now + seconds(4));
+}
+
+TEST(Pacing, WhoStandsInTheQueueAndHearsOfItsTurnOnlyRenewsItsEntry) {
+  PartWorld w;
+  const Pacing pacing;
+  auto call = stands_in_queue(w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, true, w.step()), w.now + milliseconds(500));
+  EXPECT_TRUE(call.place.awaits_news);
+  EXPECT_EQ(entry_is_good_for(call, w.now), milliseconds(1'500)) << "three renewals";
+  pacing.next_attempt_at(call, true, false, w.step());
+  EXPECT_FALSE(call.place.awaits_news) << "without a stream it polls";
+}
+
+TEST(Pacing, ARenewalTakesNoLongerThanAThirdOfTheLease) {
+  const LocalInstant since;
+  const auto call = stands_in_queue(since);
+  EXPECT_EQ(entry_is_good_for(call, since + seconds(10)), 3 * seconds(5));
+  auto short_lease = call;
+  short_lease.options.expiry = seconds(6);
+  EXPECT_EQ(entry_is_good_for(short_lease, since + seconds(10)), 3 * seconds(2));
+}
+
+TEST(Pacing, DrawsOneNumberWhetherAStreamIsOpenOrNot) {
+  PartWorld w;
+  const Pacing pacing;
+  auto call = stands_in_queue(w.now);
+  for (const bool open : {false, true}) {
+    const auto before = w.entropy.draw();
+    pacing.next_attempt_at(call, true, open, w.step());
+    EXPECT_EQ(w.entropy.draw(), before + 2);
+  }
+}
+
+TEST(Pacing, NewsAreReadForThoseWhoWouldActOnThem) {
+  const LocalInstant now{std::chrono::hours(1)};
+  const Pacing pacing;
+  auto call = waits_by(push_waiting());
+  EXPECT_FALSE(pacing.acts_within(call, now)) << "it waits behind others";
+  call.phase = AcquireCall::Attempting{1};
+  EXPECT_FALSE(pacing.acts_within(call, now)) << "the answer comes first";
+  call.phase = AcquireCall::Waiting{now + seconds(1), now + seconds(5)};
+  EXPECT_EQ(pacing.acts_within(call, now), Duration(0));
+  call.woken = true;
+  call.phase = AcquireCall::Waiting{now + milliseconds(5), now + seconds(5)};
+  EXPECT_FALSE(pacing.acts_within(call, now)) << "it asks in a moment";
+  EXPECT_EQ(pacing.acts_within(stands_in_queue(now), now), std::nullopt) << "not the head yet";
+  auto queues = stands_in_queue(now);
+  queues.phase = AcquireCall::Waiting{now + seconds(1), now + seconds(1)};
+  EXPECT_EQ(pacing.acts_within(queues, now), Duration(0)) << "a grant is for it alone";
+}
+
+/// Shows the pace that it is given, as its pause.
+class ShowsPace final : public WaitingStrategy {
+ public:
+  std::chrono::nanoseconds pause(const AttemptSeen& seen, std::uint64_t) const override {
+    return seen.pace.value_or(seconds(0));
+  }
+  std::chrono::nanoseconds longest_pause() const override { return seconds(10); }
+  std::optional<std::chrono::nanoseconds> next_pace(const AttemptSeen&, bool won) const override {
+    return won ? seconds(1) : seconds(2);
+  }
+};
+
+TEST(Pacing, WhatAnAttemptTeachesIsKeptByNameForTheNext) {
+  PartWorld w;
+  Pacing pacing;
+  auto call = waits_by(std::make_shared<ShowsPace>());
+  pacing.learn(call, false, w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(2));
+  pacing.learn(call, true, w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1));
+  call.place.awaits_news = true;
+  pacing.learn(call, false, w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1))
+      << "whose turn comes by the queue says nothing of how often to ask";
+  call.name = "another";
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
+}
+
+}  // namespace
+}  // namespace leasehold::core

@@ -1,0 +1,62 @@
+#include "runtime/effect_runner.hpp"
+
+#include <utility>
+
+namespace leasehold::runtime {
+
+EffectRunner::EffectRunner(Parts parts, std::function<void(const std::string&)> on_warning,
+                           std::function<void(const LockEvent&)> on_event)
+    : parts_(parts), on_warning_(std::move(on_warning)), on_event_(std::move(on_event)) {}
+
+void EffectRunner::expect(core::SessionId session, Answered answered) {
+  waiting_[session] = std::move(answered);
+}
+
+/// The driver waits for its callbacks before it ends, so they may use what this has. Events are
+/// read first: carrying out an effect takes its command.
+void EffectRunner::run(const core::Event& event, core::Effects& effects, core::LocalInstant at) {
+  if (on_event_) {
+    for (auto& lock_event : translator_.translate(event, effects, at)) {
+      parts_.callbacks.post([this, lock_event = std::move(lock_event)] { on_event_(lock_event); });
+    }
+  }
+  for (auto& effect : effects) {
+    std::visit([this](auto& e) { apply(e); }, effect);
+  }
+}
+
+void EffectRunner::warn(const std::string& message) {
+  parts_.callbacks.post([this, message] { on_warning_(message); });
+}
+
+void EffectRunner::answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result) {
+  waiting_.extract(session).mapped()(std::move(result));
+}
+
+void EffectRunner::apply(const core::Granted& effect) {
+  auto handle = std::make_shared<HandleState>(effect.session, effect.token, effect.deadline);
+  handles_[effect.session] = handle;
+  answer(effect.session, std::move(handle));
+}
+
+void EffectRunner::apply(const core::Extended& effect) {
+  handles_.at(effect.session)->extend(effect.deadline);
+}
+
+/// It is not held from here on; the signal may take its time. Where no thread is left for that, the
+/// queue of callbacks has to do.
+void EffectRunner::apply(const core::Lost& effect) {
+  const auto& handle = handles_.at(effect.session);
+  handle->end();
+  if (parts_.losses.signal(handle)) return;
+  parts_.callbacks.post([handle] { handle->signal_lost(); });
+}
+
+void EffectRunner::apply(const core::Released& effect) {
+  const auto handle = handles_.extract(effect.session).mapped();
+  for (auto& then : handle->answer_release(effect.result)) {
+    parts_.callbacks.post([then = std::move(then), result = effect.result] { then(result); });
+  }
+}
+
+}  // namespace leasehold::runtime
