@@ -163,12 +163,14 @@ void Attempts::refused(SessionId id, const PendingCommand& attempt, const Reply&
   call.last_failure = {ErrorKind::refused, reply.code, "held by another"};
   // Learned before anything else changes: the strategy sees the call as it made the attempt.
   pacing_.learn(call, false, step.now);
+  const bool queued = call.queues();
   if (!reply.documents.empty()) see_holder(call, reply, step);
   if (call.single_attempt) return;
+  const bool joins = call.queues() && !queued;  // its next attempt leaves its entry
   // By a duplicate key nobody was shown: nor is it known whether it is who was observed.
   const auto dead =
       reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
-  const bool at_once = dead && dead != attempt.observed;
+  const bool at_once = joins || (dead && dead != attempt.observed);
   if (call.wants_releases() && !call.waits_since) call.waits_since = reply.operation_time;
   const bool freed = std::exchange(call.freed_meanwhile, false);
   call.woken = false;
@@ -189,7 +191,20 @@ void Attempts::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   }
   // After the warning: a corrupt document has no lockId of ours, and is forgotten here.
   pacing_.see_holder(call.name, document.lock_id, step.now);
+  if (!document.queue.empty()) join_queue(call, step);
   if (call.queues()) call.place.shown(document, call.owner, refusal.operation_time, step.now);
+}
+
+/// Where others queue, who polls would find the lock free by luck alone: it queues as well, whatever
+/// its strategy, and asks no more seldom than that would.
+///
+/// Its owner changes, for the first half of one that queues names its provider. Not while a document
+/// or a request of the old one may be about.
+void Attempts::join_queue(AcquireCall& call, Step step) {
+  if (call.single_attempt || call.queues() || call.may_own()) return;
+  const auto longest = call.options.waiting->longest_pause();
+  call.options.waiting = queue_waiting(std::chrono::ceil<std::chrono::milliseconds>(longest));
+  call.owner = owners_.draw(call.queues(), step);
 }
 
 /// As the strategy says, like a refusal: without an answer nobody knows whether the lock is free.

@@ -86,6 +86,7 @@ class Attempts {
 
  private:
   void see_holder(AcquireCall& call, const Reply& refusal, Step step);
+  void join_queue(AcquireCall& call, Step step);
   void plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands& pending, Step step);
 
   std::string holder_;

@@ -354,6 +354,38 @@ TEST(LockQueues, AHolderThatPollsPassesOnWhereItSawAQueue) {
   EXPECT_EQ(w.pass_ons(), 1u);
 }
 
+TEST(LockQueues, ACallThatPollsJoinsTheQueueThatItFinds) {
+  QueueWorld w;
+  w.acquire(1);
+  const Owner polls = w.asked().owner;
+  EXPECT_FALSE(w.asked().queues_for);
+  w.answer_queued(true);
+  ASSERT_EQ(w.attempts(), 2u) << "at once, to have a place";
+  EXPECT_TRUE(w.asked().queues_for);
+  EXPECT_NE(w.asked().owner, polls);
+  w.answer_queued();
+  w.answer_stream();
+  w.answer_queued();
+  w.answer_stream({w.named(w.asked().lock_id)});
+  ASSERT_TRUE(w.has<Granted>());
+  EXPECT_EQ(w.find<Granted>()->by, Granted::By::pass_on);
+}
+
+TEST(LockQueues, NobodyJoinsWithASingleAttemptOrWhileItsOwnerMayHaveTheLock) {
+  QueueWorld single;
+  single.acquire(1, "lock", QueueWorld::options(), std::nullopt, true);
+  single.answer_queued(true);
+  EXPECT_EQ(single.attempts(), 1u);
+  QueueWorld unanswered;
+  unanswered.acquire(1);
+  unanswered.reply(QueueWorld::with(Outcome::unknown));
+  ASSERT_EQ(unanswered.attempts(), 2u);
+  unanswered.answer_queued(true);
+  unanswered.advance(milliseconds(100));
+  ASSERT_EQ(unanswered.attempts(), 3u);
+  EXPECT_FALSE(unanswered.asked().queues_for);
+}
+
 TEST(LockQueues, AHolderThatPollsKnowsOfNoQueueAndDeletes) {
   QueueWorld w;
   w.hold(1);
