@@ -126,7 +126,7 @@ std::int64_t SimulatedServers::clock_ahead_ms(int member) {
 }
 
 void SimulatedServers::set_ttl_monitor(bool on) {
-  for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl(m, on);
+  for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl_monitor(m, on);
 }
 
 std::optional<std::int64_t> SimulatedServers::ttl_seconds() {
@@ -147,13 +147,13 @@ void SimulatedServers::set_ttl_seconds(std::optional<std::int64_t> seconds) {
 }
 
 void SimulatedServers::fail_next(std::int64_t count, int code, bool executed) {
-  errors_before_ = servers_.injected_errors();
+  errors_before_ = servers_.counts().injected_errors;
   servers_.fail_next(static_cast<int>(count), code, executed);
 }
 
 std::int64_t SimulatedServers::stop_failing() {
   servers_.fail_next(0, 0, false);
-  return servers_.injected_errors() - errors_before_;
+  return servers_.counts().injected_errors - errors_before_;
 }
 
 std::optional<ServerControl::Inside> SimulatedServers::hold_inside(const std::string& process,

@@ -163,7 +163,7 @@ int Network::primary_of_a_worker() {
     if (known_primary_ < 0) look_for_a_primary();
     return known_primary_;
   }
-  const auto elections = world_.servers.elections();
+  const auto elections = world_.servers.counts().elections;
   if (known_primary_ >= 0 && elections != elections_heard_ &&
       random_.chance(kHearsOfAnElectionPercent)) {
     elections_heard_ = elections;

@@ -217,10 +217,11 @@ class World {
       // Nothing that did not happen is in the list.
       if (n > 0) out_.took_effect[what] = n;
     };
-    count("elections", servers_.elections());
-    count("rolled-back", servers_.rolled_back());
-    count("ttl-deletions", servers_.ttl_deletions());
-    count("wtimeouts", servers_.waited_for_majority_in_vain());
+    const ReplicaSet::Counts servers = servers_.counts();
+    count("elections", servers.elections);
+    count("rolled-back", servers.rolled_back);
+    count("ttl-deletions", servers.ttl_deletions);
+    count("wtimeouts", servers.wtimeouts);
   }
 
   const Plan& plan_;
