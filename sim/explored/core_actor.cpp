@@ -44,7 +44,7 @@ class CoreSystem::Reaction {
     // A copy of each: `step` appends to the list.
     for (std::size_t e = 0; e < events_.size(); ++e) step(core::Event(events_[e]));
     tidy_up();
-    out_.actor = system_.keep(std::move(a_));
+    out_.actor = system_.states_.keep(std::move(a_));
     return std::move(out_);
   }
 
@@ -137,7 +137,7 @@ class CoreSystem::Reaction {
     Message request{who_, std::make_shared<const core::Command>(command)};
     // It goes on in the next step, before anything else happens.
     request.fresh = true;
-    out_.sent.push_back(system_.keep(std::move(request)));
+    out_.sent.push_back(system_.states_.keep(std::move(request)));
   }
   void carry_out(const core::Abandon& abandon) {
     a_.awaited.erase(abandon.command);

@@ -82,11 +82,11 @@ void add_write_concern_error(Object& reply) {
 
 void CoreSystem::steps(const State& from) const {
   found_.clear();
-  const World w = unpack(from);
+  const World w = CoreStates::unpack(from);
   for (std::size_t i = 0; i < w.messages.size(); ++i) {
     // Nothing but this: what else could happen now can happen before the event that sent it, or
     // after it was answered, or the request is late, which is a fault.
-    if (messages_[w.messages[i] - 1].fresh) return message_steps(w, i);
+    if (states_.message(w.messages[i]).fresh) return message_steps(w, i);
   }
   for (unsigned who = 0; who < 2; ++who) actor_steps(w, who);
   for (std::size_t i = 0; i < w.messages.size(); ++i) message_steps(w, i);
@@ -122,7 +122,7 @@ void CoreSystem::drop_replies(World& w, unsigned who,
                               std::optional<core::CommandId> command) const {
   // From the end, for taking one out moves those after it.
   for (std::size_t i = w.messages.size(); i-- > 0;) {
-    const Message& m = messages_[w.messages[i] - 1];
+    const Message& m = states_.message(w.messages[i]);
     const bool its = m.who == who && (!command || m.command->id == *command);
     if (its && m.reply) w.messages.take_out(i);
   }
@@ -141,7 +141,7 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     World to = w;
     Actor woken = a;
     woken.paused = false;
-    to.actors[who] = keep(std::move(woken));
+    to.actors[who] = states_.keep(std::move(woken));
     // The pause was a fault until now: the bounds count from its end.
     to.fault_at = w.tick;
     return emit(std::move(to), "goes on", who, "");
@@ -178,7 +178,7 @@ void CoreSystem::user_steps(const World& w, unsigned who) const {
     --asking.asks_left;
     asking.waits_since = w.tick;
     const auto session = ++asking.session;
-    to.actors[who] = keep(std::move(asking));
+    to.actors[who] = states_.keep(std::move(asking));
     // Without a time-out: to give up at any time is the fault "cancel".
     give(to, who, core::AcquireAsked{session, kName, options_, std::nullopt, false}, 1);
     emit(std::move(to), "asks", who, "");
@@ -201,7 +201,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
   if (World to = w; a.life != model::kOutside && spend(to, CoreFault::pause)) {
     Actor paused = a;
     paused.paused = true;
-    to.actors[who] = keep(std::move(paused));
+    to.actors[who] = states_.keep(std::move(paused));
     emit(std::move(to), "is paused", who, "");
   }
   if (World to = w; a.life != model::kOutside && spend(to, CoreFault::crash)) {
@@ -212,7 +212,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     crashed.life = model::kOutside;
     crashed.holds = a.holds;
     crashed.deadline = a.deadline;
-    to.actors[who] = keep(std::move(crashed));
+    to.actors[who] = states_.keep(std::move(crashed));
     drop_replies(to, who, {});
     emit(std::move(to), "crashes", who, "");
   }
@@ -221,7 +221,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
 /// A fresh request executes and is answered at once, or a fault befalls it now; what it left on its
 /// way arrives some time.
 void CoreSystem::message_steps(const World& w, std::size_t at) const {
-  const Message& m = messages_[w.messages[at] - 1];
+  const Message& m = states_.message(w.messages[at]);
   if (m.reply) {
     const Actor& a = actor(w, m.who);
     // It waits in the socket; of a crashed process there is none (`drop_replies`).
@@ -246,7 +246,7 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   Message underway = m;
   underway.fresh = false;
   if (World to = w; spend(to, CoreFault::late)) {
-    to.messages[at] = keep(underway);
+    to.messages[at] = states_.keep(underway);
     emit(std::move(to), verb(*m.command), m.who, "takes its time");
   }
   if (World to = w; spend(to, CoreFault::inside)) {
@@ -254,7 +254,7 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
     // cluster time is of now, too.
     underway.started_ms = server_ms(w);
     underway.started_at = w.writes;
-    to.messages[at] = keep(std::move(underway));
+    to.messages[at] = states_.keep(std::move(underway));
     emit(std::move(to), verb(*m.command), m.who, "waits inside the server");
   }
 }
@@ -269,7 +269,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
       w.tick | w.ahead << 8 | std::uint64_t{w.writes} << 16 | how_it_goes << 32};
   const auto known = executions_.find(key);
   if (known != executions_.end()) return known->second;
-  const Message& m = messages_[number - 1];
+  const Message& m = states_.message(number);
   Execution done;
   done.document = w.document;
   Object reply;
@@ -277,7 +277,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
     reply = simulated::error_reply(kNotWritablePrimary, "not primary");
   } else {
     Collection collection;
-    if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
+    if (states_.document(w.document)) collection.apply({kName, states_.document(w.document)});
     const auto now = m.started_ms.value_or(server_ms(w));
     // What $$CLUSTER_TIME shows: the time of the last write before the command started.
     const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
@@ -286,7 +286,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
                                        {Date{now}, Timestamp{kEpoch_s, cluster}});
     for (const Change& change : executed.changes) collection.apply(change);
     done.wrote = !executed.changes.empty();
-    done.document = keep(collection.find(kName));
+    done.document = states_.keep(collection.find(kName));
     reply = std::move(executed.reply);
     if (fault == CoreFault::error_after) add_write_concern_error(reply);
   }
@@ -299,7 +299,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
 void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const {
   World to = w;
   if (fault && !spend(to, *fault)) return;
-  const Message& m = messages_[w.messages[at] - 1];
+  const Message& m = states_.message(w.messages[at]);
   const Execution& done = execution_of(w, w.messages[at], fault);
   to.document = done.document;
   if (done.wrote) {
@@ -313,7 +313,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   const bool heard = awaited && fault != CoreFault::lost_reply;
   to.messages.take_out(at);
   if (heard) {
-    const auto reply = keep(Message{m.who, m.command, done.reply});
+    const auto reply = states_.keep(Message{m.who, m.command, done.reply});
     // A paused process reads it when it goes on, in any order with its timers.
     if (fault == CoreFault::slow_reply || actor(w, m.who).paused) {
       to.messages.push_back(reply);
@@ -332,8 +332,8 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
 
 void CoreSystem::judge_write(World& to, const Message& by, const Execution& done,
                              std::uint32_t before) const {
-  const auto old_owner = owner_of(documents_[before]);
-  const auto new_owner = owner_of(documents_[done.document]);
+  const auto old_owner = owner_of(states_.document(before));
+  const auto new_owner = owner_of(states_.document(done.document));
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&by.command->body)) {
     const Actor& other = actor(to, 1 - by.who);
     // Before the deadline on the holder's own clock, until which it may act.
@@ -371,7 +371,7 @@ void CoreSystem::judge_tick(World& to) const {
     // Calls, commands and clean-ups: nobody is left who would delete it.
     const bool over = a.life == model::kOutside && a.awaited.empty() && a.core.cleanups_left() == 0;
     // One that could not be deleted for two leases frees itself, as a crashed holder's does.
-    const Document& left = documents_[to.document];
+    const Document& left = states_.document(to.document);
     if (over && (to.faults & late) == 0 && belongs_to(left, who) && !is_over(left, server_ms(to))) {
       to.broken = orphan;
     }
@@ -379,11 +379,11 @@ void CoreSystem::judge_tick(World& to) const {
 }
 
 void CoreSystem::server_steps(const World& w) const {
-  const Document& document = documents_[w.document];
+  const Document& document = states_.document(w.document);
   // At any time from then on, or never within the behaviour: how late the monitor is, is free.
   if (document && is_over(document, server_ms(w))) {
     World to = w;
-    to.document = keep(Document());
+    to.document = states_.keep(Document());
     ++to.writes;
     to.written_at = w.tick;
     seen_ |= 1u << ttl;

@@ -67,7 +67,7 @@ class Harness {
     faults_.emplace(
         ClusterControl{
             .processes = *processes_,
-            .servers = servers_ ? &*servers_ : nullptr,
+            .servers = servers_ ? std::optional(servers_->control()) : std::nullopt,
             .now_ns = [this] { return now(); },
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
             .emit = [this](Event e) { keep(std::move(e)); },

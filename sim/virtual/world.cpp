@@ -44,7 +44,7 @@ class World {
             }),
         server_control_(queue_, servers_, process_control_),
         faults_({.processes = process_control_,
-                 .servers = &server_control_,
+                 .servers = server_control_.control(),
                  .now_ns = [this] { return queue_.now(); },
                  .call_at = [this](std::int64_t at, auto run) { queue_.at(at, std::move(run)); },
                  .emit = [this](Event&& e) { emit(std::move(e)); },
