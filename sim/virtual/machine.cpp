@@ -1,7 +1,6 @@
 #include "sim/virtual/machine.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace leasehold::sim::simulated {
@@ -30,7 +29,7 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
     // Rounded up to the grain by `true_time`: never before the clock shows that, so a deadline that
     // has passed has passed. That may be one grain late, which the checkers allow.
     const auto time =
-        std::max(machine_.true_time(at.time_since_epoch().count()), machine_.queue_.now());
+        std::max(machine_.clock.true_time(at.time_since_epoch().count()), machine_.queue_.now());
     if (*due_ == time) return;
     *due_ = time;
     machine_.queue_.at(time, [machine = &machine_, thread = thread_, due = due_, time] {
@@ -48,34 +47,6 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
   // Shared with its events, which outlive it.
   const std::shared_ptr<std::int64_t> due_ = std::make_shared<std::int64_t>(kNone);
 };
-
-core::LocalInstant Machine::now() const {
-  return core::LocalInstant(core::Duration(shown_at(queue_.now())));
-}
-
-core::WallInstant Machine::wall() const {
-  return {epoch_ms_ + queue_.now() / kMs + wall_offset_ms};
-}
-
-/// In whole grains and without floating point: a clock that drifts shows the same on every machine.
-std::int64_t Machine::shown_after(std::int64_t ran_ns) const {
-  return ran_ns + ran_ns / kGrain * drift_ppm_ / (1'000'000 / kGrain);
-}
-
-std::int64_t Machine::shown_at(std::int64_t true_ns) const {
-  return shown_after(ran_until(suspensions_, true_ns));
-}
-
-std::int64_t Machine::true_time(std::int64_t shown_ns) const {
-  // The inverse is off by rounding; two grains below it is certainly not too late, and from there
-  // the first grain that shows enough is a few steps away. 128 bits, for ns times a million
-  // overflow 64 after a few hours.
-  const auto estimate = static_cast<std::int64_t>(static_cast<__int128>(shown_ns) * 1'000'000 /
-                                                  (1'000'000 + drift_ppm_));
-  std::int64_t ran = std::max<std::int64_t>(estimate / kGrain - 2, 0) * kGrain;
-  while (shown_after(ran) < shown_ns) ran += kGrain;
-  return true_time_of(suspensions_, ran);
-}
 
 /// A thread whose command still hangs owns itself, as a real one does; nobody else ends it.
 Machine::~Machine() {
@@ -120,15 +91,12 @@ void Machine::keep_busy(std::int64_t span_ns) {
 }
 
 void Machine::suspend() {
-  // For as long as it lasts its end is not known. Half of the range, so that adding to it cannot
-  // overflow.
-  constexpr auto kForNow = std::numeric_limits<std::int64_t>::max() / 2;
-  suspensions_.push_back({queue_.now(), kForNow});
+  clock.stand_still();
   paused_ = suspended_ = true;
 }
 
 void Machine::resume() {
-  if (suspended_) suspensions_.back().for_ns = queue_.now() - suspensions_.back().from_ns;
+  if (suspended_) clock.go_on();
   paused_ = suspended_ = false;
   auto held_back = std::move(held_back_);
   held_back_.clear();
