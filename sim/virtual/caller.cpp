@@ -30,10 +30,6 @@ void Caller::faults_end() {
   home_->machine.run([this, action] { perform(action); });
 }
 
-void Caller::perform(const StepPlan& step) {
-  home_->machine.run([this, step] { happened(Workload::StepDue{step}); });
-}
-
 void Caller::cancel_call() {
   if (workload_.acquires()) home_->driver->cancel(session_);
 }

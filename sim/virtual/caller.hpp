@@ -58,11 +58,11 @@ class Caller {
 
   Caller(Home& home, Workload workload) : home_(&home), workload_(std::move(workload)) {}
 
-  void start() { happened(Workload::Started{}); }
+  /// Goes on with what its workload does after that: it started, or a step of the plan is due. All
+  /// else it sees itself.
+  void happened(const Workload::Event& event);
   /// Faults are over. It knows so from now on; what it does for it waits until the process runs.
   void faults_end();
-  /// What a plan says that it does now. REQUIRES: it is scripted.
-  void perform(const StepPlan& step);
   /// It has done all that its workload says.
   [[nodiscard]] bool ended() const { return workload_.ended(); }
   /// An asynchronous call that waits owns the driver; without this nothing would destroy either.
@@ -76,8 +76,6 @@ class Caller {
 
  private:
   [[nodiscard]] model::Event event(model::Kind kind) const;
-  /// Goes on with what its workload does after that.
-  void happened(const Workload::Event& event);
   void perform(const Workload::Action& action);
   void on(const Workload::Rest& rest);
   void on(const Workload::Acquire& acquire);

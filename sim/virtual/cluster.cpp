@@ -63,7 +63,7 @@ void SimulatedProcesses::start_successor(const std::string& name) {
 
 void SimulatedProcesses::pause(const std::string& name, bool suspends) {
   Process& p = named(name);
-  suspends ? p.suspend() : p.pause();
+  p.pause(suspends);
   if (suspends) suspended_.insert(name);
   note(p, model::Kind::pause, suspends);
 }

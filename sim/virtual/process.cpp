@@ -82,19 +82,14 @@ std::shared_ptr<runtime::Driver> Process::make_driver() {
        .observer = recorder_});
 }
 
-model::Event Process::event(model::Kind kind) const {
+void Process::start() {
   model::Event e;
   e.at_ns = world_.queue.now();
-  e.kind = kind;
+  e.kind = model::Kind::start;
   e.process = name_;
-  return e;
-}
-
-void Process::start() {
-  auto e = event(model::Kind::start);
   e.clock_drift_ppm = plan_.drift_ppm;
   world_.emit(std::move(e));
-  for (Caller& caller : callers_) caller.start();
+  for (Caller& caller : callers_) caller.happened(Workload::Started{});
 }
 
 bool Process::holds() const {
@@ -112,20 +107,11 @@ void Process::crash() {
   machine_.kill();
 }
 
-void Process::ask_all() {
-  for (Caller& caller : callers_) caller.ask();
-}
-
 /// Asked at the last moment: from here on there is no answer, and the checkers must not take the
 /// silence for one.
-void Process::pause() {
-  ask_all();
-  machine_.pause();
-}
-
-void Process::suspend() {
-  ask_all();
-  machine_.suspend();
+void Process::pause(bool suspends) {
+  for (Caller& caller : callers_) caller.ask();
+  suspends ? machine_.suspend() : machine_.pause();
 }
 
 /// The first that it does is to ask: it does not know yet how long it was away.
@@ -144,7 +130,8 @@ void Process::heal() {
 }
 
 void Process::perform(const StepPlan& step) {
-  callers_.at(static_cast<std::size_t>(step.caller)).perform(step);
+  Caller& caller = callers_.at(static_cast<std::size_t>(step.caller));
+  machine_.run([&caller, step] { caller.happened(Workload::StepDue{step}); });
 }
 
 /// A paused one cannot answer, so it does not say yes either.

@@ -42,8 +42,7 @@ class Process {
   void start();
   /// As SIGKILL: no handle is released, no destructor runs. This object stays.
   void crash();
-  void pause();
-  void suspend();  ///< a pause of its machine, clocks and all
+  void pause(bool suspends);  ///< `suspends`: its machine, clocks and all
   void resume();
   /// Faults are over: two more acquires, and then it is done; a scripted one releases what it has.
   void heal();
@@ -68,10 +67,8 @@ class Process {
   void set_wall_offset(std::int64_t ms) { machine_.clock.wall_offset_ms = ms; }
 
  private:
-  [[nodiscard]] model::Event event(model::Kind kind) const;
   std::shared_ptr<runtime::Driver> make_driver();
   std::vector<Caller> make_callers();
-  void ask_all();
   void finish_if_all_ended();
   void finish();
 
