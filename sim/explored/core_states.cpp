@@ -49,6 +49,7 @@ std::uint32_t CoreStates::keep(Message message) {
   const auto mix_text = [&hash](const std::string& text) {
     hash = mixed(hash, std::hash<std::string>()(text));
   };
+  // A lockId has the owner and the beat, so it tells nearly all commands apart.
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
     mix_text(acquire->lock_id);
     mix_text(acquire->observed.value_or(""));
@@ -57,8 +58,10 @@ std::uint32_t CoreStates::keep(Message message) {
     hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].token.value()));
     hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].acquired_at.since_1970_ms));
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
+    // The higher half only says whose it is, which is mixed in already.
     hash = mixed(hash, gone->owner.low);
   }
+  // The same request has as many replies as there were documents and times at which to execute it.
   if (message.reply) {
     hash = mixed(hash, static_cast<std::size_t>(message.reply->operation_time.value()));
     hash = mixed(hash, static_cast<std::size_t>(message.reply->outcome));
@@ -72,6 +75,7 @@ std::uint32_t CoreStates::keep(Message message) {
 std::uint32_t CoreStates::keep(const Document& document) {
   std::string bytes;
   if (document) {
+    // Documents are compared as the server would: by their bytes.
     const simulated::Bytes encoded(*document);
     bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
   }
@@ -82,6 +86,8 @@ std::uint32_t CoreStates::keep(const Document& document) {
   return at->second;
 }
 
+/// The sizes of a scope's numbers: ticks, writes and tokens are bounded by `CoreScope::ticks`, and
+/// a number of 24 bits is far more documents than any search has met.
 CoreStates::Words CoreStates::pack(const World& w) {
   // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
   Words s{};
@@ -102,6 +108,7 @@ CoreStates::Words CoreStates::pack(const World& w) {
 
 World CoreStates::unpack(const Words& s) {
   const auto bits = [&](unsigned from, unsigned count) {
+    // REQUIRES: places and sizes as in `pack`.
     return static_cast<unsigned>(s[1] >> from & ((1u << count) - 1));
   };
   World w;

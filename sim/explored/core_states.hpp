@@ -96,6 +96,7 @@ struct World {
 /// INVARIANT: a value is in it once, and never changes or moves: its number is its identity. The
 /// hash only finds candidates; values are compared whole.
 template <typename T>
+/// Nothing is ever taken out: a state that was seen once may be met again at any time.
 class Pool {
  public:
   std::uint32_t keep(T value, std::size_t hash);

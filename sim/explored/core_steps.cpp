@@ -29,6 +29,7 @@ constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
 /// timers are noticed at ticks only.
 constexpr unsigned kTakeoverTicks = kLeaseTicks + 1 + 2 + 2;
 
+/// Nobody's if there is none, or if its lockId is not of our form.
 std::optional<core::Owner> owner_of(const Document& document) {
   if (!document) return std::nullopt;
   const auto parts = core::parse_lock_id(*document->find("lockId")->as<std::string>());
@@ -46,6 +47,7 @@ bool is_over(const Document& document, std::int64_t now_ms) {
   return document->find("expiresAt")->as<Date>()->ms <= now_ms;
 }
 
+/// In the order of the command's alternatives.
 const char* verb(const core::Command& command) {
   constexpr std::array kVerbs{"acquire",     "extend",    "read holders", "delete",  "index",
                               "raw command", "hand-over", "stream",       "inspect", "pass-on"};
@@ -57,6 +59,7 @@ const char* verb(const core::Command& command) {
 // kinds of events.
 std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
 
+/// As a story says it of whoever notices it.
 const char* name_of(Timer::Kind kind) {
   constexpr std::array kNames{"time of its next attempt",
                               "end of its timeout",
@@ -80,6 +83,7 @@ void add_write_concern_error(Object& reply) {
 
 }  // namespace
 
+/// In a fixed order, so that the first counterexample that is found is the same one each time.
 void CoreSystem::steps(const State& from) const {
   found_.clear();
   const World w = CoreStates::unpack(from);
@@ -98,6 +102,7 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
   // The core's answer depends on the tick, as its clock; `who` is in the owners that it draws.
   const std::array<std::uint64_t, 2> known{
       to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
+  // Actors have numbers, so that the key is whole: equal actors at one tick do the same.
   auto found = effects_.find(known);
   if (found == effects_.end()) {
     found = effects_.emplace(known, react(actor(to, who), who, to.tick, event)).first;
@@ -165,6 +170,7 @@ bool CoreSystem::timer_step(const World& w, unsigned who) const {
   const Timer timer = due->first;
   const auto& effect = give(to, who, core::TimerFired{timer},
                             4 | static_cast<std::uint64_t>(timer.kind) << 8 | timer.id << 16);
+  // The core cut these off; their requests may still be on their way, and execute.
   for (const auto command : effect.abandoned) drop_replies(to, who, command);
   emit(std::move(to), "notices the", who, name_of(timer.kind));
   return true;
@@ -194,6 +200,7 @@ void CoreSystem::user_steps(const World& w, unsigned who) const {
 void CoreSystem::actor_faults(const World& w, unsigned who) const {
   const Actor& a = actor(w, who);
   const bool asking = a.life == "Waiting" || a.life == "Acquiring";
+  // Its caller gives up: what its attempts may have won has to be given back.
   if (World to = w; asking && spend(to, CoreFault::cancel)) {
     give(to, who, core::CancelAsked{a.session}, 3);
     emit(std::move(to), "cancels", who, "");
@@ -235,10 +242,12 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   execute(w, at, std::nullopt);
   // One fault hits a request when it is sent. A late one has had its.
   if (!m.fresh) return;
+  // All that may become of one execution; each is a step of its own, and a fault spent.
   for (const auto fault : {CoreFault::error_before, CoreFault::error_after, CoreFault::lost_reply,
                            CoreFault::slow_reply}) {
     execute(w, at, fault);
   }
+  // Its sender notices by the command's timer, which is not removed by this.
   if (World to = w; spend(to, CoreFault::lost_request)) {
     to.messages.take_out(at);
     emit(std::move(to), verb(*m.command), m.who, "is lost on its way");
@@ -267,6 +276,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
   const std::array<std::uint64_t, 2> key{
       number | std::uint64_t{w.document} << 32,
       w.tick | w.ahead << 8 | std::uint64_t{w.writes} << 16 | how_it_goes << 32};
+  // Neither who waits for the reply nor what time it is for its sender plays a part.
   const auto known = executions_.find(key);
   if (known != executions_.end()) return known->second;
   const Message& m = states_.message(number);
@@ -281,6 +291,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
     const auto now = m.started_ms.value_or(server_ms(w));
     // What $$CLUSTER_TIME shows: the time of the last write before the command started.
     const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
+    // The adapter's own bytes, and its own reading of the reply below: what is explored is what runs.
     const auto bytes = mongo::build(*m.command, "distributed.locks");
     auto executed = simulated::execute(to_object(*bytes.get()), collection,
                                        {Date{now}, Timestamp{kEpoch_s, cluster}});
@@ -301,6 +312,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   if (fault && !spend(to, *fault)) return;
   const Message& m = states_.message(w.messages[at]);
   const Execution& done = execution_of(w, w.messages[at], fault);
+  // Atomic, as one findAndModify, update or delete of one document is on a mongod.
   to.document = done.document;
   if (done.wrote) {
     ++to.writes;
@@ -330,6 +342,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   emit(std::move(to), verb(*m.command), m.who, how);
 }
 
+/// By whose document it was and whose it is now: what the write did, whatever was meant by it.
 void CoreSystem::judge_write(World& to, const Message& by, const Execution& done,
                              std::uint32_t before) const {
   const auto old_owner = owner_of(states_.document(before));
@@ -389,6 +402,7 @@ void CoreSystem::server_steps(const World& w) const {
     seen_ |= 1u << ttl;
     emit(std::move(to), "the TTL monitor deletes the document", 2, "");
   }
+  // An election, as far as a lock can tell: its data are the same, as a majority had them.
   if (World to = w; w.ahead == 0 && spend(to, CoreFault::clock)) {
     // Never back: a clock that is behind makes leases longer only.
     to.ahead = 1;
@@ -406,6 +420,7 @@ void CoreSystem::server_steps(const World& w) const {
     }
   }
   World to = w;
+  // REQUIRES: nothing is due. Then time may go on, though much else could happen first.
   // With the tick that ends, before it is counted up.
   judge_tick(to);
   ++to.tick;

@@ -10,6 +10,7 @@ namespace {
 
 using namespace terms;
 
+/// In the order of `terms::Broken`, whose values are in the states.
 constexpr std::array<const char*, 9> kBroken{
     nullptr,
     "G1: a lease was given away before it ran out or was released",
@@ -21,12 +22,14 @@ constexpr std::array<const char*, 9> kBroken{
     "G7: a call that is over left its lock behind",
     "arrows: a step that no diagram has"};
 
+/// In the order of `CoreFault`.
 constexpr std::array<const char*, kCoreFaults> kFaultNames{
     "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
     "error after",  "crash",        "pause",      "clock ahead", "cancel"};
 
 }  // namespace
 
+/// What a verdict is about: without it "holds" says nothing.
 std::string describe(const CoreScope& scope) {
   std::string kinds;
   for (unsigned k = 0; k < kCoreFaults; ++k) {
@@ -52,6 +55,7 @@ const std::vector<NamedCoreScope>& core_scopes() {
   return scopes;
 }
 
+/// In the order of `terms::Sight`. What a scope cannot show, an exploration of it must not claim.
 const std::vector<std::string>& CoreSystem::seen_events() {
   static const std::vector<std::string> names{"takeover of one observed dead",
                                               "takeover by the server's clock",
@@ -74,6 +78,7 @@ CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
   options_.waiting = uniform_waiting(kTick, kTick);
 }
 
+/// Nobody has asked yet, and there is no document.
 CoreSystem::State CoreSystem::first() const {
   World w;
   for (unsigned who = 0; who < 2; ++who) {
@@ -86,10 +91,14 @@ CoreSystem::State CoreSystem::first() const {
   return CoreStates::pack(w);
 }
 
+/// The properties are checked where a step is made, for most are of steps; a state only carries
+/// what was found.
 model::Judgement CoreSystem::judge(const State& state) const {
   return {.broken = kBroken[CoreStates::unpack(state).broken], .reached = seen_};
 }
 
+/// Which faults a behaviour has had is part of the state, so two that differ in it alone are two:
+/// what is left to befall them differs.
 bool CoreSystem::spend(World& w, CoreFault fault) const {
   // Each kind once, which bounds the search. What the same fault twice would show is left out.
   const unsigned bit = 1u << static_cast<unsigned>(fault);
@@ -104,6 +113,7 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   // As `held()` answers: by the clock, whether the loss was reported or not. A paused holder
   // counts: it goes on where it was.
   const auto holds = [&](unsigned p) {
+    // A crashed one is no process any more that could be asked.
     const Actor& a = actor(to, p);
     return a.holds && !a.crashed && local(to.tick) < a.deadline;
   };
@@ -120,6 +130,8 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   found_.push_back(std::move(found));
 }
 
+/// The steps of each state are found once more, this time with their texts. That they are the same
+/// is what `Effect` and `Execution` are kept for: they depend on nothing else.
 std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
   telling_ = true;
   std::vector<std::string> lines;

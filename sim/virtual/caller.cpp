@@ -25,6 +25,8 @@ bool Caller::holds(core::SessionId session) const {
   return holding_ && holding_->handle.session() == session;
 }
 
+/// The workload hears of it at once, also of a stopped process: what it draws must not depend on
+/// when that goes on.
 void Caller::faults_end() {
   const auto action = workload_.next(Workload::FaultsEnded{}, home_->random);
   home_->machine.run([this, action] { perform(action); });
@@ -42,11 +44,13 @@ void Caller::perform(const Workload::Action& action) {
   std::visit([&](const auto& next) { on(next); }, action);
 }
 
+/// In true time, as all that a user does of its own accord.
 void Caller::on(const Workload::Rest& rest) {
   home_->machine.later(rest.time.count() * kNsPerUs,
                        [this] { happened(Workload::TimePassed{}); });
 }
 
+/// By the asynchronous call: with one thread nobody could wait in a blocking one.
 void Caller::on(const Workload::Acquire& acquire) {
   asked_name_ = acquire.lock;
   session_ = home_->driver->acquire_async(
@@ -72,6 +76,7 @@ void Caller::granted(runtime::Handle handle) {
   happened(Workload::Granted{session});
 }
 
+/// Still within the callback of the grant, where a user's code would begin.
 void Caller::on(const Workload::Receive& receive) {
   Holding& holding = *holding_;
   holding.silent = receive.relies_on_lost;
@@ -93,6 +98,7 @@ void Caller::on(const Workload::Receive& receive) {
   pass_while_held(kGrain);
 }
 
+/// Not after a release: the workload then has another action under way.
 void Caller::pass_while_held(std::int64_t span_ns) {
   home_->machine.later(span_ns, [this, session = holding_->handle.session()] {
     if (holds(session)) happened(Workload::TimePassed{});
@@ -153,6 +159,7 @@ void Caller::on(const Workload::Release&) {
   });
 }
 
+/// It writes whatever the answer is: that stale writes are refused has to be shown, not avoided.
 void Caller::on(const Workload::Write&) {
   Holding& holding = *holding_;
   // Asked right before: who writes after a no makes a stale write knowingly.

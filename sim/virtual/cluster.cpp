@@ -24,6 +24,7 @@ std::size_t at(int member) { return static_cast<std::size_t>(member); }
 
 }  // namespace
 
+/// In the order of their starts, by which a plan's numbers mean the same in each run.
 std::vector<ProcessView> SimulatedProcesses::running() {
   std::vector<ProcessView> views;
   for (const auto& p : all_) {
@@ -35,6 +36,7 @@ std::vector<ProcessView> SimulatedProcesses::running() {
   return views;
 }
 
+/// A few dozen, and faults are rare: no index is worth its upkeep.
 Process& SimulatedProcesses::named(const std::string& name) {
   return **std::find_if(all_.begin(), all_.end(), [&](const auto& p) { return p->name() == name; });
 }
@@ -48,6 +50,7 @@ void SimulatedProcesses::note(const Process& process, model::Kind kind, bool sus
   emit_(std::move(e));
 }
 
+/// First the process, then the event: what it says at its death comes before it.
 bool SimulatedProcesses::kill(const std::string& name) {
   Process& p = named(name);
   p.crash();
@@ -68,6 +71,7 @@ void SimulatedProcesses::pause(const std::string& name, bool suspends) {
   note(p, model::Kind::pause, suspends);
 }
 
+/// The event comes first, since the process acts at once when it goes on.
 void SimulatedProcesses::resume(const std::string& name) {
   Process& p = named(name);
   const bool suspends = suspended_.erase(name) > 0;
@@ -77,6 +81,7 @@ void SimulatedProcesses::resume(const std::string& name) {
   p.resume();
 }
 
+/// Only the published locks read that clock, so only they can be harmed by it.
 void SimulatedProcesses::set_wall_clock(const std::string& name, std::int64_t offset_ms) {
   named(name).set_wall_offset(offset_ms);
 }
@@ -95,6 +100,7 @@ bool SimulatedMembers::step_up(int member, milliseconds) {
   return servers_.primary() != before;
 }
 
+/// By the manual on replSetStepDown, by force: without a successor that has caught up.
 bool SimulatedMembers::step_down() {
   const bool there = servers_.primary() >= 0;
   servers_.step_down_primary();
@@ -121,14 +127,17 @@ void SimulatedMembers::set_clock(int member, std::int64_t ahead_ms, std::int64_t
   servers_.set_clock(member, ahead_ms, rate_ppm);
 }
 
+/// Its drift so far is part of it.
 std::int64_t SimulatedMembers::clock_ahead_ms(int member) {
   return servers_.clock_ms(member) - ReplicaSet::Settings{}.epoch_ms - queue_.now() / kMs;
 }
 
+/// As the server parameter `ttlMonitorEnabled` on each of them.
 void SimulatedData::set_ttl_monitor(bool on) {
   for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl_monitor(m, on);
 }
 
+/// Remembers the index that it saw first, for what is dropped cannot be asked any more.
 std::optional<std::int64_t> SimulatedData::ttl_seconds() {
   const auto found = servers_.ttl_index();
   if (!ttl_index_) ttl_index_ = found;
@@ -146,6 +155,7 @@ void SimulatedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   servers_.set_ttl_index(index);
 }
 
+/// As the fail point failCommand; how often it struck is counted from here.
 void SimulatedData::fail_next(std::int64_t count, int code, bool executed) {
   errors_before_ = servers_.counts().injected_errors;
   servers_.fail_next(static_cast<int>(count), code, executed);
@@ -156,6 +166,7 @@ std::int64_t SimulatedData::stop_failing() {
   return servers_.counts().injected_errors - errors_before_;
 }
 
+/// Several may hold one process's commands at a time; the longest wait counts.
 std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string& process,
                                                               std::int64_t wait_ms,
                                                               std::int64_t for_ms) {
@@ -167,6 +178,8 @@ std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string&
                 }};
 }
 
+/// A peer that is no member is a process, whose network obeys the rule itself. Of members the
+/// link to which they replicate may be late, and the other may be down.
 void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
   const int from = member_of(link.peer), to = link.member;
   if (from < 0) {
@@ -183,6 +196,7 @@ void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
 
 std::int64_t SimulatedLinks::touched(const Link& link) {
   // Members beat all the time.
+  // So a link that was down for longer than a beat was felt.
   if (member_of(link.peer) >= 0) return queue_.now() / kBeat;
   return processes_.named(link.peer).link().touched[at(link.member)];
 }

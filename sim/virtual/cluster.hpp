@@ -30,9 +30,11 @@ class SimulatedProcesses final : public ProcessControl {
   void resume(const std::string& name) override;
   void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
 
+  /// REQUIRES: it was started, and may be dead.
   [[nodiscard]] Process& named(const std::string& name);
 
  private:
+  /// In the history, with the time at which it happened.
   void note(const Process& process, model::Kind kind, bool suspends = false);
 
   EventQueue& queue_;
@@ -44,6 +46,7 @@ class SimulatedProcesses final : public ProcessControl {
 };
 
 /// All orders arrive, and at once, whatever state a member is in.
+/// INVARIANT: it keeps nothing of its own, so what it says is true at this moment.
 class SimulatedMembers final : public MemberControl {
  public:
   SimulatedMembers(EventQueue& queue, ReplicaSet& servers) : queue_(queue), servers_(servers) {}
@@ -70,6 +73,8 @@ class SimulatedMembers final : public MemberControl {
   ReplicaSet& servers_;
 };
 
+/// What an administrator and the fail points of a test would do. All of it is at once, as if the
+/// command had been answered before anything else happened.
 class SimulatedData final : public DataControl {
  public:
   SimulatedData(ReplicaSet& servers, SimulatedProcesses& processes)
@@ -91,11 +96,14 @@ class SimulatedData final : public DataControl {
   ReplicaSet& servers_;
   SimulatedProcesses& processes_;
   std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
+  // When the last fault of that kind began: it took the place of any before it.
   std::int64_t errors_before_ = 0;
 };
 
 /// A link of the set is up while neither direction is held: a heartbeat is a question and its
 /// answer.
+/// Of processes' links the rules are the network's, which loses and delays by them; of members'
+/// links the set knows only up, down and how late.
 class SimulatedLinks final : public LinkControl {
  public:
   SimulatedLinks(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)

@@ -80,12 +80,14 @@ std::unique_ptr<runtime::TimedActivity> Machine::start_timed(Job turn) {
   return std::make_unique<SimulatedTimer>(*this, make_thread(std::move(turn)));
 }
 
+/// A thread for one turn.
 bool Machine::run_apart(Job job) {
   // Owned by the queue of those that are ready, and gone after its turn.
   make_ready(std::make_shared<Thread>(Thread{std::move(job)}));
   return true;
 }
 
+/// The turn itself is over at once; it is its thread's next turn that waits.
 void Machine::keep_busy(std::int64_t span_ns) {
   if (running_ != nullptr) running_->busy_until = queue_.now() + span_ns;
 }
@@ -124,6 +126,7 @@ void Machine::make_ready(const std::shared_ptr<Thread>& thread) {
   });
 }
 
+/// Each in the order in which it became busy, but for the draw that all ready threads have.
 void Machine::let_go() {
   for (const auto& thread : std::exchange(busy_, {})) {
     thread->busy_until = 0;

@@ -25,6 +25,8 @@ void MemberData::append(Entry entry, std::int64_t now_ns) {
   apply(log_.back());
 }
 
+/// By the manual on the oplog secondaries apply the same entries; each leaves the same document,
+/// however often it is applied.
 void MemberData::fetch(const MemberData& from, std::size_t upto) {
   for (std::size_t i = log_.size(); i < upto; ++i) {
     log_.push_back(from.log_[i]);
@@ -33,12 +35,14 @@ void MemberData::fetch(const MemberData& from, std::size_t upto) {
   journal();  // before it says that it has them
 }
 
+/// Journaled at once: a candidate must not lose what it is elected for.
 void MemberData::copy(const MemberData& from) {
   log_ = from.log_;
   journal();
   rebuild();
 }
 
+/// `committed` stays: after a loss of data it says what was once acknowledged.
 void MemberData::roll_back_to(std::size_t length) {
   log_.resize(length);
   rebuild();

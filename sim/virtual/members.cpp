@@ -12,6 +12,7 @@ Members::Members(EventQueue& queue_, const ServerSettings& settings_)
   members_[0].is_primary = true;
 }
 
+/// SIGSTOP keeps a process's timers as they are: they are overdue when it goes on.
 void Members::when_running(int member, std::uint64_t life, std::function<void()> run) {
   Member& m = members_[member];
   if (m.life != life) return;
@@ -33,6 +34,7 @@ void Members::at_wall(int member, std::int64_t wall, std::function<void()> run) 
   });
 }
 
+/// Clients keep their connections, and hear of it by the answers to what they wait for.
 void Members::leave_office(int member) {
   Member& m = members_[member];
   m.is_primary = false;

@@ -54,6 +54,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
       callers_(make_callers()) {}
 
 /// Never resized: events refer to its elements.
+/// A doomed process needs one: it takes one lock, and holds it.
 std::vector<Caller> Process::make_callers() {
   std::vector<Caller> callers;
   for (int i = 0; i < (doomed_ ? 1 : plan_.callers); ++i) {
@@ -70,6 +71,8 @@ Process::~Process() {
   machine_.let_go();
 }
 
+/// With the parts of production, but for those that touch the machine: carriers, clock, executor
+/// and entropy. So nothing of the runtime is simulated.
 std::shared_ptr<runtime::Driver> Process::make_driver() {
   return runtime::Driver::make(
       {.carriers = network_.carriers(),
@@ -82,6 +85,7 @@ std::shared_ptr<runtime::Driver> Process::make_driver() {
        .observer = recorder_});
 }
 
+/// The event says how its clock drifts: the checkers convert bounds with it.
 void Process::start() {
   model::Event e;
   e.at_ns = world_.queue.now();
@@ -92,6 +96,7 @@ void Process::start() {
   for (Caller& caller : callers_) caller.happened(Workload::Started{});
 }
 
+/// Whatever its handles say: a fault that looks for a holder wants one whose user acts as such.
 bool Process::holds() const {
   return std::any_of(callers_.begin(), callers_.end(),
                      [](const Caller& caller) { return caller.holding().has_value(); });
@@ -124,11 +129,13 @@ void Process::resume() {
   machine_.resume();
 }
 
+/// The recorder marks what is asked for from here on, for in the healed phase it has to be granted.
 void Process::heal() {
   recorder_->heal();
   for (Caller& caller : callers_) caller.faults_end();
 }
 
+/// Once it runs again, if it is stopped: a stopped user does nothing at its time.
 void Process::perform(const StepPlan& step) {
   Caller& caller = callers_.at(static_cast<std::size_t>(step.caller));
   machine_.run([&caller, step] { caller.happened(Workload::StepDue{step}); });
@@ -144,6 +151,7 @@ void Process::ask_holders_of(const std::string& name) {
   });
 }
 
+/// Each caller that ends asks, so the last one finds that it is the last.
 void Process::finish_if_all_ended() {
   const bool all = std::all_of(callers_.begin(), callers_.end(),
                                [](const Caller& caller) { return caller.ended(); });
