@@ -144,6 +144,7 @@ class CoreSystem::Reaction {
     request.fresh = true;
     out_.sent.push_back(system_.states_.keep(std::move(request)));
   }
+  // As the runtime cuts a command off at its socket: no reply of it is read any more.
   void carry_out(const core::Abandon& abandon) {
     a_.awaited.erase(abandon.command);
     out_.abandoned.push_back(abandon.command);
@@ -156,7 +157,7 @@ class CoreSystem::Reaction {
     a_.deadline = granted.deadline;
     out_.token = granted.token.value();
   }
-  // Later than before, or the core would not say so; `held()` counts from it at once.
+  // `held()` counts from it at once, without a step of its user.
   void carry_out(const core::Extended& extended) {
     take(Life::extended);
     a_.deadline = extended.deadline;
@@ -167,6 +168,7 @@ class CoreSystem::Reaction {
     a_.holds = false;
     system_.seen_ |= 1u << notified_lost;
   }
+  // The call is over without a lock.
   void carry_out(const core::Ended&) {
     take(Life::ended);
     system_.seen_ |= 1u << given_up;

@@ -86,8 +86,8 @@ std::uint32_t CoreStates::keep(const Document& document) {
   return at->second;
 }
 
-/// The sizes of a scope's numbers: ticks, writes and tokens are bounded by `CoreScope::ticks`, and
-/// a number of 24 bits is far more documents than any search has met.
+/// Places that are as large as the scopes need: a number that outgrew its bits would change another,
+/// and two worlds could become one state.
 CoreStates::Words CoreStates::pack(const World& w) {
   // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
   Words s{};

@@ -288,10 +288,12 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
   } else {
     Collection collection;
     if (states_.document(w.document)) collection.apply({kName, states_.document(w.document)});
+    // By the manual $$NOW is one reading for the whole command.
     const auto now = m.started_ms.value_or(server_ms(w));
     // What $$CLUSTER_TIME shows: the time of the last write before the command started.
     const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
-    // The adapter's own bytes, and its own reading of the reply below: what is explored is what runs.
+    // The adapter's own bytes, and below its own reading of the reply: what is explored is what
+    // runs.
     const auto bytes = mongo::build(*m.command, "distributed.locks");
     auto executed = simulated::execute(to_object(*bytes.get()), collection,
                                        {Date{now}, Timestamp{kEpoch_s, cluster}});
@@ -302,6 +304,7 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
     if (fault == CoreFault::error_after) add_write_concern_error(reply);
   }
   // Of its own write, or of the last one before if it changed nothing, as mongod says it.
+  // Set last: an error carries it too.
   reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
   done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
   return executions_.emplace(key, std::move(done)).first->second;

@@ -130,8 +130,8 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   found_.push_back(std::move(found));
 }
 
-/// The steps of each state are found once more, this time with their texts. That they are the same
-/// is what `Effect` and `Execution` are kept for: they depend on nothing else.
+/// The steps of each state are found once more, this time with their texts. They are the same ones,
+/// for an effect or an execution depends on the state alone.
 std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
   telling_ = true;
   std::vector<std::string> lines;

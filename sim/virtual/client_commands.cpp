@@ -102,6 +102,7 @@ void ClientCommands::execute_command(int member, const Request& request, const A
   const bool opens = streams && command.fields.at(0).first == "aggregate";
   if (!m.is_primary && (!streams || opens)) return answer(m, not_primary(command), reply);
   // Refusals above are not counted as injected: the command would have failed anyway.
+  // Once for each command that is executed, so the count is what the fault asked for.
   const bool fails = errors.strikes();
   if (fails) {
     auto instead = errors.instead_of(command, m.data.locks());
@@ -164,6 +165,8 @@ void ClientCommands::serve_stream(int member, const Object& command, ServerReply
       });
 }
 
+/// As an update with the query {fence: {$lte: token}} would do it: whoever is refused matched
+/// nothing.
 void ClientCommands::fenced_write(int member, const FencedWrite& write, ServerReply reply) {
   Member& m = members_[member];
   if (!m.alive) return reply(ServerAnswer::refused, {});
@@ -213,6 +216,7 @@ void ClientCommands::wait_for_majority(int member, Object answer, const Deadline
   });
 }
 
+/// By the manual on write concerns an error of `wtimeout` undoes nothing.
 void ClientCommands::end_waiting(int member, std::uint64_t waiter, int code) {
   auto& waiters = members_[member].waiters;
   const auto found = std::find_if(waiters.begin(), waiters.end(),
