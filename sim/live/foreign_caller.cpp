@@ -172,11 +172,9 @@ void ForeignCaller::write_fenced() {
   e.write_number = ++home_.writes;
   e.outcome = resource_->write({name_, order.process, e.write_number,
                                 order.process + "/" + std::to_string(id_), FencingToken(token_)});
-  e.at_ns = home_.process.now();
-  if (e.at_ns > home_.process.ended_ns()) {
-    e.at_ns = home_.process.ended_ns();
-    e.outcome = "unknown";
-  }
+  const auto answered = home_.process.now();
+  e.at_ns = home_.process.stamp();
+  if (e.at_ns < answered) e.outcome = "unknown";
   home_.process.emit(std::move(e));
 }
 

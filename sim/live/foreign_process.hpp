@@ -79,12 +79,12 @@ class ForeignProcess {
   bool rest(std::chrono::nanoseconds time, bool until_healed);
   /// One caller has nothing to do any more. The last one's end stops the worker.
   void caller_ended();
-  /// Of now, but for what would stand after its end.
+  /// With the stamp of now.
   [[nodiscard]] model::Event event(model::Kind kind, std::int64_t session = 0,
                                    const std::string& lock = "") const;
+  /// The time of now, or that of its end, if it has ended.
   [[nodiscard]] std::int64_t stamp() const;
   [[nodiscard]] std::int64_t now() const { return now_(); }
-  [[nodiscard]] std::int64_t ended_ns() const { return ended_ns_; }
   void emit(model::Event&& event) const { emit_(std::move(event)); }
 
  private:
