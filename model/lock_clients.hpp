@@ -6,13 +6,13 @@
 namespace leasehold::model {
 
 /// The clients of the abstract lock: what each does of its own accord, and what it makes of what
-/// reaches it. A client decides by what it was told and by its own clock alone; the documents it
+/// reaches it. A client decides by what it has heard and by its own clock alone; the document it
 /// never sees.
 ///
 /// INVARIANT: `awaited` names the slot of the one message whose reply a client waits for.
 ///
-/// Which of these may happen is for LockSystem to say. Thread-safe: all of it changes the world that
-/// it is given, and the log.
+/// Which of these may happen is for LockSystem to say. Thread-safe: all of it changes the world
+/// that it is given, and the log.
 class LockClients {
  public:
   using World = lock_world::World;

@@ -7,10 +7,10 @@
 
 namespace leasehold::model {
 
-/// The replica set of the abstract lock: what a primary makes of a command, what a majority comes to
-/// have of it, and what a failover takes away. It decides by the document, the rules of who sent the
-/// command and the primary's own clock; of clients it knows their messages alone, except where it
-/// checks what they still count on.
+/// The replica set of the abstract lock: what a primary makes of a command, what a majority comes
+/// to have of it, and what a failover takes away. It decides by the document, the rules of who sent
+/// the command and the primary's own clock; of clients it knows their messages alone, except where
+/// it checks what they still count on.
 ///
 /// INVARIANT: a document that is `dirty` differs from `committed`; a failover goes back to that.
 ///

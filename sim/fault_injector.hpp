@@ -9,9 +9,9 @@
 
 namespace leasehold::sim {
 
-/// Brings a plan's faults about, in either world, and takes them away again: it decides whom a fault
-/// hits, what it does to them, and what of several faults there can be at once. How faults last is
-/// `LastingFaults`' part, what links carry that of `DisturbedLinks`.
+/// Brings a plan's faults about, in either world, and takes them away again: it decides whom a
+/// fault hits, what it does to them, and what of several faults there can be at once. How faults
+/// last is `LastingFaults`' part, what links carry that of `DisturbedLinks`.
 ///
 /// A fault is counted only once it did something, so that a run whose faults all missed proves
 /// nothing.

@@ -24,8 +24,8 @@ class LastingFaults {
 
   explicit LastingFaults(const ClusterControl& cluster) : cluster_(cluster) {}
 
-  /// Notes for everyone in `hit` that it begins and ends; `begin` is called at once, so it may refer
-  /// to the caller's locals, and `end` may not. Throws what `begin` throws.
+  /// Notes for everyone in `hit` that it begins and ends; `begin` is called at once, so it may
+  /// refer to the caller's locals, and `end` may not. Throws what `begin` throws.
   void for_a_while(const FaultPlan& fault, std::vector<std::string> hit, std::int64_t for_ms,
                    const Begin& begin, End end);
   /// Those of the wanted kinds. Throws what stands in the way of the first that did not end.

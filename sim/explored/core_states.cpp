@@ -86,8 +86,8 @@ std::uint32_t CoreStates::keep(const Document& document) {
   return at->second;
 }
 
-/// Places that are as large as the scopes need: a number that outgrew its bits would change another,
-/// and two worlds could become one state.
+/// Places that are as large as the scopes need: a number that outgrew its bits would change
+/// another, and two worlds could become one state.
 CoreStates::Words CoreStates::pack(const World& w) {
   // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
   Words s{};

@@ -118,8 +118,8 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
     return a.holds && !a.crashed && local(to.tick) < a.deadline;
   };
   if (to.broken == none && holds(0) && holds(1)) to.broken = g2;
-  Found found{
-      CoreStates::pack(to), {static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)}, ""};
+  const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)};
+  Found found{CoreStates::pack(to), action, ""};
   // Only the few states of a counterexample are put in words.
   if (telling_) {
     found.text = std::to_string(to.tick * kTick.count()) + " ms  ";

@@ -188,7 +188,8 @@ std::int64_t RealLinks::touched(const Link& link) {
 
 void RealMembers::settle() {
   for (int i = 0; i < servers_.size(); ++i) set_clock(i, 0, 0);
-  until_true("starting the TTL monitors", [this] { return switch_ttl_monitors(servers_, true), true; });
+  until_true("starting the TTL monitors",
+             [this] { return switch_ttl_monitors(servers_, true), true; });
   wait_for_writes("majority");
   if (!all_have_all_data()) renew_secondaries();
 }

@@ -203,7 +203,7 @@ void ClientCommands::wait_for_majority(int member, Object answer, const Deadline
   // Of its own write if it made one: no other event came in between. The answer keeps this time
   // while it waits, though others write meanwhile.
   answer.set("operationTime", m.operation_time());
-  // By the manual `writeConcernMajorityJournalDefault` is on: a majority has what its journals have.
+  // By the manual `writeConcernMajorityJournalDefault` is on: what a majority has is journaled.
   m.data.journal();
   // A command that changed nothing waits as well, for whatever it may have read. If all is a
   // majority's already there is nothing to wait for, and it is answered at once; also by a primary

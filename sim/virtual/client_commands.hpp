@@ -13,7 +13,7 @@ namespace leasehold::sim::simulated {
 /// answers and when. Documents are the collection's business, majorities that of replication; here
 /// is what lies between, which is where a client's doubts come from.
 ///
-/// INVARIANT: each reply is called once: at once, later, or never if the member is stopped for ever.
+/// INVARIANT: a reply is called once: at once, later, or never if the member is stopped for ever.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class ClientCommands {

@@ -16,7 +16,7 @@ namespace leasehold::sim::simulated {
 /// all members have the same.
 ///
 /// An election is one event, and so no member votes for two in one term. Two may take themselves
-/// for primary at once all the same: one that is cut off does so until its election timeout is over.
+/// for primary at once all the same: one that is cut off does so for an election timeout.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class Elections {

@@ -65,7 +65,7 @@ Value concatenated(Arguments texts) {
   return whole_text;
 }
 
-/// The lockId with a queue is one text, whose entries are told apart by this. By the manual text
+/// The lockId with a queue is one text, whose entries are cut apart by this. By the manual text
 /// without the separator is the one element of the result.
 Value split(Arguments v) {
   if (any_is_nothing(v)) return Null{};

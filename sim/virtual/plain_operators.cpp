@@ -118,8 +118,8 @@ Timestamp timestamp(const Value& value) {
 
 }  // namespace
 
-/// Each with the number of its arguments, where that is fixed. The interpreter and compiled programs
-/// find an operator here; so there is one meaning of each.
+/// Each with the number of its arguments, where that is fixed. The interpreter and compiled
+/// programs find an operator here; so there is one meaning of each.
 const std::unordered_map<std::string, PlainOperator>& plain_operators() {
   using A = Arguments;
   static const std::unordered_map<std::string, PlainOperator> all{

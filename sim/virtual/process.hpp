@@ -13,8 +13,8 @@
 namespace leasehold::sim::simulated {
 
 /// A simulated process: a machine, a network, the runtime and the core of production on them, and
-/// its callers. It decides what a kill, a pause and the end of the faults mean to all of these; what
-/// its callers do is theirs.
+/// its callers. It decides what a kill, a pause and the end of the faults mean to all of these;
+/// what its callers do is theirs.
 ///
 /// REQUIRES: it outlives the queue's events, which refer to it: a killed one is kept to the end.
 class Process {
