@@ -205,8 +205,8 @@ void FaultInjector::disturb_index(const FaultPlan& fault) {
       [&](Id) {
         index_disturbed_ = true;
         data.set_ttl_seconds(fault.kind == K::drop_index
-                                    ? std::nullopt
-                                    : std::optional(*ttl_seconds_ + fault.amount));
+                                 ? std::nullopt
+                                 : std::optional(*ttl_seconds_ + fault.amount));
         lasting_.count(fault);
       },
       [this, &data](Id) {
