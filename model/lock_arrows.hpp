@@ -3,8 +3,8 @@
 #include <initializer_list>
 #include <optional>
 
+#include "model/arrow_log.hpp"
 #include "model/lifecycle_steps.hpp"
-#include "model/lock_system.hpp"
 #include "model/transition_table.hpp"
 
 /// Which arrows of the diagrams a step of the abstract system takes. A name that no table has is

@@ -196,19 +196,9 @@ void drop_irrelevant_places(World& w, const S& scope) {
   drop_idle_clean_ups(w, scope);
 }
 
-/// Replies that nobody awaits, sights of what can never be seen again, and what a state that cannot
-/// be rolled back need not keep.
+/// Replies that nobody awaits, and the ages of requests to which they make no difference.
 template <typename S>
-void drop_irrelevant(World& w, const S& scope) {
-  if (!scope.all.failovers) w.dirty = 0;
-  if (w.dirty == 0) {
-    w.committed = {};
-    w.committed_clock = 0;
-  }
-  if (w.stale_runs == 0) w.stale = {};
-  if (S::queue > 0) drop_irrelevant_places(w, scope);
-  // Where a majority is awaited, nobody ever hears what the old primary granted.
-  if (w.stale_runs == 0 || scope.rules.majority) w.stale_clock = 0;
+void drop_messages(World& w, const S& scope) {
   for (int i = 0; i < S::clients; ++i) {
     Client& c = w.client[i];
     for (int k = 0; k < S::messages; ++k) {
@@ -221,34 +211,35 @@ void drop_irrelevant(World& w, const S& scope) {
       }
     }
   }
+}
+
+/// How long ago the failover was, and for how long a document has been expired: both matter to
+/// commands that started before only.
+template <typename S>
+void drop_times(World& w, const S& scope) {
   bool older_than_the_primary = false;
-  for (int i = 0; i < S::clients; ++i) {
+  int longest = scope.rules.margin == Rules::Margin::by_waiter ? scope.all.clock_margin : 0;
+  for (int i = 0; scope.all.late_starts && i < S::clients; ++i) {
     for (int k = 0; k < S::messages; ++k) {
       const Message& m = w.client[i].message[k];
       const bool passes_on = m.slot == kDelete && S::queue > 0;
       const bool request =
           is_acquire(m.slot) || m.slot == kExtend || m.slot == kHandOver || passes_on;
-      older_than_the_primary |= scope.all.late_starts && request && m.age > w.since_failover;
+      older_than_the_primary |= request && m.age > w.since_failover;
+      if (is_acquire(m.slot)) longest = std::max(longest, int{m.age});
     }
   }
   if (!older_than_the_primary) w.since_failover = kOldest;
-  // How long a document has been expired matters to commands that started before only.
-  int longest = scope.rules.margin == Rules::Margin::by_waiter ? scope.all.clock_margin : 0;
-  for (int i = 0; i < S::clients; ++i) {
-    for (int k = 0; k < S::messages; ++k) {
-      const Message& m = w.client[i].message[k];
-      if (is_acquire(m.slot) && scope.all.late_starts) longest = std::max(longest, int{m.age});
-    }
-  }
   for (Document* d : {&w.document, &w.committed, &w.stale}) {
     if (d->owner != 0) d->until = std::max(d->until, byte(kDue - longest));
   }
   if (scope.rules.majority && w.stale.owner != 0) w.stale.until = kDue;
-  if (scope.rules.beat != Rules::Beat::every_command || !scope.rules.compares_seen_beat ||
-      !scope.rules.compares_seen_owner) {
-    return;
-  }
-  // Each lockId is written by one execution: what is in no document now will never be again.
+}
+
+/// Sights of what can never be seen again: each lockId is written by one execution, so what is in
+/// no document now will never be in one.
+template <typename S>
+void drop_sights(World& w, const S& scope) {
   const auto gone = [&](Byte owner, Byte beat) {
     if (owner == 0) return false;
     for (const Document* d : {&w.document, &w.committed}) {
@@ -269,6 +260,26 @@ void drop_irrelevant(World& w, const S& scope) {
       if (!names_giver && gone(m.seen_owner, m.seen_beat)) m.seen_owner = m.seen_beat = 0;
     }
   }
+}
+
+/// All that makes no difference any more, and what a state that cannot be rolled back need not
+/// keep.
+template <typename S>
+void drop_irrelevant(World& w, const S& scope) {
+  if (!scope.all.failovers) w.dirty = 0;
+  if (w.dirty == 0) {
+    w.committed = {};
+    w.committed_clock = 0;
+  }
+  if (w.stale_runs == 0) w.stale = {};
+  if (S::queue > 0) drop_irrelevant_places(w, scope);
+  // Where a majority is awaited, nobody ever hears what the old primary granted.
+  if (w.stale_runs == 0 || scope.rules.majority) w.stale_clock = 0;
+  drop_messages(w, scope);
+  drop_times(w, scope);
+  const bool unique = scope.rules.beat == Rules::Beat::every_command &&
+                      scope.rules.compares_seen_beat && scope.rules.compares_seen_owner;
+  if (unique) drop_sights(w, scope);
 }
 
 /// The world with client order[i] in place i.

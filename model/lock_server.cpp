@@ -1,25 +1,19 @@
+#include "model/lock_server.hpp"
+
 #include <algorithm>
 
 #include "model/lock_arrows.hpp"
-#include "model/lock_system.hpp"
+#include "model/lock_questions.hpp"
 #include "model/lock_violation.hpp"
 
-/// What a primary does with a command, and what a majority comes to have.
 namespace leasehold::model {
 
 using namespace lock_world;
 
-int LockSystem::margin(const Rules& rules, bool extension) const {
-  if (rules.margin == Rules::Margin::in_document) return scope_.clock_margin;
-  return rules.margin == Rules::Margin::not_in_extensions && !extension ? scope_.clock_margin : 0;
-}
-
-int LockSystem::waiter_margin(const Rules& rules) const {
-  return rules.margin == Rules::Margin::by_waiter ? scope_.clock_margin : 0;
-}
+namespace {
 
 /// The lowest token that a primary which counts by this clock may give next.
-Byte LockSystem::next_token(World& w, Byte World::*clock) const {
+Byte next_token(World& w, Byte World::*clock) {
   const auto spread = [](Byte& token) { token = byte(2 * token); };
   for (Byte* token : {&w.top_token, &w.clock, &w.committed_clock, &w.stale_clock}) spread(*token);
   for (Client& c : w.client) {
@@ -29,38 +23,90 @@ Byte LockSystem::next_token(World& w, Byte World::*clock) const {
   return ++(w.*clock);
 }
 
-Byte LockSystem::next_order(const World& w) const {
-  Byte greatest = w.top_order;
-  for (int i = 0; i < scope_.clients; ++i) {
-    const Client& c = w.client[i];
-    greatest = std::max({greatest, c.order, c.notice.order});
-    for (int k = 0; k < scope_.messages; ++k) {
-      greatest = std::max(greatest, c.message[k].order);
-      if (scope_.rules.token == Rules::Token::cluster_time) {
-        greatest = std::max(greatest, c.message[k].token);
-      }
-    }
-  }
-  return byte(greatest + 1);
+}  // namespace
+
+void LockServer::violate(World& w, int violation) const {
+  lock_world::violate(w, violation, scope_);
 }
 
-void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool clock_off) const {
+void LockServer::commit(World& w) {
+  w.dirty = 0;
+  for (Client& c : w.client) {
+    for (Message& m : c.message) m.committed |= byte(is_reply(m.slot) ? 1 : 0);
+    c.notice.committed = c.notice.owner != 0 ? 1 : 0;
+  }
+}
+
+void LockServer::fail_over(World& w) const {
+  w.second ^= 1;
+  w.since_failover = 0;
+  if (scope_.stale_primary) {
+    w.stale_runs = 1;
+    w.stale = w.document;
+  }
+  w.stale_clock = w.clock;
+  if (w.dirty != 0) {  // what no majority had is rolled back
+    w.document = w.committed;
+    w.clock = w.committed_clock;
+  }
+  w.dirty = 0;
+  // The same dates, by a clock that is ahead or behind.
+  const int moved = w.second != 0 ? -scope_.skew : scope_.skew;
+  if (w.document.owner != 0) {
+    w.document.until = byte(std::max(w.document.until + moved, 0));
+    for (Entry& entry : w.document.waiting) {
+      if (entry.owner != 0) entry.left = byte(std::clamp(entry.left + moved, 0, kPlace + 1));
+    }
+  }
+  for (int i = 0; i < scope_.clients; ++i) {
+    Notice& notice = w.client[i].notice;
+    if (notice.committed == 0 && scope_.rules.majority) notice = {};
+    for (Message& m : w.client[i].message) {
+      if (is_reply(m.slot) && m.committed == 0 && rules_for(scope_, i).majority) m = {};
+    }
+  }
+}
+
+void LockServer::run_out(const World& w) const {
+  if (w.document.owner == 0 || w.document.until != kDue + 1) return;
+  arrows_.took(is_extending(w, w.document.owner) ? arrow::document_ran_out_extending()
+                                                 : arrow::document_ran_out());
+}
+
+void LockServer::ttl_pass(World& w) const {
+  arrows_.took(arrow::ttl());
+  const Document before = w.document;
+  if (w.dirty == 0) w.committed_clock = w.clock;
+  w.document = {};
+  wrote(w, before);
+}
+
+int LockServer::margin(const Rules& rules, bool extension) const {
+  if (rules.margin == Rules::Margin::in_document) return scope_.clock_margin;
+  return rules.margin == Rules::Margin::not_in_extensions && !extension ? scope_.clock_margin : 0;
+}
+
+int LockServer::waiter_margin(const Rules& rules) const {
+  return rules.margin == Rules::Margin::by_waiter ? scope_.clock_margin : 0;
+}
+
+void LockServer::execute(World& w, int i, int k, How how) const {
   Message& m = w.client[i].message[k];
-  Document& d = stale ? w.stale : w.document;
+  Document& d = how.stale ? w.stale : w.document;
   const Document before = d;
   if (w.dirty == 0) w.committed_clock = w.clock;
   switch (m.slot) {
-    case kAcquire: execute_acquire(w, i, m, d, waited, clock_off); break;
-    case kRenewal: execute_renewal(w, i, m, d, waited); break;
-    case kExtend: execute_extend(w, i, m, d, waited); break;
-    case kHandOver: execute_hand_over(w, i, m, d, waited); break;
-    default: execute_delete(w, i, m, d, waited); break;
+    case kAcquire: execute_acquire(w, i, m, d, how); break;
+    case kRenewal: execute_renewal(w, i, m, d, how); break;
+    case kExtend: execute_extend(w, i, m, d, how.waited); break;
+    case kHandOver: execute_hand_over(w, i, m, d, how.waited); break;
+    default: execute_delete(w, i, m, d, how.waited); break;
   }
   const bool enlisted = !std::equal(d.waiting, std::end(d.waiting), before.waiting);
   const bool changed = d.owner != before.owner || d.beat != before.beat ||
                        d.until != before.until || m.slot == kWon || m.slot == kExtended;
   m.beat = 0;
-  if (stale) return;
+  if (how.stale) return;
   if ((changed && m.slot != kRefused && m.slot != kNoMatch) || enlisted) wrote(w, before);
   // A reply, of a refusal too, waits until a majority has the newest write.
   m.committed = w.dirty == 0 ? 1 : 0;
@@ -69,7 +115,7 @@ void LockSystem::execute(World& w, int i, int k, bool stale, int waited, bool cl
 /// What the old primary may answer who awaits a majority, besides nothing. No majority will ever
 /// have what it wrote, so nobody hears of that but as a refusal; so what it wrote, and when it
 /// finds a document expired, is left open. What it had when it was cut off it shows.
-void LockSystem::answers_by_stale(const World& w, const Rules& rules, const Message& m,
+void LockServer::answers_by_stale(const World& w, const Rules& rules, const Message& m,
                                   std::vector<Message>& out) const {
   Message answer = m;
   answer.beat = 0;
@@ -86,27 +132,27 @@ void LockSystem::answers_by_stale(const World& w, const Rules& rules, const Mess
 }
 
 /// The document changed from `before`: until a majority has it, a successor may not.
-void LockSystem::wrote(World& w, const Document& before) const {
+void LockServer::wrote(World& w, const Document& before) const {
   if (!scope_.failovers) return;
   if (w.dirty == 0) w.committed = before;
   w.dirty = 1;
 }
 
 /// Our lease was given to client i: did somebody else still count on it?
-void LockSystem::check_grant(World& w, int i, const Document& before) const {
+void LockServer::check_grant(World& w, int i, const Document& before) const {
   for (int j = 0; j < scope_.clients; ++j) {
     if (j == i) continue;
     if (is_package(scope_, j)) {
       const bool held = before.owner != 0 && client_of(before.owner) == j;
       if (held && before.until > kDue) violate(w, kForeignTaken);
-    } else if (counts_on_a_lease(w, j)) {
+    } else if (counts_on_a_lease(w.client[j])) {
       violate(w, kGivenAway);
     }
   }
 }
 
 /// The reply shows who holds it; only a lockId that changes with each command is worth observing.
-void LockSystem::refuse(Message& m, const Rules& rules, const Document& d) const {
+void LockServer::refuse(Message& m, const Rules& rules, const Document& d) const {
   const bool foreign = d.owner != 0 && is_package(scope_, client_of(d.owner));
   const bool observed = rules.observes && (!foreign || rules.observes_foreign);
   m.slot = kRefused;
@@ -114,10 +160,8 @@ void LockSystem::refuse(Message& m, const Rules& rules, const Document& d) const
   m.seen_beat = m.seen_owner != 0 ? d.beat : Byte{0};
 }
 
-void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int waited,
-                                 bool clock_off) const {
+void LockServer::execute_acquire(World& w, int i, Message& m, Document& d, How how) const {
   const Rules& rules = rules_for(scope_, i);
-  const bool stale = &d == &w.stale;
   const bool there = d.owner != 0;
   const bool ours = there && d.owner == m.owner;
   const bool owner_seen = d.owner == m.seen_owner || !rules.compares_seen_owner;
@@ -127,39 +171,45 @@ void LockSystem::execute_acquire(World& w, int i, Message& m, Document& d, int w
   // A client's wall clock that is ahead finds things expired; one that is behind writes early
   // dates.
   const bool expired =
-      rules.ignores_expiry || (rules.expiry == Rules::Expiry::server_clock && left <= -waited) ||
-      (rules.expiry == Rules::Expiry::client_clock && left <= (clock_off ? scope_.skew : 0));
-  if (there && !ours && !dead && !expired) {
-    took(arrow::held());
-    const Client& holder = w.client[client_of(d.owner)];
-    const Message* answer = holder.awaited == 0 ? nullptr : &holder.message[holder.awaited - 1];
-    if (answer != nullptr && answer->slot == kWon && answer->age < m.age) took(arrow::raced());
-    const Client& c = w.client[i];
-    const bool awaited = c.awaited != 0 && &c.message[c.awaited - 1] == &m;
-    if (awaited && d.owner == c.doubtful && !is_package(scope_, i)) violate(w, kUnrecognised);
-    refuse(m, rules, d);
-    if (scope_.queue > 0 && !is_package(scope_, i)) enlist(m, d, waited);
-    if (!rules.checks_the_winner) {
-      m.slot = kWon;
-      m.seen_owner = m.seen_beat = 0;
-      m.token = m.order = next_order(w);
-    }
-    return;
-  }
-  if (!stale && !ours) check_grant(w, i, d);
+      rules.ignores_expiry ||
+      (rules.expiry == Rules::Expiry::server_clock && left <= -how.waited) ||
+      (rules.expiry == Rules::Expiry::client_clock && left <= (how.clock_off ? scope_.skew : 0));
+  if (there && !ours && !dead && !expired) return refuse_attempt(w, i, m, d, how.waited);
+  if (!how.stale && !ours) check_grant(w, i, d);
   const bool wall = rules.lock == Lock::insert_unique || rules.lock == Lock::set_on_insert;
-  int until = kDue - waited + kLease + margin(rules, false) - (wall && clock_off ? scope_.skew : 0);
+  int until = kDue - how.waited + kLease + margin(rules, false) -
+              (wall && how.clock_off ? scope_.skew : 0);
   if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
-  took(arrow::written());
-  took(!there                     ? (w.top_order != 0 ? arrow::inserted_again() : arrow::inserted())
-       : !ours                    ? arrow::taken_over()
-       : is_extending(w, d.owner) ? arrow::own_retry_while_extending()
-                                  : arrow::own_retry());
+  arrows_.took(arrow::written());
+  arrows_.took(!there ? (w.top_order != 0 ? arrow::inserted_again() : arrow::inserted())
+               : !ours                    ? arrow::taken_over()
+               : is_extending(w, d.owner) ? arrow::own_retry_while_extending()
+                                          : arrow::own_retry());
   take(w, m, d, rules, until);
 }
 
+/// Somebody has it, who is neither dead nor expired: the attempt changes nothing but the queue.
+void LockServer::refuse_attempt(World& w, int i, Message& m, Document& d, int waited) const {
+  const Rules& rules = rules_for(scope_, i);
+  arrows_.took(arrow::held());
+  const Client& holder = w.client[client_of(d.owner)];
+  const Message* answer = holder.awaited == 0 ? nullptr : &holder.message[holder.awaited - 1];
+  if (answer != nullptr && answer->slot == kWon && answer->age < m.age) {
+    arrows_.took(arrow::raced());
+  }
+  const Client& c = w.client[i];
+  const bool awaited = c.awaited != 0 && &c.message[c.awaited - 1] == &m;
+  if (awaited && d.owner == c.doubtful && !is_package(scope_, i)) violate(w, kUnrecognised);
+  refuse(m, rules, d);
+  if (scope_.queue > 0 && !is_package(scope_, i)) enlist(m, d, waited);
+  if (rules.checks_the_winner) return;
+  m.slot = kWon;
+  m.seen_owner = m.seen_beat = 0;
+  m.token = m.order = next_order(w, scope_);
+}
+
 /// It is its receiver's if it is still its giver's, or the receiver's already.
-void LockSystem::execute_hand_over(World& w, int i, Message& m, Document& d, int waited) const {
+void LockServer::execute_hand_over(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   const bool there = d.owner != 0;
   const bool ours = there && d.owner == m.owner;
@@ -172,14 +222,14 @@ void LockSystem::execute_hand_over(World& w, int i, Message& m, Document& d, int
   }
   if (!given) violate(w, kOwnership);
   if (!ours && &d != &w.stale) check_grant(w, i, d);
-  took(arrow::handed_over());
+  arrows_.took(arrow::handed_over());
   int until = kDue - waited + kLease + margin(rules, false);
   if (ours && rules.never_lowers_expiry) until = std::max(until, int{d.until});
   take(w, m, d, rules, until);
 }
 
 /// Of the write that is numbered so.
-Byte LockSystem::token_for(World& w, const Rules& rules, const Document& d, Byte order,
+Byte LockServer::token_for(World& w, const Rules& rules, const Document& d, Byte order,
                            bool stale) const {
   if (rules.token == Rules::Token::counter) return d.counter;
   if (rules.token == Rules::Token::cluster_time) return order;
@@ -188,7 +238,7 @@ Byte LockSystem::token_for(World& w, const Rules& rules, const Document& d, Byte
 }
 
 /// The document is the message's owner's from now on, and the reply says so.
-void LockSystem::take(World& w, Message& m, Document& d, const Rules& rules, int until) const {
+void LockServer::take(World& w, Message& m, Document& d, const Rules& rules, int until) const {
   const bool stale = &d == &w.stale;
   const bool there = d.owner != 0;
   const bool ours = there && d.owner == m.owner;
@@ -206,21 +256,21 @@ void LockSystem::take(World& w, Message& m, Document& d, const Rules& rules, int
   d.counter = byte(counts ? counter : 0);
   const Byte read = m.token;  // of the cluster time, where the command has done so
   m.slot = kWon;
-  m.order = next_order(w);
+  m.order = next_order(w, scope_);
   m.token = rules.token == Rules::Token::cluster_time && read != 0
                 ? read
                 : token_for(w, rules, d, m.order, stale);
   m.seen_owner = m.seen_beat = 0;
 }
 
-void LockSystem::execute_extend(World& w, int i, Message& m, Document& d, int waited) const {
+void LockServer::execute_extend(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   const bool there = d.owner != 0;
   const bool inserts = !there && rules.extension_inserts;
   const bool matches = d.owner == m.owner || (there && !rules.extension_checks_owner);
   m.slot = matches || inserts ? kExtended : kNoMatch;
   if (!matches && !inserts) return;
-  took(d.until > kDue ? arrow::extension_in_time() : arrow::extension_late());
+  arrows_.took(d.until > kDue ? arrow::extension_in_time() : arrow::extension_late());
   if (d.owner != m.owner) violate(w, kOwnership);
   int until = kDue - waited + kLease + margin(rules, true);
   if (rules.never_lowers_expiry && rules.margin != Rules::Margin::not_in_extensions) {
@@ -238,13 +288,13 @@ void LockSystem::execute_extend(World& w, int i, Message& m, Document& d, int wa
 }
 
 /// A delete; of a lock with a queue the one command that passes it on.
-void LockSystem::execute_delete(World& w, int i, Message& m, Document& d, int waited) const {
+void LockServer::execute_delete(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   const bool own = d.owner == m.owner || d.owner == m.seen_owner;
   const bool matches = d.owner != 0 && (own || !rules.release_checks_owner);
   if (matches) {
     if (!own) violate(w, kOwnership);
-    took(d.until <= kDue            ? arrow::deleted_expired()
+    arrows_.took(d.until <= kDue            ? arrow::deleted_expired()
          : is_extending(w, d.owner) ? arrow::deleted_while_extending()
                                     : arrow::deleted());
     if (is_package(scope_, i) || !pass_on(w, d, rules, waited)) d = {};

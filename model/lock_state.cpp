@@ -28,14 +28,49 @@ void waiter_fields(C& c, const S& scope, F& f) {
   f.part();
 }
 
+template <typename M, typename S, typename F>
+void message_fields(M& m, const S& scope, F& f) {
+  f(m.slot, 4);
+  if (m.slot == kEmpty) return;
+  f(m.owner, 5), f(m.age, 2), f(m.committed, 1);
+  if (m.slot == kWon) {
+    f(m.order, 4);
+    if (!scope.orders) f(m.token, 4);
+  } else {
+    f(m.seen_owner, 5), f(m.seen_beat, 3);
+  }
+  if (scope.rules.beat == Rules::Beat::kept_by_retries) f(m.beat, 3);
+  if (scope.rules.token == Rules::Token::cluster_time && m.slot != kWon) f(m.token, 4);
+}
+
+/// With a queue there is room only for what a client in its phase can have. The package's client
+/// observes, fences and cleans up nothing.
+template <typename C, typename S, typename F>
+void client_fields(C& c, const S& scope, bool package, F& f) {
+  const bool terse = S::queue > 0;
+  const bool ours = !terse || !package;
+  f(c.phase, 3), f(c.owner, 5), f(c.awaited, 2);
+  if (!terse || c.phase >= kHeld) {
+    f(c.lease, 2), f(c.due, 2), f(c.order, 4);
+    if (!scope.orders) f(c.token, 4);
+  }
+  if (!terse || c.waits()) f(c.doubtful, 5);
+  if (ours) f(c.sight_owner, 5), f(c.sight_beat, 3), f(c.sight_age, 2), f(c.to_delete, 5);
+  if (scope.all.hand_overs) f(c.giver, 5);
+  if (scope.rules.beat == Rules::Beat::kept_by_retries) f(c.attempt_beat, 3);
+  f.part();
+  if (S::queue > 0 && ours) waiter_fields(c, scope, f);
+  for (int k = 0; k < S::messages; ++k) message_fields(c.message[k], scope, f);
+  f.part();
+}
+
 /// Calls f(field, bits) for all that a state consists of, always in the same order, and f.part()
 /// after at most 64 bits.
 template <typename W, typename S, typename F>
 void each_field(W& w, const S& scope, F& f) {
   f(w.second, 1), f(w.since_failover, 2), f(w.dirty, 1), f(w.stale_runs, 1);
   f(w.top_order, 4), f(w.violation, 4);
-  const bool tokens = !scope.orders;
-  if (tokens) f(w.top_token, 4);
+  if (!scope.orders) f(w.top_token, 4);
   if (scope.all.stale_primary) f(w.clock, 4), f(w.committed_clock, 4), f(w.stale_clock, 4);
   f.part();
   const bool counts = S::queue == 0 || scope.rules.token == Rules::Token::counter;
@@ -53,37 +88,7 @@ void each_field(W& w, const S& scope, F& f) {
     if (scope.all.stale_primary && !scope.rules.majority) queue_fields(w.stale, scope, f);
   }
   for (int i = 0; i < S::clients; ++i) {
-    auto& c = w.client[i];
-    // With a queue there is room only for what a client in its phase can have. The package's client
-    // observes, fences and cleans up nothing.
-    const bool terse = S::queue > 0;
-    const bool ours = !terse || !is_package(scope.all, i);
-    f(c.phase, 3), f(c.owner, 5), f(c.awaited, 2);
-    if (!terse || c.phase >= kHeld) {
-      f(c.lease, 2), f(c.due, 2), f(c.order, 4);
-      if (tokens) f(c.token, 4);
-    }
-    if (!terse || c.waits()) f(c.doubtful, 5);
-    if (ours) f(c.sight_owner, 5), f(c.sight_beat, 3), f(c.sight_age, 2), f(c.to_delete, 5);
-    if (scope.all.hand_overs) f(c.giver, 5);
-    if (scope.rules.beat == Rules::Beat::kept_by_retries) f(c.attempt_beat, 3);
-    f.part();
-    if (S::queue > 0 && ours) waiter_fields(c, scope, f);
-    for (int k = 0; k < S::messages; ++k) {
-      auto& m = c.message[k];
-      f(m.slot, 4);
-      if (m.slot == kEmpty) continue;
-      f(m.owner, 5), f(m.age, 2), f(m.committed, 1);
-      if (m.slot == kWon) {
-        f(m.order, 4);
-        if (tokens) f(m.token, 4);
-      } else {
-        f(m.seen_owner, 5), f(m.seen_beat, 3);
-      }
-      if (scope.rules.beat == Rules::Beat::kept_by_retries) f(m.beat, 3);
-      if (scope.rules.token == Rules::Token::cluster_time && m.slot != kWon) f(m.token, 4);
-    }
-    f.part();
+    client_fields(w.client[i], scope, is_package(scope.all, i), f);
   }
 }
 

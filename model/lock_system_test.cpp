@@ -34,7 +34,7 @@ TEST_P(CompleteScope, TheLockHoldsInEveryState) {
   EXPECT_EQ(found.verdict, Verdict::holds) << found.why;
   EXPECT_EQ(found.states, GetParam().states);
   EXPECT_LE(found.bytes / found.states, 60u);
-  const std::uint64_t all = (1u << LockSystem::sometimes().size()) - 1;
+  const std::uint64_t all = (1u << sometimes().size()) - 1;
   const std::uint64_t rollback = 8, queue = 32 + 64;
   const Scope& scope = GetParam().scope;
   EXPECT_EQ(found.reached, all - (scope.failovers ? 0 : rollback) - (scope.queue > 0 ? 0 : queue));

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <iterator>
-
 #include "model/lock_world.hpp"
 
-/// What the steps of the abstract system can break, and what several of them ask. Internal to
-/// LockSystem.
+/// What the steps of the abstract lock can break. Internal to it.
 namespace leasehold::model::lock_world {
 
 enum Violation : Byte {
@@ -37,11 +33,11 @@ inline constexpr Broken kBroken[] = {
     {Guarantee::G6, "G6: another's lock was touched"},
     {Guarantee::G7, "G7: a retry did not recognise its own win"}};
 
-/// Whether an extension of this owner is on its way.
-inline bool is_extending(const World& w, Byte owner) {
-  const Client& c = w.client[client_of(owner)];
-  return std::any_of(std::begin(c.message), std::end(c.message),
-                     [owner](const Message& m) { return m.slot == kExtend && m.owner == owner; });
+/// The world breaks this; the first that it broke stays, if the scope looks at it.
+inline void violate(World& w, int violation, const Scope& scope) {
+  const bool first = w.violation == kNoViolation;
+  const bool looked_at = scope.guarantees.contains(kBroken[violation].guarantee);
+  if (first && looked_at) w.violation = byte(violation);
 }
 
 }  // namespace leasehold::model::lock_world

@@ -65,8 +65,8 @@ class Performer {
       case Step::extended:
         return act(Act::execute, i) && act(Act::deliver, i) && c.phase == kHeld && c.lease > 0;
       case Step::deleted: return act(Act::execute, i) && world_.document.owner == 0;
-      case Step::resource_accepts: return system_.resource_takes(world_, i);
-      case Step::resource_rejects: return !system_.resource_takes(world_, i);
+      case Step::resource_accepts: return resource_takes(world_, i, scope_);
+      case Step::resource_rejects: return !resource_takes(world_, i, scope_);
       case Step::lease_runs_out: return run_out();
     }
     return false;

@@ -1,13 +1,11 @@
 #include <algorithm>
-#include <tuple>
 #include <unordered_set>
 
-#include "model/finding.hpp"
+#include "model/session_form.hpp"
 
 namespace leasehold::model {
 namespace {
 
-constexpr std::int64_t kSlackMs = 500;            ///< scheduling, on a busy machine
 constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< a step of a change stream takes at most
 constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< the making of the TTL index takes at most
 
@@ -32,15 +30,13 @@ class Orders {
   std::unordered_set<std::int64_t> late_;
 };
 
-/// Walks the history once, then asks what is missing.
+/// Walks the history once, then asks what is missing. What a session may do is `SessionForm`.
 class FormChecker {
  public:
   explicit FormChecker(const Digest& d)
       : d_(d),
         commands_(d.facts.commands.size()),
-        lives_(d.sessions.size()),
         processes_(d.process_of.size()),
-        released_(d.facts.owners),
         written_to_(d.facts.writes, kNone) {}
 
   Finding check() {
@@ -49,7 +45,7 @@ class FormChecker {
     if (runs_ != 1 || finishes_ != 1 || heals_ != 1) {
       broken("there is not exactly one run, one heal and one finish", {});
     }
-    check_sessions();
+    sessions_.check_ends();
     check_commands();
     check_truth();
     check_writes();
@@ -57,22 +53,15 @@ class FormChecker {
   }
 
  private:
+  void broken(const std::string& why, std::vector<Index> events) {
+    malformed(f_, why, std::move(events));
+  }
+
   struct Command {
     Index send = kNone, reply = kNone;
     Index last = kNone;  ///< the last of its statements, which are few and side by side
     std::int64_t statements = 0;
   };
-
-  struct Life {
-    bool asked = false, attempting = false, granted = false, lost = false, notified = false,
-         release = false, released = false, ended = false;
-    Index first_answers = kNone, newest_answers = kNone;  ///< the newest by their times
-  };
-
-  void broken(const std::string& why, std::vector<Index> events) {
-    violate(f_, why, std::move(events));
-    f_.verdict = Verdict::unknown;  // nobody broke a promise; nobody can tell
-  }
 
   void visit(Index i, const Fact& e) {
     if (e.stray) name_stray_fields(i);
@@ -97,7 +86,7 @@ class FormChecker {
         break;
       default: break;
     }
-    visit_session(i, e);
+    sessions_.visit(i, e);
   }
 
   void visit_send(Index i, const Fact& e) {
@@ -120,7 +109,7 @@ class FormChecker {
     if (c.send == kNone) broken("a reply without a command", {i});
     if (c.reply != kNone) broken("a second reply to a command", {c.reply, i});
     c.reply = i;
-    if (c.send != kNone) lives_[d_.fact(c.send).session].attempting = false;
+    if (c.send != kNone) sessions_.answered(d_.fact(c.send));
   }
 
   void name_stray_fields(Index i) {
@@ -149,171 +138,6 @@ class FormChecker {
     if (e.kind == Kind::pause || e.kind == Kind::resume) {
       if (paused != (e.kind == Kind::resume)) broken("pause and resume do not alternate", {i});
       paused = e.kind == Kind::pause;
-    }
-  }
-
-  void visit_session(Index i, const Fact& e) {
-    if (!about(e.kind).fields.contains(Field::session)) return;
-    if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
-    const auto require = [&](bool rule, const char* what) {
-      if (!rule) broken(what, {i});
-    };
-    Life& s = lives_[e.session];
-    require((e.kind == Kind::ask) != s.asked, "an acquire call is asked for once, and first");
-    switch (e.kind) {
-      case Kind::ask: s.asked = true; break;
-      case Kind::send:
-        require(asks_for_lock(e) ? !s.granted && !s.ended : s.granted && !s.released,
-                "a command that its session could not send");
-        require(!s.attempting, "an attempt before the one before was answered");
-        if (e.verb == Verb::hand_over) {
-          require(released_[e.other_owner], "a hand-over by who still holds");
-        }
-        s.attempting = asks_for_lock(e);
-        break;
-      case Kind::granted:
-        require(!s.granted && !s.ended && won(e), "a grant that nothing won");
-        s.granted = true;
-        break;
-      case Kind::extended:
-        require(s.granted && !s.lost && !s.release && sent_extension(e), "a stray extension");
-        break;
-      case Kind::lost:
-        require(s.granted && !s.lost && !s.released, "a stray loss");
-        s.lost = true;
-        break;
-      case Kind::held:
-        require(s.granted && may_answer(e, d_.at(i).count),
-                "an answer that held() cannot have given");
-        require(is_new(s, i), "answers appear twice");
-        break;
-      case Kind::notified:
-        require(s.granted && !s.notified, "a stray signal of a loss");
-        s.notified = true;
-        break;
-      case Kind::release:
-        require(s.granted && !s.release, "a stray release");
-        s.release = true;
-        released_[owner_of_grant(e)] = true;
-        break;
-      case Kind::released:
-        require(s.release && !s.released, "a release answered but not asked for");
-        require(e.outcome == Outcome::unknown || deleted(e), "a release answered by nobody");
-        s.released = true;
-        break;
-      case Kind::ended:
-        require(!s.granted && !s.ended, "a stray end");
-        s.ended = true;
-        break;
-      case Kind::write: require(s.granted, "a write of no holder"); break;
-      default: break;
-    }
-  }
-
-  /// Asked of a handle that was there, and so often that its times can be those of the answers.
-  bool may_answer(const Fact& held, std::int64_t count) const {
-    const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
-    const bool yes = held.outcome == Outcome::yes;
-    const auto asked = yes ? held.last_asked_ns : held.first_asked_ns;
-    const auto answered = held.first_answered_ns;
-    if ((!yes && held.outcome != Outcome::no) || count < 1 || asked < granted) return false;
-    if (asked > held.at_ns || answered > held.at_ns) return false;
-    if (!yes) return asked <= answered;
-    return asked <= answered || count > 1;  // one question cannot span time
-  }
-
-  /// Whether no answers of these times were reported before. Most come in the order of their times.
-  bool is_new(Life& s, Index i) {
-    const auto times = [this](Index held) {
-      const Fact& e = d_.fact(held);
-      return std::tie(e.first_asked_ns, e.first_answered_ns, e.last_asked_ns);
-    };
-    if (s.first_answers == kNone) s.first_answers = s.newest_answers = i;
-    if (s.newest_answers == i) return true;
-    if (times(s.newest_answers) < times(i)) {
-      s.newest_answers = i;
-      return true;
-    }
-    for (Index before = s.first_answers; before < i; ++before) {
-      const Fact& e = d_.fact(before);
-      const bool same = e.kind == Kind::held && e.session == d_.fact(i).session;
-      if (same && times(before) == times(i)) return false;
-    }
-    return true;
-  }
-
-  /// By a release of another process, which followed an attempt that had been refused or not
-  /// answered: only the server's truth shows that.
-  bool passed_on(const Fact& granted, const SendDigest& attempt) const {
-    if (d_.fact(attempt.send).at_ns != granted.sent_ns) return false;
-    const auto truth = d_.changes_of(granted.name);
-    auto change = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
-      return d_.fact(c.event).order < granted.token;
-    });
-    for (; change != truth.end() && d_.fact(change->event).order == granted.token; ++change) {
-      if (!change->gone && change->lock_id == granted.lock_id) return true;
-    }
-    return false;
-  }
-
-  bool won(const Fact& granted) const {
-    const SendDigest& sent = d_.writers[granted.lock_id];
-    if (sent.send == kNone) return false;
-    if (granted.verb == Verb::pass_on) return passed_on(granted, sent);
-    if (sent.reply == kNone) return false;
-    const Fact& reply = d_.fact(sent.reply);
-    return d_.fact(sent.send).at_ns == granted.sent_ns && reply.outcome == Outcome::done &&
-           reply.matched == 1 && reply.at_ns <= granted.at_ns &&
-           (d_.of_a_document || reply.order == granted.token);
-  }
-
-  bool sent_extension(const Fact& extended) const {
-    const SendDigest& sent = d_.writers[extended.lock_id];
-    return sent.send != kNone && sent.reply != kNone &&
-           d_.fact(sent.send).at_ns == extended.sent_ns;
-  }
-
-  Id owner_of_grant(const Fact& e) const {
-    const Index granted = d_.session_of(e).granted;
-    return granted == kNone ? kNoText : d_.fact(granted).owner;
-  }
-
-  /// Whether a delete or a hand-over for this session's owner was acknowledged.
-  bool deleted(const Fact& released) const {
-    const Id owner = owner_of_grant(released);
-    for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
-      for (const SendDigest& s : by_owner->of(owner)) {
-        if (s.reply != kNone && d_.fact(s.reply).outcome == Outcome::done) return true;
-      }
-    }
-    return false;
-  }
-
-  /// Whether the process lived and ran for `span` ns and more after the event, so that what must
-  /// follow it must have followed.
-  bool goes_on(const Fact& e, std::int64_t span) const {
-    const Span rest{e.at_ns, e.at_ns + span};
-    const ProcessDigest* process = d_.process_of[e.process];
-    return process != nullptr && rest.to < process->lock_ran_until_ns &&
-           d_.ran_throughout(e.process, rest);
-  }
-
-  void check_sessions() {
-    for (const auto& [key, s] : d_.sessions) {
-      if (s.ask == kNone) continue;  // said already
-      const Asked& ask = s.asked;
-      const auto longest = !ask.single_attempt && ask.give_up_ns == 0
-                               ? kNever
-                               : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
-                                     (ask.operation_timeout_ms + kSlackMs) * kMs;
-      if (s.granted == kNone && s.ended == kNone && longest != kNever &&
-          goes_on(d_.fact(s.ask), longest)) {
-        broken("an acquire call that never ended", {s.ask});
-      }
-      if (s.release != kNone && s.released == kNone &&
-          goes_on(d_.fact(s.release), (ask.operation_timeout_ms + kSlackMs) * kMs)) {
-        broken("a release that was never answered", {s.release});
-      }
     }
   }
 
@@ -351,7 +175,7 @@ class FormChecker {
       const auto timeout = send.verb == Verb::index    ? kIndexTimeoutMs
                            : send.verb == Verb::stream ? kStreamTimeoutMs
                                                        : d_.process_of[send.process]->timeout_ms;
-      if (goes_on(send, (timeout + kSlackMs) * kMs)) {
+      if (goes_on(d_, send, (timeout + kSlackMs) * kMs)) {
         all.push_back({"a command without a reply", {c.send}});
       }
       return;
@@ -385,7 +209,7 @@ class FormChecker {
       const bool granted =
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
       const bool given_back = !d_.deletes.of(owner).empty();
-      if (!granted && !given_back && goes_on(reply, 1'000 * kMs)) {
+      if (!granted && !given_back && goes_on(d_, reply, 1'000 * kMs)) {
         all.push_back({"a win that came to nothing", {statement}});
       }
       return;
@@ -396,7 +220,7 @@ class FormChecker {
     for (const Index end : {s.lost, s.release}) {
       if (end != kNone && d_.fact(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
     }
-    if (goes_on(reply, 1'000 * kMs)) {
+    if (goes_on(d_, reply, 1'000 * kMs)) {
       all.push_back({"an extension that came to nothing", {statement}});
     }
   }
@@ -439,12 +263,11 @@ class FormChecker {
 
   const Digest& d_;
   Finding f_ = finding(Guarantee::form);
+  SessionForm sessions_{d_, f_};
   int runs_ = 0, finishes_ = 0, heals_ = 0;
   std::vector<Command> commands_;
-  std::vector<Life> lives_;
   std::vector<ProcessLife> processes_;
   Orders orders_;
-  std::vector<bool> released_;     ///< by owner: its handle was asked to release
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
 

@@ -80,7 +80,7 @@ class SimulatedCluster final : public Cluster {
     servers_.set_clock(member, ahead_ms, 0);
   }
   void set_ttl(bool on) override {
-    for (int m = 0; m < kMembers; ++m) servers_.set_ttl(m, on);
+    for (int m = 0; m < kMembers; ++m) servers_.set_ttl_monitor(m, on);
   }
   std::int64_t wall_ms(int member) override { return servers_.clock_ms(member); }
   int primary() override {

@@ -43,11 +43,13 @@ class ProcessControl {
   virtual void set_wall_clock(const std::string& name, std::int64_t offset_ms) = 0;
 };
 
-/// The replica set of a run. Members are numbered from 0. A call may throw when a server has no
-/// answer for us; then it did all of what it says, or some, or nothing.
-class ServerControl {
+// The replica set of a run has three sides. Members are numbered from 0. A call may throw when a
+// server has no answer for us; then it did all of what it says, or some, or nothing.
+
+/// The members: their processes, who is primary, and their clocks.
+class MemberControl {
  public:
-  virtual ~ServerControl() = default;
+  virtual ~MemberControl() = default;
 
   [[nodiscard]] virtual int size() = 0;
   /// Of the latest election, if two say that they are; -1: nobody is.
@@ -72,6 +74,15 @@ class ServerControl {
   virtual void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) = 0;
   [[nodiscard]] virtual std::int64_t clock_ahead_ms(int member) = 0;  ///< as it was set
   [[nodiscard]] virtual bool shows_its_clock(int member) = 0;  ///< whether its answers say so too
+
+  /// After the faults: all is as it should be but the index, and every member takes writes.
+  virtual void settle() = 0;
+};
+
+/// What they do with commands and documents.
+class DataControl {
+ public:
+  virtual ~DataControl() = default;
 
   virtual void set_ttl_monitor(bool on) = 0;
   [[nodiscard]] virtual std::int64_t ttl_passes() = 0;  ///< so far, of all members
@@ -101,21 +112,30 @@ class ServerControl {
   [[nodiscard]] virtual std::optional<Inside> hold_inside(const std::string& process,
                                                           std::int64_t wait_ms,
                                                           std::int64_t for_ms) = 0;
+};
+
+/// What lies between them, and between them and processes.
+class LinkControl {
+ public:
+  virtual ~LinkControl() = default;
 
   virtual void set_link_rule(const Link& link, const LinkRule& rule) = 0;
   /// What waits in the link is lost.
   virtual void reset_link(const Link& link) = 0;
   /// How often rules did something to what the link carries.
   [[nodiscard]] virtual std::int64_t touched(const Link& link) = 0;
+};
 
-  /// After the faults: all is as it should be but the index, and every member takes writes.
-  virtual void settle() = 0;
+struct ServerControl {
+  MemberControl& members;
+  DataControl& data;
+  LinkControl& links;
 };
 
 /// A run, as faults need it.
 struct ClusterControl {
   ProcessControl& processes;
-  ServerControl* servers;  ///< null: somebody else's, which are left alone
+  std::optional<ServerControl> servers;  ///< nothing: somebody else's, which are left alone
   std::function<std::int64_t()> now_ns;
   std::function<void(std::int64_t at_ns, std::function<void()> run)> call_at;
   std::function<void(model::Event&&)> emit;

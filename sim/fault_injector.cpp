@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 namespace leasehold::sim {
@@ -14,7 +13,6 @@ using K = FaultPlan::Kind;
 constexpr std::int64_t kMs = 1'000'000;
 // Shorter than a lease, as a supervisor's restart: the successor meets its predecessor's lock.
 constexpr std::int64_t kComesBack = 50 * kMs;
-constexpr std::int64_t kTryAgain = 200 * kMs;
 constexpr milliseconds kElectionLimit{2'000};
 /// Before the old primary notices that it reaches nobody.
 constexpr milliseconds kSecondPrimaryLimit{500};
@@ -43,12 +41,12 @@ std::optional<ProcessView> FaultInjector::victim(const FaultPlan& fault) {
 }
 
 int FaultInjector::member_of(const FaultPlan& fault) {
-  return member_hit(fault, cluster_.servers->primary(), cluster_.servers->size());
+  return member_hit(fault, cluster_.servers->members.primary(), cluster_.servers->members.size());
 }
 
 /// Who may follow this primary: the one that the plan names, or any that orders reach; -1: none.
 int FaultInjector::successor(const FaultPlan& fault, int primary) {
-  auto& servers = *cluster_.servers;
+  auto& servers = cluster_.servers->members;
   if (fault.member >= 0 && fault.kind != K::two_primaries) return member_of(fault);
   const int size = servers.size();
   const auto first =
@@ -60,91 +58,19 @@ int FaultInjector::successor(const FaultPlan& fault, int primary) {
   return -1;
 }
 
-void FaultInjector::note(const FaultPlan& fault, const std::string& hit, FaultPart part,
-                         std::int64_t amount, std::int64_t at_ns) {
-  model::Event e;
-  e.at_ns = at_ns;
-  e.kind = model::Kind::fault;
-  e.fault = to_string(fault.kind);
-  e.victim = hit;
-  e.begins = part == FaultPart::begins;
-  e.ends = part == FaultPart::ends;
-  e.amount = amount;
-  cluster_.emit(std::move(e));
-}
-
-void FaultInjector::note_now(const FaultPlan& fault, const std::string& hit, std::int64_t amount) {
-  note(fault, hit, FaultPart::whole, amount, cluster_.now_ns());
-}
-
-void FaultInjector::for_a_while(const FaultPlan& fault, std::vector<std::string> hit,
-                                std::int64_t for_ms, const Begin& begin, End end_it) {
-  const auto from = cluster_.now_ns();
-  for (const auto& each : hit) note(fault, each, FaultPart::begins, fault.amount, from);
-  const Id id = ++last_;
-  lasting_[id] = {fault, std::move(hit), std::move(end_it)};
-  try {
-    begin(id);
-  } catch (const std::exception&) {
-    end(id);  // whatever it had done
-    throw;
-  }
-  cluster_.call_at(from + for_ms * kMs, [this, id] { end(id); });
-}
-
-/// Both the fault's own time and `heal` come here; the first of them does it.
-void FaultInjector::end(Id id) {
-  if (try_to_end(id)) return;
-  // A server that has no time for us now.
-  cluster_.call_at(cluster_.now_ns() + kTryAgain, [this, id] { end(id); });
-}
-
-bool FaultInjector::try_to_end(Id id) {
-  const auto found = lasting_.find(id);
-  if (found == lasting_.end()) return true;
-  Lasting& fault = found->second;
-  try {
-    if (fault.end(id)) count(fault.fault);
-  } catch (const std::exception& error) {
-    fault.complaint = error.what();
-    return false;
-  }
-  for (const auto& each : fault.hit) note(fault.fault, each, FaultPart::ends, 0, cluster_.now_ns());
-  lasting_.erase(found);
-  return true;
-}
-
-/// Throws what stands in the way of the first that did not end.
-void FaultInjector::end_all(const std::function<bool(K)>& wanted) {
-  cluster_.insist("ending the faults", [&] {
-    std::vector<Id> ids;
-    for (const auto& [id, fault] : lasting_) {
-      if (wanted(fault.fault.kind)) ids.push_back(id);
-    }
-    std::string complaint;
-    for (const Id id : ids) {
-      if (try_to_end(id) || !complaint.empty()) continue;
-      const Lasting& left = lasting_.at(id);
-      complaint = std::string(to_string(left.fault.kind)) + ": " + left.complaint;
-    }
-    if (!complaint.empty()) throw std::runtime_error(complaint);
-    return true;
-  });
-}
-
 /// What changed the index ends last: to build one asks all members, and one whose clock moved back
 /// may leave its connections alone for half a minute.
 void FaultInjector::heal() {
   healed_ = true;
-  end_all([](K kind) { return !is_of_index(kind); });
-  if (cluster_.servers == nullptr) return;
-  cluster_.servers->settle();
-  end_all(is_of_index);
+  lasting_.end_all([](K kind) { return !is_of_index(kind); });
+  if (!cluster_.servers) return;
+  cluster_.servers->members.settle();
+  lasting_.end_all(is_of_index);
   // What an earlier primary did may have been rolled back since, the end of an earlier fault
   // included.
   if (!ttl_seconds_) return;
   cluster_.insist("restoring the index",
-                  [this] { return cluster_.servers->set_ttl_seconds(ttl_seconds_), true; });
+                  [this] { return cluster_.servers->data.set_ttl_seconds(ttl_seconds_), true; });
 }
 
 void FaultInjector::inject(const FaultPlan& fault) {
@@ -156,7 +82,7 @@ void FaultInjector::inject(const FaultPlan& fault) {
     case K::suspend: return pause(fault);
     case K::wall_clock: return move_wall_clock(fault);
     default:
-      if (cluster_.servers != nullptr) inject_into_servers(fault);
+      if (cluster_.servers) inject_into_servers(fault);
   }
 }
 
@@ -184,7 +110,7 @@ void FaultInjector::inject_into_servers(const FaultPlan& fault) {
 void FaultInjector::crash(const FaultPlan& fault) {
   const auto hit = victim(fault);
   if (!hit || !cluster_.processes.kill(hit->name)) return;
-  count(fault);
+  lasting_.count(fault);
   // A story's processes do what its steps say; a successor would need steps of its own.
   if (hit->scripted) return;
   cluster_.call_at(cluster_.now_ns() + kComesBack, [this, name = hit->name] {
@@ -198,11 +124,11 @@ void FaultInjector::crash(const FaultPlan& fault) {
 void FaultInjector::pause(const FaultPlan& fault) {
   const auto hit = victim(fault);
   if (!hit) return;
-  for_a_while(
+  lasting_.for_a_while(
       fault, {}, fault.for_ms,
       [&](Id) {
         cluster_.processes.pause(hit->name, fault.kind == K::suspend);
-        count(fault);
+        lasting_.count(fault);
       },
       [this, name = hit->name](Id) { return cluster_.processes.resume(name), false; });
 }
@@ -211,12 +137,12 @@ void FaultInjector::pause(const FaultPlan& fault) {
 void FaultInjector::move_wall_clock(const FaultPlan& fault) {
   const auto hit = victim(fault);
   if (!hit) return;
-  for_a_while(
+  lasting_.for_a_while(
       fault, {hit->name}, fault.for_ms,
       [&](Id id) {
         wall_clocks_[hit->name] = id;
         cluster_.processes.set_wall_clock(hit->name, fault.amount);
-        count(fault);
+        lasting_.count(fault);
       },
       [this, name = hit->name](Id id) {
         if (wall_clocks_[name] == id) cluster_.processes.set_wall_clock(name, 0);
@@ -225,23 +151,23 @@ void FaultInjector::move_wall_clock(const FaultPlan& fault) {
 }
 
 void FaultInjector::elect(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
+  auto& servers = cluster_.servers->members;
   const int primary = servers.primary();
   if (fault.kind == K::step_down) {
-    note_now(fault, primary < 0 ? "" : member_name(primary), 0);
-    if (servers.step_down()) count(fault);
+    lasting_.note_now(fault, primary < 0 ? "" : member_name(primary), 0);
+    if (servers.step_down()) lasting_.count(fault);
     return;
   }
   const int next = successor(fault, primary);
   if (next < 0) return;
-  note_now(fault, member_name(next), 0);
+  lasting_.note_now(fault, member_name(next), 0);
   // An election may fail; then nothing happened.
-  if (servers.step_up(next, kElectionLimit)) count(fault);
+  if (servers.step_up(next, kElectionLimit)) lasting_.count(fault);
 }
 
 /// One fault at a time, so that as many stay as it says.
 void FaultInjector::take_members(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
+  auto& servers = cluster_.servers->members;
   const bool kills = fault.kind != K::stop_member, loses = fault.kind == K::lost_data;
   if (members_away_) return;
   // A second loss while a member still copies could take the only data that there are.
@@ -250,7 +176,7 @@ void FaultInjector::take_members(const FaultPlan& fault) {
   const auto members = members_hit(fault, servers.primary(), servers.size());
   std::vector<std::string> names;
   for (const int member : members) names.push_back(member_name(member));
-  for_a_while(
+  lasting_.for_a_while(
       fault, names, fault.for_ms,
       [&](Id) {
         members_away_ = true;
@@ -258,7 +184,7 @@ void FaultInjector::take_members(const FaultPlan& fault) {
         for (const int member : members) {
           if (loses) servers.wipe(member);
         }
-        count(fault);
+        lasting_.count(fault);
       },
       [this, &servers, members, kills](Id) {
         kills ? servers.restart(members) : servers.resume(members);
@@ -268,69 +194,69 @@ void FaultInjector::take_members(const FaultPlan& fault) {
 
 /// One at a time, so that it ends as it was.
 void FaultInjector::disturb_index(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
+  auto& data = cluster_.servers->data;
   if (index_disturbed_) return;
   // Nothing to disturb before the first provider has made it.
-  const auto found = servers.ttl_seconds();
+  const auto found = data.ttl_seconds();
   if (!found) return;
   if (!ttl_seconds_) ttl_seconds_ = found;
-  for_a_while(
+  lasting_.for_a_while(
       fault, {""}, fault.for_ms,
       [&](Id) {
         index_disturbed_ = true;
-        servers.set_ttl_seconds(fault.kind == K::drop_index
-                                    ? std::nullopt
-                                    : std::optional(*ttl_seconds_ + fault.amount));
-        count(fault);
+        data.set_ttl_seconds(fault.kind == K::drop_index
+                                 ? std::nullopt
+                                 : std::optional(*ttl_seconds_ + fault.amount));
+        lasting_.count(fault);
       },
-      [this, &servers](Id) {
-        servers.set_ttl_seconds(ttl_seconds_);
+      [this, &data](Id) {
+        data.set_ttl_seconds(ttl_seconds_);
         return index_disturbed_ = false;
       });
 }
 
 void FaultInjector::administer(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
+  auto& data = cluster_.servers->data;
   const auto from = cluster_.now_ns();
   std::string deleted;
   // Without a primary, or a document, there is nothing to delete.
   if (fault.kind == K::drop_collection) {
-    if (servers.drop_locks()) count(fault);
+    if (data.drop_locks()) lasting_.count(fault);
   } else {
-    deleted = servers.delete_lock(fault.pick);
-    if (!deleted.empty()) count(fault);
+    deleted = data.delete_lock(fault.pick);
+    if (!deleted.empty()) lasting_.count(fault);
   }
-  note(fault, deleted, FaultPart::whole, 0, from);
+  lasting_.note(fault, deleted, 0, from);
 }
 
 void FaultInjector::split(const FaultPlan& fault) {
   // By cutting it off the old primary stays one for an election timeout; who is elected at once is
   // another beside it. Without the election the old one may step down before there is a new one.
-  auto& servers = *cluster_.servers;
+  auto& servers = cluster_.servers->members;
   const bool elects = fault.kind == K::two_primaries;
   const int member = elects ? servers.primary() : member_of(fault);
   if (member < 0) return;
-  const auto links = links_of_member(member);
-  const auto before = touched(links);
-  for_a_while(
+  const auto links = links_.of_member(member);
+  const auto before = links_.touched(links);
+  lasting_.for_a_while(
       fault, {member_name(member)}, fault.for_ms,
       [&](Id id) {
-        set_rule(id, links, {.hold_requests = true, .hold_replies = true});
+        links_.disturb(id, links, {.hold_requests = true, .hold_replies = true});
         if (!elects) return;
         // The others reach each other and are a majority.
         const int next = successor(fault, member);
         const bool elected = next >= 0 && servers.step_up(next, kSecondPrimaryLimit);
-        if (elected && servers.is_primary(member)) count(fault);
+        if (elected && servers.is_primary(member)) lasting_.count(fault);
       },
       [this, links, before, elects](Id id) {
-        const bool felt = !elects && touched(links) > before;
-        lift_rule(id, true);
+        const bool felt = !elects && links_.touched(links) > before;
+        links_.leave(id, true);
         return felt;
       });
 }
 
 void FaultInjector::move_clock(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
+  auto& servers = cluster_.servers->members;
   const int member = member_of(fault);
   if (!servers.reachable(member)) return;
   // ms of a jump, ppm of a drift; within half the margin unless the plan names the member, so that
@@ -340,14 +266,14 @@ void FaultInjector::move_clock(const FaultPlan& fault) {
     // A jump stays until the next one, or to the end: it is harmless within the margin, and to go
     // back would be a fault of its own. A drift ends with the clock at true time, unless another
     // moved it since.
-    note_now(fault, member_name(member), amount);
+    lasting_.note_now(fault, member_name(member), amount);
     const bool moves = servers.clock_ahead_ms(member) != amount;
-    clocks_[member] = ++last_;
+    clocks_[member] = lasting_.next_id();
     servers.set_clock(member, amount, 0);
-    if (moves && servers.shows_its_clock(member)) count(fault);
+    if (moves && servers.shows_its_clock(member)) lasting_.count(fault);
     return;
   }
-  for_a_while(
+  lasting_.for_a_while(
       fault, {member_name(member)}, fault.for_ms,
       [&](Id id) {
         clocks_[member] = id;
@@ -362,18 +288,18 @@ void FaultInjector::move_clock(const FaultPlan& fault) {
 }
 
 void FaultInjector::stop_ttl(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
+  auto& data = cluster_.servers->data;
   const auto before = std::make_shared<std::int64_t>(0);
-  for_a_while(
+  lasting_.for_a_while(
       fault, {""}, fault.for_ms,
       [&](Id) {
         ++ttl_off_;
-        servers.set_ttl_monitor(false);
-        *before = servers.ttl_passes();
+        data.set_ttl_monitor(false);
+        *before = data.ttl_passes();
       },
-      [this, &servers, before](Id) {
-        const auto passes = servers.ttl_passes();
-        if (ttl_off_ == 1) servers.set_ttl_monitor(true);
+      [this, &data, before](Id) {
+        const auto passes = data.ttl_passes();
+        if (ttl_off_ == 1) data.set_ttl_monitor(true);
         --ttl_off_;
         // One may have been under way. A member that was away counts from zero again.
         return passes <= *before + 1;
@@ -381,39 +307,39 @@ void FaultInjector::stop_ttl(const FaultPlan& fault) {
 }
 
 void FaultInjector::slow_majority(const FaultPlan& fault) {
-  const auto links = sync_links();
-  const auto before = touched(links);
-  for_a_while(
+  const auto links = links_.of_replication();
+  const auto before = links_.touched(links);
+  lasting_.for_a_while(
       fault, {""}, fault.for_ms,
-      [&](Id id) { set_rule(id, links, {.delay_replies = milliseconds(fault.amount)}); },
+      [&](Id id) { links_.disturb(id, links, {.delay_replies = milliseconds(fault.amount)}); },
       [this, links, before](Id id) {
-        const bool felt = touched(links) > before;
-        lift_rule(id, false);
+        const bool felt = links_.touched(links) > before;
+        links_.leave(id, false);
         return felt;
       });
 }
 
 void FaultInjector::fail_commands(const FaultPlan& fault) {
-  auto& servers = *cluster_.servers;
-  note_now(fault, "", fault.amount);
-  for_a_while(
+  auto& data = cluster_.servers->data;
+  lasting_.note_now(fault, "", fault.amount);
+  lasting_.for_a_while(
       fault, {}, kErrorsLast_ms,
       // The amount is a number of commands. An odd pick lets them execute first, which is the
       // harder case: an error, and yet a write.
       [&](Id id) {
         failing_ = id;
-        servers.fail_next(fault.amount, error_code(fault), fault.pick % 2 != 0);
+        data.fail_next(fault.amount, error_code(fault), fault.pick % 2 != 0);
       },
       // Those of a later fault have taken their place, or these end now.
-      [this, &servers](Id id) { return failing_ == id && servers.stop_failing() > 0; });
+      [this, &data](Id id) { return failing_ == id && data.stop_failing() > 0; });
 }
 
 void FaultInjector::hold_inside(const FaultPlan& fault) {
   const auto process = victim(fault);
   if (!process) return;
-  auto inside = cluster_.servers->hold_inside(process->name, fault.amount, fault.for_ms);
+  auto inside = cluster_.servers->data.hold_inside(process->name, fault.amount, fault.for_ms);
   if (!inside) return;
-  for_a_while(
+  lasting_.for_a_while(
       fault, {inside->hit}, inside->for_ms, [&](Id) { inside->begin(); },
       [end = std::move(inside->end)](Id) { return end(); });
 }
@@ -424,7 +350,7 @@ void FaultInjector::disturb_link(const FaultPlan& fault) {
   const auto process = victim(fault);
   if (!process) return;
   const milliseconds amount(fault.amount);
-  auto links = links_of_process(process->name);
+  auto links = links_.of_process(process->name);
   LinkRule rule;
   switch (fault.kind) {
     case K::cut_link: rule = {.hold_requests = true, .hold_replies = true}; break;
@@ -435,62 +361,16 @@ void FaultInjector::disturb_link(const FaultPlan& fault) {
   }
   // The one of now. After an election the process's way to the new one is free again.
   if (rule.hold_requests || rule.refuse) {
-    links = {{process->name, std::max(cluster_.servers->primary(), 0)}};
+    links = {{process->name, std::max(cluster_.servers->members.primary(), 0)}};
   }
-  const auto before = touched(links);
-  for_a_while(
-      fault, {process->name}, fault.for_ms, [&](Id id) { set_rule(id, links, rule); },
+  const auto before = links_.touched(links);
+  lasting_.for_a_while(
+      fault, {process->name}, fault.for_ms, [&](Id id) { links_.disturb(id, links, rule); },
       [this, links, before, loses = rule.hold_replies](Id id) {
-        const bool felt = touched(links) > before;
-        lift_rule(id, loses);
+        const bool felt = links_.touched(links) > before;
+        links_.leave(id, loses);
         return felt;
       });
-}
-
-Links FaultInjector::links_of_member(int member) {
-  Links links;
-  for (int other = 0; other < cluster_.servers->size(); ++other) {
-    if (other == member) continue;
-    for (const char* what : {"/beat", "/sync"}) {
-      links.push_back({member_name(member) + what, other});
-      links.push_back({member_name(other) + what, member});
-    }
-  }
-  return links;
-}
-
-Links FaultInjector::sync_links() {
-  Links links;
-  for (int from = 0; from < cluster_.servers->size(); ++from) {
-    for (int to = 0; to < cluster_.servers->size(); ++to) {
-      if (from != to) links.push_back({member_name(from) + "/sync", to});
-    }
-  }
-  return links;
-}
-
-Links FaultInjector::links_of_process(const std::string& process) {
-  Links links;
-  for (int to = 0; to < cluster_.servers->size(); ++to) links.push_back({process, to});
-  return links;
-}
-
-std::int64_t FaultInjector::touched(const Links& links) {
-  std::int64_t sum = 0;
-  for (const Link& link : links) sum += cluster_.servers->touched(link);
-  return sum;
-}
-
-void FaultInjector::set_rule(Id id, const Links& links, const LinkRule& rule) {
-  rules_.add(id, links, rule);
-  for (const Link& link : links) cluster_.servers->set_link_rule(link, rules_.of(link));
-}
-
-void FaultInjector::lift_rule(Id id, bool reset) {
-  for (const Link& link : rules_.remove(id)) {
-    if (reset) cluster_.servers->reset_link(link);
-    cluster_.servers->set_link_rule(link, rules_.of(link));
-  }
 }
 
 }  // namespace leasehold::sim

@@ -39,7 +39,7 @@ TEST(LinkRules, TheEndOfOneLeavesTheOthers) {
 }
 
 /// Three members and one process, of which only what is asked of them is kept.
-struct Recorded final : ProcessControl, ServerControl {
+struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl {
   std::vector<ProcessView> running() override { return {{.name = "p0", .holds = true}}; }
   bool kill(const std::string&) override { return true; }
   void start_successor(const std::string&) override { ++successors; }
@@ -118,7 +118,7 @@ struct Injection : testing::Test {
   int insisted = 0;
   FaultInjector faults{
       {.processes = cluster,
-       .servers = &cluster,
+       .servers = ServerControl{cluster, cluster, cluster},
        .now_ns = [this] { return now; },
        .call_at = [this](std::int64_t at, auto call) { calls.emplace(at, std::move(call)); },
        .emit = [this](model::Event e) { history.push_back(std::move(e)); },

@@ -83,13 +83,17 @@ void print(const properties::SoakReport& report) {
   fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
-}  // namespace
-
-int soak(const std::vector<std::string>& words) {
-  properties::SoakOptions s;
-  s.seed = std::random_device()();
+/// What the command line says: the run, and where its results go.
+struct SoakArguments {
+  properties::SoakOptions run;
   std::string json_file, junit_file, page, history;
   bool strict = false;
+};
+
+SoakArguments soak_arguments(const std::vector<std::string>& words) {
+  SoakArguments a;
+  properties::SoakOptions& s = a.run;
+  s.seed = std::random_device()();
   WorkerOption worker;
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
@@ -99,25 +103,33 @@ int soak(const std::vector<std::string>& words) {
       "half of them are never killed, and are measured")(
       "locks", po::value(&s.locks)->default_value(s.locks), "names that they compete for")(
       "seed", po::value(&s.seed), "of the plan; default: a new one, which is printed")(
-      "history", po::value(&history)->value_name("FILE"), "write what happened, for `check`")(
+      "history", po::value(&a.history)->value_name("FILE"), "write what happened, for `check`")(
       "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
       "where a run that broke a guarantee is kept")(
-      "strict", po::bool_switch(&strict),
+      "strict", po::bool_switch(&a.strict),
       "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
-      "report", po::value(&page)->value_name("FILE"), "write the run as a page")(
-      "json", po::value(&json_file)->value_name("FILE"), "write the report as JSON")(
-      "junit", po::value(&junit_file)->value_name("FILE"), "write the report as JUnit XML");
+      "report", po::value(&a.page)->value_name("FILE"), "write the run as a page")(
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
   worker.add_to(options);
   s.foreign = worker.lock(parse("soak [OPTIONS]", options, words));
-  const auto promises = s.foreign ? std::optional(s.foreign->promises) : std::nullopt;
   require_range("minutes", s.minutes, 1, 7 * 24 * 60);
   require_range("processes", s.processes, 2, 256);
   require_range("locks", s.locks, 1, 1'000);
-  require_writable("json", json_file);
-  require_writable("history", history);
-  require_writable("junit", junit_file);
-  require_writable("report", page);
+  require_writable("json", a.json_file);
+  require_writable("history", a.history);
+  require_writable("junit", a.junit_file);
+  require_writable("report", a.page);
   require_folder("runs", s.keep_folder);
+  return a;
+}
+
+}  // namespace
+
+int soak(const std::vector<std::string>& words) {
+  const SoakArguments a = soak_arguments(words);
+  const properties::SoakOptions& s = a.run;
+  const auto promises = s.foreign ? std::optional(s.foreign->promises) : std::nullopt;
   catch_interruptions();
 
   fmt::print(stderr, "seed {}\n", s.seed);
@@ -135,12 +147,12 @@ int soak(const std::vector<std::string>& words) {
   if (promises) {
     fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
   }
-  write_json(json_file, to_json(report));
-  write_junit(junit_file, {"soak", report.elapsed_s, report.harness_failure, strict},
+  write_json(a.json_file, to_json(report));
+  write_junit(a.junit_file, {"soak", report.elapsed_s, report.harness_failure, a.strict},
               with_growth(report));
-  write_report(page, report.history, promises);
-  if (!history.empty()) {
-    std::ofstream out(history);
+  write_report(a.page, report.history, promises);
+  if (!a.history.empty()) {
+    std::ofstream out(a.history);
     model::write(out, report.history);
   }
   return ending_of(report.verdict(), report.harness_failure).exit_code;

@@ -17,6 +17,7 @@ using Life = model::LifecycleStep;
 class CountedEntropy final : public core::Entropy {
  public:
   CountedEntropy(unsigned who, std::uint64_t& drawn) : who_(who), drawn_(drawn) {}
+  // Never 0, and never another process's: as improbable as for real numbers of 128 bits.
   std::uint64_t draw() override { return std::uint64_t{who_ + 1} << kOwnerShift | ++drawn_; }
 
  private:
@@ -42,9 +43,10 @@ class CoreSystem::Reaction {
   Effect run(const core::Event& event) {
     events_ = {event};
     // A copy of each: `step` appends to the list.
+    // By the index: the list grows while it is gone through.
     for (std::size_t e = 0; e < events_.size(); ++e) step(core::Event(events_[e]));
     tidy_up();
-    out_.actor = system_.keep(std::move(a_));
+    out_.actor = system_.states_.keep(std::move(a_));
     return std::move(out_);
   }
 
@@ -70,6 +72,7 @@ class CoreSystem::Reaction {
     }
     // Asked before the core is, which forgets the command by this very event.
     const auto heard = heard_of_the_attempt(event);
+    // The count goes on from where this actor's draws had come to.
     CountedEntropy entropy(who_, a_.drawn);
     core::Effects effects;
     a_.core.next(event, local(tick_), entropy, effects);
@@ -91,6 +94,7 @@ class CoreSystem::Reaction {
       const auto found = a_.awaited.find(command);
       return found != a_.awaited.end() && a_.session != 0 && found->second == a_.session;
     };
+    // Its reply ends the waiting for it, whatever it says.
     if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
       const bool its = of_this_call(reply->command);
       // Also where nobody asked: a late reply is no reason to wait for it again.
@@ -133,12 +137,14 @@ class CoreSystem::Reaction {
       take(Life::extension_sent);
       system_.seen_ |= 1u << extension;
     }
+    // Until its reply or its time-out: a state without either has nothing more to hear.
     a_.awaited.emplace(command.id, session_of(command));
     Message request{who_, std::make_shared<const core::Command>(command)};
     // It goes on in the next step, before anything else happens.
     request.fresh = true;
-    out_.sent.push_back(system_.keep(std::move(request)));
+    out_.sent.push_back(system_.states_.keep(std::move(request)));
   }
+  // As the runtime cuts a command off at its socket: no reply of it is read any more.
   void carry_out(const core::Abandon& abandon) {
     a_.awaited.erase(abandon.command);
     out_.abandoned.push_back(abandon.command);
@@ -151,15 +157,18 @@ class CoreSystem::Reaction {
     a_.deadline = granted.deadline;
     out_.token = granted.token.value();
   }
+  // `held()` counts from it at once, without a step of its user.
   void carry_out(const core::Extended& extended) {
     take(Life::extended);
     a_.deadline = extended.deadline;
   }
+  // From here on its user knows. That it is notified in time is `judge_tick`'s matter.
   void carry_out(const core::Lost&) {
     take(Life::lost);
     a_.holds = false;
     system_.seen_ |= 1u << notified_lost;
   }
+  // The call is over without a lock.
   void carry_out(const core::Ended&) {
     take(Life::ended);
     system_.seen_ |= 1u << given_up;
@@ -202,6 +211,7 @@ class CoreSystem::Reaction {
   Effect out_;
 };
 
+/// On a copy: the actor itself stays as it was, for other steps of the states that have it.
 CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned who, unsigned tick,
                                      const core::Event& event) const {
   return Reaction(*this, before, who, tick).run(event);

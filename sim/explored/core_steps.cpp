@@ -29,6 +29,7 @@ constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
 /// timers are noticed at ticks only.
 constexpr unsigned kTakeoverTicks = kLeaseTicks + 1 + 2 + 2;
 
+/// Nobody's if there is none, or if its lockId is not of our form.
 std::optional<core::Owner> owner_of(const Document& document) {
   if (!document) return std::nullopt;
   const auto parts = core::parse_lock_id(*document->find("lockId")->as<std::string>());
@@ -46,6 +47,7 @@ bool is_over(const Document& document, std::int64_t now_ms) {
   return document->find("expiresAt")->as<Date>()->ms <= now_ms;
 }
 
+/// In the order of the command's alternatives.
 const char* verb(const core::Command& command) {
   constexpr std::array kVerbs{"acquire",     "extend",    "read holders", "delete",  "index",
                               "raw command", "hand-over", "stream",       "inspect", "pass-on"};
@@ -57,6 +59,7 @@ const char* verb(const core::Command& command) {
 // kinds of events.
 std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
 
+/// As a story says it of whoever notices it.
 const char* name_of(Timer::Kind kind) {
   constexpr std::array kNames{"time of its next attempt",
                               "end of its timeout",
@@ -80,13 +83,14 @@ void add_write_concern_error(Object& reply) {
 
 }  // namespace
 
+/// In a fixed order, so that the first counterexample that is found is the same one each time.
 void CoreSystem::steps(const State& from) const {
   found_.clear();
-  const World w = unpack(from);
+  const World w = CoreStates::unpack(from);
   for (std::size_t i = 0; i < w.messages.size(); ++i) {
     // Nothing but this: what else could happen now can happen before the event that sent it, or
     // after it was answered, or the request is late, which is a fault.
-    if (messages_[w.messages[i] - 1].fresh) return message_steps(w, i);
+    if (states_.message(w.messages[i]).fresh) return message_steps(w, i);
   }
   for (unsigned who = 0; who < 2; ++who) actor_steps(w, who);
   for (std::size_t i = 0; i < w.messages.size(); ++i) message_steps(w, i);
@@ -98,6 +102,7 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
   // The core's answer depends on the tick, as its clock; `who` is in the owners that it draws.
   const std::array<std::uint64_t, 2> known{
       to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
+  // Actors have numbers, so that the key is whole: equal actors at one tick do the same.
   auto found = effects_.find(known);
   if (found == effects_.end()) {
     found = effects_.emplace(known, react(actor(to, who), who, to.tick, event)).first;
@@ -122,7 +127,7 @@ void CoreSystem::drop_replies(World& w, unsigned who,
                               std::optional<core::CommandId> command) const {
   // From the end, for taking one out moves those after it.
   for (std::size_t i = w.messages.size(); i-- > 0;) {
-    const Message& m = messages_[w.messages[i] - 1];
+    const Message& m = states_.message(w.messages[i]);
     const bool its = m.who == who && (!command || m.command->id == *command);
     if (its && m.reply) w.messages.take_out(i);
   }
@@ -141,7 +146,7 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     World to = w;
     Actor woken = a;
     woken.paused = false;
-    to.actors[who] = keep(std::move(woken));
+    to.actors[who] = states_.keep(std::move(woken));
     // The pause was a fault until now: the bounds count from its end.
     to.fault_at = w.tick;
     return emit(std::move(to), "goes on", who, "");
@@ -165,6 +170,7 @@ bool CoreSystem::timer_step(const World& w, unsigned who) const {
   const Timer timer = due->first;
   const auto& effect = give(to, who, core::TimerFired{timer},
                             4 | static_cast<std::uint64_t>(timer.kind) << 8 | timer.id << 16);
+  // The core cut these off; their requests may still be on their way, and execute.
   for (const auto command : effect.abandoned) drop_replies(to, who, command);
   emit(std::move(to), "notices the", who, name_of(timer.kind));
   return true;
@@ -178,7 +184,7 @@ void CoreSystem::user_steps(const World& w, unsigned who) const {
     --asking.asks_left;
     asking.waits_since = w.tick;
     const auto session = ++asking.session;
-    to.actors[who] = keep(std::move(asking));
+    to.actors[who] = states_.keep(std::move(asking));
     // Without a time-out: to give up at any time is the fault "cancel".
     give(to, who, core::AcquireAsked{session, kName, options_, std::nullopt, false}, 1);
     emit(std::move(to), "asks", who, "");
@@ -194,6 +200,7 @@ void CoreSystem::user_steps(const World& w, unsigned who) const {
 void CoreSystem::actor_faults(const World& w, unsigned who) const {
   const Actor& a = actor(w, who);
   const bool asking = a.life == "Waiting" || a.life == "Acquiring";
+  // Its caller gives up: what its attempts may have won has to be given back.
   if (World to = w; asking && spend(to, CoreFault::cancel)) {
     give(to, who, core::CancelAsked{a.session}, 3);
     emit(std::move(to), "cancels", who, "");
@@ -201,7 +208,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
   if (World to = w; a.life != model::kOutside && spend(to, CoreFault::pause)) {
     Actor paused = a;
     paused.paused = true;
-    to.actors[who] = keep(std::move(paused));
+    to.actors[who] = states_.keep(std::move(paused));
     emit(std::move(to), "is paused", who, "");
   }
   if (World to = w; a.life != model::kOutside && spend(to, CoreFault::crash)) {
@@ -212,7 +219,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     crashed.life = model::kOutside;
     crashed.holds = a.holds;
     crashed.deadline = a.deadline;
-    to.actors[who] = keep(std::move(crashed));
+    to.actors[who] = states_.keep(std::move(crashed));
     drop_replies(to, who, {});
     emit(std::move(to), "crashes", who, "");
   }
@@ -221,7 +228,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
 /// A fresh request executes and is answered at once, or a fault befalls it now; what it left on its
 /// way arrives some time.
 void CoreSystem::message_steps(const World& w, std::size_t at) const {
-  const Message& m = messages_[w.messages[at] - 1];
+  const Message& m = states_.message(w.messages[at]);
   if (m.reply) {
     const Actor& a = actor(w, m.who);
     // It waits in the socket; of a crashed process there is none (`drop_replies`).
@@ -235,10 +242,12 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   execute(w, at, std::nullopt);
   // One fault hits a request when it is sent. A late one has had its.
   if (!m.fresh) return;
+  // All that may become of one execution; each is a step of its own, and a fault spent.
   for (const auto fault : {CoreFault::error_before, CoreFault::error_after, CoreFault::lost_reply,
                            CoreFault::slow_reply}) {
     execute(w, at, fault);
   }
+  // Its sender notices by the command's timer, which is not removed by this.
   if (World to = w; spend(to, CoreFault::lost_request)) {
     to.messages.take_out(at);
     emit(std::move(to), verb(*m.command), m.who, "is lost on its way");
@@ -246,7 +255,7 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   Message underway = m;
   underway.fresh = false;
   if (World to = w; spend(to, CoreFault::late)) {
-    to.messages[at] = keep(underway);
+    to.messages[at] = states_.keep(underway);
     emit(std::move(to), verb(*m.command), m.who, "takes its time");
   }
   if (World to = w; spend(to, CoreFault::inside)) {
@@ -254,7 +263,7 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
     // cluster time is of now, too.
     underway.started_ms = server_ms(w);
     underway.started_at = w.writes;
-    to.messages[at] = keep(std::move(underway));
+    to.messages[at] = states_.keep(std::move(underway));
     emit(std::move(to), verb(*m.command), m.who, "waits inside the server");
   }
 }
@@ -267,9 +276,10 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
   const std::array<std::uint64_t, 2> key{
       number | std::uint64_t{w.document} << 32,
       w.tick | w.ahead << 8 | std::uint64_t{w.writes} << 16 | how_it_goes << 32};
+  // Neither who waits for the reply nor what time it is for its sender plays a part.
   const auto known = executions_.find(key);
   if (known != executions_.end()) return known->second;
-  const Message& m = messages_[number - 1];
+  const Message& m = states_.message(number);
   Execution done;
   done.document = w.document;
   Object reply;
@@ -277,20 +287,24 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
     reply = simulated::error_reply(kNotWritablePrimary, "not primary");
   } else {
     Collection collection;
-    if (documents_[w.document]) collection.apply({kName, documents_[w.document]});
+    if (states_.document(w.document)) collection.apply({kName, states_.document(w.document)});
+    // By the manual $$NOW is one reading for the whole command.
     const auto now = m.started_ms.value_or(server_ms(w));
     // What $$CLUSTER_TIME shows: the time of the last write before the command started.
     const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : w.writes);
+    // The adapter's own bytes, and below its own reading of the reply: what is explored is what
+    // runs.
     const auto bytes = mongo::build(*m.command, "distributed.locks");
     auto executed = simulated::execute(to_object(*bytes.get()), collection,
                                        {Date{now}, Timestamp{kEpoch_s, cluster}});
     for (const Change& change : executed.changes) collection.apply(change);
     done.wrote = !executed.changes.empty();
-    done.document = keep(collection.find(kName));
+    done.document = states_.keep(collection.find(kName));
     reply = std::move(executed.reply);
     if (fault == CoreFault::error_after) add_write_concern_error(reply);
   }
   // Of its own write, or of the last one before if it changed nothing, as mongod says it.
+  // Set last: an error carries it too.
   reply.set("operationTime", Timestamp{kEpoch_s, w.writes + (done.wrote ? 1u : 0u)});
   done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
   return executions_.emplace(key, std::move(done)).first->second;
@@ -299,8 +313,9 @@ const CoreSystem::Execution& CoreSystem::execution_of(const World& w, std::uint3
 void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const {
   World to = w;
   if (fault && !spend(to, *fault)) return;
-  const Message& m = messages_[w.messages[at] - 1];
+  const Message& m = states_.message(w.messages[at]);
   const Execution& done = execution_of(w, w.messages[at], fault);
+  // Atomic, as one findAndModify, update or delete of one document is on a mongod.
   to.document = done.document;
   if (done.wrote) {
     ++to.writes;
@@ -313,7 +328,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   const bool heard = awaited && fault != CoreFault::lost_reply;
   to.messages.take_out(at);
   if (heard) {
-    const auto reply = keep(Message{m.who, m.command, done.reply});
+    const auto reply = states_.keep(Message{m.who, m.command, done.reply});
     // A paused process reads it when it goes on, in any order with its timers.
     if (fault == CoreFault::slow_reply || actor(w, m.who).paused) {
       to.messages.push_back(reply);
@@ -330,10 +345,11 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   emit(std::move(to), verb(*m.command), m.who, how);
 }
 
+/// By whose document it was and whose it is now: what the write did, whatever was meant by it.
 void CoreSystem::judge_write(World& to, const Message& by, const Execution& done,
                              std::uint32_t before) const {
-  const auto old_owner = owner_of(documents_[before]);
-  const auto new_owner = owner_of(documents_[done.document]);
+  const auto old_owner = owner_of(states_.document(before));
+  const auto new_owner = owner_of(states_.document(done.document));
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&by.command->body)) {
     const Actor& other = actor(to, 1 - by.who);
     // Before the deadline on the holder's own clock, until which it may act.
@@ -371,7 +387,7 @@ void CoreSystem::judge_tick(World& to) const {
     // Calls, commands and clean-ups: nobody is left who would delete it.
     const bool over = a.life == model::kOutside && a.awaited.empty() && a.core.cleanups_left() == 0;
     // One that could not be deleted for two leases frees itself, as a crashed holder's does.
-    const Document& left = documents_[to.document];
+    const Document& left = states_.document(to.document);
     if (over && (to.faults & late) == 0 && belongs_to(left, who) && !is_over(left, server_ms(to))) {
       to.broken = orphan;
     }
@@ -379,16 +395,17 @@ void CoreSystem::judge_tick(World& to) const {
 }
 
 void CoreSystem::server_steps(const World& w) const {
-  const Document& document = documents_[w.document];
+  const Document& document = states_.document(w.document);
   // At any time from then on, or never within the behaviour: how late the monitor is, is free.
   if (document && is_over(document, server_ms(w))) {
     World to = w;
-    to.document = keep(Document());
+    to.document = states_.keep(Document());
     ++to.writes;
     to.written_at = w.tick;
     seen_ |= 1u << ttl;
     emit(std::move(to), "the TTL monitor deletes the document", 2, "");
   }
+  // An election, as far as a lock can tell: its data are the same, as a majority had them.
   if (World to = w; w.ahead == 0 && spend(to, CoreFault::clock)) {
     // Never back: a clock that is behind makes leases longer only.
     to.ahead = 1;
@@ -406,6 +423,7 @@ void CoreSystem::server_steps(const World& w) const {
     }
   }
   World to = w;
+  // REQUIRES: nothing is due. Then time may go on, though much else could happen first.
   // With the tick that ends, before it is counted up.
   judge_tick(to);
   ++to.tick;

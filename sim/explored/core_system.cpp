@@ -10,6 +10,7 @@ namespace {
 
 using namespace terms;
 
+/// In the order of `terms::Broken`, whose values are in the states.
 constexpr std::array<const char*, 9> kBroken{
     nullptr,
     "G1: a lease was given away before it ran out or was released",
@@ -21,37 +22,14 @@ constexpr std::array<const char*, 9> kBroken{
     "G7: a call that is over left its lock behind",
     "arrows: a step that no diagram has"};
 
+/// In the order of `CoreFault`.
 constexpr std::array<const char*, kCoreFaults> kFaultNames{
     "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
     "error after",  "crash",        "pause",      "clock ahead", "cancel"};
 
-/// The odd constant is 2^64 divided by the golden ratio: neighbouring numbers end far apart.
-std::size_t mixed(std::size_t seed, std::size_t value) {
-  return (seed ^ value) * 0x9E3779B97F4A7C15u;
-}
-
 }  // namespace
 
-// By what the command is, not where it is kept: the same one sent in another order of events is the
-// same message.
-bool CoreSystem::Message::operator==(const Message& other) const {
-  return who == other.who && *command == *other.command && started_ms == other.started_ms &&
-         started_at == other.started_at && reply == other.reply && fresh == other.fresh;
-}
-
-template <typename T>
-std::uint32_t CoreSystem::Pool<T>::keep(T value, std::size_t hash) {
-  // Equality decides, so an exploration is exact however bad the hash.
-  const auto [from, to] = index_.equal_range(hash);
-  for (auto i = from; i != to; ++i) {
-    if (*values_[i->second] == value) return i->second;
-  }
-  const auto number = static_cast<std::uint32_t>(values_.size());
-  values_.push_back(std::make_unique<const T>(std::move(value)));
-  index_.emplace(hash, number);
-  return number;
-}
-
+/// What a verdict is about: without it "holds" says nothing.
 std::string describe(const CoreScope& scope) {
   std::string kinds;
   for (unsigned k = 0; k < kCoreFaults; ++k) {
@@ -77,6 +55,7 @@ const std::vector<NamedCoreScope>& core_scopes() {
   return scopes;
 }
 
+/// In the order of `terms::Sight`. What a scope cannot show, an exploration of it must not claim.
 const std::vector<std::string>& CoreSystem::seen_events() {
   static const std::vector<std::string> names{"takeover of one observed dead",
                                               "takeover by the server's clock",
@@ -99,117 +78,27 @@ CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
   options_.waiting = uniform_waiting(kTick, kTick);
 }
 
-std::uint32_t CoreSystem::keep(Actor actor) const {
-  // Not all that is compared is mixed in: timers and what is awaited follow from the core's state,
-  // mostly.
-  std::size_t hash = mixed(actor.core.hash(), actor.drawn);
-  hash = mixed(hash, static_cast<std::size_t>(actor.deadline.time_since_epoch().count()));
-  hash = mixed(hash, actor.session << 8 | actor.waits_since << 3 | (actor.holds ? 1u : 0u) |
-                         (actor.paused ? 2u : 0u) | (actor.crashed ? 4u : 0u));
-  return actors_.keep(std::move(actor), hash);
-}
-
-std::uint32_t CoreSystem::keep(Message message) const {
-  // What tells commands of one number apart. More would cost more than the comparisons it spares.
-  const core::Command& command = *message.command;
-  std::size_t hash = mixed(command.id, message.who * 4 + (message.fresh ? 1 : 0));
-  const auto mix_text = [&hash](const std::string& text) {
-    hash = mixed(hash, std::hash<std::string>()(text));
-  };
-  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
-    mix_text(acquire->lock_id);
-    mix_text(acquire->observed.value_or(""));
-  } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
-    mix_text(extend->statements[0].lock_id);
-    hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].token.value()));
-    hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].acquired_at.since_1970_ms));
-  } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
-    hash = mixed(hash, gone->owner.low);
-  }
-  if (message.reply) {
-    hash = mixed(hash, static_cast<std::size_t>(message.reply->operation_time.value()));
-    hash = mixed(hash, static_cast<std::size_t>(message.reply->outcome));
-    if (!message.reply->documents.empty()) mix_text(message.reply->documents[0].lock_id);
-  }
-  hash = mixed(hash, static_cast<std::size_t>(message.started_ms.value_or(0)));
-  // 0 means "no message" in a state.
-  return messages_.keep(std::move(message), hash) + 1;
-}
-
-std::uint32_t CoreSystem::keep(const Document& document) const {
-  std::string bytes;
-  if (document) {
-    const simulated::Bytes encoded(*document);
-    bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
-  }
-  // No document has no bytes, and is kept first: it is number 0.
-  const auto next = static_cast<std::uint32_t>(documents_.size());
-  const auto [at, fresh] = document_numbers_.emplace(std::move(bytes), next);
-  if (fresh) documents_.push_back(document);
-  return at->second;
-}
-
-const CoreSystem::Actor& CoreSystem::actor(const World& w, unsigned who) const {
-  return actors_[w.actors[who]];
-}
-
+/// Nobody has asked yet, and there is no document.
 CoreSystem::State CoreSystem::first() const {
   World w;
   for (unsigned who = 0; who < 2; ++who) {
     Actor a;
     a.life = model::kOutside;
     a.asks_left = scope_.acquires[who];
-    w.actors[who] = keep(a);
+    w.actors[who] = states_.keep(a);
   }
-  w.document = keep(Document());
-  return pack(w);
+  w.document = states_.keep(Document());
+  return CoreStates::pack(w);
 }
 
-CoreSystem::State CoreSystem::pack(const World& w) const {
-  // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
-  State s{};
-  s[0] = w.actors[0] | std::uint64_t{w.actors[1]} << 32;
-  s[1] = w.document | std::uint64_t{w.tick} << 24 | std::uint64_t{w.writes} << 30 |
-         std::uint64_t{w.granted} << 38 | std::uint64_t{w.ahead} << 46 |
-         std::uint64_t{w.broken} << 47 | std::uint64_t{w.fault_at} << 51 |
-         std::uint64_t{w.written_at} << 57;
-  s[2] = w.faults;
-  auto messages = w.messages;
-  // On their way they have no order. From the largest, so that free places (0) are last.
-  std::sort(messages.numbers.begin(), messages.numbers.end(), std::greater<>());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    s[3 + i / 2] |= std::uint64_t{messages[i]} << (i % 2 * 32);
-  }
-  return s;
-}
-
-CoreSystem::World CoreSystem::unpack(const State& s) const {
-  const auto bits = [&](unsigned from, unsigned count) {
-    return static_cast<unsigned>(s[1] >> from & ((1u << count) - 1));
-  };
-  World w;
-  w.actors = {static_cast<std::uint32_t>(s[0]), static_cast<std::uint32_t>(s[0] >> 32)};
-  w.document = bits(0, 24);
-  w.tick = bits(24, 6);
-  w.writes = bits(30, 8);
-  w.granted = bits(38, 8);
-  w.ahead = bits(46, 1);
-  w.broken = bits(47, 4);
-  w.fault_at = bits(51, 6);
-  w.written_at = bits(57, 6);
-  w.faults = static_cast<unsigned>(s[2]);
-  for (std::size_t i = 0; i < kMaxMessages; ++i) {
-    const auto number = static_cast<std::uint32_t>(s[3 + i / 2] >> (i % 2 * 32));
-    // They come sorted; a position is of this state only, and no step is named by it.
-    if (number != kNoMessage) w.messages.push_back(number);
-  }
-  return w;
-}
-
+/// The properties are checked where a step is made, for most are of steps; a state only carries
+/// what was found.
 model::Judgement CoreSystem::judge(const State& state) const {
-  return {.broken = kBroken[unpack(state).broken], .reached = seen_};
+  return {.broken = kBroken[CoreStates::unpack(state).broken], .reached = seen_};
 }
 
+/// Which faults a behaviour has had is part of the state, so two that differ in it alone are two:
+/// what is left to befall them differs.
 bool CoreSystem::spend(World& w, CoreFault fault) const {
   // Each kind once, which bounds the search. What the same fault twice would show is left out.
   const unsigned bit = 1u << static_cast<unsigned>(fault);
@@ -224,12 +113,13 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   // As `held()` answers: by the clock, whether the loss was reported or not. A paused holder
   // counts: it goes on where it was.
   const auto holds = [&](unsigned p) {
+    // A crashed one is no process any more that could be asked.
     const Actor& a = actor(to, p);
     return a.holds && !a.crashed && local(to.tick) < a.deadline;
   };
   if (to.broken == none && holds(0) && holds(1)) to.broken = g2;
-  Found found{
-      pack(to), {static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)}, ""};
+  const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)};
+  Found found{CoreStates::pack(to), action, ""};
   // Only the few states of a counterexample are put in words.
   if (telling_) {
     found.text = std::to_string(to.tick * kTick.count()) + " ms  ";
@@ -240,6 +130,8 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   found_.push_back(std::move(found));
 }
 
+/// The steps of each state are found once more, this time with their texts. They are the same ones,
+/// for an effect or an execution depends on the state alone.
 std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
   telling_ = true;
   std::vector<std::string> lines;

@@ -2,26 +2,17 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "core/provider_core.hpp"
-#include "model/explorer.hpp"
-#include "sim/virtual/collection.hpp"
+#include "sim/explored/core_states.hpp"
 
 /// The production core in small scope, for model::Explorer: two providers, one lock, every order of
 /// what can happen to them. The core, the adapter's command bytes and its reading of replies are
 /// the very code of production; the server is the virtual world's evaluator. Time goes in ticks.
-///
-/// An actor, a document or a message is kept once and named by its number (as Spin's collapse
-/// compression does), so that states are small and are still compared whole.
 namespace leasehold::sim::explored {
-
-using simulated::Document;
 
 /// What befalls the two, each at most once in a behaviour. Without one of them a command executes
 /// and is answered at once: delays are bounded (as in delay-bounded scheduling), not times.
@@ -72,7 +63,7 @@ struct NamedCoreScope {
 /// Thread safety: none, also of the const functions, which fill tables.
 class CoreSystem {
  public:
-  using State = model::PackedState<6>;
+  using State = CoreStates::Words;
   struct Action {
     std::uint8_t step = 0, who = 0;
   };
@@ -98,74 +89,6 @@ class CoreSystem {
   static const std::vector<std::string>& seen_events();
 
  private:
-  // Two in each of the last three words of a state. A scope that needs more ends with an exception,
-  // and not with a verdict on half of it.
-  static constexpr std::size_t kMaxMessages = 6;
-  static constexpr std::uint32_t kNoMessage = 0;  ///< numbers in a state are one more
-  /// A process: its provider's core, the timers and replies that it waits for, and its caller.
-  ///
-  /// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is
-  /// in here and compared, and what can have no effect any more is taken out (`tidy_up`).
-  struct Actor {
-    core::ProviderCore core{""};
-    // How many numbers it has drawn. Part of the state: the next owner depends on it.
-    std::uint64_t drawn = 0;
-    std::map<core::Timer, core::LocalInstant> timers;
-    std::map<core::CommandId, core::SessionId> awaited;  ///< of attempts their call, else 0
-    std::string_view life;                               ///< state of the lifecycle table
-    core::SessionId session = 0;
-    core::Owner owner;
-    core::LocalInstant deadline;  ///< until when held() is true, or was when it crashed
-    int asks_left = 0;
-    unsigned waits_since = 0;  ///< the tick of its call
-    bool holds = false, paused = false, crashed = false;
-    bool operator==(const Actor&) const = default;
-  };
-  /// A request on its way or inside the server, or a reply on its way back.
-  ///
-  /// INVARIANT: with a `reply` it is on its way back, and never `fresh`.
-  struct Message {
-    unsigned who = 0;
-    std::shared_ptr<const core::Command> command;
-    std::optional<core::Reply> reply = {};
-    bool fresh = false;                           ///< sent just now: it goes on before all else
-    std::optional<std::int64_t> started_ms = {};  ///< inside: $$NOW
-    std::uint64_t started_at = 0;                 ///< inside: the oplog's length
-    bool operator==(const Message& other) const;
-  };
-  /// A state, unpacked.
-  ///
-  /// INVARIANT: each number fits the bits that `pack` gives it.
-  struct World {
-    std::array<std::uint32_t, 2> actors{};
-    std::uint32_t document = 0;
-    // `writes`: the oplog's length, and so the counter of the next operation time. `granted`: the
-    // highest token that was granted. `ahead`: in ticks. `broken`: the first property that failed.
-    // Document 0 is none.
-    unsigned tick = 0, writes = 1, granted = 0, ahead = 0, broken = 0;
-    // The ticks of the last fault and of the last write: the bound of G7 counts from them.
-    unsigned fault_at = 0, written_at = 0;
-    unsigned faults = 0;  ///< bits
-    // A fixed array: a state is unpacked for each of its steps, millions of times.
-    struct Messages {
-      std::array<std::uint32_t, kMaxMessages> numbers{};
-      std::size_t count = 0;
-      [[nodiscard]] std::size_t size() const { return count; }
-      std::uint32_t& operator[](std::size_t i) { return numbers[i]; }
-      std::uint32_t operator[](std::size_t i) const { return numbers[i]; }
-      void push_back(std::uint32_t number) {
-        if (count == kMaxMessages) throw std::length_error("too many messages in flight");
-        numbers[count++] = number;
-      }
-      void take_out(std::size_t i) {
-        std::copy(numbers.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                  numbers.begin() + static_cast<std::ptrdiff_t>(count),
-                  numbers.begin() + static_cast<std::ptrdiff_t>(i));
-        numbers[--count] = kNoMessage;
-      }
-    } messages;
-  };
-
   /// What one event did to an actor.
   ///
   /// INVARIANT: it depends on the actor, the tick and the event alone, so it is computed once.
@@ -188,18 +111,6 @@ class CoreSystem {
 
   class Reaction;
 
-  // INVARIANT: a value is in it once, and never changes or moves: its number is its identity. The
-  // hash only finds candidates; values are compared whole.
-  template <typename T>
-  class Pool {
-   public:
-    std::uint32_t keep(T value, std::size_t hash);
-    const T& operator[](std::uint32_t i) const { return *values_[i]; }
-
-   private:
-    std::vector<std::unique_ptr<const T>> values_;
-    std::unordered_multimap<std::size_t, std::uint32_t> index_;
-  };
   // `text` is empty but for a story: to write it for each step would cost more than the step.
   struct Found {
     State to;
@@ -232,21 +143,14 @@ class CoreSystem {
   void drop_replies(World& w, unsigned who, std::optional<core::CommandId> command) const;
   /// The primary's wall clock, since 1970.
   [[nodiscard]] static std::int64_t server_ms(const World& w);
-  [[nodiscard]] std::uint32_t keep(Actor actor) const;
-  [[nodiscard]] std::uint32_t keep(Message message) const;
-  [[nodiscard]] std::uint32_t keep(const Document& document) const;
-  [[nodiscard]] const Actor& actor(const World& w, unsigned who) const;
-  [[nodiscard]] State pack(const World& w) const;
-  [[nodiscard]] World unpack(const State& state) const;
+  [[nodiscard]] const Actor& actor(const World& w, unsigned who) const {
+    return states_.actor(w, who);
+  }
 
   const CoreScope scope_;
   LockOptions options_;
   // A model's steps are asked of a constant model; what they keep is not part of it.
-  mutable Pool<Actor> actors_;
-  mutable Pool<Message> messages_;
-  mutable std::vector<Document> documents_;
-  // The bytes are what a server would store, so types and the order of fields count.
-  mutable std::map<std::string, std::uint32_t> document_numbers_;  ///< by their bytes
+  mutable CoreStates states_;
   // Keys are whole, not hashes, so a collision costs time only.
   struct KeyHash {
     std::size_t operator()(const std::array<std::uint64_t, 2>& key) const {

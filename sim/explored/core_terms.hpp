@@ -14,6 +14,7 @@ inline constexpr const char* kName = "lock";
 /// All times of a behaviour are whole ticks. Its length in ms only has to be one that the lock's
 /// options allow.
 inline constexpr std::chrono::milliseconds kTick{100};
+// Three: an extension can be late by one tick, and be tried again, before the lease is over.
 inline constexpr int kLeaseTicks = 3;
 /// An owner's random number names its process, so a document shows whose it is without a table.
 inline constexpr unsigned kOwnerShift = 40;  ///< the process, in what its entropy draws

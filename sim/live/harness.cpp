@@ -11,6 +11,7 @@
 #include "sim/live/oplog.hpp"
 #include "sim/live/real_servers.hpp"
 #include "sim/live/resource.hpp"
+#include "sim/live/run_history.hpp"
 #include "sim/live/stall_watch.hpp"
 #include "sim/lock_registry.hpp"
 #include "sim/recorder.hpp"
@@ -36,7 +37,6 @@ constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our readi
 constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< servers are busy with a fault for so long
 constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
-constexpr const char* kMachine = "machine";
 
 /// Where the lock's documents are. Those of a lock that is not ours are left alone.
 std::string collection_of(const Plan& plan, const LiveRun& run) {
@@ -67,7 +67,7 @@ class Harness {
     faults_.emplace(
         ClusterControl{
             .processes = *processes_,
-            .servers = servers_ ? &*servers_ : nullptr,
+            .servers = servers_ ? std::optional(servers_->control()) : std::nullopt,
             .now_ns = [this] { return now(); },
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
             .emit = [this](Event e) { keep(std::move(e)); },
@@ -96,7 +96,7 @@ class Harness {
     take_stalls();
     keep(event(Kind::finish));
     model::sort_by_time(history_);
-    put_ends_last();
+    put_end_last(history_);
     if (!run_.foreign && lock_under_test(plan_.lock).is_published()) attribute_writes(history_);
     return {std::move(history_), std::move(progress_.faults), now() - began_};
   }
@@ -217,32 +217,12 @@ class Harness {
 
   /// A member that we stopped or killed did not stall.
   void take_stalls() {
-    const auto ours = times_of_members_away();
+    auto away = members_away(history_, now());
+    away.push_back({"", healing_from_, healing_to_});
     for (auto& stall : stalls_.take()) {
-      const auto is_ours = [&](const Away& a) {
-        return (a.member.empty() || a.member == stall.victim) && stall.victim != kMachine &&
-               a.from_ns < stall.at_ns && stall.from_ns < a.to_ns;
-      };
       const bool in_the_run = stall.at_ns > history_.front().at_ns;
-      if (in_the_run && std::none_of(ours.begin(), ours.end(), is_ours)) keep(std::move(stall));
+      if (in_the_run && !is_ours(stall, away)) keep(std::move(stall));
     }
-  }
-
-  struct Away {
-    std::string member;  ///< empty: any, for members are started anew while we heal
-    std::int64_t from_ns, to_ns;
-  };
-  std::vector<Away> times_of_members_away() const {
-    std::vector<Away> all{{"", healing_from_, healing_to_}};
-    for (const Event& e : history_) {
-      const auto kind = e.kind == Kind::fault ? fault_named(e.fault) : std::nullopt;
-      if (!kind || !takes_members(*kind)) continue;
-      if (e.begins) all.push_back({e.victim, e.at_ns, now()});
-      for (Away& a : all) {
-        if (e.ends && a.member == e.victim) a.to_ns = std::min(a.to_ns, e.at_ns);
-      }
-    }
-    return all;
   }
 
   /// Those that are due. One may ask for another.
@@ -278,37 +258,17 @@ class Harness {
   /// The last dead documents have to disappear in their time, and are given it.
   void wait_for_graves() {
     phase_ = "cleaning up";
+    // Nobody promises that those of a lock that is not ours go away.
+    if (run_.foreign) return;
     const auto longest = std::max_element(
         plan_.processes.begin(), plan_.processes.end(),
         [](const ProcessPlan& a, const ProcessPlan& b) { return a.expiry_ms < b.expiry_ms; });
     const auto bound_ms = longest->expiry_ms + 2 * plan_.clock_margin_ms + run_.ttl_period_ms;
     const auto limit = now() + std::min(bound_ms * kMs + kTtlSlack, run_.settle_ms * kMs);
     constexpr int kTurnsPerLook = 20;
-    while (now() < limit && documents_left() && !stopping() && !somebody_died()) {
+    while (now() < limit && documents_left(history_) && !stopping() && !somebody_died()) {
       for (int i = 0; i < kTurnsPerLook; ++i) turn();
     }
-  }
-
-  /// Nobody promises that those of a lock that is not ours go away.
-  bool documents_left() {
-    if (run_.foreign) return false;
-    std::map<std::string, std::int64_t> last;  // by name: the order of the last change
-    std::map<std::string, bool> there;
-    for (const Event& e : history_) {
-      if (e.kind != Kind::put && e.kind != Kind::gone) continue;
-      if (e.order < last[e.name]) continue;
-      last[e.name] = e.order;
-      there[e.name] = e.kind == Kind::put;
-    }
-    return std::any_of(there.begin(), there.end(), [](const auto& t) { return t.second; });
-  }
-
-  /// Nothing of a process may stand after the end, whenever its line was read.
-  void put_ends_last() {
-    const auto is_finish = [](const Event& e) { return e.kind == Kind::finish; };
-    const auto end = std::find_if(history_.begin(), history_.end(), is_finish);
-    std::rotate(end, end + 1, history_.end());
-    history_.back().at_ns = std::max(history_.back().at_ns, history_[history_.size() - 2].at_ns);
   }
 
   const Plan& plan_;

@@ -13,11 +13,9 @@ namespace leasehold::sim::live {
 ///
 /// Not thread-safe. A call returns within some seconds, whatever state the servers are in; `settle`
 /// within minutes.
-class RealServers final : public ServerControl {
+class RealMembers final : public MemberControl {
  public:
-  /// `locks`: database and collection. REQUIRES: `servers` is faulty.
-  RealServers(ReplicaSet& servers, std::string locks)
-      : servers_(servers), locks_(std::move(locks)) {}
+  explicit RealMembers(ReplicaSet& servers) : servers_(servers) {}
 
   [[nodiscard]] int size() override { return servers_.size(); }
   [[nodiscard]] int primary() override { return servers_.primary_now(); }
@@ -34,6 +32,21 @@ class RealServers final : public ServerControl {
   void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
   [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
   [[nodiscard]] bool shows_its_clock(int member) override;
+  void settle() override;
+
+ private:
+  void wait_for_writes(const Json& w);
+  void renew_secondaries();
+
+  ReplicaSet& servers_;
+};
+
+/// Of one collection, by the commands that an administrator would send.
+class RealData final : public DataControl {
+ public:
+  /// `locks`: database and collection.
+  RealData(ReplicaSet& servers, std::string locks) : servers_(servers), locks_(std::move(locks)) {}
+
   void set_ttl_monitor(bool on) override;
   [[nodiscard]] std::int64_t ttl_passes() override;
   [[nodiscard]] std::optional<std::int64_t> ttl_seconds() override;
@@ -46,10 +59,6 @@ class RealServers final : public ServerControl {
   /// At the primary of now, for all processes.
   [[nodiscard]] std::optional<Inside> hold_inside(const std::string& process, std::int64_t wait_ms,
                                                   std::int64_t for_ms) override;
-  void set_link_rule(const Link& link, const LinkRule& rule) override;
-  void reset_link(const Link& link) override;
-  [[nodiscard]] std::int64_t touched(const Link& link) override;
-  void settle() override;
 
  private:
   [[nodiscard]] std::string database() const { return locks_.substr(0, locks_.find('.')); }
@@ -59,13 +68,38 @@ class RealServers final : public ServerControl {
   [[nodiscard]] Json ttl_index();
   /// How often it was entered; 0 if the member's fail points are gone with it.
   std::int64_t end_fail_point(int member, const std::string& name);
-  void wait_for_writes(const Json& w);
-  void renew_secondaries();
 
   ReplicaSet& servers_;
   const std::string locks_;
   Json index_;        ///< the TTL index as it was first seen; null: never
   int failing_ = -1;  ///< the member whose commands fail
+};
+
+/// By the proxies before the members.
+class RealLinks final : public LinkControl {
+ public:
+  explicit RealLinks(ReplicaSet& servers) : servers_(servers) {}
+
+  void set_link_rule(const Link& link, const LinkRule& rule) override;
+  void reset_link(const Link& link) override;
+  [[nodiscard]] std::int64_t touched(const Link& link) override;
+
+ private:
+  ReplicaSet& servers_;
+};
+
+/// The set, from all its sides.
+class RealServers {
+ public:
+  /// `locks`: database and collection. REQUIRES: `servers` is faulty.
+  RealServers(ReplicaSet& servers, std::string locks)
+      : members_(servers), data_(servers, std::move(locks)), links_(servers) {}
+  [[nodiscard]] ServerControl control() { return {members_, data_, links_}; }
+
+ private:
+  RealMembers members_;
+  RealData data_;
+  RealLinks links_;
 };
 
 }  // namespace leasehold::sim::live

@@ -1,13 +1,9 @@
 #include "sim/live/worker.hpp"
 
-#include <fcntl.h>
-#include <malloc.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <latch>
 #include <leasehold/leasehold.hpp>
 #include <nlohmann/json.hpp>
@@ -18,6 +14,7 @@
 #include "published/recipe_provider.hpp"
 #include "runtime/access.hpp"
 #include "sim/live/handle_watch.hpp"
+#include "sim/live/harness_orders.hpp"
 #include "sim/live/mongo_client.hpp"
 #include "sim/live/resource.hpp"
 #include "sim/live/sabotage.hpp"
@@ -40,9 +37,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kWatchdogPeriod{50};
 constexpr milliseconds kStallFrom{150};
-constexpr int kTrimEvery = 100;  ///< waits for a word of the harness
 constexpr std::chrono::hours kForEver{24};
-constexpr const char* kWallWord = "wall ";
 
 /// One line, one write: a killed process loses at most the line it was writing.
 void emit(const Event& event) {
@@ -61,6 +56,24 @@ std::string uri_of(const WorkerConfig& order) {
   auto uri = with_option(order.uri, "appName=" + order.name);
   if (uri.find("heartbeatFrequencyMS=") != std::string::npos) return uri;
   return with_option(uri, "heartbeatFrequencyMS=1000");
+}
+
+Workload::Setting workload_for(const WorkerConfig& order, const LockOptions& options) {
+  return {order.plan, order.locks, long_holding(order.plan, options),
+          order.doomed ? grave_name(order.name) : ""};
+}
+
+std::jthread cancel_after(std::stop_source stop, const std::optional<milliseconds>& after) {
+  if (!after) return {};
+  return std::jthread(
+      [stop = std::move(stop), after = *after](const std::stop_token& quit) mutable {
+        std::mutex mutex;
+        std::condition_variable_any wake;
+        std::unique_lock guard(mutex);
+        if (!wake.wait_for(guard, quit, after, [&] { return quit.stop_requested(); })) {
+          stop.request_stop();
+        }
+      });
 }
 
 class Worker {
@@ -84,7 +97,7 @@ class Worker {
     Event started = event(Kind::start);
     started.clock_drift_ppm = order_.plan.drift_ppm;
     emit(started);
-    std::jthread listener([this](const std::stop_token& stop) { listen(stop); });
+    orders_.listen();
     std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
     {
       LockProvider provider = detail::Access::provider(start_driver());
@@ -129,11 +142,6 @@ class Worker {
     std::jthread asking;
   };
 
-  static Workload::Setting workload_for(const WorkerConfig& order, const LockOptions& options) {
-    return {order.plan, order.locks, long_holding(order.plan, options),
-            order.doomed ? grave_name(order.name) : ""};
-  }
-
   void live(const LockProvider& provider, Caller& caller) {
     if (order_.plan.scripted && !order_.doomed) return follow_script(provider, caller);
     auto action = caller.workload.next(Workload::Started{}, caller.random);
@@ -148,7 +156,7 @@ class Worker {
 
   /// The phase is one of the process, so all callers wait for each other.
   void hear_of_end(Caller& caller) {
-    if (!healed_ || caller.knows_of_end) return;
+    if (!orders_.healed() || caller.knows_of_end) return;
     caller.knows_of_end = true;
     cycled_.arrive_and_wait();
     recorder_->heal();
@@ -236,7 +244,7 @@ class Worker {
   }
   /// Only a doomed caller that holds its lock has nothing to do.
   Workload::Event perform(const LockProvider&, Caller&, const Workload::Nothing&) {
-    while (!healed_) wait(kForEver);
+    while (!orders_.healed()) wait(kForEver);
     return Workload::FaultsEnded{};
   }
   Workload::Event perform(const LockProvider&, Caller&, const Workload::End&) {
@@ -248,20 +256,6 @@ class Worker {
     const auto grant = recorder_->grant_of(caller.asked_name, handle->fencing_token());
     caller.holding.emplace(Holding{std::move(handle).value(), caller.asked_name, grant});
     return Workload::Granted{static_cast<std::uint64_t>(grant.session)};
-  }
-
-  static std::jthread cancel_after(std::stop_source stop,
-                                   const std::optional<milliseconds>& after) {
-    if (!after) return {};
-    return std::jthread(
-        [stop = std::move(stop), after = *after](const std::stop_token& quit) mutable {
-          std::mutex mutex;
-          std::condition_variable_any wake;
-          std::unique_lock guard(mutex);
-          if (!wake.wait_for(guard, quit, after, [&] { return quit.stop_requested(); })) {
-            stop.request_stop();
-          }
-        });
   }
 
   void write_fenced(Caller& caller, Holding& holding) {
@@ -287,7 +281,7 @@ class Worker {
       if (step.caller != caller.number) continue;
       const auto at = order_.began_ns + step.at_ms * 1'000'000;
       wait(std::chrono::nanoseconds(std::max<std::int64_t>(at - clock_->true_ns(), 0)));
-      if (healed_) break;
+      if (orders_.healed()) break;
       happened(provider, caller, Workload::StepDue{step});
     }
     wait(kForEver);
@@ -322,40 +316,9 @@ class Worker {
     });
   }
 
-  /// Until faults are over, at most.
   Workload::Event wait(std::chrono::nanoseconds time) {
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, time, [this] { return healed_.load(); });
+    orders_.wait(time);
     return Workload::TimePassed{};
-  }
-
-  void listen(const std::stop_token& stop) {
-    char buffer[64];
-    std::string heard;
-    for (int turn = 0; !stop.stop_requested(); ++turn) {
-      // What is resident is then what is in use: the soak looks for growth. Not in the watchdog,
-      // which would take the time for a stall.
-      if (turn % kTrimEvery == 0) malloc_trim(0);
-      pollfd input{STDIN_FILENO, POLLIN, 0};
-      if (poll(&input, 1, static_cast<int>(kWatchdogPeriod.count())) <= 0) continue;
-      const auto n = read(STDIN_FILENO, buffer, sizeof buffer);
-      if (n <= 0) _exit(1);
-      heard.append(buffer, static_cast<std::size_t>(n));
-      for (auto end = heard.find('\n'); end != std::string::npos; end = heard.find('\n')) {
-        obey(heard.substr(0, end));
-        heard.erase(0, end + 1);
-      }
-    }
-  }
-
-  void obey(const std::string& line) {
-    if (line.starts_with(kWallWord)) {
-      clock_->set_wall_offset(std::stoll(line.substr(std::strlen(kWallWord))));
-      return;
-    }
-    const std::lock_guard lock(mutex_);
-    healed_ = true;
-    wake_.notify_all();
   }
 
   /// Says when this process did not run: on a busy machine that is no fault of the lock.
@@ -377,15 +340,12 @@ class Worker {
   const std::string uri_;
   const std::shared_ptr<WorkerClock> clock_;
   const std::shared_ptr<Recorder> recorder_;
+  HarnessOrders orders_{*clock_};
   HandleWatch watch_;
   const LockOptions options_;
   std::vector<std::unique_ptr<Caller>> callers_;
   std::latch cycled_{order_.doomed ? 1 : order_.plan.callers};
   std::atomic<std::int64_t> writes_ = 0;
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> healed_ = false;
 };
 
 }  // namespace

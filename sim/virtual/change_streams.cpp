@@ -10,6 +10,7 @@ namespace {
 constexpr int kCursorNotFound = 43, kCursorKilled = 237;
 
 /// As far as the adapter reads it: resume tokens and the events' other fields are left out.
+/// By the manual a cursor is answered by {cursor: {id, firstBatch or nextBatch}}.
 Object batch(std::int64_t id, const char* name, Array news) {
   Object cursor;
   cursor.set("id", id);
@@ -22,6 +23,7 @@ Object batch(std::int64_t id, const char* name, Array news) {
 
 }  // namespace
 
+/// The driver of a lock sends these three for its stream and for nothing else.
 bool ChangeStreams::serves(const Object& command) {
   const std::string& name = command.fields.at(0).first;
   return name == "aggregate" || name == "getMore" || name == "killCursors";
@@ -38,6 +40,7 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
     if (stages->items.at(0).as<Object>()->find("$changeStream") == nullptr) {
       throw Unsupported("aggregate without $changeStream");
     }
+    // In the order in which the adapter writes them; another pipeline is refused.
     const auto stage = [&](std::size_t at, const char* stage_name) {
       const Value* argument = stages->items.at(at).as<Object>()->find(stage_name);
       if (argument == nullptr)
@@ -52,6 +55,7 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
 }
 
 /// Who waits for news of one of them hears that it was killed.
+/// By the manual on killCursors the reply lists each by what became of it.
 Object ChangeStreams::kill(const std::vector<Value>& ids) {
   Array killed, unknown;
   for (const Value& id : ids) {
@@ -73,6 +77,7 @@ Object ChangeStreams::kill(const std::vector<Value>& ids) {
 
 void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply) {
   const auto found = cursors_.find(id);
+  // Of another member, or of one that died since: the client opens another.
   if (found == cursors_.end()) return reply(error_reply(kCursorNotFound, "cursor not found"));
   Cursor& cursor = found->second;
   cursor.waiting = std::move(reply);
@@ -95,6 +100,7 @@ void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
   waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
 }
 
+/// The server filters, so that a provider hears of its own grants and of no other write.
 void ChangeStreams::tell(const Object& event) {
   for (auto& [number, cursor] : cursors_) {
     if (!event_matches(cursor.match, event)) continue;
@@ -108,6 +114,7 @@ void ChangeStreams::answer() {
   }
 }
 
+/// Out of the map first: who is answered may open another at once.
 void ChangeStreams::end(const Object& error) {
   const auto cursors = std::exchange(cursors_, {});
   for (const auto& [id, cursor] : cursors) {

@@ -24,6 +24,7 @@ std::size_t at(int member) { return static_cast<std::size_t>(member); }
 
 }  // namespace
 
+/// In the order of their starts, by which a plan's numbers mean the same in each run.
 std::vector<ProcessView> SimulatedProcesses::running() {
   std::vector<ProcessView> views;
   for (const auto& p : all_) {
@@ -35,6 +36,7 @@ std::vector<ProcessView> SimulatedProcesses::running() {
   return views;
 }
 
+/// A few dozen, and faults are rare: no index is worth its upkeep.
 Process& SimulatedProcesses::named(const std::string& name) {
   return **std::find_if(all_.begin(), all_.end(), [&](const auto& p) { return p->name() == name; });
 }
@@ -48,6 +50,7 @@ void SimulatedProcesses::note(const Process& process, model::Kind kind, bool sus
   emit_(std::move(e));
 }
 
+/// First the process, then the event: what it says at its death comes before it.
 bool SimulatedProcesses::kill(const std::string& name) {
   Process& p = named(name);
   p.crash();
@@ -63,11 +66,12 @@ void SimulatedProcesses::start_successor(const std::string& name) {
 
 void SimulatedProcesses::pause(const std::string& name, bool suspends) {
   Process& p = named(name);
-  suspends ? p.suspend() : p.pause();
+  p.pause(suspends);
   if (suspends) suspended_.insert(name);
   note(p, model::Kind::pause, suspends);
 }
 
+/// The event comes first, since the process acts at once when it goes on.
 void SimulatedProcesses::resume(const std::string& name) {
   Process& p = named(name);
   const bool suspends = suspended_.erase(name) > 0;
@@ -77,66 +81,71 @@ void SimulatedProcesses::resume(const std::string& name) {
   p.resume();
 }
 
+/// Only the published locks read that clock, so only they can be harmed by it.
 void SimulatedProcesses::set_wall_clock(const std::string& name, std::int64_t offset_ms) {
   named(name).set_wall_offset(offset_ms);
 }
 
 /// As a client sees it that reaches this member alone: after a split two may say that they are.
-bool SimulatedServers::is_primary(int member) {
-  std::array<bool, kMembers> alone{};
-  alone[at(member)] = true;
+bool SimulatedMembers::is_primary(int member) {
+  PerMember<bool> alone{};
+  alone[member] = true;
   return servers_.primary_for(alone) == member;
 }
 
 /// The election is over when this returns, so the limit, which is for a real set, has no meaning.
-bool SimulatedServers::step_up(int member, milliseconds) {
+bool SimulatedMembers::step_up(int member, milliseconds) {
   const int before = servers_.primary();
   servers_.step_up(member);
   return servers_.primary() != before;
 }
 
-bool SimulatedServers::step_down() {
+/// By the manual on replSetStepDown, by force: without a successor that has caught up.
+bool SimulatedMembers::step_down() {
   const bool there = servers_.primary() >= 0;
   servers_.step_down_primary();
   return there;
 }
 
-void SimulatedServers::kill(const std::vector<int>& members) {
+void SimulatedMembers::kill(const std::vector<int>& members) {
   for (const int m : members) servers_.kill(m);
 }
 
-void SimulatedServers::restart(const std::vector<int>& members) {
+void SimulatedMembers::restart(const std::vector<int>& members) {
   for (const int m : members) servers_.restart(m);
 }
 
-void SimulatedServers::stop(const std::vector<int>& members) {
+void SimulatedMembers::stop(const std::vector<int>& members) {
   for (const int m : members) servers_.stop(m);
 }
 
-void SimulatedServers::resume(const std::vector<int>& members) {
+void SimulatedMembers::resume(const std::vector<int>& members) {
   for (const int m : members) servers_.go_on(m);
 }
 
-void SimulatedServers::set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) {
+void SimulatedMembers::set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) {
   servers_.set_clock(member, ahead_ms, rate_ppm);
 }
 
-std::int64_t SimulatedServers::clock_ahead_ms(int member) {
+/// Its drift so far is part of it.
+std::int64_t SimulatedMembers::clock_ahead_ms(int member) {
   return servers_.clock_ms(member) - ReplicaSet::Settings{}.epoch_ms - queue_.now() / kMs;
 }
 
-void SimulatedServers::set_ttl_monitor(bool on) {
-  for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl(m, on);
+/// As the server parameter `ttlMonitorEnabled` on each of them.
+void SimulatedData::set_ttl_monitor(bool on) {
+  for (int m = 0; m < ReplicaSet::kMembers; ++m) servers_.set_ttl_monitor(m, on);
 }
 
-std::optional<std::int64_t> SimulatedServers::ttl_seconds() {
+/// Remembers the index that it saw first, for what is dropped cannot be asked any more.
+std::optional<std::int64_t> SimulatedData::ttl_seconds() {
   const auto found = servers_.ttl_index();
   if (!ttl_index_) ttl_index_ = found;
   return found ? std::optional(found->after_s) : std::nullopt;
 }
 
 /// On the field of the index that was seen first: what was dropped comes back as it was.
-void SimulatedServers::set_ttl_seconds(std::optional<std::int64_t> seconds) {
+void SimulatedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   auto index = ttl_index_;
   if (seconds) {
     index->after_s = *seconds;
@@ -146,19 +155,21 @@ void SimulatedServers::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   servers_.set_ttl_index(index);
 }
 
-void SimulatedServers::fail_next(std::int64_t count, int code, bool executed) {
-  errors_before_ = servers_.injected_errors();
+/// As the fail point failCommand; how often it struck is counted from here.
+void SimulatedData::fail_next(std::int64_t count, int code, bool executed) {
+  errors_before_ = servers_.counts().injected_errors;
   servers_.fail_next(static_cast<int>(count), code, executed);
 }
 
-std::int64_t SimulatedServers::stop_failing() {
+std::int64_t SimulatedData::stop_failing() {
   servers_.fail_next(0, 0, false);
-  return servers_.injected_errors() - errors_before_;
+  return servers_.counts().injected_errors - errors_before_;
 }
 
-std::optional<ServerControl::Inside> SimulatedServers::hold_inside(const std::string& process,
-                                                                   std::int64_t wait_ms,
-                                                                   std::int64_t for_ms) {
+/// Several may hold one process's commands at a time; the longest wait counts.
+std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string& process,
+                                                              std::int64_t wait_ms,
+                                                              std::int64_t for_ms) {
   auto& link = processes_.named(process).link();
   return Inside{process, for_ms, [&link, wait_ms] { link.inside_ms.insert(wait_ms); },
                 [&link, wait_ms, before = link.waited_inside] {
@@ -167,24 +178,25 @@ std::optional<ServerControl::Inside> SimulatedServers::hold_inside(const std::st
                 }};
 }
 
-void SimulatedServers::set_link_rule(const Link& link, const LinkRule& rule) {
+/// A peer that is no member is a process, whose network obeys the rule itself. Of members the
+/// link to which they replicate may be late, and the other may be down.
+void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
   const int from = member_of(link.peer), to = link.member;
   if (from < 0) {
     processes_.named(link.peer).link().rules[at(to)] = rule;
   } else if (link.peer.ends_with("/sync")) {
     servers_.set_replication_delay(from, rule.delay_replies.count() * kMs);
   } else {
-    // The set knows a link as up or down. One direction that is held back is enough: a heartbeat
-    // is a question and its answer.
-    const bool was_up = !held_[at(from)][at(to)] && !held_[at(to)][at(from)];
-    held_[at(from)][at(to)] = rule.hold_requests;
-    const bool is_up = !held_[at(from)][at(to)] && !held_[at(to)][at(from)];
-    if (is_up != was_up) servers_.set_link(to, from, is_up);
+    // The set knows a link as up or down. One direction that is held back is enough.
+    const bool was_up = is_up(from, to);
+    held_[from][to] = rule.hold_requests;
+    if (is_up(from, to) != was_up) servers_.set_link(to, from, !was_up);
   }
 }
 
-std::int64_t SimulatedServers::touched(const Link& link) {
+std::int64_t SimulatedLinks::touched(const Link& link) {
   // Members beat all the time.
+  // So a link that was down for longer than a beat was felt.
   if (member_of(link.peer) >= 0) return queue_.now() / kBeat;
   return processes_.named(link.peer).link().touched[at(link.member)];
 }

@@ -30,9 +30,11 @@ class SimulatedProcesses final : public ProcessControl {
   void resume(const std::string& name) override;
   void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
 
+  /// REQUIRES: it was started, and may be dead.
   [[nodiscard]] Process& named(const std::string& name);
 
  private:
+  /// In the history, with the time at which it happened.
   void note(const Process& process, model::Kind kind, bool suspends = false);
 
   EventQueue& queue_;
@@ -44,10 +46,10 @@ class SimulatedProcesses final : public ProcessControl {
 };
 
 /// All orders arrive, and at once, whatever state a member is in.
-class SimulatedServers final : public ServerControl {
+/// INVARIANT: it keeps nothing of its own, so what it says is true at this moment.
+class SimulatedMembers final : public MemberControl {
  public:
-  SimulatedServers(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
-      : queue_(queue), servers_(servers), processes_(processes) {}
+  SimulatedMembers(EventQueue& queue, ReplicaSet& servers) : queue_(queue), servers_(servers) {}
 
   [[nodiscard]] int size() override { return ReplicaSet::kMembers; }
   [[nodiscard]] int primary() override { return servers_.primary(); }
@@ -64,6 +66,20 @@ class SimulatedServers final : public ServerControl {
   void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override;
   [[nodiscard]] std::int64_t clock_ahead_ms(int member) override;
   [[nodiscard]] bool shows_its_clock(int) override { return true; }
+  void settle() override {}  // there is time between the end of the faults and the healed phase
+
+ private:
+  EventQueue& queue_;
+  ReplicaSet& servers_;
+};
+
+/// What an administrator and the fail points of a test would do. All of it is at once, as if the
+/// command had been answered before anything else happened.
+class SimulatedData final : public DataControl {
+ public:
+  SimulatedData(ReplicaSet& servers, SimulatedProcesses& processes)
+      : servers_(servers), processes_(processes) {}
+
   void set_ttl_monitor(bool on) override;
   [[nodiscard]] std::int64_t ttl_passes() override { return 0; }  // off is off, here
   [[nodiscard]] std::optional<std::int64_t> ttl_seconds() override;
@@ -75,21 +91,48 @@ class SimulatedServers final : public ServerControl {
   /// For each process on its own.
   [[nodiscard]] std::optional<Inside> hold_inside(const std::string& process, std::int64_t wait_ms,
                                                   std::int64_t for_ms) override;
+
+ private:
+  ReplicaSet& servers_;
+  SimulatedProcesses& processes_;
+  std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
+  // When the last fault of that kind began: it took the place of any before it.
+  std::int64_t errors_before_ = 0;
+};
+
+/// A link of the set is up while neither direction is held: a heartbeat is a question and its
+/// answer.
+/// Of processes' links the rules are the network's, which loses and delays by them; of members'
+/// links the set knows only up, down and how late.
+class SimulatedLinks final : public LinkControl {
+ public:
+  SimulatedLinks(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
+      : queue_(queue), servers_(servers), processes_(processes) {}
+
   void set_link_rule(const Link& link, const LinkRule& rule) override;
   void reset_link(const Link&) override {}  // what is held never arrives, here
   [[nodiscard]] std::int64_t touched(const Link& link) override;
-  void settle() override {}  // there is time between the end of the faults and the healed phase
 
  private:
-  static constexpr std::size_t kMembers = ReplicaSet::kMembers;
+  [[nodiscard]] bool is_up(int a, int b) const { return !held_[a][b] && !held_[b][a]; }
 
   EventQueue& queue_;
   ReplicaSet& servers_;
   SimulatedProcesses& processes_;
-  // By who speaks and who is spoken to: a link of the set is up while neither direction is held.
-  std::array<std::array<bool, kMembers>, kMembers> held_{};
-  std::optional<TtlIndex> ttl_index_;  ///< as it was first seen
-  std::int64_t errors_before_ = 0;
+  PerMember<PerMember<bool>> held_{};  ///< by who speaks and who is spoken to
+};
+
+/// The simulated set, from all its sides.
+class SimulatedServers {
+ public:
+  SimulatedServers(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)
+      : members_(queue, servers), data_(servers, processes), links_(queue, servers, processes) {}
+  [[nodiscard]] ServerControl control() { return {members_, data_, links_}; }
+
+ private:
+  SimulatedMembers members_;
+  SimulatedData data_;
+  SimulatedLinks links_;
 };
 
 }  // namespace leasehold::sim::simulated

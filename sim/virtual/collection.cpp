@@ -25,6 +25,7 @@ class Fields {
       }
     }
   }
+  /// What the adapter always sends; mongod has a default for some of it, which is never relied on.
   [[nodiscard]] const Value& need(std::string_view key) const {
     const Value* value = object_.find(key);
     if (value == nullptr) throw Unsupported("a command without " + std::string(key));
@@ -50,10 +51,12 @@ class Fields {
 /// int and long are two types here; the only operands are dates.
 bool matches(const Object& query, const Object& document) {
   for (const auto& [key, wanted] : query.fields) {
+    // Only fields of the document itself: no lock's query goes into one.
     const Value* found = document.find(key);
     if (const auto* regex = wanted.as<Regex>()) {
       const auto* text = found == nullptr ? nullptr : found->as<std::string>();
       if (text == nullptr || !matches_pattern(*text, regex->pattern)) return false;
+    // One branch is enough; the fields beside it have to match all the same.
     } else if (key == "$or") {
       const auto& branches = wanted.as<Array>()->items;
       const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
@@ -79,6 +82,7 @@ bool matches(const Object& query, const Object& document) {
 /// The codes are mongod's. A $set whose value is missing sets nothing.
 Object updated(const Array& pipeline, const Object& document, const Start& start) {
   if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
+  // The manual allows several stages; each update of a lock is one.
   const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
   const Scope scope{document, start.now, start.cluster_time};
   Object result;
@@ -104,6 +108,7 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
 /// have no expressions, so no $$NOW, and the published locks that use them write their client's
 /// clock.
 Object modified(const Object& modifiers, const Object& document, bool inserts) {
+  // By the manual on update operators: an update is a pipeline or made of these, never both.
   const Fields known(modifiers, {"$set", "$setOnInsert"});
   Object result = document;
   for (const char* name : {"$set", "$setOnInsert"}) {
@@ -148,6 +153,9 @@ void read_write_concern(Executed& out, const Fields& command) {
   out.wtimeout_ms = concern.need("wtimeout").integer();
 }
 
+/// By the manual on findAndModify: one document is found, changed and returned, before it (`new`:
+/// after it), and nobody else's write comes between. That is all that a lock's safety asks of the
+/// server besides majorities.
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
       command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
@@ -180,6 +188,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   Object last;
   last.set("n", std::int32_t{1});
   last.set("updatedExisting", before != nullptr);
+  // The manual: `upserted` is there only if a document was inserted.
   if (!before) last.set("upserted", id);
   out.reply.set("lastErrorObject", last);
   if (fields.truth("new")) {
@@ -210,6 +219,8 @@ Document matched(const Object& query, const Collection& collection) {
   return found && matches(query, *found) ? found : nullptr;
 }
 
+/// By the manual on update: `n` counts what matched, `nModified` what was changed. Extensions are
+/// decided by the first, as one that changes nothing has not lost its lock.
 Executed update(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(command, {"update", "updates", "ordered", "writeConcern", "maxTimeMS"});
   if (fields.truth("ordered")) throw Unsupported("ordered updates");
@@ -229,6 +240,7 @@ Executed update(const Object& command, const Collection& collection, const Start
     if (!before) continue;
     try {
       const Document after = updated(statement.need("u"), before, start, false);
+      // Counted once the update is known to succeed: a failed statement is no match.
       ++n;
       if (are_equal(before, after)) continue;
       ++modified;
@@ -247,6 +259,8 @@ Executed update(const Object& command, const Collection& collection, const Start
   return out;
 }
 
+/// By the manual on delete: `n` is 0 if nobody matched, which is no error. A release that finds its
+/// owner gone hears of that.
 Executed remove(const Object& command, const Collection& collection) {
   const Fields fields(command, {"delete", "deletes", "writeConcern", "maxTimeMS"});
   Executed out;
@@ -263,6 +277,8 @@ Executed remove(const Object& command, const Collection& collection) {
   return out;
 }
 
+/// The read behind an extension that matched too few: documents by their names, with the fields
+/// that were asked for.
 Executed find(const Object& command, const Collection& collection) {
   const Fields fields(command,
                       {"find", "filter", "projection", "batchSize", "singleBatch", "maxTimeMS"});
@@ -279,6 +295,7 @@ Executed find(const Object& command, const Collection& collection) {
     if (!document) continue;
     Object shown;
     for (const auto& [key, value] : document->fields) {
+      // By the manual `_id` is in a projection unless it is left out by name.
       if (key == "_id" || fields.need_as<Object>("projection").find(key) != nullptr) {
         shown.fields.emplace_back(key, value);
       }
@@ -295,6 +312,7 @@ Executed find(const Object& command, const Collection& collection) {
   return out;
 }
 
+/// By the manual: to make an index that is there already, as it is, does nothing.
 Executed create_indexes(const Object& command) {
   const Fields fields(command, {"createIndexes", "indexes", "writeConcern", "maxTimeMS"});
   Executed out;
@@ -323,6 +341,7 @@ bool begins_with(std::string_view text, std::initializer_list<std::string_view> 
   bool equal = true;
   for (const auto part : parts) {
     for (std::size_t i = 0; i < part.size(); ++i) {
+      // A backslash takes the next sign as it is; else one with a meaning of its own is refused.
       const bool escaped = part[i] == '\\' && i + 1 < part.size();
       if (escaped) ++i;
       if (!escaped && std::string_view(".*+?()[]{}|$").find(part[i]) != std::string_view::npos) {
@@ -350,6 +369,7 @@ bool matches_pattern(const std::string& text, const std::string& pattern) {
     if (text.find('~') != std::string::npos) return false;
     rest.remove_suffix(kNoMarkFollows.size());
   }
+  // One alternative at the beginning: the giver's owner, or the receiver's.
   const auto bar = rest.find('|'), end = rest.find(')');
   if (!rest.starts_with('(') || bar > end || end == std::string_view::npos) {
     return begins_with(text, {rest}, pattern);
@@ -366,6 +386,7 @@ Document Collection::find(const std::string& id) const {
 
 Change note_in_oplog() { return {"", nullptr}; }
 
+/// The note of a new term has no id and no document, and so takes nothing out.
 void Collection::apply(const Change& change) {
   if (change.after) {
     documents_[change.id] = change.after;
@@ -398,6 +419,8 @@ Object duplicate_id() {
   return reply;
 }
 
+/// By the command's name, as the server does. What is thrown inside is the whole command's error;
+/// an update's statements have theirs each for itself.
 Executed execute(const Object& command, const Collection& collection, const Start& start) {
   const std::string& name = command.fields.at(0).first;
   try {
@@ -428,6 +451,8 @@ bool has_date_up_to(const Value& value, std::int64_t limit_ms) {
 
 }  // namespace
 
+/// By the manual on TTL indexes: what is at least so old, by the server's clock; a document without
+/// the field, or without a date in it, never expires.
 std::vector<std::string> expired(const Collection& collection, const TtlIndex& index, Date now) {
   std::vector<std::string> ids;
   for (const auto& [id, document] : collection.documents()) {

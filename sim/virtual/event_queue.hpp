@@ -82,6 +82,7 @@ class EventQueue {
     std::uint64_t asked;
     Place* place;
   };
+  /// INVARIANT: its place is not used again while it runs, whatever it adds to the queue.
   struct Running {
     EventQueue& queue;
     Place& place;
@@ -94,6 +95,7 @@ class EventQueue {
     return a.time != b.time ? a.time > b.time : a.asked > b.asked;
   }
 
+  /// A closure that is too large is kept on the heap, and a pointer to it in the place.
   template <typename Run>
   Place* place_for(Run run) {
     if constexpr (sizeof(Run) > kBytes || alignof(Run) > alignof(std::max_align_t)) {

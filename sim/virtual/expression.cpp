@@ -37,6 +37,7 @@ Value convert_to_long(const Value& argument, const Scope& scope) {
   return converted ? Value(*converted) : evaluate(field_of(argument, "onError"), scope);
 }
 
+/// The replacement is evaluated only when it is needed, as by the server.
 Value if_null(const Value& argument, const Scope& scope) {
   const auto& args = argument.as<Array>()->items;
   Value first = evaluate(args.at(0), scope);
@@ -63,6 +64,7 @@ Value choose(const Value& argument, const Scope& scope) {
   return evaluate(field_of(argument, "default"), scope);
 }
 
+/// By the manual it takes a document of if, then and else as well. The adapter writes the list.
 Value cond(const Value& argument, const Scope& scope) {
   const auto* array = argument.as<Array>();
   if (array == nullptr || array->items.size() != 3) throw Unsupported("$cond of another form");
@@ -73,6 +75,7 @@ Value cond(const Value& argument, const Scope& scope) {
 // These get their argument unevaluated: whether and how often it is evaluated is their matter.
 using SpecialForm = Value (*)(const Value&, const Scope&);
 
+/// Compiled programs have them a second time, as `Program::Op`; `prepared_test` compares the two.
 const std::unordered_map<std::string, SpecialForm>& special_forms() {
   using V = const Value&;
   using S = const Scope&;
@@ -106,6 +109,8 @@ const std::unordered_map<std::string, SpecialForm>& special_forms() {
   return all;
 }
 
+/// By the manual on variables: two dollars name a variable, of the system or of an expression
+/// around this one, and one a field of the document.
 Value path(std::string_view text, const Scope& scope) {
   if (text == "$$ROOT") return scope.root;
   if (text == "$$NOW") return scope.now;

@@ -5,6 +5,7 @@
 namespace leasehold::sim::simulated {
 namespace {
 
+/// Null or missing anywhere makes null: what most operators of mongod do, and no error.
 bool any_is_nothing(Arguments values) {
   return std::any_of(values.begin(), values.end(), [](const Value* v) { return is_nothing(*v); });
 }
@@ -20,6 +21,7 @@ std::int64_t whole(const Value& value) {
   return value.integer();
 }
 
+/// The codes are mongod's, here and below: the differential test compares them.
 const Array& list_or(const Value& value, int code, const char* message) {
   const auto* list = value.as<Array>();
   if (list == nullptr) throw ServerError(code, message);
@@ -32,11 +34,14 @@ void for_each(const std::vector<Value>& items, const std::string& name, const Sc
               Use use) {
   Scope inner = scope;
   for (const Value& item : items) {
+    // One scope for all: each element replaces the one before it, and hides a variable of that
+    // name further out.
     inner.variables[name] = item;
     use(item, inner);
   }
 }
 
+/// By the manual it may be left out, and is `this` then. The adapter names it.
 std::string name_in(const Value& argument) { return *field_of(argument, "as").as<std::string>(); }
 
 }  // namespace
@@ -48,6 +53,7 @@ const Value& field_of(const Value& argument, std::string_view key) {
   return *found;
 }
 
+/// By the manual: null as soon as one is null or missing, whatever comes after it.
 Value concatenated(Arguments texts) {
   std::string whole_text;
   for (const Value* value : texts) {
@@ -59,6 +65,8 @@ Value concatenated(Arguments texts) {
   return whole_text;
 }
 
+/// The lockId with a queue is one text, whose entries are cut apart by this. By the manual text
+/// without the separator is the one element of the result.
 Value split(Arguments v) {
   if (any_is_nothing(v)) return Null{};
   const auto* text = v[0]->as<std::string>();
@@ -70,6 +78,7 @@ Value split(Arguments v) {
   if (separator->empty()) throw ServerError(40087, "$split requires a non-empty separator");
   Array out;
   std::size_t from = 0;
+  // Two separators side by side have an empty element between them, and so has one at either end.
   for (auto at = text->find(*separator); at != std::string::npos;
        at = text->find(*separator, from)) {
     out.items.emplace_back(text->substr(from, at - from));
@@ -82,6 +91,7 @@ Value split(Arguments v) {
 /// A negative length means the rest. Beyond the end there is nothing, and no error.
 Value bytes_of(Arguments v) {
   if (v.size() != 3) throw Unsupported("$substrBytes of other than three arguments");
+  // Not null, as for most operators.
   if (is_nothing(*v[0])) return std::string();
   if (!v[0]->is<std::string>()) throw Unsupported("$substrBytes of other than text");
   const auto& text = *v[0]->as<std::string>();
@@ -89,6 +99,7 @@ Value bytes_of(Arguments v) {
   if (start < 0) throw ServerError(50752, "$substrBytes: starting index must be non-negative");
   const auto from = static_cast<std::size_t>(start);
   const auto length = asked < 0 ? std::string::npos : static_cast<std::size_t>(asked);
+  // A lockId of somebody else may hold any text, so a cut may fall within a character.
   if (continues_character(text, from)) {
     throw ServerError(28656, "$substrBytes: starting index is a UTF-8 continuation byte");
   }
@@ -98,6 +109,8 @@ Value bytes_of(Arguments v) {
   return from >= text.size() ? std::string() : text.substr(from, length);
 }
 
+/// A date is its ms since 1970, by the manual on $toLong. Text can be converted too; where it may
+/// be damaged a $convert is used, whose errors have an answer.
 Value to_long(const Value& value) {
   if (is_nothing(value)) return Null{};
   if (const auto* date = value.as<Date>()) return date->ms;
@@ -105,6 +118,7 @@ Value to_long(const Value& value) {
   throw Unsupported("$toLong of another type");
 }
 
+/// Of whole numbers alone: how mongod writes doubles and dates nobody relies on.
 Value to_text(const Value& value) {
   if (is_nothing(value)) return Null{};
   if (value.is<std::int32_t>() || value.is<std::int64_t>()) return std::to_string(value.integer());
@@ -115,12 +129,14 @@ Value to_text(const Value& value) {
 Value element_at(Arguments v) {
   if (any_is_nothing(v)) return Null{};
   const Array& list = list_or(*v[0], 28689, "$arrayElemAt's first argument must be an array");
+  // By the manual a negative place counts from the end. No command has one.
   const auto place = whole(*v[1]);
   if (place < 0) throw Unsupported("$arrayElemAt from the end");
   const auto at = static_cast<std::size_t>(place);
   return at < list.items.size() ? list.items[at] : Value(Missing{});
 }
 
+/// The places of a queue that stay. By the manual there is a form of two arguments too.
 Value slice(Arguments v) {
   if (v.size() != 3) throw Unsupported("$slice of other than three arguments");
   if (any_is_nothing(v)) return Null{};
@@ -129,17 +145,21 @@ Value slice(Arguments v) {
   if (start < 0) throw Unsupported("$slice from the end");
   if (length <= 0) throw ServerError(28729, "Third argument to $slice must be positive");
   const auto size = static_cast<std::int64_t>(list.items.size());
+  // Beyond the end there is nothing, and no error.
   const auto from = std::min(start, size), to = std::min(from + length, size);
   Array out;
   out.items.assign(list.items.begin() + from, list.items.begin() + to);
   return out;
 }
 
+/// Of null too this is an error, where other operators answer null.
 Value size_of(const Value& list) {
   const Array& all = list_or(list, 17124, "The argument to $size must be an array");
   return static_cast<std::int32_t>(all.items.size());
 }
 
+/// By the manual the last one's fields win; each stays where it stood first, which counts, for
+/// documents are compared by the order of their fields too. Null is passed over.
 Value merged(Arguments objects) {
   Object out;
   for (const Value* value : objects) {
@@ -151,6 +171,7 @@ Value merged(Arguments objects) {
   return out;
 }
 
+// Shared with compiled programs: the same error, wherever an expression is evaluated.
 const std::vector<Value>& elements_for_filter(const Value& input) {
   return list_or(input, 28651, "input to $filter must be an array").items;
 }
@@ -163,6 +184,7 @@ const std::vector<Value>& elements_for_reduce(const Value& input) {
   return list_or(input, 40080, "input to $reduce must be an array").items;
 }
 
+/// By the manual its `limit` is optional; no command has one.
 Value filter(const Value& argument, const Scope& scope) {
   const Value input = evaluate(field_of(argument, "input"), scope);
   if (is_nothing(input)) return Null{};
@@ -175,6 +197,7 @@ Value filter(const Value& argument, const Scope& scope) {
   return out;
 }
 
+/// As many elements as the input has: what is missing is null.
 Value map(const Value& argument, const Scope& scope) {
   const Value input = evaluate(field_of(argument, "input"), scope);
   if (is_nothing(input)) return Null{};
@@ -188,6 +211,7 @@ Value map(const Value& argument, const Scope& scope) {
   return out;
 }
 
+/// From the first to the last; of an empty list it is the initial value.
 Value reduce(const Value& argument, const Scope& scope) {
   const Value input = evaluate(field_of(argument, "input"), scope);
   if (is_nothing(input)) return Null{};

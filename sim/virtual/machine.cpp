@@ -1,7 +1,6 @@
 #include "sim/virtual/machine.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace leasehold::sim::simulated {
@@ -30,7 +29,7 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
     // Rounded up to the grain by `true_time`: never before the clock shows that, so a deadline that
     // has passed has passed. That may be one grain late, which the checkers allow.
     const auto time =
-        std::max(machine_.true_time(at.time_since_epoch().count()), machine_.queue_.now());
+        std::max(machine_.clock.true_time(at.time_since_epoch().count()), machine_.queue_.now());
     if (*due_ == time) return;
     *due_ = time;
     machine_.queue_.at(time, [machine = &machine_, thread = thread_, due = due_, time] {
@@ -48,34 +47,6 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
   // Shared with its events, which outlive it.
   const std::shared_ptr<std::int64_t> due_ = std::make_shared<std::int64_t>(kNone);
 };
-
-core::LocalInstant Machine::now() const {
-  return core::LocalInstant(core::Duration(shown_at(queue_.now())));
-}
-
-core::WallInstant Machine::wall() const {
-  return {epoch_ms_ + queue_.now() / kMs + wall_offset_ms};
-}
-
-/// In whole grains and without floating point: a clock that drifts shows the same on every machine.
-std::int64_t Machine::shown_after(std::int64_t ran_ns) const {
-  return ran_ns + ran_ns / kGrain * drift_ppm_ / (1'000'000 / kGrain);
-}
-
-std::int64_t Machine::shown_at(std::int64_t true_ns) const {
-  return shown_after(ran_until(suspensions_, true_ns));
-}
-
-std::int64_t Machine::true_time(std::int64_t shown_ns) const {
-  // The inverse is off by rounding; two grains below it is certainly not too late, and from there
-  // the first grain that shows enough is a few steps away. 128 bits, for ns times a million
-  // overflow 64 after a few hours.
-  const auto estimate = static_cast<std::int64_t>(static_cast<__int128>(shown_ns) * 1'000'000 /
-                                                  (1'000'000 + drift_ppm_));
-  std::int64_t ran = std::max<std::int64_t>(estimate / kGrain - 2, 0) * kGrain;
-  while (shown_after(ran) < shown_ns) ran += kGrain;
-  return true_time_of(suspensions_, ran);
-}
 
 /// A thread whose command still hangs owns itself, as a real one does; nobody else ends it.
 Machine::~Machine() {
@@ -109,26 +80,25 @@ std::unique_ptr<runtime::TimedActivity> Machine::start_timed(Job turn) {
   return std::make_unique<SimulatedTimer>(*this, make_thread(std::move(turn)));
 }
 
+/// A thread for one turn.
 bool Machine::run_apart(Job job) {
   // Owned by the queue of those that are ready, and gone after its turn.
   make_ready(std::make_shared<Thread>(Thread{std::move(job)}));
   return true;
 }
 
+/// The turn itself is over at once; it is its thread's next turn that waits.
 void Machine::keep_busy(std::int64_t span_ns) {
   if (running_ != nullptr) running_->busy_until = queue_.now() + span_ns;
 }
 
 void Machine::suspend() {
-  // For as long as it lasts its end is not known. Half of the range, so that adding to it cannot
-  // overflow.
-  constexpr auto kForNow = std::numeric_limits<std::int64_t>::max() / 2;
-  suspensions_.push_back({queue_.now(), kForNow});
+  clock.stand_still();
   paused_ = suspended_ = true;
 }
 
 void Machine::resume() {
-  if (suspended_) suspensions_.back().for_ns = queue_.now() - suspensions_.back().from_ns;
+  if (suspended_) clock.go_on();
   paused_ = suspended_ = false;
   auto held_back = std::move(held_back_);
   held_back_.clear();
@@ -156,6 +126,7 @@ void Machine::make_ready(const std::shared_ptr<Thread>& thread) {
   });
 }
 
+/// Each in the order in which it became busy, but for the draw that all ready threads have.
 void Machine::let_go() {
   for (const auto& thread : std::exchange(busy_, {})) {
     thread->busy_until = 0;

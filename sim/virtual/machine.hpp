@@ -5,15 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/clock.hpp"
 #include "runtime/executor.hpp"
 #include "sim/random.hpp"
-#include "sim/suspension.hpp"
-#include "sim/virtual/event_queue.hpp"
+#include "sim/virtual/machine_clock.hpp"
 
 namespace leasehold::sim::simulated {
 
-/// The machine that a simulated process runs on: its clocks, which may be wrong, and its threads,
+/// The machine that a simulated process runs on: its clock, which may be wrong, and its threads,
 /// of which one runs at a time, for no time at all, in an order that is drawn. The runtime of
 /// production runs on it unchanged.
 ///
@@ -25,27 +23,16 @@ namespace leasehold::sim::simulated {
 /// thread, no real clock and no waiting is what makes a run repeatable.
 ///
 /// REQUIRES: it outlives all activities that it started, and the queue's events refer to it.
-class Machine final : public runtime::Executor, public runtime::Clock {
+class Machine final : public runtime::Executor {
  public:
-  /// Its clock runs `drift_ppm` fast.
-  /// `drift_ppm` may be negative. `epoch_ms` is the wall clock at virtual time 0, since 1970.
+  /// As `MachineClock` has the first three; the order of its threads is drawn from `seed`.
   Machine(EventQueue& queue, std::int64_t drift_ppm, std::int64_t epoch_ms, std::uint64_t seed)
-      : queue_(queue), drift_ppm_(drift_ppm), epoch_ms_(epoch_ms), random_(seed) {}
+      : clock(queue, drift_ppm, epoch_ms), queue_(queue), random_(seed) {}
   ~Machine() override;
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// As CLOCK_BOOTTIME: it starts with the run, drifts, and cannot be set.
-  [[nodiscard]] core::LocalInstant now() const override;
-  /// Without drift, and off by `wall_offset_ms`, which a fault sets. No decision of the production
-  /// lock reads it.
-  [[nodiscard]] core::WallInstant wall() const override;
-  std::int64_t wall_offset_ms = 0;
-
-  /// What this machine's clock shows at that true time, and the first true time at which it shows
-  /// that. All that happens, happens on the grain.
-  [[nodiscard]] std::int64_t shown_at(std::int64_t true_ns) const;
-  [[nodiscard]] std::int64_t true_time(std::int64_t shown_ns) const;
+  MachineClock clock;
 
   // Never null and never false: that a machine runs out of threads is not simulated.
   std::unique_ptr<runtime::Activity> start(Job turn) override;
@@ -109,7 +96,6 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   };
   class SimulatedActivity;
   class SimulatedTimer;
-  [[nodiscard]] std::int64_t shown_after(std::int64_t ran_ns) const;
   std::shared_ptr<Thread> make_thread(Job turn);
   void end(Thread& thread);
   void make_ready(const std::shared_ptr<Thread>& thread);
@@ -117,7 +103,6 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   void run_turn(const std::shared_ptr<Thread>& thread);
 
   EventQueue& queue_;
-  const std::int64_t drift_ppm_, epoch_ms_;
   Random random_;
   // Weak, since an activity owns its thread. In the order of their starts, which decides nothing.
   std::vector<std::weak_ptr<Thread>> threads_;  ///< all that were started
@@ -131,7 +116,6 @@ class Machine final : public runtime::Executor, public runtime::Clock {
   // never nest, as one thread's turn never runs inside another's.
   bool inside_ = false, killed_ = false, paused_ = false, suspended_ = false;
   std::vector<Job> held_back_;  ///< while it is paused
-  std::vector<Suspension> suspensions_;
 };
 
 }  // namespace leasehold::sim::simulated

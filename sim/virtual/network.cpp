@@ -126,6 +126,7 @@ runtime::Carriers Network::carriers() {
   return [this] { return std::make_unique<SimulatedCarrier>(*this); };
 }
 
+/// What its driver can ask. A link that only delays or loses replies still tells who is primary.
 std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
   std::array<bool, ReplicaSet::kMembers> members{};
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -143,12 +144,14 @@ bool Network::reply_stopped(int member) {
   return true;
 }
 
+/// As on one machine or in one rack, so that a fault's delay stands out.
 std::int64_t Network::latency(int member, std::chrono::milliseconds delay) {
   if (delay.count() > 0) touch(member);
   if (world_.sabotage == Sabotage::reads_the_real_clock) return leaked_time();
   return random_.between(50, 400) * kGrain + delay.count() * kMs;
 }
 
+/// Without time for it: a driver's own heartbeats have seen the members lately.
 void Network::look_for_a_primary() {
   known_primary_ = world_.servers.primary_for(reachable());
   if (known_primary_ < 0 || known_primary_ == last_known_) return;
@@ -163,13 +166,14 @@ int Network::primary_of_a_worker() {
     if (known_primary_ < 0) look_for_a_primary();
     return known_primary_;
   }
-  const auto elections = world_.servers.elections();
+  const auto elections = world_.servers.counts().elections;
   if (known_primary_ >= 0 && elections != elections_heard_ &&
       random_.chance(kHearsOfAnElectionPercent)) {
     elections_heard_ = elections;
     known_primary_ = -1;
   }
   if (known_primary_ < 0) look_for_a_primary();
+  // Drawn only then, so that in quiet times no seed depends on it.
   const bool recent = changed_ns_ > 0 && world_.queue.now() - changed_ns_ < kWorkersHear;
   const bool old = known_primary_ >= 0 && recent && random_.chance(kGoToTheOldPercent);
   return old ? before_ : known_primary_;
@@ -197,6 +201,7 @@ void Network::send(const Sent& sent, int tries) {
   answer_later(sent, 0, ReplicaSet::Answer::refused, {});  // not within `carry`, as any answer
 }
 
+/// By then it may be answered or cut off, and nobody wants it.
 void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
                            Object reply) {
   // Through the machine: a paused process reads it when it goes on, a killed one never.
@@ -205,6 +210,8 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::A
   });
 }
 
+/// The rules of the link are looked at when the request leaves; what changes while it is on its way
+/// concerns the reply.
 void Network::deliver(const Sent& sent, int member) {
   auto object = std::make_shared<const Object>(sabotaged(prepared(sent->command), world_.sabotage));
   // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
@@ -257,6 +264,8 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
           .message = "no connection"};
 }
 
+/// As a resource in the same set would be used: a write on a connection of its own, with a majority
+/// awaited.
 void Network::fenced_write(const FencedWrite& write,
                            std::function<void(const char* outcome)> on_outcome) {
   // The resource's user has a connection of its own. Without a primary it sends nothing, and its

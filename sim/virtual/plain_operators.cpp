@@ -40,9 +40,11 @@ Value add(Arguments values) {
     } else {
       throw ServerError(kTypeMismatch, "$add only supports numeric or date types");
     }
+    // Beside the sum, for the case that it does not fit.
     overflow |= __builtin_add_overflow(sum, part, &sum);
     real += static_cast<double>(part);
   }
+  // By the manual a date plus numbers is a date, and they are ms.
   if (is_date) {
     if (overflow) throw ServerError(15, "date overflow in $add");
     return Date{sum};
@@ -67,6 +69,7 @@ Value of_whole_numbers(Arguments v, const char* name, Compute compute) {
   return of_long(result, a.is<std::int32_t>() && b.is<std::int32_t>());
 }
 
+/// By the manual dates have a difference too; no command asks for one.
 Value subtract(Arguments v) {
   return of_whole_numbers(v, "$subtract", [](std::int64_t a, std::int64_t b, std::int64_t* out) {
     return __builtin_sub_overflow(a, b, out);
@@ -100,10 +103,12 @@ Value index_of_bytes(Arguments v) {
   if (!v[1]->is<std::string>()) {
     throw ServerError(40092, "$indexOfBytes requires a string as the second argument");
   }
+  // By the manual: -1 if it is not there.
   const auto at = v[0]->as<std::string>()->find(*v[1]->as<std::string>());
   return at == std::string::npos ? std::int32_t{-1} : static_cast<std::int32_t>(at);
 }
 
+/// By the manual $tsSecond and $tsIncrement take a timestamp and give a long.
 Timestamp timestamp(const Value& value) {
   const auto* time = value.as<Timestamp>();
   // For null mongod answers null. Only $$CLUSTER_TIME is given here, which is none.
@@ -113,9 +118,12 @@ Timestamp timestamp(const Value& value) {
 
 }  // namespace
 
+/// Each with the number of its arguments, where that is fixed. The interpreter and compiled
+/// programs find an operator here; so there is one meaning of each.
 const std::unordered_map<std::string, PlainOperator>& plain_operators() {
   using A = Arguments;
   static const std::unordered_map<std::string, PlainOperator> all{
+      // Comparisons are total over all types: no error, and another type is less or greater.
       {"$eq", {[](A v) -> Value { return compare(*v[0], *v[1]) == 0; }, 2}},
       {"$ne", {[](A v) -> Value { return compare(*v[0], *v[1]) != 0; }, 2}},
       {"$gt", {[](A v) -> Value { return compare(*v[0], *v[1]) > 0; }, 2}},
@@ -123,6 +131,7 @@ const std::unordered_map<std::string, PlainOperator>& plain_operators() {
       {"$lt", {[](A v) -> Value { return compare(*v[0], *v[1]) < 0; }, 2}},
       {"$lte", {[](A v) -> Value { return compare(*v[0], *v[1]) <= 0; }, 2}},
       {"$type", {[](A v) -> Value { return std::string(v[0]->type_name()); }, 1}},
+      // Those without a number take as many arguments as there are.
       {"$add", {add}},
       {"$subtract", {subtract, 2}},
       {"$multiply", {multiply, 2}},
@@ -143,6 +152,7 @@ const std::unordered_map<std::string, PlainOperator>& plain_operators() {
   return all;
 }
 
+/// mongod refuses the command then. Here the run ends, for the adapter never sends such a one.
 void check_arguments(const PlainOperator& op, const std::string& name, std::size_t given) {
   if (op.arguments == 0 || op.arguments == given) return;
   throw Unsupported(name + " of " + std::to_string(given) + " arguments: it takes " +
@@ -153,6 +163,7 @@ void check_arguments(const PlainOperator& op, const std::string& name, std::size
 /// gives its ms.
 std::optional<std::int64_t> converted_to_long(const Value& input) {
   if (input.is<std::int32_t>() || input.is<std::int64_t>()) return input.integer();
+  // By the manual's table of conversions to long.
   if (const auto* flag = input.as<bool>()) return *flag ? 1 : 0;
   if (const auto* date = input.as<Date>()) return date->ms;
   if (const auto* real = input.as<double>()) {
@@ -161,6 +172,7 @@ std::optional<std::int64_t> converted_to_long(const Value& input) {
     if (*real >= -kLimit && *real < kLimit) return static_cast<std::int64_t>(*real);
   } else if (const auto* text = input.as<std::string>()) {
     std::int64_t number = 0;
+    // A sign may lead, and from_chars knows only one of the two.
     const char* begin = text->data() + (text->size() > 1 && (*text)[0] == '+' ? 1 : 0);
     const char* end = text->data() + text->size();
     const auto parsed = std::from_chars(begin, end, number);

@@ -26,6 +26,7 @@ using Parameters = std::vector<Value>;
 constexpr std::size_t kLargestBatch = 4;
 
 /// What decides on the shape of a kind of command.
+/// INVARIANT: commands of one kind and key have bytes that differ in their parameters alone.
 struct Key {
   unsigned has = 0;       ///< what it has of what it may have
   std::size_t count = 1;  ///< of statements or names
@@ -40,6 +41,7 @@ constexpr milliseconds kLease{1'000'003}, kMargin{2'000'029}, kQueuesFor{4'000'0
 constexpr milliseconds kTimeout{7'654'321};
 constexpr std::uint64_t kBeat = 987'654'321'012;
 
+/// Of our form, because the adapter reads the beat in it.
 std::string example_lock_id(std::size_t statement) {
   return core::format_lock_id({kOwner, kLease.count(), kBeat + statement}, "");
 }
@@ -53,17 +55,20 @@ std::string example_name(std::size_t place) { return "the name " + std::to_strin
 template <typename Body>
 struct Kind;
 
+/// Both follow from the command's time-out, by the adapter's own rule.
 void add_limits(Parameters& out, milliseconds timeout) {
   const auto limits = mongo::limits_of(timeout);
   out.emplace_back(static_cast<std::int32_t>(limits.wtimeout_ms));
   out.emplace_back(static_cast<std::int32_t>(limits.max_time_ms));
 }
 
+/// What pipelines compare with: a lockId of this owner begins so, whatever its beat.
 std::string beginning(Owner owner) { return to_hex(owner) + '.'; }
 
 template <>
 struct Kind<AcquireCommand> {
   static Key key(const AcquireCommand& c) {
+    // Each of them adds to the pipeline: a holder presumed dead, a place in the queue.
     return {(c.observed ? 1u : 0u) | (c.queues_for ? 2u : 0u)};
   }
   static void become_example(AcquireCommand& c) {
@@ -82,6 +87,7 @@ struct Kind<AcquireCommand> {
     out.emplace_back(c.lock_id);
     out.emplace_back(std::int64_t{(c.lease + c.margin).count()});
     if (c.observed) out.emplace_back(*c.observed);
+    // Without a queue the adapter's bytes have none of what follows.
     if (!c.queues_for) return;
     out.emplace_back('.' + beginning(c.owner));
     out.emplace_back(core::entry_without_until(*c.queues_for, c.lease + c.margin, c.lock_id));
@@ -143,6 +149,7 @@ struct Kind<DeleteCommand> {
   static void add(Parameters& out, const DeleteCommand& c) {
     [[maybe_unused]] const auto& [f1, f2, f3, f4] = c;  // see above
     out.emplace_back(c.name);
+    // Where nobody may be queued: no mark of a queue follows the owner.
     const char* const rest = c.unless_queued ? "[^~]*$" : "";
     out.emplace_back(Regex{c.or_owner ? mongo::pattern_of(c.owner, *c.or_owner, rest)
                                       : mongo::pattern_of(c.owner, rest)});
@@ -151,6 +158,8 @@ struct Kind<DeleteCommand> {
 
 template <>
 struct Kind<ExtendCommand> {
+  // A statement for each lock. Those of one batch differ in the example too, or the leaves of one
+  // could be taken for another's.
   static Key key(const ExtendCommand& c) { return {0, c.statements.size()}; }
   static void become_example(ExtendCommand& c) {
     for (std::size_t i = 0; i < c.statements.size(); ++i) {
@@ -219,6 +228,7 @@ class Reader {
  public:
   explicit Reader(const Parameters& of_example) : of_example_(of_example) {}
 
+  /// What has no place in it stays one value, which all commands of the shape share.
   [[nodiscard]] Part read(const Value& value, std::string_view key) const {
     Part out;
     if (const auto* object = value.as<Object>()) {
@@ -229,6 +239,7 @@ class Reader {
     } else if (const auto* array = value.as<Array>()) {
       out.is_array = true;
       for (const Value& item : array->items) out.parts.push_back(read(item, ""));
+      // findAndModify has its pipeline in `update`, a statement of an update command in `u`.
       if (key == "update" || key == "u") {
         out.program = std::make_shared<const Program>(
             *array, [this](const Value& leaf) { return place_of(leaf); });
@@ -242,6 +253,7 @@ class Reader {
   }
 
  private:
+  /// By value, which is why no two of an example are the same. It is done once for each shape.
   [[nodiscard]] std::optional<std::size_t> place_of(const Value& leaf) const {
     const auto found = std::ranges::find(of_example_, leaf);
     if (found == of_example_.end()) return std::nullopt;
@@ -255,6 +267,8 @@ using SharedParameters = std::shared_ptr<const Parameters>;
 
 Value filled(const Part& part, const SharedParameters& parameters, bool compiled);
 
+/// `compiled`: an update is its program and these parameters; else the pipeline as the adapter
+/// writes it.
 Object filled_object(const Part& part, const SharedParameters& parameters, bool compiled) {
   Object object;
   object.fields.reserve(part.parts.size());
@@ -282,6 +296,7 @@ template <typename Body>
 Part shape_of(core::Command example, Body body) {
   Kind<Body>::become_example(body);
   const auto parameters = parameters_of(body, kTimeout);
+  // Its own limits follow from it, and are parameters too.
   example.timeout = kTimeout;
   example.body = std::move(body);
   return Reader(parameters).read(built(example), "");
@@ -306,6 +321,7 @@ std::optional<Object> by_shape(const core::Command& command, const Body& body, b
 }
 
 Object read(const core::Command& command, bool compiled) {
+  // Kinds without a shape are rare: of the index, the stream, the published locks.
   auto object = std::visit(
       [&](const auto& body) { return by_shape(command, body, compiled); }, command.body);
   return object ? std::move(*object) : built(command);

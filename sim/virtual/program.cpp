@@ -7,6 +7,10 @@
 
 namespace leasehold::sim::simulated {
 
+/// Finds names once, so that an evaluation meets numbers alone.
+///
+/// INVARIANT: `variables_` are those that what is being compiled sees, the innermost last. A
+/// variable's slot is its place among them, so two that are never seen together may share one.
 class Program::Compiler {
  public:
   explicit Compiler(const Hole& hole) : hole_(hole) {}
@@ -21,6 +25,7 @@ class Program::Compiler {
     }
     const auto* object = expression.as<Object>();
     if (object == nullptr) return leaf(expression);
+    // An operator stands alone in its object, so the first field tells it from a document.
     if (!object->fields.empty() && object->fields[0].first[0] == '$') {
       const auto& [name, argument] = object->fields[0];
       return operation(name, argument);
@@ -41,6 +46,8 @@ class Program::Compiler {
     return {.value = value};
   }
 
+  /// By the manual on variables: two dollars name a variable, of the system or of the pipeline, and
+  /// one a field of the document that the command found.
   Node path(const std::string& text) const {
     if (text == "$$ROOT") return {.op = Op::root};
     if (text == "$$NOW") return {.op = Op::now};
@@ -52,16 +59,20 @@ class Program::Compiler {
       const auto slot = static_cast<std::size_t>(variables_.rend() - found) - 1;
       return {.op = Op::variable, .slot = slot};
     }
+    // Documents of locks are flat. In lists such a path has rules of its own, which nobody needs.
     if (text.find('.') != std::string::npos) throw Unsupported("a path inside a document");
     return {.op = Op::field, .name = text.substr(1)};
   }
 
+  /// The parts of an operator that takes a list.
   std::vector<Node> all(std::span<const Value> expressions) {
     std::vector<Node> nodes;
     for (const Value& one : expressions) nodes.push_back(compile(one));
     return nodes;
   }
 
+  /// The parts of an operator that takes a document. In the order of `keys`, whatever that of the
+  /// document is: a node's parts are found by their places.
   std::vector<Node> named(const Value& argument, std::initializer_list<const char*> keys) {
     std::vector<Node> nodes;
     for (const char* key : keys) nodes.push_back(compile(field_of(argument, key)));
@@ -77,6 +88,8 @@ class Program::Compiler {
   }
   void leave(std::size_t first) { variables_.resize(first); }
 
+  /// Those that decide which of their parts are evaluated have an `Op` of their own. All others see
+  /// values, and are those of `plain_operators`, which the interpreter uses too.
   Node operation(const std::string& name, const Value& argument) {
     if (name == "$literal") return leaf(argument);
     if (name == "$and") return {.op = Op::all_of, .parts = all(argument.as<Array>()->items)};
@@ -99,12 +112,15 @@ class Program::Compiler {
     return out;
   }
 
+  /// By the manual $cond takes a list of three or a document. The adapter writes the list.
   Node condition(const Value& argument) {
     const auto* array = argument.as<Array>();
     if (array == nullptr || array->items.size() != 3) throw Unsupported("$cond of another form");
     return {.op = Op::cond, .parts = all(array->items)};
   }
 
+  /// Cases and what follows from them by turns, then the default. By the manual a $switch without a
+  /// default is an error when no case is true; one without it is refused here.
   Node choice(const Value& argument) {
     Node out{.op = Op::choose};
     for (const Value& branch : field_of(argument, "branches").as<Array>()->items) {
@@ -126,6 +142,8 @@ class Program::Compiler {
     return out;
   }
 
+  /// By the manual $convert answers `onNull` for null or a missing field, and `onError` for what it
+  /// cannot convert: a lockId may hold any text where ours has a number, and is then not ours.
   Node conversion(const Value& argument) {
     if (field_of(argument, "to") != Value(std::string("long"))) {
       throw Unsupported("$convert to other than long");
@@ -133,6 +151,7 @@ class Program::Compiler {
     return {.op = Op::convert, .parts = named(argument, {"input", "onNull", "onError"})};
   }
 
+  /// By the manual `as` may be left out, and is `this` then. The adapter names it.
   Node loop(Op op, const Value& argument, const char* body) {
     Node out{.op = op, .parts = named(argument, {"input"})};
     out.slot = enter({*field_of(argument, "as").as<std::string>()});
@@ -141,6 +160,8 @@ class Program::Compiler {
     return out;
   }
 
+  /// By the manual the body of a $reduce sees `this`, the element, and `value`, what came of those
+  /// before it.
   Node reduction(const Value& argument) {
     Node out{.op = Op::reduce, .parts = named(argument, {"input", "initialValue"})};
     out.slot = enter({"this", "value"});
@@ -153,6 +174,8 @@ class Program::Compiler {
   std::vector<std::string> variables_;
 };
 
+/// By the manual on updates with a pipeline there may be several stages, of $set, $unset and
+/// $replaceWith. Each update of a lock is one, and no stage unsets anything.
 Program::Program(const Array& pipeline, const Hole& hole) {
   if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
   const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
@@ -177,6 +200,7 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
     case Op::now: return frame.now;
     case Op::cluster_time: return frame.cluster_time;
     case Op::field: {
+      // Missing is not null: assigned to a field it leaves none.
       const Value* field = frame.document.find(node.name);
       return field == nullptr ? missing : *field;
     }
@@ -195,11 +219,13 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
       array.items.reserve(parts.size());
       for (std::size_t i = 0; i < parts.size(); ++i) {
         const Value& value = at(i);
+        // A list has no gaps, as in the server.
         array.items.push_back(value.is<Missing>() ? Value(Null{}) : value);
       }
       return out = std::move(array);
     }
     case Op::plain: {
+      // On the stack: most have two, and to allocate them would be most of the work.
       Value values[kMostArguments];
       const Value* arguments[kMostArguments];
       for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -207,6 +233,7 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
       }
       return out = node.plain->apply(Arguments(arguments, parts.size()));
     }
+    // The first that decides ends it, as in mongod: what comes after may be an error.
     case Op::all_of:
       for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!at(i).truth()) return out = false;
@@ -217,6 +244,7 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
         if (at(i).truth()) return out = true;
       }
       return out = false;
+    // What is not chosen is not evaluated, here and below.
     case Op::cond: return at(at(0).truth() ? 1 : 2);
     case Op::choose:
       for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
@@ -232,6 +260,7 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
       return out;
     }
     case Op::convert: return out = convert(node, frame);
+    // Since MongoDB 5.0 there may be more than one input; commands have one and a replacement.
     case Op::if_null: {
       const Value& first = at(0);
       return is_nothing(first) ? at(1) : first;
@@ -243,6 +272,7 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
   throw Unsupported("an operation that is not compiled");
 }
 
+/// Only the answer that is given is evaluated.
 Value Program::convert(const Node& node, Frame& frame) {
   Value input, other;
   const Value& value = evaluate(node.parts[0], frame, input);
@@ -257,12 +287,14 @@ Value Program::loop(const Node& node, Frame& frame) {
   const Value& input = evaluate(node.parts[0], frame, kept);
   if (is_nothing(input)) return Null{};
   const Node& body = node.parts.back();
+  // Null makes null in all three, and anything else that is no list is an error.
   if (node.op == Op::reduce) {
     Value value, next;
     const auto& items = elements_for_reduce(input);
     if (const Value& first = evaluate(node.parts[1], frame, value); &first != &value) value = first;
     for (const Value& item : items) {
       frame.variables[node.slot] = &item;
+      // It has to stay while the body reads it; so the result is made beside it, and moved after.
       frame.variables[node.slot + 1] = &value;
       if (const Value& result = evaluate(body, frame, next); &result != &next) next = result;
       value = std::move(next);
@@ -284,6 +316,8 @@ Value Program::loop(const Node& node, Frame& frame) {
   return out;
 }
 
+/// A stage that says $$ROOT leaves the very document, shared and not copied. That is what a refused
+/// attempt does, which is most of them.
 Document Program::run(const Document& before, const Given& given) const {
   Frame frame{*before, before, given.now, given.cluster_time, given.parameters};
   Value kept;
@@ -292,6 +326,8 @@ Document Program::run(const Document& before, const Given& given) const {
     if (!result.is<Object>()) throw ServerError(40228, "$replaceWith: not a document");
     return result.document();
   }
+  // Each sees the document as it was before the stage, not what the fields before it became: the
+  // frame refers to `before`.
   Object changed = *before;
   for (std::size_t i = 0; i < result_.parts.size(); ++i) {
     const Value& value = evaluate(result_.parts[i], frame, kept);

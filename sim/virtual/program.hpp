@@ -62,6 +62,7 @@ class Program {
     map,
     reduce
   };
+  /// INVARIANT: what it means depends on nothing but the frame. So all threads may share a program.
   struct Node {
     Op op = Op::constant;
     Value value = {};                      ///< of a constant
@@ -71,6 +72,8 @@ class Program {
     std::vector<Node> parts = {};          ///< in the order in which they may be evaluated
     std::vector<std::string> keys = {};    ///< of a document's parts
   };
+  /// One evaluation. INVARIANT: a variable is set before what sees it is evaluated, as the compiler
+  /// gave it a slot there; it is never unset, and nobody else knows the slot.
   struct Frame {
     const Object& document;
     const Value root, now, cluster_time;

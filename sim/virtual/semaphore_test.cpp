@@ -46,7 +46,7 @@ class Process {
         recorder_("p", [](model::Event&&) {}),
         network({machine, queue, servers, recorder_, sabotage, random_.draw(), false}),
         driver_(runtime::Driver::make({.carriers = network.carriers(),
-                                       .clock = borrowed<const runtime::Clock>(machine),
+                                       .clock = borrowed<const runtime::Clock>(machine.clock),
                                        .executor = borrowed<runtime::Executor>(machine),
                                        .entropy = std::make_unique<Random>(random_.draw()),
                                        .provider = std::make_unique<core::ProviderCore>("p"),

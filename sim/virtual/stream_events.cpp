@@ -5,8 +5,10 @@
 namespace leasehold::sim::simulated {
 namespace {
 
+/// Of its BSON, which is what mongod compares.
 std::size_t size_of(const Object& object) { return Bytes(object).get()->len; }
 
+/// Fields that were removed are not looked for: a document that has fewer is logged as a whole.
 Object changed_fields(const Object& before, const Object& after) {
   Object changed;
   for (const auto& [key, value] : after.fields) {
@@ -24,11 +26,13 @@ bool is_logged_as_changes(const Object& before, const Object& changed, const Obj
       before.fields.size() == after.fields.size() &&
       std::equal(before.fields.begin(), before.fields.end(), after.fields.begin(),
                  [](const auto& a, const auto& b) { return a.first == b.first; });
+  // As the oplog has it: {u: {...}}, the fields that are new or have another value.
   Object updates;
   updates.set("u", changed);
   return same_order && size_of(updates) + kAround < size_of(after);
 }
 
+/// Only documents are gone into. In a list a path has another meaning, and events have none.
 const Value* at_path(const Object& object, std::string_view path) {
   const auto dot = path.find('.');
   const Value* found = object.find(path.substr(0, dot));
@@ -37,6 +41,8 @@ const Value* at_path(const Object& object, std::string_view path) {
   return inner == nullptr ? nullptr : at_path(*inner, path.substr(dot + 1));
 }
 
+/// What the two streams of the lock ask for, and no more: text, a pattern of it, whether it is
+/// there.
 bool field_matches(const Value* found, const Value& wanted) {
   if (const auto* pattern = wanted.as<Regex>()) {
     const auto* text = found == nullptr ? nullptr : found->as<std::string>();
@@ -51,6 +57,7 @@ bool field_matches(const Value* found, const Value& wanted) {
   return found != nullptr && *found == wanted;
 }
 
+/// What is not there is left out, with the documents around it if they are not there either.
 void copy_path(const Object& from, std::string_view path, Object& to) {
   const auto dot = path.find('.');
   const auto key = path.substr(0, dot);
@@ -66,11 +73,14 @@ void copy_path(const Object& from, std::string_view path, Object& to) {
 
 }  // namespace
 
+/// By the manual on change events: `clusterTime` is the time of the oplog's entry, `documentKey`
+/// the `_id`. Resume tokens and namespaces are left out, since nobody reads them.
 Object stream_event(const Change& change, const Document& before, Timestamp at) {
   Object key, event;
   key.set("_id", change.id);
   event.set("clusterTime", at);
   event.set("documentKey", key);
+  // A deletion says nothing of what the document was.
   if (!change.after || !before) {
     event.set("operationType", std::string(change.after ? "insert" : "delete"));
     if (change.after) event.set("fullDocument", *change.after);
@@ -79,6 +89,7 @@ Object stream_event(const Change& change, const Document& before, Timestamp at) 
   Object changed = changed_fields(*before, *change.after);
   const bool update = is_logged_as_changes(*before, changed, *change.after);
   event.set("operationType", std::string(update ? "update" : "replace"));
+  // A replacement shows the document as it is after it.
   if (!update) {
     event.set("fullDocument", *change.after);
     return event;
@@ -89,6 +100,7 @@ Object stream_event(const Change& change, const Document& before, Timestamp at) 
   return event;
 }
 
+/// All fields have to match; of an $or one branch.
 bool event_matches(const Object& match, const Object& event) {
   return std::all_of(match.fields.begin(), match.fields.end(), [&](const auto& field) {
     const auto& [path, wanted] = field;

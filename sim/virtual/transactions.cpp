@@ -23,6 +23,7 @@ Executed done() {
   return out;
 }
 
+/// ok: 1 even if nothing was inserted: the statement failed, not the command.
 Executed inserted(std::int32_t n) {
   Executed out = done();
   out.reply.set("n", n);
@@ -101,11 +102,13 @@ Executed Transactions::commit(const Object& command) {
   return out;
 }
 
+/// Of one that is gone already this is an error, as of a commit.
 Executed Transactions::abort(const Object& command) {
   (void)take(session_of(command));
   return done();
 }
 
+/// It is open no more from here on, committed or not.
 Change Transactions::take(const std::string& session) {
   auto found = open_.extract(session);
   if (found.empty()) throw ServerError(kNoSuchTransaction, "NoSuchTransaction");

@@ -5,12 +5,14 @@
 namespace leasehold::sim::simulated {
 namespace {
 
+/// findAndModify in its three uses: the document after it is in the reply.
 bool shows_document(const core::Command& command) {
   return std::holds_alternative<core::AcquireCommand>(command.body) ||
          std::holds_alternative<core::HandOverCommand>(command.body) ||
          std::holds_alternative<core::PassOnCommand>(command.body);
 }
 
+/// update and delete: the reply says how many matched.
 bool only_counts(const core::Command& command) {
   return std::holds_alternative<core::ExtendCommand>(command.body) ||
          std::holds_alternative<core::DeleteCommand>(command.body);
@@ -33,6 +35,7 @@ std::optional<core::LockDocument> usual_document(const Object& document) {
     } else if (const auto* token = value.as<std::int64_t>();
                token != nullptr && key == "fencingToken") {
       out.fencing_token = *token;
+    // Of `expiresAt` only the type is looked at: no client decides by that date.
     } else if (!value.is<Date>() || key != "expiresAt") {
       return std::nullopt;
     }
@@ -42,6 +45,8 @@ std::optional<core::LockDocument> usual_document(const Object& document) {
 
 }  // namespace
 
+/// Nothing as soon as anything is not as in a plain success: the adapter's own code then reads it,
+/// and that code alone knows what an error means.
 std::optional<core::Reply> usual_reply(const core::Command& command, const Object& reply) {
   const bool shows = shows_document(command);
   if (!shows && !only_counts(command)) return std::nullopt;
@@ -59,6 +64,7 @@ std::optional<core::Reply> usual_reply(const core::Command& command, const Objec
       auto usual = usual_document(*document);
       if (!usual) return std::nullopt;
       out.documents.push_back(std::move(*usual));
+    // Known, and of no use: `value` here is null, as nothing matched.
     } else if (key != "lastErrorObject" && key != "nModified" && key != "value") {
       return std::nullopt;
     }

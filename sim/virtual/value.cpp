@@ -9,6 +9,7 @@ namespace {
 /// Types as BSON orders them. Numbers are one.
 /// The server's own list has more; what is not here cannot be read and so cannot occur.
 int rank(const Value& v) {
+  // Missing is below null only where expressions compare; a query takes the two for one.
   if (v.is<Missing>()) return 0;
   if (v.is<Null>()) return 1;
   if (v.is_number()) return 2;
@@ -61,6 +62,7 @@ Value read(const bson_iter_t& at);
 
 Object read_fields(bson_iter_t at) {
   Object object;
+  // Two passes are cheaper than a vector that grows: every command is read by this.
   object.fields.reserve(count(at));
   while (bson_iter_next(&at)) object.fields.emplace_back(bson_iter_key(&at), read(at));
   return object;
@@ -78,6 +80,7 @@ Value read_items(const bson_iter_t& at) {
 }
 
 /// The bytes of a document or an array inside another.
+/// REQUIRES: the buffer that `at` goes through outlives them.
 std::string_view bytes_of(const bson_iter_t& at) {
   std::uint32_t length = 0;
   const std::uint8_t* bytes = nullptr;
@@ -116,6 +119,7 @@ Value read(const bson_iter_t& at) {
   switch (bson_iter_type(&at)) {
     case BSON_TYPE_NULL: return Null{};
     case BSON_TYPE_BOOL: return bson_iter_bool(&at);
+    // Of numbers the type is kept: what is stored with another is another document.
     case BSON_TYPE_INT32: return bson_iter_int32(&at);
     case BSON_TYPE_INT64: return bson_iter_int64(&at);
     case BSON_TYPE_DOUBLE: return bson_iter_double(&at);
@@ -136,6 +140,7 @@ Value read(const bson_iter_t& at) {
       if (subtype != BSON_SUBTYPE_UUID) throw Unsupported("binary other than a UUID");
       return Binary{std::string(reinterpret_cast<const char*>(bytes), length)};
     }
+    // An operation time or $$CLUSTER_TIME; tokens are packed into a long.
     case BSON_TYPE_TIMESTAMP: {
       Timestamp t;
       bson_iter_timestamp(&at, &t.seconds, &t.increment);
@@ -143,6 +148,7 @@ Value read(const bson_iter_t& at) {
     }
     case BSON_TYPE_UTF8: {
       std::uint32_t length = 0;
+      // By its length: text may hold a zero byte.
       const char* text = bson_iter_utf8(&at, &length);
       return std::string(text, length);
     }
@@ -162,6 +168,7 @@ const Value* Object::find(std::string_view key) const {
   return found == fields.end() ? nullptr : &found->second;
 }
 
+// As $set does it: what is there keeps its place, what is new goes to the end.
 void Object::set(std::string_view key, Value value) {
   const auto found = std::find_if(fields.begin(), fields.end(),
                                   [&](const auto& field) { return field.first == key; });
@@ -177,6 +184,7 @@ bool Array::operator==(const Array& other) const { return items == other.items; 
 
 bool Value::is_number() const { return is<std::int32_t>() || is<std::int64_t>() || is<double>(); }
 
+// Of an int too, without its type: callers that count do not care for it.
 std::int64_t Value::integer() const {
   const auto* small = as<std::int32_t>();
   return small != nullptr ? *small : std::get<std::int64_t>(any_);
@@ -204,11 +212,13 @@ int compare(const Value& a, const Value& b) {
     if (a.is<double>() || b.is<double>()) return order(number(a), number(b));
     return order(a.integer(), b.integer());
   }
+  // The ranks are equal, so `b` is of the same type from here on.
   if (const auto* text = a.as<std::string>()) return order(*text, *b.as<std::string>());
   if (const auto* flag = a.as<bool>()) return order(*flag, *b.as<bool>());
   if (const auto* date = a.as<Date>()) return order(date->ms, b.as<Date>()->ms);
   if (const auto* time = a.as<Timestamp>()) return order(*time, *b.as<Timestamp>());
   if (const auto* object = a.as<Object>()) return compare_objects(*object, *b.as<Object>());
+  // Element by element; one that is the beginning of another comes first.
   if (const auto* array = a.as<Array>()) {
     const auto& x = array->items;
     const auto& y = b.as<Array>()->items;
@@ -228,6 +238,7 @@ Object to_object(const bson_t& bytes) {
   return read_fields(at);
 }
 
+/// Each type as itself, so that reading the bytes gives the value back.
 void append(bson_t& to, std::string_view key, const Value& value) {
   const char* k = key.data();
   const int n = static_cast<int>(key.size());
@@ -248,6 +259,7 @@ void append(bson_t& to, std::string_view key, const Value& value) {
   } else if (const auto* time = value.as<Timestamp>()) {
     bson_append_timestamp(&to, k, n, time->seconds, time->increment);
   } else if (const auto* regex = value.as<Regex>()) {
+    // Without options, as it was read.
     bson_append_regex(&to, k, n, regex->pattern.c_str(), "");
   } else if (const auto* binary = value.as<Binary>()) {
     bson_append_binary(&to, k, n, BSON_SUBTYPE_UUID,
@@ -267,6 +279,7 @@ void append(bson_t& to, std::string_view key, const Value& value) {
     }
     bson_append_array_end(&to, &child);
   } else if (value.is<PreparedUpdate>()) {
+    // It stands in commands alone, and those are not written back.
     throw Unsupported("the bytes of a prepared update");
   }
 }

@@ -44,7 +44,7 @@ class World {
             }),
         server_control_(queue_, servers_, process_control_),
         faults_({.processes = process_control_,
-                 .servers = &server_control_,
+                 .servers = server_control_.control(),
                  .now_ns = [this] { return queue_.now(); },
                  .call_at = [this](std::int64_t at, auto run) { queue_.at(at, std::move(run)); },
                  .emit = [this](Event&& e) { emit(std::move(e)); },
@@ -52,6 +52,8 @@ class World {
                  .insist = [](const std::string&, const auto& attempt) { (void)attempt(); }},
                 plan.clock_margin_ms) {}
 
+  /// A faulty phase, the end of all faults, a healed phase in which everybody must get the lock,
+  /// and time for what is left to go.
   RunResult go() {
     Event begin = event(Kind::run);
     begin.lock = plan_.lock;
@@ -76,6 +78,7 @@ class World {
   }
 
  private:
+  /// Of now, by the harness's clock, which is the queue's.
   Event event(Kind kind, const std::string& process = "") const {
     Event e;
     e.at_ns = queue_.now();
@@ -91,6 +94,7 @@ class World {
     }
     // In every generated run: a dead holder's document has to disappear (G8), whatever the faults
     // hit.
+    // A story says itself who dies.
     if (!is_scripted(plan_)) add_process("grave", plan_.processes[0], true);
     // Faults before steps: at equal times the queue keeps the order of asking.
     for (const FaultPlan& fault : plan_.faults) {
@@ -106,6 +110,7 @@ class World {
     queue_.after(plan_.faulty_ms * kMs, [this] { heal(); });
   }
 
+  /// Also in the middle of a run: the successor of one that was killed.
   void add_process(const std::string& name, const ProcessPlan& plan, bool doomed) {
     processes_.push_back(std::make_unique<Process>(
         Process::World{queue_, servers_, random_, [this](Event&& e) { emit(std::move(e)); },
@@ -131,12 +136,15 @@ class World {
     }
   }
 
+  /// What the lock became by this write. All writes of a name come in the oplog's order, so what it
+  /// was before is known.
   LockTruth::Became became_of(const Entry& entry) {
     if (!entry.change.after) return truth_.deleted(entry.change.id);
     const Object& document = *entry.change.after;
     if (!is_held(document)) return LockTruth::Became::free;
     const Value* lock_id = document.find("lockId");
     const Value* expires = document.find("expiresAt");
+    // A lock with a queue is free while its document stays: without a holder, expired in 1970.
     const bool named = lock_id != nullptr && lock_id->is<std::string>();
     const bool free = expires != nullptr && *expires == Value(Date{0});
     return truth_.written(entry.change.id, named ? *lock_id->as<std::string>() : "", free);
@@ -144,6 +152,7 @@ class World {
 
   /// Of a document of ours; those of the published locks have other fields.
   static void add_dates(Event& put, const Object& document) {
+    // A damaged document may have another type there; the checkers then see nothing.
     const auto date = [&](const char* field) {
       const Value* value = document.find(field);
       return value != nullptr && value->is<Date>() ? value->as<Date>()->ms : 0;
@@ -159,6 +168,7 @@ class World {
   /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
+    // A write of the fence is an event of its own kind, whatever the lock is.
     const auto became = entry.fenced ? LockTruth::Became::held : became_of(entry);
     if (became == LockTruth::Became::nothing) return;
     const bool held = became == LockTruth::Became::held;
@@ -167,6 +177,7 @@ class World {
     e.order = entry.order();
     if (entry.fenced) {
       e.process = entry.fenced->process;
+      // By the number the checkers find the caller's own event of this write.
       e.write_number = entry.fenced->number;
       e.owner = entry.fenced->owner;
       e.token = entry.fenced->token;
@@ -181,6 +192,7 @@ class World {
     emit(std::move(e));
   }
 
+  /// From here on the run has to show that it comes to an end: nothing is disturbed any more.
   void heal() {
     faults_.heal();
     // A majority and a primary are there again before the healed phase is measured.
@@ -190,6 +202,7 @@ class World {
         // All at the same time: the healed phase begins with everybody competing.
         if (!p->crashed()) p->heal();
       }
+      // The time limit counts from here. A run that exceeds it ends, and the checkers say why.
       healed_at_ = queue_.now();
       watch();
     });
@@ -212,15 +225,18 @@ class World {
     });
   }
 
+  /// Beside the faults that took effect: what the servers did of themselves, so that a run can show
+  /// that there were elections and rollbacks.
   void count_servers() {
     const auto count = [this](const char* what, std::int64_t n) {
       // Nothing that did not happen is in the list.
       if (n > 0) out_.took_effect[what] = n;
     };
-    count("elections", servers_.elections());
-    count("rolled-back", servers_.rolled_back());
-    count("ttl-deletions", servers_.ttl_deletions());
-    count("wtimeouts", servers_.waited_for_majority_in_vain());
+    const ReplicaSet::Counts servers = servers_.counts();
+    count("elections", servers.elections);
+    count("rolled-back", servers.rolled_back);
+    count("ttl-deletions", servers.ttl_deletions);
+    count("wtimeouts", servers.wtimeouts);
   }
 
   const Plan& plan_;
@@ -242,6 +258,7 @@ class World {
 }  // namespace
 
 RunResult run(const Plan& plan) {
+  // Nothing is kept from one run to the next, but for tables that change no result.
   World world(plan);
   return world.go();
 }
@@ -258,6 +275,7 @@ std::uint64_t hash(const model::History& history) {
   return h;
 }
 
+/// In the form of a history's file, so that it can be looked up there.
 std::string first_difference(const model::History& a, const model::History& b) {
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     if (i < a.size() && i < b.size() && a[i] == b[i]) continue;

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "model/arrow_log.hpp"
+#include "model/lock_world.hpp"
+
+namespace leasehold::model {
+
+/// The clients of the abstract lock: what each does of its own accord, and what it makes of what
+/// reaches it. A client decides by what it has heard and by its own clock alone; the document it
+/// never sees.
+///
+/// INVARIANT: `awaited` names the slot of the one message whose reply a client waits for.
+///
+/// Which of these may happen is for LockSystem to say. Thread-safe: all of it changes the world
+/// that it is given, and the log.
+class LockClients {
+ public:
+  using World = lock_world::World;
+  using Client = lock_world::Client;
+  using Message = lock_world::Message;
+  using Byte = lock_world::Byte;
+
+  /// REQUIRES: both outlive it.
+  LockClients(const Scope& scope, arrow::Log& arrows) : scope_(scope), arrows_(arrows) {}
+
+  // Of its own accord. Messages go into slot k, which is free.
+  void attempt(World& w, int i, int k) const;
+  void extend(World& w, int i, int k) const;
+  void release(World& w, int i, int k) const;
+  /// Client i gives its lock to j, in whose slot the command goes.
+  void hand_over(World& w, int i, int j, int k) const;
+  static void clean_up(Client& c, int k);
+  /// Its process starts anew; what it sent is still on its way.
+  static void crash(Client& c);
+  /// Nobody answers: it goes on as if the outcome were unknown.
+  void time_out(World& w, int i) const;
+  void give_up(World& w, int i) const;
+  /// Whether it would leave something to clean up: between two attempts of which each was answered
+  /// there is nothing.
+  [[nodiscard]] static bool is_unsure(const Client& c) {
+    return c.phase == lock_world::kAttempting || c.doubtful != 0 || c.giver != 0;
+  }
+
+  /// The reply in its slot k.
+  void deliver(World& w, int i, int k) const;
+  /// The notice of a grant.
+  void hear(World& w, int i) const;
+  /// What the holders' clocks end with the next tick.
+  void run_out(const World& w) const;
+
+ private:
+  void choose_owner(World& w, int i, bool asks) const;
+  static void send(Client& c, int k, const Message& message);
+  void refused(Client& c, const Rules& rules, const Message& m) const;
+  void extended(World& w, int i, const Message& m) const;
+  void no_match(Client& c, const Rules& rules) const;
+  /// `counted`: the age of what its deadline counts from.
+  void won(World& w, int i, const Message& m, Byte counted) const;
+  void shown_to_the_resource(World& w, int i, const Message& m) const;
+
+  const Scope& scope_;
+  arrow::Log& arrows_;
+};
+
+}  // namespace leasehold::model

@@ -1,0 +1,187 @@
+#include "model/session_form.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace leasehold::model {
+
+bool goes_on(const Digest& d, const Fact& e, std::int64_t span) {
+  const Span rest{e.at_ns, e.at_ns + span};
+  const ProcessDigest* process = d.process_of[e.process];
+  return process != nullptr && rest.to < process->lock_ran_until_ns &&
+         d.ran_throughout(e.process, rest);
+}
+
+void SessionForm::visit(Index i, const Fact& e) {
+  if (!about(e.kind).fields.contains(Field::session)) return;
+  if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
+  Life& s = lives_[e.session];
+  require((e.kind == Kind::ask) != s.asked, "an acquire call is asked for once, and first", i);
+  switch (e.kind) {
+    case Kind::ask: s.asked = true; break;
+    case Kind::send: visit_send(s, i, e); break;
+    case Kind::granted:
+      require(!s.granted && !s.ended && won(e), "a grant that nothing won", i);
+      s.granted = true;
+      break;
+    case Kind::extended:
+    case Kind::lost:
+    case Kind::held:
+    case Kind::notified:
+    case Kind::write: visit_holding(s, i, e); break;
+    default: visit_end(s, i, e);
+  }
+}
+
+void SessionForm::visit_send(Life& s, Index i, const Fact& e) {
+  require(asks_for_lock(e) ? !s.granted && !s.ended : s.granted && !s.released,
+          "a command that its session could not send", i);
+  require(!s.attempting, "an attempt before the one before was answered", i);
+  if (e.verb == Verb::hand_over) {
+    require(released_[e.other_owner], "a hand-over by who still holds", i);
+  }
+  s.attempting = asks_for_lock(e);
+}
+
+/// From the grant until the release was answered.
+void SessionForm::visit_holding(Life& s, Index i, const Fact& e) {
+  switch (e.kind) {
+    case Kind::extended:
+      require(s.granted && !s.lost && !s.release && sent_extension(e), "a stray extension", i);
+      break;
+    case Kind::lost:
+      require(s.granted && !s.lost && !s.released, "a stray loss", i);
+      s.lost = true;
+      break;
+    case Kind::held:
+      require(s.granted && may_answer(e, d_.at(i).count), "an answer that held() cannot have given",
+              i);
+      require(is_new(s, i), "answers appear twice", i);
+      break;
+    case Kind::notified:
+      require(s.granted && !s.notified, "a stray signal of a loss", i);
+      s.notified = true;
+      break;
+    default: require(s.granted, "a write of no holder", i);
+  }
+}
+
+void SessionForm::visit_end(Life& s, Index i, const Fact& e) {
+  switch (e.kind) {
+    case Kind::release:
+      require(s.granted && !s.release, "a stray release", i);
+      s.release = true;
+      released_[owner_of_grant(e)] = true;
+      break;
+    case Kind::released:
+      require(s.release && !s.released, "a release answered but not asked for", i);
+      require(e.outcome == Outcome::unknown || deleted(e), "a release answered by nobody", i);
+      s.released = true;
+      break;
+    case Kind::ended:
+      require(!s.granted && !s.ended, "a stray end", i);
+      s.ended = true;
+      break;
+    default: break;
+  }
+}
+
+/// Asked of a handle that was there, and so often that its times can be those of the answers.
+bool SessionForm::may_answer(const Fact& held, std::int64_t count) const {
+  const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
+  const bool yes = held.outcome == Outcome::yes;
+  const auto asked = yes ? held.last_asked_ns : held.first_asked_ns;
+  const auto answered = held.first_answered_ns;
+  if ((!yes && held.outcome != Outcome::no) || count < 1 || asked < granted) return false;
+  if (asked > held.at_ns || answered > held.at_ns) return false;
+  if (!yes) return asked <= answered;
+  return asked <= answered || count > 1;  // one question cannot span time
+}
+
+/// Whether no answers of these times were reported before. Most come in the order of their times.
+bool SessionForm::is_new(Life& s, Index i) const {
+  const auto times = [this](Index held) {
+    const Fact& e = d_.fact(held);
+    return std::tie(e.first_asked_ns, e.first_answered_ns, e.last_asked_ns);
+  };
+  if (s.first_answers == kNone) s.first_answers = s.newest_answers = i;
+  if (s.newest_answers == i) return true;
+  if (times(s.newest_answers) < times(i)) {
+    s.newest_answers = i;
+    return true;
+  }
+  for (Index before = s.first_answers; before < i; ++before) {
+    const Fact& e = d_.fact(before);
+    const bool same = e.kind == Kind::held && e.session == d_.fact(i).session;
+    if (same && times(before) == times(i)) return false;
+  }
+  return true;
+}
+
+/// By a release of another process, which followed an attempt that had been refused or not
+/// answered: only the server's truth shows that.
+bool SessionForm::passed_on(const Fact& granted, const SendDigest& attempt) const {
+  if (d_.fact(attempt.send).at_ns != granted.sent_ns) return false;
+  const auto truth = d_.changes_of(granted.name);
+  auto change = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
+    return d_.fact(c.event).order < granted.token;
+  });
+  for (; change != truth.end() && d_.fact(change->event).order == granted.token; ++change) {
+    if (!change->gone && change->lock_id == granted.lock_id) return true;
+  }
+  return false;
+}
+
+bool SessionForm::won(const Fact& granted) const {
+  const SendDigest& sent = d_.writers[granted.lock_id];
+  if (sent.send == kNone) return false;
+  if (granted.verb == Verb::pass_on) return passed_on(granted, sent);
+  if (sent.reply == kNone) return false;
+  const Fact& reply = d_.fact(sent.reply);
+  return d_.fact(sent.send).at_ns == granted.sent_ns && reply.outcome == Outcome::done &&
+         reply.matched == 1 && reply.at_ns <= granted.at_ns &&
+         (d_.of_a_document || reply.order == granted.token);
+}
+
+bool SessionForm::sent_extension(const Fact& extended) const {
+  const SendDigest& sent = d_.writers[extended.lock_id];
+  return sent.send != kNone && sent.reply != kNone &&
+         d_.fact(sent.send).at_ns == extended.sent_ns;
+}
+
+Id SessionForm::owner_of_grant(const Fact& e) const {
+  const Index granted = d_.session_of(e).granted;
+  return granted == kNone ? kNoText : d_.fact(granted).owner;
+}
+
+/// Whether a delete or a hand-over for this session's owner was acknowledged.
+bool SessionForm::deleted(const Fact& released) const {
+  const Id owner = owner_of_grant(released);
+  for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
+    for (const SendDigest& s : by_owner->of(owner)) {
+      if (s.reply != kNone && d_.fact(s.reply).outcome == Outcome::done) return true;
+    }
+  }
+  return false;
+}
+
+void SessionForm::check_ends() {
+  for (const auto& [key, s] : d_.sessions) {
+    if (s.ask == kNone) continue;  // said already
+    const Asked& ask = s.asked;
+    const auto longest = !ask.single_attempt && ask.give_up_ns == 0
+                             ? kNever
+                             : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
+                                   (ask.operation_timeout_ms + kSlackMs) * kMs;
+    if (s.granted == kNone && s.ended == kNone && longest != kNever &&
+        goes_on(d_, d_.fact(s.ask), longest)) {
+      malformed(f_, "an acquire call that never ended", {s.ask});
+    }
+    if (s.release != kNone && s.released == kNone &&
+        goes_on(d_, d_.fact(s.release), (ask.operation_timeout_ms + kSlackMs) * kMs)) {
+      malformed(f_, "a release that was never answered", {s.release});
+    }
+  }
+}
+
+}  // namespace leasehold::model

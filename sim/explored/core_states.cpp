@@ -1,0 +1,133 @@
+#include "sim/explored/core_states.hpp"
+
+#include <functional>
+
+namespace leasehold::sim::explored {
+namespace {
+
+/// The odd constant is 2^64 divided by the golden ratio: neighbouring numbers end far apart.
+std::size_t mixed(std::size_t seed, std::size_t value) {
+  return (seed ^ value) * 0x9E3779B97F4A7C15u;
+}
+
+}  // namespace
+
+// By what the command is, not where it is kept: the same one sent in another order of events is the
+// same message.
+bool Message::operator==(const Message& other) const {
+  return who == other.who && *command == *other.command && started_ms == other.started_ms &&
+         started_at == other.started_at && reply == other.reply && fresh == other.fresh;
+}
+
+template <typename T>
+std::uint32_t Pool<T>::keep(T value, std::size_t hash) {
+  // Equality decides, so an exploration is exact however bad the hash.
+  const auto [from, to] = index_.equal_range(hash);
+  for (auto i = from; i != to; ++i) {
+    if (*values_[i->second] == value) return i->second;
+  }
+  const auto number = static_cast<std::uint32_t>(values_.size());
+  values_.push_back(std::make_unique<const T>(std::move(value)));
+  index_.emplace(hash, number);
+  return number;
+}
+
+std::uint32_t CoreStates::keep(Actor actor) {
+  // Not all that is compared is mixed in: timers and what is awaited follow from the core's state,
+  // mostly.
+  std::size_t hash = mixed(actor.core.hash(), actor.drawn);
+  hash = mixed(hash, static_cast<std::size_t>(actor.deadline.time_since_epoch().count()));
+  hash = mixed(hash, actor.session << 8 | actor.waits_since << 3 | (actor.holds ? 1u : 0u) |
+                         (actor.paused ? 2u : 0u) | (actor.crashed ? 4u : 0u));
+  return actors_.keep(std::move(actor), hash);
+}
+
+std::uint32_t CoreStates::keep(Message message) {
+  // What tells commands of one number apart. More would cost more than the comparisons it spares.
+  const core::Command& command = *message.command;
+  std::size_t hash = mixed(command.id, message.who * 4 + (message.fresh ? 1 : 0));
+  const auto mix_text = [&hash](const std::string& text) {
+    hash = mixed(hash, std::hash<std::string>()(text));
+  };
+  // A lockId has the owner and the beat, so it tells nearly all commands apart.
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+    mix_text(acquire->lock_id);
+    mix_text(acquire->observed.value_or(""));
+  } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
+    mix_text(extend->statements[0].lock_id);
+    hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].token.value()));
+    hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].acquired_at.since_1970_ms));
+  } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
+    // The higher half only says whose it is, which is mixed in already.
+    hash = mixed(hash, gone->owner.low);
+  }
+  // The same request has as many replies as there were documents and times at which to execute it.
+  if (message.reply) {
+    hash = mixed(hash, static_cast<std::size_t>(message.reply->operation_time.value()));
+    hash = mixed(hash, static_cast<std::size_t>(message.reply->outcome));
+    if (!message.reply->documents.empty()) mix_text(message.reply->documents[0].lock_id);
+  }
+  hash = mixed(hash, static_cast<std::size_t>(message.started_ms.value_or(0)));
+  // 0 means "no message" in a state.
+  return messages_.keep(std::move(message), hash) + 1;
+}
+
+std::uint32_t CoreStates::keep(const Document& document) {
+  std::string bytes;
+  if (document) {
+    // Documents are compared as the server would: by their bytes.
+    const simulated::Bytes encoded(*document);
+    bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
+  }
+  // No document has no bytes, and is kept first: it is number 0.
+  const auto next = static_cast<std::uint32_t>(documents_.size());
+  const auto [at, fresh] = document_numbers_.emplace(std::move(bytes), next);
+  if (fresh) documents_.push_back(document);
+  return at->second;
+}
+
+/// Places that are as large as the scopes need: a number that outgrew its bits would change
+/// another, and two worlds could become one state.
+CoreStates::Words CoreStates::pack(const World& w) {
+  // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
+  Words s{};
+  s[0] = w.actors[0] | std::uint64_t{w.actors[1]} << 32;
+  s[1] = w.document | std::uint64_t{w.tick} << 24 | std::uint64_t{w.writes} << 30 |
+         std::uint64_t{w.granted} << 38 | std::uint64_t{w.ahead} << 46 |
+         std::uint64_t{w.broken} << 47 | std::uint64_t{w.fault_at} << 51 |
+         std::uint64_t{w.written_at} << 57;
+  s[2] = w.faults;
+  auto messages = w.messages;
+  // On their way they have no order. From the largest, so that free places (0) are last.
+  std::sort(messages.numbers.begin(), messages.numbers.end(), std::greater<>());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    s[3 + i / 2] |= std::uint64_t{messages[i]} << (i % 2 * 32);
+  }
+  return s;
+}
+
+World CoreStates::unpack(const Words& s) {
+  const auto bits = [&](unsigned from, unsigned count) {
+    // REQUIRES: places and sizes as in `pack`.
+    return static_cast<unsigned>(s[1] >> from & ((1u << count) - 1));
+  };
+  World w;
+  w.actors = {static_cast<std::uint32_t>(s[0]), static_cast<std::uint32_t>(s[0] >> 32)};
+  w.document = bits(0, 24);
+  w.tick = bits(24, 6);
+  w.writes = bits(30, 8);
+  w.granted = bits(38, 8);
+  w.ahead = bits(46, 1);
+  w.broken = bits(47, 4);
+  w.fault_at = bits(51, 6);
+  w.written_at = bits(57, 6);
+  w.faults = static_cast<unsigned>(s[2]);
+  for (std::size_t i = 0; i < kMaxMessages; ++i) {
+    const auto number = static_cast<std::uint32_t>(s[3 + i / 2] >> (i % 2 * 32));
+    // They come sorted; a position is of this state only, and no step is named by it.
+    if (number != kNoMessage) w.messages.push_back(number);
+  }
+  return w;
+}
+
+}  // namespace leasehold::sim::explored

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/provider_core.hpp"
+#include "model/explorer.hpp"
+#include "sim/virtual/collection.hpp"
+
+/// The states of the production core in small scope: what one consists of, and how it is kept in
+/// six words. No step is decided here.
+namespace leasehold::sim::explored {
+
+using simulated::Document;
+
+// Two in each of the last three words of a state. A scope that needs more ends with an exception,
+// and not with a verdict on half of it.
+inline constexpr std::size_t kMaxMessages = 6;
+inline constexpr std::uint32_t kNoMessage = 0;  ///< numbers in a state are one more
+
+/// A process: its provider's core, the timers and replies that it waits for, and its caller.
+///
+/// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is
+/// in here and compared, and what can have no effect any more is taken out (`tidy_up`).
+struct Actor {
+  core::ProviderCore core{""};
+  // How many numbers it has drawn. Part of the state: the next owner depends on it.
+  std::uint64_t drawn = 0;
+  std::map<core::Timer, core::LocalInstant> timers;
+  std::map<core::CommandId, core::SessionId> awaited;  ///< of attempts their call, else 0
+  std::string_view life;                               ///< state of the lifecycle table
+  core::SessionId session = 0;
+  core::Owner owner;
+  core::LocalInstant deadline;  ///< until when held() is true, or was when it crashed
+  int asks_left = 0;
+  unsigned waits_since = 0;  ///< the tick of its call
+  bool holds = false, paused = false, crashed = false;
+  bool operator==(const Actor&) const = default;
+};
+/// A request on its way or inside the server, or a reply on its way back.
+///
+/// INVARIANT: with a `reply` it is on its way back, and never `fresh`.
+struct Message {
+  unsigned who = 0;
+  std::shared_ptr<const core::Command> command;
+  std::optional<core::Reply> reply = {};
+  bool fresh = false;                           ///< sent just now: it goes on before all else
+  std::optional<std::int64_t> started_ms = {};  ///< inside: $$NOW
+  std::uint64_t started_at = 0;                 ///< inside: the oplog's length
+  bool operator==(const Message& other) const;
+};
+/// A state, unpacked.
+///
+/// INVARIANT: each number fits the bits that `pack` gives it.
+struct World {
+  std::array<std::uint32_t, 2> actors{};
+  std::uint32_t document = 0;
+  // `writes`: the oplog's length, and so the counter of the next operation time. `granted`: the
+  // highest token that was granted. `ahead`: in ticks. `broken`: the first property that failed.
+  // Document 0 is none.
+  unsigned tick = 0, writes = 1, granted = 0, ahead = 0, broken = 0;
+  // The ticks of the last fault and of the last write: the bound of G7 counts from them.
+  unsigned fault_at = 0, written_at = 0;
+  unsigned faults = 0;  ///< bits
+  // A fixed array: a state is unpacked for each of its steps, millions of times.
+  struct Messages {
+    std::array<std::uint32_t, kMaxMessages> numbers{};
+    std::size_t count = 0;
+    [[nodiscard]] std::size_t size() const { return count; }
+    std::uint32_t& operator[](std::size_t i) { return numbers[i]; }
+    std::uint32_t operator[](std::size_t i) const { return numbers[i]; }
+    void push_back(std::uint32_t number) {
+      if (count == kMaxMessages) throw std::length_error("too many messages in flight");
+      numbers[count++] = number;
+    }
+    void take_out(std::size_t i) {
+      std::copy(numbers.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                numbers.begin() + static_cast<std::ptrdiff_t>(count),
+                numbers.begin() + static_cast<std::ptrdiff_t>(i));
+      numbers[--count] = kNoMessage;
+    }
+  } messages;
+};
+
+/// Values by number.
+///
+/// INVARIANT: a value is in it once, and never changes or moves: its number is its identity. The
+/// hash only finds candidates; values are compared whole.
+template <typename T>
+/// Nothing is ever taken out: a state that was seen once may be met again at any time.
+class Pool {
+ public:
+  std::uint32_t keep(T value, std::size_t hash);
+  const T& operator[](std::uint32_t i) const { return *values_[i]; }
+
+ private:
+  std::vector<std::unique_ptr<const T>> values_;
+  std::unordered_multimap<std::size_t, std::uint32_t> index_;
+};
+
+/// An actor, a document or a message is kept once and named by its number (as Spin's collapse
+/// compression does), so that states are small and are still compared whole.
+///
+/// Numbers depend on the order in which values were first met. So words of two of these say nothing
+/// to each other, and an exploration keeps one of them to its end.
+///
+/// Thread safety: none.
+class CoreStates {
+ public:
+  using Words = model::PackedState<6>;
+
+  std::uint32_t keep(Actor actor);
+  std::uint32_t keep(Message message);
+  std::uint32_t keep(const Document& document);
+  [[nodiscard]] const Actor& actor(const World& w, unsigned who) const {
+    return actors_[w.actors[who]];
+  }
+  /// REQUIRES: `keep` gave this number.
+  [[nodiscard]] const Message& message(std::uint32_t number) const { return messages_[number - 1]; }
+  [[nodiscard]] const Document& document(std::uint32_t number) const { return documents_[number]; }
+
+  /// Equal worlds have equal words, whatever the order of their messages.
+  [[nodiscard]] static Words pack(const World& w);
+  [[nodiscard]] static World unpack(const Words& words);
+
+ private:
+  Pool<Actor> actors_;
+  Pool<Message> messages_;
+  std::vector<Document> documents_;
+  // The bytes are what a server would store, so types and the order of fields count.
+  std::map<std::string, std::uint32_t> document_numbers_;  ///< by their bytes
+};
+
+}  // namespace leasehold::sim::explored

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/history.hpp"
+#include "model/promises.hpp"
+#include "sim/live/child_process.hpp"
+#include "sim/live/member_clock.hpp"
+#include "sim/live/worker_protocol.hpp"
+#include "sim/workload.hpp"
+
+namespace leasehold::sim::live {
+
+/// What a worker around a lock that is not ours is started with.
+struct ForeignSetting {
+  std::string command;  ///< for sh
+  StartOrder order;
+  Workload::Setting workload;
+  std::uint64_t seed = 0;
+  model::Promises promises;
+  std::string folder;                ///< of a janitor's, for its standard error and its clock
+  std::vector<StepPlan> steps = {};  ///< of a scripted one ...
+  std::int64_t began_ns = 0;         ///< ... which count from then
+};
+
+/// The operating-system process of such a worker, and the lines that are exchanged with it: it
+/// decides when a question is answered, and what is wrong with the process. What is asked is its
+/// callers' matter.
+///
+/// A line that breaks the protocol, a death that nobody asked for and a hang are `protocol` events,
+/// and its end. Answers are stamped with their arrival.
+///
+/// INVARIANT: `ended_ns_` never rises, and nothing of the process stands after it.
+///
+/// Thread safety: callers ask from any thread; one thread attends, kills, stops and heals.
+class ForeignProcess {
+ public:
+  using Now = std::function<std::int64_t()>;
+  using Emit = std::function<void(model::Event)>;
+  struct Heard {
+    Answer answer;
+    std::int64_t received_ns = 0;
+    std::int64_t asked_ns = 0;
+  };
+
+  /// Starts it. REQUIRES: the setting outlives it.
+  ForeignProcess(const ForeignSetting& setting, Now now_ns, Emit emit);
+
+  [[nodiscard]] pid_t pid() const { return child_.pid(); }
+  [[nodiscard]] bool running();  ///< it said that it is ready, and has neither ended nor is stopped
+  [[nodiscard]] bool over();     ///< it ended, or was ended; nothing of it comes any more
+  /// To be called often, for it may have to be ended.
+  void attend();
+  /// It and what it started; when, if it was alive until then.
+  std::optional<std::int64_t> kill();
+  void pause();
+  bool resume();  ///< whether it was stopped
+  void set_wall_clock(std::int64_t offset_ms);
+  void heal();
+
+  // What its callers need.
+  [[nodiscard]] bool await_ready();
+  [[nodiscard]] bool works();  ///< it is ready, and not asked to stop, nor broken off
+  [[nodiscard]] bool healed();
+  /// The answer; nothing: there will be none.
+  std::optional<Heard> question(Dialogue::Question kind, std::int64_t id, const std::string& line,
+                                std::int64_t limit_ms);
+  /// Whether the time passed; else it broke off before. `until_healed`: at most until then.
+  bool rest(std::chrono::nanoseconds time, bool until_healed);
+  /// One caller has nothing to do any more. The last one's end stops the worker.
+  void caller_ended();
+  /// With the stamp of now.
+  [[nodiscard]] model::Event event(model::Kind kind, std::int64_t session = 0,
+                                   const std::string& lock = "") const;
+  /// The time of now, or that of its end, if it has ended.
+  [[nodiscard]] std::int64_t stamp() const;
+  [[nodiscard]] std::int64_t now() const { return now_(); }
+  void emit(model::Event&& event) const { emit_(std::move(event)); }
+
+ private:
+  enum class Phase { starting, works, broken, stopping, over };
+
+  void read_answers(const std::stop_token& stop);
+  void hear(const std::string& line);
+  void note_loss(const Heard& heard);
+  void see_off(std::unique_lock<std::mutex>& guard, bool may_end);
+  void break_off(const std::string& outcome, const std::string& why);
+
+  const ForeignSetting& setting_;
+  const Now now_;
+  const Emit emit_;
+  MemberClock clock_;
+  ChildProcess child_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Phase phase_ = Phase::starting;
+  bool stopped_ = false;  ///< by SIGSTOP
+  bool healed_ = false;
+  bool output_ended_ = false;
+  bool ready_ = false;
+  int at_work_;  ///< callers
+  std::int64_t stopping_since_ns_ = 0;
+  /// Killed or broken off.
+  std::atomic<std::int64_t> ended_ns_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t said_after_ns_ = 0;  ///< what it says now was said after this question
+  Dialogue dialogue_;
+  std::map<std::int64_t, std::int64_t> asked_ns_;  ///< the last question of each id
+  std::map<std::int64_t, Heard> heard_;            ///< by the id of the question
+
+  std::jthread reader_;
+};
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "runtime/driver.hpp"
+#include "sim/held_answers.hpp"
+#include "sim/virtual/machine.hpp"
+#include "sim/virtual/network.hpp"
+#include "sim/workload.hpp"
+
+namespace leasehold::sim::simulated {
+
+/// What a caller has from the grant until it asks for the release: the handle, as its user has it.
+struct Holding {
+  runtime::Handle handle;
+  std::string name, owner;
+  HeldAnswers answers;
+  bool silent = false;  ///< its user relies on `lost()` alone
+  // Last, so that it ends first: a callback must not find a holding that is half destroyed.
+  using OnLost = std::stop_callback<std::function<void()>>;
+  std::unique_ptr<OnLost> on_lost = nullptr;
+};
+
+/// One thread of a simulated process: it holds or awaits one lock at a time. What it does its
+/// workload says; how it is done with callbacks, on this machine, is here. It uses its handle as a
+/// user would: it asks `held()` while it holds, listens to `lost()`, and has what it hears written
+/// down. It asks also when the answer should be no, so that a wrong answer is on record.
+///
+/// INVARIANT: it has a `Holding` from the grant until the release is asked for, as its workload has
+/// it.
+///
+/// REQUIRES: it stays where it is once it was started, and outlives the queue's events.
+class Caller {
+ public:
+  /// What it shares with the other callers of its process.
+  struct Home {
+    const std::string& process;
+    EventQueue& queue;
+    Machine& machine;
+    Network& network;
+    Recorder& recorder;
+    Random& random;
+    const LockOptions& options;
+    const std::function<void(model::Event&&)>& emit;
+    /// Whoever else holds this name is to be asked now.
+    const std::function<void(const std::string& name)>& on_grant;
+    /// One of them has done all that its workload says.
+    std::function<void()> on_end;
+    const bool& over;  ///< the run has ended: nobody is notified any more
+    std::shared_ptr<runtime::Driver> driver;
+    // Numbers their writes to the fence, so that what the oplog has is matched with what was asked.
+    std::int64_t writes = 0;
+  };
+
+  Caller(Home& home, Workload workload) : home_(&home), workload_(std::move(workload)) {}
+
+  /// Goes on with what its workload does after that: it started, or a step of the plan is due. All
+  /// else it sees itself.
+  void happened(const Workload::Event& event);
+  /// Faults are over. It knows so from now on; what it does for it waits until the process runs.
+  void faults_end();
+  /// It has done all that its workload says.
+  [[nodiscard]] bool ended() const { return workload_.ended(); }
+  /// An asynchronous call that waits owns the driver; without this nothing would destroy either.
+  void cancel_call();
+
+  [[nodiscard]] const std::optional<Holding>& holding() const { return holding_; }
+  /// Asks its handle, if it has one.
+  void ask();
+  /// What it was answered so far is on record.
+  void flush();
+
+ private:
+  [[nodiscard]] model::Event event(model::Kind kind) const;
+  void perform(const Workload::Action& action);
+  void on(const Workload::Rest& rest);
+  void on(const Workload::Acquire& acquire);
+  void on(const Workload::Receive& receive);
+  void on(const Workload::Write& write);
+  void on(const Workload::Hold& hold);
+  void on(const Workload::Release& release);
+  void on(const Workload::Cancel&) { home_->driver->cancel(session_); }
+  void on(const Workload::Nothing&) {}
+  void on(const Workload::End&) { home_->on_end(); }
+  void granted(runtime::Handle handle);
+  void keep_asking(core::SessionId session);
+  bool ask(Holding& holding) const;
+  /// After so long, if it still has this holding then.
+  void pass_while_held(std::int64_t span_ns);
+  // Whether it still has the very holding that an event was asked for: it may have released it and
+  // got another since.
+  [[nodiscard]] bool holds(core::SessionId session) const;
+
+  Home* home_;  ///< no reference: callers are moved before they start
+  Workload workload_;
+  core::SessionId session_ = 0;  ///< the last that it asked for
+  std::string asked_name_;
+  std::optional<Holding> holding_;
+};
+
+}  // namespace leasehold::sim::simulated

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sim/virtual/members.hpp"
+
+namespace leasehold::sim::simulated {
+
+/// The oplog's way through the set: it decides the time of each write, what each secondary gets,
+/// when a majority has it, and what is rolled back. Who is primary is not its business; it carries
+/// what a primary writes, and a message of an office that is over changes nothing.
+///
+/// As in the manual on the replica set oplog: secondaries copy the primary's log and apply it. Here
+/// the primary sends, and an answer says how much there is; a real secondary fetches, and reports
+/// its progress. Clients cannot tell these apart.
+///
+/// REQUIRES: it outlives the queue's events; all of them refer to it.
+class Replication {
+ public:
+  /// `on_committed` hears each write once, in the oplog's order, when a majority has it.
+  /// It is called within the event in which the primary learns of it, and must send no command.
+  Replication(Members& members, std::function<void(const Entry&)> on_committed)
+      : members_(members), on_committed_(std::move(on_committed)) {}
+
+  /// REQUIRES: the member is primary. Nothing is sent by this.
+  void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
+             const std::string& tag = {});
+  /// Sends what is new to each secondary; while a message is on its way the next one waits for it.
+  void send_news(int from);
+  /// What a candidate fetches before it stands, if the other has more: all at once, as if the way
+  /// took no time.
+  void catch_up(int member, int from);
+
+  [[nodiscard]] std::int64_t rolled_back() const { return rolled_back_; }
+
+ private:
+  Timestamp next_time(int member);
+  void receive(int from, int to, std::size_t upto);
+  void roll_back(Member& secondary, std::size_t common);
+  void acknowledge(int from, int to, std::size_t has, std::int64_t term);
+  /// Moves what a majority has, and notifies all who wait for that.
+  void advance(int primary);
+  void announce(const MemberData& data, std::size_t from, std::size_t upto);
+  static void answer_waiters(Member& primary);
+  static void notify_streams(Member& member, std::size_t from);
+
+  Members& members_;
+  const std::function<void(const Entry&)> on_committed_;
+  // INVARIANT: never goes back, so `on_committed` hears each write once, whichever primary finds
+  // out.
+  Timestamp announced_;  ///< of the last write that a majority was seen to have
+  std::int64_t rolled_back_ = 0;
+};
+
+}  // namespace leasehold::sim::simulated
