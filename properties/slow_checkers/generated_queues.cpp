@@ -35,7 +35,7 @@ std::size_t HistoryGenerator::choose_next(HistoryBuilder& s, std::vector<const c
 
 /// Holding after holding, until nobody waits or a holder dies.
 void HistoryGenerator::pass_along(HistoryBuilder& s, std::vector<const char*> line) {
-  const bool sound = one_in(3), prompt = !one_in(3);
+  const bool sound = one_in(4), prompt = !one_in(3);
   const char* holder = "a";
   int now = 150 + from(50, 600);
   while (!line.empty()) {
