@@ -35,6 +35,25 @@ LockTruth::Queue LockTruth::queue_in(std::string_view lock_id) {
   return queue;
 }
 
+/// Who stood there before and does now. An entry that was over and is renewed all the same is
+/// dropped and joins again in one write: it stands behind others that stood behind it.
+std::set<std::string> LockTruth::kept_places(const Queue& before, const Queue& now) {
+  std::map<std::string, std::size_t> old_places;
+  for (const Entry& entry : before) {
+    old_places.emplace(model::owner_of(entry.lock_id), old_places.size());
+  }
+  std::set<std::string> kept;
+  std::size_t furthest = 0;
+  for (const Entry& entry : now) {
+    const auto owner = model::owner_of(entry.lock_id);
+    const auto old = old_places.find(owner);
+    if (old == old_places.end() || old->second < furthest) continue;
+    furthest = old->second;
+    kept.insert(owner);
+  }
+  return kept;
+}
+
 model::History LockTruth::queued(const std::string& id, const std::string& name,
                                  std::string_view lock_id, std::int64_t order) {
   const auto known = queues_.find(id);
@@ -52,17 +71,12 @@ model::History LockTruth::queued(const std::string& id, const std::string& name,
     e.matched = static_cast<std::int64_t>(now.size());
     e.expires_at_ms = entry.until_ms;
   };
-  const auto stands = [](const Queue& queue, const Entry& entry) {
-    const auto owner = model::owner_of(entry.lock_id);
-    return std::any_of(queue.begin(), queue.end(), [&](const Entry& other) {
-      return model::owner_of(other.lock_id) == owner;
-    });
-  };
-  for (const Entry& entry : before) {
-    if (!stands(now, entry)) note(entry, 0);
+  const auto kept = kept_places(before, now);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!kept.contains(model::owner_of(before[i].lock_id))) note(before[i], 0);
   }
   for (std::size_t i = 0; i < now.size(); ++i) {
-    if (!stands(before, now[i])) note(now[i], i + 1);
+    if (!kept.contains(model::owner_of(now[i].lock_id))) note(now[i], i + 1);
   }
   if (now.empty()) {
     queues_.erase(id);

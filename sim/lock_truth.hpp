@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ class LockTruth {
   };
   using Queue = std::vector<Entry>;
   static Queue queue_in(std::string_view lock_id);
+  static std::set<std::string> kept_places(const Queue& before, const Queue& now);
 
   std::map<std::string, Lock> locks_;
   std::map<std::string, Queue> queues_;  ///< those where somebody waits

@@ -65,6 +65,13 @@ TEST(LockTruth, SaysWhoJoinsTheQueueAndWhoLeavesIt) {
   EXPECT_EQ(after("a.1000.1" + b), "joins at 1, 1 stand: b.1000.5 until 1700000000100");
   EXPECT_EQ(after("a.1000.2" + b + c), "joins at 2, 2 stand: c.1000.6.host until 1700000000200");
   EXPECT_EQ(after("a.1000.2" + entry("1700000000300", "b.1000.9") + c), "") << "renewed in place";
+  EXPECT_EQ(after("a.1000.2" + c + entry("1700000000400", "b.1000.9")),
+            "leaves, 2 stand: b.1000.9 until 1700000000300; "
+            "joins at 2, 2 stand: b.1000.9 until 1700000000400")
+      << "it was over, and joins anew";
+  EXPECT_EQ(after("a.1000.2" + entry("1700000000300", "b.1000.9") + c),
+            "leaves, 2 stand: c.1000.6.host until 1700000000200; "
+            "joins at 2, 2 stand: c.1000.6.host until 1700000000200");
   EXPECT_EQ(after("b.1000.9" + c), "leaves, 1 stand: b.1000.9 until 1700000000300");
   EXPECT_EQ(after(""), "leaves, 0 stand: c.1000.6.host until 1700000000200");
   EXPECT_EQ(after("a.1000.3~nonsense~"), "") << "what is no entry does not stand there";

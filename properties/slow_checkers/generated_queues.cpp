@@ -30,12 +30,12 @@ std::size_t HistoryGenerator::choose_next(HistoryBuilder& s, std::vector<const c
     line.erase(line.begin());
     return 0;
   }
-  return one_in(2) ? line.size() - 1 : 0;
+  return one_in(3) ? 0 : line.size() - 1;
 }
 
 /// Holding after holding, until nobody waits or a holder dies.
 void HistoryGenerator::pass_along(HistoryBuilder& s, std::vector<const char*> line) {
-  const bool sound = one_in(4), prompt = !one_in(3);
+  const bool sound = one_in(6), prompt = !one_in(3);
   const char* holder = "a";
   int now = 150 + from(50, 600);
   while (!line.empty()) {
@@ -43,7 +43,7 @@ void HistoryGenerator::pass_along(HistoryBuilder& s, std::vector<const char*> li
     const char* to = line[next];
     line.erase(line.begin() + static_cast<std::ptrdiff_t>(next));
     if (!one_in(3)) s.refused(now - 20, now - 12, to, 1);  // its entry is renewed
-    const int heard = now + 8 + (prompt ? from(1, 40) : from(1, 4'000));
+    const int heard = now + 8 + (prompt ? from(1, 40) : from(1, 6'000));
     s.pass_on(now, now + 6, holder, 1, heard, to, 1, order_++);
     holder = to;
     now = heard + any_of({from(40, 300), from(40, 300), from(300, 3'000)});
