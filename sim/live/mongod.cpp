@@ -96,6 +96,12 @@ std::vector<std::string> command_line(const MongodOptions& options) {
   return words;
 }
 
+/// The script that fetches one: installed beside the program, or in the sources.
+std::string fetcher() {
+  const auto installed = fs::read_symlink("/proc/self/exe").parent_path() / "fetch-mongod";
+  return fs::exists(installed) ? installed.string() : "scripts/fetch-mongod";
+}
+
 }  // namespace
 
 std::string cache_folder() {
@@ -125,7 +131,8 @@ std::string find_mongod() {
   for (const auto& candidate : candidates) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  throw NoMongod("no mongod: run scripts/setup, put mongod on the PATH, or set LEASEHOLD_MONGOD");
+  throw NoMongod("no mongod: set LEASEHOLD_MONGOD, put one on the PATH, or run " + fetcher() +
+                 ", which fetches one");
 }
 
 std::vector<int> free_ports(int count) {

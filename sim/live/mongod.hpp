@@ -18,11 +18,11 @@ struct NoMongod : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/setup put into its cache.
-/// Throws NoMongod.
+/// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/fetch-mongod put into its
+/// cache. Throws NoMongod.
 [[nodiscard]] std::string find_mongod();
 
-/// Where scripts/setup and prepared data have their cache.
+/// Where scripts/fetch-mongod and prepared data have their cache.
 [[nodiscard]] std::string cache_folder();
 
 /// Ports that were free a moment ago, all different: drawn, so that two who look at once seldom
