@@ -14,7 +14,7 @@ set(SUBCOMMANDS "")
 foreach(name ${names})
   string(STRIP "${name}" name)
   help_of(help ${name})
-  string(REGEX REPLACE "\n    +" " " help "${help}")  # what an option says goes on in further lines
+  string(REGEX REPLACE " *\n    +" " " help "${help}")  # what an option says goes on in further lines
   string(REGEX REPLACE "^usage: ([^\n]*)\n\n" ".SS ${name}\n.B \\1\n.PP\n" help "${help}")
   string(REGEX REPLACE " Options:\n" "\n" help "${help}")
   # As "  -h [ --help ] arg (=default)   what it does".

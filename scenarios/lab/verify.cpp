@@ -205,7 +205,7 @@ struct Asked {
 po::options_description options_for(Asked& a) {
   auto& v = a.v;
   const auto groups = "all, none, or some of " +
-                      fmt::format("{}", fmt::join(sim::fault_groups(), ",")) + ", joined by commas";
+                      fmt::format("{}", fmt::join(sim::fault_groups(), ", ")) + ", joined by commas";
   po::options_description options(
       "Generates plans, runs each on a real replica set with faults, and checks its history. "
       "Options");
