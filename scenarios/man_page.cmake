@@ -19,8 +19,8 @@ foreach(name ${names})
   string(REGEX REPLACE " Options:\n" "\n" help "${help}")
   # As "  -h [ --help ] arg (=default)   what it does".
   string(REGEX REPLACE
-    "\n  (-[a-z] \\[ )?(--[a-z-]+)( \\])?( arg| [A-Z/]+)?( \\(=[^)\n]*\\))? +([^\n]*)"
-    "\n.TP\n.B \"\\2\\4\\5\"\n\\6" help "${help}")
+    "\n  (-[a-z] \\[ )?(--[a-z-]+)( \\])?(( arg| [A-Z/]+)?( \\(=[^)\n]*\\))?) +([^\n]*)"
+    "\n.TP\n.B \"\\2\\4\"\n\\7" help "${help}")
   string(APPEND SUBCOMMANDS "${help}")
 endforeach()
 string(REPLACE "-" "\\-" SUBCOMMANDS "${SUBCOMMANDS}")

@@ -44,7 +44,8 @@ TEST(Summary, AHarnessFailureStandsAboveTheTable) {
 TEST(Summary, NoTextOfARunEndsItsCellOrIsMarkup) {
   const auto text = to_markdown(
       {.command = "verify", .verdict = "violated", .run = "a | <script>"},
-      {finding(model::Guarantee::G2, model::Verdict::violated, "x | y\n| z | <b> & `c` *d* [e](f)")});
+      {finding(model::Guarantee::G2, model::Verdict::violated,
+               "x | y\n| z | <b> & `c` *d* [e](f)")});
   EXPECT_NE(text.find("a \\| &lt;script>"), std::string::npos) << text;
   EXPECT_NE(text.find("x \\| y<br>\\| z \\| &lt;b> &amp; \\`c\\` \\*d\\* \\[e\\](f) |\n"),
             std::string::npos)

@@ -204,8 +204,8 @@ struct Asked {
 
 po::options_description options_for(Asked& a) {
   auto& v = a.v;
-  const auto groups = "all, none, or some of " +
-                      fmt::format("{}", fmt::join(sim::fault_groups(), ", ")) + ", joined by commas";
+  const auto groups = fmt::format("all, none, or some of {}, joined by commas",
+                                  fmt::join(sim::fault_groups(), ", "));
   po::options_description options(
       "Generates plans, runs each on a real replica set with faults, and checks its history. "
       "Options");
