@@ -135,6 +135,12 @@ std::string find_mongod() {
                  ", which fetches one");
 }
 
+bool is_supported(const Json& build_info) {
+  constexpr std::pair<std::int64_t, std::int64_t> kOldest{5, 1};
+  const auto& parts = build_info.at("versionArray");
+  return std::pair(integer(parts.at(0)), integer(parts.at(1))) >= kOldest;
+}
+
 std::vector<int> free_ports(int count) {
   constexpr int kFirst = 10'240, kMostTries = 1'000;
   const int end = std::max(first_ephemeral_port(), 2 * kFirst);
@@ -210,6 +216,14 @@ void Mongod::wait_until_ready() {
     if (!client_) connect();
     return integer(client_->run("admin", {{"ping", 1}})["ok"]) == 1;
   });
+  if (!starting_) require_supported();  // it is the same after a restart
+}
+
+void Mongod::require_supported() {
+  const auto about = client_->must("admin", {{"buildInfo", 1}});
+  if (is_supported(about)) return;
+  throw NoMongod(options_.program + " is " + about.value("version", "?") +
+                 ": it must be 5.1 or newer");
 }
 
 void Mongod::shut_down() {
