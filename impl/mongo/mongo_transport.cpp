@@ -184,7 +184,9 @@ void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, kMaxClients);
+#ifdef MONGOC_URI_MINPOOLSIZE  // which libmongoc 2 has not: it keeps all idle clients
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MINPOOLSIZE, kMaxIdleClients);
+#endif
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, kSocketTimeoutMs);
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
                                  static_cast<int>(options.server_selection_timeout.count()));

@@ -146,7 +146,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
   }
   // Where a report goes is looked at before the run and not after it.
   const std::vector<std::pair<std::vector<std::string>, std::vector<const char*>>> writers{
-      {{"verify"}, {"json", "junit", "report"}},
+      {{"verify"}, {"json", "junit", "report", "summary"}},
       {{"simulate"}, {"json", "junit", "report"}},
       {{"soak"}, {"json", "junit", "report", "history"}},
       {{"scenario", "run", "--all"}, {"json", "junit", "report"}},
@@ -378,6 +378,24 @@ TEST(LabCommand, WithoutAMongodItSaysHowToGetOne) {
                                 "verify", "--seconds", "4"});
   EXPECT_EQ(ran.exit_code, 69) << ran.out;
   EXPECT_NE(ran.out.find("LEASEHOLD_MONGOD is /nowhere/mongod"), std::string::npos) << ran.out;
+}
+
+TEST(LabCommand, WithNoMongodAnywhereItSaysWhatToDo) {
+  const Place place;
+  const auto ran = run_program({"/usr/bin/env", "-u", "LEASEHOLD_MONGOD", "PATH=" + place.cwd,
+                                "XDG_CACHE_HOME=" + place.cwd, LEASEHOLD_LAB_PROGRAM, "verify",
+                                "--seconds", "4", "--runs", place.root});
+  EXPECT_EQ(ran.exit_code, 69) << ran.out;
+  EXPECT_NE(ran.out.find("no mongod: set LEASEHOLD_MONGOD, put one on the PATH, or run "
+                         "scripts/fetch-mongod, which fetches one\n"),
+            std::string::npos)
+      << ran.out;
+}
+
+TEST(LabCommand, SaysItsVersion) {
+  const auto ran = lab({"--version"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_TRUE(ran.out.starts_with("leasehold-lab ")) << ran.out;
 }
 
 TEST(LabCommand, CheckNamesTheBadLineOfAHistory) {

@@ -1,13 +1,20 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <regex>
 #include <set>
 
 #include "scenarios/lab/run_program.hpp"
 
-/// The bash completion of `leasehold` against its --help.
+/// The bash completions of both commands, and the man page of the laboratory, against --help.
 namespace leasehold::lab {
 namespace {
+
+struct Command {
+  std::string program, completion, function;
+};
+const Command kLeasehold{LEASEHOLD_COMMAND_PROGRAM, LEASEHOLD_COMPLETION, "_leasehold"};
+const Command kLab{LEASEHOLD_LAB_PROGRAM, LEASEHOLD_LAB_COMPLETION, "_leasehold_lab"};
 
 std::set<std::string> found(const std::string& text, const std::regex& pattern) {
   std::set<std::string> all;
@@ -18,36 +25,69 @@ std::set<std::string> found(const std::string& text, const std::regex& pattern) 
 }
 
 /// What a shell offers after these words.
-std::set<std::string> offered(const std::string& words, int at) {
-  const auto ran = run_program({"bash", "-c",
-                                "source '" LEASEHOLD_COMPLETION "'; COMP_WORDS=(" + words +
-                                    " ''); COMP_CWORD=" + std::to_string(at) +
-                                    "; _leasehold; printf '%s\\n' \"${COMPREPLY[@]}\""});
+std::set<std::string> offered(const Command& command, const std::string& words, int at) {
+  const auto ran = run_program(
+      {"bash", "-c",
+       "source '" + command.completion + "'; COMP_WORDS=(command " + words + " ''); COMP_CWORD=" +
+           std::to_string(at) + "; " + command.function + " '" + command.program +
+           "'; printf '%s\\n' \"${COMPREPLY[@]}\""});
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   return found(ran.out, std::regex("(\\S+)\n"));
 }
 
-std::string help_of(const std::vector<std::string>& words) {
-  auto command = words;
-  command.insert(command.begin(), LEASEHOLD_COMMAND_PROGRAM);
-  command.emplace_back("--help");
-  return run_program(command).out;
+std::string help_of(const Command& command, std::vector<std::string> words = {}) {
+  words.insert(words.begin(), command.program);
+  words.emplace_back("--help");
+  return run_program(words).out;
+}
+
+std::set<std::string> subcommands(const Command& command) {
+  return found(help_of(command), std::regex("\n  ([a-z]+)\t"));
+}
+
+/// As the help has them: "  --json", or "  -w [ --wait ] DURATION".
+std::set<std::string> options(const Command& command, const std::string& name) {
+  return found(help_of(command, {name}), std::regex("\n  (?:-[a-zA-Z] \\[ )?(--[a-z-]+)"));
 }
 
 TEST(Completion, OffersTheSubcommandsThatTheHelpLists) {
-  auto listed = found(help_of({}), std::regex("\n  ([a-z]+)\t"));
-  ASSERT_GT(listed.size(), 4u);
-  listed.insert({"--help", "--version"});
-  EXPECT_EQ(offered("leasehold", 1), listed);
+  for (const auto& command : {kLeasehold, kLab}) {
+    auto listed = subcommands(command);
+    ASSERT_GT(listed.size(), 4u);
+    listed.insert({"--help", "--version"});
+    EXPECT_EQ(offered(command, "", 1), listed);
+  }
 }
 
 TEST(Completion, OffersEachSubcommandsOptionsAndNoOthers) {
-  for (const auto& name : found(help_of({}), std::regex("\n  ([a-z]+)\t"))) {
-    // As the help has them: "  --json", or "  -w [ --wait ] DURATION".
-    const auto listed = found(help_of({name}), std::regex("\n  (?:-[a-zA-Z] \\[ )?(--[a-z-]+)"));
-    auto words = offered("leasehold " + name, 2);
-    words.erase("--");
-    EXPECT_EQ(words, listed) << name;
+  for (const auto& command : {kLeasehold, kLab}) {
+    for (const auto& name : subcommands(command)) {
+      auto words = offered(command, name, 2);
+      std::erase_if(words, [](const auto& word) { return word[0] != '-' || word == "--"; });
+      EXPECT_EQ(words, options(command, name)) << name;
+    }
+  }
+}
+
+TEST(Completion, OfTheLaboratoryOffersStoriesAndLeavesFilesToTheShell) {
+  EXPECT_TRUE(offered(kLab, "scenario", 2).contains("run"));
+  EXPECT_TRUE(offered(kLab, "scenario run", 3).contains("holder-stopped-past-its-lease"));
+  EXPECT_EQ(offered(kLab, "verify --report", 3), std::set<std::string>());
+}
+
+/// It is made of them.
+TEST(ManPage, OfTheLaboratoryHasEveryOptionOfEverySubcommand) {
+  std::ifstream in(LEASEHOLD_LAB_MAN_PAGE);
+  std::string page{std::istreambuf_iterator<char>(in), {}};
+  page = std::regex_replace(page, std::regex("\\\\-"), "-");
+  for (const auto& name : subcommands(kLab)) {
+    const auto from = page.find("\n.SS " + name + '\n');
+    ASSERT_NE(from, std::string::npos) << name;
+    const auto section = page.substr(from, page.find("\n.S", from + 1) - from);
+    EXPECT_EQ(found(section, std::regex("\n\\.TP\n\\.B \"(--[a-z-]+)[^\n]*\"\n[^\n.]")),
+              options(kLab, name))
+        << section;
+    EXPECT_EQ(section.find("\n  "), std::string::npos) << "a line of the help as it was";
   }
 }
 

@@ -11,16 +11,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Runs a shell line in a folder of its own.
-Ran shell(const std::string& folder, const std::string& line) {
-  return run_program({"/bin/sh", "-c", "cd '" + folder + "' && " + line});
-}
-
 class Installed : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(folder_);
-    const auto ran = shell(folder_, "cmake --install '" LEASEHOLD_BUILD_DIR "' --prefix prefix");
+    const auto ran = shell(folder_, "cmake --install '" LEASEHOLD_BUILD_DIR
+                                     "' --prefix prefix --component leasehold");
     ASSERT_EQ(ran.exit_code, 0) << ran.out;
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -88,71 +84,6 @@ TEST_F(Installed, APublicHeaderNeedsNoDriverHeader) {
   const auto ran =
       shell(folder_, "! grep -rE 'include.*(mongoc|bson|boost)' prefix/include --exclude=asio.hpp");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
-}
-
-/// The Debian package, unpacked: what a new user has after `apt install`, without a change to this
-/// machine.
-class Packaged : public testing::Test {
- protected:
-  void SetUp() override {
-    fs::create_directories(folder_);
-    const auto made =
-        shell(folder_, "cpack --config '" LEASEHOLD_BUILD_DIR
-                       "/CPackConfig.cmake' -B made >cpack.log 2>&1 || cat cpack.log; "
-                       "mv made/*.deb leasehold.deb && dpkg-deb -x leasehold.deb root");
-    ASSERT_EQ(made.exit_code, 0) << made.out;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  Ran run(const std::string& line) {
-    return shell(folder_, "export LEASEHOLD_URI='" + sim::live::shared_set().uri() +
-                              "' PATH=\"$PWD/root/usr/bin:$PATH\"; " + line);
-  }
-
-  const std::string folder_ =
-      testing::TempDir() + "leasehold-package-test-" + std::to_string(getpid());
-};
-
-TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
-  // The first waits with its end until the second has been refused for a while.
-  const auto ran =
-      run("leasehold run --lock job -- sh -c 'echo in; leasehold ls; leasehold show job; sleep 1; "
-          "echo out' >first & "
-          "while ! leasehold ls 2>/dev/null | grep -q job; do sleep 0.05; done; "
-          "leasehold run --lock job --wait 30s -- sh -c 'cat first'; wait");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  const auto in = ran.out.find("in\n"), out = ran.out.find("out\n");
-  EXPECT_NE(in, std::string::npos) << ran.out;
-  EXPECT_NE(out, std::string::npos) << "the second ran before the first had ended: " << ran.out;
-  EXPECT_NE(ran.out.find("job"), std::string::npos) << "ls and show name it";
-}
-
-TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPageAndTheBoardAreThere) {
-  const auto ran = run("leasehold run --lock job -- true && leasehold doctor");
-  EXPECT_EQ(ran.exit_code, 0) << ran.out;
-  const auto page = run("gzip -cdf root/usr/share/man/man1/leasehold.1*");
-  EXPECT_NE(page.out.find(".TH"), std::string::npos) << page.out;
-  EXPECT_EQ(run("grep -q leasehold_held_locks root/usr/share/leasehold/grafana.json").exit_code, 0);
-}
-
-TEST_F(Packaged, HasTheChangelogsVersionAndNamesWhatItNeeds) {
-  const auto version = run("leasehold --version").out;
-  const auto release = run("grep -m1 -oE '^## \\[[0-9.]+' '" LEASEHOLD_CHANGELOG "' | tr -d '#[ '");
-  EXPECT_FALSE(release.out.empty());
-  EXPECT_NE(version.find(release.out), std::string::npos) << version << release.out;
-  EXPECT_EQ(run("dpkg-deb -f leasehold.deb Version").out, release.out);
-  const auto depends = run("dpkg-deb -f leasehold.deb Depends").out;
-  for (const char* needed : {"libmongoc-1.0", "libbson-1.0", "libboost-program-options"}) {
-    EXPECT_NE(depends.find(needed), std::string::npos) << depends;
-  }
-}
-
-TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
-  const auto built = run("cmake -S '" LEASEHOLD_INSTALL_TEST
-                         "' -B service -G Ninja -DCMAKE_PREFIX_PATH=\"$PWD/root/usr\" && cmake "
-                         "--build service && service/install_test \"$LEASEHOLD_URI\"");
-  EXPECT_EQ(built.exit_code, 0) << built.out;
-  EXPECT_NE(built.out.find("held with token "), std::string::npos) << built.out;
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 /// The same, of a plan that the live world can run.
 [[nodiscard]] sim::Plan read_live_plan(const std::string& file);
 
-/// Where the failure stories are: LEASEHOLD_SCENARIOS, or where they were when this was built.
+/// Where the failure stories are: LEASEHOLD_SCENARIOS, or where they were installed with the
+/// program; in a build those of its sources.
 [[nodiscard]] std::string scenario_folder();
 
 int verify(const std::vector<std::string>& words);

@@ -35,6 +35,13 @@ constexpr const char* kExitCodes =
     "Exit codes: 0 holds, 1 violated, 2 unknown, 64 usage, 69 no mongod found, 70 harness "
     "failure: a process died that no fault had killed, or the laboratory itself failed.";
 
+int run_lab(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"--version"}) {
+    throw HelpAsked{"leasehold-lab " LEASEHOLD_VERSION "\n"};
+  }
+  return cli::dispatch("leasehold-lab", kSubcommands, kExitCodes, words);
+}
+
 }  // namespace
 
 po::variables_map parse(const std::string& usage, po::options_description options,
@@ -53,8 +60,11 @@ po::variables_map parse(const std::string& usage, po::options_description option
 }
 
 std::string scenario_folder() {
-  const char* named = std::getenv("LEASEHOLD_SCENARIOS");
-  return named != nullptr ? named : LEASEHOLD_SCENARIOS;
+  namespace fs = std::filesystem;
+  if (const char* named = std::getenv("LEASEHOLD_SCENARIOS")) return named;
+  const auto program = fs::read_symlink("/proc/self/exe");
+  const auto installed = (program.parent_path() / LEASEHOLD_TO_SCENARIOS).lexically_normal();
+  return fs::is_directory(installed) ? installed.string() : LEASEHOLD_SCENARIOS;
 }
 
 std::string read_file(const std::string& what, const std::string& file) {
@@ -139,8 +149,7 @@ int main(int argc, char** argv) {
   using namespace leasehold::lab;
   signal(SIGPIPE, SIG_IGN);
   try {
-    return leasehold::cli::dispatch("leasehold-lab", kSubcommands, kExitCodes,
-                                    {argv + 1, argv + argc});
+    return run_lab({argv + 1, argv + argc});
   } catch (const HelpAsked& asked) {
     std::fputs(asked.text.c_str(), stdout);
     return kHolds;

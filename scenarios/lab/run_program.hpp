@@ -36,4 +36,9 @@ inline Ran run_program(const std::vector<std::string>& command) {
   return ran;
 }
 
+/// Runs a shell line in a folder.
+inline Ran shell(const std::string& folder, const std::string& line) {
+  return run_program({"/bin/sh", "-c", "cd '" + folder + "' && " + line});
+}
+
 }  // namespace leasehold::lab

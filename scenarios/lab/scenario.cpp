@@ -308,7 +308,8 @@ int scenario(const std::vector<std::string>& words) {
       "lock", po::value(&o.lock), "run the stories with this lock only")(
       "without-fault", po::bool_switch(&o.without_fault), "leave out the story's faults")(
       "rewrite", po::bool_switch(&o.rewrite), "rewrite the expected results in the files")(
-      "folder", po::value(&o.folder)->default_value(o.folder), "where the stories are")(
+      "folder", po::value(&o.folder)->value_name("FOLDER"),
+      "where the stories are; default: those that come with this program")(
       "tries", po::value(&o.tries)->default_value(o.tries),
       "live: how many tries a story has to give the expected result; the report shows them")(
       "report", po::value(&o.report_file)->value_name("FILE"),

@@ -15,6 +15,7 @@
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
+#include "scenarios/lab/summary.hpp"
 #include "scenarios/lab/worker_option.hpp"
 #include "sim/live/preflight.hpp"
 
@@ -128,6 +129,21 @@ void print_summary(const VerifyReport& report) {
   fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
+Summary summary_of(const VerifyReport& report) {
+  const auto& foreign = report.options.foreign;
+  std::int64_t faults = 0;
+  for (const auto& [kind, count] : report.faults) faults += count;
+  return {.command = "verify",
+          .verdict = ending_of(report.verdict(), report.harness_failure).word,
+          .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} faults, "
+                             "seed {}",
+                             foreign ? foreign->promises.name : report.options.lock, report.cases,
+                             report.elapsed_s, report.processes, report.locks, faults,
+                             report.options.seed),
+          .failure = report.harness_failure,
+          .repeat = report.repeat};
+}
+
 std::set<std::string> fault_groups_in(const std::string& text) {
   const auto& all = sim::fault_groups();
   if (text == "all") return {all.begin(), all.end()};
@@ -182,14 +198,14 @@ struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
   bool strict = false;
-  std::string json_file, junit_file, plan_file, page, faults = "all";
+  std::string json_file, junit_file, plan_file, page, summary, faults = "all";
   WorkerOption worker;
 };
 
 po::options_description options_for(Asked& a) {
   auto& v = a.v;
-  const auto groups = "all, none, or some of " +
-                      fmt::format("{}", fmt::join(sim::fault_groups(), ",")) + ", joined by commas";
+  const auto groups = fmt::format("all, none, or some of {}, joined by commas",
+                                  fmt::join(sim::fault_groups(), ", "));
   po::options_description options(
       "Generates plans, runs each on a real replica set with faults, and checks its history. "
       "Options");
@@ -219,7 +235,9 @@ po::options_description options_for(Asked& a) {
       "report", po::value(&a.page)->value_name("FILE"),
       "write the first case that failed, else the last, as a page")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
-      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML")(
+      "summary", po::value(&a.summary)->value_name("FILE"),
+      "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
   a.worker.add_to(options);
   return options;
 }
@@ -268,6 +286,7 @@ void validate(const po::variables_map& given, Asked& a) {
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
   require_writable("report", a.page);
+  require_writable("summary", a.summary);
   require_folder("runs", v.keep_folder);
 }
 
@@ -291,6 +310,7 @@ int verify(const std::vector<std::string>& words) {
   line.end();
   print_summary(report);
   write_report(asked.page, report.shown, report.promises());
+  append_summary(asked.summary, to_markdown(summary_of(report), report.findings));
   write_json(asked.json_file, to_json(report));
   write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure, asked.strict},
               report.findings);

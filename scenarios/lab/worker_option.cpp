@@ -5,7 +5,7 @@ namespace leasehold::lab {
 void WorkerOption::add_to(po::options_description& options) {
   options.add_options()(
       "worker", po::value(&command)->value_name("COMMAND"),
-      "check the lock of this worker instead, which speaks the lines of scenarios/WORKERS.md")(
+      "check the lock of this worker instead, which speaks the lines of WORKERS.md")(
       "promises", po::value(&promises_file)->value_name("FILE"),
       "what that lock promises, as JSON");
 }

@@ -96,6 +96,12 @@ std::vector<std::string> command_line(const MongodOptions& options) {
   return words;
 }
 
+/// The script that fetches one: installed beside the program, or in the sources.
+std::string fetcher() {
+  const auto installed = fs::read_symlink("/proc/self/exe").parent_path() / "fetch-mongod";
+  return fs::exists(installed) ? installed.string() : "scripts/fetch-mongod";
+}
+
 }  // namespace
 
 std::string cache_folder() {
@@ -125,7 +131,14 @@ std::string find_mongod() {
   for (const auto& candidate : candidates) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  throw NoMongod("no mongod: run scripts/setup, put mongod on the PATH, or set LEASEHOLD_MONGOD");
+  throw NoMongod("no mongod: set LEASEHOLD_MONGOD, put one on the PATH, or run " + fetcher() +
+                 ", which fetches one");
+}
+
+bool is_supported(const Json& build_info) {
+  constexpr std::pair<std::int64_t, std::int64_t> kOldest{5, 1};
+  const auto& parts = build_info.at("versionArray");
+  return std::pair(integer(parts.at(0)), integer(parts.at(1))) >= kOldest;
 }
 
 std::vector<int> free_ports(int count) {
@@ -203,6 +216,14 @@ void Mongod::wait_until_ready() {
     if (!client_) connect();
     return integer(client_->run("admin", {{"ping", 1}})["ok"]) == 1;
   });
+  if (!starting_) require_supported();  // it is the same after a restart
+}
+
+void Mongod::require_supported() {
+  const auto about = client_->must("admin", {{"buildInfo", 1}});
+  if (is_supported(about)) return;
+  throw NoMongod(options_.program + " is " + about.value("version", "?") +
+                 ": it must be 5.1 or newer");
 }
 
 void Mongod::shut_down() {

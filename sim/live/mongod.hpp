@@ -18,11 +18,14 @@ struct NoMongod : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/setup put into its cache.
-/// Throws NoMongod.
+/// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/fetch-mongod put into its
+/// cache. Throws NoMongod.
 [[nodiscard]] std::string find_mongod();
 
-/// Where scripts/setup and prepared data have their cache.
+/// Whether the lock can use a server that answers buildInfo so: 5.1 or newer.
+[[nodiscard]] bool is_supported(const Json& build_info);
+
+/// Where scripts/fetch-mongod and prepared data have their cache.
 [[nodiscard]] std::string cache_folder();
 
 /// Ports that were free a moment ago, all different: drawn, so that two who look at once seldom
@@ -52,7 +55,7 @@ class Mongod {
   /// Starts it; it does not listen yet. REQUIRES: `data` lies in the janitor's folder.
   Mongod(MongodOptions options, Janitor& janitor);
 
-  /// Waits until it answers. Throws NoMongod if it ended.
+  /// Waits until it answers. Throws NoMongod if it ended, or is too old.
   void wait_until_ready();
 
   void shut_down();      ///< SIGTERM, and waits until it has stopped cleanly
@@ -82,6 +85,7 @@ class Mongod {
  private:
   void start();
   void connect();
+  void require_supported();
 
   MongodOptions options_;
   Janitor* janitor_;

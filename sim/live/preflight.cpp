@@ -13,7 +13,6 @@ using std::chrono::milliseconds;
 constexpr const char* kTimeouts = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
 constexpr const char* kCollection = "preflight";
 constexpr std::int64_t kMajorityLimit_ms = 5'000;
-constexpr std::int64_t kOldestMajor = 5, kOldestMinor = 1;
 
 bool is_ok(const Json& reply) { return reply.contains("ok") && integer(reply["ok"]) == 1; }
 
@@ -63,9 +62,7 @@ class Look {
   void version() {
     const auto reply = client_.run("admin", {{"buildInfo", 1}});
     if (!is_ok(reply)) return note("the version is not readable: " + complaint(reply));
-    const auto& parts = reply.at("versionArray");
-    const auto major = integer(parts.at(0)), minor = integer(parts.at(1));
-    if (std::pair(major, minor) >= std::pair(kOldestMajor, kOldestMinor)) return;
+    if (is_supported(reply)) return;
     lack("the server's version is " + reply.value("version", "?") +
          ": it must be 5.1 or later; upgrade it");
   }

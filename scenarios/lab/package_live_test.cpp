@@ -1,0 +1,200 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "scenarios/lab/run_program.hpp"
+#include "sim/live/live_test.hpp"
+
+/// The two Debian packages, unpacked over each other: what a new user has after `apt install`,
+/// without a change to this machine.
+namespace leasehold::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Packaged : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    fs::create_directories(folder());
+    const auto made =
+        shell(folder(), "cpack --config '" LEASEHOLD_BUILD_DIR
+                        "/CPackConfig.cmake' -B made >cpack.log 2>&1 || cat cpack.log; "
+                        "mv made/leasehold_*.deb leasehold.deb && mv made/leasehold-lab_*.deb "
+                        "lab.deb && dpkg-deb -x leasehold.deb root && dpkg-deb -x lab.deb root");
+    ASSERT_EQ(made.exit_code, 0) << made.out;
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder()); }
+
+  static const std::string& folder() {
+    static const std::string name =
+        testing::TempDir() + "leasehold-package-test-" + std::to_string(getpid());
+    return name;
+  }
+
+  static Ran run(const std::string& line) {
+    return shell(folder(), "export LEASEHOLD_URI='" + sim::live::shared_set().uri() +
+                               "' PATH=\"$PWD/root/usr/bin:$PATH\"; " + line);
+  }
+  static std::string field(const std::string& package, const std::string& name) {
+    return run("dpkg-deb -f " + package + ".deb " + name).out;
+  }
+};
+
+TEST_F(Packaged, TheCommandRunsOneAtATimeAndTellsWhoHolds) {
+  // The first waits with its end until the second has been refused for a while.
+  const auto ran =
+      run("leasehold run --lock job -- sh -c 'echo in; leasehold ls; leasehold show job; sleep 1; "
+          "echo out' >first & "
+          "while ! leasehold ls 2>/dev/null | grep -q job; do sleep 0.05; done; "
+          "leasehold run --lock job --wait 30s -- sh -c 'cat first'; wait");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  const auto in = ran.out.find("in\n"), out = ran.out.find("out\n");
+  EXPECT_NE(in, std::string::npos) << ran.out;
+  EXPECT_NE(out, std::string::npos) << "the second ran before the first had ended: " << ran.out;
+  EXPECT_NE(ran.out.find("job"), std::string::npos) << "ls and show name it";
+}
+
+TEST_F(Packaged, DoctorFindsNothingWrongAndTheManPagesAndTheBoardAreThere) {
+  const auto ran = run("leasehold run --lock job -- true && leasehold doctor");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  for (const std::string page : {"leasehold.1", "leasehold-lab.1"}) {
+    const auto text = run("gzip -cdf root/usr/share/man/man1/" + page + "*");
+    EXPECT_NE(text.out.find(".TH"), std::string::npos) << text.out;
+  }
+  EXPECT_EQ(run("grep -q leasehold_held_locks root/usr/share/leasehold/grafana.json").exit_code, 0);
+}
+
+TEST_F(Packaged, HaveTheChangelogsVersionAndNameWhatTheyNeed) {
+  const auto release = run("grep -m1 -oE '^## \\[[0-9.]+' '" LEASEHOLD_CHANGELOG "' | tr -d '#[ '");
+  EXPECT_FALSE(release.out.empty());
+  for (const std::string command : {"leasehold", "leasehold-lab"}) {
+    const auto version = run(command + " --version").out;
+    EXPECT_EQ(version, command + " " + release.out);
+  }
+  for (const std::string package : {"leasehold", "lab"}) {
+    EXPECT_EQ(field(package, "Version"), release.out);
+    const auto depends = field(package, "Depends");
+    for (const char* needed : {"libmongoc-1.0", "libbson-1.0", "libboost-program-options"}) {
+      EXPECT_NE(depends.find(needed), std::string::npos) << depends;
+    }
+    EXPECT_EQ(depends.find("leasehold"), std::string::npos) << "neither needs the other";
+  }
+  EXPECT_TRUE(field("lab", "Description").starts_with("The laboratory "));
+}
+
+TEST_F(Packaged, HaveNoFileInCommon) {
+  const auto common =
+      run("for p in leasehold lab; do dpkg-deb -c $p.deb | grep -v '^d' | awk '{print $6}' | sort "
+          ">$p.list; done; wc -l <lab.list; comm -12 leasehold.list lab.list");
+  EXPECT_GT(std::stoi(common.out), 90) << common.out;
+  EXPECT_EQ(common.out.find("usr/"), std::string::npos) << common.out;
+}
+
+TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
+  const auto built = run("cmake -S '" LEASEHOLD_INSTALL_TEST
+                         "' -B service -G Ninja -DCMAKE_PREFIX_PATH=\"$PWD/root/usr\" && cmake "
+                         "--build service && service/install_test \"$LEASEHOLD_URI\"");
+  EXPECT_EQ(built.exit_code, 0) << built.out;
+  EXPECT_NE(built.out.find("held with token "), std::string::npos) << built.out;
+}
+
+TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
+  for (const char* file :
+       {"bin/leasehold-lab", "lib/leasehold/leasehold-worker", "lib/leasehold/fetch-mongod",
+        "lib/leasehold/libleasehold_clock_shim.so", "share/leasehold/workers/ci.yml",
+        "share/bash-completion/completions/leasehold-lab", "share/doc/leasehold-lab/SCN.md",
+        "share/doc/leasehold-lab/WORKERS.md", "share/doc/leasehold-lab/copyright",
+        "share/doc/leasehold-lab/history.schema.json", "share/doc/leasehold-lab/worker.schema.json",
+        "share/doc/leasehold-lab/workers/templates/go/worker.go"}) {
+    EXPECT_TRUE(fs::exists(folder() + "/root/usr/" + file)) << file;
+  }
+  const auto stray = run(
+      "find root/usr/share -name '*_test.*'; grep -l build/bin root/usr/share/doc/*/*.md");
+  EXPECT_EQ(stray.out, "");
+}
+
+/// Of its stories: what is taken out of the package is not found elsewhere, as in the sources.
+TEST_F(Packaged, TheLaboratoryPlaysTheStoriesThatItBrought) {
+  const auto all = run("leasehold-lab scenario list");
+  EXPECT_NE(all.out.find("late-release-frees-the-next-holder "), std::string::npos) << all.out;
+  const auto ran = run("leasehold-lab scenario run release-by-name");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  const auto fewer =
+      run("cd root/usr/share/leasehold/scenarios; mv release ../away; leasehold-lab scenario list; "
+          "mv ../away release");
+  EXPECT_EQ(fewer.out.find("late-release-frees-the-next-holder "), std::string::npos) << fewer.out;
+}
+
+TEST_F(Packaged, WithoutAMongodTheLaboratorySaysWhatToRun) {
+  const auto ran = run("env -u LEASEHOLD_MONGOD PATH=/nowhere XDG_CACHE_HOME=\"$PWD/none\" "
+                       "\"$PWD/root/usr/bin/leasehold-lab\" verify --seconds 4");
+  EXPECT_EQ(ran.exit_code, 69) << ran.out;
+  EXPECT_NE(ran.out.find("root/usr/lib/leasehold/fetch-mongod, which fetches one\n"),
+            std::string::npos)
+      << ran.out;
+}
+
+/// The shell lines of a workflow's steps, in their order.
+std::vector<std::string> run_steps(const std::string& file) {
+  std::ifstream in(file);
+  std::vector<std::string> steps;
+  std::size_t block = std::string::npos;  // where the key of an open block stands
+  for (std::string line; std::getline(in, line);) {
+    const auto text = line.find_first_not_of(' '), key = line.find_first_not_of(" -");
+    if (text != std::string::npos && block != std::string::npos && text > block) {
+      steps.back() += line.substr(text) + '\n';
+      continue;
+    }
+    block = std::string::npos;
+    if (key == std::string::npos || line.compare(key, 5, "run: ") != 0) continue;
+    const auto rest = line.substr(key + 5);
+    if (rest == "|") block = key;
+    steps.push_back(rest == "|" ? "" : rest);
+  }
+  return steps;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+/// The workflow with nothing but the package, a mongod and a worker. Only apt-get is a stand-in.
+TEST_F(Packaged, TheWorkflowOfTheLaboratoryDoesAsItSays) {
+  const auto set_up = run(
+      "mkdir -p bin ci && cp root/usr/share/leasehold/workers/templates/python/worker.py "
+      "root/usr/share/leasehold/workers/templates/promises.json ci && cp lab.deb "
+      "ci/leasehold-lab_0_amd64.deb && printf '#!/bin/sh\\necho \"$@\" >>apt.log\\n' "
+      ">bin/apt-get && chmod +x bin/apt-get");
+  ASSERT_EQ(set_up.exit_code, 0) << set_up.out;
+  const auto steps = run_steps(folder() + "/root/usr/share/leasehold/workers/ci.yml");
+  ASSERT_EQ(steps.size(), 3u);
+  ASSERT_NE(steps[2].find("--seconds 60"), std::string::npos) << steps[2];
+  for (const auto& step : steps) {
+    auto line = replaced(step, "/usr/lib/", folder() + "/root/usr/lib/");
+    line = replaced(line, "'python3 ", "'/usr/bin/python3 ");  // Debian's, which has its packages
+    line = replaced(line, "--seconds 60", "--seconds 10 --processes 3 --locks 1 --floors 1");
+    const auto ran = run("export PATH=\"$PWD/bin:$PATH\" GITHUB_STEP_SUMMARY=summary.md "
+                         "LEASEHOLD_MONGOD='" + sim::live::find_mongod() + "'; set -e; " + line);
+    EXPECT_EQ(ran.exit_code, 0) << line << ran.out;
+  }
+  EXPECT_NE(run("cat apt.log").out.find(" ./ci/leasehold-lab_0_amd64.deb "), std::string::npos);
+  const auto summary = run("cat summary.md").out;
+  EXPECT_NE(summary.find("### leasehold-lab verify: holds\n"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("\n| G2 | holds | "), std::string::npos) << summary;
+  EXPECT_EQ(run("grep -q '<testsuite ' lock.xml && grep -q '<html' lock.html").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace leasehold::lab
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
