@@ -142,7 +142,9 @@ TEST_F(Contend, AWorkersLockStandsBesideTheStrategies) {
       "--clients 2 --repetitions 1 --strategy uniform --worker '/usr/bin/python3 "
       LEASEHOLD_PYTHON_WORKER "'");
   std::map<std::string, int> by_strategy;
-  for (const auto& row : rows) by_strategy[row.at("strategy")] += row.at("granted_ns").empty() ? 0 : 1;
+  for (const auto& row : rows) {
+    by_strategy[row.at("strategy")] += row.at("granted_ns").empty() ? 0 : 1;
+  }
   EXPECT_GT(by_strategy["worker"], 2);
   EXPECT_GT(by_strategy["uniform"], 2);
   for (const auto& run : runs()) {

@@ -195,11 +195,11 @@ void Attempts::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   if (call.queues()) call.place.shown(document, call.owner, refusal.operation_time, step.now);
 }
 
-/// Where others queue, who polls would find the lock free by luck alone: it queues as well, whatever
-/// its strategy, and asks no more seldom than that would.
+/// Where others queue, who polls would find the lock free by luck alone: it queues as well,
+/// whatever its strategy, and asks no more seldom than that would.
 ///
-/// Its owner changes, for the first half of one that queues names its provider. Not while a document
-/// or a request of the old one may be about.
+/// Its owner changes, for the first half of one that queues names its provider. Not while a
+/// document or a request of the old one may be about.
 void Attempts::join_queue(AcquireCall& call, Step step) {
   if (call.single_attempt || call.queues() || call.may_own()) return;
   const auto longest = call.options.waiting->longest_pause();

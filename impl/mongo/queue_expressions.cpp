@@ -162,8 +162,8 @@ Bson granted_at() {
   return expression("$add", text("$$NOW"), nested(ahead));
 }
 
-/// To $$queue's first, $$head: it gets the lock; or it is offered the lock, which is free then. Who is
-/// offered it stays the first in the queue, for somebody else may be quicker.
+/// To $$queue's first, $$head: it gets the lock; or it is offered the lock, which is free then. Who
+/// is offered it stays the first in the queue, for somebody else may be quicker.
 Bson given_document(bool offers, const Bson& token) {
   static const Bson lock_id =
       expression("$substrBytes", text("$$head"), number(core::kEntryLockIdAt), number(-1));

@@ -69,10 +69,10 @@ void AbstractStates::take(const Event& e) {
     case Kind::reply: take_reply(e); break;
     case Kind::granted:
       locks_[e.name].waiting.erase(call);
-      locks_[e.name].believing.insert(call);
+      locks_[e.name].holding.insert(call);
       break;
     case Kind::lost:
-    case Kind::release: locks_[e.name].believing.erase(call); break;
+    case Kind::release: locks_[e.name].holding.erase(call); break;
     case Kind::ended: locks_[e.name].waiting.erase(call); break;
     case Kind::put: {
       auto& lock = locks_[e.name];
@@ -106,7 +106,7 @@ void AbstractStates::bury(const std::string& process) {
   const auto is_its = [&](const auto& call) { return call.first == process; };
   for (auto& [name, lock] : locks_) {
     std::erase_if(lock.waiting, is_its);
-    std::erase_if(lock.believing, is_its);
+    std::erase_if(lock.holding, is_its);
     const auto owner = process_of_.find(lock.owner);
     const bool had_it = owner != process_of_.end() && owner->second == process;
     if (had_it && lock.document == Document::of_live) lock.document = Document::of_dead;
@@ -115,12 +115,12 @@ void AbstractStates::bury(const std::string& process) {
 
 std::uint16_t AbstractStates::number(const Lock& lock, Kind by) const {
   const bool stopped =
-      std::any_of(lock.believing.begin(), lock.believing.end(),
+      std::any_of(lock.holding.begin(), lock.holding.end(),
                   [this](const auto& call) { return stopped_.contains(call.first); });
   Number number;
   number.add(static_cast<std::size_t>(lock.document));
   number.add(up_to_two(lock.waiting.size()));
-  number.add(up_to_two(lock.believing.size()));
+  number.add(up_to_two(lock.holding.size()));
   number.add(up_to_two(static_cast<std::size_t>(std::max(lock.asking, 0))));
   number.add(up_to_two(static_cast<std::size_t>(std::max(lock.leaving, 0))));
   number.add(stopped ? 1 : 0);

@@ -10,10 +10,10 @@
 namespace leasehold::properties {
 
 /// The situations that a history went through, seen from so far away that few differ: for each
-/// lock whose document it is (nobody's, a live or a dead process's), how many believe that they hold
-/// it, how many wait, how many asking and leaving commands are unanswered, whether a believer is
-/// stopped, what the last reply said; and how many faults last. Counts stop at 2: two of a kind
-/// stand for many.
+/// lock whose document it is (nobody's, a live or a dead process's), how many hold it by their own
+/// account, how many wait, how many asking and leaving commands are unanswered, whether one that
+/// holds it is stopped, what the last reply said; and how many faults last. Counts stop at 2: two of
+/// a kind stand for many.
 ///
 /// Two runs that went through the same ones tested the same; that is all that they are for.
 class AbstractStates {
@@ -28,7 +28,7 @@ class AbstractStates {
   struct Lock {
     Document document = Document::none;
     std::string owner;  ///< whom the document names
-    std::set<std::pair<std::string, std::int64_t>> waiting, believing;  ///< process and session
+    std::set<std::pair<std::string, std::int64_t>> waiting, holding;  ///< process and session
     int asking = 0, leaving = 0;  ///< commands without a reply
     std::uint8_t last_reply = 0;
   };

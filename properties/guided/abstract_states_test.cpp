@@ -29,7 +29,7 @@ TEST(AbstractStates, WhoTheyAreMakesNoDifference) {
   EXPECT_EQ(of("p0.1", 1).size(), 2u);
 }
 
-TEST(AbstractStates, TwoWhoBelieveAreAnotherState) {
+TEST(AbstractStates, TwoThatHoldItAreAnotherState) {
   model::History one{event(Kind::granted, "p0.1", 1), event(Kind::granted, "p0.1", 1)};
   model::History two{event(Kind::granted, "p0.1", 1), event(Kind::granted, "p1.1", 1)};
   EXPECT_NE(AbstractStates::of(one), AbstractStates::of(two));

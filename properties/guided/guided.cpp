@@ -16,7 +16,8 @@ namespace {
 using namespace leasehold::properties;
 
 /// What libFuzzer takes for coverage beside the code's.
-__attribute__((section("__libfuzzer_extra_counters"))) std::uint8_t counters[AbstractStates::kCount];
+__attribute__((section("__libfuzzer_extra_counters")))
+std::uint8_t counters[AbstractStates::kCount];
 
 double cpu_s() {
   rusage used{};

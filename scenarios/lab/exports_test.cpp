@@ -156,7 +156,8 @@ TEST(Exports, PorcupineFindsThemLinearizableExactlyIfWeDo) {
       std::ofstream(file) << operations;
       const auto ran = run_program({program, file});
       const bool linearizable = is_linearizable(operations);
-      EXPECT_EQ(ran.exit_code, linearizable ? 0 : 1) << lock << ", seed " << seed << ": " << ran.out;
+      EXPECT_EQ(ran.exit_code, linearizable ? 0 : 1)
+          << lock << ", seed " << seed << ": " << ran.out;
       ++(linearizable ? kept : broken);
     }
   }

@@ -15,8 +15,8 @@ struct PermitClaim {
   std::int64_t token = 0;
 };
 
-/// What processes that share a semaphore saw of it, judged. All is certain: a permit is taken to be
-/// held from the first to the last time at which its holder was told that it held it, and no longer.
+/// What processes that share a semaphore saw of it, checked. All is certain: a permit counts as held
+/// from the first to the last time at which `held()` said so to its holder, and no longer.
 struct PermitVerdict {
   int grants = 0;
   int overlaps = 0;  ///< a slot's next permit was held while the one before still was

@@ -14,8 +14,8 @@ namespace {
 using namespace leasehold;
 using std::chrono::milliseconds;
 
-/// `yes NS SLOT TOKEN`: held() said so, asked after that time. `no`: it did not any more. `end`: the
-/// permit is given back.
+/// `yes NS SLOT TOKEN`: held() said so, asked after that time. `no`: it did not any more. `end`:
+/// the permit is given back.
 void say(const char* what, core::LocalInstant at, const Permit& permit) {
   std::printf("%s %lld %d %lld\n", what, static_cast<long long>(at.time_since_epoch().count()),
               permit.slot, static_cast<long long>(permit.handle.fencing_token().value()));

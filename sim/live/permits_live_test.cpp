@@ -109,7 +109,7 @@ class SemaphoreUnderFaults {
     }
   }
 
-  /// When somebody was told that it has this slot, after its holder's death; 0: nobody yet.
+  /// When somebody held this slot by its own account, after its holder's death; 0: nobody yet.
   [[nodiscard]] std::int64_t came_back_ns(const PermitProcesses::Orphan& orphan) const {
     const auto& claims = processes.claims();
     const auto next = std::find_if(claims.begin(), claims.end(), [&](const PermitClaim& c) {

@@ -127,9 +127,9 @@ enum class Jitter {
 /// document is deleted or overwritten by somebody who does not know of queues. In a queue of 64
 /// nobody else finds room; they ask again about when it has been served.
 ///
-/// A call of this library that finds a queue stands in it, whatever its own strategy: one that polls
-/// would find the lock free by luck alone. Other software that polls, such as the .NET package, has
-/// that luck when a release leaves the lock free for a moment, about once a second.
+/// A call of this library that finds a queue stands in it, whatever its own strategy: one that
+/// polls would find the lock free by luck alone. Other software that polls, such as the .NET
+/// package, has that luck when a release leaves the lock free for a moment, about once a second.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
     std::chrono::milliseconds longest = std::chrono::seconds(10));
 
