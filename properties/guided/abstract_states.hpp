@@ -12,8 +12,8 @@ namespace leasehold::properties {
 /// The situations that a history went through, seen from so far away that few differ: for each
 /// lock whose document it is (nobody's, a live or a dead process's), how many hold it by their own
 /// account, how many wait, how many asking and leaving commands are unanswered, whether one that
-/// holds it is stopped, what the last reply said; and how many faults last. Counts stop at 2: two of
-/// a kind stand for many.
+/// holds it is stopped, what the last reply said; and how many faults last. Counts stop at 2: two
+/// of a kind stand for many.
 ///
 /// Two runs that went through the same ones tested the same; that is all that they are for.
 class AbstractStates {

@@ -15,8 +15,8 @@ struct PermitClaim {
   std::int64_t token = 0;
 };
 
-/// What processes that share a semaphore saw of it, checked. All is certain: a permit counts as held
-/// from the first to the last time at which `held()` said so to its holder, and no longer.
+/// What processes that share a semaphore saw of it, checked. All is certain: a permit counts as
+/// held from the first to the last time at which `held()` said so to its holder, and no longer.
 struct PermitVerdict {
   int grants = 0;
   int overlaps = 0;  ///< a slot's next permit was held while the one before still was
