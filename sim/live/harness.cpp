@@ -61,13 +61,13 @@ class Harness {
         oplog_(truth_of(plan, run), [this] { return now(); }),
         began_(now()),
         processes_(make_processes()) {
-    if (run.servers != nullptr) {
-      servers_.emplace(*run.servers, run.database + "." + collection_of(plan, run));
-    }
+    const auto locks = run.database + "." + collection_of(plan, run);
+    if (run.servers != nullptr) servers_ = std::make_unique<RealServers>(*run.servers, locks);
+    if (run.user_set != nullptr) servers_ = std::make_unique<UserServers>(*run.user_set, locks);
     faults_.emplace(
         ClusterControl{
             .processes = *processes_,
-            .servers = servers_ ? &*servers_ : nullptr,
+            .servers = servers_.get(),
             .now_ns = [this] { return now(); },
             .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
             .emit = [this](Event e) { keep(std::move(e)); },
@@ -319,7 +319,7 @@ class Harness {
   std::int64_t began_;
   std::unique_ptr<RunProcesses> processes_;
   StallWatch stalls_{watched_members(), [this] { return now(); }};
-  std::optional<RealServers> servers_;
+  std::unique_ptr<ServerControl> servers_;
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   model::History history_;
@@ -347,6 +347,13 @@ LiveRun LiveRun::on(ReplicaSet& servers, std::string database, Janitor& janitor,
                     const std::string& folder) {
   auto run = on(servers.uri(), std::move(database), janitor, folder);
   run.servers = &servers;
+  return run;
+}
+
+LiveRun LiveRun::on(UserSet& servers, std::string database, Janitor& janitor,
+                    const std::string& folder) {
+  auto run = on(servers.uri(), std::move(database), janitor, folder);
+  run.user_set = &servers;
   return run;
 }
 
