@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -237,6 +238,24 @@ TEST(OwnSet, WhatARunChangedOnTheServersIsPutBackWhenItIsInterrupted) {
     EXPECT_TRUE(runs_ttl_monitor(m)) << m;
     EXPECT_FALSE(is_on(m, kHolding)) << m;
   }
+}
+
+TEST(OwnSet, WhatARunChangedOnTheServersIsPutBackEvenIfItIsKilled) {
+  const auto plan = testing::TempDir() + "leasehold-own-set-" + std::to_string(getpid()) + ".scn";
+  std::ofstream(plan) << "faulty 30000\nprocess\nfault ttl-off at=100 for=20000\n";
+  sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", their_set().uri(),
+                               "--allow-server-faults", "--plan", plan},
+                              sim::live::ChildProcess::Io::nothing);
+  const auto all_run = [](bool on) {
+    for (int m = 0; m < 3; ++m) {
+      if (runs_ttl_monitor(m) != on) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(sim::live::eventually([&] { return all_run(false); }));
+  lab.kill();
+  EXPECT_TRUE(sim::live::eventually([&] { return all_run(true); }));
+  std::remove(plan.c_str());
 }
 
 TEST(OwnSet, WhatIsNotPutBackByThenIsAtItsEndAndWhatWasOffStaysOff) {

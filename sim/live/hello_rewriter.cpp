@@ -172,7 +172,8 @@ std::string HelloRewriter::with_proxies(std::string_view document) const {
     if (key == "me" && is_text) {
       out += elements_of(mongo::Bson().text(key, me_));
     } else if (key == "primary" && is_text) {
-      if (const auto* proxy = proxy_of(e.text())) out += elements_of(mongo::Bson().text(key, *proxy));
+      const auto* proxy = proxy_of(e.text());
+      if (proxy != nullptr) out += elements_of(mongo::Bson().text(key, *proxy));
     } else if (lists_members(key) && e.type() == BSON_TYPE_ARRAY) {
       out += list_of_proxies(key, e.array());
     } else if (key != "compression") {

@@ -138,7 +138,8 @@ class Look {
     const auto reply = client_.run(database_, {{"collMod", kCollection}});  // changes nothing
     if (integer(reply.value("code", Json(0))) != kUnauthorized) return;
     lack("the user may not collMod in database '" + database_ + "', for change-index (" +
-         complaint(reply) + "): grant it the role dbAdminAnyDatabase, or leave ttl out of --faults");
+         complaint(reply) +
+         "): grant it the role dbAdminAnyDatabase, or leave ttl out of --faults");
   }
 
   /// By its privileges, for to try is to do. Where nobody has to log in, nobody lacks any.

@@ -8,8 +8,10 @@
 namespace leasehold::sim::live {
 namespace {
 
-constexpr const char* kLimits =
+const std::string kLimits =
     "serverSelectionTimeoutMS=1000&connectTimeoutMS=1000&socketTimeoutMS=5000&appName=harness";
+
+Json ttl_monitor(bool on) { return {{"setParameter", 1}, {"ttlMonitorEnabled", on}}; }
 
 std::vector<std::string> addresses_in(const Json& hello) {
   std::vector<std::string> all;
@@ -33,8 +35,8 @@ UserSet::UserSet(const std::string& uri) {
   const auto hello = MongoClient(with_option(uri, kLimits)).must("admin", {{"hello", 1}});
   std::vector<std::string> proxies;
   for (const auto& address : addresses_in(hello)) {
-    const auto alone = with_option(with_hosts(uri, {address}), "directConnection=true");
-    members_.push_back({address, std::make_unique<MongoClient>(with_option(alone, kLimits))});
+    const auto alone = with_option(with_hosts(uri, {address}), kLimits + "&directConnection=true");
+    members_.push_back({address, alone, std::make_unique<MongoClient>(alone)});
     proxies.push_back(address_of(proxy_.add_member(address)));
   }
   if (members_.empty()) throw std::runtime_error("the server names no members of a replica set");
@@ -51,10 +53,11 @@ bool UserSet::answers(int index) {
 
 std::int64_t UserSet::fail_point(int index, const std::string& name, const Json& mode,
                                  const Json& data) {
-  const bool off = mode == Json("off");
-  if (!off) fail_points_.emplace(index, name);
+  const auto what = "fail point " + name + " of " + address(index);
+  const Json off = "off";
+  if (mode != off) remember(what, index, {{"configureFailPoint", name}, {"mode", off}});
   const auto entered = MemberSet::fail_point(index, name, mode, data);
-  if (off) fail_points_.erase({index, name});
+  if (mode == off) forget(what);
   return entered;
 }
 
@@ -63,43 +66,40 @@ bool UserSet::runs_ttl_monitor(int index) {
   return reply.value("ttlMonitorEnabled", true);
 }
 
-void UserSet::run_ttl_monitor(int index, bool on) {
-  member(index).must("admin", {{"setParameter", 1}, {"ttlMonitorEnabled", on}});
-}
-
 void UserSet::set_ttl_monitor(bool on) {
   for (int i = 0; i < size(); ++i) {
-    const bool is_off = ttl_off_.contains(i);
+    const auto what = "ttlMonitorEnabled of " + address(i);
+    const bool is_off = changed_.contains(what);
     if (on && is_off) {
-      run_ttl_monitor(i, true);
-      ttl_off_.erase(i);
+      member(i).must("admin", ttl_monitor(true));
+      forget(what);
     } else if (!on && !is_off && answers(i) && runs_ttl_monitor(i)) {
-      ttl_off_.insert(i);
-      run_ttl_monitor(i, false);
+      remember(what, i, ttl_monitor(true));
+      member(i).must("admin", ttl_monitor(false));
     }
   }
+}
+
+void UserSet::remember(const std::string& what, int index, const Json& command) {
+  if (!undo_process_) undo_process_ = std::make_unique<UndoProcess>();
+  undo_process_->remember(what, at(index).uri, command);
+  changed_[what] = {index, command};
+}
+
+void UserSet::forget(const std::string& what) {
+  if (changed_.erase(what) > 0) undo_process_->forget(what);
 }
 
 std::vector<std::string> UserSet::put_back() {
   std::vector<std::string> left;
-  const auto attempt = [&](int index, const std::string& what, const auto& act) {
+  const auto changed = changed_;
+  for (const auto& [what, undo] : changed) {
     try {
-      act();
+      member(undo.member).must("admin", undo.command);
+      forget(what);
     } catch (const std::exception& error) {
-      left.push_back(what + " of " + address(index) + " (" + error.what() + ")");
+      left.push_back(what + " (" + error.what() + ")");
     }
-  };
-  const auto fail_points = fail_points_;
-  for (const auto& [index, name] : fail_points) {
-    attempt(index, "the fail point " + name,
-            [&, i = index, &point = name] { fail_point(i, point, "off"); });
-  }
-  const auto ttl_off = ttl_off_;
-  for (const int index : ttl_off) {
-    attempt(index, "ttlMonitorEnabled, which is false,", [&] {
-      run_ttl_monitor(index, true);
-      ttl_off_.erase(index);
-    });
   }
   return left;
 }

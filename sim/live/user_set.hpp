@@ -1,13 +1,14 @@
 #pragma once
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/live/commanded_servers.hpp"
 #include "sim/live/member_set.hpp"
+#include "sim/live/undo_process.hpp"
 
 namespace leasehold::sim::live {
 
@@ -16,7 +17,7 @@ namespace leasehold::sim::live {
 /// through them, and so any driver stays behind the proxies.
 ///
 /// What was changed on a server by `set_ttl_monitor` and `fail_point` is put back at the latest
-/// when it ends; not if this process is killed.
+/// when it ends, or when this process does in whatever way.
 ///
 /// Not thread-safe.
 ///
@@ -51,20 +52,26 @@ class UserSet final : public MemberSet {
  private:
   struct Member {
     std::string address;
+    std::string uri;  ///< of this member alone
     std::unique_ptr<MongoClient> client;
+  };
+  struct Undo {
+    int member = 0;
+    Json command;
   };
   [[nodiscard]] const Member& at(int index) const {
     return members_.at(static_cast<std::size_t>(index));
   }
   [[nodiscard]] bool runs_ttl_monitor(int index);
-  void run_ttl_monitor(int index, bool on);
+  void remember(const std::string& what, int index, const Json& command);
+  void forget(const std::string& what);
 
   std::vector<Member> members_;
   FaultProxy proxy_;
   std::string uri_;
-  // Each is written down before the command that does it.
-  std::set<std::pair<int, std::string>> fail_points_;  ///< those that are on
-  std::set<int> ttl_off_;                              ///< where this put the monitor off
+  /// By what it is, for people. Each is written down before the command that changes it.
+  std::map<std::string, Undo> changed_;
+  std::unique_ptr<UndoProcess> undo_process_;  ///< since something was changed
 };
 
 /// That set in the hands of faults: no more than commands and proxies can do.
