@@ -167,7 +167,9 @@ sim::Plan plan_of(int processes, std::int64_t faulty_ms, std::vector<FaultPlan> 
   plan.seed = 4;
   plan.locks = 2;
   plan.faulty_ms = faulty_ms;
-  plan.processes.resize(static_cast<std::size_t>(processes));
+  sim::ProcessPlan process;
+  process.long_hold_percent = 0;  // each has something to say at any time
+  plan.processes.assign(static_cast<std::size_t>(processes), process);
   plan.faults = std::move(faults);
   return plan;
 }
@@ -181,12 +183,12 @@ TEST(OwnSet, EachFaultOfALinkTakesEffectOnAForeignLock) {
   run.foreign = sim::live::ForeignLock{
       kWorker, model::promises_from_json({std::istreambuf_iterator<char>(in), {}})};
   const auto plan =
-      plan_of(4, 5'000,
-              {{.kind = K::cut_link, .at_ms = 1'500, .for_ms = 500},
-               {.kind = K::slow_link, .at_ms = 2'100, .for_ms = 500, .amount = 40},
-               {.kind = K::lost_replies, .at_ms = 2'700, .for_ms = 500},
-               {.kind = K::late_requests, .at_ms = 3'300, .for_ms = 500, .amount = 40},
-               {.kind = K::refuse_link, .at_ms = 3'900, .for_ms = 500}});
+      plan_of(4, 5'700,
+              {{.kind = K::cut_link, .at_ms = 2'500, .for_ms = 500},
+               {.kind = K::slow_link, .at_ms = 3'100, .for_ms = 500, .amount = 40},
+               {.kind = K::lost_replies, .at_ms = 3'700, .for_ms = 500},
+               {.kind = K::late_requests, .at_ms = 4'300, .for_ms = 500, .amount = 40},
+               {.kind = K::refuse_link, .at_ms = 4'900, .for_ms = 500}});
   const auto result = sim::live::run_live(plan, run);
   for (const auto& fault : plan.faults) {
     const std::string kind = to_string(fault.kind);
@@ -231,7 +233,7 @@ TEST(OwnSet, WhatARunChangedOnTheServersIsPutBackWhenItIsInterrupted) {
   const auto result = sim::live::run_live(
       plan_of(2, 20'000,
               {{.kind = K::ttl_off, .at_ms = 100, .for_ms = 60'000},
-               {.kind = K::waiting_inside, .at_ms = 400, .for_ms = 60'000, .amount = 100}}),
+               {.kind = K::waiting_inside, .at_ms = 1'500, .for_ms = 60'000, .amount = 100}}),
       run);
   EXPECT_TRUE(changed);
   for (int m = 0; m < 3; ++m) {
