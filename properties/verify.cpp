@@ -200,6 +200,7 @@ class Run {
     run.ttl_period_ms = options_.ttl_period_ms;
     if (!one.settles) run.settle_ms = 0;
     run.on_progress = [&](const sim::live::Progress& progress) {
+      report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
       if (on_progress_) on_progress_(report_, progress);
     };
     run.stop = stop_;

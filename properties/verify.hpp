@@ -81,6 +81,7 @@ struct VerifyReport {
   Stall longest_stall;                   ///< of the machine or a member
   std::string harness_failure;           ///< who died, with last words; empty: nobody
   sim::live::Traffic proxied;            ///< through the proxies before somebody else's members
+  std::set<std::string> past_proxies;    ///< processes that were connected to them otherwise
   model::History shown;                  ///< the first case that failed, else the last
   [[nodiscard]] model::Verdict verdict() const;
   [[nodiscard]] std::optional<model::Promises> promises() const {

@@ -162,6 +162,11 @@ TEST(OwnSet, APythonWorkersLostReplyIsOfACommandThatWasExecuted) {
   });
 }
 
+model::Promises promises() {
+  std::ifstream in(LEASEHOLD_WORKERS "/pymongo.json");
+  return model::promises_from_json({std::istreambuf_iterator<char>(in), {}});
+}
+
 sim::Plan plan_of(int processes, std::int64_t faulty_ms, std::vector<FaultPlan> faults) {
   sim::Plan plan;
   plan.seed = 4;
@@ -179,9 +184,9 @@ TEST(OwnSet, EachFaultOfALinkTakesEffectOnAForeignLock) {
   UserSet set(their_set().uri());
   sim::live::Janitor janitor;
   auto run = sim::live::LiveRun::on(set, fresh_database(), janitor);
-  std::ifstream in(LEASEHOLD_WORKERS "/pymongo.json");
-  run.foreign = sim::live::ForeignLock{
-      kWorker, model::promises_from_json({std::istreambuf_iterator<char>(in), {}})};
+  run.foreign = sim::live::ForeignLock{kWorker, promises()};
+  std::set<std::string> past_proxies{"not asked"};
+  run.on_progress = [&](const sim::live::Progress& now) { past_proxies = now.past_proxies; };
   const auto plan =
       plan_of(4, 5'700,
               {{.kind = K::cut_link, .at_ms = 2'500, .for_ms = 500},
@@ -200,7 +205,21 @@ TEST(OwnSet, EachFaultOfALinkTakesEffectOnAForeignLock) {
   for (int i = 0; i < 4; ++i) {
     EXPECT_GT(traffic_of(set, "p" + std::to_string(i) + ".1").to_members, 0) << i;
   }
+  EXPECT_EQ(past_proxies, std::set<std::string>());
   expect_all_behind(set, "p");
+}
+
+TEST(OwnSet, AWorkerThatDoesNotUseItsUriIsNoticed) {
+  UserSet set(their_set().uri());
+  sim::live::Janitor janitor;
+  auto run = sim::live::LiveRun::on(set, fresh_database(), janitor);
+  const auto hosts = their_set().uri().substr(0, their_set().uri().find("/?"));
+  run.foreign = sim::live::ForeignLock{
+      "sh -c \"sed -u 's#mongodb:..[^/]*#" + hosts + "#' | " + kWorker + "\"", promises()};
+  std::set<std::string> noticed;
+  run.on_progress = [&](const sim::live::Progress& now) { noticed = now.past_proxies; };
+  (void)sim::live::run_live(plan_of(2, 2'000, {}), run);
+  EXPECT_EQ(noticed, (std::set<std::string>{"p0.1", "p1.1"}));
 }
 
 bool runs_ttl_monitor(int member) {

@@ -87,6 +87,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   if (report.proxied.to_members > 0) {
     json["proxied_bytes"] = {{"to_members", report.proxied.to_members},
                              {"from_members", report.proxied.from_members}};
+    json["past_proxies"] = report.past_proxies;
   }
   if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
@@ -107,6 +108,10 @@ void print_summary(const VerifyReport& report) {
   if (report.proxied.to_members > 0) {
     fmt::print("through the proxies: {} bytes to the members, {} back\n",
                report.proxied.to_members, report.proxied.from_members);
+  }
+  if (!report.past_proxies.empty()) {
+    fmt::print("past the proxies, where no fault of a link reaches them: {}\n",
+               fmt::join(report.past_proxies, ", "));
   }
   if (report.longest_stall.ns > 0) {
     fmt::print("longest stall: {}\n", to_string(report.longest_stall));

@@ -263,6 +263,7 @@ class Harness {
   }
 
   void heal() {
+    look_past_proxies();
     phase_ = "healing";
     healing_from_ = now();
     restart_members();
@@ -273,6 +274,14 @@ class Harness {
     const auto limit = now() + kHealLimit;
     while (!processes_->all_done() && now() < limit) turn();
     processes_->end_by_force();
+  }
+
+  /// While the processes are connected still.
+  void look_past_proxies() {
+    if (run_.user_set == nullptr) return;
+    std::vector<std::string> names;
+    for (const auto& process : processes_->running()) names.push_back(process.name);
+    progress_.past_proxies = run_.user_set->past_proxies(names);
   }
 
   /// The last dead documents have to disappear in their time, and are given it.

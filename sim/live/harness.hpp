@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "model/history.hpp"
@@ -23,6 +24,7 @@ struct Progress {
   std::int64_t losses = 0;
   std::map<std::string, std::int64_t> faults;  ///< that bit, by kind
   std::string phase;                           ///< "faults", "healing", "cleaning up"
+  std::set<std::string> past_proxies;          ///< processes that no fault of a link reaches
 };
 
 /// A lock that is not ours: the command of a worker around it, for sh, and what it promises.

@@ -1,6 +1,7 @@
 #include "sim/live/user_set.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "sim/live/mongod.hpp"
@@ -10,6 +11,8 @@ namespace {
 
 const std::string kLimits =
     "serverSelectionTimeoutMS=1000&connectTimeoutMS=1000&socketTimeoutMS=5000&appName=harness";
+
+constexpr int kMostClients = 100'000;
 
 Json ttl_monitor(bool on) { return {{"setParameter", 1}, {"ttlMonitorEnabled", on}}; }
 
@@ -78,6 +81,32 @@ void UserSet::set_ttl_monitor(bool on) {
       member(i).must("admin", ttl_monitor(false));
     }
   }
+}
+
+std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names) {
+  const Json clients{{"allUsers", true}, {"idleConnections", true}};
+  const Json ask{
+      {"aggregate", 1},
+      {"pipeline",
+       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", names}}}}}}})},
+      {"cursor", {{"batchSize", kMostClients}}}};
+  std::set<std::string> found;
+  for (int i = 0; i < size(); ++i) {
+    Json reply;
+    try {
+      reply = member(i).must("admin", ask);
+    } catch (const std::exception&) {
+      continue;  // it does not answer, or this user may not see it
+    }
+    // Asked for after the answer, so that those of the answer are in it.
+    const auto ours = proxy_.ports_used();
+    for (const Json& each : reply.at("cursor").at("firstBatch")) {
+      const auto [host, port] = host_and_port(each.value("client", ""));
+      const bool proxied = ours.contains(std::atoi(port.c_str()));
+      if (!host.empty() && !proxied) found.insert(each.value("appName", ""));
+    }
+  }
+  return found;
 }
 
 void UserSet::remember(const std::string& what, int index, const Json& command) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,10 @@ class UserSet final : public MemberSet {
                           const Json& data = {}) override;
   /// Off where it ran; on where it was put off by this.
   void set_ttl_monitor(bool on) override;
+
+  /// Clients of these names that a member hears of from elsewhere than the proxies: no fault of a
+  /// link reaches them. Of members that show their clients to this user.
+  [[nodiscard]] std::set<std::string> past_proxies(const std::vector<std::string>& names);
 
   /// Puts back what was changed. What could not be, and why.
   [[nodiscard]] std::vector<std::string> put_back();
