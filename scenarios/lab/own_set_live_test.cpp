@@ -10,6 +10,7 @@
 #include "model/promises.hpp"
 #include "properties/judgement.hpp"
 #include "scenarios/workers/worker_process.hpp"
+#include "sim/live/harness.hpp"
 #include "sim/live/live_test.hpp"
 #include "sim/live/user_set.hpp"
 
@@ -249,7 +250,7 @@ TEST(OwnSet, WhatARunChangedOnTheServersIsPutBackWhenItIsInterrupted) {
     }
     return changed;
   };
-  const auto result = sim::live::run_live(
+  (void)sim::live::run_live(
       plan_of(2, 20'000,
               {{.kind = K::ttl_off, .at_ms = 100, .for_ms = 60'000},
                {.kind = K::waiting_inside, .at_ms = 1'500, .for_ms = 60'000, .amount = 100}}),
