@@ -88,7 +88,10 @@ TEST(OwnSet, ADriverFindsProxiesInPlaceOfTheMembers) {
 class CountedWorker {
  public:
   CountedWorker(UserSet& set, const std::string& name)
-      : set_(set), name_(name), process_(kWorker, set.uri(), name, database, 20'000) {}
+      : set_(set), name_(name), process_(kWorker, set.uri(), name, database, 20'000) {
+    EXPECT_EQ(process_.acquire(1, 0), Is::granted);  // it is connected then
+    EXPECT_EQ(process_.release(1), Is::released);
+  }
 
   WorkerProcess* operator->() { return &process_; }
   [[nodiscard]] Traffic traffic() { return traffic_of(set_, name_); }
@@ -115,8 +118,6 @@ TEST(OwnSet, APythonWorkersLinksAreCutAndSlowToTheByte) {
   sim::live::undisturbed([] {
     UserSet set(their_set().uri());
     CountedWorker worker(set, "cut.1");
-    EXPECT_EQ(worker->acquire(1, 0), Is::granted);
-    EXPECT_EQ(worker->release(1), Is::released);
     EXPECT_GT(worker.traffic().to_members, 0);
     EXPECT_GT(worker.traffic().from_members, 0);
 
@@ -143,8 +144,6 @@ TEST(OwnSet, APythonWorkersLostReplyIsOfACommandThatWasExecuted) {
   sim::live::undisturbed([] {
     UserSet set(their_set().uri());
     CountedWorker worker(set, "lost.1");
-    EXPECT_EQ(worker->acquire(1, 0), Is::granted);
-    EXPECT_EQ(worker->release(1), Is::released);
     const Json all{{"q", Json::object()}, {"limit", 0}};
     worker.on_server({{"delete", "python.locks"}, {"deletes", {all}}});
 
