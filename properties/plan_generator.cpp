@@ -236,9 +236,8 @@ Plan Generator::read() {
   const bool faulty = !limits_.only && !limits_.groups.empty();
   if (faulty && in_.chance(ranges_.healthy_percent)) read_healthy();
   // Left out, not undrawn: the rest of the plan is the same on anybody's servers.
-  if (!limits_.own_servers) {
-    std::erase_if(plan_.faults, [](const FaultPlan& f) { return !sim::hits_process(f.kind); });
-  }
+  std::erase_if(plan_.faults,
+                [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });
   std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
                    [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
   return std::move(plan_);

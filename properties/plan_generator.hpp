@@ -34,7 +34,8 @@ struct PlanLimits {
   /// Each process waits in one of these ways, drawn; with queues only if they are named.
   std::vector<sim::Waiting> waitings = drawn_waitings();
   std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
-  bool own_servers = true;  ///< false: the same plan, but for the faults of servers and links
+  /// What there is: the same plan, but for the faults that need more.
+  sim::Power power = sim::Power::members;
 };
 
 /// Limits of live plans, which are larger.

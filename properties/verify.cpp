@@ -12,6 +12,7 @@
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 #include "sim/live/preflight.hpp"
+#include "sim/live/uri.hpp"
 #include "sim/lock_options.hpp"
 
 namespace leasehold::properties {
@@ -82,9 +83,26 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   // Takeovers in bounded time are checked only where the servers are left alone.
   const bool quiet = number % kQuietEvery == kQuietEvery - 1;
   if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
-  limits.own_servers = options.uri.empty();
+  limits.power = options.power;
   return draw_plan(options.seed + static_cast<std::uint64_t>(number), limits);
 }
+
+/// Of which kind or group of faults so many are felt in 300 s, where there is the power that most
+/// kinds of the group need.
+struct GroupFloor {
+  const char* group;
+  const char* what;
+  std::int64_t floor;
+  sim::Power power;
+};
+constexpr GroupFloor kGroupFloors[] = {
+    {"failover", "failover faults", 30, sim::Power::members},
+    {"network", "network faults", 100, sim::Power::links},
+    {"ttl", "ttl faults", 20, sim::Power::locks},
+    {"majority", "majority faults", 15, sim::Power::members},
+    {"errors", "errors faults", 20, sim::Power::fail_points},
+    {"clock", "clock-jump", 15, sim::Power::members},
+};
 
 /// The least of what makes a run interesting, in 300 s; what is less than one is not asked for.
 std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options) {
@@ -94,13 +112,8 @@ std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options
     floors = {{"acquisitions", 3'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
               {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
   }
-  if (options.uri.empty()) {
-    const std::map<std::string, std::int64_t> groups{
-        {"failover", 30}, {"network", 100}, {"ttl", 20}, {"majority", 15}, {"errors", 20}};
-    for (const auto& [group, floor] : groups) {
-      if (options.faults.contains(group)) floors[group + " faults"] = floor;
-    }
-    if (options.faults.contains("clock")) floors["clock-jump"] = 15;
+  for (const auto& [group, what, floor, power] : kGroupFloors) {
+    if (options.faults.contains(group) && power <= options.power) floors[what] = floor;
   }
   const auto& waitings = options.waitings;
   const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
@@ -117,7 +130,7 @@ std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options
   // In a run that is long enough every kind has to be felt.
   if (seconds < kEveryKindFrom_s) return floors;
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
-    const bool can = options.uri.empty() || sim::hits_process(kind);
+    const bool can = sim::power_of(kind) <= options.power;
     if (can && options.faults.contains(sim::group_of(kind))) {
       floors.emplace(sim::to_string(kind), 1);
     }
@@ -153,6 +166,8 @@ class Run {
       servers_ = std::make_unique<sim::live::ReplicaSet>(sim::live::ReplicaSetOptions{
           .election_timeout_ms = options.plan.value_or(sim::Plan()).election_timeout_ms,
           .faulty = true});
+    } else if (options.power > sim::Power::processes) {
+      user_set_ = std::make_unique<sim::live::UserSet>(options.uri);
     }
   }
 
@@ -173,21 +188,28 @@ class Run {
     const bool reducible = report_.harness_failure.empty() && !stop_();
     if (broken_ && reducible && !options_.foreign) reduce(*broken_);
     if (broken_ && reducible && options_.foreign && options_.plan) reduce_live(*broken_);
+    leave_user_set();
     drop_databases();
     return std::move(report_);
   }
 
  private:
-  sim::RunResult run_plan(const VerifyCase& one) {
+  sim::live::LiveRun run_on(const std::string& database, const std::string& folder) {
     using sim::live::LiveRun;
+    if (servers_) return LiveRun::on(*servers_, database, janitor_, folder);
+    if (user_set_) return LiveRun::on(*user_set_, database, janitor_, folder);
+    return LiveRun::on(options_.uri, database, janitor_, folder);
+  }
+
+  sim::RunResult run_plan(const VerifyCase& one) {
     const auto number = std::to_string(one.number);
     const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
     databases_.push_back(database);
-    auto run = servers_ ? LiveRun::on(*servers_, database, janitor_, "case-" + number)
-                        : LiveRun::on(options_.uri, database, janitor_, "case-" + number);
+    auto run = run_on(database, "case-" + number);
     run.ttl_period_ms = options_.ttl_period_ms;
     if (!one.settles) run.settle_ms = 0;
     run.on_progress = [&](const sim::live::Progress& progress) {
+      report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
       if (on_progress_) on_progress_(report_, progress);
     };
     run.stop = stop_;
@@ -197,6 +219,12 @@ class Run {
     return result;
   }
 
+  void leave_user_set() {
+    if (!user_set_) return;
+    report_.proxied = user_set_->proxy().traffic();
+    for (auto& what : user_set_->put_back()) report_.left_behind.push_back(std::move(what));
+  }
+
   /// At the end, so that what a killed process had sent has arrived. Our own set goes as a whole.
   void drop_databases() {
     const bool drops = !servers_ && !options_.keep_databases;
@@ -204,7 +232,7 @@ class Run {
       try {
         if (drops) sim::live::drop_database(options_.uri, database);
       } catch (const std::exception& error) {
-        report_.left_behind.push_back(database + " (" + error.what() + ")");
+        report_.left_behind.push_back("database " + database + " (" + error.what() + ")");
       }
     }
   }
@@ -356,6 +384,7 @@ class Run {
   std::optional<Broken> broken_;  ///< the first
   const SteadyClock::time_point began_ = SteadyClock::now();
   std::unique_ptr<sim::live::ReplicaSet> servers_;
+  std::unique_ptr<sim::live::UserSet> user_set_;  ///< if faults of it are wanted
   sim::live::Janitor janitor_;
   std::vector<std::string> databases_;  ///< that were written to
   VerifyReport report_;
@@ -409,6 +438,8 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   say("faults", groups.empty() ? "none" : groups,
       drawn && options.faults.size() != sim::fault_groups().size());
   say("uri", quoted(sim::live::without_password(options.uri)), !options.uri.empty());
+  const bool allowed = !options.uri.empty() && options.power >= sim::Power::servers;
+  if (allowed) command += " --allow-server-faults";
   say("floors", std::to_string(options.floor_percent),
       options.floor_percent != usual.floor_percent);
   return command;

@@ -31,6 +31,7 @@ struct VerifyOptions {
   std::optional<sim::live::ForeignLock> foreign;
   std::string promises_file;
   std::string uri;                             ///< empty: a replica set of our own
+  sim::Power power = sim::Power::members;      ///< over that set; generated faults need no more
   std::int64_t ttl_period_ms = 1'000;          ///< of that set's TTL monitor
   bool keep_databases = false;                 ///< of that set; else they are dropped
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
@@ -75,10 +76,12 @@ struct VerifyReport {
   std::string repeat;                    ///< the command that repeats the first of them
   std::string repeat_hash;               ///< of that one's plan
   std::string plans_hash;                ///< of the plans that ran
-  std::vector<std::string> left_behind;  ///< databases that could not be dropped, and why
+  std::vector<std::string> left_behind;  ///< on somebody else's set, and why
   std::string reduced;                   ///< what came of making it small in the virtual world
   Stall longest_stall;                   ///< of the machine or a member
   std::string harness_failure;           ///< who died, with last words; empty: nobody
+  sim::live::Traffic proxied;            ///< through the proxies before somebody else's members
+  std::set<std::string> past_proxies;    ///< processes that were connected to them otherwise
   model::History shown;                  ///< the first case that failed, else the last
   [[nodiscard]] model::Verdict verdict() const;
   [[nodiscard]] std::optional<model::Promises> promises() const {

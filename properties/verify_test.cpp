@@ -22,26 +22,26 @@ VerifyOptions usual() {
   return options;
 }
 
-std::vector<sim::FaultPlan> of_processes(std::vector<sim::FaultPlan> faults) {
-  std::erase_if(faults, [](const sim::FaultPlan& f) { return !sim::hits_process(f.kind); });
-  return faults;
-}
-
-TEST(VerifyPlans, OnSomebodyElsesServersOnlyTheirFaultsAreLeftOut) {
-  auto theirs = usual();
-  theirs.uri = "mongodb://db1/?replicaSet=rs";
-  theirs.ttl_period_ms = 60'000;
-  const auto own_cases = cases_of(usual()), their_cases = cases_of(theirs);
-  ASSERT_FALSE(their_cases.empty());
-  ASSERT_LE(their_cases.size(), own_cases.size());
-  bool left_out = false;
-  for (std::size_t i = 0; i < their_cases.size(); ++i) {
-    auto own = own_cases[i].plan;
-    left_out = left_out || of_processes(own.faults) != own.faults;
-    own.faults = of_processes(own.faults);
-    EXPECT_EQ(own, their_cases[i].plan);
+TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
+  using sim::Power;
+  const auto own_cases = cases_of(usual());
+  for (const auto power : {Power::processes, Power::locks, Power::servers, Power::fail_points}) {
+    auto theirs = usual();
+    theirs.uri = "mongodb://db1/?replicaSet=rs";
+    theirs.power = power;
+    theirs.ttl_period_ms = 60'000;
+    const auto their_cases = cases_of(theirs);
+    ASSERT_FALSE(their_cases.empty());
+    ASSERT_LE(their_cases.size(), own_cases.size());
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < their_cases.size(); ++i) {
+      auto own = own_cases[i].plan;
+      left_out += std::erase_if(
+          own.faults, [&](const auto& fault) { return sim::power_of(fault.kind) > power; });
+      EXPECT_EQ(own, their_cases[i].plan);
+    }
+    EXPECT_GT(left_out, 0u);
   }
-  EXPECT_TRUE(left_out);
 }
 
 TEST(VerifyPlans, ACaseAloneIsTheOneOfTheWholeRun) {
@@ -66,10 +66,11 @@ TEST(VerifyPlans, TheCommandThatRepeatsACaseHasEveryOptionThatShapedIt) {
   options.faults = {"process", "ttl"};
   options.floor_percent = 20;
   options.uri = "mongodb://me:secret@db1,db2/?replicaSet=rs";
+  options.power = sim::Power::servers;
   EXPECT_EQ(repeat_command(options, 2),
             "leasehold-lab verify --seed 11 --case 2 --seconds 110 --processes 7 --locks 3 --lock "
-            "canary --faults process,ttl --uri 'mongodb://me:***@db1,db2/?replicaSet=rs' --floors "
-            "20");
+            "canary --faults process,ttl --uri 'mongodb://me:***@db1,db2/?replicaSet=rs' "
+            "--allow-server-faults --floors 20");
   VerifyOptions planned;
   planned.plan = sim::Plan();
   planned.plan_file = "it's mine.scn";

@@ -1,5 +1,6 @@
 #include "properties/fuzz/fuzz.hpp"
 #include "sim/live/peer_identity.hpp"
+#include "sim/live/wire_message.hpp"
 
 /// What the fault proxy makes of the first bytes of whoever connects to it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

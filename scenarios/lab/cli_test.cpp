@@ -73,7 +73,9 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
              bad_lock = place.file("lock.scn", "lock leashold\nprocess\n"),
              bad_field = place.file("field.scn", "process waiting=eager\n"),
              bad_place = place.file("place.scn", "process\nstep write at=0 process=4\n"),
-             only_virtual = place.file("virtual.scn", "lock canary-extend\nprocess\n");
+             only_virtual = place.file("virtual.scn", "lock canary-extend\nprocess\n"),
+             steps_down = place.file("down.scn", "process\nfault step-down at=400\n"),
+             kills = place.file("kill.scn", "process\nfault kill-member at=700 for=300\n");
   struct Case {
     std::vector<std::string> words;
     std::string sentence;
@@ -99,6 +101,13 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"verify", "--plan", folder}, "it cannot be read, or is no file"},
       {{"verify", "--runs", rubbish}, "it must be a folder that can be written, or made"},
       {{"verify", "--uri", "nonsense"}, "uri: "},
+      {{"verify", "--uri", "mongodb://db/", "--plan", steps_down},
+       "fault step-down at=400 needs --allow-server-faults"},
+      {{"verify", "--uri", "mongodb://db/", "--allow-server-faults", "--plan", kills},
+       "fault kill-member at=700 needs a replica set of the laboratory's own: leave out --uri"},
+      {{"verify", "--uri", "mongodb://db/?tls=true"}, "--uri has TLS"},
+      {{"verify", "--uri", "mongodb://db/?appName=x"}, "--uri has appName"},
+      {{"verify", "--allow-server-faults"}, "it is for a set that --uri names"},
       {{"verify", "extra"}, "positional"},
       {{"simulate", "--seeds=-1"}, "--seeds is '-1'"},
       {{"simulate", "--seeds", "1..-3"}, "--seeds is '1..-3'"},

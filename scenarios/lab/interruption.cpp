@@ -13,7 +13,10 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler may 
 }  // namespace
 
 void catch_interruptions() {
-  for (const int number : {SIGINT, SIGTERM}) signal(number, [](int) { came = true; });
+  const auto note = [](int) { came = true; };
+  for (const int number : {SIGINT, SIGTERM}) signal(number, note);
+  // Its terminal is gone; under nohup it goes on.
+  if (signal(SIGHUP, note) == SIG_IGN) signal(SIGHUP, SIG_IGN);
 }
 
 bool interrupted() { return came; }

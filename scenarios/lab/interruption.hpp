@@ -2,8 +2,8 @@
 
 namespace leasehold::lab {
 
-/// From here on Ctrl-C and SIGTERM do not end the process: a long command ends itself, between two
-/// runs, and says what it has found.
+/// From here on Ctrl-C, SIGTERM and the end of the terminal do not end the process: a long command
+/// ends itself, between two runs, and says what it has found.
 void catch_interruptions();
 
 /// Whether one came. Thread safety: any thread.

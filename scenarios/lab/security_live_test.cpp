@@ -6,6 +6,7 @@
 
 #include "scenarios/lab/run_program.hpp"
 #include "sim/live/live_test.hpp"
+#include "sim/live/preflight.hpp"
 
 /// TLS, passwords and roles, by a mongod that insists on them.
 namespace leasehold::lab {
@@ -133,6 +134,10 @@ class SecureSet {
     root_->must(kUsers,
                 {{"createUser", name}, {"pwd", "pw-" + name}, {"roles", Json::array({name})}});
   }
+  /// A user of roles that every server has.
+  void add_user_of_roles(const std::string& name, const std::vector<std::string>& roles) {
+    root_->must(kUsers, {{"createUser", name}, {"pwd", "pw-" + name}, {"roles", roles}});
+  }
   [[nodiscard]] std::string as(const std::string& user, const std::string& password = "",
                                const std::string& authority = "ca") const {
     return uri(user + ":" + (password.empty() ? "pw-" + user : password) + "@", authority,
@@ -228,6 +233,37 @@ TEST_F(Security, AWrongPasswordAndAnUnknownAuthorityAreEachOneClearError) {
 TEST_F(Security, AnExpiredCertificateIsOneClearError) {
   const SecureSet yesterday(hours(-72));  // its server takes the certificate for a good one
   refused(yesterday.as("locker"), "certificate verify failed");
+}
+
+TEST_F(Security, EachRightThatFaultsOnAnOwnSetLackIsNamed) {
+  using K = sim::FaultPlan::Kind;
+  set().add_user_of_roles("tester", {"readWriteAnyDatabase"});
+  const auto lacks = [](const std::string& user) {
+    const auto found = sim::live::look_before_running(
+        set().as(user), "rights_test", 1'000,
+        {K::step_down, K::ttl_off, K::drop_index, K::change_index});
+    std::string all;
+    for (const auto& sentence : found.missing) all += sentence + '\n';
+    return all;
+  };
+  const auto missing = lacks("tester");
+  for (const char* sentence :
+       {"may not collMod in database 'rights_test', for change-index",
+        "may not replSetStateChange on the set, for step-down: grant it the role clusterManager",
+        "may not setParameter on the set, for ttl-off: grant it the role hostManager",
+        "may not getParameter on the set, for ttl-off", "may not serverStatus on the set",
+        "may not find in local.oplog.rs"}) {
+    EXPECT_NE(missing.find(sentence), std::string::npos) << sentence << '\n' << missing;
+  }
+  EXPECT_EQ(std::count(missing.begin(), missing.end(), '\n'), 6) << missing;
+  EXPECT_EQ(lacks("root"), "");
+}
+
+TEST_F(Security, LinksThatAreEncryptedAreNotDisturbedAndThatIsSaid) {
+  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", set().as("root")});
+  EXPECT_EQ(ran.exit_code, 64) << ran.out;
+  EXPECT_EQ(ran.out.find("leasehold-lab: --uri has TLS: "), 0u) << ran.out;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
 }
 
 TEST_F(Security, WhatTheLeastRoleMayNotDoIsSaidInOneSentence) {

@@ -13,11 +13,11 @@
 #include "model/worker_judge.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/own_set.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "scenarios/lab/summary.hpp"
 #include "scenarios/lab/worker_option.hpp"
-#include "sim/live/preflight.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -85,6 +85,11 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
     json["repeat"] = report.repeat;
     json["repeat_hash"] = report.repeat_hash;
   }
+  if (report.proxied.to_members > 0) {
+    json["proxied_bytes"] = {{"to_members", report.proxied.to_members},
+                             {"from_members", report.proxied.from_members}};
+    json["past_proxies"] = report.past_proxies;
+  }
   if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
   if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
@@ -101,6 +106,14 @@ void print_summary(const VerifyReport& report) {
     fmt::print("{} of {} runs failed\n", report.failed, report.cases);
   }
   fmt::print("plans {}\n", report.plans_hash);
+  if (report.proxied.to_members > 0) {
+    fmt::print("through the proxies: {} bytes to the members, {} back\n",
+               report.proxied.to_members, report.proxied.from_members);
+  }
+  if (!report.past_proxies.empty()) {
+    fmt::print("past the proxies, where no fault of a link reaches them: {}\n",
+               fmt::join(report.past_proxies, ", "));
+  }
   if (report.longest_stall.ns > 0) {
     fmt::print("longest stall: {}\n", to_string(report.longest_stall));
   }
@@ -121,8 +134,8 @@ void print_summary(const VerifyReport& report) {
   if (!report.repeat.empty()) {
     fmt::print("to repeat: {}\nits plan has the hash {}\n", report.repeat, report.repeat_hash);
   }
-  for (const auto& database : report.left_behind) {
-    fmt::print("left behind: database {}\n", database);
+  for (const auto& what : report.left_behind) {
+    fmt::print("left behind: {}\n", what);
   }
   if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
@@ -159,45 +172,10 @@ std::set<std::string> fault_groups_in(const std::string& text) {
   return groups;
 }
 
-/// So that more options can follow it; the one added is what the lock's driver has anyway.
-std::string extensible(std::string uri) {
-  if (uri.find('?') != std::string::npos) return uri;
-  const auto host = uri.find("://");
-  const bool path = host != std::string::npos && uri.find('/', host + 3) != std::string::npos;
-  return uri + (path ? "?" : "/?") + "retryWrites=false";
-}
-
-std::int64_t least_margin(const std::vector<properties::VerifyCase>& cases) {
-  std::int64_t least = cases.front().plan.clock_margin_ms;
-  for (const auto& one : cases) least = std::min(least, one.plan.clock_margin_ms);
-  return least;
-}
-
-/// By whose clock a document's date is, and how far those of other machines go wrong, nobody knows.
-void compare_no_dates(VerifyOptions& v) {
-  if (!v.foreign || !v.foreign->promises.document) return;
-  auto& expires = v.foreign->promises.document->expires;
-  if (expires.empty()) return;
-  expires.clear();
-  fmt::print(stderr, "note: on your own set the dates in document.expires are not compared\n");
-}
-
-/// Reports all at once what a set of somebody else's lacks for these options.
-void look_before_running(VerifyOptions& v) {
-  const auto found = sim::live::look_before_running(
-      v.uri, "leasehold_verify_" + std::to_string(v.seed), least_margin(cases_of(v)));
-  const auto lines = fmt::format("{}", fmt::join(found.missing, "\nleasehold-lab: "));
-  if (found.unreachable) throw sim::live::NoMongod(lines);
-  if (!found.missing.empty()) throw UsageError(lines);
-  v.ttl_period_ms = found.ttl_period_ms;
-  compare_no_dates(v);
-  for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
-}
-
 struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
-  bool strict = false;
+  bool strict = false, allow_server_faults = false;
   std::string json_file, junit_file, plan_file, page, summary, faults = "all";
   WorkerOption worker;
 };
@@ -223,7 +201,10 @@ po::options_description options_for(Asked& a) {
       "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
       "times", po::value(&v.times)->default_value(v.times), "how often the plan is run")(
       "uri", po::value(&v.uri),
-      "your replica set instead of a new one; its members are left alone")(
+      "your replica set instead of a new one: links to its members are cut and slow, by proxies "
+      "here; the members themselves are left alone")(
+      "allow-server-faults", po::bool_switch(&a.allow_server_faults),
+      "with --uri: also step up and down, switch the TTL monitor off, set fail points")(
       "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
       "percent of the usual floors, for slow machines and sanitizers")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
@@ -281,7 +262,8 @@ void validate(const po::variables_map& given, Asked& a) {
   take_worker(given, a);
   if (given.contains("uri")) {
     if (v.uri.empty()) throw UsageError("--uri is '': it must name a replica set");
-    v.uri = extensible(v.uri);
+  } else if (a.allow_server_faults) {
+    throw UsageError("--allow-server-faults: it is for a set that --uri names");
   }
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
@@ -297,7 +279,7 @@ int verify(const std::vector<std::string>& words) {
   auto& v = asked.v;
   v.seed = std::random_device()();
   validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
-  if (!v.uri.empty()) look_before_running(v);
+  if (!v.uri.empty()) prepare_own_set(v, asked.allow_server_faults);
   catch_interruptions();
 
   const auto cases = properties::cases_of(v);

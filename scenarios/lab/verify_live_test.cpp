@@ -163,6 +163,15 @@ TEST(LabVerifyUri, OnAnOrdinarySetNothingIsViolatedAndNothingIsLeft) {
   EXPECT_NE(ran.out.find("the TTL monitor runs once in 60 s here, so it needs --seconds 106"),
             std::string::npos)
       << ran.out;
+  EXPECT_NE(ran.out.find("left out, for they need --allow-server-faults: step-up, step-down"),
+            std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("for they need a replica set of the laboratory's own: leave out --uri: "),
+            std::string::npos)
+      << ran.out;
+  EXPECT_GT(json["proxied_bytes"]["from_members"], 100'000) << json["proxied_bytes"];
+  EXPECT_TRUE(json["faults"].contains("slow-link") || json["faults"].contains("lost-replies"))
+      << json["faults"];
   const std::string hash = json["plans_hash"];
   EXPECT_NE(ran.out.find("1 plans " + hash), std::string::npos) << ran.out;
   EXPECT_EQ(ordinary_set().databases().find("leasehold_verify"), std::string::npos);

@@ -77,9 +77,31 @@ int error_code(const FaultPlan& fault) {
   return kCodes[static_cast<std::size_t>(fault.pick / 2) % kCodes.size()];
 }
 
-bool hits_process(FaultPlan::Kind kind) {
+Power power_of(FaultPlan::Kind kind) {
   using K = FaultPlan::Kind;
-  return kind == K::crash || kind == K::pause || kind == K::wall_clock || kind == K::suspend;
+  switch (kind) {
+    case K::crash:
+    case K::pause:
+    case K::wall_clock:
+    case K::suspend: return Power::processes;
+    case K::cut_link:
+    case K::refuse_link:
+    case K::slow_link:
+    case K::lost_replies:
+    case K::late_requests: return Power::links;
+    case K::drop_index:
+    case K::change_index:
+    case K::drop_collection:
+    case K::delete_document: return Power::locks;
+    case K::step_up:
+    case K::step_down:
+    case K::ttl_off: return Power::servers;
+    case K::errors:
+    case K::waiting_inside: return Power::fail_points;
+    default: return Power::members;
+  }
 }
+
+bool hits_process(FaultPlan::Kind kind) { return power_of(kind) == Power::processes; }
 
 }  // namespace leasehold::sim

@@ -163,7 +163,18 @@ static_assert(
 /// Of `errors`: the server's code, one of those that pass.
 [[nodiscard]] int error_code(const FaultPlan& fault);
 
-/// Whether it can be had without power over the servers: it befalls a process alone.
+/// What a fault needs. Who has one of these has those before it.
+enum class Power {
+  processes,    ///< over those that use the lock
+  links,        ///< over what they and the members say to each other
+  locks,        ///< over the database of the run
+  servers,      ///< over the set, as its administrator: elections, parameters
+  fail_points,  ///< the same, of servers that take test commands
+  members,      ///< over the members' own processes, clocks, and links with each other
+};
+[[nodiscard]] Power power_of(FaultPlan::Kind kind);
+
+/// Whether it befalls a process alone.
 [[nodiscard]] bool hits_process(FaultPlan::Kind kind);
 
 }  // namespace leasehold::sim

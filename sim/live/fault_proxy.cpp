@@ -1,20 +1,15 @@
 #include "sim/live/fault_proxy.hpp"
 
-// One thread runs it all, and thread sanitizers know no fences.
-#define BOOST_ASIO_DISABLE_FENCED_BLOCK
-
-// clang-format off
-#include <utility>  // which Boost 1.74 forgets
-#include <boost/asio.hpp>
-// clang-format on
 #include <deque>
 #include <future>
 #include <list>
 #include <map>
+#include <optional>
 #include <thread>
 #include <vector>
 
-#include "sim/live/peer_identity.hpp"
+#include "sim/live/proxied_connection.hpp"
+#include "sim/live/uri.hpp"
 
 namespace leasehold::sim::live {
 namespace {
@@ -22,190 +17,13 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using SteadyClock = std::chrono::steady_clock;
+using proxy::Connection;
+using proxy::Endpoints;
+using proxy::Rules;
 
-constexpr std::size_t kChunk = 1 << 16;
-/// A direction stops reading when this much waits in it.
-constexpr std::size_t kMostWaiting = 1 << 23;
-/// How long a member may go on with what a client left behind.
-constexpr std::chrono::seconds kLeftBehind{3};
-
-const tcp::endpoint loopback(int port) {
+tcp::endpoint loopback(int port) {
   return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
 }
-
-/// What rules say and what they did; of the proxy's thread.
-struct Rules {
-  std::map<Link, LinkRule> in_force;
-  std::map<Link, std::int64_t> touched;
-
-  [[nodiscard]] const LinkRule& of(const Link& link) const {
-    static const LinkRule none;
-    const auto found = in_force.find(link);
-    return found == in_force.end() ? none : found->second;
-  }
-};
-
-/// One connection: two sockets, and the bytes that wait in each direction.
-class Connection : public std::enable_shared_from_this<Connection> {
- public:
-  Connection(tcp::socket client, int member, Rules& rules, const std::map<int, int>& ports)
-      : rules_(rules),
-        ports_(ports),
-        client_(std::move(client)),
-        server_(client_.get_executor()),
-        link_{"", member},
-        requests_{client_, server_, asio::steady_timer(client_.get_executor())},
-        replies_{server_, client_, asio::steady_timer(client_.get_executor())} {}
-
-  void start(int port) {
-    server_.async_connect(loopback(port), [self = shared_from_this()](error_code error) {
-      if (error) return self->reset();
-      error_code ignored;
-      self->client_.set_option(tcp::no_delay(true), ignored);
-      self->server_.set_option(tcp::no_delay(true), ignored);
-      self->read(self->requests_);
-      self->read(self->replies_);
-    });
-  }
-
-  [[nodiscard]] const Link& link() const { return link_; }
-  [[nodiscard]] bool open() const { return !over_; }
-
-  void rule_changed() {
-    if (rules_.of(link_).refuse) {
-      ++rules_.touched[link_];
-      return reset();
-    }
-    write(requests_);
-    write(replies_);
-  }
-
-  /// Ends both sides at once, as a host does that knows nothing of the connection.
-  void reset() {
-    over_ = true;
-    for (auto* socket : {&client_, &server_}) {
-      error_code ignored;
-      socket->set_option(asio::socket_base::linger(true, 0), ignored);
-      socket->close(ignored);
-    }
-    requests_.timer.cancel();
-    replies_.timer.cancel();
-  }
-
- private:
-  struct Chunk {
-    SteadyClock::time_point due;
-    std::vector<char> bytes;
-  };
-  struct Direction {
-    tcp::socket& from;
-    tcp::socket& to;
-    asio::steady_timer timer;
-    std::deque<Chunk> waiting = {};
-    std::size_t bytes = 0;
-    bool reading = false, writing = false, ended = false;
-  };
-
-  [[nodiscard]] bool held(const Direction& d) const {
-    const LinkRule& rule = rules_.of(link_);
-    return &d == &requests_ ? rule.hold_requests || (!known_ && !d.ended) : rule.hold_replies;
-  }
-  [[nodiscard]] std::chrono::milliseconds delay(const Direction& d) const {
-    const LinkRule& rule = rules_.of(link_);
-    return &d == &requests_ ? rule.delay_requests : rule.delay_replies;
-  }
-
-  void read(Direction& d) {
-    if (over_ || d.reading || d.ended || d.bytes > kMostWaiting) return;
-    d.reading = true;
-    auto buffer = std::make_shared<std::vector<char>>(kChunk);
-    d.from.async_read_some(asio::buffer(*buffer), [self = shared_from_this(), &d, buffer](
-                                                      error_code error, std::size_t size) {
-      d.reading = false;
-      if (error) {
-        d.ended = true;
-      } else {
-        buffer->resize(size);
-        self->arrived(d, std::move(*buffer));
-      }
-      self->write(d);
-      self->read(d);
-    });
-  }
-
-  void arrived(Direction& d, std::vector<char> bytes) {
-    if (&d == &requests_ && !known_) identify(bytes);
-    auto due = SteadyClock::now() + delay(d);
-    if (!d.waiting.empty()) due = std::max(due, d.waiting.back().due);
-    if (delay(d).count() > 0 || held(d)) ++rules_.touched[link_];
-    d.bytes += bytes.size();
-    d.waiting.push_back({due, std::move(bytes)});
-  }
-
-  /// Nothing goes to the member before it is known who speaks.
-  void identify(const std::vector<char>& bytes) {
-    first_.insert(first_.end(), bytes.begin(), bytes.end());
-    if (first_.size() < 4) return;
-    const auto size = message_size(first_);
-    if (size && first_.size() < *size) return;
-    known_ = true;
-    link_.peer = size ? peer_of(first_, ports_) : "";
-    first_.clear();
-    if (rules_.of(link_).refuse) {
-      ++rules_.touched[link_];
-      reset();
-    }
-  }
-
-  void write(Direction& d) {
-    if (over_ || d.writing) return;
-    if (d.waiting.empty()) return d.ended ? finish(d) : void();
-    if (held(d)) return;
-    if (d.waiting.front().due > SteadyClock::now()) return write_later(d);
-    d.writing = true;
-    const auto chunk = std::make_shared<Chunk>(std::move(d.waiting.front()));
-    d.waiting.pop_front();
-    asio::async_write(d.to, asio::buffer(chunk->bytes),
-                      [self = shared_from_this(), &d, chunk](error_code error, std::size_t) {
-                        d.writing = false;
-                        d.bytes -= chunk->bytes.size();
-                        if (error) self->receiver_gone(d);
-                        self->write(d);
-                        self->read(d);
-                      });
-  }
-
-  void write_later(Direction& d) {
-    d.timer.expires_at(d.waiting.front().due);
-    d.timer.async_wait([self = shared_from_this(), &d](error_code error) {
-      if (!error) self->write(d);
-    });
-  }
-
-  /// Requests of a client that is gone still go to the member; a member that is gone ends all.
-  void receiver_gone(Direction& d) {
-    d.waiting.clear();
-    d.bytes = 0;
-    if (&d == &requests_) reset();
-  }
-
-  /// All that came has been passed on. What a client left behind executes before its member's side
-  /// is closed, as it would if only the network had forgotten the client.
-  void finish(Direction& d) {
-    if (&d == &replies_) return reset();
-    d.timer.expires_after(kLeftBehind);
-    d.timer.async_wait([self = shared_from_this()](error_code) { self->reset(); });
-  }
-
-  Rules& rules_;
-  const std::map<int, int>& ports_;
-  tcp::socket client_, server_;
-  Link link_;
-  Direction requests_, replies_;
-  std::string first_;
-  bool known_ = false, over_ = false;
-};
 
 }  // namespace
 
@@ -236,11 +54,21 @@ class FaultProxy::Inside {
   }
 
   int add_member(int port) {
-    const int member = static_cast<int>(listeners_.size());
-    ports_[port] = member;
-    listeners_.push_back({tcp::acceptor(context_, loopback(0)), port});
-    accept(member);
-    return listeners_.back().acceptor.local_endpoint().port();
+    ports_[port] = static_cast<int>(listeners_.size());
+    return listen_for({loopback(port)}, false);
+  }
+
+  /// One whose name is not known here is one that refuses connections.
+  int add_member(const std::string& address) {
+    const auto [host, port] = host_and_port(address);
+    error_code unknown;
+    Endpoints found;
+    for (const auto& each : tcp::resolver(context_).resolve(host, port, unknown)) {
+      found.push_back(each.endpoint());
+    }
+    const int listens = listen_for(std::move(found), true);
+    proxies_[address] = "127.0.0.1:" + std::to_string(listens);
+    return listens;
   }
 
   int set(const Link& link, const LinkRule& rule) {
@@ -268,11 +96,38 @@ class FaultProxy::Inside {
     return count;
   }
 
+  [[nodiscard]] Traffic traffic(const Link& link) const {
+    const auto found = rules_.passed_on.find(link);
+    return found == rules_.passed_on.end() ? Traffic() : found->second;
+  }
+
+  [[nodiscard]] Traffic traffic() const {
+    Traffic sum;
+    for (const auto& [link, each] : rules_.passed_on) {
+      sum.to_members += each.to_members;
+      sum.from_members += each.from_members;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] std::set<int> ports_used() const { return rules_.ports_used; }
+
  private:
   struct Listener {
     tcp::acceptor acceptor;
-    int port;
+    Endpoints member;
+    std::string rewritten_to = {};  ///< its own address, for clients; empty: nothing is changed
   };
+
+  int listen_for(Endpoints member, bool rewrites) {
+    const int number = static_cast<int>(listeners_.size());
+    auto& listener =
+        listeners_.emplace_back(Listener{tcp::acceptor(context_, loopback(0)), std::move(member)});
+    const int port = listener.acceptor.local_endpoint().port();
+    if (rewrites) listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
+    accept(number);
+    return port;
+  }
 
   template <typename Do>
   void for_each(const Link& link, Do act) {
@@ -286,20 +141,26 @@ class FaultProxy::Inside {
     auto& listener = listeners_[static_cast<std::size_t>(member)];
     listener.acceptor.async_accept([this, member](error_code error, tcp::socket client) {
       if (error == asio::error::operation_aborted) return;
-      if (!error) {
-        connections_.remove_if([](const auto& c) { return !c->open(); });
-        connections_.push_back(
-            std::make_shared<Connection>(std::move(client), member, rules_, ports_));
-        connections_.back()->start(listeners_[static_cast<std::size_t>(member)].port);
-      }
+      if (!error) connect(std::move(client), member);
       accept(member);
     });
+  }
+
+  void connect(tcp::socket client, int member) {
+    const auto& listener = listeners_[static_cast<std::size_t>(member)];
+    std::optional<HelloRewriter> rewriter;
+    if (!listener.rewritten_to.empty()) rewriter.emplace(proxies_, listener.rewritten_to);
+    connections_.remove_if([](const auto& c) { return !c->open(); });
+    connections_.push_back(std::make_shared<Connection>(std::move(client), member, rules_, ports_,
+                                                        std::move(rewriter)));
+    connections_.back()->start(listener.member);
   }
 
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Rules rules_;
   std::map<int, int> ports_;  ///< member by its own port
+  ProxyOf proxies_;           ///< of the members whose words are changed
   std::deque<Listener> listeners_;
   std::list<std::shared_ptr<Connection>> connections_;
   std::thread thread_;
@@ -310,6 +171,9 @@ FaultProxy::~FaultProxy() = default;
 
 int FaultProxy::add_member(int port) {
   return inside_->on_thread([&] { return inside_->add_member(port); });
+}
+int FaultProxy::add_member(const std::string& address) {
+  return inside_->on_thread([&] { return inside_->add_member(address); });
 }
 void FaultProxy::set(const std::string& peer, int member, const LinkRule& rule) {
   inside_->on_thread([&] { return inside_->set({peer, member}, rule); });
@@ -322,6 +186,15 @@ std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
 }
 int FaultProxy::connections(const std::string& peer, int member) const {
   return inside_->on_thread([&] { return inside_->connections({peer, member}); });
+}
+Traffic FaultProxy::traffic(const std::string& peer, int member) const {
+  return inside_->on_thread([&] { return inside_->traffic({peer, member}); });
+}
+Traffic FaultProxy::traffic() const {
+  return inside_->on_thread([&] { return inside_->traffic(); });
+}
+std::set<int> FaultProxy::ports_used() const {
+  return inside_->on_thread([&] { return inside_->ports_used(); });
 }
 
 }  // namespace leasehold::sim::live

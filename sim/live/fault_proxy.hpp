@@ -2,11 +2,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "sim/link_rules.hpp"
 
 namespace leasehold::sim::live {
+
+/// Bytes that a proxy passed on.
+struct Traffic {
+  std::int64_t to_members = 0, from_members = 0;
+};
 
 /// A listener in front of each member. Learns from the first message of each connection who speaks:
 /// a client by its application name, a member as "member-0/beat" (heartbeats, votes) or
@@ -25,8 +31,13 @@ class FaultProxy {
   FaultProxy(const FaultProxy&) = delete;
   FaultProxy& operator=(const FaultProxy&) = delete;
 
-  /// The members are numbered in this order. Gives the port that stands for this one.
+  /// The members are numbered in this order. Gives the port that stands for this one, which the
+  /// set's configuration has to name.
   int add_member(int port);
+  /// The same of a set whose configuration names the members themselves, this one by `address`
+  /// ("db1:27017"): what a member says of its set's addresses is changed on its way to a client.
+  /// REQUIRES: all are added before clients connect.
+  int add_member(const std::string& address);
 
   void set(const std::string& peer, int member, const LinkRule& rule);
   /// Resets the connections of this peer to this member: what waits is lost.
@@ -35,6 +46,13 @@ class FaultProxy {
   [[nodiscard]] std::int64_t touched(const std::string& peer, int member) const;
   /// How many connections of this peer to this member are open.
   [[nodiscard]] int connections(const std::string& peer, int member) const;
+  /// What was passed on so far between this peer and this member.
+  [[nodiscard]] Traffic traffic(const std::string& peer, int member) const;
+  /// The same between all peers and all members.
+  [[nodiscard]] Traffic traffic() const;
+  /// The ports of this machine from which members were ever connected to: a member that hears of a
+  /// client from another one was reached past the proxies.
+  [[nodiscard]] std::set<int> ports_used() const;
 
  private:
   class Inside;

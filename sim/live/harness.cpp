@@ -61,8 +61,14 @@ class Harness {
         oplog_(truth_of(plan, run), [this] { return now(); }),
         began_(now()),
         processes_(make_processes()) {
+    const auto locks = run.database + "." + collection_of(plan, run);
     if (run.servers != nullptr) {
-      servers_.emplace(*run.servers, run.database + "." + collection_of(plan, run));
+      servers_.emplace(*run.servers, locks,
+                       std::make_unique<RealMembers>(*run.servers, run.database));
+    }
+    if (run.user_set != nullptr) {
+      servers_.emplace(*run.user_set, locks,
+                       std::make_unique<UserMembers>(*run.user_set, run.database));
     }
     faults_.emplace(
         ClusterControl{
@@ -243,6 +249,7 @@ class Harness {
   }
 
   void heal() {
+    look_past_proxies();
     phase_ = "healing";
     healing_from_ = now();
     restart_members();
@@ -253,6 +260,14 @@ class Harness {
     const auto limit = now() + kHealLimit;
     while (!processes_->all_done() && now() < limit) turn();
     processes_->end_by_force();
+  }
+
+  /// While the processes are connected still.
+  void look_past_proxies() {
+    if (run_.user_set == nullptr) return;
+    std::vector<std::string> names;
+    for (const auto& process : processes_->running()) names.push_back(process.name);
+    progress_.past_proxies = run_.user_set->past_proxies(names);
   }
 
   /// The last dead documents have to disappear in their time, and are given it.
@@ -279,7 +294,7 @@ class Harness {
   std::int64_t began_;
   std::unique_ptr<RunProcesses> processes_;
   StallWatch stalls_{watched_members(), [this] { return now(); }};
-  std::optional<RealServers> servers_;
+  std::optional<LiveServers> servers_;
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   model::History history_;
@@ -307,6 +322,13 @@ LiveRun LiveRun::on(ReplicaSet& servers, std::string database, Janitor& janitor,
                     const std::string& folder) {
   auto run = on(servers.uri(), std::move(database), janitor, folder);
   run.servers = &servers;
+  return run;
+}
+
+LiveRun LiveRun::on(UserSet& servers, std::string database, Janitor& janitor,
+                    const std::string& folder) {
+  auto run = on(servers.uri(), std::move(database), janitor, folder);
+  run.user_set = &servers;
   return run;
 }
 

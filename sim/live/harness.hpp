@@ -5,11 +5,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "model/history.hpp"
 #include "model/promises.hpp"
 #include "sim/live/replica_set.hpp"
+#include "sim/live/user_set.hpp"
 #include "sim/plan.hpp"
 #include "sim/world.hpp"
 
@@ -22,6 +24,7 @@ struct Progress {
   std::int64_t losses = 0;
   std::map<std::string, std::int64_t> faults;  ///< that bit, by kind
   std::string phase;                           ///< "faults", "healing", "cleaning up"
+  std::set<std::string> past_proxies;          ///< processes that no fault of a link reaches
 };
 
 /// A lock that is not ours: the command of a worker around it, for sh, and what it promises.
@@ -32,16 +35,18 @@ struct ForeignLock {
 
 /// Where a plan runs. `on` fills it; who wants more adds it.
 struct LiveRun {
-  /// Faults befall these servers, or, where they are somebody else's, processes alone. A folder of
-  /// the janitor's, made if it is not there.
+  /// Faults befall these servers, as far as they can; of a URI alone none do. A folder of the
+  /// janitor's, made if it is not there.
   [[nodiscard]] static LiveRun on(ReplicaSet& servers, std::string database, Janitor& janitor,
+                                  const std::string& folder = "");
+  [[nodiscard]] static LiveRun on(UserSet& servers, std::string database, Janitor& janitor,
                                   const std::string& folder = "");
   [[nodiscard]] static LiveRun on(std::string uri, std::string database, Janitor& janitor,
                                   const std::string& folder = "");
 
   std::string uri;
-  /// With faults. None: a set of somebody else's, whose members are left alone.
-  ReplicaSet* servers = nullptr;
+  ReplicaSet* servers = nullptr;       ///< ours, with faults
+  UserSet* user_set = nullptr;         ///< or somebody else's; neither: servers are left alone
   std::string database;                ///< a fresh one for each run
   std::int64_t ttl_period_ms = 1'000;  ///< of the servers' TTL monitor
   /// At most so long it waits, at the end, for that monitor to take dead holders' documents away.

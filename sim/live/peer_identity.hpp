@@ -1,16 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace leasehold::sim::live {
-
-/// The size of the message that begins with these bytes, once its first four are there. Nothing for
-/// a size that no server takes.
-[[nodiscard]] std::optional<std::size_t> message_size(std::string_view bytes);
 
 /// Who sends this, the first message of a connection (OP_QUERY or OP_MSG): the application's name,
 /// or for a member, known by its port, "member-N/beat" or "member-N/sync". Empty: it does not say.

@@ -66,7 +66,8 @@ class SemaphoreUnderFaults {
   std::shared_ptr<const runtime::Clock> clock_ = runtime::boottime_clock();
   ReplicaSet servers_{{.faulty = true}};
   const std::string database_ = fresh_database();
-  RealServers control_{servers_, database_ + "." + kLockCollection};
+  LiveServers control_{servers_, database_ + "." + kLockCollection,
+                       std::make_unique<RealMembers>(servers_, database_)};
 
  public:
   PermitProcesses processes{
@@ -122,7 +123,7 @@ class SemaphoreUnderFaults {
   std::multimap<std::int64_t, std::function<void()>> calls_;
   FaultInjector faults_{
       {.processes = processes,
-       .servers = &control_,
+       .servers = control_.control(),
        .now_ns = [this] { return now(); },
        .call_at = [this](std::int64_t at, auto call) { calls_.emplace(at, std::move(call)); },
        .emit = [](model::Event&&) {},

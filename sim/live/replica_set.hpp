@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/live/fault_proxy.hpp"
+#include "sim/live/member_set.hpp"
 #include "sim/live/mongod.hpp"
 
 namespace leasehold::sim::live {
@@ -23,47 +23,26 @@ struct ReplicaSetOptions {
 
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
 /// SIGKILL. Not thread-safe; the processes it starts serve anybody.
-class ReplicaSet {
+class ReplicaSet final : public MemberSet {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
 
   /// For clients; their way leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
+  [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] const std::string& folder() const { return janitor_.folder(); }
   [[nodiscard]] std::vector<std::string> log_files() const;
 
   [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
-  /// A client of this member alone, past its proxy.
-  MongoClient& member(int index) { return mongod(index).client(); }
+  [[nodiscard]] MongoClient& member(int index) override { return mongod(index).client(); }
+  [[nodiscard]] bool answers(int index) override { return mongod(index).answers(); }
   /// REQUIRES: faulty.
-  [[nodiscard]] FaultProxy& proxy() { return *proxy_; }
-
-  /// The member that answers and says that it is primary, of the latest election if two do; -1:
-  /// none does.
-  int primary_now();
-  /// The same, waited for; throws if there is none within 30 s.
-  int primary();
-  /// Whether this member says that it is primary; false if it does not answer.
-  [[nodiscard]] bool is_primary(int index);
-  /// Makes this member primary, trying until it is. Whether it was not before.
-  bool step_up(int index);
-  /// The same with a limit. Whether it was not before and is now.
-  bool try_step_up(int index, std::chrono::milliseconds limit);
-  /// The primary leaves its office, and nobody is asked to take over. Whether it did.
-  bool step_down();
-
-  /// Whether so many members ("majority", or a number) confirm a write within the time.
-  bool confirms(const Json& w, std::chrono::milliseconds limit);
+  [[nodiscard]] FaultProxy& proxy() override { return *proxy_; }
 
   /// SIGSTOP and SIGCONT of a member.
   void stop(int index) { mongod(index).stop(); }
   void resume(int index) { mongod(index).resume(); }
-
-  /// `configureFailPoint` on a member. How often the fail point was entered while it was on before.
-  std::int64_t fail_point(int index, const std::string& name, const Json& mode,
-                          const Json& data = {});
 
  private:
   void initiate(bool prepared);

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace leasehold::sim::live {
+
+/// By the addresses with which a set's configuration names its members ("db1:27017"): those of the
+/// proxies before them.
+using ProxyOf = std::map<std::string, std::string>;
+
+/// What a member says to a client, with the addresses of proxies in place of the members' own: so a
+/// driver that looks for the other members finds proxies.
+///
+/// Changed are the replies to `hello` and `isMaster` alone, by OP_MSG or the old OP_REPLY, also
+/// those that come unasked one after the other: `hosts`, `passives`, `arbiters`, `primary` and
+/// `me`. A member that has no proxy is left out, and so is `compression`, for what is compressed
+/// cannot be read here. All else passes byte for byte.
+///
+/// One for each connection, and one thread. The bytes may be split anywhere.
+///
+///     HelloRewriter rewriter(proxies, "127.0.0.1:7001");
+///     send_to_client(rewriter.pass(bytes_of_member));
+class HelloRewriter {
+ public:
+  /// `me`: the address to which the client connected. REQUIRES: `proxies` outlives it.
+  HelloRewriter(const ProxyOf& proxies, std::string me);
+
+  /// What may go on of these bytes and those before. The begin of a message that may be a reply to
+  /// `hello` waits for its end; nothing that is larger than such a reply waits.
+  [[nodiscard]] std::string pass(std::string_view bytes);
+
+ private:
+  [[nodiscard]] bool begins_a_candidate() const;
+  void collect(std::string_view& bytes, std::size_t size);
+  [[nodiscard]] std::string rewritten(std::string message) const;
+  [[nodiscard]] std::string with_proxies(std::string_view document) const;
+  [[nodiscard]] std::string list_of_proxies(std::string_view key, std::string_view members) const;
+  [[nodiscard]] const std::string* proxy_of(std::string_view member) const;
+
+  const ProxyOf& proxies_;
+  const std::string me_;
+  std::string message_;        ///< as far as it has come
+  std::size_t unchanged_ = 0;  ///< so many bytes of another message are still to come
+};
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// Messages of MongoDB's wire protocol, as far as a proxy has to understand them.
+namespace leasehold::sim::live {
+
+/// Before each message: its size, its number, the number that it answers, and what it is.
+inline constexpr std::size_t kMessageHeader = 16;
+
+namespace op_code {
+inline constexpr std::int32_t reply = 1;  ///< of the old handshake, like `query`
+inline constexpr std::int32_t query = 2004;
+inline constexpr std::int32_t msg = 2013;
+}  // namespace op_code
+
+/// REQUIRES: four bytes are there.
+[[nodiscard]] std::int32_t int32_at(std::string_view bytes, std::size_t at);
+
+/// The size of the message that begins with these bytes, once its first four are there. Nothing for
+/// a size that no server takes.
+[[nodiscard]] std::optional<std::size_t> message_size(std::string_view bytes);
+
+/// REQUIRES: the header is there.
+[[nodiscard]] std::int32_t op_code_of(std::string_view message);
+
+/// The BSON document that begins there; nothing if none does, or it is not whole.
+[[nodiscard]] std::optional<std::string_view> document_at(std::string_view message,
+                                                          std::size_t begin);
+
+}  // namespace leasehold::sim::live
