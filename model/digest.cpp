@@ -23,6 +23,7 @@ class Builder {
     }
     out_.process_of.resize(all.processes.size());
     out_.truth_of.resize(all.names.size());
+    out_.places.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.replies.resize(all.commands.size(), kNone);
   }
@@ -70,6 +71,7 @@ class Builder {
       case Kind::write: out_.writes.push_back(i); break;
       case Kind::put: changes(e).push_back({i, false, e.owner, e.lock_id}); break;
       case Kind::gone: changes(e).push_back({i, true}); break;
+      case Kind::place: out_.places[e.name].push_back(i); break;
       case Kind::stored: out_.stored.push_back(i); break;
       case Kind::protocol: process(e).crash = i; break;  // it is ended for that
       case Kind::reread: break;
@@ -82,6 +84,7 @@ class Builder {
     for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
     out_.disturbances = MergedSpans(out_.faulty);
     sort_by_order(out_.stored, [](Index i) { return i; });
+    for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();
     for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
       by_session->arrange(out_.sessions.size());

@@ -130,6 +130,8 @@ struct Digest {
   /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
   /// executed late) starts another.
   std::map<std::string, std::vector<Tenure>> tenures;
+  /// By id of the name: who joined its queue and who left it, in the server's order.
+  std::vector<std::vector<Index>> places;
   std::vector<Index> stored;                         ///< accepted writes, in the server's order
   std::vector<Index> writes;                         ///< as their processes saw them
   std::vector<SendDigest> writers;                   ///< by lockId: who sent that write

@@ -239,6 +239,13 @@ class Interner {
         f.owner = out_.owner_of_lock_id[f.lock_id];
         f.order = e.order;
         break;
+      case Kind::place:
+        f.lock_id = lock_id(e.lock_id);
+        f.owner = out_.owner_of_lock_id[f.lock_id];
+        f.order = e.order;
+        f.matched = e.matched;
+        f.place = e.count;
+        break;
       case Kind::write:
       case Kind::stored:
         f.command = writes_.of(f.process, e.write_number);

@@ -64,6 +64,7 @@ struct Fact {
   union {
     std::int64_t sent_ns = 0;
     std::int64_t last_asked_ns;
+    std::int64_t place;  ///< that somebody joins a queue at; 0: it leaves
   };
   Id process = kNoText;  ///< in the order of their names
   Id session = 0;       ///< in the order of process and number

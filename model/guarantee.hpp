@@ -12,6 +12,7 @@
 /// them. What is printed, written and said on a command line comes from this table.
 namespace leasehold::model {
 
+/// First whether the history can be judged, then what is asked of the lock, then of the run.
 enum class Guarantee : std::uint8_t {
   form,
   G1,
@@ -105,6 +106,12 @@ inline constexpr std::array kAboutGuarantees{
 inline constexpr std::array kPromised{Guarantee::G1, Guarantee::G2, Guarantee::G3,
                                       Guarantee::G4, Guarantee::G5, Guarantee::G6,
                                       Guarantee::G7, Guarantee::G8, Guarantee::G9};
+
+/// Whether it is a promise of the production lock. That it walks its diagrams, for one, is nothing
+/// that users rely on.
+[[nodiscard]] constexpr bool is_asked_of_the_lock(Guarantee guarantee) {
+  return guarantee > Guarantee::form && guarantee < Guarantee::arrows;
+}
 
 [[nodiscard]] constexpr const AboutGuarantee& about(Guarantee guarantee) {
   return kAboutGuarantees[static_cast<std::size_t>(guarantee)];

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/history.hpp"
 
@@ -81,7 +82,10 @@ class HistoryBuilder {
   }
 
   HistoryBuilder& refused(int at, int back, const std::string& process, int session) {
-    send(at, process, session, "acquire");
+    const auto id = send(at, process, session, "acquire");
+    for (Entry& entry : queue_) {
+      if (entry.owner == owner(process, session)) entry.lock_id = id;
+    }
     return reply(back, process, 0, 0);
   }
 
@@ -178,7 +182,8 @@ class HistoryBuilder {
   }
 
   /// A release from `at` to `back` that gives the lock to who stands first in its queue: another
-  /// process, by its latest attempt, which was refused. It hears of that at `heard`.
+  /// process, by its latest attempt, which was refused. It hears of that at `heard`; never, if that
+  /// is below 0.
   HistoryBuilder& pass_on(int at, int back, const std::string& process, int session, int heard,
                           const std::string& to, int receiver, std::int64_t order) {
     add(event(at, Kind::release, process, session));
@@ -200,9 +205,23 @@ class HistoryBuilder {
     Event e = event(back, Kind::released, process, session);
     e.outcome = "released";
     add(e);
+    if (heard < 0) return *this;
     granted(sent, heard, to, receiver, id, order);
     history_.back().verb = "pass-on";
     return *this;
+  }
+
+  /// It was refused, and joins the lock's queue by that; its entry is good until then.
+  HistoryBuilder& joins_queue(int at, const std::string& process, int session, std::int64_t order,
+                              int good_until) {
+    const auto who = owner(process, session);
+    queue_.push_back({who, attempts_.at(who).first, good_until});
+    return place(at, queue_.back(), order, queue_.size());
+  }
+  /// Its entry goes; that of who gets the lock goes by itself.
+  HistoryBuilder& leaves_queue(int at, const std::string& process, int session,
+                               std::int64_t order) {
+    return leaves_queue(at, owner(process, session), order);
   }
 
   HistoryBuilder& gone(int at, std::int64_t order) {
@@ -247,6 +266,7 @@ class HistoryBuilder {
 
  private:
   static constexpr std::int64_t kMillion = 1'000'000;
+  static constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;  ///< what servers' clocks show at 0
 
   static Event event(int at, Kind kind, const std::string& process, int session = 0) {
     Event e;
@@ -308,7 +328,7 @@ class HistoryBuilder {
   }
 
   void put(int at, const std::string& lock_id, std::int64_t order) {
-    constexpr std::int64_t kEpoch_ms = 1'700'000'000'000, kLeaseAndMargin_ms = 1'500;
+    constexpr std::int64_t kLeaseAndMargin_ms = 1'500;
     Event e = event(at, Kind::put, "");
     e.lock_id = lock_id;
     e.order = order;
@@ -318,6 +338,31 @@ class HistoryBuilder {
     e.stored_token = order - 1;
     document_ = e;
     add(e);
+    leaves_queue(at, owner_of(lock_id), order);
+  }
+
+  struct Entry {
+    std::string owner, lock_id;
+    int good_until = 0;
+  };
+
+  HistoryBuilder& place(int at, const Entry& entry, std::int64_t order, std::size_t count) {
+    Event e = event(at, Kind::place, "");
+    e.lock_id = entry.lock_id;
+    e.order = order;
+    e.count = static_cast<std::int64_t>(count);
+    e.matched = static_cast<std::int64_t>(queue_.size());
+    e.expires_at_ms = kEpoch_ms + entry.good_until;
+    return add(e);
+  }
+
+  HistoryBuilder& leaves_queue(int at, const std::string& owner, std::int64_t order) {
+    const auto found = std::find_if(queue_.begin(), queue_.end(),
+                                    [&](const Entry& one) { return one.owner == owner; });
+    if (found == queue_.end()) return *this;
+    const Entry entry = *found;
+    queue_.erase(found);
+    return place(at, entry, order, 0);
   }
 
   HistoryBuilder& reply(int at, const std::string& process, std::int64_t order,
@@ -333,6 +378,7 @@ class HistoryBuilder {
   History history_;
   std::map<std::string, std::pair<std::string, int>> attempts_;  ///< by owner: lockId, sent at
   std::string observed_;  ///< of the next command
+  std::vector<Entry> queue_;
   Event document_;        ///< the last put that no deletion followed
   std::int64_t command_ = 0;
   std::int64_t write_ = 0;

@@ -37,6 +37,7 @@ enum class Kind : std::uint8_t {
   wire,
   put,
   gone,
+  place,
   reread,
   stored,
   protocol
@@ -133,7 +134,8 @@ inline constexpr std::array kAboutFields{
     AboutField{Field::acquired_at_ms, "acquired_at_ms",
                "the document's acquiredAt after the write: a server's date, in ms since 1970"},
     AboutField{Field::expires_at_ms, "expires_at_ms",
-               "the date on which it says that it expires: likewise; of a foreign lock, too"},
+               "the date on which it says that it expires: likewise; of a foreign lock, too; of a "
+               "place until when the entry was good"},
     AboutField{Field::from_ns, "from_ns",
                "since when it did not run, until the event; a document was written then or later"},
     AboutField{Field::wall_ms, "wall_ms",
@@ -153,8 +155,11 @@ inline constexpr std::array kAboutFields{
     AboutField{Field::outcome, "outcome", "what came of it, in the words of its kind"},
     AboutField{
         Field::matched, "matched",
-        "how many documents it found; of what asks for the lock 1 if the one seen is its own"},
-    AboutField{Field::count, "count", "how many: answers, commands or entries"},
+        "how many documents it found; of what asks for the lock 1 if the one seen is its own; of a "
+        "queue how many stand in it then"},
+    AboutField{Field::count, "count",
+               "how many: answers, commands or entries; of who joins a queue its place, 1 is the "
+               "first"},
     AboutField{Field::exit_status, "exit_status", "the status that the process exited with"},
     AboutField{Field::signal, "signal", "the signal that killed it"},
     AboutField{
@@ -295,6 +300,11 @@ inline constexpr std::array kAll{
               "server's truth: the lock document was deleted; of a lock that is not ours, or "
               "written as a free one",
               {name, order, owner, from_ns, wall_ms}},
+    AboutKind{Kind::place,
+              "place",
+              "server's truth: who waits joined the lock's queue, at the place `count`, or left it "
+              "(no `count`), served or not; `lock_id` is the entry's, as it was renewed last",
+              {name, lock_id, order, count, matched, expires_at_ms}},
     AboutKind{Kind::reread,
               "reread",
               "the oplog once more, at the end: `outcome` = kept (`count` entries), vanished (one "

@@ -1,31 +1,10 @@
 #include <algorithm>
 
-#include "model/finding.hpp"
+#include "model/queue_turns.hpp"
+#include "model/waiters.hpp"
 
 namespace leasehold::model {
 namespace {
-
-constexpr const char* kTimedOut = "timed_out";  ///< how one ends
-
-/// From when until when an acquire call waited, if it can be known.
-Span waiting(const Digest& d, const SessionDigest& s) {
-  Span span{s.asked.at_ns, d.finished_ns};
-  for (const Index end : {s.granted, s.ended}) {
-    if (end != kNone) span.to = std::min(span.to, d.fact(end).at_ns);
-  }
-  return span;
-}
-
-/// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
-std::int64_t drift_of(const Asked& ask) {
-  return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
-}
-
-/// How long a free lock may be left by somebody who waits for it.
-std::int64_t attempts(const Digest& d, const Asked& ask) {
-  const auto own = (ask.longest_pause_ms + 2 * ask.operation_timeout_ms) * kMs;
-  return by_our_clock(d, ask, own) + d.allowed.lateness_ns;
-}
 
 void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
   const Asked& ask = s.asked;
@@ -43,57 +22,6 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
                        (end == kNone ? "never" : ms(happened - said) + " late");
               },
               {s.ask, end});
-}
-
-/// An attempt that nobody answered, until its process gave it up.
-struct Unanswered {
-  Id process;
-  Span span;
-};
-
-/// One acquire call that waits.
-struct Waiter {
-  const SessionDigest* session;
-  Span waited;
-  std::int64_t lives_until;  ///< so far it is known to wait
-  std::int64_t attempts_ns;  ///< how long it may leave a free lock
-};
-
-/// Who asks for one name, in the order of process and session, and what servers left unanswered, in
-/// the order of sending.
-struct Waiters {
-  std::vector<Waiter> calls;
-  std::vector<Unanswered> unanswered;
-  /// Those who wait for so long that they must have tried: most calls end sooner.
-  std::vector<const Waiter*> patient;
-  std::vector<const Waiter*> by_begin;  ///< the same, by the begin of their waiting
-  std::vector<std::int64_t> reach;  ///< until when one of them, or of those before, waits
-  /// How many of them, and of those after, must have tried in the time after they came.
-  std::vector<std::int64_t> tried;
-};
-
-void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
-  for (const Index attempt : d.attempts.of(s.id)) {
-    const Fact& send = d.fact(attempt);
-    const SendDigest& sent = d.writers[send.lock_id];
-    const SendDigest command = sent.send == kNone ? SendDigest{attempt} : sent;
-    if (!d.unanswered(command)) continue;
-    const auto until = command.reply == kNone ? d.finished_ns : d.fact(command.reply).at_ns;
-    all.push_back({send.process, {send.at_ns, until}});
-  }
-}
-
-/// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
-/// that had no answer: nobody is late on servers which are slower than its operation timeout. It
-/// counts for all calls of a process, for only the head of its queue makes attempts.
-Span while_answered(const Waiters& name, Id process, std::int64_t from, std::int64_t bound) {
-  Span window{from, from + bound};
-  for (const Unanswered& u : name.unanswered) {
-    if (u.span.from >= window.to) break;
-    if (process != kNoText && u.process != process) continue;
-    if (u.span.to > from) window.to = std::max(window.to, u.span.to + bound);
-  }
-  return window;
 }
 
 /// The longest that it takes to serve all who ask for one name once faults are over: as many turns
@@ -136,72 +64,6 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
                        " although all faults had stopped";
               },
               {s.ask, s.granted, s.ended});
-}
-
-/// Whether this one waits from then on for so long that it must have tried, undisturbed.
-std::optional<Span> must_have_tried(const Digest& d, const Waiters& name, const Waiter& call,
-                                    std::int64_t from, std::int64_t bound) {
-  const Asked& ask = call.session->asked;
-  if (ask.single_attempt) return std::nullopt;  // it tries once
-  from = std::max(from, call.waited.from);
-  if (call.lives_until < from + bound) return std::nullopt;  // which most do not
-  const Span window = while_answered(name, ask.process, from, bound);
-  if (call.waited.to < window.to || d.disturbed(window)) return std::nullopt;
-  if (!d.ran_throughout(ask.process, window)) return std::nullopt;
-  return window;
-}
-
-void note_patient(const Digest& d, Waiters& name) {
-  for (const Waiter& call : name.calls) {
-    const bool patient = call.lives_until >= call.waited.from + call.attempts_ns;
-    if (patient && !call.session->asked.single_attempt) name.patient.push_back(&call);
-  }
-  name.by_begin = name.patient;
-  std::stable_sort(name.by_begin.begin(), name.by_begin.end(), [](const auto* a, const auto* b) {
-    return a->waited.from < b->waited.from;
-  });
-  std::int64_t reach = 0;
-  for (const Waiter* call : name.by_begin) {
-    name.reach.push_back(reach = std::max(reach, call->lives_until));
-  }
-  name.tried.resize(name.by_begin.size() + 1);
-  for (std::size_t i = name.by_begin.size(); i-- > 0;) {
-    const Waiter& call = *name.by_begin[i];
-    const auto tried = must_have_tried(d, name, call, call.waited.from, call.attempts_ns);
-    name.tried[i] = name.tried[i + 1] + (tried ? 1 : 0);
-  }
-}
-
-/// By id of the name.
-std::vector<Waiters> waiters_by_name(const Digest& d) {
-  std::vector<Waiters> names(d.facts.names.size());
-  for (const auto& [key, s] : d.sessions) {
-    if (s.ask == kNone) continue;
-    Waiters& name = names[s.asked.name];
-    const Span waited = waiting(d, s);
-    const auto lives_until = std::min(waited.to, d.process_of[s.process]->known_alive_until());
-    name.calls.push_back({&s, waited, lives_until, attempts(d, s.asked)});
-    add_unanswered(d, s, name.unanswered);
-  }
-  for (Waiters& name : names) {
-    std::sort(name.unanswered.begin(), name.unanswered.end(),
-              [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
-    note_patient(d, name);
-  }
-  return names;
-}
-
-/// When a put executed at the earliest: no write does before it was sent.
-std::int64_t executed_from(const Digest& d, Index put) {
-  if (put == kNone) return kNever;
-  const SendDigest& sent = d.writer(put);
-  const auto from = d.fact(sent.send != kNone ? sent.send : put).at_ns;
-  const Index by = d.claim(put);
-  if (by == kNone) return from;
-  for (const SendDigest& release : d.deletes.of(d.fact(by).owner)) {
-    if (release.reply == by) return std::max(from, d.fact(release.send).at_ns);
-  }
-  return from;
 }
 
 /// When the change after this tenure happened at the earliest: a deletion that no reply claims was
@@ -381,6 +243,7 @@ Finding check_liveness(const Digest& d) {
       check_served_when_healed(d, f, call, name, turns);
     }
   }
+  check_queue_turns(d, f, waiters);
   for (Index i = 0; i < d.facts.all.size(); ++i) {
     if (d.fact(i).kind == Kind::reply) check_recognised(d, f, i);
   }

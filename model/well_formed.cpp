@@ -52,6 +52,7 @@ class FormChecker {
     check_sessions();
     check_commands();
     check_truth();
+    check_places();
     check_writes();
     return std::move(f_);
   }
@@ -410,6 +411,23 @@ class FormChecker {
           broken("a write that nobody sent", {c.event});
         }
         there = !c.gone;
+      }
+    }
+  }
+
+  /// An entry joins a queue before it leaves it, and once; the server says how many stand then.
+  void check_places() {
+    for (const auto& places : d_.places) {
+      std::unordered_set<Id> standing;
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const Fact& e = d_.fact(places[i]);
+        const bool fits =
+            e.place > 0 ? standing.insert(e.owner).second : standing.erase(e.owner) > 0;
+        if (!fits) broken("an entry joins a queue twice, or leaves one unseen", {places[i]});
+        const bool last = i + 1 == places.size() || d_.fact(places[i + 1]).order != e.order;
+        if (last && static_cast<std::int64_t>(standing.size()) != e.matched) {
+          broken("a queue of another length", {places[i]});
+        }
       }
     }
   }

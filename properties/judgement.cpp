@@ -127,6 +127,13 @@ Judgement judge(const model::History& history, const std::optional<model::Promis
   return promises ? Judgement{model::judge_worker(history, *promises), {}} : judge(history);
 }
 
+std::optional<Guarantee> first_violated(const std::vector<Finding>& findings) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.verdict == Verdict::violated;
+  });
+  return found == findings.end() ? std::nullopt : std::optional(found->guarantee);
+}
+
 bool breaks(const Judgement& judgement, Guarantee guarantee) {
   return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
     return f.guarantee == guarantee && f.verdict == Verdict::violated;
@@ -169,7 +176,8 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
       totals["passed_on"] += f.counts.at("passed_on");
     }
     for (const char* key :
-         {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins"}) {
+         {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
+          "queue_waits"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
   }

@@ -38,6 +38,10 @@ struct Stall {
 /// "1900 ms (machine)".
 [[nodiscard]] std::string to_string(const Stall& stall);
 
+/// What a run broke, the first in the order of the table; none: nothing for certain.
+[[nodiscard]] std::optional<model::Guarantee> first_violated(
+    const std::vector<model::Finding>& findings);
+
 /// Whether the guarantee is violated.
 [[nodiscard]] bool breaks(const Judgement& judgement, model::Guarantee guarantee);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/lock_options.hpp"
+
 namespace leasehold::properties {
 
 using sim::FaultPlan;
@@ -10,10 +12,10 @@ using sim::ProcessPlan;
 
 namespace {
 
-bool has_streams(const Plan& plan) {
-  return std::any_of(plan.processes.begin(), plan.processes.end(), [](const ProcessPlan& p) {
-    return p.waiting == sim::Waiting::push || p.waiting == sim::Waiting::queue;
-  });
+/// Whether one of its processes waits so.
+bool has(const Plan& plan, bool (*waits)(const ProcessPlan&, const std::string& lock)) {
+  return std::any_of(plan.processes.begin(), plan.processes.end(),
+                     [&](const ProcessPlan& p) { return waits(p, plan.lock); });
 }
 
 constexpr std::int64_t kFewestAcquisitions = 10;
@@ -68,7 +70,8 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   const std::int64_t acquisitions = of_run.at("acquisitions");
   fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
   ++runs;
-  if (has_streams(plan)) ++with_streams;
+  if (has(plan, sim::waits_by_stream)) ++with_streams;
+  if (has(plan, sim::waits_in_queue)) ++with_queues;
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
   events += one.run.events;
@@ -93,6 +96,7 @@ void SimulateReport::add(const SimulateReport& other) {
                                   : std::min(fewest_acquisitions, other.fewest_acquisitions);
   runs += other.runs;
   with_streams += other.with_streams;
+  with_queues += other.with_queues;
   virtual_s += other.virtual_s;
   events += other.events;
   hash += other.hash;
@@ -111,12 +115,14 @@ std::string SimulateReport::shortfall() const {
     return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
            std::to_string(kFewestAcquisitions);
   }
-  for (const char* what :
-       {"extensions", "takeovers", "losses", "hand_overs", "streams_broken", "held_too_long"}) {
+  // Where nobody opens a stream, none breaks; where nobody queues, nobody has a turn.
+  const std::pair<const char*, std::int64_t> usual[]{
+      {"extensions", runs},      {"takeovers", runs},       {"losses", runs},
+      {"hand_overs", runs},      {"held_too_long", runs},   {"streams_broken", with_streams},
+      {"queue_turns", with_queues}, {"queue_waits", with_queues}};
+  for (const auto& [what, able] : usual) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;
-    // Where nobody opens a stream, none breaks.
-    const std::int64_t able = what == std::string_view("streams_broken") ? with_streams : runs;
     if (able < kManyRuns || seen * 4 >= able) continue;
     return std::string(what) + " happened " + std::to_string(seen) + " times in " +
            std::to_string(able) + " runs, the floor is a quarter";

@@ -68,6 +68,8 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
     for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
     EXPECT_GT(report.totals.at("passed_on"), 2'000) << "from process to process";
     EXPECT_GT(report.totals.at("takeovers"), 50);
+    EXPECT_GT(report.totals.at("queue_turns"), 1'000);
+    EXPECT_GT(report.totals.at("queue_waits"), 100);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 #include "sim/live/preflight.hpp"
+#include "sim/lock_options.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -101,6 +102,14 @@ std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options
     }
     if (options.faults.contains("clock")) floors["clock-jump"] = 15;
   }
+  const auto& waitings = options.waitings;
+  const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
+    return sim::waits_in_queue({.waiting = waiting}, options.lock);
+  });
+  if (queues && options.faults.contains("process")) {
+    floors["queue_turns"] = 300;
+    floors["queue_waits"] = 100;
+  }
   for (auto& [key, count] : floors) {
     const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
     count = static_cast<std::int64_t>(asked);
@@ -162,8 +171,8 @@ class Run {
     report_.interrupted = stop_();
     finish();
     const bool reducible = report_.harness_failure.empty() && !stop_();
-    if (failed_ && reducible && !options_.foreign) reduce();
-    if (failed_ && reducible && options_.foreign && options_.plan) reduce_live();
+    if (broken_ && reducible && !options_.foreign) reduce(*broken_);
+    if (broken_ && reducible && options_.foreign && options_.plan) reduce_live(*broken_);
     drop_databases();
     return std::move(report_);
   }
@@ -215,46 +224,45 @@ class Run {
     merge(report_.findings, findings);
     const bool failed = model::overall_tested(findings) != Verdict::holds && !stop_();
     report_.failed += failed ? 1 : 0;
-    if (failed || options_.keep_all) keep(one, history, findings, failed);
-    if (!failed_) report_.shown = std::move(history);
-    if (failed && !failed_) failed_ = Failed{one.plan, first_violated(findings)};
+    std::string folder;
+    if (failed || options_.keep_all) folder = keep(one, history, findings, failed);
+    const auto guarantee = first_violated(findings);
+    if (failed && guarantee && !broken_) broken_ = Broken{one.plan, *guarantee, folder};
+    const bool failed_before = report_.failed > (failed ? 1 : 0);
+    if (!failed_before) report_.shown = std::move(history);
   }
 
-  static std::optional<Guarantee> first_violated(const std::vector<Finding>& findings) {
-    const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
-      return f.verdict == Verdict::violated;
-    });
-    if (found == findings.end()) return std::nullopt;
-    return found->guarantee;
-  }
+  /// A run whose result is unknown is none: minutes of smaller ones would tell nothing.
+  struct Broken {
+    sim::Plan plan;
+    Guarantee guarantee;
+    std::string folder;  ///< where it is kept
+  };
 
   /// The virtual world has no lock that is not ours: a plan that somebody chose is minimised live,
   /// with fewer tries.
-  void reduce_live() {
-    const auto& guarantee = failed_->guarantee;
-    if (!guarantee || sim::is_scripted(failed_->plan)) return;
+  void reduce_live(const Broken& broken) {
+    if (sim::is_scripted(broken.plan)) return;
     const auto began = SteadyClock::now();
     int runs = 0;
     const auto fails = [&](const sim::Plan& plan) {
       for (int i = 0; i < kLiveTries; ++i) {
         if (SteadyClock::now() - began > kLiveLimit || stop_()) return false;
         const auto history = run_plan({kReduced + runs++, plan}).history;
-        if (breaks(judge(history, report_.promises()), *guarantee)) return true;
+        if (breaks(judge(history, report_.promises()), broken.guarantee)) return true;
       }
       return false;
     };
-    const auto plan = minimise(failed_->plan, fails);
-    const auto file = fs::path(report_.kept.front()) / "smallest.scn";
+    const auto plan = minimise(broken.plan, fails);
+    const auto file = fs::path(broken.folder) / "smallest.scn";
     std::ofstream(file) << to_scn(plan);
     report_.reduced = "minimised live in " + std::to_string(runs) + " runs, from " +
-                      std::to_string(entries(failed_->plan)) + " to " +
+                      std::to_string(entries(broken.plan)) + " to " +
                       std::to_string(entries(plan)) + " entries: " + file.string();
   }
 
   /// The first plan that failed, minimised where runs are cheap and exact, and tried live again.
-  void reduce() {
-    const auto& guarantee = failed_->guarantee;
-    if (!guarantee) return;
+  void reduce(const Broken& broken) {
     int runs = 0;  // bounds: smaller is better, smallest is not needed
     const auto began = SteadyClock::now();
     sim::live::Progress progress{.phase = "making the failing plan smaller"};
@@ -263,19 +271,19 @@ class Run {
       if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
       progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
       if (on_progress_) on_progress_(report_, progress);
-      return breaks(simulate(plan).judgement, *guarantee);
+      return breaks(simulate(plan).judgement, broken.guarantee);
     };
-    sim::Plan plan = failed_->plan;
+    sim::Plan plan = broken.plan;
     int tried = 0;
     while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
     if (tried == kVirtualTries) {
       report_.reduced = "in the virtual world the failing plan does not break " +
-                        std::string(to_string(*guarantee)) + " in " + std::to_string(tried) +
+                        std::string(to_string(broken.guarantee)) + " in " + std::to_string(tried) +
                         " seeds";
       return;
     }
     plan = minimise(plan, fails);
-    const auto file = fs::path(report_.kept.front()) / "smallest.scn";
+    const auto file = fs::path(broken.folder) / "smallest.scn";
     std::ofstream(file) << to_scn(plan);
     int hits = 0;
     for (int i = 0; i < kLiveTries && !stop_(); ++i) {
@@ -287,15 +295,17 @@ class Run {
                       std::to_string(hits) + " of " + std::to_string(kLiveTries) + " runs";
   }
 
-  void keep(const VerifyCase& one, const model::History& history,
-            const std::vector<Finding>& findings, bool failed) {
+  /// Returns the folder.
+  std::string keep(const VerifyCase& one, const model::History& history,
+                   const std::vector<Finding>& findings, bool failed) {
     const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
                         std::to_string(one.number);
     keep_run(folder, one.plan, history, findings, servers_.get(), report_.promises());
     report_.kept.push_back(folder);
-    if (!failed || !report_.repeat.empty()) return;
+    if (!failed || !report_.repeat.empty()) return folder;
     report_.repeat = repeat_command(options_, one.number);
     report_.repeat_hash = sim::hash_of({one.plan});
+    return folder;
   }
 
   void finish() {
@@ -343,11 +353,7 @@ class Run {
   const VerifyOptions& options_;
   const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
   const std::function<bool()>& stop_;
-  struct Failed {
-    sim::Plan plan;
-    std::optional<Guarantee> guarantee;
-  };
-  std::optional<Failed> failed_;
+  std::optional<Broken> broken_;  ///< the first
   const SteadyClock::time_point began_ = SteadyClock::now();
   std::unique_ptr<sim::live::ReplicaSet> servers_;
   sim::live::Janitor janitor_;

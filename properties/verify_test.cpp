@@ -135,6 +135,15 @@ TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   EXPECT_EQ(all[1].why, "");
 }
 
+TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {
+  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G7, 1),
+                           finding(Guarantee::G8, 1)};
+  all[1].verdict = Verdict::unknown;
+  EXPECT_EQ(first_violated(all), std::nullopt);
+  all[2].verdict = Verdict::violated;
+  EXPECT_EQ(first_violated(all), Guarantee::G8);
+}
+
 Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
   Event e;
   e.kind = Kind::reread;

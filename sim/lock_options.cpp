@@ -1,5 +1,6 @@
 #include "sim/lock_options.hpp"
 
+#include "core/queue_place.hpp"
 #include "sim/lock_registry.hpp"
 
 namespace leasehold::sim {
@@ -25,6 +26,16 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
     case Waiting::queue: o.waiting = queue_waiting(max); break;
   }
   return o;
+}
+
+bool waits_in_queue(const ProcessPlan& plan, const std::string& lock) {
+  return !lock_under_test(lock).is_published() && core::queues(options_of(plan, lock, 0));
+}
+
+bool waits_by_stream(const ProcessPlan& plan, const std::string& lock) {
+  if (lock_under_test(lock).is_published()) return false;
+  const auto options = options_of(plan, lock, 0);
+  return options.waiting->listener() != nullptr || core::queues(options);
 }
 
 int workers_of(const ProcessPlan& plan) { return plan.scripted ? 1 : 3; }

@@ -1,37 +1,11 @@
 #include "sim/lock_registry.hpp"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
 #include "published/recipe.hpp"
 
 namespace leasehold::sim {
-namespace {
-
-using enum model::Guarantee;
-
-/// Of the production lock; that it walks its diagrams, for one, is nothing that users rely on.
-constexpr std::array kOwnPromises{G1,
-                                  G2,
-                                  G3,
-                                  G4,
-                                  G5,
-                                  G6,
-                                  G7,
-                                  G8,
-                                  G9,
-                                  release,
-                                  needless,
-                                  unique_lock_id,
-                                  deadline,
-                                  presumed_dead,
-                                  ended_owner,
-                                  compare_and_set,
-                                  expires_at,
-                                  stored_token};
-
-}  // namespace
 
 std::string LockUnderTest::collection() const {
   return is_published() ? std::string(recipe->collection) : "distributed.locks";
@@ -64,9 +38,7 @@ const LockUnderTest& lock_under_test(std::string_view name) {
 
 std::string_view promise_of(std::string_view lock, model::Guarantee guarantee) {
   if (lock == "leasehold") {
-    const bool promised =
-        std::find(kOwnPromises.begin(), kOwnPromises.end(), guarantee) != kOwnPromises.end();
-    return promised ? "its README" : std::string_view();
+    return model::is_asked_of_the_lock(guarantee) ? "its README" : std::string_view();
   }
   const auto* recipe = published::recipe_named(lock);
   if (recipe == nullptr) return {};

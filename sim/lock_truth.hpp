@@ -1,7 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/history.hpp"
 
 /// What the writes of lock documents, in the oplog's order, are to the lock. Where processes queue
 /// in the document there are writes that are nothing to it, and documents of free locks.
@@ -16,6 +22,11 @@ class LockTruth {
   [[nodiscard]] Became written(const std::string& id, const std::string& lock_id, bool free);
   [[nodiscard]] Became deleted(const std::string& id);
 
+  /// Who joins the lock's queue by a write, and who leaves it; the lockId as it stands, empty: the
+  /// document is deleted. `place` events without a time; entries are the same if their owners are.
+  [[nodiscard]] model::History queued(const std::string& id, const std::string& name,
+                                      std::string_view lock_id, std::int64_t order);
+
   /// Without the queue behind it.
   [[nodiscard]] static std::string holder_in(const std::string& lock_id);
 
@@ -24,7 +35,17 @@ class LockTruth {
     std::string lock_id;
     bool free = false;  ///< there is a document all the same
   };
+  /// Who waits, and until when the entry is good, in ms since 1970.
+  struct Entry {
+    std::string lock_id;
+    std::int64_t until_ms = 0;
+  };
+  using Queue = std::vector<Entry>;
+  static Queue queue_in(std::string_view lock_id);
+  static std::set<std::string> kept_places(const Queue& before, const Queue& now);
+
   std::map<std::string, Lock> locks_;
+  std::map<std::string, Queue> queues_;  ///< those where somebody waits
 };
 
 }  // namespace leasehold::sim

@@ -34,6 +34,8 @@ struct ProcessPlan {
   std::int64_t drift_ppm = 0;               ///< how much its clock runs fast
   std::int64_t max_holding_ms = 0;  ///< after which the lock itself ends a holding; 0: never
   bool scripted = false;            ///< does what the plan's steps say, and nothing else
+  std::int64_t queue_room = 64;     ///< so many it lets stand in a lock's queue
+  bool old_release = false;         ///< of the lock, which knew no queues: it overwrites them
 
   bool operator==(const ProcessPlan&) const = default;
 };

@@ -11,6 +11,7 @@ namespace leasehold::sim::fields {
 
 inline constexpr std::int64_t kMaxCallers = 64;
 inline constexpr std::int64_t kMaxLocks = 1'000;
+inline constexpr std::int64_t kMostInQueue = ProcessPlan().queue_room;
 inline constexpr std::int64_t kMostLongHoldLeases = 1'000;
 inline constexpr std::int64_t kAny = -1;
 inline constexpr std::int64_t kDay_ms = 24 * 3'600'000;
@@ -44,6 +45,8 @@ void of_process(const Visit& visit) {
   visit("long-leases", &P::long_hold_leases, Limits{1, kMostLongHoldLeases}, kSeldom);
   visit("max-holding", &P::max_holding_ms, Limits{0, kWeek_ms}, kSeldom);
   visit("scripted", &P::scripted, Limits{0, 1}, kSeldom);
+  visit("queue-room", &P::queue_room, Limits{1, kMostInQueue}, kSeldom);
+  visit("old", &P::old_release, Limits{0, 1}, kSeldom);
 }
 
 template <typename Visit>

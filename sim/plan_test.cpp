@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/lock_options.hpp"
 #include "sim/lock_registry.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -24,6 +25,8 @@ std::string error_of(const std::string& text) {
 TEST(Plans, AreReadBackAsTheyWereWritten) {
   Plan plan;
   plan.processes.resize(2);
+  plan.processes[1].queue_room = 2;
+  plan.processes[1].old_release = true;
   plan.processes[0].long_hold_leases = 2;
   plan.election_timeout_ms = 30'000;
   plan.faults.push_back({FaultPlan::Kind::crash, 500, 0, 1, 0});
@@ -87,6 +90,7 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
       {"process long-leases=0", "line 1: long-leases is 0: it must be 1 to 1000"},
       {"process long=101", "line 1: long is 101: it must be 0 to 100"},
       {"process scripted=2", "line 1: scripted is 2: it must be 0 to 1"},
+      {"process queue-room=65", "line 1: queue-room is 65: it must be 1 to 64"},
       {"seed 1\nfault fire at=1", "line 2: unknown fault 'fire': it must be one of crash, "},
       {"fault crash at=-1", "line 1: at is -1: it must be 0 to 604800000"},
       {"fault crash at=1 process=-7", "line 1: process is -7: it must be at least -1"},
@@ -103,6 +107,16 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
   };
   for (const auto& [text, sentence] : cases) {
     EXPECT_NE(error_of(text).find(sentence), std::string::npos) << text << "\n" << error_of(text);
+  }
+}
+
+TEST(Plans, AStrategySaysWhetherItsCallsWaitByAStreamOrInAQueue) {
+  for (int w = 0; w < kWaitings; ++w) {
+    const ProcessPlan plan{.waiting = static_cast<Waiting>(w)};
+    const bool queues = plan.waiting == Waiting::queue;
+    EXPECT_EQ(waits_in_queue(plan, "leasehold"), queues) << to_string(plan.waiting);
+    EXPECT_EQ(waits_by_stream(plan, "leasehold"), queues || plan.waiting == Waiting::push);
+    EXPECT_FALSE(waits_by_stream(plan, "document-level")) << "it polls";
   }
 }
 

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/limits.hpp"
 #include "core/lock_id.hpp"
 #include "core/time.hpp"
 
@@ -31,6 +32,7 @@ struct AcquireCommand {
   std::chrono::milliseconds margin;  ///< added to the lease in the document; no holder relies on it
   /// If another holds it: stand in the lock's queue for so long, at the same place as before.
   std::optional<std::chrono::milliseconds> queues_for = {};
+  std::size_t queue_room = kMostInQueue;  ///< for so many; the laboratory fills a smaller one
   bool operator==(const AcquireCommand&) const = default;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/limits.hpp"
 #include "core/lock_queue.hpp"
 
 namespace leasehold::core {
@@ -32,7 +31,8 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
   before_ = place_among(owners, owner);
   if (stands()) stood_at_ = at;
   if (!stood) stands_since_ = now;
-  if (stands() || owners.size() < kMostInQueue) {
+  // Each attempt enlists where there is room.
+  if (stands() || owners.empty()) {
     full_.reset();
   } else {
     see_full(owners, now);

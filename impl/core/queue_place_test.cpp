@@ -60,10 +60,12 @@ TEST(QueuePlace, OneThatWasServedWholeSaysNothingNewOfHowLongThatTakes) {
   EXPECT_EQ(place.full_queue_lasts(), milliseconds(400));
 }
 
-TEST(QueuePlace, WithRoomInTheQueueNothingIsFull) {
-  auto place = place_after({{0, milliseconds(0)}, {16, milliseconds(160)}});
-  place.shown(queue_of(kMostInQueue - 1, 20), kOwn, FencingToken(1), LocalInstant());
-  EXPECT_EQ(place.full_queue_lasts(), std::nullopt);
+TEST(QueuePlace, WhoStandsThereOrSeesNobodyFindsNothingFull) {
+  for (const auto& document : {queue_of(0, 0), queue_of(3, 20)}) {
+    auto place = place_after({{0, milliseconds(0)}, {16, milliseconds(160)}});
+    place.shown(document, {7, 21}, FencingToken(1), LocalInstant());
+    EXPECT_EQ(place.full_queue_lasts(), std::nullopt);
+  }
 }
 
 }  // namespace

@@ -233,7 +233,8 @@ Bson queued_document(const core::AcquireCommand& command) {
   const Bson own_at = expression("$indexOfBytes", text("$$whole"), nested(own_part));
   const Bson stands = expression("$gte", nested(own_at), number(0));
   const Bson size = one_argument("$size", "$$queue");
-  const Bson full = expression("$gte", nested(size), number(core::kMostInQueue));
+  const auto room = static_cast<std::int64_t>(command.queue_room);
+  const Bson full = expression("$gte", nested(size), number(room));
   const Bson stays = expression("$or", nested(stands), nested(full));
   const Bson longer = expression("$concat", text("$$whole"), text(kMark), nested(entry));
   const Bson lock_id = expression("$cond", nested(stays), text("$$whole"), nested(longer));

@@ -130,7 +130,8 @@ void HistoryGenerator::read_late(History& h) {
   if (late_ == 0 || !one_in(3)) return;
   const auto lag = from(1, 900) * model::kMs;
   for (Event& e : h) {
-    if (e.kind == Kind::put || e.kind == Kind::gone) e.at_ns += lag;
+    const bool truth = e.kind == Kind::put || e.kind == Kind::gone || e.kind == Kind::place;
+    if (truth) e.at_ns += lag;
   }
 }
 
@@ -145,30 +146,42 @@ void HistoryGenerator::lasting_fault(History& h) {
   }
 }
 
-model::History HistoryGenerator::history() {
+void HistoryGenerator::begin_history() {
   over_ = gone_ = 0;
   command_ = 800;
   waiters_.clear();
-  HistoryBuilder s;
   late_ = one_in(2) ? 0 : 400;
+}
+
+void HistoryGenerator::befall(History& h) {
+  clocks(h);
+  // Two of one kind each have an end of their own.
+  for (int lasting = one_in(4) ? from(1, 2) : 0; lasting > 0; --lasting) lasting_fault(h);
+  read_late(h);
+}
+
+void HistoryGenerator::lose_some(History& h) {
+  if (one_in(6)) lose_an_answer(h);
+  if (one_in(6)) lose_an_event(h);
+  sort_by_time(h);
+}
+
+model::History HistoryGenerator::history() {
+  begin_history();
+  HistoryBuilder s;
   if (late_ == 0) s.exact();
   holder(s);
   waiters(s);
   next_holder(s);
   world(s);
   auto h = s.end(from(9'000, 13'000));
-  clocks(h);
-  // Two of one kind each have an end of their own.
-  for (int lasting = one_in(4) ? from(1, 2) : 0; lasting > 0; --lasting) lasting_fault(h);
-  read_late(h);
+  befall(h);
   for (const Spoil& spoil : spoils()) {
     const bool aimed = spoil.guarantee == guarantee_;
     const bool by_the_way = !model::kRules.contains(spoil.guarantee) && one_in(16);
     if (aimed ? !one_in(3) : by_the_way) (this->*spoil.how)(h);
   }
-  if (one_in(6)) lose_an_answer(h);
-  if (one_in(6)) lose_an_event(h);
-  sort_by_time(h);
+  lose_some(h);
   return h;
 }
 

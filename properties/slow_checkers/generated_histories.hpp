@@ -18,6 +18,8 @@ class HistoryGenerator {
   explicit HistoryGenerator(model::Guarantee guarantee);
 
   [[nodiscard]] model::History history();
+  /// Of a lock in whose queue others stand. One of six keeps its order for sure; one of three is slow.
+  [[nodiscard]] model::History queue_history();
 
  private:
   using History = model::History;
@@ -42,11 +44,19 @@ class HistoryGenerator {
     return pick(h, [&](const Event& e) { return e.kind == kind; });
   }
 
+  void begin_history();
+  void befall(History& h);
+  void lose_some(History& h);
+
   // What the lock and its callers do.
   void holder(model::HistoryBuilder& s);
   void waiters(model::HistoryBuilder& s);
   void next_holder(model::HistoryBuilder& s);
   void loses(model::HistoryBuilder& s, int at, const char* process, int session);
+  std::vector<const char*> line_up(model::HistoryBuilder& s);
+  std::size_t choose_next(model::HistoryBuilder& s, std::vector<const char*>& line, int now,
+                          bool sound);
+  void pass_along(model::HistoryBuilder& s, std::vector<const char*> line);
   void world(model::HistoryBuilder& s);
   void clocks(History& h);
   void lasting_fault(History& h);

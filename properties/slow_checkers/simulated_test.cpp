@@ -23,6 +23,18 @@ TEST_P(SimulatedSlowCheckers, Agree) {
   EXPECT_EQ(violated > 0, GetParam() != "leasehold");
 }
 
+TEST(SlowCheckersOfQueues, AgreeOnSimulatedRuns) {
+  std::int64_t turns = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    PlanLimits limits{.processes = {3, 4}, .locks = {1, 1}, .faulty_ms = 1'000};
+    limits.waitings = {sim::Waiting::queue};
+    const auto one = simulate(draw_plan(seed, limits));
+    EXPECT_EQ(difference(one.run.history), "") << "seed " << seed;
+    turns += totals_of(one.run.history, one.judgement.findings)["queue_turns"];
+  }
+  EXPECT_GT(turns, 100);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, SimulatedSlowCheckers,
                          testing::Values("leasehold", "canary", "canary-extend"),
                          [](const auto& of) {

@@ -52,6 +52,47 @@ TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
   EXPECT_GE(good * 10, kHistories);
 }
 
+/// Of G7, had nobody stood in a queue.
+std::int64_t violations_without_queue(model::History h) {
+  std::erase_if(h, [](const model::Event& e) { return e.kind == model::Kind::place; });
+  for (const auto& f : model::judge(h, {})) {
+    if (f.guarantee == model::Guarantee::G7) return f.violations;
+  }
+  return 0;
+}
+
+/// Of locks with a queue: what G7 promises who stands there.
+TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
+  constexpr int kHistories = 1'000;
+  HistoryGenerator generator(model::Guarantee::G7);
+  int agreed = 0, bad = 0, good = 0, in_turn = 0, in_time = 0;
+  for (int i = 0; i < kHistories; ++i) {
+    const auto h = generator.queue_history();
+    const auto differs = difference(h);
+    if (!differs.empty() && agreed == i) {  // the first
+      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
+                    << lines_of(smallest_different(h));
+    }
+    agreed += differs.empty() ? 1 : 0;
+    for (const auto& f : model::judge(h, {})) {
+      if (f.guarantee != model::Guarantee::G7) continue;
+      bad += f.violations > violations_without_queue(h) ? 1 : 0;
+      good += f.violations == 0 && f.checked > 0 ? 1 : 0;
+      in_turn += f.counts.contains("queue_turns") ? 1 : 0;
+      in_time += f.counts.contains("queue_waits") ? 1 : 0;
+    }
+  }
+  std::printf(
+      "queues: violated in %d of %d generated histories, holds in %d; turns are checked in %d, "
+      "times in %d; all checkers agree in %d\n",
+      bad, kHistories, good, in_turn, in_time, agreed);
+  EXPECT_EQ(agreed, kHistories);
+  EXPECT_GE(bad * 3, kHistories);
+  EXPECT_GE(good * 10, kHistories);
+  EXPECT_GE(in_turn * 3, kHistories);
+  EXPECT_GE(in_time * 3, kHistories);
+}
+
 /// Those that have a twin; `difference` says if one has none.
 std::vector<model::Guarantee> guarantees() {
   model::HistoryBuilder nothing;

@@ -1,27 +1,12 @@
 #include <algorithm>
 
-#include "properties/slow_checkers/questions.hpp"
 #include "properties/slow_checkers/slow_checkers.hpp"
+#include "properties/slow_checkers/waiting_questions.hpp"
 
 /// G7: "a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a waiter in
 /// bounded time."
 namespace leasehold::properties {
 namespace {
-
-double waits_until(const Questions& q, const Event& ask) {
-  return std::min({at(q.of(ask, Kind::granted)), at(q.of(ask, Kind::ended)), q.finish()});
-}
-
-double two_attempts(const Questions& q, const Event& ask) {
-  const auto own = static_cast<double>(ask.longest_pause_ms + 2 * ask.operation_timeout_ms) * kMs;
-  return q.own_time(ask, own) + q.late();
-}
-
-/// A lease that one clock counts and another outwaits: (1 + d) / (1 - d), to the next thousandth.
-double lease_between_clocks(const Event& ask) {
-  const auto lease = static_cast<double>(ask.expiry_ms) * kMs;
-  return lease * (1.001 + 2 * static_cast<double>(ask.max_drift_ppm) / 1e6);
-}
 
 /// "... or end when they said".
 bool ends_late(const Questions& q, const Event& ask) {
@@ -35,27 +20,6 @@ bool ends_late(const Questions& q, const Event& ask) {
   const Event* granted = q.of(ask, Kind::granted);
   const double ended = granted != nullptr ? at(granted) : at(q.of(ask, Kind::ended));
   return q.broken({at(&ask), latest, ended, kForever});
-}
-
-/// When a bound ends that begins again after an attempt without an answer, of the asking process or
-/// of anybody for this name.
-double while_answered(const Questions& q, const Event& ask, bool by_anybody, double from,
-                      double bound) {
-  double latest = from + bound;
-  for (bool later = true; later;) {
-    later = false;
-    for (const Event* e : q.all(Kind::send)) {
-      const bool counts = e->name == ask.name && (by_anybody || e->process == ask.process);
-      if (!model::asks_for_lock(*e) || !counts) continue;
-      const Event* reply = q.reply_to(*e);
-      if (at(e) >= latest || !unanswered(reply)) continue;
-      const double end = reply == nullptr ? q.finish() : at(reply);
-      if (end <= from || end + bound <= latest) continue;
-      latest = end + bound;
-      later = true;
-    }
-  }
-  return latest;
 }
 
 /// Once faults are over everybody is served in turn: as many turns as callers, one for the dead.
@@ -140,7 +104,7 @@ int slow_liveness(const Questions& q) {
       found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
     }
   }
-  return found;
+  return found + slow_queue_turns(q);
 }
 
 }  // namespace leasehold::properties

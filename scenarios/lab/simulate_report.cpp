@@ -52,6 +52,7 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"lifecycles_per_cpu_second", static_cast<double>(lifecycles) / cpu},
           {"fewest_acquisitions", report.fewest_acquisitions},
           {"runs_with_streams", report.with_streams},
+          {"runs_with_queues", report.with_queues},
           {"totals", report.totals},
           {"faults", report.took_effect},
           {"enabled", report.enabled},
@@ -116,6 +117,7 @@ SimulateReport report_from_json(const nlohmann::json& json) {
   json.at("events").get_to(report.events);
   json.at("fewest_acquisitions").get_to(report.fewest_acquisitions);
   json.at("runs_with_streams").get_to(report.with_streams);
+  json.at("runs_with_queues").get_to(report.with_queues);
   json.at("totals").get_to(report.totals);
   json.at("faults").get_to(report.took_effect);
   json.at("enabled").get_to(report.enabled);

@@ -224,6 +224,8 @@ void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   const Json* document = apply(locks_, entry, id);
   const Json& known = document == nullptr ? before : *document;
   event.name = known.contains("resourceId") ? text_in(known, "resourceId") : name_of(entry);
+  const auto lock_id = document == nullptr ? "" : text_in(*document, lock_id_field(*document));
+  for (auto& place : truth_.queued(id, event.name, lock_id, order)) emit(std::move(place));
   const auto became = became_of(id, document);
   if (became == LockTruth::Became::nothing) return;
   const bool held = became == LockTruth::Became::held;

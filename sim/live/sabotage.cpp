@@ -3,12 +3,13 @@
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
 #include "sim/live/mongo_client.hpp"
+#include "sim/old_release.hpp"
 
 namespace leasehold::sim::live {
 namespace {
 
 struct Place {
-  Sabotage sabotage;
+  Changes changes;
   std::string uri, database, collection;
 };
 
@@ -27,16 +28,25 @@ Json sabotaged(Sabotage sabotage, Json command) {
   return {};
 }
 
-class SpoiltConnection final : public core::Connection {
+class ChangedConnection final : public core::Connection {
  public:
-  SpoiltConnection(std::unique_ptr<core::Connection> real, const Place& place)
+  ChangedConnection(std::unique_ptr<core::Connection> real, const Place& place)
       : real_(std::move(real)), place_(place), client_(place.uri) {}
 
-  core::Reply execute(const core::Command& command) override {
-    const auto bytes = mongo::build(command, place_.collection);
-    char* text = bson_as_canonical_extended_json(bytes.get(), nullptr);
-    const Json changed = sabotaged(place_.sabotage, Json::parse(text));
-    bson_free(text);
+  core::Reply execute(const core::Command& asked) override {
+    core::Command command = asked;
+    if (auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+      acquire->queue_room = place_.changes.queue_room;
+    }
+    core::Reply reply = execute_changed(command);
+    if (place_.changes.old_release) hide_queue(reply);
+    return reply;
+  }
+  void interrupt() noexcept override { real_->interrupt(); }
+
+ private:
+  core::Reply execute_changed(const core::Command& command) {
+    const Json changed = changed_bytes(command);
     if (changed.is_null()) return real_->execute(command);
     core::Reply out;
     try {
@@ -47,20 +57,27 @@ class SpoiltConnection final : public core::Connection {
     }
     return out;
   }
-  void interrupt() noexcept override { real_->interrupt(); }
 
- private:
+  Json changed_bytes(const core::Command& command) const {
+    if (place_.changes.old_release) return without_queue(command, place_.collection);
+    const auto bytes = mongo::build(command, place_.collection);
+    char* text = bson_as_canonical_extended_json(bytes.get(), nullptr);
+    const Json changed = sabotaged(place_.changes.sabotage, Json::parse(text));
+    bson_free(text);
+    return changed;
+  }
+
   std::unique_ptr<core::Connection> real_;
   Place place_;
   MongoClient client_;
 };
 
-class SpoiltTransport final : public core::Transport {
+class ChangedTransport final : public core::Transport {
  public:
-  SpoiltTransport(std::shared_ptr<core::Transport> real, Place place)
+  ChangedTransport(std::shared_ptr<core::Transport> real, Place place)
       : real_(std::move(real)), place_(std::move(place)) {}
   std::unique_ptr<core::Connection> connect() override {
-    return std::make_unique<SpoiltConnection>(real_->connect(), place_);
+    return std::make_unique<ChangedConnection>(real_->connect(), place_);
   }
 
  private:
@@ -70,12 +87,12 @@ class SpoiltTransport final : public core::Transport {
 
 }  // namespace
 
-std::shared_ptr<core::Transport> sabotaged_transport(std::shared_ptr<core::Transport> real,
-                                                     Sabotage sabotage, const std::string& uri,
-                                                     const std::string& database,
-                                                     const std::string& collection) {
-  return std::make_shared<SpoiltTransport>(std::move(real),
-                                           Place{sabotage, uri, database, collection});
+std::shared_ptr<core::Transport> changed_transport(std::shared_ptr<core::Transport> real,
+                                                   const Changes& changes, const std::string& uri,
+                                                   const std::string& database,
+                                                   const std::string& collection) {
+  return std::make_shared<ChangedTransport>(std::move(real),
+                                            Place{changes, uri, database, collection});
 }
 
 }  // namespace leasehold::sim::live

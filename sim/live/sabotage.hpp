@@ -3,15 +3,24 @@
 #include <memory>
 #include <string>
 
+#include "core/limits.hpp"
 #include "core/transport.hpp"
 #include "sim/lock_registry.hpp"
 
 namespace leasehold::sim::live {
 
-/// A transport on which commands are sabotaged on their way, on a connection of its own.
-/// REQUIRES: deletes_without_owner or writes_for_one.
-[[nodiscard]] std::shared_ptr<core::Transport> sabotaged_transport(
-    std::shared_ptr<core::Transport> real, Sabotage sabotage, const std::string& uri,
+/// How the commands of a process differ from those of the production lock.
+struct Changes {
+  Sabotage sabotage = Sabotage::none;  ///< or deletes_without_owner or writes_for_one
+  bool old_release = false;
+  std::size_t queue_room = core::kMostInQueue;
+  bool operator==(const Changes&) const = default;
+};
+
+/// A transport on which commands are changed on their way; those whose bytes are go by a connection
+/// of its own.
+[[nodiscard]] std::shared_ptr<core::Transport> changed_transport(
+    std::shared_ptr<core::Transport> real, const Changes& changes, const std::string& uri,
     const std::string& database, const std::string& collection);
 
 }  // namespace leasehold::sim::live

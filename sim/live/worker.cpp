@@ -181,10 +181,11 @@ class Worker {
          .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
     auto transport = std::move(made).value();
     const auto& lock = lock_under_test(order_.lock);
-    if (lock.is_sabotaged()) {
-      transport =
-          sabotaged_transport(transport, lock.sabotage, with_option(uri_, "socketTimeoutMS=2000"),
-                              order_.database, kLockCollection);
+    const Changes changes{lock.sabotage, order_.plan.old_release,
+                          static_cast<std::size_t>(order_.plan.queue_room)};
+    if (changes != Changes()) {
+      transport = changed_transport(transport, changes, with_option(uri_, "socketTimeoutMS=2000"),
+                                    order_.database, kLockCollection);
     }
     auto parts = runtime::production_parts(
         std::move(transport), published::provider_named(lock.provider(), order_.name), clock_);

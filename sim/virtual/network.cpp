@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "mongo/replies.hpp"
+#include "sim/old_release.hpp"
 #include "sim/virtual/prepared.hpp"
 #include "sim/virtual/server_errors.hpp"
 #include "sim/virtual/usual_replies.hpp"
@@ -48,6 +49,15 @@ Object sabotaged(Object command, Sabotage sabotage) {
   return command;
 }
 
+Object object_of(const mongo::Json& json) {
+  const auto text = json.dump();
+  bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
+                                     static_cast<ssize_t>(text.size()), nullptr);
+  Object object = to_object(*bytes);
+  bson_destroy(bytes);
+  return object;
+}
+
 /// What the oplog's entry of this command is known by, where the document itself does not say.
 std::string tag_of(const core::Command& command) {
   const auto* plain = std::get_if<core::RawCommand>(&command.body);
@@ -79,8 +89,14 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     done_ = std::move(done);
     sent_ = std::make_shared<Underway>();
     sent_->command = command;
+    auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
+    if (acquire != nullptr) {
+      acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
+    }
     sent_->answered = [this](ReplicaSet::Answer answer, const Object& reply) {
-      finish(network_.read(sent_->command, answer, reply));
+      auto read = network_.read(sent_->command, answer, reply);
+      if (network_.world_.old_release) hide_queue(read);
+      finish(std::move(read));
     };
     network_.send(sent_, 0);
   }
@@ -205,8 +221,16 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::A
   });
 }
 
+Object Network::bytes_of(const core::Command& command) const {
+  if (world_.old_release) {
+    const auto json = without_queue(command, kCollection);
+    if (!json.is_null()) return object_of(json);
+  }
+  return sabotaged(prepared(command), world_.sabotage);
+}
+
 void Network::deliver(const Sent& sent, int member) {
-  auto object = std::make_shared<const Object>(sabotaged(prepared(sent->command), world_.sabotage));
+  auto object = std::make_shared<const Object>(bytes_of(sent->command));
   // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
   world_.recorder.wire(object->fields[0].first);
   if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait

@@ -8,6 +8,7 @@
 #include "runtime/carrier.hpp"
 #include "sim/link_rules.hpp"
 #include "sim/lock_registry.hpp"
+#include "sim/plan.hpp"
 #include "sim/recorder.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/replica_set.hpp"
@@ -40,6 +41,8 @@ class Network {
     Sabotage sabotage;
     std::uint64_t seed;
     bool scripted;  ///< a story: it goes to the primary that it knows until that one fails it
+    std::int64_t queue_room = ProcessPlan().queue_room;
+    bool old_release = false;
   };
 
   explicit Network(const World& world) : world_(world), random_(world.seed) {}
@@ -67,6 +70,7 @@ class Network {
   // `tries` counts the times that no primary was found.
   void send(const Sent& sent, int tries);
   void deliver(const Sent& sent, int member);
+  [[nodiscard]] Object bytes_of(const core::Command& command) const;
   void answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
                     Object reply);
   [[nodiscard]] core::Reply read(const core::Command& command, ReplicaSet::Answer answer,

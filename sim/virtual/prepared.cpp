@@ -38,6 +38,7 @@ constexpr Owner kOwner{0x1f2e3d4c5b6a7988u, 0x8967a5b4c3d2e1f0u};
 constexpr Owner kOther{0x2e3d4c5b6a798801u, 0xf08967a5b4c3d2e1u};
 constexpr milliseconds kLease{1'000'003}, kMargin{2'000'029}, kQueuesFor{4'000'037};
 constexpr milliseconds kTimeout{7'654'321};
+constexpr std::size_t kQueueRoom = 6'000'041;
 constexpr std::uint64_t kBeat = 987'654'321'012;
 
 std::string example_lock_id(std::size_t statement) {
@@ -74,9 +75,10 @@ struct Kind<AcquireCommand> {
     c.lease = kLease;
     c.margin = kMargin;
     if (c.queues_for) c.queues_for = kQueuesFor;
+    c.queue_room = kQueueRoom;
   }
   static void add(Parameters& out, const AcquireCommand& c) {
-    [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8] = c;  // see above
+    [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9] = c;  // see above
     out.emplace_back(c.name);
     out.emplace_back(beginning(c.owner));
     out.emplace_back(c.lock_id);
@@ -86,6 +88,7 @@ struct Kind<AcquireCommand> {
     out.emplace_back('.' + beginning(c.owner));
     out.emplace_back(core::entry_without_until(*c.queues_for, c.lease + c.margin, c.lock_id));
     out.emplace_back(std::int64_t{c.queues_for->count()});
+    out.emplace_back(static_cast<std::int64_t>(c.queue_room));
     const auto parts = core::parse_lock_id(c.lock_id);
     out.emplace_back(static_cast<std::int64_t>(parts ? parts->beat : 0));
   }

@@ -84,6 +84,7 @@ class Draw {
         core::AcquireCommand out{1, "l", by, lock_id(by), {}, span(), span()};
         if (random_.chance(30)) out.observed = lock_id(owner());
         if (random_.chance(50)) out.queues_for = span();
+        if (random_.chance(30)) out.queue_room = static_cast<std::size_t>(random_.between(1, 3));
         return out;
       }
     }

@@ -43,7 +43,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),
-                plan.scripted}),
+                plan.scripted, plan.queue_room, plan.old_release}),
       options_(options_of(plan_, world_.plan.lock, world_.plan.clock_margin_ms)),
       driver_(make_driver()),
       callers_(make_callers()) {}

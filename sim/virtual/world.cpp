@@ -142,6 +142,17 @@ class World {
     return truth_.written(entry.change.id, named ? *lock_id->as<std::string>() : "", free);
   }
 
+  void emit_places(const Entry& entry) {
+    const Value* lock_id = entry.change.after ? entry.change.after->find("lockId") : nullptr;
+    const bool named = lock_id != nullptr && lock_id->is<std::string>();
+    const std::string& id = entry.change.id;
+    const std::string_view text = named ? *lock_id->as<std::string>() : std::string_view();
+    for (Event& e : truth_.queued(id, id, text, entry.order())) {
+      e.at_ns = queue_.now();
+      emit(std::move(e));
+    }
+  }
+
   /// Of a document of ours; those of the published locks have other fields.
   static void add_dates(Event& put, const Object& document) {
     const auto date = [&](const char* field) {
@@ -159,6 +170,7 @@ class World {
   /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
+    if (!entry.fenced) emit_places(entry);
     const auto became = entry.fenced ? LockTruth::Became::held : became_of(entry);
     if (became == LockTruth::Became::nothing) return;
     const bool held = became == LockTruth::Became::held;

@@ -1,0 +1,248 @@
+#include "model/queue_turns.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace leasehold::model {
+namespace {
+
+/// No entry is good for longer, whatever a server's clock said.
+constexpr std::int64_t kLongestEntry_ms = std::int64_t{48} * 3'600'000;
+
+/// An entry in a queue, from joining to leaving.
+struct Stand {
+  Index joined = kNone, left = kNone;
+  std::int64_t passes = 0;    ///< how often the queue had given the lock to somebody before
+  std::int64_t entries = 0;   ///< how many had joined by then
+};
+
+/// The put of this write; kNone: it gave the lock to nobody.
+Index put_at(const Digest& d, Id name, std::int64_t order) {
+  const auto changes = d.changes_of(name);
+  const auto found = std::partition_point(changes.begin(), changes.end(), [&](const Change& c) {
+    return d.fact(c.event).order < order;
+  });
+  const bool there = found != changes.end() && d.fact(found->event).order == order;
+  return there && !found->gone ? found->event : kNone;
+}
+
+/// Whether the entry was still good by the date of the release that left it out, and nobody had
+/// asked to take it out.
+bool left_out(const Digest& d, Index left, Index put) {
+  const auto until = d.at(left).expires_at_ms, now = d.at(put).acquired_at_ms;
+  if (now == 0 || until <= now || until - now >= kLongestEntry_ms) return false;
+  const auto own = d.deletes.of(d.fact(left).owner);
+  return std::none_of(own.begin(), own.end(), [&](const SendDigest& one) {
+    return d.fact(one.send).at_ns <= d.fact(left).at_ns;
+  });
+}
+
+std::string whose(const Digest& d, Index place) {
+  const SendDigest& sent = d.writer(place);
+  return "lock '" + d.name(d.fact(place).name) + "': " +
+         (sent.send == kNone ? "somebody" : d.process_name(d.fact(sent.send).process));
+}
+
+/// Goes through the writes of one queue, in their order.
+class Line {
+ public:
+  Line(const Digest& d, Finding& f, Id name) : d_(d), f_(f), name_(name) {}
+
+  /// All who ever stood there.
+  std::vector<Stand> run() {
+    const auto& places = d_.places[name_];
+    for (std::size_t from = 0; from < places.size();) {
+      const auto order = d_.fact(places[from]).order;
+      std::size_t to = from;
+      while (to < places.size() && d_.fact(places[to]).order == order) ++to;
+      see({places.data() + from, to - from}, put_at(d_, name_, order));
+      from = to;
+    }
+    for (const auto& [owner, stand] : standing_) end(stand, false);
+    return std::move(all_);
+  }
+
+ private:
+  /// One write. By an entry's very lockId the queue gave the lock, by any other its owner took it.
+  void see(std::span<const Index> places, Index put) {
+    const auto served = [&](Index i) {
+      return put != kNone && d_.fact(i).place == 0 && d_.fact(i).lock_id == d_.fact(put).lock_id;
+    };
+    const bool passed = std::any_of(places.begin(), places.end(), served);
+    for (const Index i : places) {
+      const Id owner = d_.fact(i).owner;
+      if (d_.fact(i).place > 0) {
+        standing_[owner] = {i, kNone, passes_, ++entries_};
+        continue;
+      }
+      const auto found = standing_.find(owner);
+      if (found == standing_.end()) continue;  // the form says so
+      found->second.left = i;
+      end(found->second, served(i));
+      if (passed && !served(i)) check_not_left_out(i, put);
+      standing_.erase(found);
+    }
+    if (passed) ++passes_;
+  }
+
+  void end(const Stand& s, bool served) {
+    all_.push_back(s);
+    const auto turns = passes_ - s.passes;
+    const auto before = d_.fact(s.joined).place - 1;
+    ++f_.checked;
+    // Where nobody else stood, or nobody was served, there was no order to keep.
+    const bool in_company = before > 0 || entries_ > s.entries;
+    if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
+    if (turns <= before) return;
+    violate(f_,
+            whose(d_, s.joined) + " stood at place " + std::to_string(before + 1) +
+                " of the queue, which served " + std::to_string(turns) + " before it",
+            {s.joined, s.left});
+  }
+
+  void check_not_left_out(Index left, Index put) {
+    if (!left_out(d_, left, put)) return;
+    violate(f_, whose(d_, left) + " stood in the queue, and a release left it out",
+            {left, put});
+  }
+
+  const Digest& d_;
+  Finding& f_;
+  const Id name_;
+  std::unordered_map<Id, Stand> standing_;  ///< by owner
+  std::int64_t passes_ = 0, entries_ = 0;
+  std::vector<Stand> all_;
+};
+
+/// The first release of this tenure that was executed after its last write, and said so.
+Index released_by(const Digest& d, const Tenure& t) {
+  Index first = kNone;
+  for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
+    for (const SendDigest& one : by_owner->of(t.owner)) {
+      if (d.unanswered(one) || d.fact(one.reply).outcome != Outcome::done) continue;
+      if (d.fact(one.reply).order < d.fact(t.last_put).order) continue;
+      if (first == kNone || d.fact(one.send).at_ns < d.fact(first).at_ns) first = one.send;
+    }
+  }
+  return first;
+}
+
+/// How long a holding lasted, from when its holder knew of it: until it was released, at most as
+/// long as the lease of its last write. Who never knew of it kept it for that lease.
+std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
+  const auto holder = writer_of(d, t.last_put);
+  const auto put = executed_from(d, first_put);
+  if (!holder) return (t.next == kNone ? d.finished_ns : d.fact(t.next).at_ns) - put;
+  const Asked& ask = *holder->ask;
+  const auto lease_over =
+      executed_by(d, *holder, t.last_put) + ask.expiry_ms * kMs + drift_of(ask);
+  const Index granted = holder->session->granted;
+  if (granted == kNone || d.fact(granted).owner != t.owner) return lease_over - put;
+  const auto told = d.fact(granted).at_ns;
+  const auto from = d.ran_throughout(ask.process, {put, told}) ? told : put;
+  const Index released = released_by(d, t);
+  const auto to = released == kNone ? lease_over : d.fact(released).at_ns;
+  return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
+}
+
+/// The holdings of one lock, one after the other.
+struct Holdings {
+  std::vector<std::int64_t> orders;  ///< of their first writes
+  std::vector<std::int64_t> sums{0};  ///< of so many from the first on
+};
+
+Holdings holdings(const Digest& d, Id name) {
+  Holdings all;
+  const auto found = d.tenures.find(d.name(name));
+  if (found == d.tenures.end()) return all;
+  Index first = kNone;
+  for (const Change& c : d.changes_of(name)) {
+    if (first == kNone && !c.gone) first = c.event;
+  }
+  for (const Tenure& t : found->second) {
+    all.orders.push_back(d.fact(first).order);
+    all.sums.push_back(all.sums.back() + holding(d, t, first));
+    first = t.next_put;
+  }
+  return all;
+}
+
+/// From one holder to the next that knows of it.
+std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
+  std::int64_t longest = 0;
+  for (const Waiter& call : waiters.calls) {
+    const Asked& ask = call.session->asked;
+    const auto release = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+    longest = std::max(longest, release + call.attempts_ns);
+  }
+  return longest;
+}
+
+/// In how long it is served: by the holding that there is when it joins, and all until its own.
+std::int64_t cycles(const Digest& d, const Stand& s, const Holdings& all, std::int64_t way) {
+  const auto left = s.left == kNone ? kNever : d.fact(s.left).order;
+  const auto after = [&](std::int64_t order) {
+    return std::partition_point(all.orders.begin(), all.orders.end(),
+                                [order](std::int64_t one) { return one <= order; }) -
+           all.orders.begin();
+  };
+  const auto from = std::max<std::ptrdiff_t>(after(d.fact(s.joined).order) - 1, 0);
+  const auto to = after(left - 1);
+  return *(all.sums.begin() + to) - *(all.sums.begin() + from) + (to - from + 1) * way;
+}
+
+const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
+  return *std::partition_point(waiters.calls.begin(), waiters.calls.end(),
+                               [&](const Waiter& w) { return w.session->id < s.id; });
+}
+
+/// Until when it certainly stood there, or had the lock by standing there.
+std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
+  const Index put =
+      s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.fact(s.left).order);
+  const bool got_it = put != kNone && d.fact(put).owner == d.fact(s.left).owner;
+  if (s.left == kNone || got_it) return call.lives_until;
+  return std::min(call.lives_until, d.fact(s.left).at_ns - d.allowed.truth_lag_ns);
+}
+
+void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Waiters& waiters,
+                          const Holdings& all, std::int64_t way) {
+  const SendDigest& sent = d.writer(s.joined);
+  if (sent.send == kNone || d.session_of(d.fact(sent.send)).ask == kNone) return;
+  const SessionDigest& session = d.session_of(d.fact(sent.send));
+  const Waiter& call = waiter_of(waiters, session);
+  const bool own = session.granted != kNone &&
+                   d.fact(session.granted).owner == d.fact(s.joined).owner;
+  const auto served = own ? d.fact(session.granted).at_ns : kNever;
+  auto from = d.fact(s.joined).at_ns;
+  if (!d.unanswered(sent)) from = std::min(from, d.fact(sent.reply).at_ns);
+  const auto bound = cycles(d, s, all, way);
+  const auto until = stood_until(d, s, call);
+  auto latest = from + bound;
+  if (!own && until <= latest) return;  // most leave sooner, or are served, also below
+  if (served > latest) latest = while_answered(waiters, kNoText, from, bound).to;
+  if (!own && until <= latest) return;
+  const Span window{from, std::min(latest, served)};
+  if (!d.ran_throughout(session.process, window) || d.disturbed(window)) return;
+  ++f.counts["queue_waits"];
+  check_bound(d, f, {from, latest, served, until},
+              [&] {
+                return whose(d, s.joined) + " stood in the queue, and was not served in the " +
+                       ms(latest - from) + " of the turns before it";
+              },
+              {s.joined, s.left, session.granted, session.ended});
+}
+
+}  // namespace
+
+void check_queue_turns(const Digest& d, Finding& f, const std::vector<Waiters>& waiters) {
+  for (Id name = 0; name < d.places.size(); ++name) {
+    if (d.places[name].empty()) continue;
+    const auto stands = Line(d, f, name).run();
+    const auto all = holdings(d, name);
+    const auto way = longest_way(d, waiters[name]);
+    for (const Stand& s : stands) check_served_in_turn(d, f, s, waiters[name], all, way);
+  }
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/finding.hpp"
+
+/// Who waits for a lock, for how long, and what servers left unanswered: what G7 is judged by.
+namespace leasehold::model {
+
+/// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.
+[[nodiscard]] inline std::int64_t drift_of(const Asked& ask) {
+  return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
+}
+
+/// An attempt that nobody answered, until its process gave it up.
+struct Unanswered {
+  Id process;
+  Span span;
+};
+
+/// One acquire call that waits.
+struct Waiter {
+  const SessionDigest* session;
+  Span waited;
+  std::int64_t lives_until;  ///< so far it is known to wait
+  std::int64_t attempts_ns;  ///< how long it may leave a free lock
+};
+
+/// Who asks for one name, in the order of process and session, and what servers left unanswered, in
+/// the order of sending.
+struct Waiters {
+  std::vector<Waiter> calls;
+  std::vector<Unanswered> unanswered;
+  /// Those who wait for so long that they must have tried: most calls end sooner.
+  std::vector<const Waiter*> patient;
+  std::vector<const Waiter*> by_begin;  ///< the same, by the begin of their waiting
+  std::vector<std::int64_t> reach;  ///< until when one of them, or of those before, waits
+  /// How many of them, and of those after, must have tried in the time after they came.
+  std::vector<std::int64_t> tried;
+};
+
+/// By id of the name.
+[[nodiscard]] std::vector<Waiters> waiters_by_name(const Digest& d);
+
+/// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
+/// that had no answer: nobody is late on servers which are slower than its operation timeout. It
+/// counts for all calls of a process, for only the head of its queue makes attempts.
+[[nodiscard]] Span while_answered(const Waiters& name, Id process, std::int64_t from,
+                                  std::int64_t bound);
+
+/// Whether this one waits from then on for so long that it must have tried, undisturbed.
+[[nodiscard]] std::optional<Span> must_have_tried(const Digest& d, const Waiters& name,
+                                                  const Waiter& call, std::int64_t from,
+                                                  std::int64_t bound);
+
+/// When a put executed at the earliest: no write does before it was sent.
+[[nodiscard]] std::int64_t executed_from(const Digest& d, Index put);
+
+}  // namespace leasehold::model
