@@ -267,7 +267,7 @@ class Harness {
     if (run_.user_set == nullptr) return;
     std::vector<std::string> names;
     for (const auto& process : processes_->running()) names.push_back(process.name);
-    progress_.past_proxies = run_.user_set->past_proxies(names);
+    progress_.past_proxies = run_.user_set->past_proxies(names, OplogReader::kClientName);
   }
 
   /// The last dead documents have to disappear in their time, and are given it.

@@ -64,7 +64,8 @@ OplogReader::OplogReader(Source source, std::function<std::int64_t()> now_ns)
       now_ns_(std::move(now_ns)),
       client_(
           with_option(source.uri,
-                      "socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=oplog-reader")),
+                      std::string("socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=") +
+                          kClientName)),
       documents_(std::move(source.documents)) {
   first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
   thread_ = std::thread([this] { follow(); });

@@ -34,6 +34,9 @@ struct SeenEntry {
 /// Thread safety: `take` from any thread.
 class OplogReader {
  public:
+  /// As servers see it.
+  static constexpr const char* kClientName = "oplog-reader";
+
   struct Source {
     std::string uri;
     std::string database;

@@ -83,12 +83,15 @@ void UserSet::set_ttl_monitor(bool on) {
   }
 }
 
-std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names) {
+std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& names,
+                                            const std::string& known) {
+  auto asked = names;
+  asked.push_back(known);
   const Json clients{{"allUsers", true}, {"idleConnections", true}};
   const Json ask{
       {"aggregate", 1},
       {"pipeline",
-       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", names}}}}}}})},
+       Json::array({{{"$currentOp", clients}}, {{"$match", {{"appName", {{"$in", asked}}}}}}})},
       {"cursor", {{"batchSize", kMostClients}}}};
   std::set<std::string> found;
   for (int i = 0; i < size(); ++i) {
@@ -100,11 +103,14 @@ std::set<std::string> UserSet::past_proxies(const std::vector<std::string>& name
     }
     // Asked for after the answer, so that those of the answer are in it.
     const auto ours = proxy_.ports_used();
+    std::set<std::string> proxied, others;
     for (const Json& each : reply.at("cursor").at("firstBatch")) {
       const auto [host, port] = host_and_port(each.value("client", ""));
-      const bool proxied = ours.contains(std::atoi(port.c_str()));
-      if (!host.empty() && !proxied) found.insert(each.value("appName", ""));
+      if (host.empty()) continue;
+      const bool is_ours = ours.contains(std::atoi(port.c_str()));
+      (is_ours ? proxied : others).insert(each.value("appName", ""));
     }
+    if (proxied.contains(known) && !others.contains(known)) found.merge(others);
   }
   return found;
 }

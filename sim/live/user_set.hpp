@@ -48,8 +48,11 @@ class UserSet final : public MemberSet {
   void set_ttl_monitor(bool on) override;
 
   /// Clients of these names that a member hears of from elsewhere than the proxies: no fault of a
-  /// link reaches them. Of members that show their clients to this user.
-  [[nodiscard]] std::set<std::string> past_proxies(const std::vector<std::string>& names);
+  /// link reaches them. `known`: a client that certainly came through them. Where a member does not
+  /// see it come from a proxy's port (something translates addresses), or shows its clients to
+  /// users with more rights alone, nothing is said.
+  [[nodiscard]] std::set<std::string> past_proxies(const std::vector<std::string>& names,
+                                                   const std::string& known);
 
   /// Puts back what was changed. What could not be, and why.
   [[nodiscard]] std::vector<std::string> put_back();
