@@ -12,7 +12,7 @@
 /// them. What is printed, written and said on a command line comes from this table.
 namespace leasehold::model {
 
-/// First whether the history can be judged, then what is asked of the lock, then of the run.
+/// First whether the history can be checked, then what is asked of the lock, then of the run.
 enum class Guarantee : std::uint8_t {
   form,
   G1,

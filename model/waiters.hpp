@@ -5,7 +5,7 @@
 
 #include "model/finding.hpp"
 
-/// Who waits for a lock, for how long, and what servers left unanswered: what G7 is judged by.
+/// Who waits for a lock, for how long, and what servers left unanswered: what G7 is checked by.
 namespace leasehold::model {
 
 /// By how much two clocks within the drift count a lease apart: (1+d)/(1-d), rounded up.

@@ -18,7 +18,8 @@ class HistoryGenerator {
   explicit HistoryGenerator(model::Guarantee guarantee);
 
   [[nodiscard]] model::History history();
-  /// Of a lock in whose queue others stand. One of six keeps its order for sure; one of three is slow.
+  /// Of a lock in whose queue others stand. One of six keeps its order for sure; one of three is
+  /// slow.
   [[nodiscard]] model::History queue_history();
 
  private:
