@@ -208,10 +208,16 @@ class Advice(Made):
         measured = self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]),
                                  clients_2=two_strategies([5, 6, 7, 5, 6], fewer_writes=100))
         head, other = situations.advice(measured)
-        self.assertIn("`quick`.**", head)
+        self.assertTrue(head.startswith("`quick`, in detail"))
         self.assertIn("shorter wait p99 in 2 of 2 situations measured, none sent fewer commands in 1", head)
         self.assertEqual(other, "- `other` is better in this: Fewer commands per acquisition: 2 clients (2.75 against "
                                 "3.00).")
+
+    def test_begins_with_what_to_choose_if_the_default_was_measured(self):
+        runs, rows = two_strategies([5, 6, 7, 5, 6])
+        runs, rows = (json.loads(json.dumps(x).replace("other", situations.DEFAULT)) for x in (runs, rows))
+        head = situations.advice(self.measured(clients_16=(runs, rows)))[0]
+        self.assertRegex(head, r"give it `quick_waiting\(\)`.* times shorter than with `uniform`, the default")
 
     def test_says_nothing_of_what_intervals_do_not_show(self):
         head, other = situations.advice(self.measured(clients_16=two_strategies([5, -5, 4, -4, 1])))
@@ -225,7 +231,7 @@ class Advice(Made):
     def test_begins_its_part_of_the_page_which_has_every_table(self):
         self.measured(clients_16=two_strategies([5, 6, 7, 5, 6]))
         page = situations.section(self.folder.name, "a machine", "contention.png")
-        self.assertTrue(page.startswith("**Several processes want a lock: `quick`.**"))
+        self.assertTrue(page.startswith("`quick`, in detail"))
         self.assertIn("### 16 clients, holdings of 5 ms", page)
         self.assertIn("| other | 1.00", page)
 
