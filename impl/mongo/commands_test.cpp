@@ -11,10 +11,12 @@ using std::chrono::milliseconds;
 const core::Owner kOwner{0xA, 0xB};
 const std::string kHex = "000000000000000a000000000000000b";
 
+/// Newer drivers write an empty object with one space in it, where libmongoc 1.23 has two.
 std::string json(const Bson& bson) {
   char* text = bson_as_relaxed_extended_json(bson.get(), nullptr);
   std::string out(text);
   bson_free(text);
+  for (auto at = out.find("{ }"); at != out.npos; at = out.find("{ }", at)) out.insert(at + 1, " ");
   return out;
 }
 
