@@ -54,7 +54,7 @@ SITUATIONS = [
               others=False),
     Situation("open_80", "16 clients, open loop: 80 % of the ideal rate", ["--arrivals", "open:80"],
               others=False),
-    Situation("beside", "16 clients, and one more that waits with `uniform`", ["--beside", "uniform"], seconds=20,
+    Situation("beside", "16 clients, and one more that waits with `uniform`", ["--beside", "uniform"], seconds=12,
               others=False),
     Situation("round_trip_10", "16 clients, 10 ms away from the servers", ["--round-trip", "10ms"], more=True),
     Situation("zipf", "64 clients, 20 locks (Zipf), holdings exponential", ["--locks", "zipf:20", "--hold",
