@@ -129,8 +129,8 @@ def advice(all_measured):
     waits, commands, share = counts[best]
     n = sum(best in r.strategies() for _, r in live)
     lines = [*to_choose(best, live),
-             f"`{best}`, in detail: no other strategy had a shorter wait p99 in {waits} of {n} situations measured, none sent fewer commands in {commands}, and none came closer to the ideal rate "
-             f"in {share}."]
+             f"`{best}`, in detail: no other strategy had a shorter wait p99 in {waits} of {n} situations measured, none "
+             f"sent fewer commands in {commands}, and none came closer to the ideal rate in {share}."]
     for other in strategies:
         if other != best:
             parts = better_than(other, best, live)
