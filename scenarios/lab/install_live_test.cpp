@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <filesystem>
 
@@ -88,9 +87,3 @@ TEST_F(Installed, APublicHeaderNeedsNoDriverHeader) {
 
 }  // namespace
 }  // namespace leasehold::lab
-
-int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

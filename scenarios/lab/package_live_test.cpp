@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -192,9 +191,3 @@ TEST_F(Packaged, TheWorkflowOfTheLaboratoryDoesAsItSays) {
 
 }  // namespace
 }  // namespace leasehold::lab
-
-int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
