@@ -1,7 +1,6 @@
 #include "bench/contend/live_run.hpp"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,12 +11,14 @@
 #include "bench/contend/worker.hpp"
 #include "cli/command_line.hpp"
 #include "sim/live/child_process.hpp"
+#include "sim/live/line_reader.hpp"
 #include "sim/live/preflight.hpp"
 #include "sim/live/replica_set.hpp"
 
 namespace leasehold::bench {
 
 using sim::live::ChildProcess;
+using sim::live::LineReader;
 using sim::live::MongoClient;
 
 namespace {
@@ -30,23 +31,14 @@ constexpr std::int64_t kBeforeWarmUp = kSecond / 5;  ///< for "go" to reach ever
 /// A client that got its lock at the last moment still holds and releases it.
 constexpr std::int64_t kAfterDrain = 60 * kSecond;
 
-/// The next line of a child; empty if it ended, or the limit came first. Keeps what follows in
-/// `rest`.
-std::string line_of(const ChildProcess& child, std::string& rest, std::int64_t until_ns) {
-  char buffer[65'536];
+/// The next line of a child; empty if it ended, or the limit came first.
+std::string line_of(const ChildProcess& child, LineReader& lines, std::int64_t until_ns) {
   for (;;) {
-    const auto end = rest.find('\n');
-    if (end != std::string::npos) {
-      auto line = rest.substr(0, end);
-      rest.erase(0, end + 1);
-      return line;
-    }
+    if (auto line = lines.next()) return *line;
     const auto left_ms = (until_ns - boot_ns()) / 1'000'000;
     pollfd ready{child.out(), POLLIN, 0};
     if (left_ms <= 0 || poll(&ready, 1, static_cast<int>(left_ms)) <= 0) return "";
-    const auto n = read(child.out(), buffer, sizeof buffer);
-    if (n == 0) return "";
-    if (n > 0) rest.append(buffer, static_cast<std::size_t>(n));
+    if (!lines.read_from(child.out()) && lines.ended()) return "";
   }
 }
 
@@ -78,7 +70,7 @@ class Clients {
       auto command = is_program(program)
                          ? std::vector<std::string>{program, text}
                          : std::vector<std::string>{"/proc/self/exe", "client", text};
-      children_.push_back({ChildProcess(command, ChildProcess::Io::pipes), ""});
+      children_.push_back({ChildProcess(command, ChildProcess::Io::pipes)});
     }
   }
 
@@ -86,7 +78,7 @@ class Clients {
   std::int64_t start() {
     const auto until = boot_ns() + kReadyLimit;
     for (auto& child : children_) {
-      const auto line = line_of(child.process, child.rest, until);
+      const auto line = line_of(child.process, child.lines, until);
       if (line != "ready") (void)result_of(line);
     }
     const auto start = boot_ns() + kBeforeWarmUp + load_.warm_up_ms * 1'000'000;
@@ -97,7 +89,7 @@ class Clients {
   void collect(RunResult& out, std::int64_t start_ns) {
     const auto until = start_ns + load_.given_up_ns() + kAfterDrain;
     for (auto& child : children_) {
-      const auto one = result_of(line_of(child.process, child.rest, until));
+      const auto one = result_of(line_of(child.process, child.lines, until));
       out.samples.insert(out.samples.end(), one.samples.begin(), one.samples.end());
       out.wire.add(one.wire);
     }
@@ -106,7 +98,7 @@ class Clients {
  private:
   struct Child {
     ChildProcess process;
-    std::string rest;
+    LineReader lines = {};
   };
 
   WorkerResult result_of(const std::string& line) const {

@@ -1,11 +1,11 @@
 #include "bench/contend/worker_process.hpp"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <stdexcept>
 
 #include "bench/boot_clock.hpp"
+#include "sim/live/line_reader.hpp"
 
 namespace leasehold::bench {
 
@@ -62,18 +62,13 @@ Answer WorkerProcess::answer_to(std::int64_t id, milliseconds limit) {
 
 void WorkerProcess::read(const std::stop_token& stop) {
   constexpr int kLookForStop_ms = 50;
-  std::string said;
-  char buffer[65'536];
+  sim::live::LineReader lines;
   while (!stop.stop_requested()) {
     pollfd ready{child_.out(), POLLIN, 0};
     if (poll(&ready, 1, kLookForStop_ms) <= 0) continue;
-    const auto n = ::read(child_.out(), buffer, sizeof buffer);
-    if (n == 0) return fail("the worker ended");
-    if (n > 0) said.append(buffer, static_cast<std::size_t>(n));
-    for (auto end = said.find('\n'); end != std::string::npos; end = said.find('\n')) {
-      hear(said.substr(0, end));
-      said.erase(0, end + 1);
-    }
+    lines.read_from(child_.out());
+    while (const auto line = lines.next()) hear(*line);
+    if (lines.ended()) return fail("the worker ended");
   }
 }
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "sim/live/child_process.hpp"
+#include "sim/live/line_reader.hpp"
 #include "sim/live/uri.hpp"
 #include "sim/live/worker_protocol.hpp"
 
@@ -94,17 +94,10 @@ class WorkerProcess {
   }
   std::string line() {
     for (int turn = 0; turn < 3'000; ++turn) {
-      if (const auto end = said_.find('\n'); end != std::string::npos) {
-        auto first = said_.substr(0, end);
-        said_.erase(0, end + 1);
-        return first;
-      }
+      if (auto first = lines_.next()) return *first;
       pollfd wait{child_.out(), POLLIN, 0};
       poll(&wait, 1, 10);
-      char buffer[4096];
-      const auto n = read(child_.out(), buffer, sizeof buffer);
-      if (n > 0) said_.append(buffer, static_cast<std::size_t>(n));
-      if (n == 0) break;
+      if (!lines_.read_from(child_.out()) && lines_.ended()) break;
     }
     throw std::runtime_error("it ended, or said nothing for 30 s");
   }
@@ -112,7 +105,7 @@ class WorkerProcess {
   ChildProcess child_;
   Dialogue dialogue_;
   std::map<std::int64_t, Is> answers_;
-  std::string said_;
+  LineReader lines_;
 };
 
 }  // namespace leasehold::sim::live

@@ -3,11 +3,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "sim/live/line_reader.hpp"
 #include "sim/live/live_processes.hpp"
 
 namespace leasehold::sim::live {
@@ -174,26 +174,21 @@ void ForeignProcess::heal() {
 }
 
 void ForeignProcess::read_answers(const std::stop_token& stop) {
-  std::string rest;
-  char buffer[1 << 12];
+  LineReader lines;
   while (!stop.stop_requested()) {
     pollfd output{child_.out(), POLLIN, 0};
     if (poll(&output, 1, static_cast<int>(kSlice.count())) <= 0) continue;
-    const auto n = read(child_.out(), buffer, sizeof buffer);
-    if (n < 0) continue;
+    const bool came = lines.read_from(child_.out());
+    if (!came && !lines.ended()) continue;
     const std::lock_guard guard(mutex_);
-    if (n == 0) {
+    if (!came) {
       output_ended_ = true;
       changed_.notify_all();
       return;
     }
-    rest.append(buffer, static_cast<std::size_t>(n));
-    for (auto end = rest.find('\n'); end != std::string::npos; end = rest.find('\n')) {
-      hear(rest.substr(0, end));
-      rest.erase(0, end + 1);
-    }
-    if (rest.size() > kLongestLine) {
-      rest.clear();
+    while (const auto line = lines.next()) hear(*line);
+    if (lines.waiting() > kLongestLine) {
+      lines = {};
       break_off("line", "it said a line of more than 64 KiB");
     }
   }

@@ -1,9 +1,9 @@
 #include <signal.h>
-#include <unistd.h>
 
 #include <map>
 #include <sstream>
 
+#include "sim/live/line_reader.hpp"
 #include "sim/live/live_test.hpp"
 
 namespace leasehold::sim::live {
@@ -59,7 +59,7 @@ class Candidates {
  private:
   struct One {
     ChildProcess child;
-    std::string text = {};
+    LineReader lines = {};
     std::int64_t last_yes_ns = 0;
   };
 
@@ -69,16 +69,13 @@ class Candidates {
                          ChildProcess::Io::pipes)};
   }
   void read(One& one) {
-    char buffer[4096];
-    for (ssize_t n = 0; (n = ::read(one.child.out(), buffer, sizeof buffer)) > 0;) {
-      one.text.append(buffer, static_cast<std::size_t>(n));
-    }
-    const auto whole = one.text.rfind('\n') + 1;
-    std::istringstream in(one.text.substr(0, whole));
-    one.text.erase(0, whole);
-    for (Line line; in >> line.what >> line.at_ns >> line.token;) {
-      if (line.what == "yes") one.last_yes_ns = line.at_ns;
-      lines.push_back(line);
+    while (one.lines.read_from(one.child.out())) {
+      while (const auto text = one.lines.next()) {
+        Line line;
+        std::istringstream(*text) >> line.what >> line.at_ns >> line.token;
+        if (line.what == "yes") one.last_yes_ns = line.at_ns;
+        lines.push_back(line);
+      }
     }
   }
 

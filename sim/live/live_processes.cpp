@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -148,20 +147,10 @@ void LiveProcesses::start_doomed(int i) {
 }
 
 void LiveProcesses::listen(Actor& actor) {
-  char buffer[1 << 16];
-  for (;;) {
-    const auto n = read(actor.child.out(), buffer, sizeof buffer);
-    if (n == 0) output_ended(actor);
-    if (n <= 0) return;
-    actor.rest.append(buffer, static_cast<std::size_t>(n));
-    std::size_t from = 0;
-    for (auto end = actor.rest.find('\n'); end != std::string::npos;
-         end = actor.rest.find('\n', from)) {
-      hear(actor, model::event_from_json(actor.rest.substr(from, end - from)));
-      from = end + 1;
-    }
-    actor.rest.erase(0, from);
+  while (actor.lines.read_from(actor.child.out())) {
+    while (const auto line = actor.lines.next()) hear(actor, model::event_from_json(*line));
   }
+  if (actor.lines.ended()) output_ended(actor);
 }
 
 /// Its output ended. Who was not stopped by the harness is in the history, with its last words.

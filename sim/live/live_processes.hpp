@@ -9,6 +9,7 @@
 #include "model/history.hpp"
 #include "sim/live/child_process.hpp"
 #include "sim/live/harness.hpp"
+#include "sim/live/line_reader.hpp"
 #include "sim/live/run_processes.hpp"
 #include "sim/live/worker.hpp"
 
@@ -50,7 +51,7 @@ class LiveProcesses final : public RunProcesses {
   struct Actor {
     std::string name;
     ChildProcess child;
-    std::string rest;                ///< an unfinished line
+    LineReader lines = {};
     std::set<std::int64_t> holding;  ///< sessions granted and not over
     bool stopped = false;
     std::int64_t suspended_at = 0;  ///< while its machine is

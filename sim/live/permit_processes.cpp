@@ -1,7 +1,6 @@
 #include "sim/live/permit_processes.hpp"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
@@ -32,14 +31,9 @@ void PermitProcesses::read() {
 
 void PermitProcesses::read(std::size_t place) {
   One& one = processes_[place];
-  char buffer[1 << 14];
-  for (ssize_t n = 0; (n = ::read(one.child.out(), buffer, sizeof buffer)) > 0;) {
-    one.text.append(buffer, static_cast<std::size_t>(n));
+  while (one.lines.read_from(one.child.out())) {
+    while (const auto line = one.lines.next()) hear(place, *line);
   }
-  const auto whole = one.text.rfind('\n') + 1;
-  std::istringstream lines(one.text.substr(0, whole));
-  one.text.erase(0, whole);
-  for (std::string line; std::getline(lines, line);) hear(place, line);
 }
 
 void PermitProcesses::hear(std::size_t place, const std::string& line) {

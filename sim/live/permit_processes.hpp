@@ -7,6 +7,7 @@
 
 #include "sim/cluster_control.hpp"
 #include "sim/live/child_process.hpp"
+#include "sim/live/line_reader.hpp"
 #include "sim/live/permit_claims.hpp"
 
 namespace leasehold::sim::live {
@@ -46,7 +47,8 @@ class PermitProcesses final : public ProcessControl {
  private:
   struct One {
     ChildProcess child;
-    std::string name, text = {};
+    std::string name;
+    LineReader lines = {};
     int life = 1;
     bool paused = false, killed = false;
     std::int64_t held_token = 0;  ///< 0: it holds nothing, by what it last said
