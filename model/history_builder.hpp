@@ -192,7 +192,7 @@ class HistoryBuilder {
     s.verb = "pass-on";
     s.owner = owner(process, session);
     add(s);
-    const auto [id, sent] = attempts_.at(owner(to, receiver));
+    const auto& id = attempts_.at(owner(to, receiver)).first;
     put(at, id, order);
     Event r = event(back, Kind::reply, process);
     r.command = command_;
@@ -205,8 +205,15 @@ class HistoryBuilder {
     Event e = event(back, Kind::released, process, session);
     e.outcome = "released";
     add(e);
-    if (heard < 0) return *this;
-    granted(sent, heard, to, receiver, id, order);
+    return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
+  }
+
+  /// The change stream showed this session that the write at `order` made it the holder, by its
+  /// latest attempt.
+  HistoryBuilder& granted_by_news(int heard, const std::string& process, int session,
+                                  std::int64_t order) {
+    const auto [id, sent] = attempts_.at(owner(process, session));
+    granted(sent, heard, process, session, id, order);
     history_.back().verb = "pass-on";
     return *this;
   }

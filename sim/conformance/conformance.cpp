@@ -205,8 +205,7 @@ class Conformer {
       case Kind::reply: return replied(i, e);
       case Kind::granted:
         if (e.verb == Verb::pass_on) {
-          live(session(e), Step::passed_on, i);
-          chart(session(e), ways_.passed_on, i);
+          passed_on(session(e), i);
         } else {
           live(session(e), Step::granted, i);
         }
@@ -227,7 +226,15 @@ class Conformer {
     }
   }
 
-  /// Nothing was made of a win: the call asks again, or ends.
+  /// A driver's retry says that an attempt won but not when: then the news of that very write, which
+  /// the change stream brings, grant the lock (see `core::read_answer`).
+  void passed_on(Session& s, Index i) {
+    if (s.won) won_too_late(s, i);
+    live(s, Step::passed_on, i);
+    chart(s, ways_.passed_on, i);
+  }
+
+  /// Nothing was made of a win: the call asks again, hears of it, or ends.
   void won_too_late(Session& s, Index i) {
     live(s, Step::won_too_late, i);
     chart(s, ways_.won_too_late, i);

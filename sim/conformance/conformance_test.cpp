@@ -71,6 +71,14 @@ TEST(Conformance, AReleaseThatPassesTheLockOnIsAPathOfTheDiagrams) {
   EXPECT_EQ(count(c, "document", "Handed Over"), 1);
 }
 
+TEST(Conformance, AWinWhoseTimeItsAnswerDoesNotSayMayBeGrantedByTheNewsOfIt) {
+  HistoryBuilder s;
+  s.start(1, "a").ask(10, "a", 1).win_too_late(10, 20, "a", 1, 100).granted_by_news(30, "a", 1, 100);
+  const auto c = conform(s.release(400, 410, "a", 1, 120).end(9'000));
+  EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
+  EXPECT_EQ(count(c, "lifecycle", "Lock Passed On"), 1);
+}
+
 TEST(Conformance, AWinThatCameTooLateMayEndTheCall) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win_too_late(10, 1'020, "a", 1, 100).ended(1'020, "a", 1, "late");
