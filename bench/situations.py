@@ -14,7 +14,7 @@ class Situation:
     def __init__(self, name, title, options, strategies=None, others=True, more=False, **settings):
         self.name, self.title, self.options = name, title, options
         self.strategies, self.others, self.more = strategies, others, more
-        self.settings = {"clients": 16, "seconds": 8, "warm-up": 3, **settings}
+        self.settings = {"clients": 16, "seconds": 6, "warm-up": 2, **settings}
 
     @property
     def is_virtual(self):
@@ -43,12 +43,12 @@ class Situation:
 
 SITUATIONS = [
     Situation("clients_16", "16 clients, holdings of 5 ms", []),
-    Situation("clients_64", "64 clients, threads of one process", [], clients=64, seconds=12),
-    Situation("processes_64", "64 clients, each an OS process", ["--processes"], clients=64, seconds=12),
+    Situation("clients_64", "64 clients, threads of one process", [], clients=64, seconds=9),
+    Situation("processes_64", "64 clients, each an OS process", ["--processes"], clients=64, seconds=9),
     Situation("clients_2", "2 clients", [], clients=2),
     Situation("hold_20", "16 clients, holdings of 20 ms", ["--hold", "constant:20ms"],
               others=False),
-    Situation("hold_100", "16 clients, holdings of 100 ms", ["--hold", "constant:100ms"], seconds=15,
+    Situation("hold_100", "16 clients, holdings of 100 ms", ["--hold", "constant:100ms"], seconds=10,
               others=False),
     Situation("open_30", "16 clients, open loop: 30 % of the ideal rate", ["--arrivals", "open:30"],
               others=False),
