@@ -28,6 +28,9 @@ struct Allowances {
   std::int64_t ttl_period_ns = 1'000 * kMs;  ///< of the TTL monitor
   std::int64_t truth_lag_ns = 1'000 * kMs;   ///< from a commit to the harness's reading of it
   std::int64_t fault_echo_ns = 3'000 * kMs;  ///< how long after a fault servers may be busy with it
+  /// Real servers may be slower than an operation timeout, though nothing disturbs them: beside
+  /// much else on their machine.
+  bool slow_servers = false;
 
   /// From when a document expires until we read that it is gone: the monitor sleeps, works about
   /// as long as we take to read, and we read.

@@ -105,6 +105,38 @@ TEST(CheckLiveness, TimeUnderAnUnansweredAttemptIsTheServers) {
   EXPECT_EQ(with(1'210).verdict, Verdict::violated);
 }
 
+/// Found by a mutant whose workers hang for ever: the free lock was left, and nobody's fault. The
+/// second attempt is sent more than an operation timeout, and as late as may be, after 1,100 ms.
+TEST(CheckLiveness, WhatHangsLaterInAProcessIsNotTheServers) {
+  const auto with = [](auto change) {
+    auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, 1'500, "c", 1);
+    s.refused(1'850, 2'150, "c", 1);
+    s.win(3'000, 3'010, "c", 1, 110).release(3'020, 3'030, "c", 1, 120);
+    auto history = unanswered(unanswered(s.end(9'900), 4), 5);
+    change(history.front());
+    return find(judge(history, {}), Guarantee::G7);
+  };
+  const auto hangs = with([](Event&) {});
+  EXPECT_EQ(hangs.verdict, Verdict::violated);
+  EXPECT_NE(hangs.why.find("left it free"), std::string::npos) << hangs.why;
+  const auto slow = with([](Event& run) { run.live = true; });
+  EXPECT_EQ(slow.verdict, Verdict::holds) << slow.why;
+}
+
+/// It crashed, so its attempt has no answer for ever.
+TEST(CheckLiveness, AnAttemptOfTheDeadIsOverAfterItsOperationTimeout) {
+  const auto with = [](int timeout) {
+    HistoryBuilder s;
+    s.start(1, "b").ask(5, "b", 1).refused(5, 7, "b", 1).crash(9, "b");
+    s.start(10, "a").ask(10, "a", 1, timeout, true).refused(10, 20, "a", 1);
+    auto history = s.ended(timeout, "a", 1, "timed_out").end(9'000);
+    std::erase_if(history, [](const Event& e) { return e.kind == Kind::reply && e.command == 1; });
+    return find(judge(history, {}), Guarantee::G7).verdict;
+  };
+  EXPECT_EQ(with(8'000), Verdict::violated);
+  EXPECT_EQ(with(4'500), Verdict::holds);
+}
+
 TEST(CheckLiveness, AStallOfAMemberExcusesNoMoreThanItself) {
   const auto with = [](int won) {
     auto s = waits_for_the_dead().gone(1'100, 105).stall(1'200, 2'000, "member 0");

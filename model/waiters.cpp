@@ -21,13 +21,17 @@ std::int64_t attempts(const Digest& d, const Asked& ask) {
 }
 
 void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
+  const auto longest = by_our_clock(d, s.asked, s.asked.operation_timeout_ms * kMs) +
+                       d.allowed.lateness_ns;
   for (const Index attempt : d.attempts.of(s.id)) {
     const Fact& send = d.fact(attempt);
     const SendDigest& sent = d.writers[send.lock_id];
     const SendDigest command = sent.send == kNone ? SendDigest{attempt} : sent;
     if (!d.unanswered(command)) continue;
-    const auto until = command.reply == kNone ? d.finished_ns : d.fact(command.reply).at_ns;
-    all.push_back({send.process, {send.at_ns, until}});
+    const auto reply = command.reply == kNone ? d.finished_ns : d.fact(command.reply).at_ns;
+    const auto until = std::min(reply, send.at_ns + longest);
+    const bool slow = d.allowed.slow_servers || d.disturbed({send.at_ns - longest, until});
+    all.push_back({send.process, {send.at_ns, until}, longest, slow});
   }
 }
 
@@ -59,6 +63,7 @@ Span while_answered(const Waiters& name, Id process, std::int64_t from, std::int
   for (const Unanswered& u : name.unanswered) {
     if (u.span.from >= window.to) break;
     if (process != kNoText && u.process != process) continue;
+    if (!u.slow_servers && u.span.from >= from + u.longest_ns) continue;
     if (u.span.to > from) window.to = std::max(window.to, u.span.to + bound);
   }
   return window;

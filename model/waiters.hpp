@@ -13,10 +13,15 @@ namespace leasehold::model {
   return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
 }
 
-/// An attempt that nobody answered, until its process gave it up.
+/// An attempt that nobody answered, until its process gave it up: after its operation timeout, and
+/// as late as the world allows.
 struct Unanswered {
   Id process;
   Span span;
+  std::int64_t longest_ns;  ///< from its sending until it is given up at the latest
+  /// The servers may have been slower than that: they were disturbed while it was under way or that
+  /// long before, or they are real ones.
+  bool slow_servers;
 };
 
 /// One acquire call that waits.
@@ -44,8 +49,10 @@ struct Waiters {
 [[nodiscard]] std::vector<Waiters> waiters_by_name(const Digest& d);
 
 /// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
-/// that had no answer: nobody is late on servers which are slower than its operation timeout. It
-/// counts for all calls of a process, for only the head of its queue makes attempts.
+/// that had no answer: nobody is late on servers which are slower than its operation timeout. Where
+/// servers are not slow only one that was sent in the first operation timeout counts, for it may
+/// have stood behind others: after that a process is to blame for what hangs in it. It counts for
+/// all calls of a process, for only the head of its queue makes attempts.
 [[nodiscard]] Span while_answered(const Waiters& name, Id process, std::int64_t from,
                                   std::int64_t bound);
 

@@ -59,6 +59,7 @@ class Questions {
 
   // The world.
   [[nodiscard]] double finish() const { return finish_; }
+  [[nodiscard]] bool live() const { return h_.front().live; }
   [[nodiscard]] double late() const { return late_; }
   [[nodiscard]] double lag() const { return lag_; }
   [[nodiscard]] double echo() const { return echo_; }

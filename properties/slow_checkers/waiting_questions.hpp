@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "properties/slow_checkers/questions.hpp"
 
@@ -22,6 +23,27 @@ inline double lease_between_clocks(const Event& ask) {
   return lease * (1.001 + 2 * static_cast<double>(ask.max_drift_ppm) / 1e6);
 }
 
+/// An attempt that nobody answered, of whoever sent it.
+struct Hanging {
+  double from, to, longest;
+};
+
+/// Until its caller gave it up at the latest.
+inline std::optional<Hanging> hanging(const Questions& q, const Event& send) {
+  const Event* reply = q.reply_to(send);
+  const Event* ask = q.of(send, Kind::ask);
+  if (!model::asks_for_lock(send) || ask == nullptr || !unanswered(reply)) return std::nullopt;
+  const auto timeout = static_cast<double>(ask->operation_timeout_ms) * kMs;
+  const double longest = q.own_time(*ask, timeout) + q.late();
+  return Hanging{at(&send), std::min({at(reply), q.finish(), at(&send) + longest}), longest};
+}
+
+/// Whether servers are to blame, or a fault before: not if it was sent long after both the fault
+/// and the beginning of the wait.
+inline bool excuses(const Questions& q, const Hanging& h, double from) {
+  return q.live() || h.from < from + h.longest || q.disturbed(h.from - h.longest, h.to);
+}
+
 /// When a bound ends that begins again after an attempt without an answer, of the asking process or
 /// of anybody for this name.
 inline double while_answered(const Questions& q, const Event& ask, bool by_anybody, double from,
@@ -31,12 +53,10 @@ inline double while_answered(const Questions& q, const Event& ask, bool by_anybo
     later = false;
     for (const Event* e : q.all(Kind::send)) {
       const bool counts = e->name == ask.name && (by_anybody || e->process == ask.process);
-      if (!model::asks_for_lock(*e) || !counts) continue;
-      const Event* reply = q.reply_to(*e);
-      if (at(e) >= latest || !unanswered(reply)) continue;
-      const double end = reply == nullptr ? q.finish() : at(reply);
-      if (end <= from || end + bound <= latest) continue;
-      latest = end + bound;
+      if (!counts || at(e) >= latest) continue;
+      const auto one = hanging(q, *e);
+      if (!one || one->to <= from || one->to + bound <= latest || !excuses(q, *one, from)) continue;
+      latest = one->to + bound;
       later = true;
     }
   }
