@@ -226,8 +226,8 @@ class Conformer {
     }
   }
 
-  /// A driver's retry says that an attempt won but not when: then the news of that very write, which
-  /// the change stream brings, grant the lock (see `core::read_answer`).
+  /// A driver's retry says that an attempt won but not when: then the news of that very write,
+  /// which the change stream brings, grant the lock (see `core::read_answer`).
   void passed_on(Session& s, Index i) {
     if (s.won) won_too_late(s, i);
     live(s, Step::passed_on, i);

@@ -73,8 +73,9 @@ TEST(Conformance, AReleaseThatPassesTheLockOnIsAPathOfTheDiagrams) {
 
 TEST(Conformance, AWinWhoseTimeItsAnswerDoesNotSayMayBeGrantedByTheNewsOfIt) {
   HistoryBuilder s;
-  s.start(1, "a").ask(10, "a", 1).win_too_late(10, 20, "a", 1, 100).granted_by_news(30, "a", 1, 100);
-  const auto c = conform(s.release(400, 410, "a", 1, 120).end(9'000));
+  s.start(1, "a").ask(10, "a", 1).win_too_late(10, 20, "a", 1, 100);
+  s.granted_by_news(30, "a", 1, 100).release(400, 410, "a", 1, 120);
+  const auto c = conform(s.end(9'000));
   EXPECT_EQ(c.finding.verdict, Verdict::holds) << c.finding.why;
   EXPECT_EQ(count(c, "lifecycle", "Lock Passed On"), 1);
 }
