@@ -87,8 +87,8 @@ function drawLanes() {
     for (const m of lane.marks) {
       if (!near(m.at, m.at)) continue;
       if (m.kind === "write" && again(`${i} ${m.outcome}`, x(m.at))) continue;
-      const bad = m.kind === "killed" || m.outcome === "refused";
-      pen.fillStyle = m.kind === "killed" ? "#000" : bad ? "#c0392b" : "#14532d";
+      const written = m.outcome === "refused" ? "#8e44ad" : "#14532d";
+      pen.fillStyle = m.kind === "killed" ? "#000" : written;
       if (m.kind === "killed") pen.fillText("✕ killed", x(m.at) - 4, y + 16);
       else pen.fillRect(x(m.at) - 1, y + 2, 3, 7);
     }
