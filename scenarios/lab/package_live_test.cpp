@@ -102,8 +102,9 @@ TEST_F(Packaged, AServiceIsBuiltAgainstIt) {
 
 TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
   for (const char* file :
-       {"bin/leasehold-lab", "lib/leasehold/leasehold-worker", "lib/leasehold/fetch-mongod",
-        "lib/leasehold/libleasehold_clock_shim.so", "share/leasehold/workers/ci.yml",
+       {"bin/leasehold-lab", "lib/leasehold/leasehold-worker", "lib/leasehold/leasehold-undo",
+        "lib/leasehold/fetch-mongod", "lib/leasehold/libleasehold_clock_shim.so",
+        "share/leasehold/workers/ci.yml",
         "share/bash-completion/completions/leasehold-lab", "share/doc/leasehold-lab/SCN.md",
         "share/doc/leasehold-lab/WORKERS.md", "share/doc/leasehold-lab/copyright",
         "share/doc/leasehold-lab/history.schema.json", "share/doc/leasehold-lab/worker.schema.json",
