@@ -191,10 +191,10 @@ class Builder {
   void begin(const Event& e) {
     const auto lock = lock_named(e.lock.str());
     out_.of_a_document = lock && *lock != Lock::leasehold;
+    if (e.ttl_period_ms != 0) {
+      out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs};
+    }
     out_.allowed.slow_servers = e.live;
-    if (e.ttl_period_ms == 0) return;
-    out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs,
-                    e.live};
   }
 
   static void add_answer(Index i, const Fact& e, std::int64_t count, Answers& a) {

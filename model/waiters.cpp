@@ -14,15 +14,18 @@ Span waiting(const Digest& d, const SessionDigest& s) {
   return span;
 }
 
+/// How long this time of the caller's takes at most.
+std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
+  return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
+}
+
 /// How long a free lock may be left by somebody who waits for it.
 std::int64_t attempts(const Digest& d, const Asked& ask) {
-  const auto own = (ask.longest_pause_ms + 2 * ask.operation_timeout_ms) * kMs;
-  return by_our_clock(d, ask, own) + d.allowed.lateness_ns;
+  return at_most(d, ask, ask.longest_pause_ms + 2 * ask.operation_timeout_ms);
 }
 
 void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswered>& all) {
-  const auto longest = by_our_clock(d, s.asked, s.asked.operation_timeout_ms * kMs) +
-                       d.allowed.lateness_ns;
+  const auto longest = at_most(d, s.asked, s.asked.operation_timeout_ms);
   for (const Index attempt : d.attempts.of(s.id)) {
     const Fact& send = d.fact(attempt);
     const SendDigest& sent = d.writers[send.lock_id];
