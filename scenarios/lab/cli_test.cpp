@@ -292,6 +292,8 @@ TEST(LabCommand, ExploreSaysWhatIsWrongWithAScope) {
                      "only leasehold has variants");
   expect_usage_error({"explore", "--scope", "huge"}, "--scope is 'huge'");
   expect_usage_error({"explore", "--faults", "loss,fire"}, "--faults has 'fire'");
+  expect_usage_error({"explore", "--core", "--scope", "two-clients"}, "--scope is 'two-clients'");
+  expect_usage_error({"explore", "--core", "--clients", "3"}, "--clients beside --core");
   expect_usage_error({"explore", "--guarantees", "G9"}, "--guarantees is 'G9'");
   expect_usage_error({"explore", "--clients", "3", "--messages", "2"}, "at most 4 messages");
   expect_usage_error({"explore", "--clients", "3", "--faults", "stale"}, "needs 2 clients");

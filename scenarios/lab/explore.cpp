@@ -18,6 +18,7 @@
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
+#include "sim/explored/core_system.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -240,6 +241,7 @@ void list() {
   for (const auto& s : model::partial_scopes()) {
     fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
   }
+  list_core_scopes();
   fmt::print("variants, and the guarantees of which one must break:\n");
   for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
   fmt::print("changes that look as wrong and break nothing:\n");
@@ -275,7 +277,7 @@ po::options_description options_for(Asked& a) {
       "the production core itself instead of the abstract lock: two providers, the bytes of their "
       "commands, every order of events")(
       "list", "locks, scopes, and variants with the guarantees that they must break")(
-      "scope", po::value(&a.scope_name), "one of the standard scopes; default all of them")(
+      "scope", po::value(&a.scope_name), "one of the scopes; default all the standard ones")(
       "clients", po::value(&a.scope.clients),
       "2 or 3; this and the next six define a scope of your own")(
       "messages", po::value(&a.scope.messages), "messages in flight for each client, 1 or 2")(
@@ -295,7 +297,7 @@ po::options_description options_for(Asked& a) {
 }
 
 /// Reads names, and throws UsageError for the first thing that is wrong.
-void validate(Asked& a) {
+void validate(Asked& a, bool core) {
   const auto lock = model::lock_named(a.lock_name);
   if (!lock) throw UsageError("--lock is '" + a.lock_name + "': explore --list names them");
   a.lock = *lock;
@@ -306,7 +308,9 @@ void validate(Asked& a) {
   if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
     throw UsageError("--variant is '" + a.variant + "': only leasehold has variants");
   }
-  if (!a.scope_name.empty() && model::scope_named(a.scope_name) == nullptr) {
+  const bool known = core ? sim::explored::core_scope_named(a.scope_name) != nullptr
+                          : model::scope_named(a.scope_name) != nullptr;
+  if (!a.scope_name.empty() && !known) {
     throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
   }
   if (!a.guarantees.empty() && model::guarantees_named(a.guarantees).empty()) {
@@ -320,6 +324,16 @@ void validate(Asked& a) {
   require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
+}
+
+/// What is of the abstract lock says nothing of the core.
+void refuse_with_core(const po::variables_map& given) {
+  for (const char* option : {"lock", "variant", "guarantees", "clients", "messages", "margin",
+                             "skew", "queue", "faults"}) {
+    if (given.contains(option) && !given[option].defaulted()) {
+      throw UsageError(fmt::format("--{} beside --core: it is of the abstract lock alone", option));
+    }
+  }
 }
 
 std::vector<model::NamedScope> scopes_for(const Asked& a) {
@@ -387,14 +401,16 @@ int explore(const std::vector<std::string>& words) {
   for (const char* option : {"clients", "messages", "margin", "skew", "queue", "faults"}) {
     asked.own = asked.own || given.contains(option);
   }
-  validate(asked);
+  const bool core = given.contains("core");
+  if (core) refuse_with_core(given);
+  validate(asked, core);
   catch_interruptions();
-  if (given.contains("core")) {
+  if (core) {
     model::ExploreOptions how;
     how.max_states = asked.max_states;
     how.stop = interrupted;
     how.progress = show_states;
-    return explore_core(how, asked.json_file, asked.junit_file);
+    return explore_core(how, asked.scope_name, asked.json_file, asked.junit_file);
   }
   Jobs jobs = jobs_for(asked);
   run_all(jobs, asked.max_states);

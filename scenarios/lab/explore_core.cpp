@@ -15,7 +15,7 @@ void print(const sim::explored::NamedCoreScope& scope, const model::Exploration&
   fmt::print("  {} states, {} transitions, depth {}: {}{}{}\n", found.states, found.transitions,
              found.depth, to_string(found.verdict), found.why.empty() ? "" : ": ", found.why);
   for (std::size_t i = 0; i < CoreSystem::seen_events().size(); ++i) {
-    if ((found.reached >> i & 1) == 0)
+    if ((scope.sights & ~found.reached) >> i & 1)
       fmt::print("  never seen: {}\n", CoreSystem::seen_events()[i]);
   }
   std::fflush(stdout);
@@ -23,12 +23,20 @@ void print(const sim::explored::NamedCoreScope& scope, const model::Exploration&
 
 }  // namespace
 
-int explore_core(const model::ExploreOptions& how, const std::string& json_file,
-                 const std::string& junit_file) {
+void list_core_scopes() {
+  fmt::print("scopes of --core:\n");
+  for (const auto& s : sim::explored::core_scopes()) {
+    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+  }
+}
+
+int explore_core(const model::ExploreOptions& how, const std::string& scope_name,
+                 const std::string& json_file, const std::string& junit_file) {
   auto overall = model::Verdict::holds;
   nlohmann::ordered_json json;
   std::vector<JunitCase> cases;
   for (const auto& scope : sim::explored::core_scopes()) {
+    if (!scope_name.empty() && scope.name != scope_name) continue;
     const CoreSystem system(scope.scope);
     const auto found = model::Explorer<CoreSystem>(system, how).run();
     print(scope, found);

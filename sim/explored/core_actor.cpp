@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <stdexcept>
 
 #include "model/lifecycle_steps.hpp"
 #include "model/transition_table.hpp"
@@ -25,10 +26,20 @@ class CountedEntropy final : public core::Entropy {
   std::uint64_t& drawn_;
 };
 
-/// Only attempts are asked whose they are: their outcome moves the caller along the diagram.
-core::SessionId session_of(const core::Command& command) {
-  const auto* acquire = std::get_if<core::AcquireCommand>(&command.body);
-  return acquire == nullptr ? 0 : acquire->session;
+/// Only what asks for the lock is asked whose it is: its outcome moves a caller along the diagram.
+Actor::Awaited awaited(const core::Command& command) {
+  if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+    return {acquire->session};
+  }
+  const auto* given = std::get_if<core::HandOverCommand>(&command.body);
+  return given == nullptr ? Actor::Awaited{} : Actor::Awaited{given->session, true};
+}
+
+/// Which call an effect decides: then that is an arrow of its own.
+core::SessionId settled_by(const core::Effect& effect) {
+  if (const auto* granted = std::get_if<core::Granted>(&effect)) return granted->session;
+  const auto* ended = std::get_if<core::Ended>(&effect);
+  return ended == nullptr ? 0 : ended->session;
 }
 
 }  // namespace
@@ -51,98 +62,151 @@ class CoreSystem::Reaction {
   }
 
  private:
+  /// What an actor heard of a call's attempt or hand-over.
+  struct Heard {
+    core::SessionId session;
+    bool hand_over;
+    core::Reply reply;  ///< an empty one if it timed out
+  };
+
+  /// Whose call it is; null: of one that is over.
+  User* user_of(core::SessionId session) {
+    const auto found = std::find_if(a_.users.begin(), a_.users.end(), [&](const User& user) {
+      return user.session == session && session != 0;
+    });
+    return found == a_.users.end() ? nullptr : &*found;
+  }
+  /// REQUIRES: it is a user's latest
+  User& at(core::SessionId session) {
+    User* const user = user_of(session);
+    if (user == nullptr) throw std::logic_error("an effect on a call that is over");
+    return *user;
+  }
+  User* user_of_owner(core::Owner owner) {
+    const auto found = std::find_if(a_.users.begin(), a_.users.end(),
+                                    [&](const User& user) { return user.owner == owner; });
+    return found == a_.users.end() ? nullptr : &*found;
+  }
+
   /// Walks the arrows of the diagram.
-  void take(Life step) {
-    for (const auto input : model::inputs_of(step, a_.life)) {
-      const auto found = model::lifecycle().find(a_.life, input);
+  void take(User& user, Life step) {
+    for (const auto input : model::inputs_of(step, user.life)) {
+      const auto found = model::lifecycle().find(user.life, input);
       if (!found) {
         // It stays where it is, and the exploration ends with this state.
         out_.broken = arrow;
       } else {
-        a_.life = model::lifecycle().arrows()[*found].to;
+        user.life = model::lifecycle().arrows()[*found].to;
       }
     }
   }
 
   void step(const core::Event& event) {
-    if (std::holds_alternative<core::AcquireAsked>(event)) take(Life::created);
-    if (std::holds_alternative<core::ReleaseAsked>(event)) {
-      a_.holds = false;
-      take(Life::release_asked);
+    if (const auto* asked = std::get_if<core::AcquireAsked>(&event)) {
+      take(at(asked->session), Life::created);
+    }
+    if (const auto* release = std::get_if<core::ReleaseAsked>(&event)) {
+      at(release->session).holds = false;
+      take(at(release->session), Life::release_asked);
     }
     // Asked before the core is, which forgets the command by this very event.
     const auto heard = heard_of_the_attempt(event);
     // The count goes on from where this actor's draws had come to.
     CountedEntropy entropy(who_, a_.drawn);
     core::Effects effects;
-    a_.core.next(event, local(tick_), entropy, effects);
-    // A grant or an end is an arrow of its own. Without either the attempt had an outcome after
-    // which the call goes on waiting.
-    const bool settled = std::any_of(effects.begin(), effects.end(), [](const auto& effect) {
-      return std::holds_alternative<core::Granted>(effect) ||
-             std::holds_alternative<core::Ended>(effect);
-    });
-    if (heard && a_.life == "Acquiring" && !settled) take(outcome_of(*heard));
+    a_.core.next(event, system_.scope_.clock(who_, tick_), entropy, effects);
+    if (heard) learn(*heard, effects);
     for (const auto& effect : effects) {
       std::visit([this](const auto& one) { carry_out(one); }, effect);
     }
   }
 
-  /// The reply to this call's attempt, an empty one if it timed out, or nothing.
-  std::optional<core::Reply> heard_of_the_attempt(const core::Event& event) {
-    const auto of_this_call = [&](core::CommandId command) {
-      const auto found = a_.awaited.find(command);
-      return found != a_.awaited.end() && a_.session != 0 && found->second == a_.session;
-    };
+  /// A grant or an end is an arrow of its own. Without either the attempt had an outcome after
+  /// which the call goes on waiting.
+  void learn(const Heard& heard, const core::Effects& effects) {
+    User* const user = user_of(heard.session);
+    if (user == nullptr || user->life != "Acquiring") return;
+    const bool settled = std::any_of(effects.begin(), effects.end(), [&](const auto& effect) {
+      return settled_by(effect) == heard.session;
+    });
+    if (!settled) take(*user, outcome_of(heard, *user));
+  }
+
+  /// The reply to a call's attempt, or its time-out.
+  std::optional<Heard> heard_of_the_attempt(const core::Event& event) {
     // Its reply ends the waiting for it, whatever it says.
     if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
-      const bool its = of_this_call(reply->command);
+      const auto found = a_.awaited.find(reply->command);
+      if (found == a_.awaited.end()) return std::nullopt;
+      const Heard heard{found->second.session, found->second.hand_over, reply->reply};
       // Also where nobody asked: a late reply is no reason to wait for it again.
-      a_.awaited.erase(reply->command);
-      return its ? std::optional(reply->reply) : std::nullopt;
+      a_.awaited.erase(found);
+      return heard;
     }
     const auto* fired = std::get_if<core::TimerFired>(&event);
     if (fired == nullptr) return std::nullopt;
     a_.timers.erase(fired->timer);
+    if (fired->timer.kind != Timer::Kind::command_timeout) return std::nullopt;
     // An attempt that timed out has the same arrow as one that was answered with an unknown
     // outcome.
-    const bool silence =
-        fired->timer.kind == Timer::Kind::command_timeout && of_this_call(fired->timer.id);
-    return silence ? std::optional(core::Reply()) : std::nullopt;
+    const auto found = a_.awaited.find(fired->timer.id);
+    if (found == a_.awaited.end()) return std::nullopt;
+    return Heard{found->second.session, found->second.hand_over, {}};
   }
 
-  [[nodiscard]] Life outcome_of(const core::Reply& reply) const {
+  [[nodiscard]] static Life outcome_of(const Heard& heard, const User& user) {
     // The document after the attempt says who holds the lock. Ours without a grant: the deadline
     // had passed when the reply came.
+    const core::Reply& reply = heard.reply;
+    if (heard.hand_over && reply.outcome == core::Outcome::done && reply.documents.empty()) {
+      return Life::nothing_to_hand_over;
+    }
     if (reply.outcome != core::Outcome::done || reply.documents.empty()) {
       return Life::attempt_unanswered;
     }
-    const bool ours = reply.documents[0].lock_id.starts_with(core::to_hex(a_.owner) + '.');
+    const bool ours = reply.documents[0].lock_id.starts_with(core::to_hex(user.owner) + '.');
     return ours ? Life::won_too_late : Life::attempt_refused;
   }
 
   void carry_out(const core::Send& send) {
-    const auto& command = send.command;
-    // The index is there from the start and no fault hits its command, which decides nothing.
-    if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
-      core::Reply done;
-      done.outcome = core::Outcome::done;
-      events_.emplace_back(core::ReplyArrived{command.id, done});
-      return;
-    }
-    if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
-      a_.owner = acquire->owner;
-      take(Life::attempt_sent);
-    } else if (std::holds_alternative<core::ExtendCommand>(command.body)) {
-      take(Life::extension_sent);
-      system_.seen_ |= 1u << extension;
-    }
+    if (answered_at_once(send.command)) return;
+    follow(send.command);
     // Until its reply or its time-out: a state without either has nothing more to hear.
-    a_.awaited.emplace(command.id, session_of(command));
-    Message request{who_, std::make_shared<const core::Command>(command)};
+    a_.awaited.emplace(send.command.id, awaited(send.command));
+    Message request{who_, std::make_shared<const core::Command>(send.command)};
     // It goes on in the next step, before anything else happens.
     request.fresh = true;
     out_.sent.push_back(system_.states_.keep(std::move(request)));
+  }
+  /// No fault hits these: the index is there from the start, and decides nothing; no change stream
+  /// is permitted, so that who queues hears of its turn by its own attempt.
+  bool answered_at_once(const core::Command& command) {
+    core::Reply reply;
+    if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
+      reply.outcome = core::Outcome::done;
+    } else if (std::holds_alternative<core::StreamCommand>(command.body)) {
+      reply.outcome = core::Outcome::configuration;
+    } else {
+      return false;
+    }
+    events_.emplace_back(core::ReplyArrived{command.id, reply});
+    return true;
+  }
+  /// What its being sent means to those whom it is of.
+  void follow(const core::Command& command) {
+    if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
+      at(acquire->session).owner = acquire->owner;
+      take(at(acquire->session), Life::attempt_sent);
+    } else if (const auto* extend = std::get_if<core::ExtendCommand>(&command.body)) {
+      for (const auto& one : extend->statements) take(at(one.session), Life::extension_sent);
+      system_.seen_ |= 1u << extension;
+    } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
+      at(given->session).owner = given->owner;
+      take(at(given->session), Life::attempt_sent);
+      if (User* const giver = user_of_owner(given->from)) giver->hands_over = true;
+    } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
+      if (User* const giver = user_of_owner(gone->owner)) giver->hands_over = false;
+    }
   }
   // As the runtime cuts a command off at its socket: no reply of it is read any more.
   void carry_out(const core::Abandon& abandon) {
@@ -152,56 +216,70 @@ class CoreSystem::Reaction {
   void carry_out(const core::SetTimer& timer) { a_.timers[timer.timer] = timer.at; }
   void carry_out(const core::ClearTimer&) {}  // to fire does no harm, and tidy_up forgets it
   void carry_out(const core::Granted& granted) {
-    take(granted.by == core::Granted::By::pass_on ? Life::passed_on : Life::granted);
-    a_.holds = true;
-    a_.deadline = granted.deadline;
-    out_.token = granted.token.value();
+    User& user = at(granted.session);
+    take(user, granted.by == core::Granted::By::pass_on ? Life::passed_on : Life::granted);
+    user.holds = true;
+    user.deadline = granted.deadline;
+    out_.tokens[lock_of(user)] = granted.token.value();
   }
   // `held()` counts from it at once, without a step of its user.
   void carry_out(const core::Extended& extended) {
-    take(Life::extended);
-    a_.deadline = extended.deadline;
+    take(at(extended.session), Life::extended);
+    at(extended.session).deadline = extended.deadline;
   }
   // From here on its user knows. That it is notified in time is `judge_tick`'s matter.
-  void carry_out(const core::Lost&) {
-    take(Life::lost);
-    a_.holds = false;
+  void carry_out(const core::Lost& lost) {
+    take(at(lost.session), Life::lost);
+    at(lost.session).holds = false;
     system_.seen_ |= 1u << notified_lost;
   }
   // The call is over without a lock.
-  void carry_out(const core::Ended&) {
-    take(Life::ended);
+  void carry_out(const core::Ended& ended) {
+    take(at(ended.session), Life::ended);
     system_.seen_ |= 1u << given_up;
   }
-  void carry_out(const core::Released&) { take(Life::deleted); }
+  void carry_out(const core::Released& released) {
+    User& user = at(released.session);
+    const bool given = user.hands_over && released.result == ReleaseResult::released;
+    user.hands_over = false;
+    take(user, given ? Life::handed_over : Life::deleted);
+  }
   // For people; a warning changes no state.
   void carry_out(const core::Warned&) {}
 
+  [[nodiscard]] std::size_t lock_of(const User& user) const {
+    return system_.scope_.lock_of(static_cast<std::size_t>(&user - a_.users.data()));
+  }
+
   /// Takes out what can do nothing any more and would only tell equal states apart.
   void tidy_up() {
-    const bool asking = a_.life == "Waiting" || a_.life == "Acquiring";
-    if (!asking) a_.waits_since = 0;
-    // REQUIRES: to fire one of these would have no effect on the core. One taken out by mistake
-    // would hide behaviours, and the numbers of states, which are pinned, would fall.
-    std::erase_if(a_.timers, [&](const auto& entry) {
-      switch (entry.first.kind) {
-        case Timer::Kind::command_timeout: return !a_.awaited.contains(entry.first.id);
-        case Timer::Kind::attempt: return a_.life != "Waiting";
-        case Timer::Kind::give_up: return !asking;
-        // Of one that does not hold the end has been reported.
-        case Timer::Kind::lease_end: return !a_.holds;
-        default: return false;
-      }
-    });
+    for (User& user : a_.users) {
+      if (!user.asks()) user.waits_since = 0;
+    }
+    std::erase_if(a_.timers, [this](const auto& entry) { return does_nothing(entry.first); });
     // A round with nothing to extend does nothing.
     const bool idle = std::all_of(a_.timers.begin(), a_.timers.end(), [](const auto& entry) {
       return entry.first.kind == Timer::Kind::extension_round;
     });
-    if (a_.life != model::kOutside || a_.asks_left > 0 || !a_.awaited.empty() || !idle) return;
+    const bool asks = std::any_of(a_.users.begin(), a_.users.end(),
+                                  [](const User& user) { return user.asks_left > 0; });
     // It has no calls left and owes nothing: what it remembers (paces, beats, numbers drawn) can
     // have no effect, and all such actors are one.
-    a_ = {};
-    a_.life = model::kOutside;
+    if (a_.is_outside() && !asks && a_.awaited.empty() && idle) a_ = {};
+  }
+
+  /// To fire it would have no effect on the core. One taken out by mistake would hide behaviours,
+  /// and the numbers of states, which are pinned, would fall.
+  bool does_nothing(const Timer& timer) {
+    const User* const user = user_of(timer.id);
+    switch (timer.kind) {
+      case Timer::Kind::command_timeout: return !a_.awaited.contains(timer.id);
+      case Timer::Kind::attempt: return user == nullptr || user->life != "Waiting";
+      case Timer::Kind::give_up: return user == nullptr || !user->asks();
+      // Of one that does not hold the end has been reported.
+      case Timer::Kind::lease_end: return user == nullptr || !user->holds;
+      default: return false;
+    }
   }
 
   const CoreSystem& system_;

@@ -36,9 +36,11 @@ std::uint32_t CoreStates::keep(Actor actor) {
   // Not all that is compared is mixed in: timers and what is awaited follow from the core's state,
   // mostly.
   std::size_t hash = mixed(actor.core.hash(), actor.drawn);
-  hash = mixed(hash, static_cast<std::size_t>(actor.deadline.time_since_epoch().count()));
-  hash = mixed(hash, actor.session << 8 | actor.waits_since << 3 | (actor.holds ? 1u : 0u) |
-                         (actor.paused ? 2u : 0u) | (actor.crashed ? 4u : 0u));
+  for (const User& user : actor.users) {
+    hash = mixed(hash, static_cast<std::size_t>(user.deadline.time_since_epoch().count()));
+    hash = mixed(hash, user.session << 8 | user.waits_since << 1 | (user.holds ? 1u : 0u));
+  }
+  hash = mixed(hash, (actor.paused ? 2u : 0u) | (actor.crashed ? 4u : 0u));
   return actors_.keep(std::move(actor), hash);
 }
 
@@ -60,6 +62,10 @@ std::uint32_t CoreStates::keep(Message message) {
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
     // The higher half only says whose it is, which is mixed in already.
     hash = mixed(hash, gone->owner.low);
+  } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
+    mix_text(given->lock_id);
+  } else if (const auto* passed = std::get_if<core::PassOnCommand>(&command.body)) {
+    hash = mixed(hash, passed->owner.low);
   }
   // The same request has as many replies as there were documents and times at which to execute it.
   if (message.reply) {
@@ -72,17 +78,18 @@ std::uint32_t CoreStates::keep(Message message) {
   return messages_.keep(std::move(message), hash) + 1;
 }
 
-std::uint32_t CoreStates::keep(const Document& document) {
+std::uint32_t CoreStates::keep(const Documents& documents) {
   std::string bytes;
-  if (document) {
-    // Documents are compared as the server would: by their bytes.
+  for (const Document& document : documents) {
+    if (!document) continue;
+    // Documents are compared as the server would: by their bytes, which name the lock.
     const simulated::Bytes encoded(*document);
-    bytes.assign(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
+    bytes.append(reinterpret_cast<const char*>(bson_get_data(encoded.get())), encoded.get()->len);
   }
   // No document has no bytes, and is kept first: it is number 0.
   const auto next = static_cast<std::uint32_t>(documents_.size());
   const auto [at, fresh] = document_numbers_.emplace(std::move(bytes), next);
-  if (fresh) documents_.push_back(document);
+  if (fresh) documents_.push_back(documents);
   return at->second;
 }
 
@@ -92,11 +99,12 @@ CoreStates::Words CoreStates::pack(const World& w) {
   // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
   Words s{};
   s[0] = w.actors[0] | std::uint64_t{w.actors[1]} << 32;
-  s[1] = w.document | std::uint64_t{w.tick} << 24 | std::uint64_t{w.writes} << 30 |
-         std::uint64_t{w.granted} << 38 | std::uint64_t{w.ahead} << 46 |
+  s[1] = w.documents | std::uint64_t{w.tick} << 24 | std::uint64_t{w.writes} << 30 |
+         std::uint64_t{w.granted[0]} << 38 | std::uint64_t{w.ahead} << 46 |
          std::uint64_t{w.broken} << 47 | std::uint64_t{w.fault_at} << 51 |
          std::uint64_t{w.written_at} << 57;
-  s[2] = w.faults;
+  s[2] = w.faults | std::uint64_t{w.granted[1]} << 16 | std::uint64_t{w.before} << 24 |
+         std::uint64_t{w.before_writes} << 48;
   auto messages = w.messages;
   // On their way they have no order. From the largest, so that free places (0) are last.
   std::sort(messages.numbers.begin(), messages.numbers.end(), std::greater<>());
@@ -107,21 +115,23 @@ CoreStates::Words CoreStates::pack(const World& w) {
 }
 
 World CoreStates::unpack(const Words& s) {
-  const auto bits = [&](unsigned from, unsigned count) {
+  const auto bits = [&](unsigned from, unsigned count, std::size_t word = 1) {
     // REQUIRES: places and sizes as in `pack`.
-    return static_cast<unsigned>(s[1] >> from & ((1u << count) - 1));
+    return static_cast<unsigned>(s[word] >> from & ((1u << count) - 1));
   };
   World w;
   w.actors = {static_cast<std::uint32_t>(s[0]), static_cast<std::uint32_t>(s[0] >> 32)};
-  w.document = bits(0, 24);
+  w.documents = bits(0, 24);
   w.tick = bits(24, 6);
   w.writes = bits(30, 8);
-  w.granted = bits(38, 8);
+  w.granted = {bits(38, 8), bits(16, 8, 2)};
   w.ahead = bits(46, 1);
   w.broken = bits(47, 4);
   w.fault_at = bits(51, 6);
   w.written_at = bits(57, 6);
-  w.faults = static_cast<unsigned>(s[2]);
+  w.faults = bits(0, 16, 2);
+  w.before = bits(24, 24, 2);
+  w.before_writes = bits(48, 8, 2);
   for (std::size_t i = 0; i < kMaxMessages; ++i) {
     const auto number = static_cast<std::uint32_t>(s[3 + i / 2] >> (i % 2 * 32));
     // They come sorted; a position is of this state only, and no step is named by it.

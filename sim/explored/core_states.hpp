@@ -14,6 +14,7 @@
 
 #include "core/provider_core.hpp"
 #include "model/explorer.hpp"
+#include "model/transition_table.hpp"
 #include "sim/virtual/collection.hpp"
 
 /// The states of the production core in small scope: what one consists of, and how it is kept in
@@ -27,23 +28,48 @@ using simulated::Document;
 inline constexpr std::size_t kMaxMessages = 6;
 inline constexpr std::uint32_t kNoMessage = 0;  ///< numbers in a state are one more
 
-/// A process: its provider's core, the timers and replies that it waits for, and its caller.
-///
-/// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is
-/// in here and compared, and what can have no effect any more is taken out (`tidy_up`).
-struct Actor {
-  core::ProviderCore core{""};
-  // How many numbers it has drawn. Part of the state: the next owner depends on it.
-  std::uint64_t drawn = 0;
-  std::map<core::Timer, core::LocalInstant> timers;
-  std::map<core::CommandId, core::SessionId> awaited;  ///< of attempts their call, else 0
-  std::string_view life;                               ///< state of the lifecycle table
-  core::SessionId session = 0;
+inline constexpr std::size_t kLocks = 2;         ///< at most, in a scope
+inline constexpr std::size_t kUsers = 2;         ///< of a process, at most
+using Documents = std::array<Document, kLocks>;  ///< all that the collection has
+
+/// Who makes acquire calls, one after another, and holds what they win.
+struct User {
+  std::string_view life = model::kOutside;  ///< state of the lifecycle table
+  core::SessionId session = 0;              ///< of its latest call
   core::Owner owner;
   core::LocalInstant deadline;  ///< until when held() is true, or was when it crashed
   int asks_left = 0;
   unsigned waits_since = 0;  ///< the tick of its call
-  bool holds = false, paused = false, crashed = false;
+  bool holds = false;
+  bool hands_over = false;  ///< its release gives the lock to the other user of its process
+  [[nodiscard]] bool asks() const { return life == "Waiting" || life == "Acquiring"; }
+  bool operator==(const User&) const = default;
+};
+/// A process: its provider's core, the timers and replies that it waits for, and its users.
+///
+/// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is
+/// in here and compared, and what can have no effect any more is taken out (`tidy_up`).
+struct Actor {
+  /// Of attempts and hand-overs the call that asks, of others 0.
+  struct Awaited {
+    core::SessionId session = 0;
+    bool hand_over = false;
+    bool operator==(const Awaited&) const = default;
+  };
+
+  core::ProviderCore core{""};
+  // How many numbers it has drawn. Part of the state: the next owner depends on it.
+  std::uint64_t drawn = 0;
+  core::SessionId sessions = 0;  ///< the latest that one of its users has
+  std::map<core::Timer, core::LocalInstant> timers;
+  std::map<core::CommandId, Awaited> awaited;
+  std::array<User, kUsers> users;
+  bool paused = false, crashed = false;
+  /// None of its users has a call or a handle.
+  [[nodiscard]] bool is_outside() const {
+    return std::all_of(users.begin(), users.end(),
+                       [](const User& u) { return u.life == model::kOutside; });
+  }
   bool operator==(const Actor&) const = default;
 };
 /// A request on its way or inside the server, or a reply on its way back.
@@ -63,11 +89,14 @@ struct Message {
 /// INVARIANT: each number fits the bits that `pack` gives it.
 struct World {
   std::array<std::uint32_t, 2> actors{};
-  std::uint32_t document = 0;
-  // `writes`: the oplog's length, and so the counter of the next operation time. `granted`: the
-  // highest token that was granted. `ahead`: in ticks. `broken`: the first property that failed.
-  // Document 0 is none.
-  unsigned tick = 0, writes = 1, granted = 0, ahead = 0, broken = 0;
+  // What a majority has; and in scopes with old primaries what it had before its last write, and
+  // how long the oplog was then.
+  std::uint32_t documents = 0, before = 0;
+  unsigned before_writes = 0;
+  // `writes`: the oplog's length, and so the counter of the next operation time. `ahead`: in ticks.
+  // `broken`: the first property that failed. Documents 0 are none.
+  unsigned tick = 0, writes = 1, ahead = 0, broken = 0;
+  std::array<unsigned, kLocks> granted{};  ///< of each lock the highest token that was granted
   // The ticks of the last fault and of the last write: the bound of G7 counts from them.
   unsigned fault_at = 0, written_at = 0;
   unsigned faults = 0;  ///< bits
@@ -90,6 +119,16 @@ struct World {
     }
   } messages;
 };
+
+/// What a step did, so that the same step of another state need not be made again. Keys are whole,
+/// not hashes, so a collision costs time only.
+struct KeyHash {
+  std::size_t operator()(const std::array<std::uint64_t, 2>& key) const {
+    return (key[0] * 0x9E3779B97F4A7C15u ^ key[1]) * 0xFF51AFD7ED558CCDu;
+  }
+};
+template <typename T>
+using Memo = std::unordered_map<std::array<std::uint64_t, 2>, T, KeyHash>;
 
 /// Values by number.
 ///
@@ -120,13 +159,15 @@ class CoreStates {
 
   std::uint32_t keep(Actor actor);
   std::uint32_t keep(Message message);
-  std::uint32_t keep(const Document& document);
+  std::uint32_t keep(const Documents& documents);
   [[nodiscard]] const Actor& actor(const World& w, unsigned who) const {
     return actors_[w.actors[who]];
   }
   /// REQUIRES: `keep` gave this number.
   [[nodiscard]] const Message& message(std::uint32_t number) const { return messages_[number - 1]; }
-  [[nodiscard]] const Document& document(std::uint32_t number) const { return documents_[number]; }
+  [[nodiscard]] const Documents& documents(std::uint32_t number) const {
+    return documents_[number];
+  }
 
   /// Equal worlds have equal words, whatever the order of their messages.
   [[nodiscard]] static Words pack(const World& w);
@@ -135,7 +176,7 @@ class CoreStates {
  private:
   Pool<Actor> actors_;
   Pool<Message> messages_;
-  std::vector<Document> documents_;
+  std::vector<Documents> documents_;
   // The bytes are what a server would store, so types and the order of fields count.
   std::map<std::string, std::uint32_t> document_numbers_;  ///< by their bytes
 };

@@ -8,10 +8,12 @@ namespace {
 TEST(CoreStates, AWorldIsWhatItsWordsSay) {
   World w;
   w.actors = {7, 9};
-  w.document = 3;
+  w.documents = 3;
+  w.before = 2;
+  w.before_writes = 198;
   w.tick = 10;
   w.writes = 200;
-  w.granted = 199;
+  w.granted = {199, 17};
   w.ahead = 1;
   w.broken = 8;
   w.fault_at = 9;
@@ -22,8 +24,9 @@ TEST(CoreStates, AWorldIsWhatItsWordsSay) {
   EXPECT_EQ(back.actors, w.actors);
   EXPECT_EQ(back.messages.numbers, w.messages.numbers);
   const auto numbers = [](const World& x) {
-    return std::array{x.document, x.tick,   x.writes,   x.granted,    x.ahead,
-                      x.broken,   x.fault_at, x.written_at, x.faults};
+    return std::array{x.documents,  x.before,     x.before_writes, x.tick,
+                      x.writes,     x.granted[0], x.granted[1],    x.ahead,
+                      x.broken,     x.fault_at,   x.written_at,    x.faults};
   };
   EXPECT_EQ(numbers(back), numbers(w));
 }
@@ -38,11 +41,11 @@ TEST(CoreStates, MessagesOnTheirWayHaveNoOrder) {
 TEST(CoreStates, WhatIsEqualHasOneNumber) {
   CoreStates states;
   Actor asking;
-  asking.asks_left = 1;
+  asking.users[0].asks_left = 1;
   const auto idle = states.keep(Actor());
   EXPECT_NE(states.keep(asking), idle);
   EXPECT_EQ(states.keep(Actor()), idle);
-  EXPECT_EQ(states.keep(Document()), 0u);
+  EXPECT_EQ(states.keep(Documents()), 0u);
 }
 
 TEST(CoreStates, ASeventhMessageIsRefused) {

@@ -22,38 +22,19 @@ constexpr std::array<const char*, 9> kBroken{
     "G7: a call that is over left its lock behind",
     "arrows: a step that no diagram has"};
 
-/// In the order of `CoreFault`.
-constexpr std::array<const char*, kCoreFaults> kFaultNames{
-    "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
-    "error after",  "crash",        "pause",      "clock ahead", "cancel"};
+/// From a tick to a tick, whatever is drawn: pauses and renewals have one length.
+class QueueOfTicks final : public WaitingStrategy {
+ public:
+  std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override {
+    return kTick;
+  }
+  std::chrono::nanoseconds longest_pause() const override { return kTick; }
+  std::optional<std::chrono::nanoseconds> renewal(std::chrono::nanoseconds) const override {
+    return kTick;
+  }
+};
 
 }  // namespace
-
-/// What a verdict is about: without it "holds" says nothing.
-std::string describe(const CoreScope& scope) {
-  std::string kinds;
-  for (unsigned k = 0; k < kCoreFaults; ++k) {
-    if ((scope.kinds >> k & 1) != 0)
-      kinds += (kinds.empty() ? "" : ", ") + std::string(kFaultNames[k]);
-  }
-  return "2 providers with " + std::to_string(scope.acquires[0]) + " and " +
-         std::to_string(scope.acquires[1]) + " acquires, " + std::to_string(scope.ticks) +
-         " ticks with a lease of 3 and a margin of " + std::to_string(scope.margin_ticks) +
-         ", up to " + std::to_string(scope.faults) + " of the faults " + kinds;
-}
-
-const std::vector<NamedCoreScope>& core_scopes() {
-  const auto bit = [](CoreFault fault) { return 1u << static_cast<unsigned>(fault); };
-  // No clock frees a dead holder's lock within the ticks: it has to be observed.
-  const unsigned deadly =
-      bit(CoreFault::crash) | bit(CoreFault::pause) | bit(CoreFault::lost_reply);
-  // Long with one fault, short with two: each fits the memory and the minutes of a test run.
-  static const std::vector<NamedCoreScope> scopes{
-      {"one-fault", {.ticks = 10, .faults = 1}, 3'756'855},
-      {"observed-only", {.ticks = 10, .faults = 1, .margin_ticks = 20, .kinds = deadly}, 670'506},
-      {"two-faults", {.ticks = 5, .faults = 2}, 12'491'624}};
-  return scopes;
-}
 
 /// In the order of `terms::Sight`. What a scope cannot show, an exploration of it must not claim.
 const std::vector<std::string>& CoreSystem::seen_events() {
@@ -64,11 +45,17 @@ const std::vector<std::string>& CoreSystem::seen_events() {
                                               "extension",
                                               "TTL deletion",
                                               "late request executed",
-                                              "call given up"};
+                                              "call given up",
+                                              "lock handed over inside its process",
+                                              "lock passed on to who queues",
+                                              "two locks extended by one command",
+                                              "write rolled back",
+                                              "denied by an old primary"};
   return names;
 }
 
-CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
+CoreSystem::CoreSystem(const CoreScope& scope)
+    : scope_(scope), server_(states_), judge_(scope_, states_, seen_) {
   // All else is one tick, so that within a lease an extension can fail and be tried again.
   options_.expiry = kLeaseTicks * kTick;
   options_.extension_cadence = kTick;
@@ -76,6 +63,8 @@ CoreSystem::CoreSystem(const CoreScope& scope) : scope_(scope) {
   options_.clock_margin = scope.margin_ticks * kTick;
   // From a tick to a tick: the pause has one length, whatever is drawn.
   options_.waiting = uniform_waiting(kTick, kTick);
+  if (scope.queue) options_.waiting = std::make_shared<QueueOfTicks>();
+  if (scope.drifts()) options_.max_drift = kMostDrift;
 }
 
 /// Nobody has asked yet, and there is no document.
@@ -83,11 +72,10 @@ CoreSystem::State CoreSystem::first() const {
   World w;
   for (unsigned who = 0; who < 2; ++who) {
     Actor a;
-    a.life = model::kOutside;
-    a.asks_left = scope_.acquires[who];
+    for (std::size_t u = 0; u < scope_.users[who]; ++u) a.users[u].asks_left = scope_.acquires[who];
     w.actors[who] = states_.keep(a);
   }
-  w.document = states_.keep(Document());
+  w.documents = states_.keep(Documents());
   return CoreStates::pack(w);
 }
 
@@ -110,14 +98,7 @@ bool CoreSystem::spend(World& w, CoreFault fault) const {
 }
 
 void CoreSystem::emit(World to, const char* step, unsigned who, const char* text) const {
-  // As `held()` answers: by the clock, whether the loss was reported or not. A paused holder
-  // counts: it goes on where it was.
-  const auto holds = [&](unsigned p) {
-    // A crashed one is no process any more that could be asked.
-    const Actor& a = actor(to, p);
-    return a.holds && !a.crashed && local(to.tick) < a.deadline;
-  };
-  if (to.broken == none && holds(0) && holds(1)) to.broken = g2;
+  judge_.judge_state(to);
   const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)};
   Found found{CoreStates::pack(to), action, ""};
   // Only the few states of a counterexample are put in words.

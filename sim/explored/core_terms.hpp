@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 
@@ -8,21 +9,23 @@
 /// What the parts of CoreSystem share: its clock, and the numbers of what it finds.
 namespace leasehold::sim::explored::terms {
 
-// One lock: names do not influence each other in the core but by the queue and by batches, which
-// other tests are about.
-inline constexpr const char* kName = "lock";
+/// The locks of a scope: names influence each other only where one command is of several.
+inline constexpr std::array<const char*, 2> kNames{"lock", "second"};
 /// All times of a behaviour are whole ticks. Its length in ms only has to be one that the lock's
-/// options allow.
-inline constexpr std::chrono::milliseconds kTick{100};
+/// options allow, and a lease not so short that its extensions travel alone.
+inline constexpr std::chrono::milliseconds kTick{700};
 // Three: an extension can be late by one tick, and be tried again, before the lease is over.
 inline constexpr int kLeaseTicks = 3;
+/// Of clocks that drift: the most that the options allow, so that a tick shows it.
+inline constexpr double kMostDrift = 0.1;
 /// An owner's random number names its process, so a document shows whose it is without a table.
 inline constexpr unsigned kOwnerShift = 40;  ///< the process, in what its entropy draws
 
-/// Both processes' clocks are equal: drift is the virtual world's matter. An hour from zero, so
-/// that no instant of a behaviour is one that was never set.
-inline core::LocalInstant local(unsigned tick) {
-  return core::LocalInstant(std::chrono::hours(1) + tick * kTick);
+/// A clock that is by so much too fast. An hour from zero, so that no instant of a behaviour is one
+/// that was never set.
+inline core::LocalInstant local(unsigned tick, int drift_permille) {
+  const std::chrono::milliseconds elapsed = tick * kTick * (1'000 + drift_permille) / 1'000;
+  return core::LocalInstant(std::chrono::hours(1) + elapsed);
 }
 
 // The values are stored in a state, four bits of it; the names are `kBroken`, in this order.
@@ -37,7 +40,12 @@ enum Sight : unsigned {
   extension,
   ttl,
   late_ghost,
-  given_up
+  given_up,
+  handed_over,
+  passed_on,
+  both_extended,
+  rolled_back_write,
+  old_primary_denies
 };
 
 }  // namespace leasehold::sim::explored::terms

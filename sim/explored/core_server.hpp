@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "sim/explored/core_scope.hpp"
+#include "sim/explored/core_states.hpp"
+
+namespace leasehold::sim::explored {
+
+/// The set of servers of an exploration: it executes the core's commands by the virtual world's
+/// evaluator, each as the fault that hits it has it.
+///
+/// Thread safety: none.
+class CoreServer {
+ public:
+  explicit CoreServer(CoreStates& states) : states_(states) {}
+
+  /// What executing a request did.
+  ///
+  /// INVARIANT: it depends on the request, the documents, the server's clock and the oplog's
+  /// length.
+  struct Execution {
+    std::uint32_t documents = 0;
+    unsigned writes = 0;  ///< entries of the oplog
+    core::Reply reply;
+  };
+  /// Of the request with this number. Nothing is stored by it.
+  const Execution& execute(const World& w, std::uint32_t number, std::optional<CoreFault> fault);
+
+  /// The primary's wall clock, since 1970.
+  [[nodiscard]] static std::int64_t clock_ms(const World& w);
+
+ private:
+  simulated::Object run(const core::Command& command, const simulated::Start& start,
+                        Execution& done);
+
+  CoreStates& states_;
+  Memo<Execution> executions_;
+};
+
+}  // namespace leasehold::sim::explored
