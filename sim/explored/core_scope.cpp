@@ -60,8 +60,10 @@ constexpr unsigned kDeadly = bits({CoreFault::crash, CoreFault::pause, CoreFault
 constexpr unsigned kBranches =
     bits({CoreFault::rolled_back, CoreFault::old_primary, CoreFault::lost_reply,
           CoreFault::error_after, CoreFault::crash});
-constexpr unsigned kOfBatches = bits({CoreFault::late, CoreFault::lost_reply, CoreFault::crash,
-                                      CoreFault::error_after, CoreFault::pause});
+constexpr unsigned kOfBatches =
+    bits({CoreFault::late, CoreFault::lost_reply, CoreFault::crash, CoreFault::error_after,
+          CoreFault::pause, CoreFault::old_primary});
+constexpr unsigned kAllKinds = (1u << kCoreFaults) - 1;
 
 }  // namespace
 
@@ -79,12 +81,12 @@ const std::vector<NamedCoreScope>& core_scopes() {
        2'760'399,
        bits({rolled_back_write, old_primary_denies, own_win})},
       {"two-users",
-       {.ticks = 4, .faults = 1, .users = {2, 1}},
-       3'846'216,
-       bits({handed_over, own_win, notified_lost, late_ghost})},
+       {.ticks = 4, .faults = 1, .kinds = kAllKinds, .users = {2, 1}},
+       4'627'377,
+       bits({handed_over, own_win, notified_lost, late_ghost, old_primary_denies})},
       {"two-locks",
        {.ticks = 4, .faults = 1, .kinds = kOfBatches, .users = {2, 1}, .two_locks = true},
-       5'706'479,
+       8'157'218,
        bits({both_extended, own_win, notified_lost, late_ghost})},
       {"queue",
        {.ticks = 6, .faults = 1, .queue = true},

@@ -1,0 +1,123 @@
+#include "properties/slow_checkers/world_questions.hpp"
+
+#include <algorithm>
+
+namespace leasehold::properties {
+
+WorldQuestions::WorldQuestions(const model::History& h) : h_(h) {
+  for (const Event& e : h_) {
+    if (e.kind == Kind::finish) finish_ = at(&e);
+  }
+  const Event& run = h.front();
+  if (run.ttl_period_ms == 0) return;
+  late_ = static_cast<double>(run.lateness_ns);
+  ttl_ = static_cast<double>(run.ttl_period_ms) * kMs;
+  lag_ = static_cast<double>(run.truth_lag_ns);
+  echo_ = static_cast<double>(run.fault_echo_ms) * kMs;
+}
+
+const Event* WorldQuestions::of(const Event& session, Kind kind) const {
+  return first([&](const Event& e) { return e.kind == kind && same_session(e, session); });
+}
+
+Events WorldQuestions::answers(const Event& session, const char* outcome) const {
+  return all([&](const Event& e) {
+    return e.kind == Kind::held && same_session(e, session) && e.outcome == outcome;
+  });
+}
+
+Events WorldQuestions::attempts(const Event& session) const {
+  return all([&](const Event& e) {
+    return e.kind == Kind::send && model::asks_for_lock(e) && same_session(e, session);
+  });
+}
+
+/// Of those of one kind on one victim, the first to begin is the first to end.
+double WorldQuestions::end_of(const Event& fault) const {
+  Events open;
+  for (const Event& e : h_) {
+    if (e.kind != Kind::fault || e.fault != fault.fault || e.victim != fault.victim) continue;
+    if (e.begins) open.push_back(&e);
+    if (!e.ends || open.empty()) continue;
+    if (open.front() == &fault) return at(&e);
+    open.erase(open.begin());
+  }
+  return at(&fault);
+}
+
+bool WorldQuestions::disturbed(double from, double to) const {
+  return first([&](const Event& e) {
+           return e.kind == Kind::fault && at(&e) < to && from < end_of(e) + echo_;
+         }) != nullptr;
+}
+
+double WorldQuestions::stalled(double from, double to) const {
+  double sum = 0;
+  for (const Event& e : h_) {
+    if (e.kind != Kind::stall || !e.process.empty()) continue;
+    const auto began = static_cast<double>(e.from_ns);
+    if (began < to && from < at(&e)) sum += at(&e) - began;
+  }
+  return sum;
+}
+
+double WorldQuestions::last_sign(const std::string& process) const {
+  double sign = 0;
+  for (const Event& e : h_) {
+    const bool own = e.process == process && e.kind != Kind::stored && e.kind != Kind::crash;
+    if (own) sign = std::max(sign, at(&e));
+  }
+  return sign;
+}
+
+double WorldQuestions::known_alive_until(const std::string& process) const {
+  const bool died = first([&](const Event& e) {
+                      return e.kind == Kind::crash && e.process == process;
+                    }) != nullptr;
+  return died ? last_sign(process) : kForever;
+}
+
+bool WorldQuestions::ran(const std::string& process, double from, double to) const {
+  if (known_alive_until(process) < to) return false;
+  for (const Event& e : h_) {
+    if (e.process != process) continue;
+    if (e.kind == Kind::stall && static_cast<double>(e.from_ns) < to && from < at(&e)) return false;
+    if (e.kind != Kind::pause) continue;
+    const Event* resumed = first([&](const Event& r) {
+      return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
+    });
+    if (at(&e) < to && from < at(resumed)) return false;
+  }
+  return true;
+}
+
+double WorldQuestions::runs_from(const std::string& process, double from) const {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const Event& e : h_) {
+      if (e.process != process || (e.kind != Kind::pause && e.kind != Kind::stall)) continue;
+      const double began = e.kind == Kind::pause ? at(&e) : static_cast<double>(e.from_ns);
+      const double over = e.kind == Kind::stall ? at(&e) : at(first([&](const Event& r) {
+        return r.kind == Kind::resume && r.process == process && r.at_ns >= e.at_ns;
+      }));
+      if (began > from + late_ || over <= from) continue;
+      from = over;
+      moved = true;
+    }
+  }
+  return from;
+}
+
+bool WorldQuestions::broken(const Bound& b) const {
+  const double seen = std::min({b.happened, b.until, finish_});
+  return b.happened > b.latest && seen - b.latest > stalled(b.from, seen);
+}
+
+double WorldQuestions::own_time(const Event& ask, double ns) const {
+  const Event* start =
+      first([&](const Event& e) { return e.kind == Kind::start && e.process == ask.process; });
+  const auto rate = start->clock_drift_ppm != 0 ? start->clock_drift_ppm : -ask.max_drift_ppm;
+  return ns * 1e6 / (1e6 + static_cast<double>(rate)) + 500;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "model/history.hpp"
+
+/// What the slow checkers ask a history; every answer is looked for from its first event on.
+namespace leasehold::properties {
+
+constexpr double kMs = 1e6;  ///< in ns
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+using model::Event;
+using model::Kind;
+using Events = std::vector<const Event*>;
+
+/// When something happened that had to happen by `latest`; somebody cared until `until`.
+struct Bound {
+  double from, latest, happened, until;
+};
+
+/// Of the world that a run happened in: who was disturbed, ran, and when what had to be over.
+class WorldQuestions {
+ public:
+  explicit WorldQuestions(const model::History& h);
+
+  template <typename Wanted>
+  [[nodiscard]] Events all(const Wanted& wanted) const {
+    Events found;
+    for (const Event& e : h_) {
+      if (wanted(e)) found.push_back(&e);
+    }
+    return found;
+  }
+  [[nodiscard]] Events all(Kind kind) const {
+    return all([&](const Event& e) { return e.kind == kind; });
+  }
+  template <typename Wanted>
+  [[nodiscard]] const Event* first(const Wanted& wanted) const {
+    for (const Event& e : h_) {
+      if (wanted(e)) return &e;
+    }
+    return nullptr;
+  }
+
+  /// Of the session that this event belongs to.
+  [[nodiscard]] const Event* of(const Event& session, Kind kind) const;
+  /// What `held()` said there.
+  [[nodiscard]] Events answers(const Event& session, const char* outcome) const;
+  [[nodiscard]] Events attempts(const Event& session) const;
+
+  // The world.
+  [[nodiscard]] double finish() const { return finish_; }
+  [[nodiscard]] bool live() const { return h_.front().live; }
+  [[nodiscard]] double late() const { return late_; }
+  [[nodiscard]] double lag() const { return lag_; }
+  [[nodiscard]] double echo() const { return echo_; }
+  /// From when a document is free for the TTL monitor until that was read: the monitor works as
+  /// long as the truth is late; we read.
+  [[nodiscard]] double ttl_pass() const { return ttl_ + 2 * lag_; }
+  [[nodiscard]] bool disturbed(double from, double to) const;
+  /// When a fault is over, of one that lasts its end; without its echo.
+  [[nodiscard]] double end_of(const Event& fault) const;
+  [[nodiscard]] double stalled(double from, double to) const;
+  [[nodiscard]] bool ran(const std::string& process, double from, double to) const;
+  /// When this process, from then on, runs and goes on running for as long as it may be late.
+  [[nodiscard]] double runs_from(const std::string& process, double from) const;
+  [[nodiscard]] double last_sign(const std::string& process) const;
+  /// The same of who died; who lives may give a sign at any time.
+  [[nodiscard]] double known_alive_until(const std::string& process) const;
+  /// Later than it had to be, and by more than the machine stood still while somebody cared.
+  [[nodiscard]] bool broken(const Bound& b) const;
+  /// A span of this caller's clock by the harness's. One whose rate nobody knows may be as slow as
+  /// the lock allows for.
+  [[nodiscard]] double own_time(const Event& ask, double ns) const;
+
+ protected:
+  const model::History& h_;
+
+ private:
+  double finish_ = kForever;
+  double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs;
+};
+
+/// Never, if there is no such event.
+inline double at(const Event* e) { return e == nullptr ? kForever : static_cast<double>(e->at_ns); }
+inline bool same_session(const Event& a, const Event& b) {
+  return a.process == b.process && a.session == b.session;
+}
+inline bool done(const Event* reply) { return reply != nullptr && reply->outcome == "done"; }
+/// Nobody knows what its command did.
+inline bool unanswered(const Event* reply) {
+  return reply == nullptr || reply->outcome == "unknown";
+}
+
+/// Then or later a user asked for the first time, as far as these answers say.
+inline std::int64_t first_asked_ns(const Event& held) {
+  const auto asked = held.outcome == "yes" ? held.last_asked_ns : held.first_asked_ns;
+  return std::min(asked, held.first_answered_ns);
+}
+
+inline double whole_lease(const Event& ask) { return static_cast<double>(ask.expiry_ms) * kMs; }
+
+/// What the holder may use of its lease, by its own clock: it stops earlier by the drift.
+inline double own_lease(const Event& ask) {
+  return static_cast<double>(ask.expiry_ms) * kMs *
+         (1 - static_cast<double>(ask.max_drift_ppm) / 1e6);
+}
+
+}  // namespace leasehold::properties
