@@ -37,8 +37,8 @@ CAUSES = {
 }
 
 
-# What is told of a lock elsewhere, and what was found here.
-TOLD = [
+# What is reported of a lock elsewhere, and what was found here.
+REPORTED = [
     ("distributed-lock-mongo", "its page: \"automatic lease extension\"; and in a race without faults, of hundreds of "
                                "holdings, nobody was twice inside",
      "**contradicted**: no lease is extended, and a holding that outlasts its lease has company (G2)"),
@@ -53,13 +53,13 @@ TOLD = [
      "**contradicted**: a process that schedules the job again runs it at once (G2)"),
     ("shedlock", "a late release frees the next holder's lock: reported in 2018 (lukas-krecan/ShedLock#74), closed",
      "so it is in 7.9.0 (G2)"),
-    ("insert-unique", "from its text: the release deletes by name", "so it is (G1, G2, G6)"),
+    ("insert-unique", "as published: the release deletes by name", "so it is (G1, G2, G6)"),
 ]
 
 
-def told(promises, names):
-    text = "\n## What is told elsewhere\n\n| lock | told | found here |\n|---|---|---|\n"
-    return text + "".join(f"| {promises[name]['name']} | {said} | {found} |\n" for name, said, found in TOLD
+def reported(promises, names):
+    text = "\n## What is reported elsewhere\n\n| lock | reported | found here |\n|---|---|---|\n"
+    return text + "".join(f"| {promises[name]['name']} | {said} | {found} |\n" for name, said, found in REPORTED
                           if name in names)
 
 
@@ -124,7 +124,7 @@ def write_page(path, promises, results):
     text += "\n| lock | language | " + " | ".join(GUARANTEES) + " | G2, clocks moved |\n"
     text += "|---" * (len(GUARANTEES) + 3) + "|\n"
     text += "".join(row(promises[name], results[name]["runs"]) for name in names)
-    text += told(promises, names)
+    text += reported(promises, names)
     text += "".join(section(name, promises[name], results[name]["runs"]) for name in names)
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
