@@ -38,8 +38,8 @@ std::string text(const Json& object, const std::string& where, const char* field
   return value.get<std::string>();
 }
 
-std::int64_t milliseconds(const Json& object, const char* field, std::int64_t usual) {
-  if (!object.contains(field)) return usual;
+std::optional<std::int64_t> milliseconds(const Json& object, const char* field) {
+  if (!object.contains(field)) return std::nullopt;
   const Json& value = object[field];
   const std::string rule = "a number from 1 to " + std::to_string(kHour_ms);
   if (!value.is_number_integer()) refuse(field, value, rule);
@@ -106,16 +106,17 @@ Promises promises_from_json(const std::string& text_of_file) {
   if (!json.is_object()) throw std::runtime_error("the promises are no JSON object");
   require_known(json, "the promises",
                 {"name", "language", "tokens", "tells_loss", "waits", "polls_within_ms",
-                 "passes_on_after", "answers_within_ms", "document", "says"});
+                 "passes_on_after", "clock_margin_ms", "answers_within_ms", "document", "says"});
   Promises p;
   p.name = text(json, "the promises", "name", true);
   p.language = text(json, "the promises", "language", false);
   p.tokens = word(json, "tokens", kTokens, p.tokens);
   p.tells_loss = flag(json, "tells_loss");
   p.waits = word(json, "waits", kWaits, p.waits);
-  p.polls_within_ms = milliseconds(json, "polls_within_ms", p.polls_within_ms);
+  p.polls_within_ms = milliseconds(json, "polls_within_ms").value_or(p.polls_within_ms);
   p.passes_on_leases = passes_on(json);
-  p.answers_within_ms = milliseconds(json, "answers_within_ms", p.answers_within_ms);
+  p.clock_margin_ms = milliseconds(json, "clock_margin_ms");
+  p.answers_within_ms = milliseconds(json, "answers_within_ms").value_or(p.answers_within_ms);
   p.document = document(json);
   return p;
 }
@@ -129,6 +130,7 @@ std::string to_json(const Promises& p) {
             {"polls_within_ms", p.polls_within_ms},
             {"answers_within_ms", p.answers_within_ms}};
   json["passes_on_after"] = p.passes_on_leases ? Json(*p.passes_on_leases) : Json("never");
+  if (p.clock_margin_ms) json["clock_margin_ms"] = *p.clock_margin_ms;
   if (p.document) {
     json["document"] = {{"collection", p.document->collection},
                         {"id", p.document->id},

@@ -32,6 +32,9 @@ struct Promises {
   /// How long after the death of its holder a lock may be had by one that waits, in leases;
   /// nothing: never promised.
   std::optional<double> passes_on_leases = 1;
+  /// How far apart the members' clocks may be without harm: for so much longer it may keep a dead
+  /// holder's lock; nothing: its author does not say.
+  std::optional<std::int64_t> clock_margin_ms;
   std::int64_t answers_within_ms = 10'000;  ///< beyond the time-out that was asked for
   std::optional<DocumentMapping> document;
 

@@ -10,11 +10,12 @@ namespace {
 TEST(Promises, AreReadWithWhatIsUsual) {
   const auto p = promises_from_json(
       R"({"name":"ShedLock 6","language":"Java","tokens":"none","tells_loss":false,
-          "waits":"polls","passes_on_after":"lease",
+          "waits":"polls","passes_on_after":"lease","clock_margin_ms":250,
           "document":{"collection":"shedLock","id":"_id","owner":"lockedBy"}})");
   EXPECT_EQ(p.name, "ShedLock 6");
   EXPECT_EQ(p.waits, Promises::Waits::polls);
   EXPECT_EQ(p.passes_on_leases, 1);
+  EXPECT_EQ(p.clock_margin_ms, 250);
   EXPECT_EQ(p.document->owner, "lockedBy");
   EXPECT_EQ(promises_from_json(to_json(p)), p);
 }
@@ -36,6 +37,8 @@ TEST(Promises, BadOnesAreRefusedInASentence) {
             R"(tells_loss is "yes": it must be true or false)");
   EXPECT_EQ(error(R"({"name":"x","passes_on_after":0})"),
             "passes_on_after is 0: it must be 'lease', 'never', or how many leases, from 1 to 100");
+  EXPECT_EQ(error(R"({"name":"x","clock_margin_ms":0})"),
+            "clock_margin_ms is 0: it must be a number from 1 to 3600000");
   EXPECT_EQ(error(R"({"name":"x","colour":"red"})")
                 .rfind("the promises: 'colour' is unknown; there may be name, ", 0),
             0);

@@ -205,6 +205,7 @@ Finding check_document_ends(const Digest& d, const Promises& promises,
       ++f.checked;
       const auto lease_ns = static_cast<double>(doc.call->ask->expiry_ms * kMs);
       const auto latest = died + d.allowed.lateness_ns +
+                          promises.clock_margin_ms.value_or(0) * kMs +
                           static_cast<std::int64_t>(*promises.passes_on_leases * lease_ns);
       const auto by_date = last.from_ns + (last.expires_at_ms - last.wall_ms) * kMs;
       const auto ended = doc.next == kNone ? by_date : std::min(by_date, d.at(doc.next).from_ns);

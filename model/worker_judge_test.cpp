@@ -131,6 +131,24 @@ TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
   EXPECT_EQ(found(told(1'200).stall(1'000, 1'190), Guarantee::G7).verdict, Verdict::unknown);
 }
 
+/// As long as its author allows for; and by as much as faults put them apart.
+TEST(JudgeWorker, ADeadHoldersLockMayStayForTheMarginOfTheClocksToo) {
+  auto promises = everything();
+  promises.clock_margin_ms = 200;
+  const auto waited = [&](int apart, int b_gets, const char* fault) {
+    auto told = Told().apart(apart).got(10, 20, "a", 1, 1);
+    if (*fault != 0) told.fault(30, fault);
+    told.of(Kind::crash, 50, "a").got(40, b_gets, "b", 1, 2);
+    return found(told, Guarantee::G7, promises).verdict;
+  };
+  EXPECT_EQ(waited(0, 1'350, ""), Verdict::holds);
+  EXPECT_EQ(waited(0, 1'352, ""), Verdict::violated);
+  EXPECT_EQ(waited(150, 1'500, "clock-jump"), Verdict::holds);
+  EXPECT_EQ(waited(150, 1'502, "clock-jump"), Verdict::violated);
+  EXPECT_EQ(waited(0, 5'000, "clock-jump"), Verdict::holds) << "nobody knows by how much";
+  EXPECT_EQ(waited(250, 5'000, "clock-jump"), Verdict::holds) << "by more than was promised";
+}
+
 /// Who comes later may count the dead holder's lease from then on.
 TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
   const auto told = [](int b_gets) {
@@ -150,6 +168,21 @@ TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
   EXPECT_EQ(violation(told(140, "released"), Guarantee::G7), "");
   EXPECT_NE(violation(told(150, "released"), Guarantee::G7), "");
   EXPECT_EQ(violation(told(150, "unknown"), Guarantee::G7), "") << "it may still be there";
+}
+
+/// Servers that are slow for others are slow for one that waits.
+TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes) {
+  const auto told = [](int b_gets, int write_from, int write_to) {
+    return Told()
+        .got(10, 20, "a", 1, 1)
+        .released(30, 40, "a", 1)
+        .got(25, b_gets, "b", 1, 2)
+        .wrote(write_from, write_to, "c", 1, 1, 1, "accepted");
+  };
+  EXPECT_EQ(violation(told(290, 100, 150), Guarantee::G7), "");
+  EXPECT_NE(violation(told(291, 100, 150), Guarantee::G7), "");
+  EXPECT_NE(violation(told(290, 300, 350), Guarantee::G7), "") << "that one was later";
+  EXPECT_EQ(violation(told(5'000, 100, 226), Guarantee::G7), "") << "too slow for such a lease";
 }
 
 TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {

@@ -33,7 +33,13 @@ class Told {
     e.single_attempt = timeout == 0;
     e.give_up_ns = timeout == 0 ? 0 : (when + timeout) * kMs;
     e.expiry_ms = 1'000;
+    e.clock_margin_ms = apart_ms_;
     return add(e);
+  }
+  /// So far faults put the members' clocks apart, as those say who ask from here on.
+  Told& apart(int clocks_ms) {
+    apart_ms_ = clocks_ms;
+    return *this;
   }
   Told& granted(int when, const char* process, int session, int token, int relies_until = 0) {
     Event e = at(when, Kind::granted, process, session);
@@ -157,6 +163,7 @@ class Told {
 
   History events_;
   std::int64_t order_ = 0;
+  std::int64_t apart_ms_ = 0;
 };
 
 }  // namespace leasehold::model

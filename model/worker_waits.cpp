@@ -15,11 +15,24 @@ struct Stay {
   bool died_holding = false;
 };
 
+/// How long servers took for others: from writes to the resource and releases being sent until they
+/// were answered.
+std::vector<Span> commands_of(const Digest& d) {
+  std::vector<Span> all;
+  for (const Index i : d.writes) all.push_back({d.at(i).sent_ns, d.at(i).at_ns});
+  for (const auto& [key, s] : d.sessions) {
+    if (s.release == kNone || s.released == kNone) continue;
+    all.push_back({d.at(s.release).at_ns, d.at(s.released).at_ns});
+  }
+  return all;
+}
+
 /// All that is asked for one name.
 class Waits {
  public:
-  Waits(const Digest& d, const Promises& promises, const std::vector<WorkerCall>& calls)
-      : d_(d), promises_(promises), calls_(calls) {
+  Waits(const Digest& d, const Promises& promises, const std::vector<WorkerCall>& calls,
+        const std::vector<Span>& commands)
+      : d_(d), promises_(promises), calls_(calls), commands_(commands) {
     for (const WorkerCall& call : calls_) stays_.push_back(stay_of(call));
     set_next();
   }
@@ -85,8 +98,16 @@ class Waits {
     }
   }
 
+  /// How much longer than a lease it may last: its author allows for clocks that differ, and those
+  /// of two primaries were put apart. Nothing: by more than that, or nobody knows by how much.
+  [[nodiscard]] std::optional<std::int64_t> margins_ms(const WorkerCall& call) const {
+    const auto promised = promises_.clock_margin_ms.value_or(0);
+    if (!d_.clocks_moved) return promised;
+    const auto apart = call.ask->clock_margin_ms;
+    return apart > 0 && apart <= promised ? std::optional(promised + apart) : std::nullopt;
+  }
+
   /// What was on its way when links or servers were disturbed may be executed until they are well.
-  /// Nobody knows how long a lease lasts by the clock of a member that was moved.
   void leave_behind(Stay& stay, std::int64_t end) const {
     for (bool later = true; later;) {
       later = false;
@@ -97,9 +118,11 @@ class Waits {
       }
       if (end == kNever) break;
     }
-    stay.to = d_.clocks_moved || !promises_.passes_on_leases ? kNever : end;
+    const auto margins = margins_ms(*stay.call);
+    stay.to = margins && promises_.passes_on_leases ? end : kNever;
     const auto leases = promises_.passes_on_leases.value_or(0);
     stay.lease_ns =
+        margins.value_or(0) * kMs +
         static_cast<std::int64_t>(leases * static_cast<double>(stay.call->ask->expiry_ms * kMs));
   }
 
@@ -169,11 +192,30 @@ class Waits {
                 {call.session->ask, answer});
   }
 
+  /// An attempt that came too soon, a pause that ends late, and one that finds the lock free: each
+  /// may take as long as the slowest command of others meanwhile. kNever: half of those take so
+  /// long that the attempts of one with such a lease may time out one after the other.
+  [[nodiscard]] std::int64_t latest_in(const Gap& gap, const WorkerCall& call) const {
+    constexpr std::int64_t kCommandsOfALease = 8;
+    const auto latest = [&](std::int64_t attempt_ns) {
+      return gap.span.from + promises_.polls_within_ms * kMs + 3 * attempt_ns;
+    };
+    const auto usual = latest(d_.allowed.lateness_ns);
+    if (gap.span.to <= usual) return usual;
+    std::vector<std::int64_t> took;
+    for (const Span& command : commands_) {
+      if (command.meets(gap.span)) took.push_back(command.to - command.from);
+    }
+    if (took.empty()) return usual;
+    std::sort(took.begin(), took.end());
+    const bool slow = took[took.size() / 2] > call.ask->expiry_ms * kMs / kCommandsOfALease;
+    return slow ? kNever : std::max(usual, latest(took.back()));
+  }
+
   void check_waiter(Finding& f, const WorkerCall& call) const {
-    const auto bound = promises_.polls_within_ms * kMs + 2 * d_.allowed.lateness_ns;
     const Span asked = asking(call);
     for (const Gap& gap : gaps(call)) {
-      const auto latest = gap.span.from + bound;
+      const auto latest = latest_in(gap, call);
       const bool waits = gap.span.to > latest;
       const bool got_it = gap.span.to == asked.to && call.granted != nullptr;
       if (!waits && !got_it) continue;
@@ -218,6 +260,7 @@ class Waits {
   const Digest& d_;
   const Promises& promises_;
   const std::vector<WorkerCall>& calls_;
+  const std::vector<Span>& commands_;
   std::vector<Stay> stays_;
 };
 
@@ -225,7 +268,8 @@ class Waits {
 
 Finding check_worker_waits(const Digest& d, const Promises& promises, const WorkerCalls& calls) {
   Finding f = finding(Guarantee::G7);
-  for (const auto& [name, all] : calls) Waits(d, promises, all).check(f);
+  const auto commands = commands_of(d);
+  for (const auto& [name, all] : calls) Waits(d, promises, all, commands).check(f);
   return f;
 }
 

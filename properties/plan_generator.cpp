@@ -148,7 +148,7 @@ ProcessPlan Generator::read_process(bool drifts) {
 }
 
 /// About one fault of this kind in so many ms of a live run.
-std::int64_t interval_ms(Kind kind, Reader& in, int locks) {
+std::int64_t interval_ms(Kind kind, Reader& in, int locks, bool foreign) {
   if (sim::about(kind).stops_writes) return 15'000;
   switch (kind) {
     // Each costs its lock about a lease; a lock is to be at work most of the time.
@@ -158,7 +158,7 @@ std::int64_t interval_ms(Kind kind, Reader& in, int locks) {
     case Kind::clock_jump: return 4'000;
     case Kind::clock_drift:
     case Kind::waiting_inside: return 9'000;
-    case Kind::wall_clock: return 15'000;
+    case Kind::wall_clock: return foreign ? 4'000 : 15'000;
     default: return 5'000;
   }
 }
@@ -168,7 +168,8 @@ std::int64_t Generator::read_live_count(Kind kind) {
   // other faults of the moment often prevent the election.
   const bool always = !sim::about(kind).stops_writes || kind == Kind::two_primaries;
   if (!always && in_.chance(50)) return 0;
-  return std::max<std::int64_t>(limits_.faulty_ms / interval_ms(kind, in_, plan_.locks), 1);
+  const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
+  return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
 }
 
 /// How many faults of this kind the plan has.
@@ -215,6 +216,7 @@ void Generator::read_healthy() {
 }
 
 Plan Generator::read() {
+  constexpr int kForeignLongHolds = 3;  ///< times as many
   // From here on kinds are read last, so that what else a seed stands for stays as it was.
   constexpr int kReadLast = static_cast<int>(Kind::wall_clock) + 1;
   constexpr int kMaxHoldingPercent = 25;
@@ -228,7 +230,8 @@ Plan Generator::read() {
   for (std::int64_t i = 0; i < processes; ++i) plan_.processes.push_back(read_process(drifts));
   read_kinds(0, kReadLast);
   for (auto& p : plan_.processes) {
-    p.long_hold_leases = long_hold_leases(limits_.lock);
+    p.long_hold_leases = limits_.foreign ? 2 : long_hold_leases(limits_.lock);
+    if (limits_.foreign) p.long_hold_percent *= kForeignLongHolds;
     // Shorter than its long holdings, often.
     if (in_.chance(kMaxHoldingPercent)) p.max_holding_ms = in_.between(50, p.expiry_ms);
   }

@@ -34,6 +34,9 @@ struct PlanLimits {
   /// Each process waits in one of these ways, drawn; with queues only if they are named.
   std::vector<sim::Waiting> waitings = drawn_waitings();
   std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
+  /// A lock that is not ours: more of what shows how it goes on when its lease is over, and of wall
+  /// clocks, for whatever it may depend on them.
+  bool foreign = false;
   /// What there is: the same plan, but for the faults that need more.
   sim::Power power = sim::Power::members;
 };

@@ -104,7 +104,9 @@ Scenario read_scenario(const fs::path& file) {
 std::vector<Scenario> read_scenarios(const fs::path& folder) {
   std::vector<Scenario> all;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() != ".scn") continue;
+    // Plans for locks of other people tell nothing of ours.
+    const bool of_others = entry.path().parent_path().filename() == "others";
+    if (entry.path().extension() != ".scn" || of_others) continue;
     auto scenario = read_scenario(entry.path());
     if (sim::is_scripted(scenario.plan)) all.push_back(std::move(scenario));
   }

@@ -30,30 +30,6 @@ constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
 constexpr double kMostGrowth_kib = 48;
 constexpr double kMostDescriptors = 0.5;
 
-/// Kills and pauses befall odd processes alone, and fewer of them; leases and holdings
-/// are longer, so that the machine has time for an hour of it.
-sim::Plan soak_plan(const SoakOptions& options) {
-  auto limits = live_limits();
-  limits.processes = {options.processes, options.processes};
-  limits.locks = {options.locks, options.locks};
-  limits.faulty_ms = std::int64_t{options.minutes} * 60'000;
-  auto plan = draw_plan(options.seed, limits);
-  for (auto& process : plan.processes) {
-    process.hold_ms = kHold_ms;
-    process.expiry_ms *= kLongerLeases;
-    process.acquire_timeout_ms *= kLongerLeases;
-  }
-  std::size_t kills = 0;
-  std::erase_if(plan.faults, [&](const sim::FaultPlan& f) {
-    return sim::hits_process(f.kind) && kills++ % kOneKillIn != 0;
-  });
-  for (auto& fault : plan.faults) {
-    if (!sim::hits_process(fault.kind)) continue;
-    fault.process = fault.pick % (options.processes / 2) * 2 + 1;
-  }
-  return plan;
-}
-
 /// When it started, in the kernel's ticks: tells a process from a later process, or a thread of
 /// another, that got the same number. Empty once it is gone.
 std::string start_of(pid_t pid) {
@@ -153,6 +129,30 @@ std::string what_grew(const SoakReport& report) {
 
 }  // namespace
 
+sim::Plan soak_plan(const SoakOptions& options) {
+  auto limits = live_limits();
+  limits.processes = {options.processes, options.processes};
+  limits.locks = {options.locks, options.locks};
+  limits.power = options.set.power;
+  limits.foreign = options.foreign.has_value();
+  limits.faulty_ms = std::int64_t{options.minutes} * 60'000;
+  auto plan = draw_plan(options.seed, limits);
+  for (auto& process : plan.processes) {
+    process.hold_ms = kHold_ms;
+    process.expiry_ms *= kLongerLeases;
+    process.acquire_timeout_ms *= kLongerLeases;
+  }
+  std::size_t kills = 0;
+  std::erase_if(plan.faults, [&](const sim::FaultPlan& f) {
+    return sim::hits_process(f.kind) && kills++ % kOneKillIn != 0;
+  });
+  for (auto& fault : plan.faults) {
+    if (!sim::hits_process(fault.kind)) continue;
+    fault.process = fault.pick % (options.processes / 2) * 2 + 1;
+  }
+  return plan;
+}
+
 Trend trend(const std::vector<double>& x, const std::vector<double>& y) {
   Trend t;
   if (x.empty()) return t;
@@ -189,13 +189,12 @@ SoakReport soak(const SoakOptions& options,
                 const std::function<bool()>& stop) {
   const auto began = SteadyClock::now();
   const auto plan = soak_plan(options);
-  sim::live::ReplicaSet servers(sim::live::ReplicaSetOptions{
-      .election_timeout_ms = plan.election_timeout_ms, .faulty = true});
+  sim::live::RunSite site(options.set,
+                          {.election_timeout_ms = plan.election_timeout_ms, .faulty = true});
   sim::live::Janitor janitor;
   SoakReport report;
   MemorySampler scales;
-  auto run = sim::live::LiveRun::on(servers, "leasehold_soak_" + std::to_string(options.seed),
-                                    janitor, "soak");
+  auto run = site.run_in("leasehold_soak_" + std::to_string(options.seed), janitor, "soak");
   run.on_start = [&](pid_t pid) { scales.started(pid); };
   run.on_progress = [&](const sim::live::Progress& progress) {
     if (progress.phase == "faults") scales.weigh_all(progress.elapsed_s);
@@ -213,12 +212,13 @@ SoakReport soak(const SoakOptions& options,
   report.totals = totals_of(report.history, report.findings);
   if (model::overall(report.findings) != model::Verdict::holds) {
     report.kept = options.keep_folder + "/soak-" + std::to_string(options.seed);
-    keep_run(report.kept, plan, report.history, report.findings, &servers, promises);
+    keep_run(report.kept, plan, report.history, report.findings, site.ours(), promises);
   }
   report.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
   scales.sum_up(report);
   report.grown = what_grew(report);
   report.interrupted = stop();
+  report.left_behind = site.leave();
   return report;
 }
 

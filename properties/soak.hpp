@@ -9,7 +9,7 @@
 
 #include "model/checkers.hpp"
 #include "properties/judgement.hpp"
-#include "sim/live/harness.hpp"
+#include "sim/live/run_site.hpp"
 
 /// One long run of many processes on a real replica set, with every kind of fault: whether the
 /// guarantees hold, and whether the processes that run from start to end grow.
@@ -22,7 +22,12 @@ struct SoakOptions {
   int locks = 16;
   std::string keep_folder = "leasehold-runs";  ///< where a run that broke a guarantee is kept
   std::optional<sim::live::ForeignLock> foreign;  ///< a worker of somebody's lock, instead of ours
+  sim::live::TheirSet set;  ///< where it runs, if it is not a set of our own
 };
+
+/// What the options run. Kills and pauses befall odd processes alone, and fewer of them; leases and
+/// holdings are longer than those of a short run, so that the machine has time for an hour of it.
+[[nodiscard]] sim::Plan soak_plan(const SoakOptions& options);
 
 /// In less time pools and caches still fill, and growth says nothing.
 inline constexpr int kShortestSoakMinutes = 20;
@@ -63,6 +68,7 @@ struct SoakReport {
   std::string kept;     ///< the run's folder; empty: every guarantee holds
   Stall longest_stall;  ///< of the machine or a member
   std::string harness_failure;  ///< who died, with last words; empty: nobody
+  std::vector<std::string> left_behind;  ///< on somebody else's set, and why
   bool interrupted = false;
 
   /// Growth is not checked.

@@ -11,9 +11,9 @@
 #include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
-#include "sim/live/preflight.hpp"
 #include "sim/live/uri.hpp"
 #include "sim/lock_options.hpp"
+#include "sim/plan_fields.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -49,15 +49,16 @@ struct Times {
 Times times_of(const VerifyOptions& options) {
   const int all = std::max(1, options.seconds / kCaseSeconds);
   const double case_s = static_cast<double>(options.seconds) / all;
-  if (options.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
-  const std::int64_t rest = options.seconds - (options.ttl_period_ms + kLongestDeath_ms) / 1'000;
+  if (options.set.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
+  const std::int64_t rest =
+      options.seconds - (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000;
   if (rest < kCaseSeconds) return {all, case_s, false};
   return {std::max(1, static_cast<int>(static_cast<double>(rest) / case_s)), case_s, true};
 }
 
 /// From how many seconds on G8 can be shown.
 std::int64_t seconds_for_g8(const VerifyOptions& options) {
-  return (options.ttl_period_ms + kLongestDeath_ms) / 1'000 + kCaseSeconds;
+  return (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000 + kCaseSeconds;
 }
 
 double checked_seconds(const VerifyOptions& options) {
@@ -69,6 +70,15 @@ std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options) {
   const double share = checked_seconds(options) * options.floor_percent / 6'000;
   return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
                                 1);
+}
+
+/// So that some holdings last until another can have the lock, by whatever clocks.
+void outlast_margins(sim::Plan& plan, const model::Promises& promises) {
+  const auto margins_ms = 2 * promises.clock_margin_ms.value_or(0);
+  for (auto& process : plan.processes) {
+    const auto leases = process.long_hold_leases + margins_ms / process.expiry_ms;
+    process.long_hold_leases = static_cast<int>(std::min(leases, sim::fields::kMostLongHoldLeases));
+  }
 }
 
 sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
@@ -83,8 +93,11 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   // Takeovers in bounded time are checked only where the servers are left alone.
   const bool quiet = number % kQuietEvery == kQuietEvery - 1;
   if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
-  limits.power = options.power;
-  return draw_plan(options.seed + static_cast<std::uint64_t>(number), limits);
+  limits.power = options.set.power;
+  limits.foreign = options.foreign.has_value();
+  auto plan = draw_plan(options.seed + static_cast<std::uint64_t>(number), limits);
+  if (options.foreign) outlast_margins(plan, options.foreign->promises);
+  return plan;
 }
 
 /// Of which kind or group of faults so many are felt in 300 s, where there is the power that most
@@ -113,7 +126,7 @@ std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options
               {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
   }
   for (const auto& [group, what, floor, power] : kGroupFloors) {
-    if (options.faults.contains(group) && power <= options.power) floors[what] = floor;
+    if (options.faults.contains(group) && power <= options.set.power) floors[what] = floor;
   }
   const auto& waitings = options.waitings;
   const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
@@ -130,7 +143,7 @@ std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options
   // In a run that is long enough every kind has to be felt.
   if (seconds < kEveryKindFrom_s) return floors;
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
-    const bool can = sim::power_of(kind) <= options.power;
+    const bool can = sim::power_of(kind) <= options.set.power;
     if (can && options.faults.contains(sim::group_of(kind))) {
       floors.emplace(sim::to_string(kind), 1);
     }
@@ -162,51 +175,33 @@ class Run {
       const std::function<bool()>& stop)
       : options_(options), on_progress_(on_progress), stop_(stop) {
     report_.options = options;
-    if (options.uri.empty()) {
-      servers_ = std::make_unique<sim::live::ReplicaSet>(sim::live::ReplicaSetOptions{
-          .election_timeout_ms = options.plan.value_or(sim::Plan()).election_timeout_ms,
-          .faulty = true});
-    } else if (options.power > sim::Power::processes) {
-      user_set_ = std::make_unique<sim::live::UserSet>(options.uri);
-    }
   }
-
-  ~Run() { drop_databases(); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
 
   VerifyReport go() {
     std::vector<VerifyCase> ran;
     for (auto& one : cases_of(options_)) {
-      if (stop_() || !report_.harness_failure.empty()) break;
+      const bool found = options_.until_violated && report_.violated_after_s;
+      if (stop_() || found || !report_.harness_failure.empty()) break;
       run_case(one);
       ran.push_back(std::move(one));
     }
     report_.plans_hash = hash_of(ran);
     report_.interrupted = stop_();
     finish();
-    const bool reducible = report_.harness_failure.empty() && !stop_();
+    const bool reducible =
+        report_.harness_failure.empty() && !stop_() && !options_.until_violated;
     if (broken_ && reducible && !options_.foreign) reduce(*broken_);
     if (broken_ && reducible && options_.foreign && options_.plan) reduce_live(*broken_);
-    leave_user_set();
-    drop_databases();
+    report_.proxied = site_.traffic();
+    report_.left_behind = site_.leave();
     return std::move(report_);
   }
 
  private:
-  sim::live::LiveRun run_on(const std::string& database, const std::string& folder) {
-    using sim::live::LiveRun;
-    if (servers_) return LiveRun::on(*servers_, database, janitor_, folder);
-    if (user_set_) return LiveRun::on(*user_set_, database, janitor_, folder);
-    return LiveRun::on(options_.uri, database, janitor_, folder);
-  }
-
   sim::RunResult run_plan(const VerifyCase& one) {
     const auto number = std::to_string(one.number);
     const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
-    databases_.push_back(database);
-    auto run = run_on(database, "case-" + number);
-    run.ttl_period_ms = options_.ttl_period_ms;
+    auto run = site_.run_in(database, janitor_, "case-" + number);
     if (!one.settles) run.settle_ms = 0;
     run.on_progress = [&](const sim::live::Progress& progress) {
       report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
@@ -217,24 +212,6 @@ class Run {
     auto result = sim::live::run_live(one.plan, run);
     fs::remove_all(run.folder);
     return result;
-  }
-
-  void leave_user_set() {
-    if (!user_set_) return;
-    report_.proxied = user_set_->proxy().traffic();
-    for (auto& what : user_set_->put_back()) report_.left_behind.push_back(std::move(what));
-  }
-
-  /// At the end, so that what a killed process had sent has arrived. Our own set goes as a whole.
-  void drop_databases() {
-    const bool drops = !servers_ && !options_.keep_databases;
-    for (const auto& database : std::exchange(databases_, {})) {
-      try {
-        if (drops) sim::live::drop_database(options_.uri, database);
-      } catch (const std::exception& error) {
-        report_.left_behind.push_back("database " + database + " (" + error.what() + ")");
-      }
-    }
   }
 
   void run_case(const VerifyCase& one) {
@@ -255,6 +232,7 @@ class Run {
     std::string folder;
     if (failed || options_.keep_all) folder = keep(one, history, findings, failed);
     const auto guarantee = first_violated(findings);
+    if (guarantee && !report_.violated_after_s) report_.violated_after_s = elapsed_s();
     if (failed && guarantee && !broken_) broken_ = Broken{one.plan, *guarantee, folder};
     const bool failed_before = report_.failed > (failed ? 1 : 0);
     if (!failed_before) report_.shown = std::move(history);
@@ -328,7 +306,7 @@ class Run {
                    const std::vector<Finding>& findings, bool failed) {
     const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
                         std::to_string(one.number);
-    keep_run(folder, one.plan, history, findings, servers_.get(), report_.promises());
+    keep_run(folder, one.plan, history, findings, site_.ours(), report_.promises());
     report_.kept.push_back(folder);
     if (!failed || !report_.repeat.empty()) return folder;
     report_.repeat = repeat_command(options_, one.number);
@@ -337,7 +315,7 @@ class Run {
   }
 
   void finish() {
-    report_.elapsed_s = std::chrono::duration<double>(SteadyClock::now() - began_).count();
+    report_.elapsed_s = elapsed_s();
     const auto floors = floors_for(options_);
     for (Finding& f : report_.findings) {
       const auto floor = floors.find(f.guarantee);
@@ -354,10 +332,14 @@ class Run {
     if (generated && !report_.findings.empty()) add_activity();
   }
 
+  double elapsed_s() const {
+    return std::chrono::duration<double>(SteadyClock::now() - began_).count();
+  }
+
   std::string why_no_g8() const {
     const auto needed = seconds_for_g8(options_);
-    if (options_.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
-    return ": the TTL monitor runs once in " + std::to_string(options_.ttl_period_ms / 1'000) +
+    if (options_.set.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
+    return ": the TTL monitor runs once in " + std::to_string(options_.set.ttl_period_ms / 1'000) +
            " s here, so it needs --seconds " + std::to_string(needed);
   }
 
@@ -383,10 +365,11 @@ class Run {
   const std::function<bool()>& stop_;
   std::optional<Broken> broken_;  ///< the first
   const SteadyClock::time_point began_ = SteadyClock::now();
-  std::unique_ptr<sim::live::ReplicaSet> servers_;
-  std::unique_ptr<sim::live::UserSet> user_set_;  ///< if faults of it are wanted
+  sim::live::RunSite site_{
+      options_.set,
+      {.election_timeout_ms = options_.plan.value_or(sim::Plan()).election_timeout_ms,
+       .faulty = true}};
   sim::live::Janitor janitor_;
-  std::vector<std::string> databases_;  ///< that were written to
   VerifyReport report_;
 };
 
@@ -400,7 +383,7 @@ std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
   for (int i = first; i < (options.only_case ? first + 1 : all); ++i) {
     VerifyCase one{i, options.plan ? *options.plan : drawn_plan(options, i, times.case_s)};
     if (options.plan) one.plan.seed += static_cast<std::uint64_t>(i);
-    const bool slow = options.ttl_period_ms > kOwnTtlPeriod_ms;
+    const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
     one.settles = options.plan || !slow || (times.settles && i + 1 >= all);
     cases.push_back(std::move(one));
   }
@@ -437,8 +420,8 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;
   say("faults", groups.empty() ? "none" : groups,
       drawn && options.faults.size() != sim::fault_groups().size());
-  say("uri", quoted(sim::live::without_password(options.uri)), !options.uri.empty());
-  const bool allowed = !options.uri.empty() && options.power >= sim::Power::servers;
+  say("uri", quoted(sim::live::without_password(options.set.uri)), !options.set.uri.empty());
+  const bool allowed = !options.set.uri.empty() && options.set.power >= sim::Power::servers;
   if (allowed) command += " --allow-server-faults";
   say("floors", std::to_string(options.floor_percent),
       options.floor_percent != usual.floor_percent);
@@ -454,7 +437,7 @@ model::Floors floors_for(const VerifyOptions& options) {
                                  {Guarantee::compare_and_set, 200}, {Guarantee::expires_at, 200},
                                  {Guarantee::stored_token, 200}};
   model::Floors floors;
-  const bool slow = options.ttl_period_ms > kOwnTtlPeriod_ms;
+  const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
   for (const auto& [guarantee, count] : per_minute) {
     const bool once = options.plan || (slow && guarantee == Guarantee::G8);
     floors[guarantee] = once ? 1 : scaled(count, options);

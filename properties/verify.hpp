@@ -8,7 +8,7 @@
 
 #include "properties/judgement.hpp"
 #include "properties/plan_generator.hpp"
-#include "sim/live/harness.hpp"
+#include "sim/live/run_site.hpp"
 
 namespace leasehold::properties {
 
@@ -30,10 +30,8 @@ struct VerifyOptions {
   /// A worker of somebody's lock, instead of ours, and the file of what it promises.
   std::optional<sim::live::ForeignLock> foreign;
   std::string promises_file;
-  std::string uri;                             ///< empty: a replica set of our own
-  sim::Power power = sim::Power::members;      ///< over that set; generated faults need no more
-  std::int64_t ttl_period_ms = 1'000;          ///< of that set's TTL monitor
-  bool keep_databases = false;                 ///< of that set; else they are dropped
+  sim::live::TheirSet set;                     ///< where they run, if it is not a set of our own
+  bool until_violated = false;                 ///< ends with the first case that is, at once
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
   bool keep_all = false;
@@ -66,6 +64,7 @@ struct VerifyReport {
   int cases = 0;
   bool interrupted = false;
   int failed = 0;     ///< cases that did not hold
+  std::optional<double> violated_after_s;  ///< when the first violation was certain
   int processes = 0;  ///< in the largest case, like the locks
   int locks = 0;
   std::map<std::string, std::int64_t> totals;  ///< acquisitions, takeovers, extensions, ...

@@ -27,9 +27,9 @@ TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
   const auto own_cases = cases_of(usual());
   for (const auto power : {Power::processes, Power::locks, Power::servers, Power::fail_points}) {
     auto theirs = usual();
-    theirs.uri = "mongodb://db1/?replicaSet=rs";
-    theirs.power = power;
-    theirs.ttl_period_ms = 60'000;
+    theirs.set.uri = "mongodb://db1/?replicaSet=rs";
+    theirs.set.power = power;
+    theirs.set.ttl_period_ms = 60'000;
     const auto their_cases = cases_of(theirs);
     ASSERT_FALSE(their_cases.empty());
     ASSERT_LE(their_cases.size(), own_cases.size());
@@ -42,6 +42,29 @@ TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
     }
     EXPECT_GT(left_out, 0u);
   }
+}
+
+/// What such a lock does when its lease is over is seen only if somebody holds it for longer.
+TEST(VerifyPlans, OfALockThatIsNotOursMoreHoldingsOutlastTheirLeasesAndTheClockMargin) {
+  auto options = usual();
+  const auto ours = cases_of(options).front().plan;
+  options.foreign.emplace();
+  const auto without = cases_of(options).front().plan;
+  options.foreign->promises.clock_margin_ms = 1'000;
+  const auto with = cases_of(options).front().plan;
+  ASSERT_EQ(with.processes.size(), ours.processes.size());
+  for (std::size_t i = 0; i < ours.processes.size(); ++i) {
+    EXPECT_EQ(without.processes[i].long_hold_leases, 2);
+    const auto expiry_ms = with.processes[i].expiry_ms;
+    EXPECT_GE(with.processes[i].long_hold_leases * expiry_ms, expiry_ms + 2'000);
+    EXPECT_GT(with.processes[i].long_hold_percent, ours.processes[i].long_hold_percent);
+  }
+  const auto wall_clocks = [](const sim::Plan& plan) {
+    return std::count_if(plan.faults.begin(), plan.faults.end(), [](const sim::FaultPlan& fault) {
+      return fault.kind == sim::FaultPlan::Kind::wall_clock;
+    });
+  };
+  EXPECT_GT(wall_clocks(with), wall_clocks(ours));
 }
 
 TEST(VerifyPlans, ACaseAloneIsTheOneOfTheWholeRun) {
@@ -65,8 +88,8 @@ TEST(VerifyPlans, TheCommandThatRepeatsACaseHasEveryOptionThatShapedIt) {
   options.lock = "canary";
   options.faults = {"process", "ttl"};
   options.floor_percent = 20;
-  options.uri = "mongodb://me:secret@db1,db2/?replicaSet=rs";
-  options.power = sim::Power::servers;
+  options.set.uri = "mongodb://me:secret@db1,db2/?replicaSet=rs";
+  options.set.power = sim::Power::servers;
   EXPECT_EQ(repeat_command(options, 2),
             "leasehold-lab verify --seed 11 --case 2 --seconds 110 --processes 7 --locks 3 --lock "
             "canary --faults process,ttl --uri 'mongodb://me:***@db1,db2/?replicaSet=rs' "
@@ -90,8 +113,8 @@ TEST(VerifyPlans, AGivenPlanRunsWithASeedOfItsOwnEachTime) {
 
 TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
   auto options = usual();
-  options.uri = "mongodb://db1/?replicaSet=rs";
-  options.ttl_period_ms = 60'000;
+  options.set.uri = "mongodb://db1/?replicaSet=rs";
+  options.set.ttl_period_ms = 60'000;
   const auto settling = [&] {
     const auto cases = cases_of(options);
     return std::count_if(cases.begin(), cases.end(), [](const auto& c) { return c.settles; });
@@ -101,7 +124,7 @@ TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
   options.seconds = 120;
   EXPECT_EQ(settling(), 1);
   EXPECT_TRUE(cases_of(options).back().settles);
-  options.ttl_period_ms = 1'000;
+  options.set.ttl_period_ms = 1'000;
   EXPECT_EQ(settling(), 6);
 }
 

@@ -18,8 +18,8 @@ install(DIRECTORY ambiguity-and-replication document-life documents extension-an
         DESTINATION ${data}/scenarios FILES_MATCHING PATTERN *.scn)
 install(FILES canary-deletes-by-name.scn DESTINATION ${data}/scenarios)
 install(DIRECTORY workers others DESTINATION ${data}
-        PATTERN *_test.cpp EXCLUDE PATTERN *.lock EXCLUDE PATTERN package-lock.json EXCLUDE
-        PATTERN *.scn EXCLUDE PATTERN __pycache__ EXCLUDE)
+        PATTERN *_test.cpp EXCLUDE PATTERN *.hpp EXCLUDE PATTERN *.lock EXCLUDE
+        PATTERN package-lock.json EXCLUDE PATTERN __pycache__ EXCLUDE)
 
 # The pages, whose links lead to the same neighbours and whose commands are those on the PATH.
 foreach(page INCIDENTS MATRIX OTHERS SCN WORKERS)

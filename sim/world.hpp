@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "model/history.hpp"
 #include "sim/plan.hpp"
@@ -36,6 +37,9 @@ class World {
   /// mongod, when a process ended that nobody had killed, and when the lock sends what a simulated
   /// server does not know.
   [[nodiscard]] virtual RunResult run(const Plan& plan) = 0;
+
+  /// Removes what runs left on servers that are somebody else's. What could not be, and why.
+  virtual std::vector<std::string> leave() { return {}; }
 
   /// Whether it takes real time, and two runs of one plan may differ.
   [[nodiscard]] virtual bool is_live() const = 0;

@@ -212,15 +212,24 @@ nlohmann::json described(const Settings& s) {
   return j;
 }
 
+/// Somebody else's, asked before anything is written.
+std::optional<Servers> servers_there(const Settings& s) {
+  if (s.is_virtual || s.uri.empty()) return std::nullopt;
+  return std::optional<Servers>(std::in_place, s.uri, s.round_trip);
+}
+
 /// All runs, one after the other, each written as soon as it is over.
 class Campaign {
  public:
   explicit Campaign(const Settings& settings)
-      : s_(settings), samples_(writer(s_, "samples.csv")), runs_(writer(s_, "runs.csv")) {
+      : s_(settings),
+        servers_(servers_there(settings)),
+        samples_(writer(s_, "samples.csv")),
+        runs_(writer(s_, "runs.csv")) {
     writer(s_, "settings.json") << described(s_).dump(2) << '\n';
     write_samples_header(samples_);
     write_runs_header(runs_);
-    if (!s_.is_virtual) servers_.emplace(s_.uri, s_.round_trip);
+    if (!s_.is_virtual && !servers_) servers_.emplace(s_.uri, s_.round_trip);
   }
 
   void run() {
@@ -285,9 +294,9 @@ class Campaign {
   }
 
   const Settings& s_;
+  std::optional<Servers> servers_;
   std::ofstream samples_, runs_;
   const std::int64_t begun_ = boot_ns();
-  std::optional<Servers> servers_;
   int run_ = 0;
 };
 

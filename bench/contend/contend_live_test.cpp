@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -209,6 +211,14 @@ TEST(ContendOptions, AWrongOneIsOneClearError) {
     EXPECT_NE(ran.said.find(error), std::string::npos) << arguments << ": " << ran.said;
     EXPECT_EQ(std::count(ran.said.begin(), ran.said.end(), '\n'), 1) << ran.said;
   }
+}
+
+TEST(ContendOptions, NoFolderIsMadeWhereNoServerAnswers) {
+  const auto folder = testing::TempDir() + "leasehold-contend-" + std::to_string(getpid());
+  const auto ran = run("contend --uri mongodb://127.0.0.1:1/?replicaSet=rs --worker true --out " +
+                       folder);
+  EXPECT_EQ(ran.code, 64) << ran.said;
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST(ContendOptions, HelpNamesThemAll) {

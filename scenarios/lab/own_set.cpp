@@ -5,18 +5,17 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/interruption.hpp"
 #include "sim/live/preflight.hpp"
 #include "sim/live/uri.hpp"
 
 namespace leasehold::lab {
 namespace {
 
-using properties::VerifyCase;
-using properties::VerifyOptions;
 using sim::Power;
+using sim::live::ForeignLock;
+using sim::live::TheirSet;
 using Kind = sim::FaultPlan::Kind;
 
 /// So that more options can follow it; the one added is what the lock's driver has anyway.
@@ -27,15 +26,18 @@ std::string extensible(std::string uri) {
   return uri + (path ? "?" : "/?") + "retryWrites=false";
 }
 
-std::int64_t least_margin(const std::vector<VerifyCase>& cases) {
-  std::int64_t least = cases.front().plan.clock_margin_ms;
-  for (const auto& one : cases) least = std::min(least, one.plan.clock_margin_ms);
-  return least;
+/// How far apart the members' clocks may be for the plans, and for a lock that is not ours.
+std::int64_t least_margin(const std::vector<WantedPlan>& plans,
+                          const std::optional<ForeignLock>& foreign) {
+  std::int64_t least = plans.front().plan.clock_margin_ms;
+  for (const auto& one : plans) least = std::min(least, one.plan.clock_margin_ms);
+  const auto promised = foreign ? foreign->promises.clock_margin_ms : std::nullopt;
+  return std::min(least, promised.value_or(least));
 }
 
-std::set<Kind> kinds_in(const std::vector<VerifyCase>& cases) {
+std::set<Kind> kinds_in(const std::vector<WantedPlan>& plans) {
   std::set<Kind> kinds;
-  for (const auto& one : cases) {
+  for (const auto& one : plans) {
     for (const auto& fault : one.plan.faults) kinds.insert(fault.kind);
   }
   return kinds;
@@ -50,23 +52,22 @@ std::string what_is_missing(Kind kind, Power power) {
 }
 
 /// Of a plan that somebody chose nothing is left out.
-void require_power(const VerifyOptions& v) {
-  if (!v.plan) return;
-  for (const auto& fault : v.plan->faults) {
-    if (sim::power_of(fault.kind) <= v.power) continue;
-    throw UsageError(fmt::format("--plan is '{}': fault {} at={} needs {}", v.plan_file,
-                                 to_string(fault.kind), fault.at_ms,
-                                 what_is_missing(fault.kind, v.power)));
+void require_power(const std::vector<WantedPlan>& plans, Power power) {
+  for (const auto& [plan, chosen] : plans) {
+    for (const auto& fault : plan.faults) {
+      if (chosen.empty() || sim::power_of(fault.kind) <= power) continue;
+      throw UsageError(fmt::format("{}: fault {} at={} needs {}", chosen, to_string(fault.kind),
+                                   fault.at_ms, what_is_missing(fault.kind, power)));
+    }
   }
 }
 
-void say_what_is_left_out(const VerifyOptions& v) {
-  if (v.plan) return;
+void say_what_is_left_out(const std::set<std::string>& groups, Power power) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const Kind kind : sim::fault_kinds(sim::Harm::none)) {
-    const bool asked = v.faults.contains(sim::group_of(kind));
-    if (!asked || sim::power_of(kind) <= v.power) continue;
-    by_reason[what_is_missing(kind, v.power)].emplace_back(to_string(kind));
+    const bool asked = groups.contains(sim::group_of(kind));
+    if (!asked || sim::power_of(kind) <= power) continue;
+    by_reason[what_is_missing(kind, power)].emplace_back(to_string(kind));
   }
   for (const auto& [reason, kinds] : by_reason) {
     fmt::print(stderr, "note: left out, for they need {}: {}\n", reason, fmt::join(kinds, ", "));
@@ -74,9 +75,9 @@ void say_what_is_left_out(const VerifyOptions& v) {
 }
 
 /// By whose clock a document's date is, and how far those of other machines go wrong, nobody knows.
-void compare_no_dates(VerifyOptions& v) {
-  if (!v.foreign || !v.foreign->promises.document) return;
-  auto& expires = v.foreign->promises.document->expires;
+void compare_no_dates(std::optional<ForeignLock>& foreign) {
+  if (!foreign || !foreign->promises.document) return;
+  auto& expires = foreign->promises.document->expires;
   if (expires.empty()) return;
   expires.clear();
   fmt::print(stderr, "note: on your own set the dates in document.expires are not compared\n");
@@ -84,28 +85,45 @@ void compare_no_dates(VerifyOptions& v) {
 
 }  // namespace
 
-void prepare_own_set(VerifyOptions& v, bool allow_server_faults) {
-  v.uri = extensible(v.uri);
-  v.power = allow_server_faults ? Power::fail_points : Power::locks;
-  require_power(v);
-  const auto cases = cases_of(v);
-  const auto kinds = kinds_in(cases);
+void OwnSetOption::add_to(po::options_description& options) {
+  options.add_options()(
+      "uri", po::value(&uri),
+      "your replica set instead of a new one: links to its members are cut and slow, by proxies "
+      "here; the members themselves are left alone")(
+      "allow-server-faults", po::bool_switch(&allow_server_faults),
+      "with --uri: also step up and down, switch the TTL monitor off, set fail points")(
+      "keep", po::bool_switch(&keep), "with --uri: do not drop the databases");
+}
+
+TheirSet OwnSetOption::prepare(const WantedRuns& runs,
+                               std::optional<ForeignLock>& foreign) const {
+  if (uri.empty()) {
+    if (!allow_server_faults) return {};
+    throw UsageError("--allow-server-faults: it is for a set that --uri names");
+  }
+  catch_interruptions();
+  TheirSet set{.uri = extensible(uri), .keep_databases = keep};
+  set.power = allow_server_faults ? Power::fail_points : Power::locks;
+  const auto plans = runs.plans(set);
+  require_power(plans, set.power);
+  const auto kinds = kinds_in(plans);
   const bool needs_proxies =
       !std::all_of(kinds.begin(), kinds.end(), [](Kind kind) { return sim::hits_process(kind); });
-  const auto obstacle = needs_proxies ? sim::live::why_no_proxies(v.uri) : "";
+  const auto obstacle = needs_proxies ? sim::live::why_no_proxies(set.uri) : "";
   if (!obstacle.empty()) throw UsageError(obstacle);
-  const auto found = sim::live::look_before_running(
-      v.uri, "leasehold_verify_" + std::to_string(v.seed), least_margin(cases), kinds);
+  const auto found = sim::live::look_before_running(set.uri, runs.database,
+                                                    least_margin(plans, foreign), kinds);
   const auto lines = fmt::format("{}", fmt::join(found.missing, "\nleasehold-lab: "));
   if (found.unreachable) throw sim::live::NoMongod(lines);
   if (!found.missing.empty()) throw UsageError(lines);
-  if (allow_server_faults && !found.test_commands) v.power = Power::servers;
-  require_power(v);
-  say_what_is_left_out(v);
-  if (!needs_proxies) v.power = Power::processes;
-  v.ttl_period_ms = found.ttl_period_ms;
-  compare_no_dates(v);
+  if (allow_server_faults && !found.test_commands) set.power = Power::servers;
+  require_power(plans, set.power);
+  say_what_is_left_out(runs.faults, set.power);
+  if (!needs_proxies) set.power = Power::processes;
+  set.ttl_period_ms = found.ttl_period_ms;
+  compare_no_dates(foreign);
   for (const auto& note : found.notes) fmt::print(stderr, "note: {}\n", note);
+  return set;
 }
 
 }  // namespace leasehold::lab

@@ -9,7 +9,9 @@
 #include <memory>
 
 #include "properties/transcript.hpp"
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/own_set.hpp"
 #include "scenarios/lab/pages.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
@@ -29,7 +31,9 @@ struct Options {
   int tries = 1;
   std::vector<std::string> names;
   WorkerOption worker;
+  OwnSetOption own_set;
   std::optional<sim::live::ForeignLock> foreign;
+  sim::live::TheirSet set;
 };
 
 /// What is wrong with a story's file is wrong with what was asked.
@@ -69,9 +73,12 @@ std::vector<Scenario> chosen(const Options& options) {
   return found;
 }
 
-std::unique_ptr<sim::World> world_named(const std::string& name,
-                                        const std::optional<sim::live::ForeignLock>& foreign) {
-  if (name == "live") return std::make_unique<sim::live::LiveWorld>(foreign);
+std::unique_ptr<sim::World> world_of(const Options& o) {
+  const auto& name = o.world;
+  if (name == "live") {
+    return std::make_unique<sim::live::LiveWorld>(
+        sim::live::LiveWorld::Setting{o.foreign, o.set, interrupted});
+  }
   if (name == "virtual") return std::make_unique<sim::simulated::SimulatedWorld>();
   throw UsageError("--world is '" + name + "': it must be virtual or live");
 }
@@ -153,7 +160,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   StoryRun one{.story = s.name, .lock = lock};
   model::History history;
   properties::Judgement judgement;
-  while (one.tries < options.tries && !one.expected) {
+  while (one.tries < options.tries && !one.expected && !interrupted()) {
     ++one.tries;
     history = world.run(plan).history;
     judgement = properties::judge(history, promises);
@@ -164,6 +171,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
     // A busy machine may upset a story's times, and no more than that.
     if (lock == "leasehold" && one.verdict.starts_with("violated")) break;
   }
+  if (interrupted()) return one;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   one.seconds = took.count();
   const auto tries = one.tries == 1 ? "" : fmt::format("  try {} of {}", one.tries, options.tries);
@@ -179,14 +187,16 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   return one;
 }
 
-/// One story with its locks.
+/// One story with its locks, as far as nobody interrupted it.
 std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& options,
                                          sim::World& world) {
   std::vector<StoryRun> all;
   const auto locks = locks_for(s, options, world.is_live());
   for (const auto& lock : locks) {
     const bool only = locks.size() == 1 && !options.all && options.names.size() == 1;
-    all.push_back(run_story(s, options, lock, only, world));
+    auto one = run_story(s, options, lock, only, world);
+    if (interrupted()) break;
+    all.push_back(std::move(one));
   }
   return all;
 }
@@ -264,12 +274,28 @@ int rewrite_all(const std::vector<Scenario>& stories) {
   return kHolds;
 }
 
-int run(const Options& options) {
-  const auto world = world_named(options.world, options.foreign);
+/// Before anything runs on the user's own set.
+void prepare_own_set(Options& options, const std::vector<Scenario>& stories) {
+  const auto plans = [&](const sim::live::TheirSet&) {
+    std::vector<WantedPlan> all;
+    for (const auto& s : stories) {
+      const auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
+      all.push_back({plan, "scenario '" + s.name + "'"});
+    }
+    return all;
+  };
+  options.set =
+      options.own_set.prepare({plans, {}, sim::live::LiveWorld::databases()}, options.foreign);
+}
+
+int run(Options& options) {
   const auto stories = chosen(options);
   if (options.rewrite) return rewrite_all(stories);
+  prepare_own_set(options, stories);
+  const auto world = world_of(options);
   std::vector<StoryRun> all;
   for (const auto& s : stories) {
+    if (interrupted()) break;
     for (auto& one : run_with_its_locks(s, options, *world)) all.push_back(std::move(one));
     const bool golden = !world->is_live() && !options.without_fault && options.lock.empty();
     if (golden && !s.expected.empty() && !matches(s)) {
@@ -287,8 +313,11 @@ int run(const Options& options) {
     good = good && one.expected;
     cases.push_back(case_of(one));
   }
-  const auto verdict = good ? model::Verdict::holds : model::Verdict::violated;
-  fmt::print("{} stories: {}\n", stories.size(), good ? "as expected" : "not as expected");
+  auto verdict = good ? model::Verdict::holds : model::Verdict::violated;
+  if (good && interrupted()) verdict = model::Verdict::unknown;
+  fmt::print("{} stories: {}{}\n", stories.size(), good ? "as expected" : "not as expected",
+             interrupted() ? ", as far as they ran: it was interrupted" : "");
+  for (const auto& what : world->leave()) fmt::print("left behind: {}\n", what);
   write_json(options.json_file, {{"stories", json_of(all)}, {"verdict", to_string(verdict)}});
   write_junit(options.junit_file, {"scenario", seconds}, cases);
   return exit_code(verdict);
@@ -319,12 +348,14 @@ int scenario(const std::vector<std::string>& words) {
   po::positional_options_description positional;
   positional.add("what", 1).add("names", -1);
   o.worker.add_to(options);
+  o.own_set.add_to(options);
   o.foreign = o.worker.lock(
       parse("scenario list|show|run|new [NAME...] [OPTIONS]", options, words, positional));
   if (o.foreign) {
     if (!o.lock.empty()) throw UsageError("--lock is '" + o.lock + "': --worker is its own lock");
     o.world = "live";
   }
+  if (!o.own_set.uri.empty()) o.world = "live";
   if (!fs::is_directory(o.folder)) {
     throw UsageError("--folder is '" + o.folder + "': it must be a folder with stories");
   }

@@ -9,6 +9,7 @@
 #include "model/worker_judge.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/own_set.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "scenarios/lab/worker_option.hpp"
@@ -37,6 +38,7 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
           {"faults", report.faults},
           {"guarantees", guarantees_json(report.findings)},
           {"kept", report.kept},
+          {"left_behind", report.left_behind},
           {"harness_failure", report.harness_failure},
           {"verdict", ending_of(report.verdict(), report.harness_failure).word}};
 }
@@ -79,6 +81,7 @@ void print(const properties::SoakReport& report) {
     fmt::print("too short to measure growth: {} minutes at least\n",
                properties::kShortestSoakMinutes);
   }
+  for (const auto& what : report.left_behind) fmt::print("left behind: {}\n", what);
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
   fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
@@ -90,11 +93,23 @@ struct SoakArguments {
   bool strict = false;
 };
 
+/// Its plan, on the user's own set.
+WantedRuns wanted(const properties::SoakOptions& s) {
+  return {[&s](const sim::live::TheirSet& set) {
+            auto there = s;
+            there.set = set;
+            return std::vector<WantedPlan>{{properties::soak_plan(there)}};
+          },
+          {sim::fault_groups().begin(), sim::fault_groups().end()},
+          "leasehold_soak_" + std::to_string(s.seed)};
+}
+
 SoakArguments soak_arguments(const std::vector<std::string>& words) {
   SoakArguments a;
   properties::SoakOptions& s = a.run;
   s.seed = std::random_device()();
   WorkerOption worker;
+  OwnSetOption own_set;
   po::options_description options(
       "One long run on a real replica set with every kind of fault: checks the guarantees, "
       "and whether the processes grow. Options");
@@ -112,6 +127,7 @@ SoakArguments soak_arguments(const std::vector<std::string>& words) {
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
   worker.add_to(options);
+  own_set.add_to(options);
   s.foreign = worker.lock(parse("soak [OPTIONS]", options, words));
   require_range("minutes", s.minutes, 1, 7 * 24 * 60);
   require_range("processes", s.processes, 2, 256);
@@ -121,6 +137,7 @@ SoakArguments soak_arguments(const std::vector<std::string>& words) {
   require_writable("junit", a.junit_file);
   require_writable("report", a.page);
   require_folder("runs", s.keep_folder);
+  s.set = own_set.prepare(wanted(s), s.foreign);
   return a;
 }
 

@@ -74,6 +74,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   json["failed"] = report.failed;
   json["processes"] = report.processes;
   json["locks"] = report.locks;
+  if (report.violated_after_s) json["violated_after_s"] = *report.violated_after_s;
   for (const auto& [key, count] : report.totals) json[key] = count;
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
@@ -131,6 +132,9 @@ void print_summary(const VerifyReport& report) {
     const auto findings = properties::judge(history, report.promises()).findings;
     fmt::print("{}kept: {}\n", story(findings, history), folder);
   }
+  if (report.violated_after_s) {
+    fmt::print("first violated after {:.0f} s\n", *report.violated_after_s);
+  }
   if (!report.repeat.empty()) {
     fmt::print("to repeat: {}\nits plan has the hash {}\n", report.repeat, report.repeat_hash);
   }
@@ -175,9 +179,10 @@ std::set<std::string> fault_groups_in(const std::string& text) {
 struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
-  bool strict = false, allow_server_faults = false;
+  bool strict = false;
   std::string json_file, junit_file, plan_file, page, summary, faults = "all";
   WorkerOption worker;
+  OwnSetOption own_set;
 };
 
 po::options_description options_for(Asked& a) {
@@ -200,17 +205,13 @@ po::options_description options_for(Asked& a) {
       "run this .scn instead of generated plans")(
       "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
       "times", po::value(&v.times)->default_value(v.times), "how often the plan is run")(
-      "uri", po::value(&v.uri),
-      "your replica set instead of a new one: links to its members are cut and slow, by proxies "
-      "here; the members themselves are left alone")(
-      "allow-server-faults", po::bool_switch(&a.allow_server_faults),
-      "with --uri: also step up and down, switch the TTL monitor off, set fail points")(
+      "until-violated", po::bool_switch(&v.until_violated),
+      "end with the first case in which a guarantee is violated, and do not minimise its plan")(
       "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
       "percent of the usual floors, for slow machines and sanitizers")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
                                      "keep runs that did not fail too")(
-      "keep", po::bool_switch(&v.keep_databases), "with --uri: do not drop the databases")(
       "strict", po::bool_switch(&a.strict),
       "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
       "report", po::value(&a.page)->value_name("FILE"),
@@ -220,6 +221,7 @@ po::options_description options_for(Asked& a) {
       "summary", po::value(&a.summary)->value_name("FILE"),
       "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
   a.worker.add_to(options);
+  a.own_set.add_to(options);
   return options;
 }
 
@@ -260,16 +262,27 @@ void validate(const po::variables_map& given, Asked& a) {
     v.lock = v.plan->lock;
   }
   take_worker(given, a);
-  if (given.contains("uri")) {
-    if (v.uri.empty()) throw UsageError("--uri is '': it must name a replica set");
-  } else if (a.allow_server_faults) {
-    throw UsageError("--allow-server-faults: it is for a set that --uri names");
-  }
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
   require_writable("report", a.page);
   require_writable("summary", a.summary);
   require_folder("runs", v.keep_folder);
+}
+
+/// Its plans, on the user's own set.
+WantedRuns wanted(const VerifyOptions& v) {
+  return {[&v](const sim::live::TheirSet& set) {
+            auto there = v;
+            there.set = set;
+            std::vector<WantedPlan> plans;
+            const auto chosen = v.plan ? "--plan is '" + v.plan_file + "'" : "";
+            for (auto& one : properties::cases_of(there)) {
+              plans.push_back({std::move(one.plan), chosen});
+            }
+            return plans;
+          },
+          v.plan ? std::set<std::string>() : v.faults,
+          "leasehold_verify_" + std::to_string(v.seed)};
 }
 
 }  // namespace
@@ -279,7 +292,7 @@ int verify(const std::vector<std::string>& words) {
   auto& v = asked.v;
   v.seed = std::random_device()();
   validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
-  if (!v.uri.empty()) prepare_own_set(v, asked.allow_server_faults);
+  v.set = asked.own_set.prepare(wanted(v), v.foreign);
   catch_interruptions();
 
   const auto cases = properties::cases_of(v);

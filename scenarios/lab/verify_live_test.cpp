@@ -28,6 +28,17 @@ class RunFolder {
   const std::string path = testing::TempDir() + "leasehold-verify-test-" + std::to_string(getpid());
 };
 
+/// The process p0.1 of this laboratory, once it runs.
+std::vector<pid_t> first_workers_of(const sim::live::ChildProcess& lab) {
+  constexpr std::size_t kParent = 1;
+  auto workers = processes_with("/p0.1.order");
+  std::erase_if(workers, [&](pid_t pid) {
+    const auto stat = sim::live::kernel_stat(pid);
+    return stat.size() <= kParent || stat[kParent] != std::to_string(lab.pid());
+  });
+  return workers;
+}
+
 TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
@@ -51,6 +62,21 @@ TEST(LabVerify, TheCanaryIsCaughtWithItsEvents) {
   }
   const auto again = run_program({LEASEHOLD_LAB_PROGRAM, "check", kept});
   EXPECT_EQ(again.exit_code, 1) << again.out;
+}
+
+TEST(LabVerify, UntilViolatedItEndsWithTheFirstViolation) {
+  const RunFolder folder;
+  const auto json_file = folder.path + "/out.json";
+  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--until-violated", "--lock",
+                                "canary", "--seconds", "200", "--processes", "12", "--locks", "4",
+                                "--seed", "5", "--runs", folder.path, "--json", json_file});
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("first violated after "), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("minimised"), std::string::npos) << ran.out;
+  std::ifstream in(json_file);
+  const auto json = nlohmann::json::parse(in);
+  EXPECT_LT(json["cases"], 10) << "of ten";
+  EXPECT_LE(json["violated_after_s"], json["elapsed_s"]);
 }
 
 TEST(LabVerify, KilledAtAnyTimeItLeavesNothingBehind) {
@@ -81,16 +107,7 @@ TEST(LabVerify, AWorkerThatDiesIsNoVerdictOfTheLock) {
                                "4", "--faults", "none", "--runs", folder.path, "--json", json_file},
                               sim::live::ChildProcess::Io::nothing);
   std::vector<pid_t> workers;
-  const auto is_of_the_lab = [&](pid_t pid) {
-    constexpr std::size_t kParent = 1;
-    const auto stat = sim::live::kernel_stat(pid);
-    return stat.size() > kParent && stat[kParent] == std::to_string(lab.pid());
-  };
-  ASSERT_TRUE(sim::live::eventually([&] {
-    workers = processes_with("/p0.1.order");
-    std::erase_if(workers, [&](pid_t pid) { return !is_of_the_lab(pid); });
-    return !workers.empty();
-  }));
+  ASSERT_TRUE(sim::live::eventually([&] { return !(workers = first_workers_of(lab)).empty(); }));
   kill(workers.front(), SIGSEGV);
   ASSERT_TRUE(lab.wait_ms(60'000));
   EXPECT_EQ(WEXITSTATUS(lab.exit_status()), 70);
@@ -188,6 +205,49 @@ TEST(LabVerifyUri, InterruptedItLeavesNoDatabase) {
   lab.send_signal(SIGINT);
   ASSERT_TRUE(lab.wait_ms(120'000));
   EXPECT_EQ(ordinary_set().databases().find("leasehold_verify"), std::string::npos);
+}
+
+/// A soak of minutes says no more than what the first seconds of it show: it runs there.
+TEST(LabSoakUri, RunsOnAnOrdinarySetAndInterruptedLeavesNoDatabase) {
+  const RunFolder folder;
+  const auto json_file = folder.path + "/out.json";
+  sim::live::ChildProcess lab(
+      {LEASEHOLD_LAB_PROGRAM, "soak", "--uri", ordinary_set().uri, "--minutes", "5", "--processes",
+       "4", "--locks", "2", "--runs", folder.path, "--json", json_file},
+      sim::live::ChildProcess::Io::nothing);
+  ASSERT_TRUE(sim::live::eventually([&] { return !first_workers_of(lab).empty(); }));
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  lab.send_signal(SIGINT);
+  ASSERT_TRUE(lab.wait_ms(120'000));
+  std::ifstream in(json_file);
+  const auto json = nlohmann::json::parse(in);
+  EXPECT_GT(json["totals"]["acquisitions"], 10) << json;
+  EXPECT_NE(json["verdict"], "violated") << json;
+  EXPECT_EQ(json["left_behind"].size(), 0u) << json;
+  EXPECT_EQ(ordinary_set().databases().find("leasehold_soak"), std::string::npos);
+}
+
+TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {
+  const auto ran =
+      run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "release-unanswered", "--uri",
+                   ordinary_set().uri, "--lock", "leasehold", "--tries", "3"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("lost-replies of A begins"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("A's release of lock-0: unknown"), std::string::npos)
+      << "its link was cut: " << ran.out;
+  EXPECT_EQ(ordinary_set().databases().find("leasehold_lab"), std::string::npos);
+}
+
+TEST(LabScenarioUri, InterruptedItLeavesNoDatabase) {
+  sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "extension-hangs", "--uri",
+                               ordinary_set().uri, "--lock", "leasehold"},
+                              sim::live::ChildProcess::Io::nothing);
+  ASSERT_TRUE(sim::live::eventually(
+      [&] { return ordinary_set().databases().find("leasehold_lab") != std::string::npos; }));
+  lab.send_signal(SIGINT);
+  ASSERT_TRUE(lab.wait_ms(120'000));
+  EXPECT_EQ(WEXITSTATUS(lab.exit_status()), 2);
+  EXPECT_EQ(ordinary_set().databases().find("leasehold_lab"), std::string::npos);
 }
 
 TEST(LabVerifyUri, WhatASetLacksIsSaidBeforeAnythingRuns) {

@@ -54,6 +54,15 @@ TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {
   EXPECT_NE(ran.out.find("G4 not promised, G5 not promised"), std::string::npos) << ran.out;
 }
 
+/// Where its author says where its documents are, writes to them get errors: the server counts.
+TEST(Workers, InjectedErrorsHitTheCollectionThatItsAuthorNames) {
+  const auto named = verified(python("pymongo_worker.py"), "pymongo_oplog.json", "errors");
+  EXPECT_NE(named.exit_code, 1) << named.out;
+  EXPECT_NE(named.out.find(" fault errors\n"), std::string::npos) << named.out;
+  const auto unknown = verified(python("pymongo_worker.py"), "pymongo.json", "errors");
+  EXPECT_EQ(unknown.out.find(" fault errors\n"), std::string::npos) << unknown.out;
+}
+
 TEST(Workers, AHolderThatStillHoldsAfterItsDeadlineIsFound) {
   const auto ran =
       verified(python("planted_errors.py held-after-deadline"), "pymongo.json", "process,network");

@@ -1,15 +1,16 @@
 """The lock of pymongo_worker.py with one error planted, named as argument: for the tests alone.
+planted_errors_check.py runs each until it is noticed, and wants it to be by one of these:
 
-| error                   | must be noticed by                                                     |
-|-------------------------|------------------------------------------------------------------------|
-| released-by-name        | G6: a late release frees the next holder's lock; G2: a third gets it   |
-| no-expiry               | G7: nobody gets a dead holder's lock                                   |
-| expiry-by-clients-clock | G1, G2: a process whose clock is ahead takes a lock that is held       |
-| token-per-process       | G4: tokens fall, or come twice, when another process has the lock      |
-| lost-never-told         | G5: another has the lock, and its holder was told nothing              |
-| retry-takes-twice       | G2: an attempt without an answer is made again, whoever holds the lock |
-| held-after-deadline     | G2: it answers "held" when another has the lock                        |
-| hangs                   | protocol: a question has no answer                                     |
+| error                   | must be noticed by                                                            |
+|-------------------------|-------------------------------------------------------------------------------|
+| released-by-name        | G6: a late release frees the next holder's lock; G2: a third gets it          |
+| no-expiry               | G7: nobody gets a dead holder's lock                                          |
+| expiry-by-clients-clock | G1, G2: a process whose clock is ahead takes a lock that is held              |
+| token-per-process       | G4: tokens fall, or come twice, when another process has the lock             |
+| lost-never-told         | G5: another has the lock, and its holder was told nothing                     |
+| retry-takes-twice       | G2: an attempt without an answer is made again, whoever holds the lock        |
+| held-after-deadline     | G2: it answers "held" when another has the lock; G5: and after it said "lost" |
+| hangs                   | protocol: a question has no answer                                            |
 """
 import datetime
 import itertools

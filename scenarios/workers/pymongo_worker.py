@@ -9,12 +9,12 @@ import uuid
 import pymongo
 
 NEVER = datetime.datetime(1970, 1, 1)
+MARGIN_MS = 1000  # by so much the clocks of two primaries may differ
 
 
 class Lock:
-    """One document a name, whose token counts its holders. The lease counts by the server's clock, and from
-    before the request here."""
-
+    """One document a name, whose token counts its holders. The lease counts from before the request here, and by
+    the primary's clock, which needs the margin: the next primary has another one."""
     tells_loss = True
 
     def __init__(self, uri, database, lease_ms):
@@ -29,7 +29,7 @@ class Lock:
         self.locks.update_one({"_id": name}, [{"$set": {"expires": {"$ifNull": ["$expires", NEVER]}}}], upsert=True)
         won = self.locks.find_one_and_update(
             {"_id": name, **free},
-            [{"$set": {"owner": owner, "expires": {"$add": ["$$NOW", self.lease_ms]},
+            [{"$set": {"owner": owner, "expires": {"$add": ["$$NOW", self.lease_ms + MARGIN_MS]},
                        "token": {"$add": [{"$ifNull": ["$token", 0]}, 1]}}}], return_document=True)
         return won and {"name": name, "owner": owner, "until": sent + self.lease_ms / 1000, "token": won["token"]}
 

@@ -103,8 +103,8 @@ void CommandedData::fail_next(std::int64_t count, int code, bool executed) {
   stop_failing();
   const int primary = members_.primary_now();
   if (primary < 0) return;
-  Json data{{"failCommands", Json::array({"findAndModify", "update", "delete"})},
-            {"namespace", locks_}};
+  Json data{{"failCommands", Json::array({"findAndModify", "update", "delete", "insert"})},
+            {"namespace", failing_at_}};
   if (executed) {
     data["writeConcernError"] = {{"code", code}, {"errmsg", "injected"}};
   } else {

@@ -38,12 +38,16 @@ class CommandedMembers : public MemberControl {
   const std::string database_;
 };
 
-/// Of one collection.
+/// Collections that faults befall, each with its database.
+struct FaultyCollections {
+  std::string administered;  ///< its documents and its index are deleted and changed
+  std::string failing;       ///< writes to it get errors
+};
+
 class CommandedData final : public DataControl {
  public:
-  /// `locks`: database and collection.
-  CommandedData(MemberSet& members, std::string locks)
-      : members_(members), locks_(std::move(locks)) {}
+  CommandedData(MemberSet& members, FaultyCollections hit)
+      : members_(members), locks_(std::move(hit.administered)), failing_at_(hit.failing) {}
 
   void set_ttl_monitor(bool on) override { members_.set_ttl_monitor(on); }
   [[nodiscard]] std::int64_t ttl_passes() override;
@@ -69,6 +73,7 @@ class CommandedData final : public DataControl {
 
   MemberSet& members_;
   const std::string locks_;
+  const std::string failing_at_;
   Json index_;        ///< the TTL index as it was first seen; null: never
   int failing_ = -1;  ///< the member whose commands fail
 };
@@ -89,9 +94,8 @@ class ProxiedLinks final : public LinkControl {
 /// A set, from all its sides.
 class LiveServers {
  public:
-  /// `locks`: database and collection.
-  LiveServers(MemberSet& set, const std::string& locks, std::unique_ptr<CommandedMembers> members)
-      : members_(std::move(members)), data_(set, locks), links_(set) {}
+  LiveServers(MemberSet& set, FaultyCollections hit, std::unique_ptr<CommandedMembers> members)
+      : members_(std::move(members)), data_(set, std::move(hit)), links_(set) {}
   [[nodiscard]] ServerControl control() { return {*members_, data_, links_}; }
 
  private:

@@ -15,14 +15,14 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr milliseconds kAskEvery{5};
 
-/// Who waits so long for a lock that nobody has any more will wait for ever.
+/// Who waits so long for a lock that nobody has any more will wait for ever: it is certain by then
+/// that it is late, also when servers were busy with a fault at first.
 std::int64_t longest_wait_ms(const ForeignSetting& setting) {
-  constexpr double kSpare_ms = 12'000;
+  constexpr std::int64_t kSpare_ms = 6'000;
   const auto& promised = setting.promises;
   const auto leases = promised.passes_on_leases.value_or(1);
-  return promised.polls_within_ms +
-         static_cast<std::int64_t>(leases * static_cast<double>(setting.order.lease_ms) +
-                                   kSpare_ms);
+  return promised.polls_within_ms + 2 * promised.clock_margin_ms.value_or(0) + kSpare_ms +
+         static_cast<std::int64_t>(leases * static_cast<double>(setting.order.lease_ms));
 }
 
 }  // namespace
@@ -110,6 +110,7 @@ Workload::Event ForeignCaller::perform(const Workload::Acquire& acquire) {
   asked.single_attempt = timeout_ms == 0;
   if (timeout_ms > 0) asked.give_up_ns = asked.at_ns + timeout_ms * kMs;
   asked.expiry_ms = home_.setting.order.lease_ms;
+  asked.clock_margin_ms = home_.setting.clock_margin_ms;
   asked.healed = knows_of_end_;
   home_.process.emit(std::move(asked));
   const auto heard = home_.process.question(

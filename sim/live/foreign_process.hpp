@@ -31,6 +31,8 @@ struct ForeignSetting {
   std::string folder;                ///< of a janitor's, for its standard error and its clock
   std::vector<StepPlan> steps = {};  ///< of a scripted one ...
   std::int64_t began_ns = 0;         ///< ... which count from then
+  /// How far apart faults put the members' clocks at most; 0: nobody knows.
+  std::int64_t clock_margin_ms = 0;
 };
 
 /// The operating-system process of such a worker, and the lines that are exchanged with it: it

@@ -56,6 +56,9 @@ void ForeignProcesses::start(std::size_t i) {
   setting.promises = run_.foreign->promises;
   setting.folder = run_.folder;
   setting.began_ns = began_ns_;
+  const bool named = std::any_of(plan_.faults.begin(), plan_.faults.end(),
+                                 [](const FaultPlan& fault) { return fault.member >= 0; });
+  setting.clock_margin_ms = named ? 0 : clock_margin_ms(plan_, run_);
   std::copy_if(plan_.steps.begin(), plan_.steps.end(), std::back_inserter(setting.steps),
                [i](const StepPlan& s) { return s.process == static_cast<std::int64_t>(i); });
   if (workers_[i]) killed_.push_back(std::move(workers_[i]));

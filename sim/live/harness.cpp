@@ -38,17 +38,31 @@ constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< servers are busy with a fa
 constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 
-/// Where the lock's documents are. Those of a lock that is not ours are left alone.
+constexpr const char* kNotTouched = "not.touched";
+
+/// Of a lock that is not ours, if its author says.
+const model::DocumentMapping* mapping_of(const LiveRun& run) {
+  const bool said = run.foreign && run.foreign->promises.document;
+  return said ? &*run.foreign->promises.document : nullptr;
+}
+
+/// Where the lock's documents are.
 std::string collection_of(const Plan& plan, const LiveRun& run) {
-  return run.foreign ? "not.touched" : lock_under_test(plan.lock).collection();
+  if (!run.foreign) return lock_under_test(plan.lock).collection();
+  const auto* mapping = mapping_of(run);
+  return mapping == nullptr ? kNotTouched : mapping->collection;
+}
+
+/// An administrator leaves the documents and indexes of a lock that is not ours alone: nobody
+/// promises to do without them.
+FaultyCollections hit_by_faults(const Plan& plan, const LiveRun& run) {
+  const auto locks = run.database + "." + collection_of(plan, run);
+  return {run.foreign ? run.database + "." + kNotTouched : locks, locks};
 }
 
 OplogReader::Source truth_of(const Plan& plan, const LiveRun& run) {
   OplogReader::Source source{run.uri, run.database, collection_of(plan, run), kResourceCollection};
-  if (run.foreign && run.foreign->promises.document) {
-    source.lock_collection = run.foreign->promises.document->collection;
-    source.documents.emplace(*run.foreign->promises.document);
-  }
+  if (const auto* mapping = mapping_of(run)) source.documents.emplace(*mapping);
   return source;
 }
 
@@ -61,13 +75,13 @@ class Harness {
         oplog_(truth_of(plan, run), [this] { return now(); }),
         began_(now()),
         processes_(make_processes()) {
-    const auto locks = run.database + "." + collection_of(plan, run);
+    auto hit = hit_by_faults(plan, run);
     if (run.servers != nullptr) {
-      servers_.emplace(*run.servers, locks,
+      servers_.emplace(*run.servers, std::move(hit),
                        std::make_unique<RealMembers>(*run.servers, run.database));
     }
     if (run.user_set != nullptr) {
-      servers_.emplace(*run.user_set, locks,
+      servers_.emplace(*run.user_set, std::move(hit),
                        std::make_unique<UserMembers>(*run.user_set, run.database));
     }
     faults_.emplace(
@@ -80,7 +94,7 @@ class Harness {
             .count_effect = [this](FaultPlan::Kind kind) { ++progress_.faults[to_string(kind)]; },
             .insist = [](const std::string& what,
                          const auto& attempt) { until_true(what, attempt); }},
-        plan.clock_margin_ms);
+        clock_margin_ms(plan, run));
   }
 
   RunResult go() {
@@ -330,6 +344,11 @@ LiveRun LiveRun::on(UserSet& servers, std::string database, Janitor& janitor,
   auto run = on(servers.uri(), std::move(database), janitor, folder);
   run.user_set = &servers;
   return run;
+}
+
+std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run) {
+  const auto promised = run.foreign ? run.foreign->promises.clock_margin_ms : std::nullopt;
+  return std::min(plan.clock_margin_ms, promised.value_or(plan.clock_margin_ms));
 }
 
 RunResult run_live(const Plan& plan, const LiveRun& run) { return Harness(plan, run).go(); }

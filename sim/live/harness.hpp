@@ -59,6 +59,10 @@ struct LiveRun {
   std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
 };
 
+/// How far apart faults that name no member put the members' clocks at most: no further than the
+/// plan allows for, nor than a lock that is not ours is promised to stand.
+[[nodiscard]] std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run);
+
 /// Runs a plan against a real replica set, in real time: starts the processes, injects the faults,
 /// heals, waits until what is bounded is over, and gives back what happened, the server's truth
 /// included.

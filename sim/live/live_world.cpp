@@ -1,5 +1,7 @@
 #include "sim/live/live_world.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -18,23 +20,29 @@ void LiveWorld::start_servers_for(const Plan& plan) {
   options.election_timeout_ms = std::max(plan.election_timeout_ms, options.election_timeout_ms);
   // A member whose clock was put back sleeps for so long wherever it waits, and above all in its
   // TTL monitor.
-  if (!servers_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {
-    servers_.reset();
-    servers_ = std::make_unique<ReplicaSet>(options);
+  if (!site_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {
+    site_.reset();
+    site_ = std::make_unique<RunSite>(setting_.set, options);
   }
   election_timeout_ms_ = options.election_timeout_ms;
   clocks_moved_ = std::any_of(plan.faults.begin(), plan.faults.end(), moves_clocks);
 }
 
 RunResult LiveWorld::run(const Plan& plan) {
-  start_servers_for(plan);
-  const auto database = "leasehold_lab_" + std::to_string(++runs_);
-  auto run = LiveRun::on(*servers_, database, janitor_);
-  run.foreign = foreign_;
+  if (!site_ || site_->ours() != nullptr) start_servers_for(plan);
+  auto run = site_->run_in(databases() + "_" + std::to_string(++runs_), janitor_);
+  run.foreign = setting_.foreign;
+  run.stop = setting_.stop;
   auto result = run_live(plan, run);
   const auto failure = model::harness_failure(result.history);
   if (!failure.empty()) throw std::runtime_error("harness failure: " + failure);
   return result;
 }
+
+std::vector<std::string> LiveWorld::leave() {
+  return site_ ? site_->leave() : std::vector<std::string>();
+}
+
+std::string LiveWorld::databases() { return "leasehold_lab_" + std::to_string(getpid()); }
 
 }  // namespace leasehold::sim::live

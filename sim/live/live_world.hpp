@@ -1,29 +1,39 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "sim/live/harness.hpp"
+#include "sim/live/run_site.hpp"
 #include "sim/world.hpp"
 
 namespace leasehold::sim::live {
 
-/// A replica set with faults for any number of runs, each in a database of its own. Started with
-/// the first run, and anew for one that it does not suit.
+/// A replica set with faults for any number of runs, each in a database of its own. One of ours is
+/// started with the first run, and anew for one that it does not suit.
 class LiveWorld final : public World {
  public:
-  /// With a lock that is not ours it runs that one, whichever the plan names.
-  explicit LiveWorld(std::optional<ForeignLock> foreign = {}) : foreign_(std::move(foreign)) {}
+  struct Setting {
+    std::optional<ForeignLock> foreign = {};  ///< it runs this one, whichever the plan names
+    TheirSet set = {};                        ///< where, if it is not a set of ours
+    std::function<bool()> stop = {};          ///< true ends a run early; may be empty
+  };
+  LiveWorld() = default;
+  explicit LiveWorld(Setting setting) : setting_(std::move(setting)) {}
 
   [[nodiscard]] RunResult run(const Plan& plan) override;
   [[nodiscard]] bool is_live() const override { return true; }
+  std::vector<std::string> leave() override;
+
+  /// What the names of the databases of this process begin with.
+  [[nodiscard]] static std::string databases();
 
  private:
   void start_servers_for(const Plan& plan);
 
-  const std::optional<ForeignLock> foreign_;
-  std::unique_ptr<ReplicaSet> servers_;
+  const Setting setting_;
+  std::unique_ptr<RunSite> site_;
   int election_timeout_ms_ = 0;
   bool clocks_moved_ = false;
   Janitor janitor_;

@@ -66,8 +66,9 @@ class SemaphoreUnderFaults {
   std::shared_ptr<const runtime::Clock> clock_ = runtime::boottime_clock();
   ReplicaSet servers_{{.faulty = true}};
   const std::string database_ = fresh_database();
-  LiveServers control_{servers_, database_ + "." + kLockCollection,
-                       std::make_unique<RealMembers>(servers_, database_)};
+  const std::string locks_ = database_ + "." + kLockCollection;
+  LiveServers control_{
+      servers_, {locks_, locks_}, std::make_unique<RealMembers>(servers_, database_)};
 
  public:
   PermitProcesses processes{

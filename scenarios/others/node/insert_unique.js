@@ -6,9 +6,9 @@ import { leaseFrom, limits, nowNs, once, pause, serve } from './serve.js';
 
 const DUPLICATE_KEY = 11000;
 const RETRY_MS = 100;
-const TTL_S = 1; // of the index, whatever the lease of a process: there is one index for all
+const TTL_S = 3; // of the index, which is one for all: no generated plan has a longer lease
 
-serve(({ uri, database }) => {
+serve(({ uri, database, lease_ms }) => {
   const client = new MongoClient(uri, limits);
   const locks = once(async () => {
     const collection = client.db(database).collection('locks');
@@ -37,7 +37,7 @@ serve(({ uri, database }) => {
       for (let tries = 1 + Math.ceil(timeoutMs / RETRY_MS); tries > 0; --tries) {
         const sent = nowNs();
         if (await inserted(resourceId, owner)) {
-          return { resourceId, held: leaseFrom(sent, TTL_S * 1000) };
+          return { resourceId, held: leaseFrom(sent, lease_ms) };
         }
         if (tries > 1) await pause(RETRY_MS);
       }
