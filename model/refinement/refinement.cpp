@@ -78,19 +78,20 @@ class Refinement {
 
   void replied(Index i, const Fact& e) {
     const Index send = first_sent_[e.command];
-    if (send == kNone || e.outcome != Outcome::done || e.verb == Verb::extend) return;
-    ++out_.checked;
+    if (send == kNone || e.outcome != Outcome::done) return;
     const Fact& asked = d_.fact(send);
     LockStates& lock = locks_[asked.name];
-    if (leaves_lock(e)) {
-      if (e.matched > 0) return removed(i, e, lock);
+    if (asked.verb == Verb::extend || lock.too_many()) return;
+    ++out_.checked;
+    if (leaves_lock(asked)) {
+      if (e.matched > 0) return removed(i, asked, lock, send);
     } else if (e.matched > 0) {
       return need(i, asked, lock, rules_.written_by(asked.lock_id));
     }
-    if (e.lock_id != kNoText) return saw(i, e, lock);
-    if (e.verb == Verb::hand_over && !is_of_an_old_primary(i, lock, send)) {
-      see_without(i, asked, lock, {send, asked.owner, asked.other_owner});
-    }
+    if (is_of_an_old_primary(i, lock, send)) return;
+    if (e.lock_id != kNoText) return saw(i, asked, lock, {send, e.lock_id});
+    const bool none = asked.verb == Verb::hand_over || asked.verb == Verb::pass_on;
+    if (none) see_without(i, asked, lock, {send, asked.owner, asked.other_owner});
   }
 
   void granted(Index i, const Fact& e) {
@@ -152,16 +153,20 @@ class Refinement {
   // States
 
   /// A removal says that it found the document of its owner. The answer of a repeated one has a
-  /// later time than its write.
-  void removed(Index i, const Fact& e, LockStates& lock) {
-    if (const Version v = rules_.claimed_by(e.command); v != 0) return need(i, e, lock, v);
-    grow(lock, {i, e.at_ns});
+  /// later time than its write. Or its owner was offered a free lock, which nobody else waits for:
+  /// then it stays free.
+  void removed(Index i, const Fact& asked, LockStates& lock, Index send) {
+    const Version claimed = rules_.claimed_by(asked.command);
+    if (claimed != 0) return need(i, asked, lock, claimed);
+    grow(lock, {i, d_.fact(i).at_ns});
     for (Version v = 1; v <= lock.highest(); ++v) {
       const Id holder = holder_at(lock.line(), v - 1);
-      const bool own = holder != kNoText && (holder == e.owner || holder == e.other_owner);
+      const bool own =
+          holder != kNoText && (holder == asked.owner || holder == asked.other_owner);
       if (own && holder_at(lock.line(), v) != holder) return lock.keep_from(v);
     }
-    accuse(i, e, "no document of its owner can have gone by then");
+    if (asked.verb == Verb::pass_on) return see_without(i, asked, lock, {send});
+    accuse(i, asked, "no document of its owner can have gone by then");
   }
 
   /// This version was written by now.
@@ -176,21 +181,24 @@ class Refinement {
     lock.restart_at(v);
   }
 
-  /// A reply shows this lockId in the document: between its sending and now it stood there.
-  void saw(Index i, const Fact& e, LockStates& lock) {
-    const Version v = rules_.written_by(e.lock_id);
-    if (v == 0) {
-      if (d_.writers[e.lock_id].send != kNone) accuse(i, e, "it shows what is in no oplog");
-      return;
+  struct Shown {
+    Index since;  ///< the sending
+    Id lock_id;
+  };
+
+  /// A reply shows this lockId in the document: between the sending and now it stood there. A
+  /// release that gives up may find the document of a free lock, which names who is offered it.
+  void saw(Index i, const Fact& asked, LockStates& lock, Shown shown) {
+    const Version v = rules_.written_by(shown.lock_id), low = known_[shown.since];
+    if (v != 0 && v >= low) {
+      grow(lock, {i, d_.fact(i).at_ns});
+      if (v <= lock.highest()) return lock.keep_from(v);
     }
-    if (is_of_an_old_primary(i, lock, first_sent_[e.command])) {
-      if (v > known_[first_sent_[e.command]]) accuse(i, e, "an old primary shows what is new");
-      return;
-    }
-    if (v < known_[first_sent_[e.command]]) {
-      return accuse(i, e, "it shows what was over when its command was sent");
-    }
-    need(i, e, lock, v);
+    if (asked.verb == Verb::pass_on) return see_without(i, asked, lock, {shown.since});
+    if (v != 0 && v < low) return accuse(i, asked, "it shows what was over when it was sent");
+    if (v != 0) return need(i, asked, lock, v);
+    const bool ours = d_.writers[shown.lock_id].send != kNone;
+    if (ours) accuse(i, asked, "it shows what is in no oplog");
   }
 
   /// Whether the reply is of a primary that was cut off: its newest write is older than what the
@@ -209,7 +217,7 @@ class Refinement {
 
   struct Sight {
     Index since;  ///< the sending
-    Id owner, other;
+    Id owner = kNoText, other = kNoText;  ///< whose it was not; none: it was nobody's
   };
 
   /// Between a sending and now the document was neither's.
@@ -217,10 +225,11 @@ class Refinement {
     grow(lock, {i, d_.fact(i).at_ns});
     for (Version v = known_[sight.since]; v <= lock.highest(); ++v) {
       const Id holder = holder_at(lock.line(), v);
-      if (holder != kNoText && (holder == sight.owner || holder == sight.other)) continue;
-      return lock.keep_from(v);
+      const bool other = sight.owner != kNoText && holder != sight.owner && holder != sight.other;
+      if (holder == kNoText || other) return lock.keep_from(v);
     }
-    accuse(i, e, "the document was its owner's all the time");
+    accuse(i, e, sight.owner == kNoText ? "it shows what was not there at any time"
+                                        : "the document was its owner's all the time");
   }
 
   void grow(LockStates& lock, Moment now) {
@@ -228,8 +237,9 @@ class Refinement {
     largest_set_ = std::max(largest_set_, static_cast<std::int64_t>(lock.size()));
   }
 
-  void accuse(Index i, const Fact& e, const char* why) {
-    violate(out_, "lock '" + d_.name(e.name) + "': " + described(i) + ": " + why, {i});
+  /// `of` names the lock; a reply does not.
+  void accuse(Index i, const Fact& of, const char* why) {
+    violate(out_, "lock '" + d_.name(of.name) + "': " + described(i) + ": " + why, {i});
   }
 
   /// "acquire 7 of p1" and what of it.
@@ -238,12 +248,13 @@ class Refinement {
     if (e.kind == Kind::put || e.kind == Kind::gone) {
       return "version " + std::to_string(known_[i]) + " of its document cannot have been written";
     }
-    const bool command = e.kind == Kind::send || e.kind == Kind::reply;
-    const std::string which = command ? e.verb + ' ' + std::to_string(e.command) + " of " + e.process
-                                      : "session " + std::to_string(e.session) + " of " + e.process;
-    if (e.kind == Kind::send) return which + " is sent";
-    if (e.kind == Kind::reply) return which + " is answered";
-    return which + " is " + to_string(e.kind) + (e.outcome.empty() ? "" : " as " + e.outcome);
+    if (e.kind == Kind::send || e.kind == Kind::reply) {
+      const Event& send = d_.at(first_sent_[d_.fact(i).command]);
+      return send.verb + ' ' + std::to_string(send.command) + " of " + send.process +
+             (e.kind == Kind::send ? " is sent" : " is answered");
+    }
+    return "session " + std::to_string(e.session) + " of " + e.process + " is " +
+           to_string(e.kind) + (e.outcome.empty() ? "" : " as " + e.outcome);
   }
 
   const Digest& d_;

@@ -28,6 +28,7 @@ VersionRules::VersionRules(const Digest& d)
       by_lock_id_(d.facts.lock_ids.size()),
       by_command_(d.facts.commands.size()),
       queued_(d.facts.lock_ids.size()),
+      head_(d.facts.lock_ids.size()),
       has_queue_(d.facts.names.size()) {
   for (Index i = 0; i < d.facts.all.size() && administrator_ == kNone; ++i) {
     if (d.fact(i).kind == Kind::fault && is_by_administrator(d.at(i))) administrator_ = i;
@@ -61,8 +62,10 @@ void VersionRules::note_queue(Id name, Versions line) {
       std::erase(standing, e.owner);
       if (e.place > 0) standing.push_back(e.owner);
     }
-    const bool stands = std::find(standing.begin(), standing.end(), change.owner) != standing.end();
-    if (!change.gone && stands) queued_[change.lock_id] = true;
+    if (change.gone || standing.empty()) continue;
+    head_[change.lock_id] = standing.front();
+    queued_[change.lock_id] =
+        std::find(standing.begin(), standing.end(), change.owner) != standing.end();
   }
 }
 
@@ -75,7 +78,7 @@ Way VersionRules::put(Versions line, Version v, Moment now, const std::vector<In
   if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
   if (by_lock_id_[change.lock_id] != v) return {"it has the lockId of an earlier one"};
   const Way own = by_itself(line, v, now);
-  if (own.why_not == nullptr || v == 1 || line[v - 2].gone) return own;
+  if (own.why_not == nullptr) return own;
   const Way given = passed_on(line, v, now, spent);
   return given.why_not == nullptr ? given : own;
 }
@@ -113,7 +116,8 @@ Way VersionRules::taken(const Change& before, const Change& after, Moment now) c
   return {"it takes a lock of another before a lease can have run since its last write"};
 }
 
-/// By a release of its holder, to who stands in the queue.
+/// By a release of its holder, to who stands in the queue. A lock that is free may have been offered
+/// to the first of the queue, who gives up.
 Way VersionRules::passed_on(Versions line, Version v, Moment now,
                             const std::vector<Index>& spent) const {
   const Change& after = line[v - 1];
@@ -121,7 +125,9 @@ Way VersionRules::passed_on(Versions line, Version v, Moment now,
   const Fact& send = d_.fact(asked);
   if (asked >= now.event || send.verb != Verb::acquire) return {"nobody asked for it so"};
   if (has_queue_[send.name] && !queued_[after.lock_id]) return {"it goes to nobody in the queue"};
-  for (const SendDigest& removal : d_.deletes.of(holder_at(line, v - 1))) {
+  const Id holder = holder_at(line, v - 1);
+  const Id giver = holder != kNoText ? holder : head_[after.lock_id];
+  for (const SendDigest& removal : d_.deletes.of(giver)) {
     if (d_.fact(removal.send).verb != Verb::pass_on) continue;
     if (!can_have_done(removal, after.event, now)) continue;
     if (d_.claim(after.event) != kNone) return {};

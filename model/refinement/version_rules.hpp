@@ -53,9 +53,10 @@ class VersionRules {
 
   const Digest& d_;
   std::vector<Version> by_lock_id_, by_command_;
-  std::vector<bool> queued_;           ///< by lockId: its owner stood in the queue just before
-  std::vector<bool> has_queue_;        ///< by name: the history says who stands in it
-  Index administrator_ = kNone;        ///< the first event by which one took documents away
+  std::vector<bool> queued_;     ///< by lockId: its owner stood in the queue just before
+  std::vector<Id> head_;         ///< by lockId: who stood first then
+  std::vector<bool> has_queue_;  ///< by name: the history says who stands in it
+  Index administrator_ = kNone;  ///< the first event by which one took documents away
 };
 
 /// Whose document stands; kNoText: nobody's.
