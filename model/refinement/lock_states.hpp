@@ -11,7 +11,7 @@ namespace leasehold::model {
 /// One of them: so many versions were written, and by these removals that nobody answered.
 struct LockState {
   Version version = 0;
-  std::vector<Index> spent;
+  Removals spent;
 };
 
 class LockStates {

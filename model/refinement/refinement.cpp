@@ -159,7 +159,7 @@ class Refinement {
     const Version claimed = rules_.claimed_by(asked.command);
     if (claimed != 0) return need(i, asked, lock, claimed);
     grow(lock, {i, d_.fact(i).at_ns});
-    for (Version v = 1; v <= lock.highest(); ++v) {
+    for (Version v = known_[send] + 1; v <= lock.highest(); ++v) {
       const Id holder = holder_at(lock.line(), v - 1);
       const bool own =
           holder != kNoText && (holder == asked.owner || holder == asked.other_owner);

@@ -2,12 +2,12 @@
 
 #include "model/checkers.hpp"
 
-/// Is every run one of the abstract lock's? Its oplog says which versions of a document there were,
+/// Is every run one of the abstract lock's? The oplog says which versions of a document there were,
 /// not when each was written. So a set of states is kept for each lock: how many versions there may
-/// have been by then. Each event of the history (a command, what its reply says or shows, a grant, a
-/// loss, a release, a version that was read) leaves those states in which the abstract lock can do
-/// the same, after hidden steps: versions whose command was sent before, or whose lease has run out.
-/// The set must never become empty.
+/// have been by then. Each event of the history (a command, what its reply says or shows, a grant,
+/// a loss, a release, a version that was read) leaves those states in which the abstract lock can
+/// do the same, after hidden steps: versions whose command was sent before, or whose lease has run
+/// out. The set must never become empty.
 ///
 /// Where arrows ask afterwards which step an event was, this asks whether there is one at all.
 namespace leasehold::model {

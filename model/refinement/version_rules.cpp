@@ -69,11 +69,11 @@ void VersionRules::note_queue(Id name, Versions line) {
   }
 }
 
-Way VersionRules::way(Versions line, Version v, Moment now, const std::vector<Index>& spent) const {
+Way VersionRules::way(Versions line, Version v, Moment now, const Removals& spent) const {
   return line[v - 1].gone ? gone(line, v, now, spent) : put(line, v, now, spent);
 }
 
-Way VersionRules::put(Versions line, Version v, Moment now, const std::vector<Index>& spent) const {
+Way VersionRules::put(Versions line, Version v, Moment now, const Removals& spent) const {
   const Change& change = line[v - 1];
   if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
   if (by_lock_id_[change.lock_id] != v) return {"it has the lockId of an earlier one"};
@@ -119,7 +119,7 @@ Way VersionRules::taken(const Change& before, const Change& after, Moment now) c
 /// By a release of its holder, to who stands in the queue. A lock that is free may have been offered
 /// to the first of the queue, who gives up.
 Way VersionRules::passed_on(Versions line, Version v, Moment now,
-                            const std::vector<Index>& spent) const {
+                            const Removals& spent) const {
   const Change& after = line[v - 1];
   const Index asked = d_.writers[after.lock_id].send;
   const Fact& send = d_.fact(asked);
@@ -138,7 +138,7 @@ Way VersionRules::passed_on(Versions line, Version v, Moment now,
 }
 
 /// The TTL monitor first, which has no limits: a removal is executed once.
-Way VersionRules::gone(Versions line, Version v, Moment now, const std::vector<Index>& spent) const {
+Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spent) const {
   const Index event = line[v - 1].event;
   if (holder_at(line, v - 1) == kNoText) return {};
   const Change& before = line[v - 2];

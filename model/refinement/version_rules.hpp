@@ -15,6 +15,9 @@ namespace leasehold::model {
 using Version = std::uint32_t;
 using Versions = std::span<const Change>;
 
+/// Their sendings.
+using Removals = std::vector<Index>;
+
 /// An event of the history that is being explained, and when it was.
 struct Moment {
   Index event = 0;
@@ -32,7 +35,7 @@ class VersionRules {
   explicit VersionRules(const Digest& d);
 
   /// Removals in `spent` have been executed already.
-  [[nodiscard]] Way way(Versions line, Version v, Moment now, const std::vector<Index>& spent) const;
+  [[nodiscard]] Way way(Versions line, Version v, Moment now, const Removals& spent) const;
 
   /// The version with this lockId, the first if there are several; 0: none.
   [[nodiscard]] Version written_by(Id lock_id) const { return by_lock_id_[lock_id]; }
@@ -42,12 +45,11 @@ class VersionRules {
  private:
   void note(Versions line);
   void note_queue(Id name, Versions line);
-  [[nodiscard]] Way put(Versions line, Version v, Moment now, const std::vector<Index>& spent) const;
+  [[nodiscard]] Way put(Versions line, Version v, Moment now, const Removals& spent) const;
   [[nodiscard]] Way taken(const Change& before, const Change& after, Moment now) const;
   [[nodiscard]] Way by_itself(Versions line, Version v, Moment now) const;
-  [[nodiscard]] Way passed_on(Versions line, Version v, Moment now,
-                              const std::vector<Index>& spent) const;
-  [[nodiscard]] Way gone(Versions line, Version v, Moment now, const std::vector<Index>& spent) const;
+  [[nodiscard]] Way passed_on(Versions line, Version v, Moment now, const Removals& spent) const;
+  [[nodiscard]] Way gone(Versions line, Version v, Moment now, const Removals& spent) const;
   [[nodiscard]] bool can_have_done(const SendDigest& removal, Index change, Moment now) const;
   [[nodiscard]] bool has_run_out(const Change& put, Moment now) const;
 
