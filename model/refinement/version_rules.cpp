@@ -116,8 +116,8 @@ Way VersionRules::taken(const Change& before, const Change& after, Moment now) c
   return {"it takes a lock of another before a lease can have run since its last write"};
 }
 
-/// By a release of its holder, to who stands in the queue. A lock that is free may have been offered
-/// to the first of the queue, who gives up.
+/// By a release of its holder, to who stands in the queue. A lock that is free may have been
+/// offered to the first of the queue, who gives up.
 Way VersionRules::passed_on(Versions line, Version v, Moment now,
                             const Removals& spent) const {
   const Change& after = line[v - 1];
