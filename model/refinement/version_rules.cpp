@@ -60,7 +60,8 @@ void VersionRules::note_queue(Id name, Versions line) {
     for (; place != places.end() && d_.fact(*place).order < order; ++place) {
       const Fact& e = d_.fact(*place);
       std::erase(standing, e.owner);
-      if (e.place > 0) standing.push_back(e.owner);
+      const auto last = static_cast<std::int64_t>(standing.size());
+      if (e.place > 0) standing.insert(standing.begin() + std::min(e.place - 1, last), e.owner);
     }
     if (change.gone || standing.empty()) continue;
     head_[change.lock_id] = standing.front();

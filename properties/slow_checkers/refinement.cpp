@@ -261,7 +261,9 @@ class Search {
     std::vector<std::string> queue;
     for (const Event* one : joins) {
       std::erase(queue, model::owner_of(one->lock_id));
-      if (one->count > 0) queue.push_back(model::owner_of(one->lock_id));
+      const auto last = static_cast<std::int64_t>(queue.size());
+      if (one->count == 0) continue;
+      queue.insert(queue.begin() + std::min(one->count - 1, last), model::owner_of(one->lock_id));
     }
     return queue;
   }
