@@ -28,7 +28,6 @@ VersionRules::VersionRules(const Digest& d)
       by_lock_id_(d.facts.lock_ids.size()),
       by_command_(d.facts.commands.size()),
       queued_(d.facts.lock_ids.size()),
-      head_(d.facts.lock_ids.size()),
       has_queue_(d.facts.names.size()) {
   for (Index i = 0; i < d.facts.all.size() && administrator_ == kNone; ++i) {
     if (d.fact(i).kind == Kind::fault && is_by_administrator(d.at(i))) administrator_ = i;
@@ -53,20 +52,33 @@ void VersionRules::note_queue(Id name, Versions line) {
   const auto& places = d_.places[name];
   has_queue_[name] = !places.empty();
   if (places.empty()) return;
-  std::vector<Id> standing;
+  std::vector<Id> standing, heads;
   auto place = places.begin();
-  for (const Change& change : line) {
-    const auto order = d_.fact(change.event).order;
-    for (; place != places.end() && d_.fact(*place).order < order; ++place) {
+  const auto see_heads = [&] {
+    const bool known = standing.empty() || std::ranges::count(heads, standing.front()) > 0;
+    if (!known) heads.push_back(standing.front());
+  };
+  const auto see_until = [&](std::int64_t order) {
+    for (; place != places.end() && d_.fact(*place).order <= order; ++place) {
       const Fact& e = d_.fact(*place);
       std::erase(standing, e.owner);
       const auto last = static_cast<std::int64_t>(standing.size());
       if (e.place > 0) standing.insert(standing.begin() + std::min(e.place - 1, last), e.owner);
+      see_heads();
     }
-    if (change.gone || standing.empty()) continue;
-    head_[change.lock_id] = standing.front();
-    queued_[change.lock_id] =
-        std::find(standing.begin(), standing.end(), change.owner) != standing.end();
+  };
+  bool is_free = false;
+  for (const Change& change : line) {
+    const auto order = d_.fact(change.event).order;
+    see_until(change.gone ? order : order - 1);
+    if (change.gone) {
+      heads.clear();
+      see_heads();
+    } else {
+      queued_[change.lock_id] = std::ranges::count(standing, change.owner) > 0;
+      if (is_free) offered_[change.lock_id] = heads;
+    }
+    is_free = change.gone;
   }
 }
 
@@ -117,8 +129,18 @@ Way VersionRules::taken(const Change& before, const Change& after, Moment now) c
   return {"it takes a lock of another before a lease can have run since its last write"};
 }
 
-/// By a release of its holder, to who stands in the queue. A lock that is free may have been
-/// offered to the first of the queue, who gives up.
+/// A lock that is free may have been offered to the first of its queue, who gives up. Its entry may
+/// be over meanwhile; and it may have been offered to the next.
+std::vector<Id> VersionRules::givers(Versions line, Version v) const {
+  const Id holder = holder_at(line, v - 1);
+  if (holder != kNoText) return {holder};
+  const Index claim = d_.claim(line[v - 1].event);
+  if (claim != kNone) return {d_.fact(claim).owner};
+  const auto offered = offered_.find(line[v - 1].lock_id);
+  return offered == offered_.end() ? std::vector<Id>{} : offered->second;
+}
+
+/// By a release of its holder, to who stands in the queue.
 Way VersionRules::passed_on(Versions line, Version v, Moment now,
                             const Removals& spent) const {
   const Change& after = line[v - 1];
@@ -126,14 +148,13 @@ Way VersionRules::passed_on(Versions line, Version v, Moment now,
   const Fact& send = d_.fact(asked);
   if (asked >= now.event || send.verb != Verb::acquire) return {"nobody asked for it so"};
   if (has_queue_[send.name] && !queued_[after.lock_id]) return {"it goes to nobody in the queue"};
-  const Id holder = holder_at(line, v - 1);
-  const Id giver = holder != kNoText ? holder : head_[after.lock_id];
-  for (const SendDigest& removal : d_.deletes.of(giver)) {
-    if (d_.fact(removal.send).verb != Verb::pass_on) continue;
-    if (!can_have_done(removal, after.event, now)) continue;
-    if (d_.claim(after.event) != kNone) return {};
-    if (std::find(spent.begin(), spent.end(), removal.send) != spent.end()) continue;
-    return {nullptr, removal.send};
+  for (const Id giver : givers(line, v)) {
+    for (const SendDigest& removal : d_.deletes.of(giver)) {
+      if (d_.fact(removal.send).verb != Verb::pass_on) continue;
+      if (!can_have_done(removal, after.event, now)) continue;
+      if (d_.claim(after.event) != kNone) return {};
+      if (std::ranges::count(spent, removal.send) == 0) return {nullptr, removal.send};
+    }
   }
   return {"no release of its holder can have given it away"};
 }
@@ -148,8 +169,7 @@ Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spe
   for (const SendDigest& removal : d_.deletes.of(before.owner)) {
     if (!can_have_done(removal, event, now)) continue;
     if (claimed) return {};
-    if (std::find(spent.begin(), spent.end(), removal.send) != spent.end()) continue;
-    return {nullptr, removal.send};
+    if (std::ranges::count(spent, removal.send) == 0) return {nullptr, removal.send};
   }
   if (claimed) return {"a removal of somebody else says that it did it"};
   if (administrator_ < now.event) return {};

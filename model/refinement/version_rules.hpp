@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "model/digest.hpp"
@@ -48,6 +49,7 @@ class VersionRules {
   [[nodiscard]] Way put(Versions line, Version v, Moment now, const Removals& spent) const;
   [[nodiscard]] Way taken(const Change& before, const Change& after, Moment now) const;
   [[nodiscard]] Way by_itself(Versions line, Version v, Moment now) const;
+  [[nodiscard]] std::vector<Id> givers(Versions line, Version v) const;
   [[nodiscard]] Way passed_on(Versions line, Version v, Moment now, const Removals& spent) const;
   [[nodiscard]] Way gone(Versions line, Version v, Moment now, const Removals& spent) const;
   [[nodiscard]] bool can_have_done(const SendDigest& removal, Index change, Moment now) const;
@@ -56,7 +58,8 @@ class VersionRules {
   const Digest& d_;
   std::vector<Version> by_lock_id_, by_command_;
   std::vector<bool> queued_;     ///< by lockId: its owner stood in the queue just before
-  std::vector<Id> head_;         ///< by lockId: who stood first then
+  /// By lockId that follows a free lock: who stood first since it was free, and may be offered it.
+  std::unordered_map<Id, std::vector<Id>> offered_;
   std::vector<bool> has_queue_;  ///< by name: the history says who stands in it
   Index administrator_ = kNone;  ///< the first event by which one took documents away
 };

@@ -237,7 +237,12 @@ class Search {
     const auto before = holder(v - 1);
     const Event* claim = q_.claimed_by(change);
     Events found;
-    for (const Event* one : q_.deletes_of(before.empty() ? first_of_queue(change) : before)) {
+    Events sent;
+    for (const auto& giver : before.empty() ? offered(change, claim) : std::set{before}) {
+      const Events its = q_.deletes_of(giver);
+      sent.insert(sent.end(), its.begin(), its.end());
+    }
+    for (const Event* one : sent) {
       if (put && one->verb != "pass-on") continue;
       const Event* answer = q_.reply_to(*one);
       const bool repeated = done(answer) && answer->matched > 0 && answer->order > change.order &&
@@ -251,10 +256,10 @@ class Search {
       return (e.kind == Kind::put || e.kind == Kind::gone) && q_.claimed_by(e) == &answer;
     }) != nullptr;
   }
-  /// Those who stand there just before, in their order.
-  std::vector<std::string> queue_before(const Event& change) const {
+  /// Those who stand there just before this time, in their order.
+  std::vector<std::string> queue_before(std::int64_t order) const {
     Events joins = q_.all([&](const Event& e) {
-      return e.kind == Kind::place && e.name == name_ && e.order < change.order;
+      return e.kind == Kind::place && e.name == name_ && e.order < order;
     });
     std::stable_sort(joins.begin(), joins.end(),
                      [](const Event* a, const Event* b) { return a->order < b->order; });
@@ -271,12 +276,21 @@ class Search {
     const bool shown = q_.first([&](const Event& e) {
       return e.kind == Kind::place && e.name == name_;
     }) != nullptr;
-    const auto queue = queue_before(change);
+    const auto queue = queue_before(change.order);
     return !shown || std::count(queue.begin(), queue.end(), model::owner_of(change.lock_id)) > 0;
   }
-  std::string first_of_queue(const Event& change) const {
-    const auto queue = queue_before(change);
-    return queue.empty() ? "" : queue.front();
+  /// Who may have been offered the free lock before this write: one who stood first since.
+  std::set<std::string> offered(const Event& change, const Event* claim) const {
+    if (claim != nullptr) return {claim->owner};
+    const Event* freed = q_.change_before(change);
+    std::set<std::string> first;
+    if (freed == nullptr) return first;
+    for (const Event* e : q_.all(Kind::place)) {
+      const auto then = std::max(e->order, freed->order) + 1;
+      const auto queue = queue_before(std::min(then, change.order));
+      if (!queue.empty()) first.insert(queue.front());
+    }
+    return first;
   }
 
   const Questions& q_;
