@@ -5,6 +5,7 @@
 
 #include "bench/busy_plan.hpp"
 #include "model/checkers.hpp"
+#include "model/refinement/refinement.hpp"
 #include "sim/conformance/conformance.hpp"
 #include "sim/virtual/world.hpp"
 
@@ -46,25 +47,35 @@ void intern_history(benchmark::State& run) {
   report(run, history);
 }
 
-/// All that `verify` and `simulate` check of a history in memory: its form, all guarantees, and
-/// whether each step is an arrow of the diagrams.
+/// All that `verify` and `simulate` check of a history in memory: its form, all guarantees, whether
+/// each step is an arrow of the diagrams, and one of the abstract lock.
 void judge_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   for (auto _ : run) {
     const auto digest = model::digest(history);
     benchmark::DoNotOptimize(model::judge(digest, {}));
     benchmark::DoNotOptimize(sim::conform(digest));
+    benchmark::DoNotOptimize(model::check_refinement(digest));
   }
   report(run, history);
 }
 
+/// The last part of it.
+void refine_history(benchmark::State& run) {
+  const auto& history = history_of(run.range(0));
+  const auto digest = model::digest(history);
+  for (auto _ : run) benchmark::DoNotOptimize(model::check_refinement(digest));
+  report(run, history);
+}
+
 /// One after the other, for they are of the same history.
-void register_both(std::int64_t operations) {
+void register_all(std::int64_t operations) {
   const auto add = [&](const char* name, void (*measure)(benchmark::State&)) {
     benchmark::RegisterBenchmark(name, measure)->Arg(operations)->Unit(benchmark::kMillisecond);
   };
   add("intern_history", intern_history);
   add("judge_history", judge_history);
+  add("refine_history", refine_history);
 }
 
 }  // namespace
@@ -72,7 +83,7 @@ void register_both(std::int64_t operations) {
 
 int main(int count, char** words) {
   for (const std::int64_t operations : {1'000, 10'000, 100'000, 1'000'000}) {
-    leasehold::bench::register_both(operations);
+    leasehold::bench::register_all(operations);
   }
   benchmark::Initialize(&count, words);
   if (benchmark::ReportUnrecognizedArguments(count, words)) return 1;

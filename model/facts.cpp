@@ -154,6 +154,7 @@ Outcome outcome_of(const std::string& outcome) {
   if (outcome == "timed_out") return Outcome::timed_out;
   if (outcome == "unknown") return Outcome::unknown;
   if (outcome == "refused") return Outcome::refused;
+  if (outcome == "failed_before") return Outcome::failed_before;
   if (outcome == "duplicate_key") return Outcome::duplicate_key;
   if (outcome == "not_owner") return Outcome::not_owner;
   if (outcome == "deadline") return Outcome::deadline;

@@ -35,6 +35,7 @@ enum class Outcome : std::uint8_t {
   none,
   done,
   unknown,
+  failed_before,
   duplicate_key,
   yes,
   no,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/refinement/refinement.hpp"
 #include "model/worker_judge.hpp"
 
 namespace leasehold::properties {
@@ -19,12 +20,19 @@ namespace {
 
 constexpr const char* kNotRead = "the server's oplog was not read to its end";
 
+/// Sums, but for what is the largest of all runs.
+void add_counts(Totals& to, const Totals& from) {
+  for (const auto& [key, count] : from) {
+    to[key] = key.starts_with("largest") ? std::max(to[key], count) : to[key] + count;
+  }
+}
+
 /// One of many runs that tested nothing says nothing.
 void merge(Finding& a, const Finding& b) {
   const bool untested = a.never_tested();
   a.checked += b.checked;
   a.violations += b.violations;
-  add(a.counts, b.counts);
+  add_counts(a.counts, b.counts);
   const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
                      (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
   const bool first_tested = untested && !b.never_tested();
@@ -111,14 +119,15 @@ std::string to_string(const Stall& stall) {
 Judgement judge(const model::History& history) {
   const auto digest = model::digest(history);
   Judgement judgement{model::judge(digest, {}), {}};
-  auto [taken, finding] = sim::conform(digest);
   const bool whole = judgement.findings.front().verdict == Verdict::holds;
-  if (!whole) {
-    finding.verdict = Verdict::unknown;
-    finding.why = "the history is not well-formed";
-  }
+  auto [taken, finding] = sim::conform(digest);
   judgement.findings.push_back(std::move(finding));
   judgement.arrows = std::move(taken);
+  if (!digest.of_a_document) judgement.findings.push_back(model::check_refinement(digest));
+  for (Finding& f : judgement.findings) {
+    const bool of_steps = f.guarantee == Guarantee::arrows || f.guarantee == Guarantee::refinement;
+    if (of_steps && !whole) make_unknown(f, "the history is not well-formed");
+  }
   add_majority(judgement.findings, history);
   return judgement;
 }

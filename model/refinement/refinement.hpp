@@ -1,0 +1,20 @@
+#pragma once
+
+#include "model/checkers.hpp"
+
+/// Is every run one of the abstract lock's? The oplog says which versions of a document there were,
+/// not when each was written. So a set of states is kept for each lock: how many versions there may
+/// have been by then. Each event of the history (a command, what its reply says or shows, a grant,
+/// a loss, a release, a version that was read) leaves those states in which the abstract lock can
+/// do the same, after hidden steps: versions whose command was sent before, or whose lease has run
+/// out. The set must never become empty.
+///
+/// Where arrows ask afterwards which step an event was, this asks whether there is one at all.
+namespace leasehold::model {
+
+/// One pass over the events. Counts: `hidden_steps`, `old_primaries` (replies that show what was
+/// over before their command was sent), and `largest_set`. Not for the published locks and not for
+/// histories that are not whole.
+[[nodiscard]] Finding check_refinement(const Digest& d);
+
+}  // namespace leasehold::model

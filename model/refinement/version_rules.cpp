@@ -1,0 +1,197 @@
+#include "model/refinement/version_rules.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "model/finding.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// What takes documents away that nobody else would.
+bool is_by_administrator(const Event& fault) {
+  constexpr std::array kKinds{"delete-document", "drop-collection", "lost-data"};
+  return std::find(kKinds.begin(), kKinds.end(), fault.fault.str()) != kKinds.end();
+}
+
+/// Whether this answer says that the command wrote nothing: of one that asks, the lock is another's
+/// then, and only a release may still give it the lock.
+bool says_not_executed(const Fact& reply) {
+  if (reply.outcome == Outcome::done) return reply.matched == 0;
+  return reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::failed_before;
+}
+
+}  // namespace
+
+VersionRules::VersionRules(const Digest& d)
+    : d_(d),
+      by_lock_id_(d.facts.lock_ids.size()),
+      by_command_(d.facts.commands.size()),
+      queued_(d.facts.lock_ids.size()),
+      has_queue_(d.facts.names.size()) {
+  for (Index i = 0; i < d.facts.all.size() && administrator_ == kNone; ++i) {
+    if (d.fact(i).kind == Kind::fault && is_by_administrator(d.at(i))) administrator_ = i;
+  }
+  for (Id name = 0; name < d.facts.names.size(); ++name) {
+    note(d.changes_of(name));
+    note_queue(name, d.changes_of(name));
+  }
+}
+
+void VersionRules::note(Versions line) {
+  for (Version v = 1; v <= line.size(); ++v) {
+    const Change& change = line[v - 1];
+    if (!change.gone && by_lock_id_[change.lock_id] == 0) by_lock_id_[change.lock_id] = v;
+    const Index claim = d_.claim(change.event);
+    if (claim != kNone) by_command_[d_.fact(claim).command] = v;
+  }
+}
+
+/// Who stands in the queue, version by version: both are in the server's order.
+void VersionRules::note_queue(Id name, Versions line) {
+  const auto& places = d_.places[name];
+  has_queue_[name] = !places.empty();
+  if (places.empty()) return;
+  std::vector<Id> standing, heads;
+  auto place = places.begin();
+  const auto see_heads = [&] {
+    const bool known = standing.empty() || std::ranges::count(heads, standing.front()) > 0;
+    if (!known) heads.push_back(standing.front());
+  };
+  const auto see_until = [&](std::int64_t order) {
+    for (; place != places.end() && d_.fact(*place).order <= order; ++place) {
+      const Fact& e = d_.fact(*place);
+      std::erase(standing, e.owner);
+      const auto last = static_cast<std::int64_t>(standing.size());
+      if (e.place > 0) standing.insert(standing.begin() + std::min(e.place - 1, last), e.owner);
+      see_heads();
+    }
+  };
+  bool is_free = false;
+  for (const Change& change : line) {
+    const auto order = d_.fact(change.event).order;
+    see_until(change.gone ? order : order - 1);
+    if (change.gone) {
+      heads.clear();
+      see_heads();
+    } else {
+      queued_[change.lock_id] = std::ranges::count(standing, change.owner) > 0;
+      if (is_free) offered_[change.lock_id] = heads;
+    }
+    is_free = change.gone;
+  }
+}
+
+Way VersionRules::way(Versions line, Version v, Moment now, const Removals& spent) const {
+  return line[v - 1].gone ? gone(line, v, now, spent) : put(line, v, now, spent);
+}
+
+Way VersionRules::put(Versions line, Version v, Moment now, const Removals& spent) const {
+  const Change& change = line[v - 1];
+  if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
+  if (by_lock_id_[change.lock_id] != v) return {"it has the lockId of an earlier one"};
+  const Way own = by_itself(line, v, now);
+  if (own.why_not == nullptr) return own;
+  const Way given = passed_on(line, v, now, spent);
+  return given.why_not == nullptr ? given : own;
+}
+
+/// By the command that its lockId names.
+Way VersionRules::by_itself(Versions line, Version v, Moment now) const {
+  const Change& after = line[v - 1];
+  const SendDigest& writer = d_.writers[after.lock_id];
+  const Fact& send = d_.fact(writer.send);
+  if (writer.send >= now.event) return {"its command was not sent yet"};
+  if (writer.reply != kNone && says_not_executed(d_.fact(writer.reply))) {
+    return {"its command was answered as not executed"};
+  }
+  const Id holder = holder_at(line, v - 1);
+  if (holder == after.owner) return {};
+  if (send.verb == Verb::extend) return {"it extends a lock that is not its owner's"};
+  if (send.verb == Verb::hand_over) {
+    if (holder != kNoText && holder == send.other_owner) return {};
+    return {"it hands over a lock that is neither its giver's nor its receiver's"};
+  }
+  return v == 1 || line[v - 2].gone ? Way{} : taken(line[v - 2], after, now);
+}
+
+/// From another owner, who seems to be dead.
+Way VersionRules::taken(const Change& before, const Change& after, Moment now) const {
+  const Event& send = d_.at(d_.writers[after.lock_id].send);
+  const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
+  const bool observed = send.observed_lock_id.str() == d_.facts.lock_ids[before.lock_id];
+  const bool dated = old_put.expires_at_ms != 0 && put.acquired_at_ms != 0;
+  const bool expired = !dated || old_put.expires_at_ms <= put.acquired_at_ms;
+  if (!observed && !expired) {
+    return {"it takes a lock of another that is neither given, observed nor expired"};
+  }
+  if (has_run_out(before, now)) return {};
+  return {"it takes a lock of another before a lease can have run since its last write"};
+}
+
+/// A lock that is free may have been offered to the first of its queue, who gives up. Its entry may
+/// be over meanwhile; and it may have been offered to the next.
+std::vector<Id> VersionRules::givers(Versions line, Version v) const {
+  const Id holder = holder_at(line, v - 1);
+  if (holder != kNoText) return {holder};
+  const Index claim = d_.claim(line[v - 1].event);
+  if (claim != kNone) return {d_.fact(claim).owner};
+  const auto offered = offered_.find(line[v - 1].lock_id);
+  return offered == offered_.end() ? std::vector<Id>{} : offered->second;
+}
+
+/// By a release of its holder, to who stands in the queue.
+Way VersionRules::passed_on(Versions line, Version v, Moment now,
+                            const Removals& spent) const {
+  const Change& after = line[v - 1];
+  const Index asked = d_.writers[after.lock_id].send;
+  const Fact& send = d_.fact(asked);
+  if (asked >= now.event || send.verb != Verb::acquire) return {"nobody asked for it so"};
+  if (has_queue_[send.name] && !queued_[after.lock_id]) return {"it goes to nobody in the queue"};
+  for (const Id giver : givers(line, v)) {
+    for (const SendDigest& removal : d_.deletes.of(giver)) {
+      if (d_.fact(removal.send).verb != Verb::pass_on) continue;
+      if (!can_have_done(removal, after.event, now)) continue;
+      if (d_.claim(after.event) != kNone) return {};
+      if (std::ranges::count(spent, removal.send) == 0) return {nullptr, removal.send};
+    }
+  }
+  return {"no release of its holder can have given it away"};
+}
+
+/// The TTL monitor first, which has no limits: a removal is executed once.
+Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spent) const {
+  const Index event = line[v - 1].event;
+  if (holder_at(line, v - 1) == kNoText) return {};
+  const Change& before = line[v - 2];
+  const bool claimed = d_.claim(event) != kNone;
+  if (!claimed && (has_run_out(before, now) || d_.clocks_moved)) return {};
+  for (const SendDigest& removal : d_.deletes.of(before.owner)) {
+    if (!can_have_done(removal, event, now)) continue;
+    if (claimed) return {};
+    if (std::ranges::count(spent, removal.send) == 0) return {nullptr, removal.send};
+  }
+  if (claimed) return {"a removal of somebody else says that it did it"};
+  if (administrator_ < now.event) return {};
+  return {"no removal of its holder can have done it, and its lease has not run out"};
+}
+
+/// Of a change that a reply claims, the one with that reply. Of another, one of which nobody knows
+/// what it did, or whose answer is that of a repeated command, and names a later time.
+bool VersionRules::can_have_done(const SendDigest& removal, Index change, Moment now) const {
+  if (removal.send >= now.event) return false;
+  const Index claim = d_.claim(change);
+  if (claim != kNone) return removal.reply == claim;
+  if (d_.unanswered(removal)) return true;
+  const Fact& reply = d_.fact(removal.reply);
+  return reply.outcome == Outcome::done && reply.matched > 0 && by_command_[reply.command] == 0 &&
+         reply.order > d_.fact(change).order;
+}
+
+/// Whether a lease can have run since this was written: by whatever clock, not before.
+bool VersionRules::has_run_out(const Change& put, Moment now) const {
+  const auto holder = writer_of(d_, put.event);
+  return !holder || now.at_ns >= earliest_end(d_, *holder);
+}
+
+}  // namespace leasehold::model
