@@ -159,6 +159,18 @@ TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   EXPECT_EQ(all[1].why, "");
 }
 
+TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
+  const auto with = [](std::int64_t steps, std::int64_t largest) {
+    Finding f = finding(Guarantee::refinement, 1);
+    f.counts = {{"hidden_steps", steps}, {"largest_set", largest}};
+    return f;
+  };
+  std::vector<Finding> all{with(3, 2)};
+  merge(all, {with(4, 5)});
+  merge(all, {with(1, 1)});
+  EXPECT_EQ(all[0].counts, (Totals{{"hidden_steps", 8}, {"largest_set", 5}}));
+}
+
 TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {
   std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G7, 1),
                            finding(Guarantee::G8, 1)};
