@@ -55,8 +55,8 @@ class Builder {
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
         session(e).ask = i;
-        session(e).asked = asked(e, event(i));
-        process(e).timeout_ms = std::max(process(e).timeout_ms, event(i).operation_timeout_ms);
+        session(e).asked = out_.facts.asks[e.place_beside];
+        process(e).timeout_ms = std::max(process(e).timeout_ms, session(e).asked.operation_timeout_ms);
         break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
@@ -121,21 +121,6 @@ class Builder {
     if (!std::is_sorted(all.begin(), all.end(), earlier)) {
       std::stable_sort(all.begin(), all.end(), earlier);
     }
-  }
-
-  static Asked asked(const Fact& e, const Event& ask) {
-    return {ask.at_ns,
-            ask.give_up_ns,
-            ask.expiry_ms,
-            ask.clock_margin_ms,
-            ask.longest_pause_ms,
-            ask.operation_timeout_ms,
-            ask.max_holding_ms,
-            ask.max_drift_ppm,
-            e.process,
-            e.name,
-            ask.single_attempt,
-            ask.healed};
   }
 
   /// Puts the changes in the server's order, with the reply that claims each.

@@ -56,22 +56,6 @@ struct Answers {
   }
 };
 
-/// What an acquire call asks for: the fields of its event.
-struct Asked {
-  std::int64_t at_ns = 0;
-  std::int64_t give_up_ns = 0;
-  std::int64_t expiry_ms = 0;
-  std::int64_t clock_margin_ms = 0;
-  std::int64_t longest_pause_ms = 0;
-  std::int64_t operation_timeout_ms = 0;
-  std::int64_t max_holding_ms = 0;
-  std::int64_t max_drift_ppm = 0;
-  Id process = kNoText;
-  Id name = kNoText;
-  bool single_attempt = false;
-  bool healed = false;
-};
-
 /// One acquire call and what became of it. Indices of its events, or kNone.
 struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
@@ -166,6 +150,8 @@ struct Digest {
   /// The reply to a delete, or to a release that passes on, which says that it made this change;
   /// or kNone.
   [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
+  /// REQUIRES: it is a put.
+  [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
     return sessions[e.session].second;
   }

@@ -203,10 +203,15 @@ class Interner {
       f.session = sessions_.of(f.process, e.session);
     }
     switch (e.kind) {
+      case Kind::ask:
+        f.place_beside = static_cast<Id>(out_.asks.size());
+        out_.asks.push_back(asked(f, e));
+        break;
       case Kind::send:
         f.lock_id = lock_id(e.lock_id);
         f.command = command(f.process, e.command);
         set_owners(f, e);
+        f.observed = lock_id(e.observed_lock_id.str());
         sent_[f.command] = {f.owner, f.lock_id};
         if (f.lock_id != kNoText) written(f.session) = f.lock_id;
         break;
@@ -235,6 +240,9 @@ class Interner {
         f.last_asked_ns = e.last_asked_ns;
         break;
       case Kind::put:
+        f.place_beside = static_cast<Id>(out_.documents.size());
+        out_.documents.push_back({e.acquired_at_ms, e.expires_at_ms, e.stored_token});
+        [[fallthrough]];
       case Kind::gone:
         f.lock_id = lock_id(e.lock_id);
         f.owner = out_.owner_of_lock_id[f.lock_id];
@@ -258,6 +266,21 @@ class Interner {
       default: break;
     }
     return f;
+  }
+
+  static Asked asked(const Fact& f, const Event& ask) {
+    return {ask.at_ns,
+            ask.give_up_ns,
+            ask.expiry_ms,
+            ask.clock_margin_ms,
+            ask.longest_pause_ms,
+            ask.operation_timeout_ms,
+            ask.max_holding_ms,
+            ask.max_drift_ppm,
+            f.process,
+            f.name,
+            ask.single_attempt,
+            ask.healed};
   }
 
   /// The owner is likely that of the lockId; of a reply that of what it answers.
@@ -312,6 +335,10 @@ class Interner {
       f.process = process[f.process];
       f.name = name[f.name];
       if (f.session < session.size()) f.session = session[f.session];
+    }
+    for (Asked& ask : out_.asks) {
+      ask.process = process[ask.process];
+      ask.name = name[ask.name];
     }
     out_.lock_ids = lock_ids_.all();
     out_.owners = owners_.all().size();
