@@ -108,8 +108,7 @@ struct Digest {
   const History* history = nullptr;
   Facts facts;
   bool of_a_document = false;  ///< the lock is a published one, which promises less
-  /// By process and session, in their order; the place of each is its id.
-  std::vector<std::pair<std::pair<std::string, std::int64_t>, SessionDigest>> sessions;
+  std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
   std::map<std::string, std::vector<Change>> truth;  ///< by lock name
@@ -123,6 +122,7 @@ struct Digest {
   std::vector<Index> writes;                         ///< as their processes saw them
   std::vector<SendDigest> writers;                   ///< by lockId: who sent that write
   std::vector<Index> replies;                        ///< by command: the last one
+  std::vector<Index> all_sends, all_replies;         ///< in their order
   Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
   Grouped<SendDigest> hand_overs;  ///< by who gives
   // By session:
@@ -153,7 +153,7 @@ struct Digest {
   /// REQUIRES: it is a put.
   [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
-    return sessions[e.session].second;
+    return sessions[e.session];
   }
   /// Who sent the write with the lockId of this put, grant or extension.
   [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
@@ -173,7 +173,8 @@ struct Digest {
   [[nodiscard]] bool ran_throughout(Id process, Span span) const;
 };
 
-/// `history` must outlive the digest.
+/// `history` must outlive the digest; `facts` are its own.
+[[nodiscard]] Digest digest(const History& history, Facts facts);
 [[nodiscard]] Digest digest(const History& history);
 
 }  // namespace leasehold::model

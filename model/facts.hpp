@@ -79,7 +79,7 @@ struct Fact {
   };
   union {
     Id other_owner = kNoText;  ///< of a hand-over who gives, else who is deleted as well
-    Id place_beside;           ///< of an `ask` among `asks`, of a `put` among `documents`
+    Id place_beside;  ///< among the `asks`, of a put the `documents`, of a `held` the `answered`
   };
   Kind kind = Kind::run;
   Verb verb = Verb::none;
@@ -121,6 +121,7 @@ struct Facts {
   std::vector<Fact> all;                     ///< by the place of the event in the history
   std::vector<Asked> asks;                   ///< in the order of their events
   std::vector<Dates> documents;              ///< likewise
+  std::vector<std::int64_t> answered;        ///< likewise: how often `held()` answered so
   std::vector<std::string_view> processes;   ///< sorted
   std::vector<std::string_view> names;       ///< sorted
   std::vector<std::string_view> lock_ids;    ///< by id
