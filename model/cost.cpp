@@ -32,7 +32,7 @@ using Lives = std::vector<std::vector<std::pair<Span, const SessionDigest*>>>;
 
 Lives lives_of(const Digest& d) {
   Lives lives(d.process_of.size());
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.ask == kNone) continue;
     Span life{s.asked.at_ns, kNever};
     for (const Index end : {s.ended, s.released}) {
@@ -65,9 +65,10 @@ bool uncontended(const Digest& d, const std::vector<Index>& before, const Sessio
 /// By process: when it looked for a lock.
 std::vector<std::vector<Index>> looks_of(const Digest& d) {
   std::vector<std::vector<Index>> looks(d.process_of.size());
-  for (Index i = 0; i < d.facts.all.size() && !d.of_a_document; ++i) {
+  if (d.of_a_document) return looks;
+  for (const Index i : d.all_sends) {
     const Fact& e = d.fact(i);
-    if (e.kind == Kind::send && e.verb == Verb::look) looks[e.process].push_back(i);
+    if (e.verb == Verb::look) looks[e.process].push_back(i);
   }
   return looks;
 }
@@ -90,7 +91,7 @@ void check_acquires(const Digest& d, Finding& f) {
   const auto before = before_each(d);
   const auto lives = lives_of(d);
   const auto looks = looks_of(d);
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.ask == kNone || !uncontended(d, before, s)) continue;
     ++f.checked;
     const Index look = look_meanwhile(d, looks[s.process], lives[s.process], s);
@@ -98,7 +99,9 @@ void check_acquires(const Digest& d, Finding& f) {
     if (attempts.size() == 1 && look == kNone) continue;
     std::vector<Index> events(attempts.begin(), attempts.end());
     events.push_back(look);
-    violate(f, key.first + ": an acquire without contention took more than one command",
+    violate(f,
+            d.process_name(s.process) +
+                ": an acquire without contention took more than one command",
             std::move(events));
   }
 }
@@ -129,9 +132,8 @@ void check_refused(const Digest& d, Finding& f) {
     bool received = false;  ///< it was handed the lock
   };
   std::vector<Attempts> owners(d.facts.owners);
-  for (Index i = 0; i < d.facts.all.size(); ++i) {
+  for (const Index i : d.all_sends) {
     const Fact& e = d.fact(i);
-    if (e.kind != Kind::send) continue;
     Attempts& of = owners[e.owner];
     if (e.verb == Verb::hand_over) of.received = true;
     if (e.verb != Verb::acquire) continue;
@@ -173,7 +175,7 @@ bool answered(const Digest& d, const SessionDigest& s, Index reply) {
 
 void check_releases(const Digest& d, Finding& f) {
   std::int64_t grants = 0, attempts = 0;
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     ++grants;
     attempts += static_cast<std::int64_t>(d.attempts.of(s.id).size());
@@ -184,13 +186,14 @@ void check_releases(const Digest& d, Finding& f) {
     if (s.lost != kNone && d.fact(s.lost).outcome == Outcome::max_holding) continue;
     const auto deletes = d.deletes.of(owner);
     if (deletes.empty()) {
-      violate(f, key.first + ": a release without a command", {s.granted, s.released});
+      violate(f, d.process_name(s.process) + ": a release without a command",
+              {s.granted, s.released});
       continue;
     }
     const auto most = most_commands(d, deletes);
     if (d.attempts.of(s.id).size() == 1 && deletes.size() > most &&
         answered(d, s, deletes[most - 1].reply)) {
-      violate(f, key.first + ": a release took more than one command",
+      violate(f, d.process_name(s.process) + ": a release took more than one command",
               {s.granted, s.release, s.released});
     }
   }

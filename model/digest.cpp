@@ -10,16 +10,14 @@ namespace {
 
 class Builder {
  public:
-  explicit Builder(const History& history) {
+  Builder(const History& history, Facts facts) {
     out_.history = &history;
-    out_.facts = facts(history);
+    out_.facts = std::move(facts);
     const Facts& all = out_.facts;
     out_.sessions.resize(all.sessions.size());
     for (Id i = 0; i < all.sessions.size(); ++i) {
-      const Numbered& key = all.sessions[i];
-      out_.sessions[i].first = {std::string(all.processes[key.process]), key.number};
-      out_.sessions[i].second.id = i;
-      out_.sessions[i].second.process = key.process;
+      out_.sessions[i].id = i;
+      out_.sessions[i].process = all.sessions[i].process;
     }
     out_.process_of.resize(all.processes.size());
     out_.truth_of.resize(all.names.size());
@@ -55,15 +53,18 @@ class Builder {
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
         session(e).ask = i;
-        session(e).asked = asked(e, event(i));
-        process(e).timeout_ms = std::max(process(e).timeout_ms, event(i).operation_timeout_ms);
+        session(e).asked = out_.facts.asks[e.place_beside];
+        process(e).timeout_ms =
+            std::max(process(e).timeout_ms, session(e).asked.operation_timeout_ms);
         break;
       case Kind::send: add_send(i, e); break;
       case Kind::reply: add_reply(i, e); break;
       case Kind::granted: session(e).granted = i; break;
       case Kind::extended: out_.extended.add(e.session, i); break;
       case Kind::lost: session(e).lost = i; break;
-      case Kind::held: add_answer(i, e, event(i).count, session(e).answers); break;
+      case Kind::held:
+        add_answer(i, e, out_.facts.answered[e.place_beside], session(e).answers);
+        break;
       case Kind::notified: session(e).notified = i; break;
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
@@ -94,19 +95,21 @@ class Builder {
       for (SendDigest& send : by_owner->values()) send.reply = reply_to(send.send);
     }
     for (SendDigest& send : out_.writers) send.reply = reply_to(send.send);
-    for (auto& [key, session] : out_.sessions) set_over(session);
+    for (SessionDigest& session : out_.sessions) set_over(session);
     return std::move(out_);
   }
 
  private:
   const Event& event(Index i) const { return out_.at(i); }
+  ProcessDigest& begin_process(Id id) {
+    return *(out_.process_of[id] = &out_.processes[std::string(out_.facts.processes[id])]);
+  }
   ProcessDigest& process_of(Id id) {
-    ProcessDigest*& known = out_.process_of[id];
-    if (known == nullptr) known = &out_.processes[std::string(out_.facts.processes[id])];
-    return *known;
+    ProcessDigest* known = out_.process_of[id];
+    return known != nullptr ? *known : begin_process(id);
   }
   ProcessDigest& process(const Fact& e) { return process_of(e.process); }
-  SessionDigest& session(const Fact& e) { return out_.sessions[e.session].second; }
+  SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
   std::vector<Change>& changes(const Fact& e) {
     std::vector<Change>*& known = out_.truth_of[e.name];
     if (known == nullptr) known = &out_.truth[std::string(out_.facts.names[e.name])];
@@ -121,21 +124,6 @@ class Builder {
     if (!std::is_sorted(all.begin(), all.end(), earlier)) {
       std::stable_sort(all.begin(), all.end(), earlier);
     }
-  }
-
-  static Asked asked(const Fact& e, const Event& ask) {
-    return {ask.at_ns,
-            ask.give_up_ns,
-            ask.expiry_ms,
-            ask.clock_margin_ms,
-            ask.longest_pause_ms,
-            ask.operation_timeout_ms,
-            ask.max_holding_ms,
-            ask.max_drift_ppm,
-            e.process,
-            e.name,
-            ask.single_attempt,
-            ask.healed};
   }
 
   /// Puts the changes in the server's order, with the reply that claims each.
@@ -241,6 +229,7 @@ class Builder {
   }
 
   void add_send(Index i, const Fact& e) {
+    out_.all_sends.push_back(i);
     if (last_counted_ != e.command) {
       ++process(e).sent[static_cast<std::size_t>(e.verb)];
       last_counted_ = e.command;
@@ -256,6 +245,7 @@ class Builder {
 
   void add_reply(Index i, const Fact& e) {
     out_.replies[e.command] = i;
+    out_.all_replies.push_back(i);
     if (leaves_lock(e) && e.matched > 0 && e.outcome == Outcome::done) {
       claims_.push_back({e.order, i});
     }
@@ -315,8 +305,10 @@ bool Digest::ran_throughout(Id process, Span span) const {
   return process_of[process] != nullptr && ran(*process_of[process], span);
 }
 
-Digest digest(const History& history) {
-  Builder builder(history);
+Digest digest(const History& history) { return digest(history, facts(history)); }
+
+Digest digest(const History& history, Facts facts) {
+  Builder builder(history, std::move(facts));
   for (Index i = 0; i < history.size(); ++i) builder.add(i, builder.fact(i));
   return builder.finish();
 }

@@ -56,22 +56,6 @@ struct Answers {
   }
 };
 
-/// What an acquire call asks for: the fields of its event.
-struct Asked {
-  std::int64_t at_ns = 0;
-  std::int64_t give_up_ns = 0;
-  std::int64_t expiry_ms = 0;
-  std::int64_t clock_margin_ms = 0;
-  std::int64_t longest_pause_ms = 0;
-  std::int64_t operation_timeout_ms = 0;
-  std::int64_t max_holding_ms = 0;
-  std::int64_t max_drift_ppm = 0;
-  Id process = kNoText;
-  Id name = kNoText;
-  bool single_attempt = false;
-  bool healed = false;
-};
-
 /// One acquire call and what became of it. Indices of its events, or kNone.
 struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
@@ -124,8 +108,7 @@ struct Digest {
   const History* history = nullptr;
   Facts facts;
   bool of_a_document = false;  ///< the lock is a published one, which promises less
-  /// By process and session, in their order; the place of each is its id.
-  std::vector<std::pair<std::pair<std::string, std::int64_t>, SessionDigest>> sessions;
+  std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
   std::map<std::string, std::vector<Change>> truth;  ///< by lock name
@@ -139,6 +122,7 @@ struct Digest {
   std::vector<Index> writes;                         ///< as their processes saw them
   std::vector<SendDigest> writers;                   ///< by lockId: who sent that write
   std::vector<Index> replies;                        ///< by command: the last one
+  std::vector<Index> all_sends, all_replies;         ///< in their order
   Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
   Grouped<SendDigest> hand_overs;  ///< by who gives
   // By session:
@@ -166,8 +150,10 @@ struct Digest {
   /// The reply to a delete, or to a release that passes on, which says that it made this change;
   /// or kNone.
   [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
+  /// REQUIRES: it is a put.
+  [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
-    return sessions[e.session].second;
+    return sessions[e.session];
   }
   /// Who sent the write with the lockId of this put, grant or extension.
   [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
@@ -187,7 +173,8 @@ struct Digest {
   [[nodiscard]] bool ran_throughout(Id process, Span span) const;
 };
 
-/// `history` must outlive the digest.
+/// `history` must outlive the digest; `facts` are its own.
+[[nodiscard]] Digest digest(const History& history, Facts facts);
 [[nodiscard]] Digest digest(const History& history);
 
 }  // namespace leasehold::model

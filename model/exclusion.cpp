@@ -40,7 +40,6 @@ namespace {
 
 struct HeldSpan {
   Span span;
-  const std::string* process;
   const SessionDigest* session;
 };
 
@@ -50,14 +49,15 @@ void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
   const SessionDigest& s = *b.session;
   if (s.answers.revived()) {
     violate(f,
-            "lock '" + d.at(s.granted).name + "': " + *b.process +
+            "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
                 "'s held() was true again after it was false",
             {s.answers.denied, s.answers.last});
   }
   if (s.release == kNone || b.span.to <= d.fact(s.release).at_ns + d.allowed.lateness_ns) return;
   violate(f,
-          "lock '" + d.at(s.granted).name + "': " + *b.process + "'s held() was true for " +
-              ms(b.span.to - d.at(s.release).at_ns) + " after its release",
+          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+              "'s held() was true for " + ms(b.span.to - d.at(s.release).at_ns) +
+              " after its release",
           {s.release, s.answers.last});
 }
 
@@ -65,8 +65,9 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
   if (!a.span.meets(b.span)) return;
   const auto overlap = std::min(a.span.to, b.span.to) - std::max(a.span.from, b.span.from);
   violate(f,
-          "lock '" + d.at(a.session->granted).name + "': held() was true in " + *a.process +
-              " and " + *b.process + " at once for " + ms(overlap),
+          "lock '" + d.at(a.session->granted).name + "': held() was true in " +
+              d.process_name(a.session->process) + " and " + d.process_name(b.session->process) +
+              " at once for " + ms(overlap),
           {a.session->answers.first, a.session->answers.last, b.session->answers.first,
            b.session->answers.last});
 }
@@ -77,11 +78,11 @@ Finding check_exclusion(const Digest& d) {
   Finding f = finding(Guarantee::G2);
   std::vector<std::vector<HeldSpan>> by_name(d.facts.names.size());
   std::int64_t asked = 0;
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     asked += s.answers.yes + s.answers.no;
     const auto held = s.answers.held();
     if (held && s.granted != kNone) {
-      by_name[d.fact(s.granted).name].push_back({*held, &key.first, &s});
+      by_name[d.fact(s.granted).name].push_back({*held, &s});
     }
   }
   if (!d.sessions.empty()) f.counts["asked"] = asked;

@@ -132,7 +132,7 @@ class Numbers {
   std::vector<Numbered> all_;
 };
 
-Verb verb_of(const std::string& verb) {
+Verb verb_of(std::string_view verb) {
   if (verb.empty()) return Verb::none;
   if (verb == "acquire") return Verb::acquire;
   if (verb == "extend") return Verb::extend;
@@ -144,7 +144,7 @@ Verb verb_of(const std::string& verb) {
   return verb == "index" ? Verb::index : Verb::other;
 }
 
-Outcome outcome_of(const std::string& outcome) {
+Outcome outcome_of(std::string_view outcome) {
   if (outcome.empty()) return Outcome::none;
   if (outcome == "done") return Outcome::done;
   if (outcome == "yes") return Outcome::yes;
@@ -203,16 +203,21 @@ class Interner {
       f.session = sessions_.of(f.process, e.session);
     }
     switch (e.kind) {
+      case Kind::ask:
+        f.place_beside = static_cast<Id>(out_.asks.size());
+        out_.asks.push_back(asked(f, e));
+        break;
       case Kind::send:
         f.lock_id = lock_id(e.lock_id);
         f.command = command(f.process, e.command);
         set_owners(f, e);
-        sent_[f.command] = {f.owner, f.lock_id};
+        f.observed = lock_id(e.observed_lock_id.str());
+        sent_[f.command] = {f.owner, f.lock_id, f.name};
         if (f.lock_id != kNoText) written(f.session) = f.lock_id;
         break;
       case Kind::reply:
         f.command = command(f.process, e.command);
-        f.lock_id = lock_id(e.seen_lock_id.str(), sent_[f.command].lock_id);
+        f.lock_id = seen_lock_id(e, sent_[f.command]);
         set_owners(f, e);
         f.matched = e.matched;
         f.order = e.order;
@@ -230,15 +235,21 @@ class Interner {
         f.sent_ns = e.sent_ns;
         break;
       case Kind::held:
+        f.place_beside = static_cast<Id>(out_.answered.size());
+        out_.answered.push_back(e.count);
         f.first_asked_ns = e.first_asked_ns;
         f.first_answered_ns = e.first_answered_ns;
         f.last_asked_ns = e.last_asked_ns;
         break;
       case Kind::put:
+        f.place_beside = static_cast<Id>(out_.documents.size());
+        out_.documents.push_back({e.acquired_at_ms, e.expires_at_ms, e.stored_token});
+        [[fallthrough]];
       case Kind::gone:
         f.lock_id = lock_id(e.lock_id);
         f.owner = out_.owner_of_lock_id[f.lock_id];
         f.order = e.order;
+        standing(f.name) = f.lock_id;
         break;
       case Kind::place:
         f.lock_id = lock_id(e.lock_id);
@@ -260,6 +271,21 @@ class Interner {
     return f;
   }
 
+  static Asked asked(const Fact& f, const Event& ask) {
+    return {ask.at_ns,
+            ask.give_up_ns,
+            ask.expiry_ms,
+            ask.clock_margin_ms,
+            ask.longest_pause_ms,
+            ask.operation_timeout_ms,
+            ask.max_holding_ms,
+            ask.max_drift_ppm,
+            f.process,
+            f.name,
+            ask.single_attempt,
+            ask.healed};
+  }
+
   /// The owner is likely that of the lockId; of a reply that of what it answers.
   void set_owners(Fact& f, const Event& e) {
     const Id likely = f.kind == Kind::reply ? sent_[f.command].owner
@@ -275,9 +301,12 @@ class Interner {
     return id;
   }
   /// The lockId that this session wrote last.
-  Id& written(Id session) {
-    if (session >= written_.size()) written_.resize(session + 1);
-    return written_[session];
+  Id& written(Id session) { return at(written_, session); }
+  /// The lockId that was seen last in this lock's document.
+  Id& standing(Id name) { return at(standing_, name); }
+  static Id& at(std::vector<Id>& all, Id place) {
+    if (place >= all.size()) all.resize(place + 1);
+    return all[place];
   }
 
   Id lock_id(const std::string& text, Id likely = kNoText) {
@@ -313,6 +342,10 @@ class Interner {
       f.name = name[f.name];
       if (f.session < session.size()) f.session = session[f.session];
     }
+    for (Asked& ask : out_.asks) {
+      ask.process = process[ask.process];
+      ask.name = name[ask.name];
+    }
     out_.lock_ids = lock_ids_.all();
     out_.owners = owners_.all().size();
     out_.writes = writes_.all().size();
@@ -321,12 +354,23 @@ class Interner {
   /// What a command was sent with, to guess by what comes later: a text is compared sooner than
   /// found.
   struct Sent {
-    Id owner = kNoText, lock_id = kNoText;
+    Id owner = kNoText, lock_id = kNoText, name = kNoText;
   };
+
+  /// Of one that won its own, of others the one that stands there.
+  Id seen_lock_id(const Event& reply, const Sent& sent) {
+    const std::string& text = reply.seen_lock_id.str();
+    if (reply.matched > 0) return lock_id(text, sent.lock_id);
+    Id& likely = standing(sent.name);
+    const Id id = lock_id(text, likely);
+    if (id != kNoText) likely = id;
+    return id;
+  }
 
   Facts out_;
   std::vector<Sent> sent_;   ///< by command
-  std::vector<Id> written_;  ///< by session
+  std::vector<Id> written_;   ///< by session
+  std::vector<Id> standing_;  ///< by name
   Texts processes_, names_, owners_, lock_ids_;
   Numbers sessions_, commands_, writes_;
 };

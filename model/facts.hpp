@@ -56,6 +56,7 @@ struct Fact {
     std::int64_t token = 0;
     std::int64_t matched;
     std::int64_t first_asked_ns;
+    Id observed;  ///< of an attempt: the lockId of the holder that it presumes dead
   };
   union {
     std::int64_t order = 0;
@@ -76,13 +77,39 @@ struct Fact {
     Id command = 0;  ///< of a write to the resource: its number
     Id claimed_by;   ///< of a change of a document, filled in by the digest
   };
-  Id other_owner = kNoText;  ///< of a hand-over who gives, else who is deleted as well
+  union {
+    Id other_owner = kNoText;  ///< of a hand-over who gives, else who is deleted as well
+    Id place_beside;  ///< among the `asks`, of a put the `documents`, of a `held` the `answered`
+  };
   Kind kind = Kind::run;
   Verb verb = Verb::none;
   Outcome outcome = Outcome::none;
   bool stray = false;  ///< it has a field that its kind has not
 };
 static_assert(sizeof(Fact) == 64);
+
+/// What an acquire call asks for: the fields of its event.
+struct Asked {
+  std::int64_t at_ns = 0;
+  std::int64_t give_up_ns = 0;
+  std::int64_t expiry_ms = 0;
+  std::int64_t clock_margin_ms = 0;
+  std::int64_t longest_pause_ms = 0;
+  std::int64_t operation_timeout_ms = 0;
+  std::int64_t max_holding_ms = 0;
+  std::int64_t max_drift_ppm = 0;
+  Id process = kNoText;
+  Id name = kNoText;
+  bool single_attempt = false;
+  bool healed = false;
+};
+
+/// What stands in a document after a `put`, if it is said.
+struct Dates {
+  std::int64_t acquired_at_ms = 0;
+  std::int64_t expires_at_ms = 0;
+  std::int64_t stored_token = 0;
+};
 
 /// A number that is counted in each process, such as that of a session.
 struct Numbered {
@@ -92,6 +119,9 @@ struct Numbered {
 
 struct Facts {
   std::vector<Fact> all;                     ///< by the place of the event in the history
+  std::vector<Asked> asks;                   ///< in the order of their events
+  std::vector<Dates> documents;              ///< likewise
+  std::vector<std::int64_t> answered;        ///< likewise: how often `held()` answered so
   std::vector<std::string_view> processes;   ///< sorted
   std::vector<std::string_view> names;       ///< sorted
   std::vector<std::string_view> lock_ids;    ///< by id

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
+#include "model/id_pairs.hpp"
 #include "model/spans.hpp"
 
 namespace leasehold::model {
@@ -69,6 +71,47 @@ TEST(Facts, AnEventWithAFieldThatItsKindHasNotIsStray) {
   const Facts all = facts(history);
   EXPECT_FALSE(all.all[0].stray);
   EXPECT_TRUE(all.all[1].stray);
+}
+
+TEST(Facts, WhatFewKindsHaveStandsBeside) {
+  History history;
+  for (const Kind kind : {Kind::ask, Kind::put, Kind::held, Kind::held, Kind::put, Kind::ask}) {
+    Event e = as_kind(kind, send("p" + std::to_string(history.size()), 1, "lock"));
+    const auto number = static_cast<std::int64_t>(history.size());
+    if (kind == Kind::ask) e.expiry_ms = number;
+    if (kind == Kind::put) e.expires_at_ms = number;
+    if (kind == Kind::held) e.count = number;
+    history.push_back(std::move(e));
+  }
+  const Facts all = facts(history);
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    const Id beside = all.all[i].place_beside;
+    const auto kind = history[i].kind;
+    EXPECT_EQ(kind == Kind::ask   ? all.asks[beside].expiry_ms
+              : kind == Kind::put ? all.documents[beside].expires_at_ms
+                                  : all.answered[beside],
+              static_cast<std::int64_t>(i));
+  }
+  EXPECT_EQ(all.processes[all.asks[1].process], "p5");
+}
+
+TEST(IdPairs, KeepTheFirstNumberOfEachPair) {
+  IdPairs pairs;
+  std::map<std::pair<Id, Id>, Id> expected;
+  for (Id i = 0; i < 2'000; ++i) {
+    const Id first = i * 7 % 31, second = 1 + i * 13 % 47;
+    EXPECT_EQ(pairs.insert(first, second, i), expected.emplace(std::pair(first, second), i).second);
+  }
+  for (Id first = 0; first < 40; ++first) {
+    for (Id second = 1; second < 60; ++second) {
+      const auto* found = pairs.find(first, second);
+      const auto known = expected.find({first, second});
+      ASSERT_EQ(found != nullptr, known != expected.end());
+      if (found != nullptr) {
+        EXPECT_EQ(*found, known->second);
+      }
+    }
+  }
 }
 
 TEST(MergedSpans, MeetWhatOneOfThemMeets) {

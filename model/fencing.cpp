@@ -16,7 +16,7 @@ using Ranks = std::vector<std::int64_t>;
 
 Ranks ranks(const Digest& d) {
   std::vector<Id> granted(d.facts.lock_ids.size(), kNoText);  // by lockId: the owner
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted != kNone) granted[d.fact(s.granted).lock_id] = d.fact(s.granted).owner;
   }
   Ranks rank(d.facts.owners, kNoRank);
@@ -90,7 +90,7 @@ Finding check_fence(const Digest& d) {
 Finding check_token_order(const Digest& d) {
   Finding f = finding(Guarantee::G4);
   std::vector<Index> granted(d.facts.lock_ids.size(), kNone);  // by lockId of the one that won
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     Index& first = granted[d.fact(s.granted).lock_id];
     if (first == kNone) first = s.granted;

@@ -141,6 +141,23 @@ bool is_default(Number value) {
   return value == Number{};
 }
 
+std::uint64_t zero_if_default(const std::string& value) { return value.size(); }
+std::uint64_t zero_if_default(const RareText& value) { return value.empty() ? 0 : 1; }
+template <typename Number>
+std::uint64_t zero_if_default(Number value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+template <std::size_t kind>
+bool has_stray_field_as(const Event& event) {
+  constexpr FieldSet kOwn = about_kinds::kAll[kind].fields;
+  std::uint64_t stray = 0;
+  each_field(event, [&](Field field, const auto& value) {
+    if (!kOwn.contains(field)) stray |= zero_if_default(value);
+  });
+  return stray != 0;
+}
+
 }  // namespace
 
 FieldSet fields_set(const Event& event) {
@@ -152,12 +169,11 @@ FieldSet fields_set(const Event& event) {
 }
 
 bool has_stray_field(const Event& event) {
-  const FieldSet own = about(event.kind).fields;
-  bool stray = false;
-  each_field(event, [&](Field field, const auto& value) {
-    stray = stray || (!is_default(value) && !own.contains(field));
-  });
-  return stray;
+  // A function for each kind: which fields it has is no question any more.
+  static constexpr auto kOfKind = []<std::size_t... kind>(std::index_sequence<kind...>) {
+    return std::array{&has_stray_field_as<kind>...};
+  }(std::make_index_sequence<about_kinds::kAll.size()>());
+  return kOfKind[static_cast<std::size_t>(event.kind)](event);
 }
 
 FieldType type_of(Field field) {

@@ -244,9 +244,7 @@ Finding check_liveness(const Digest& d) {
     }
   }
   check_queue_turns(d, f, waiters);
-  for (Index i = 0; i < d.facts.all.size(); ++i) {
-    if (d.fact(i).kind == Kind::reply) check_recognised(d, f, i);
-  }
+  for (const Index reply : d.all_replies) check_recognised(d, f, reply);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);

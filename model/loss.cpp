@@ -5,56 +5,52 @@
 namespace leasehold::model {
 namespace {
 
-struct Holder {
-  const std::string& process;
-  const SessionDigest& session;
-  [[nodiscard]] const Asked& asked() const { return session.asked; }
-};
-
 /// When the lease of a grant or an extension ends at the latest, from the sending of its command.
 /// What the lock itself says may only be earlier; handles of published locks know no end, and
 /// shorten nothing.
-std::int64_t lease_end(const Digest& d, const Holder& h, Index event) {
+std::int64_t lease_end(const Digest& d, const SessionDigest& s, Index event) {
   const Fact& e = d.fact(event);
-  if (h.session.ask == kNone) return e.deadline_ns;
-  const Asked& ask = h.asked();
+  if (s.ask == kNone) return e.deadline_ns;
+  const Asked& ask = s.asked;
   const auto lease =
       d.of_a_document ? ask.expiry_ms * kMs : by_our_clock(d, ask, shortest_lease(ask));
   return std::min(e.deadline_ns, e.sent_ns + lease);
 }
 
 /// When the longest holding that the caller wants is over.
-std::int64_t limit(const Digest& d, const Holder& h) {
-  if (h.session.ask == kNone || h.asked().max_holding_ms == 0) return kNever;
-  return d.fact(h.session.granted).sent_ns +
-         by_our_clock(d, h.asked(), h.asked().max_holding_ms * kMs);
+std::int64_t limit(const Digest& d, const SessionDigest& s) {
+  if (s.ask == kNone || s.asked.max_holding_ms == 0) return kNever;
+  return d.fact(s.granted).sent_ns + by_our_clock(d, s.asked, s.asked.max_holding_ms * kMs);
 }
 
 /// The deadline after the last extension; what was granted or revived after it is reported.
-std::int64_t last_deadline(const Digest& d, Finding& f, const Holder& h) {
-  const SessionDigest& s = h.session;
-  const auto longest = limit(d, h);
-  auto deadline = std::min(lease_end(d, h, s.granted), longest);
+std::int64_t last_deadline(const Digest& d, Finding& f, const SessionDigest& s) {
+  const auto longest = limit(d, s);
+  auto deadline = std::min(lease_end(d, s, s.granted), longest);
   if (deadline <= d.fact(s.granted).at_ns) {
-    violate(f, h.process + ": a lease was granted that was over already", {s.granted});
+    violate(f, d.process_name(s.process) + ": a lease was granted that was over already",
+            {s.granted});
   }
   for (const Index e : d.extended.of(s.id)) {
     if (d.fact(e).at_ns >= deadline) {
-      violate(f, h.process + ": an extension revived a lease that was over", {s.granted, e});
+      violate(f, d.process_name(s.process) + ": an extension revived a lease that was over",
+              {s.granted, e});
     }
-    deadline = std::min(std::max(deadline, lease_end(d, h, e)), longest);
+    deadline = std::min(std::max(deadline, lease_end(d, s, e)), longest);
   }
   return deadline;
 }
 
 /// A yes is wrong after the last lease's end, and after a no.
-void check_answers(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
-  const Answers& a = h.session.answers;
-  const auto who = [&] { return "lock '" + d.at(h.session.granted).name + "': " + h.process; };
+void check_answers(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
+  const Answers& a = s.answers;
+  const auto who = [&] {
+    return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process);
+  };
   if (a.last_yes_ns > deadline) {
     const auto over = ms(a.last_yes_ns - deadline);
     violate(f, who() + "'s held() was true " + over + " after its deadline",
-            {h.session.granted, a.last});
+            {s.granted, a.last});
   }
   if (a.revived()) {
     violate(f, who() + "'s held() was true again after it was false", {a.denied, a.last});
@@ -62,19 +58,17 @@ void check_answers(const Digest& d, Finding& f, const Holder& h, std::int64_t de
 }
 
 /// A signal without a loss, or before it.
-void check_signal(const Digest& d, Finding& f, const Holder& h) {
-  const SessionDigest& s = h.session;
+void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.notified == kNone) return;
   const auto notified = d.fact(s.notified).at_ns + d.allowed.lateness_ns;
   if (s.lost != kNone && d.fact(s.lost).at_ns <= notified) return;
   violate(f,
-          "lock '" + d.at(s.granted).name + "': " + h.process +
+          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
               " got lost() for a lock that it had not lost",
           {s.granted, s.notified});
 }
 
-void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t deadline) {
-  const SessionDigest& s = h.session;
+void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
   const ProcessDigest& process = *d.process_of[s.process];
   // A handle on its way to its user, behind other callbacks, cannot tell anything yet.
   const auto due = when_running(d, process, std::max(deadline, s.answers.first_ns));
@@ -87,7 +81,8 @@ void check_notified(const Digest& d, Finding& f, const Holder& h, std::int64_t d
   check_bound(
       d, f, {d.fact(s.granted).at_ns, latest, notified, until},
       [&] {
-        return "lock '" + d.at(s.granted).name + "': " + h.process + " was notified of its loss " +
+        return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+               " was notified of its loss " +
                (notified == kNever ? "never" : ms(notified - deadline) + " after its deadline");
       },
       {s.granted, s.notified});
@@ -99,18 +94,17 @@ Finding check_loss_notified(const Digest& d) {
   Finding f = finding(Guarantee::G5);
   bool granted = false;
   std::int64_t yes = 0, no = 0, notified = 0;
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     granted = true;
-    const Holder holder{key.first, s};
-    const auto deadline = last_deadline(d, f, holder);
+    const auto deadline = last_deadline(d, f, s);
     yes += s.answers.yes;
     no += s.answers.no;
     notified += s.notified == kNone ? 0 : 1;
-    check_signal(d, f, holder);
+    check_signal(d, f, s);
     if (!s.answers.any()) continue;
-    check_answers(d, f, holder, deadline);
-    check_notified(d, f, holder, deadline);
+    check_answers(d, f, s, deadline);
+    check_notified(d, f, s, deadline);
   }
   if (granted) {
     f.counts.insert({{"yes", yes}, {"no", no}, {"asked", yes + no}, {"notified", notified}});
@@ -167,9 +161,8 @@ using Replies = std::vector<std::vector<HeardReply>>;
 
 Replies replies_of(const Digest& d) {
   Replies all(d.process_of.size());
-  for (Index i = 0; i < d.facts.all.size(); ++i) {
+  for (const Index i : d.all_replies) {
     const Fact& e = d.fact(i);
-    if (e.kind != Kind::reply) continue;
     auto& own = all[e.process];
     own.push_back({i, std::max(own.empty() ? 0 : own.back().newest, e.order)});
   }
@@ -219,8 +212,7 @@ const SendDigest* longest_lease(const Digest& d, const Asked& ask,
 
 /// An extension that failed is followed by another while there is time: a lease does not run out
 /// with half of it unused.
-void check_asked_again(const Digest& d, Finding& f, const Holder& h) {
-  const SessionDigest& s = h.session;
+void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto extensions = d.extensions.of(s.id);
   if (extensions.empty()) return;
   const Index send = extensions.back();
@@ -231,19 +223,19 @@ void check_asked_again(const Digest& d, Finding& f, const Holder& h) {
   if (quiet.to - quiet.from <= longest) return;
   if (!d.ran_throughout(s.process, quiet) || d.stalled_ns(quiet) > 0) return;
   violate(f,
-          "lock '" + d.at(s.lost).name + "': " + h.process + " let its lease run out for " +
-              ms(quiet.to - quiet.from) + " after an extension that failed",
+          "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
+              " let its lease run out for " + ms(quiet.to - quiet.from) +
+              " after an extension that failed",
           {s.granted, send, reply, s.lost});
 }
 
-void check_reason(const Digest& d, Finding& f, const Holder& h, const Replies& replies) {
-  const SessionDigest& s = h.session;
+void check_reason(const Digest& d, Finding& f, const SessionDigest& s, const Replies& replies) {
   const Fact& lost = d.fact(s.lost);
   const Fact& granted = d.fact(s.granted);
   const auto what = [&] {
-    return "lock '" + d.name(granted.name) + "': " + h.process + " lost it ";
+    return "lock '" + d.name(granted.name) + "': " + d.process_name(s.process) + " lost it ";
   };
-  if (lost.outcome == Outcome::deadline) check_asked_again(d, f, h);
+  if (lost.outcome == Outcome::deadline) check_asked_again(d, f, s);
   auto heard = heard_before(d, replies, s);
   if (heard.leases.empty()) return;
   if (lost.outcome == Outcome::not_owner) {
@@ -266,10 +258,10 @@ Finding check_needless_loss(const Digest& d) {
   Finding f = finding(Guarantee::needless);
   if (d.of_a_document) return f;  // they lose by rules of their own
   const Replies replies = replies_of(d);
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.ask == kNone || (s.lost == kNone && s.release == kNone)) continue;
     ++f.checked;
-    if (s.lost != kNone) check_reason(d, f, {key.first, s}, replies);
+    if (s.lost != kNone) check_reason(d, f, s, replies);
   }
   return f;
 }

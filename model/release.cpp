@@ -159,7 +159,7 @@ Finding check_release(const Digest& d) {
   Finding f = finding(Guarantee::release);
   if (d.of_a_document) return f;  // they delete by rules of their own
   const AllEnds ends = all_ends(d);
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.release == kNone || s.released == kNone) continue;
     const Answered a{s, d.fact(s.release), d.fact(s.released), d.fact(s.granted)};
     if (a.answer.outcome == Outcome::unknown) continue;

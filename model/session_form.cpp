@@ -54,7 +54,7 @@ void SessionForm::visit_holding(Life& s, Index i, const Fact& e) {
       s.lost = true;
       break;
     case Kind::held:
-      require(s.granted && may_answer(e, d_.at(i).count), "an answer that held() cannot have given",
+      require(s.granted && may_answer(e), "an answer that held() cannot have given",
               i);
       require(is_new(s, i), "answers appear twice", i);
       break;
@@ -87,7 +87,8 @@ void SessionForm::visit_end(Life& s, Index i, const Fact& e) {
 }
 
 /// Asked of a handle that was there, and so often that its times can be those of the answers.
-bool SessionForm::may_answer(const Fact& held, std::int64_t count) const {
+bool SessionForm::may_answer(const Fact& held) const {
+  const auto count = d_.facts.answered[held.place_beside];
   const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
   const bool yes = held.outcome == Outcome::yes;
   const auto asked = yes ? held.last_asked_ns : held.first_asked_ns;
@@ -166,7 +167,7 @@ bool SessionForm::deleted(const Fact& released) const {
 }
 
 void SessionForm::check_ends() {
-  for (const auto& [key, s] : d_.sessions) {
+  for (const SessionDigest& s : d_.sessions) {
     if (s.ask == kNone) continue;  // said already
     const Asked& ask = s.asked;
     const auto longest = !ask.single_attempt && ask.give_up_ns == 0

@@ -55,7 +55,7 @@ class SessionForm {
   void visit_send(Life& s, Index i, const Fact& e);
   void visit_holding(Life& s, Index i, const Fact& e);
   void visit_end(Life& s, Index i, const Fact& e);
-  [[nodiscard]] bool may_answer(const Fact& held, std::int64_t count) const;
+  [[nodiscard]] bool may_answer(const Fact& held) const;
   bool is_new(Life& s, Index i) const;
   [[nodiscard]] bool passed_on(const Fact& granted, const SendDigest& attempt) const;
   [[nodiscard]] bool won(const Fact& granted) const;

@@ -86,7 +86,7 @@ std::optional<Span> must_have_tried(const Digest& d, const Waiters& name, const 
 
 std::vector<Waiters> waiters_by_name(const Digest& d) {
   std::vector<Waiters> names(d.facts.names.size());
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.ask == kNone) continue;
     Waiters& name = names[s.asked.name];
     const Span waited = waiting(d, s);

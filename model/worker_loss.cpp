@@ -6,10 +6,11 @@ namespace leasehold::model {
 
 WorkerCalls worker_calls(const Digest& d) {
   WorkerCalls calls;
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.ask == kNone) continue;
     const Event* granted = s.granted == kNone ? nullptr : &d.at(s.granted);
-    calls[d.at(s.ask).name].push_back({&key.first, &s, &d.at(s.ask), granted});
+    const Event& ask = d.at(s.ask);
+    calls[ask.name].push_back({&ask.process, &s, &ask, granted});
   }
   for (auto& [name, all] : calls) {
     std::stable_sort(all.begin(), all.end(), [](const WorkerCall& a, const WorkerCall& b) {
@@ -23,22 +24,22 @@ namespace {
 
 /// When its user may have ceased to rely on it at the earliest: it released, was notified that it
 /// lost it, was answered no, or was dead. A loss without a stamp may have been said at once.
-std::int64_t relied_until(const Digest& d, const std::string& process, const SessionDigest& s) {
+std::int64_t relied_until(const Digest& d, const SessionDigest& s) {
   auto end = d.at(s.granted).deadline_ns;
   if (s.release != kNone) end = std::min(end, d.at(s.release).at_ns);
   if (s.notified != kNone) end = std::min(end, d.at(s.notified).sent_ns);
   if (s.answers.denied != kNone) end = std::min(end, d.at(s.answers.denied).first_asked_ns);
-  const Index crash = d.processes.at(process).crash;
+  const Index crash = d.processes.at(d.process_name(s.process)).crash;
   return crash == kNone ? end : std::min(end, d.at(crash).at_ns);
 }
 
 }  // namespace
 
 void believe_grants(Digest& d) {
-  for (auto& [key, s] : d.sessions) {
+  for (SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     const auto from = d.at(s.granted).at_ns;
-    const auto until = relied_until(d, key.first, s);
+    const auto until = relied_until(d, s);
     if (s.answers.last_yes_ns >= from || until > from) {
       s.answers.first_yes_ns = std::min(s.answers.first_yes_ns, from);
       s.answers.first = s.granted;

@@ -20,7 +20,7 @@ struct Stay {
 std::vector<Span> commands_of(const Digest& d) {
   std::vector<Span> all;
   for (const Index i : d.writes) all.push_back({d.at(i).sent_ns, d.at(i).at_ns});
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.release == kNone || s.released == kNone) continue;
     all.push_back({d.at(s.release).at_ns, d.at(s.released).at_ns});
   }

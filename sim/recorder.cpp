@@ -99,7 +99,7 @@ void Recorder::on(const core::ReplyArrived& event, core::LocalInstant now) {
   emit_(std::move(e));
 }
 
-void Recorder::send(Event e, const std::string& name, const std::string& owner,
+void Recorder::send(Event&& e, const std::string& name, const std::string& owner,
                     const std::string& lock_id) {
   e.name = name;
   e.owner = owner;
@@ -129,7 +129,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
     sent = {e.verb, "", ""};
     for (const auto& s : extend->statements) {
       e.session = static_cast<std::int64_t>(s.session);
-      send(e, s.name, core::to_hex(s.owner), s.lock_id);
+      send(Event(e), s.name, core::to_hex(s.owner), s.lock_id);
     }
   } else if (const auto* remove = std::get_if<core::DeleteCommand>(&command.body)) {
     e.verb = "delete";

@@ -61,7 +61,7 @@ class Recorder final : public runtime::Observer {
   void on_plain(model::Event event, Sent& sent, const core::RawCommand& plain);
   void on_effect(const core::Effect& effect, core::LocalInstant now);
   void forget(core::SessionId session);
-  void send(model::Event event, const std::string& name, const std::string& owner,
+  void send(model::Event&& event, const std::string& name, const std::string& owner,
             const std::string& lock_id);
 
   const std::string process_;

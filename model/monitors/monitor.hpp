@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/enum_set.hpp"
 #include "model/finding.hpp"
 #include "model/monitors/commands.hpp"
 
@@ -12,14 +13,17 @@ namespace leasehold::model {
 /// One rule of the proof, that sees the events of a run one after the other.
 class Monitor {
  public:
-  explicit Monitor(Guarantee guarantee) : found(finding(guarantee)) {}
+  Monitor(Guarantee guarantee, EnumSet<Kind> kinds)
+      : looks_at(kinds), found(finding(guarantee)) {}
   virtual ~Monitor() = default;
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
   /// Constant time. `commands` knows all events before this one.
-  virtual void see(Index i, const Event& e, const Commands& commands) = 0;
+  /// REQUIRES: it looks at events of this kind.
+  virtual void see(Index i, const Fact& e, const Commands& commands) = 0;
 
+  const EnumSet<Kind> looks_at;
   Finding found;
 };
 
@@ -29,8 +33,8 @@ void add_client_rules(Monitors& monitors, const Digest& d);
 void add_document_rules(Monitors& monitors, const Digest& d);
 
 /// Whether the put says what stands in the document. If not, what rests on that is unknown.
-inline bool require_dates(const Event& put, Finding& f) {
-  if (put.expires_at_ms != 0) return true;
+inline bool require_dates(const Dates& document, Finding& f) {
+  if (document.expires_at_ms != 0) return true;
   if (f.verdict == Verdict::holds) {
     f.verdict = Verdict::unknown;
     f.why = "the history does not say what stands in its documents: an older release wrote it";

@@ -1,5 +1,7 @@
 #include "model/monitors/monitors.hpp"
 
+#include <array>
+
 #include "model/monitors/monitor.hpp"
 
 namespace leasehold::model {
@@ -10,9 +12,19 @@ std::vector<Finding> monitor(const Digest& d) {
   add_client_rules(monitors, d);
   add_document_rules(monitors, d);
   Commands commands(d);
-  for (Index i = 0; i < d.history->size(); ++i) {
-    const Event& e = d.at(i);
-    for (const auto& monitor : monitors) monitor->see(i, e, commands);
+  std::array<std::vector<Monitor*>, about_kinds::kAll.size()> by_kind;
+  for (const auto& row : about_kinds::kAll) {
+    for (const auto& monitor : monitors) {
+      if (monitor->looks_at.contains(row.kind)) {
+        by_kind[static_cast<std::size_t>(row.kind)].push_back(monitor.get());
+      }
+    }
+  }
+  for (Index i = 0; i < d.facts.all.size(); ++i) {
+    const Fact& e = d.fact(i);
+    for (Monitor* monitor : by_kind[static_cast<std::size_t>(e.kind)]) {
+      monitor->see(i, e, commands);
+    }
     commands.see(i, e);
   }
   std::vector<Finding> findings;

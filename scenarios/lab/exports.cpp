@@ -51,11 +51,11 @@ std::int64_t answered(const Digest& d, const SessionDigest& s) {
 /// By their start, each in the first lane of its process that is free then.
 std::vector<Call> calls_of(const Digest& d) {
   std::vector<Call> calls;
-  for (const auto& [key, s] : d.sessions) {
+  for (const SessionDigest& s : d.sessions) {
     if (s.ask == kNone) continue;
-    const auto from = d.at(s.ask).at_ns;
-    calls.push_back({&key.first, key.second, &s, from, time_of(d, s.granted, kNever),
-                     std::max(end_of(d, key.first, s), from), answered(d, s)});
+    const Event& ask = d.at(s.ask);
+    calls.push_back({&ask.process, ask.session, &s, ask.at_ns, time_of(d, s.granted, kNever),
+                     std::max(end_of(d, ask.process, s), ask.at_ns), answered(d, s)});
   }
   std::stable_sort(calls.begin(), calls.end(),
                    [](const Call& a, const Call& b) { return a.from_ns < b.from_ns; });

@@ -60,7 +60,10 @@ class Gatherer {
                           {"bars", Json::array()},
                           {"marks", Json::array()}};
     }
-    for (const auto& [key, s] : digest_.sessions) add_session(lanes[key.first], key.first, s);
+    for (const model::SessionDigest& s : digest_.sessions) {
+      const auto process = digest_.process_name(s.process);
+      add_session(lanes[process], process, s);
+    }
     for (const auto& [name, p] : digest_.processes) {
       if (!lanes.contains(name)) continue;
       for (const auto& away : p.away) {

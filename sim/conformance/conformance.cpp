@@ -411,7 +411,7 @@ class Conformer {
   void note_unexecuted() {
     lost_owners_.resize(d_.facts.owners);
     unexecuted_.resize(d_.facts.owners);
-    for (const auto& [key, s] : d_.sessions) {
+    for (const model::SessionDigest& s : d_.sessions) {
       if (s.lost != kNone && s.granted != kNone) lost_owners_[d_.fact(s.granted).owner] = true;
     }
     for (Id lock_id = 0; lock_id < d_.writers.size(); ++lock_id) {

@@ -1,6 +1,8 @@
 #include "sim/virtual/caller.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -164,20 +166,20 @@ void Caller::on(const Workload::Write&) {
   Holding& holding = *holding_;
   // Asked right before: who writes after a no makes a stale write knowingly.
   ask(holding);
-  const FencedWrite write{holding.name, home_->process, holding.owner, ++home_->writes,
-                          holding.handle.token().value()};
+  const auto write = std::make_shared<const FencedWrite>(
+      FencedWrite{holding.name, home_->process, holding.owner, ++home_->writes,
+                  holding.handle.token().value()});
   auto e = event(model::Kind::write);
   e.session = static_cast<std::int64_t>(holding.handle.session());
-  e.write_number = write.number;
-  e.name = write.name;
-  e.token = write.token;
+  e.write_number = write->number;
+  e.name = write->name;
+  e.token = write->token;
   e.sent_ns = home_->queue.now();
   // The answer and the time-out both come; the first is the outcome.
-  const auto has_outcome = std::make_shared<bool>(false);
-  const auto tell = [this, e, has_outcome](const char* outcome) {
-    if (*has_outcome) return;
-    *has_outcome = true;
-    model::Event done = e;
+  const auto open = std::make_shared<std::optional<model::Event>>(std::move(e));
+  const auto tell = [this, open](const char* outcome) {
+    if (!*open) return;
+    model::Event done = *std::exchange(*open, std::nullopt);
     done.at_ns = home_->queue.now();
     done.outcome = outcome;
     home_->emit(std::move(done));

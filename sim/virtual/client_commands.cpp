@@ -167,7 +167,8 @@ void ClientCommands::serve_stream(int member, const Object& command, ServerReply
 
 /// As an update with the query {fence: {$lte: token}} would do it: whoever is refused matched
 /// nothing.
-void ClientCommands::fenced_write(int member, const FencedWrite& write, ServerReply reply) {
+void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite> write,
+                                  ServerReply reply) {
   Member& m = members_[member];
   if (!m.alive) return reply(ServerAnswer::refused, {});
   if (!m.running) {
@@ -177,14 +178,14 @@ void ClientCommands::fenced_write(int member, const FencedWrite& write, ServerRe
   }
   if (!m.is_primary) return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
   // Compared and written in one event, as in one update of one document by a mongod.
-  const Document fence = m.data.fences().find(write.name);
-  const bool taken = !fence || fence->find("fence")->integer() <= write.token;
+  const Document fence = m.data.fences().find(write->name);
+  const bool taken = !fence || fence->find("fence")->integer() <= write->token;
   if (taken) {
     Object after;
-    after.set("_id", write.name);
-    after.set("fence", write.token);
-    replication_.write(member, {write.name, std::make_shared<const Object>(after)},
-                       std::make_shared<const FencedWrite>(write));
+    after.set("_id", write->name);
+    after.set("fence", write->token);
+    replication_.write(member, {write->name, std::make_shared<const Object>(std::move(after))},
+                       write);
     replication_.send_news(member);
   }
   Object out;

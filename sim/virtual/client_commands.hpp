@@ -34,7 +34,7 @@ class ClientCommands {
   void command(int member, Request request, ServerReply reply);
   /// Equal tokens are taken: one holder writes several times. Refused writes wait for a majority
   /// too.
-  void fenced_write(int member, const FencedWrite& write, ServerReply reply);
+  void fenced_write(int member, std::shared_ptr<const FencedWrite> write, ServerReply reply);
 
   /// At whichever primary is sent the next commands.
   InjectedErrors errors;

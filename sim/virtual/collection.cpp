@@ -147,7 +147,8 @@ bool are_equal(const Document& a, const Document& b) { return a == b || *a == *b
 /// weakness. A wtimeout of 0 waits for ever, as the manual says.
 void read_write_concern(Executed& out, const Fields& command) {
   const Fields concern(command.need_as<Object>("writeConcern"), {"w", "wtimeout"});
-  const bool majority = concern.need("w") == Value(std::string("majority"));
+  const auto* word = concern.need("w").as<std::string>();
+  const bool majority = word != nullptr && *word == "majority";
   if (!majority && concern.need("w") != Value(std::int32_t{1})) throw Unsupported("w");
   out.for_majority = majority;
   out.wtimeout_ms = concern.need("wtimeout").integer();
@@ -173,7 +174,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
     Object none;
     none.set("n", std::int32_t{0});
     none.set("updatedExisting", false);
-    out.reply.set("lastErrorObject", none);
+    out.reply.set("lastErrorObject", std::move(none));
     out.reply.set("value", Null{});
     out.reply.set("ok", 1.0);
     return out;
@@ -190,7 +191,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   last.set("updatedExisting", before != nullptr);
   // The manual: `upserted` is there only if a document was inserted.
   if (!before) last.set("upserted", id);
-  out.reply.set("lastErrorObject", last);
+  out.reply.set("lastErrorObject", std::move(last));
   if (fields.truth("new")) {
     out.reply.set("value", after);
   } else {

@@ -45,7 +45,7 @@ class EventQueue {
   template <typename Run>
   void at(std::int64_t time, Run run) {
     heap_.push_back({std::max(time, now_), ++asked_, place_for(std::move(run))});
-    std::push_heap(heap_.begin(), heap_.end(), later);
+    std::push_heap(heap_.begin(), heap_.end(), Later());
   }
   template <typename Run>
   void after(std::int64_t span, Run run) {
@@ -55,7 +55,7 @@ class EventQueue {
   /// Runs the next event. False when there is none.
   bool step() {
     if (heap_.empty()) return false;
-    std::pop_heap(heap_.begin(), heap_.end(), later);
+    std::pop_heap(heap_.begin(), heap_.end(), Later());
     const Due due = heap_.back();
     heap_.pop_back();
     now_ = due.time;
@@ -91,9 +91,12 @@ class EventQueue {
       queue.free_.push_back(&place);
     }
   };
-  static bool later(const Due& a, const Due& b) {
-    return a.time != b.time ? a.time > b.time : a.asked > b.asked;
-  }
+  /// A type of its own, so that the heap's loops have it inside.
+  struct Later {
+    bool operator()(const Due& a, const Due& b) const {
+      return a.time != b.time ? a.time > b.time : a.asked > b.asked;
+    }
+  };
 
   /// A closure that is too large is kept on the heap, and a pointer to it in the place.
   template <typename Run>

@@ -26,6 +26,7 @@ constexpr int kHearsOfAnElectionPercent = 50;
 /// Here and not in the core, so that the lock under test is the production code to the last byte,
 /// and the checkers are tested on what a server would see of a faulty one.
 Object sabotaged(Object command, Sabotage sabotage) {
+  if (sabotage == Sabotage::none) return command;
   const auto without_owner = [&](const char* list) {
     Array statements = *command.find(list)->as<Array>();
     for (Value& item : statements.items) {
@@ -290,24 +291,28 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
 
 /// As a resource in the same set would be used: a write on a connection of its own, with a majority
 /// awaited.
-void Network::fenced_write(const FencedWrite& write,
+void Network::fenced_write(std::shared_ptr<const FencedWrite> write,
                            std::function<void(const char* outcome)> on_outcome) {
   // The resource's user has a connection of its own. Without a primary it sends nothing, and its
   // own time-out is the outcome.
   const int member = known_primary_ < 0 ? world_.servers.primary_for(reachable()) : known_primary_;
   if (member < 0 || !reachable()[static_cast<std::size_t>(member)]) return;
-  world_.queue.after(way_there(member), [this, write, member, on_outcome] {
-    world_.servers.fenced_write(
-        member, write, [this, on_outcome, member](ReplicaSet::Answer answer, const Object& reply) {
-          if (rule(member).hold_replies || rule(member).refuse) return;
-          // Without a majority's word the write may be rolled back, or not: it proves nothing.
-          const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
-                             reply.find("writeConcernError") == nullptr;
-          const char* outcome = !clear                            ? "unknown"
-                                : reply.find("n")->integer() == 1 ? "accepted"
-                                                                  : "refused";
-          world_.machine.later(way_back(member), [on_outcome, outcome] { on_outcome(outcome); });
-        });
+  auto answered = [this, member, on_outcome = std::move(on_outcome)](
+                      ReplicaSet::Answer answer, const Object& reply) mutable {
+    if (rule(member).hold_replies || rule(member).refuse) return;
+    // Without a majority's word the write may be rolled back, or not: it proves nothing.
+    const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
+                       reply.find("writeConcernError") == nullptr;
+    const char* outcome = !clear                            ? "unknown"
+                          : reply.find("n")->integer() == 1 ? "accepted"
+                                                            : "refused";
+    world_.machine.later(way_back(member), [on_outcome = std::move(on_outcome), outcome] {
+      on_outcome(outcome);
+    });
+  };
+  world_.queue.after(way_there(member), [this, member, write = std::move(write),
+                                         answered = std::move(answered)]() mutable {
+    world_.servers.fenced_write(member, std::move(write), std::move(answered));
   });
 }
 

@@ -52,7 +52,8 @@ class Network {
 
   [[nodiscard]] runtime::Carriers carriers();
   /// A write to the fenced resource; `on_outcome` gets its outcome, if the network lets it.
-  void fenced_write(const FencedWrite& write, std::function<void(const char* outcome)> on_outcome);
+  void fenced_write(std::shared_ptr<const FencedWrite> write,
+                    std::function<void(const char* outcome)> on_outcome);
   [[nodiscard]] bool awaits_a_reply() const { return under_way_ > 0; }
 
   LinkFaults link;

@@ -47,8 +47,8 @@ class ReplicaSet {
   void command(int member, Request request, Reply reply) {
     commands_.command(member, std::move(request), std::move(reply));
   }
-  void fenced_write(int member, const FencedWrite& write, Reply reply) {
-    commands_.fenced_write(member, write, std::move(reply));
+  void fenced_write(int member, std::shared_ptr<const FencedWrite> write, Reply reply) {
+    commands_.fenced_write(member, std::move(write), std::move(reply));
   }
   [[nodiscard]] int primary() const { return elections_.primary(); }
   [[nodiscard]] int primary_for(const std::array<bool, kMembers>& reachable) const {

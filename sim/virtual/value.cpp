@@ -169,7 +169,10 @@ const Value* Object::find(std::string_view key) const {
 }
 
 // As $set does it: what is there keeps its place, what is new goes to the end.
+// Most that are made so have a few fields: room for them at once.
 void Object::set(std::string_view key, Value value) {
+  constexpr std::size_t kUsual = 5;
+  if (fields.empty()) fields.reserve(kUsual);
   const auto found = std::find_if(fields.begin(), fields.end(),
                                   [&](const auto& field) { return field.first == key; });
   if (found != fields.end()) {

@@ -63,7 +63,8 @@ struct Set {
 
   /// To the fence: it stands for any majority write, and what a majority has shows by its tokens.
   void write(int member, std::int64_t token) {
-    servers.fenced_write(member, {"r", "p", "o", token, token},
+    const FencedWrite one{"r", "p", "o", token, token};
+    servers.fenced_write(member, std::make_shared<const FencedWrite>(one),
                          [this](ReplicaSet::Answer answer, const Object& reply) {
                            const bool clean = answer == ReplicaSet::Answer::reply &&
                                               reply.find("ok")->truth() &&
