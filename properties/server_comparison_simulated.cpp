@@ -10,6 +10,7 @@ namespace {
 
 using sim::Random;
 using sim::simulated::EventQueue;
+using sim::simulated::FencedWrite;
 using sim::simulated::kMs;
 using sim::simulated::Object;
 using sim::simulated::ReplicaSet;
@@ -88,7 +89,9 @@ class SimulatedCluster final : public Cluster {
     return servers_.primary();
   }
   void catch_up() override {
-    servers_.fenced_write(primary(), {.name = "catching up", .token = 1}, [](auto, const auto&) {});
+    const auto write = std::make_shared<const FencedWrite>(
+        FencedWrite{.name = "catching up", .token = 1});
+    servers_.fenced_write(primary(), write, [](auto, const auto&) {});
     pass(1'000);
   }
 
