@@ -112,7 +112,7 @@ class Cancelled {
     const auto& lock = locks_[static_cast<std::size_t>(left_--) % locks_.size()];
     const auto stop = std::make_shared<std::stop_source>();
     const auto timer = std::make_shared<boost::asio::steady_timer>(thread_.io);
-    const auto moment = std::chrono::microseconds(random_.between(0, 80'000));
+    const auto moment = std::chrono::microseconds(random_.between(0, longest_us_));
     timer->expires_after(moment);
     timer->async_wait([this, stop, timer](const boost::system::error_code&) {
       thread_.measure([&] { stop->request_stop(); });
@@ -140,12 +140,23 @@ class Cancelled {
       ++(got.error().kind == ErrorKind::cancelled ? cancelled : other);
     }
     thread_.measure([&] { got = Error{}; });
+    adapt();
     next();
+  }
+
+  /// So that on any machine some win before they are cancelled, and some do not.
+  void adapt() {
+    constexpr int kEach = 50, kRare = 5;
+    constexpr int kShortest_us = 1'000, kLongest_us = 2'000'000;
+    if ((cancelled + held) % kEach != 0) return;
+    if (held * kRare < cancelled) longest_us_ = std::min(longest_us_ * 2, kLongest_us);
+    if (cancelled * kRare < held) longest_us_ = std::max(longest_us_ / 2, kShortest_us);
   }
 
   IoThread& thread_;
   const std::vector<Lock> locks_;
   int left_;
+  int longest_us_ = 80'000;  ///< until the moment of a cancellation
   Random random_{1};
 };
 
