@@ -44,6 +44,7 @@ bool CoreJudge::holds(const World& w, unsigned who, std::size_t which) const {
 }
 
 bool CoreJudge::two_hold(const World& w) const {
+  // Counted for each lock: a process may hold both, and two of its users one each.
   std::array<unsigned, kLocks> holders{};
   for (unsigned who = 0; who < 2; ++who) {
     for (std::size_t u = 0; u < kUsers; ++u) holders[scope_.lock_of(u)] += holds(w, who, u) ? 1 : 0;
@@ -111,8 +112,10 @@ void CoreJudge::judge_change(World& to, const Message& by, const Change& change)
     const auto of_lock = std::find_if(all.begin(), all.end(), [&](const auto& statement) {
       return statement.name == kNames[change.lock];
     });
+    // A statement must not touch a document that none of its batch names.
     require(of_lock != all.end() && old_owner == of_lock->owner, g6);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&body)) {
+    // The receiver's own: it is sent again when its answer was lost.
     require(old_owner == given->from || old_owner == given->owner, g6);
     require(!another_holds(to, lock, given->owner), g1);
     seen_ |= 1u << handed_over;
@@ -131,7 +134,9 @@ unsigned CoreJudge::takeover_ticks() const {
 
 /// All that was due in this tick has been done, or time would not go on.
 void CoreJudge::judge_user(World& to, unsigned who, const User& user) const {
+  // By its own clock, as its user would ask.
   if (user.holds && scope_.clock(who, to.tick) >= user.deadline) to.broken = g5;
+  // A fault or a write may have begun the wait anew: a holder that extends is alive.
   const auto since = std::max({user.waits_since, to.fault_at, to.written_at});
   if (user.asks() && to.tick - since >= takeover_ticks()) to.broken = g7;
 }

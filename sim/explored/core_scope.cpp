@@ -53,13 +53,16 @@ constexpr unsigned bits(std::initializer_list<CoreFault> faults) {
   return all;
 }
 
+// What one process with one user and the usual faults must come to show.
 constexpr auto kUsual = bits({takeover_observed, takeover_by_clock, own_win, notified_lost,
                               extension, ttl, late_ghost, given_up});
 // No clock frees a dead holder's lock within the ticks: it has to be observed.
 constexpr unsigned kDeadly = bits({CoreFault::crash, CoreFault::pause, CoreFault::lost_reply});
+// What tells a majority's data from a primary's own, and what hides which of them was heard of.
 constexpr unsigned kBranches =
     bits({CoreFault::rolled_back, CoreFault::old_primary, CoreFault::lost_reply,
           CoreFault::error_after, CoreFault::crash});
+// What can part a batch from its answer. All kinds would be more states than fit the memory.
 constexpr unsigned kOfBatches =
     bits({CoreFault::late, CoreFault::lost_reply, CoreFault::crash, CoreFault::error_after,
           CoreFault::pause, CoreFault::old_primary});

@@ -40,9 +40,11 @@ struct CoreScope {
   unsigned margin_ticks = 1;          ///< the clock margin
   std::array<int, 2> acquires{1, 1};  ///< calls of each user of a process, one after another
   unsigned kinds = kOfOneBranch;
+  // More than one makes a process's own queue, hand-overs, and batches if they want two locks.
   std::array<unsigned, 2> users{1, 1};      ///< of each process, who ask at the same time
   bool two_locks = false;                   ///< the second user of a process wants another lock
   bool queue = false;                       ///< who waits stands in the lock's queue
+  // As far apart as `max_drift` allows, so that the lock's margins are used up to the last tick.
   std::array<int, 2> drift_permille{0, 0};  ///< by how much each process's clock is too fast
   /// Which lock this user of a process wants.
   [[nodiscard]] std::size_t lock_of(std::size_t user) const { return two_locks ? user : 0; }

@@ -85,10 +85,12 @@ Object CoreServer::run(const core::Command& command, const simulated::Start& sta
   for (std::size_t lock = 0; lock < kLocks; ++lock) {
     if (before[lock]) collection.apply({kNames[lock], before[lock]});
   }
+  // All that is there, for a command may name both locks.
   const auto bytes = mongo::build(command, "distributed.locks");
   auto executed = simulated::execute(to_object(*bytes.get()), collection, start);
   for (const Change& change : executed.changes) collection.apply(change);
   done.writes = static_cast<unsigned>(executed.changes.size());
+  // A statement that changes nothing has no entry in the oplog, so it makes no time pass.
   Documents after;
   for (std::size_t lock = 0; lock < kLocks; ++lock) after[lock] = collection.find(kNames[lock]);
   done.documents = states_.keep(after);

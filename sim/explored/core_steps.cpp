@@ -153,6 +153,7 @@ void CoreSystem::user_steps(const World& w, unsigned who, std::size_t which) con
     --asker.asks_left;
     asker.waits_since = w.tick;
     asker.session = ++asking.sessions;
+    // Kept apart, for the actor is given away.
     const auto session = asker.session;
     to.actors[who] = states_.keep(std::move(asking));
     // Without a time-out: to give up at any time is the fault "cancel".
@@ -251,6 +252,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   if (fault && !spend(to, *fault)) return;
   const Message& m = states_.message(w.messages[at]);
   const CoreServer::Execution& done = server_.execute(w, w.messages[at], fault);
+  // Three branches of the data: what an old primary has, what is lost with its primary, what stays.
   if (fault == CoreFault::old_primary) {
     // Nobody will know its write; that it found nothing to write, it says at once.
     if (done.writes == 0 && w.before != w.documents) seen_ |= 1u << old_primary_denies;
@@ -284,6 +286,7 @@ void CoreSystem::write(World& to, const Message& by, const CoreServer::Execution
   // A command that its actor has given up executes all the same: that is what owners are for.
   if (!actor(to, by.who).awaited.contains(by.command->id)) seen_ |= 1u << late_ghost;
   store(to, done.documents, done.writes);
+  // Only an extension writes two: then one reply answers for both.
   if (done.writes > 1) seen_ |= 1u << both_extended;
   judge_.judge_write(to, by, before);
 }
@@ -301,6 +304,7 @@ void CoreSystem::answer(World& to, const Message& m, const CoreServer::Execution
 
 /// At any time from then on, or never within the behaviour: how late the monitor is, is free.
 void CoreSystem::remove_expired(const World& w, std::size_t lock) const {
+  // Each document by itself: a pass of the monitor may be cut short between two of them.
   Documents documents = states_.documents(w.documents);
   if (!documents[lock] || !is_over(documents[lock], CoreServer::clock_ms(w))) return;
   World to = w;
