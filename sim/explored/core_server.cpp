@@ -80,17 +80,17 @@ const CoreServer::Execution& CoreServer::execute(const World& w, std::uint32_t n
 /// The adapter's own bytes, and its own reading of the reply: what is explored is what runs.
 Object CoreServer::run(const core::Command& command, const simulated::Start& start,
                        Execution& done) {
+  // All that is there, for a command may name both locks.
   Collection collection;
   const Documents& before = states_.documents(done.documents);
   for (std::size_t lock = 0; lock < kLocks; ++lock) {
     if (before[lock]) collection.apply({kNames[lock], before[lock]});
   }
-  // All that is there, for a command may name both locks.
   const auto bytes = mongo::build(command, "distributed.locks");
   auto executed = simulated::execute(to_object(*bytes.get()), collection, start);
   for (const Change& change : executed.changes) collection.apply(change);
-  done.writes = static_cast<unsigned>(executed.changes.size());
   // A statement that changes nothing has no entry in the oplog, so it makes no time pass.
+  done.writes = static_cast<unsigned>(executed.changes.size());
   Documents after;
   for (std::size_t lock = 0; lock < kLocks; ++lock) after[lock] = collection.find(kNames[lock]);
   done.documents = states_.keep(after);
