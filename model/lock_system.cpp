@@ -200,8 +200,8 @@ Judgement LockSystem::judge(const State& state) const {
   return {.broken = broken_in(w, scope_), .reached = reached_in(w, scope_)};
 }
 
-std::vector<std::string> LockSystem::story(const std::vector<State>& path) const {
-  std::vector<std::string> lines;
+std::vector<LockSystem::Taken> LockSystem::way(const std::vector<State>& path) const {
+  std::vector<Taken> way;
   World here;
   Out next;
   int time = 0;
@@ -210,11 +210,20 @@ std::vector<std::string> LockSystem::story(const std::vector<State>& path) const
     steps(here, next);
     for (const auto& [world, action] : next) {
       if (!is_the_same(world, path[i], scope_)) continue;
-      lines.push_back("[" + std::to_string(time) + "] " + tell(scope_, here, action, world));
+      way.push_back({time, here, action, world});
       time += action.act == Act::tick ? 1 : 0;
       here = tidied(world, scope_);
       break;
     }
+  }
+  return way;
+}
+
+std::vector<std::string> LockSystem::story(const std::vector<State>& path) const {
+  std::vector<std::string> lines;
+  for (const Taken& step : way(path)) {
+    lines.push_back("[" + std::to_string(step.tick) + "] " +
+                    tell(scope_, step.from, step.action, step.to));
   }
   return lines;
 }

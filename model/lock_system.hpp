@@ -49,8 +49,18 @@ class LockSystem {
     }
   }
 
+  /// One step of a path, by so many ticks after its begin.
+  struct Taken {
+    int tick;
+    World from;
+    Action action;
+    World to;
+  };
+
   [[nodiscard]] Judgement judge(const State& state) const;
-  /// The path in words, with the clients' own names, which sorting exchanges.
+  /// The steps of a path, with the clients' own names, which sorting exchanges.
+  [[nodiscard]] std::vector<Taken> way(const std::vector<State>& path) const;
+  /// The same in words.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
   /// Every step that this world can take, with the world after it, clients keeping their names.

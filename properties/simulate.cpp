@@ -18,7 +18,8 @@ bool has(const Plan& plan, bool (*waits)(const ProcessPlan&, const std::string& 
                      [&](const ProcessPlan& p) { return waits(p, plan.lock); });
 }
 
-constexpr std::int64_t kFewestAcquisitions = 10;
+constexpr std::int64_t kFewAcquisitions = 10;
+constexpr std::int64_t kRunsForAnIdleOne = 10'000;
 constexpr std::int64_t kManyRuns = 20;   ///< from here on each interesting thing has to happen
 constexpr std::int64_t kRareRuns = 200;  ///< and from here on what is rare
 
@@ -69,6 +70,7 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   const auto of_run = totals_of(one.run.history, one.judgement.findings);
   const std::int64_t acquisitions = of_run.at("acquisitions");
   fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
+  if (acquisitions < kFewAcquisitions) ++idle_runs;
   ++runs;
   if (has(plan, sim::waits_by_stream)) ++with_streams;
   if (has(plan, sim::waits_in_queue)) ++with_queues;
@@ -94,6 +96,7 @@ void SimulateReport::add(const SimulateReport& other) {
   if (other.runs == 0) return;
   fewest_acquisitions = runs == 0 ? other.fewest_acquisitions
                                   : std::min(fewest_acquisitions, other.fewest_acquisitions);
+  idle_runs += other.idle_runs;
   runs += other.runs;
   with_streams += other.with_streams;
   with_queues += other.with_queues;
@@ -111,9 +114,11 @@ void SimulateReport::add(const SimulateReport& other) {
 
 std::string SimulateReport::shortfall() const {
   if (runs == 0) return "nothing ran";
-  if (!scripted && fewest_acquisitions < kFewestAcquisitions) {
-    return "a run had " + std::to_string(fewest_acquisitions) + " acquisitions, the floor is " +
-           std::to_string(kFewestAcquisitions);
+  // Of many thousands of generated plans one may have little else than faults.
+  if (!scripted && idle_runs * kRunsForAnIdleOne > runs) {
+    return std::to_string(idle_runs) + " of " + std::to_string(runs) + " runs had fewer than " +
+           std::to_string(kFewAcquisitions) + " acquisitions, one in " +
+           std::to_string(kRunsForAnIdleOne) + " may";
   }
   // Where nobody opens a stream, none breaks; where nobody queues, nobody has a turn.
   const std::pair<const char*, std::int64_t> usual[]{

@@ -27,6 +27,7 @@ struct SimulateReport {
   std::uint64_t hash = 0;  ///< of all histories, if it was asked for
   Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
+  std::int64_t idle_runs = 0;            ///< with too few of them to say much
   std::int64_t with_streams = 0;         ///< runs in which a process waits by a change stream
   std::int64_t with_queues = 0;          ///< in which one stands in a lock's queue while it waits
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires

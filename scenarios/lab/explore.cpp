@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 #include "model/lock_liveness.hpp"
 #include "model/lock_scopes.hpp"
 #include "model/lock_system.hpp"
+#include "properties/counterexample.hpp"
 #include "scenarios/lab/all_cores.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -38,6 +41,7 @@ struct Job {
   model::Exploration found = {};
   double cpu_seconds = 0;
   std::vector<std::string> arrows = {};
+  std::vector<model::LockSystem::Taken> way = {};  ///< of violated, but for promises
   std::atomic<std::uint64_t> states = 0;
 
   Job(std::string name_, const model::Scope& scope_, std::string expected_ = "")
@@ -68,9 +72,10 @@ void run(Job& job, std::uint64_t max_states, unsigned threads) {
   if (job.promise) {
     run_promise(job, how);
   } else {
-    const model::LockSystem system(job.scope);
-    job.found = model::Explorer<model::LockSystem>(system, how).run();
+    const properties::TracedLock system(job.scope);
+    job.found = model::Explorer<properties::TracedLock>(system, how).run();
     job.arrows = system.arrows_taken();
+    job.way = system.counterexample();
   }
   job.states = job.found.states;
   // A search for cycles is this thread's, the rest perhaps of several.
@@ -251,7 +256,7 @@ void list() {
 
 struct Asked {
   std::string lock_name = "leasehold", variant = "none", scope_name, guarantees, faults;
-  std::string json_file, junit_file;
+  std::string json_file, junit_file, stories;
   std::uint64_t max_states = 100'000'000;
   model::Scope scope;  ///< of the user's own, if `own`
   bool own = false;
@@ -291,6 +296,8 @@ po::options_description options_for(Asked& a) {
       "check only these, e.g. \"G3 G4\"")("max-states",
                                           po::value(&a.max_states)->default_value(a.max_states),
                                           "limit per scope; beyond it the verdict is unknown")(
+      "stories", po::value(&a.stories)->value_name("FOLDER"),
+      "write each counterexample as a .scn, for scenario run and simulate")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the result as JUnit XML");
   return options;
@@ -324,12 +331,13 @@ void validate(Asked& a, bool core) {
   require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
+  if (!a.stories.empty()) require_folder("stories", a.stories);
 }
 
 /// What is of the abstract lock says nothing of the core.
 void refuse_with_core(const po::variables_map& given) {
-  for (const char* option : {"lock", "variant", "guarantees", "clients", "messages", "margin",
-                             "skew", "queue", "faults"}) {
+  for (const char* option : {"lock", "variant", "stories", "guarantees", "clients", "messages",
+                             "margin", "skew", "queue", "faults"}) {
     if (given.contains(option) && !given[option].defaulted()) {
       throw UsageError(fmt::format("--{} beside --core: it is of the abstract lock alone", option));
     }
@@ -369,6 +377,27 @@ Jobs jobs_for(const Asked& a) {
   return jobs;
 }
 
+/// A lock with a variant's error has no name, so its story is leasehold's, which gets through it.
+void write_stories(const Asked& a, const Jobs& jobs) {
+  std::filesystem::create_directories(a.stories);
+  const bool wrong = a.wrong != nullptr;
+  const auto& name = wrong ? a.variant : a.lock_name;
+  for (const auto& job : jobs) {
+    if (job->way.empty()) continue;
+    const auto& found = job->found;
+    const auto file = fmt::format("{}/{}-{}.scn", a.stories, name, job->name);
+    std::ofstream out(file);
+    out << fmt::format("# A counterexample of {}{}: {}.\n", wrong ? "the variant " : "", name,
+                       found.why);
+    out << fmt::format("# The abstract lock's steps, by ticks of {} ms:\n", properties::kTick_ms);
+    for (const auto& line : found.story) out << "#   " << line << '\n';
+    out << fmt::format("# locks: {}\n", a.lock_name);
+    if (!wrong) out << fmt::format("# reproduces: {}\n", found.why.substr(0, 2));
+    out << to_scn(properties::counterexample_plan(job->scope, job->way, a.lock_name));
+    fmt::print("written: {}\n", file);
+  }
+}
+
 /// Says and writes what was found; the exit code.
 int conclude(const Asked& a, const Jobs& jobs) {
   print_arrows(jobs);
@@ -386,6 +415,7 @@ int conclude(const Asked& a, const Jobs& jobs) {
   }
   write_json(a.json_file, json);
   write_junit(a.junit_file, {"explore", seconds}, cases);
+  if (!a.stories.empty()) write_stories(a, jobs);
   return exit_code(verdict);
 }
 
