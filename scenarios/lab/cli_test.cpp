@@ -155,6 +155,10 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"import", "--oplog", nothing, "--log", rubbish, "--lease-ms=0"}, "--lease-ms is 0"},
       {{"import", "--uri", "mongodb://db/", "--log", rubbish}, "one of them is missing"},
       {{"explore", "--max-states", "some"}, "some"},
+      {{"explore", "--core", "--stories", folder}, "--stories beside --core"},
+      {{"explore", "--stories", nothing}, "--stories is '"},
+      {{"simulate", "--guided", "--hash"}, "--hash beside --guided"},
+      {{"simulate", "--guided", "--shard", "1/2"}, "--shard beside --guided"},
       {{"diagram", "nope"}, "table is 'nope'"},
   };
   for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",

@@ -2,24 +2,22 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
+#include <optional>
 #include <sstream>
+#include <utility>
 
-#include "scenarios/lab/all_cores.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "scenarios/lab/simulate_report.hpp"
+#include "scenarios/lab/simulate_runs.hpp"
 
 namespace leasehold::lab {
 namespace {
@@ -27,12 +25,6 @@ namespace {
 using properties::PlanLimits;
 using properties::SimulateReport;
 using sim::Plan;
-
-struct Seeds {
-  std::uint64_t from = 1, to = 1'000;
-  std::uint64_t shard = 1, shards = 1;  ///< every `shards`-th seed, from number `shard` on
-  double seconds = 0;                   ///< no run starts later than this; 0: all run
-};
 
 /// Else a minus sign would make a large number.
 void require_digits(const std::string& text) {
@@ -74,45 +66,6 @@ void parse_shard(const std::string& text, Seeds& seeds) {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// All seeds on all cores; each run is its own world.
-SimulateReport run_seeds(const Seeds& seeds, const PlanLimits& limits, bool hashed,
-                         bool until_failure) {
-  SimulateReport report;
-  std::mutex mutex;
-  std::atomic<std::uint64_t> next = seeds.from + seeds.shard - 1, done = 0;
-  const auto take = [&] { return next.fetch_add(seeds.shards); };
-  const auto began = std::chrono::steady_clock::now();
-  const auto in_time = [&] {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
-    return seeds.seconds == 0 || passed.count() < seeds.seconds;
-  };
-  std::atomic<bool> enough = false;
-  const auto work = [&] {
-    SimulateReport mine;
-    for (auto seed = take(); seed <= seeds.to && !interrupted() && !enough && in_time();
-         seed = take()) {
-      const Plan plan = properties::draw_plan(seed, limits);
-      try {
-        mine.add(seed, plan, properties::simulate(plan), hashed);
-      } catch (...) {  // what the simulated server does not know
-        enough = true;
-        throw;
-      }
-      ++done;
-      if (until_failure && !mine.failed.empty()) enough = true;
-    }
-    const std::scoped_lock lock(mutex);
-    report.add(mine);
-  };
-  const std::uint64_t all = (seeds.to - seeds.from + 1 - seeds.shard) / seeds.shards + 1;
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  on_all_cores(work, [&] {
-    if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} runs", done.load(), all);
-  });
-  if (terminal) fmt::print(stderr, "\r\x1b[K");
-  return report;
-}
-
 /// What a run broke first, in the order of the table; of a run that broke nothing, what stayed
 /// unknown although it was put to the test.
 std::string broken_by(const properties::Simulated& one) {
@@ -153,7 +106,7 @@ struct Asked {
   Seeds range;
   std::string seeds = "1..1000", shard, waiting, file, folder = "leasehold-runs";
   std::string json_file, junit_file, history, page;
-  bool hashed = false, until_failure = false;
+  bool hashed = false, until_failure = false, guided = false;
   bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
 
   [[nodiscard]] Plan plan_of(std::uint64_t seed) const {
@@ -184,7 +137,9 @@ po::options_description options_for(Asked& a) {
       "history", po::value(&a.history)->value_name("FILE"), "write the history of a single run")(
       "report", po::value(&a.page)->value_name("FILE"),
       "write the first run that failed, else the first, as a page")(
-      "hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
+      "guided", po::bool_switch(&a.guided),
+      "change plans that reached new situations; --seeds says how many runs, and from which on to "
+      "draw")("hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
       "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
@@ -212,29 +167,45 @@ void validate(Asked& a) {
   require_folder("runs", a.folder);
 }
 
-SimulateReport run(const Asked& a) {
+/// What is of single seeds.
+void refuse_with_guided(const Asked& a) {
+  const std::pair<const char*, bool> given[]{{"plan", !a.file.empty()},
+                                             {"shard", !a.shard.empty()},
+                                             {"hash", a.hashed},
+                                             {"history", !a.history.empty()},
+                                             {"report", !a.page.empty()}};
+  for (const auto& [option, is] : given) {
+    if (!is) continue;
+    throw UsageError(fmt::format("--{} beside --guided: its plans are of no seed", option));
+  }
+}
+
+Runs run(const Asked& a) {
+  if (a.guided) return run_guided(a.range, a.limits, a.until_failure);
   if (a.file.empty() && a.history.empty()) {
     return run_seeds(a.range, a.limits, a.hashed, a.until_failure);
   }
-  SimulateReport report;
+  Runs runs;
   const Plan plan = a.plan_of(a.range.from);
   const auto one = properties::simulate(plan);
-  report.add(a.range.from, plan, one, a.hashed);
+  runs.report.add(a.range.from, plan, one, a.hashed);
   if (!a.history.empty()) {
     std::ofstream out(a.history);
     model::write(out, one.run.history);
   }
-  return report;
+  return runs;
 }
 
-void show_failures(const Asked& a, const SimulateReport& report) {
+void show_failures(const Asked& a, const Runs& runs) {
+  const auto& report = runs.report;
   if (report.failed.empty()) return;
   const auto seed = *report.failed.begin();
-  fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
-             seed);
-  keep_failure(a.plan_of(seed), a.folder,
-               a.file.empty() ? a.limits.lock + "-" + std::to_string(seed)
-                              : std::filesystem::path(a.file).stem().string());
+  fmt::print("{} of {} runs failed; the first is {} {}\n", report.failed.size(), report.runs,
+             a.guided ? "run" : "seed", seed);
+  const auto name = !a.file.empty() ? std::filesystem::path(a.file).stem().string()
+                                    : fmt::format("{}-{}{}", a.limits.lock,
+                                                  a.guided ? "guided-" : "", seed);
+  keep_failure(runs.failed ? *runs.failed : a.plan_of(seed), a.folder, name);
 }
 
 }  // namespace
@@ -245,15 +216,17 @@ int simulate(const std::vector<std::string>& words) {
                            po::positional_options_description().add("plan", 1));
   a.given_lock = !given["lock"].defaulted();
   validate(a);
+  if (a.guided) refuse_with_guided(a);
   if (given.contains("plan")) (void)read_plan(a.file);  // refused before anything runs
   catch_interruptions();
 
   const double began = cpu_seconds();
-  SimulateReport report = run(a);
+  Runs runs = run(a);
+  auto& report = runs.report;
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   properties::require_checked(report.findings);
   print_report(report, cpu);
-  show_failures(a, report);
+  show_failures(a, runs);
   auto verdict = interrupted() && report.verdict() == model::Verdict::holds
                      ? model::Verdict::unknown
                      : report.verdict();
