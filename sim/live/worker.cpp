@@ -13,6 +13,7 @@
 #include "mongo/mongo_transport.hpp"
 #include "published/recipe_provider.hpp"
 #include "runtime/access.hpp"
+#include "sim/live/disk_waits.hpp"
 #include "sim/live/handle_watch.hpp"
 #include "sim/live/harness_orders.hpp"
 #include "sim/live/mongo_client.hpp"
@@ -322,19 +323,30 @@ class Worker {
     return Workload::TimePassed{};
   }
 
-  /// Says when this process did not run: on a busy machine that is no fault of the lock.
+  /// Says when this process, or a thread of it, did not run: on a busy machine that is no fault of
+  /// the lock.
   void watch(const std::stop_token& stop) {
     auto last = clock_->now();
+    DiskWaits disk;
     while (!stop.stop_requested()) {
       std::this_thread::sleep_for(kWatchdogPeriod);
       const auto now = clock_->now();
       if (now - last > kStallFrom) {
-        Event e = event(Kind::stall);
-        e.from_ns = clock_->true_ns_of(last.time_since_epoch().count());
-        emit(e);
+        note_stall(clock_->true_ns_of(last.time_since_epoch().count()));
       }
       last = now;
+      const auto true_ns = clock_->true_ns();
+      const auto waited = disk.look(true_ns);
+      if (waited && std::chrono::nanoseconds(waited->to_ns - waited->from_ns) > kStallFrom) {
+        note_stall(waited->from_ns);
+      }
     }
+  }
+
+  void note_stall(std::int64_t from_ns) {
+    Event e = event(Kind::stall);
+    e.from_ns = from_ns;
+    emit(e);
   }
 
   const WorkerConfig order_;
