@@ -130,7 +130,7 @@ ClockAt(time, s) == time + (IF s.ahead THEN Skew ELSE 0)
 Clock == ClockAt(now, server)
 
 \* For how long a document has expired, and since when there is this primary, matters only to commands that began
-\* before: what is longer ago is forgotten. Each step ends with it.
+\* before: what is longer ago is forgotten, by the explorer too. Each step ends with it.
 Remembered(s) ==
   LET acquires == {c \in Clients : LateStarts /\ wire'[c].kind = "acquire"}
       longest == MaxOf({IF MarginKept = "by waiter" THEN Margin ELSE 0} \cup {Age(c)' : c \in acquires})
@@ -270,12 +270,13 @@ Crash(c) ==
 ------------------------------------------------------------------------------
 (* The server executes a command. *)
 
-\* By an acquire that began so many ticks ago.
+\* Its lockId is still the one that was seen unchanged for a lease.
 IsDead(m) ==
   LET holder == server.document.id
   IN /\ m.seen # NoLockId
      /\ SeenOwnerCompared => holder.owner = m.seen.owner
      /\ SeenBeatCompared => holder.beat = m.seen.beat
+\* By the clock as an acquire read it that began so many ticks ago.
 IsExpired(waited) ==
   \/ ~ExpiryHeeded
   \/ server.document.until + (IF MarginKept = "by waiter" THEN Margin ELSE 0) <= Clock - waited
@@ -427,8 +428,8 @@ IsInTime(m) == GrantFrom(m) > now \/ ~HasDeadline
 HearWin(c) ==
   LET m == wire[c]
       latest == m.order > resource.order
-      falls == \/ m.order > resource.order /\ m.token <= resource.token
-               \/ m.order < resource.order /\ m.token >= resource.token
+      falls == IF latest THEN m.token <= resource.token
+               ELSE m.order < resource.order /\ m.token >= resource.token
   IN /\ Hears(c, "won") /\ IsInTime(m)
      /\ Heard(c)
      /\ client' = [client EXCEPT ![c] =
@@ -622,9 +623,6 @@ LockIdsOf(c) ==
           ELSE <<[owner |-> client[c].owner, beat |-> client[c].beat],
                  [owner |-> wire[c].owner, beat |-> wire[c].beat]>>)
 
-\* A bound for TLC, where all states would be too many.
-Near == TLCGet("level") <= Depth
-
 \* Each is shown by one place where it stands.
 SameAs(names) == [i \in DOMAIN names |-> CHOOSE j \in DOMAIN names : names[j] = names[i]]
 
@@ -637,6 +635,9 @@ Orders ==
     \cup (IF TokenFrom = "cluster time"
           THEN {resource.token} \cup {client[c].token : c \in Clients} \cup {wire[c].token : c \in Clients}
           ELSE {})
+
+\* A bound for TLC, where all states would be too many.
+Near == TLCGet("level") <= Depth
 
 View ==
   LET owners == OwnersOf(N)

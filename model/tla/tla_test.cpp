@@ -227,7 +227,7 @@ TEST_F(Tla, EachVariantBreaksTheSameGuaranteeInAsManySteps) {
   }
 }
 
-TEST_F(Tla, ARuleThatIsDroppedInTheSpecificationIsMissed) {
+TEST_F(Tla, WithoutTheRuleOfObservationG1IsBroken) {
   EXPECT_EQ(of_planted().broken, "G1") << of_planted().output;
 }
 
