@@ -150,16 +150,29 @@ class Explorer {
     crew_.each(kShards, [this](unsigned s) {
       Part& part = parts_[s];
       const std::uint64_t to = std::min(part.expanded + kRound, part.level_end);
-      for (; part.expanded < to; ++part.expanded) {
-        const State state = part.states.state(part.expanded);
-        const auto parent = static_cast<Parent>(part.expanded * kShards + s);
-        model_.successors(state, [&](const State& next, Action) {
-          const auto h = hash_of(next);
-          part.out[shard_of(h)].push_back({next, h, parent});
-          ++part.transitions;
-        });
-      }
+      const auto emit = [&](std::uint64_t from, const State& next) {
+        const auto h = hash_of(next);
+        part.out[shard_of(h)].push_back({next, h, static_cast<Parent>(from * kShards + s)});
+        ++part.transitions;
+      };
+      each_successor(part, to, emit);
+      part.expanded = to;
     });
+  }
+
+  /// Calls emit(number, next) for the successors of those states that come next, up to `to`.
+  template <typename Emit>
+  void each_successor(const Part& part, std::uint64_t to, Emit emit) {
+    const std::uint64_t first = part.expanded;
+    const auto of = [&](std::uint64_t i) { return part.states.state(first + i); };
+    const auto emit_from = [&](std::uint64_t i, const State& next, Action) { emit(first + i, next); };
+    if constexpr (requires { model_.successors(to - first, of, emit_from); }) {
+      model_.successors(to - first, of, emit_from);
+    } else {
+      for (std::uint64_t i = 0; i < to - first; ++i) {
+        model_.successors(of(i), [&](const State& next, Action a) { emit_from(i, next, a); });
+      }
+    }
   }
 
   /// Each shard takes what was found for it, always in the same order.
