@@ -213,7 +213,9 @@ void drop_irrelevant_places(Worlds& w, const S& scope) {
     for (int p = S::queue; p-- > 0;) {
       auto& entry = d.waiting[p];
       Lanes granted{};
-      for (const auto& c : w.client) granted |= may_be_granted(c, entry.owner, scope);
+      for (int i = 0; i < S::clients; ++i) {
+        granted |= may_be_granted(w.client[i], entry.owner, scope);
+      }
       set(entry.age, is_some(entry.owner) & ~granted, kOldest);
       remove_place(d, p, is_some(entry.owner) & is_none(entry.left));
     }

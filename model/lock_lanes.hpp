@@ -26,7 +26,7 @@ inline Lanes is(Lanes x, int value) { return x == all(value); }
 inline Lanes is_none(Lanes x) { return x == Lanes{}; }
 inline Lanes is_some(Lanes x) { return x != Lanes{}; }
 inline void set(Lanes& x, Lanes where, int value) { x = where ? all(value) : x; }
-/// No bit leaves its byte: vectors are shifted by words.
+/// REQUIRES: no bit leaves its byte. There is no shift of bytes, only of words.
 inline Lanes shifted_up(Lanes x, int bits) {
   using Words [[gnu::vector_size(kLanes)]] = std::uint16_t;
   return reinterpret_cast<Lanes>(reinterpret_cast<Words>(x) << bits);
@@ -54,6 +54,7 @@ void clear(Part& part, Lanes where) {
   each_lane(part, [where](Lanes& x) { x &= ~where; });
 }
 
+/// And those of another like it.
 template <typename Part, typename F>
 void each_lane_of(Part& part, Part& other, F f) {
   auto* others = reinterpret_cast<Lanes*>(&other);
@@ -106,7 +107,7 @@ void put_side_by_side(const Several<const World*>& worlds, const S&, Worlds& to)
   }
 }
 
-/// The world in one lane.
+/// The world in this lane.
 inline World world_in(const Worlds& worlds, std::size_t lane) {
   World world;
   const auto* columns = reinterpret_cast<const Lanes*>(&worlds);
@@ -115,7 +116,9 @@ inline World world_in(const Worlds& worlds, std::size_t lane) {
   return world;
 }
 
+/// What makes no difference goes; what is left is numbered anew.
 void tidy(Worlds& worlds, const Scope& scope);
+/// And the clients are put in order.
 void make_canonical(Worlds& worlds, const Scope& scope);
 
 }  // namespace leasehold::model::lock_world

@@ -166,10 +166,11 @@ class StateWriter {
 
  private:
   static constexpr int kPiece = 64;  ///< bits, of the first ones first
-  static constexpr std::size_t kPieces = 24, kWords = 8;
+  static constexpr std::size_t kPieces = 32, kWords = 8;  // twice what a state has
 
   void begin_piece() {
     measure();
+    if (count_ == kPieces) throw std::length_error("a state has too many pieces");
     pieces_[count_] = {};
     lengths_[count_] = Lanes{};
     ++count_;
@@ -244,7 +245,7 @@ World unpack(const State& state, const Scope& scope) {
 }
 
 Several<State> states_of(const Several<const World*>& worlds, const Scope& scope) {
-  Worlds w;
+  thread_local Worlds w;  // not made anew each time, which takes as long as a rule
   StateWriter writer;
   sized(scope, [&](const auto& s) {
     put_side_by_side(worlds, s, w);
