@@ -25,6 +25,10 @@
 ///     std::vector<std::string> story(path) const;        // states from an initial one, a line a
 ///     step
 ///
+/// Where it takes less time to look at several states at once, a model has also
+///
+///     void successors(std::size_t count, Of of, Emit emit) const;  // of(i); emit(i, next, action)
+///
 /// With more than one thread, `successors` and `judge` are called by all of them at once.
 ///
 /// Exact: whole states are compared, never hashes alone. What is found, the counterexample too,
@@ -165,7 +169,9 @@ class Explorer {
   void each_successor(const Part& part, std::uint64_t to, Emit emit) {
     const std::uint64_t first = part.expanded;
     const auto of = [&](std::uint64_t i) { return part.states.state(first + i); };
-    const auto emit_from = [&](std::uint64_t i, const State& next, Action) { emit(first + i, next); };
+    const auto emit_from = [&](std::uint64_t i, const State& next, Action) {
+      emit(first + i, next);
+    };
     if constexpr (requires { model_.successors(to - first, of, emit_from); }) {
       model_.successors(to - first, of, emit_from);
     } else {

@@ -5,7 +5,7 @@
 #include "model/lock_world.hpp"
 
 /// A scope whose sizes the compiler knows, so that loops over clients, messages and places become
-/// straight code: packing a state and making it canonical is what an exploration does most.
+/// straight code: making worlds canonical and states of them is what an exploration does most.
 /// Internal to lock_world.
 namespace leasehold::model::lock_world {
 
