@@ -25,6 +25,10 @@
 ///     std::vector<std::string> story(path) const;        // states from an initial one, a line a
 ///     step
 ///
+/// Where it takes less time to look at several states at once, a model has also
+///
+///     void successors(std::size_t count, Of of, Emit emit) const;  // of(i); emit(i, next, action)
+///
 /// With more than one thread, `successors` and `judge` are called by all of them at once.
 ///
 /// Exact: whole states are compared, never hashes alone. What is found, the counterexample too,
@@ -150,16 +154,31 @@ class Explorer {
     crew_.each(kShards, [this](unsigned s) {
       Part& part = parts_[s];
       const std::uint64_t to = std::min(part.expanded + kRound, part.level_end);
-      for (; part.expanded < to; ++part.expanded) {
-        const State state = part.states.state(part.expanded);
-        const auto parent = static_cast<Parent>(part.expanded * kShards + s);
-        model_.successors(state, [&](const State& next, Action) {
-          const auto h = hash_of(next);
-          part.out[shard_of(h)].push_back({next, h, parent});
-          ++part.transitions;
-        });
-      }
+      const auto emit = [&](std::uint64_t from, const State& next) {
+        const auto h = hash_of(next);
+        part.out[shard_of(h)].push_back({next, h, static_cast<Parent>(from * kShards + s)});
+        ++part.transitions;
+      };
+      each_successor(part, to, emit);
+      part.expanded = to;
     });
+  }
+
+  /// Calls emit(number, next) for the successors of those states that come next, up to `to`.
+  template <typename Emit>
+  void each_successor(const Part& part, std::uint64_t to, Emit emit) {
+    const std::uint64_t first = part.expanded;
+    const auto of = [&](std::uint64_t i) { return part.states.state(first + i); };
+    const auto emit_from = [&](std::uint64_t i, const State& next, Action) {
+      emit(first + i, next);
+    };
+    if constexpr (requires { model_.successors(to - first, of, emit_from); }) {
+      model_.successors(to - first, of, emit_from);
+    } else {
+      for (std::uint64_t i = 0; i < to - first; ++i) {
+        model_.successors(of(i), [&](const State& next, Action a) { emit_from(i, next, a); });
+      }
+    }
   }
 
   /// Each shard takes what was found for it, always in the same order.

@@ -46,14 +46,19 @@ const std::vector<std::string_view>& sometimes() {
 }
 
 std::uint64_t reached_in(const World& w, const Scope& scope) {
-  std::uint64_t bits = w.dirty != 0 ? 8u : 0u;
-  if (w.document.waiting[0].owner != 0) bits |= 32;
+  unsigned bits = 0;
+  // Without a branch, which would often be guessed wrongly.
+  const auto add = [&bits](unsigned bit, bool is) { bits |= is ? 1u << bit : 0u; };
+  add(3, w.dirty != 0);
+  add(5, w.document.waiting[0].owner != 0);
   for (int i = 0; i < scope.clients; ++i) {
     const Client& c = w.client[i];
-    if (c.phase == kHeld) bits |= c.lease > 0 ? 1u : 2u;
-    if (c.phase == kHeld && c.order < w.top_order) bits |= 4;
-    for (const Message& m : c.message) bits |= m.slot == kAcquire && m.seen_owner != 0 ? 16u : 0u;
-    if (c.notice.owner != 0 && c.notice.committed != 0) bits |= 64;
+    const bool holds = c.phase == kHeld;
+    add(0, holds & (c.lease > 0));
+    add(1, holds & (c.lease == 0));
+    add(2, holds & (c.order < w.top_order));
+    for (const Message& m : c.message) add(4, (m.slot == kAcquire) & (m.seen_owner != 0));
+    add(6, (c.notice.owner != 0) & (c.notice.committed != 0));
   }
   return bits;
 }

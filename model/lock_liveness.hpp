@@ -44,12 +44,11 @@ class LockLiveness {
     const auto from = lock_world::unpack(state, scope_);
     steps_.clear();
     system_.steps(from, steps_);
-    for (auto& [world, action] : steps_) {
-      if (!is_calm(from, action)) continue;
-      const bool over = ends(from, world);
-      lock_world::make_canonical(world, scope_);
-      emit(lock_world::pack(world, scope_), fair_kind(from, action), over);
-    }
+    std::erase_if(steps_, [&](const auto& step) { return !is_calm(from, step.second); });
+    each_state(steps_, steps_.size(), scope_, [&](std::size_t n, const State& next) {
+      const auto& [world, action] = steps_[n];
+      emit(next, fair_kind(from, action), ends(from, world));
+    });
   }
 
  private:

@@ -43,9 +43,9 @@ Byte fresh_owner(const World& w, int client, const Scope& scope) {
   return 0;
 }
 
-const Rules& rules_for(const Scope& scope, int client) {
-  static const Rules package = rules_of(Lock::distributed_lock);
-  return is_package(scope, client) ? package : scope.rules;
+const Rules& package_rules() {
+  static const Rules rules = rules_of(Lock::distributed_lock);
+  return rules;
 }
 
 }  // namespace leasehold::model::lock_world

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -50,21 +51,22 @@ class StateShard {
   [[nodiscard]] const void* slot_for(std::uint64_t hash) const { return &table_[place(hash)]; }
   [[nodiscard]] const void* state_for(std::uint64_t hash) const {
     if constexpr (kInTable) return slot_for(hash);
-    const Slot there = table_[place(hash)];
-    return there == kEmpty ? slot_for(hash) : &states_[there - 1];
+    const std::size_t at = first_like(place(hash), hash);
+    return table_[at] == kEmpty ? slot_for(hash) : &states_[index(table_[at])];
   }
 
   /// False if the state is known.
   bool insert(const State& state, std::uint64_t hash, Parent parent) {
-    std::size_t at = place(hash);
+    std::size_t at = first_like(place(hash), hash);
     while (table_[at] != kEmpty) {
       if (is(table_[at], state)) return false;
-      at = (at + 1) & (slots_ - 1);
+      at = first_like(next(at), hash);
     }
     if constexpr (kInTable) {
       if (key(state) == kEmpty && std::exchange(has_empty_key_, true)) return false;
     }
-    table_[at] = slot_of(state);
+    if (!kInTable && states_.size() == kMaxStates) throw std::length_error("too many states");
+    table_[at] = slot_of(state, hash, states_.size());
     states_.push_back(state);
     parents_.push_back(parent);
     if (is_full()) grow();
@@ -75,14 +77,18 @@ class StateShard {
   [[nodiscard]] std::uint64_t find(const State& state, std::uint64_t hash) const
     requires(!kInTable)
   {
-    std::size_t at = place(hash);
-    while (!is(table_[at], state)) at = (at + 1) & (slots_ - 1);
-    return table_[at] - 1;
+    std::size_t at = first_like(place(hash), hash);
+    while (!is(table_[at], state)) at = first_like(next(at), hash);
+    return index(table_[at]);
   }
 
  private:
   using Slot = std::conditional_t<kInTable, std::uint64_t, std::uint32_t>;
   static constexpr Slot kEmpty = 0;
+  /// Beside its index a slot has a few bits of the hash, so that a search seldom looks at a state
+  /// which is not the one: those of a chain are far from each other in memory.
+  static constexpr int kIndexBits = 27;
+  static constexpr std::uint64_t kMaxStates = (std::uint64_t{1} << kIndexBits) - 1;
 
   /// One above the word, so that a state of zeros is not an empty slot. That of ones then is, and
   /// is remembered apart.
@@ -92,16 +98,29 @@ class StateShard {
     if constexpr (kInTable) {
       return slot == key(state);
     } else {  // without a call, which costs more than the comparison
-      const State& known = states_[slot - 1];
+      const State& known = states_[index(slot)];
       std::uint64_t differs = 0;
       for (std::size_t i = 0; i < Words; ++i) differs |= known[i] ^ state[i];
       return differs == 0;
     }
   }
-  /// For the state that comes next.
-  [[nodiscard]] Slot slot_of(const State& state) const {
+  static Slot slot_of(const State& state, std::uint64_t hash, std::uint64_t index) {
     if constexpr (kInTable) return key(state);
-    return static_cast<Slot>(states_.size() + 1);
+    return static_cast<Slot>(hash_bits(hash) | (index + 1));
+  }
+  static std::uint64_t index(Slot slot) { return (slot & kMaxStates) - 1; }
+  /// Neither those that tell the shard nor those that tell the place.
+  static Slot hash_bits(std::uint64_t hash) {
+    return static_cast<Slot>(hash >> 3) << kIndexBits;
+  }
+  [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & (slots_ - 1); }
+  /// From here on, the first slot that is empty or may be of this hash.
+  [[nodiscard]] std::size_t first_like(std::size_t at, std::uint64_t hash) const {
+    if constexpr (!kInTable) {
+      const Slot bits = hash_bits(hash);
+      while (table_[at] != kEmpty && (table_[at] ^ bits) > kMaxStates) at = next(at);
+    }
+    return at;
   }
   [[nodiscard]] std::size_t place(std::uint64_t hash) const {
     return static_cast<std::size_t>(hash >> (64 - std::countr_zero(slots_)));
@@ -117,9 +136,10 @@ class StateShard {
     constexpr std::uint64_t kAhead = 32;
     for (std::uint64_t i = 0; i < states_.size(); ++i) {
       if (i + kAhead < states_.size()) __builtin_prefetch(slot_for(hash_of(states_[i + kAhead])));
-      std::size_t at = place(hash_of(states_[i]));
-      while (table_[at] != kEmpty) at = (at + 1) & (slots_ - 1);
-      table_[at] = kInTable ? static_cast<Slot>(states_[i][0] + 1) : static_cast<Slot>(i + 1);
+      const auto hash = hash_of(states_[i]);
+      std::size_t at = place(hash);
+      while (table_[at] != kEmpty) at = next(at);
+      table_[at] = slot_of(states_[i], hash, i);
     }
   }
 
