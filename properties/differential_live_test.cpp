@@ -315,13 +315,13 @@ class Comparison {
   std::string differs(const Object& real, const Object& simulated, const std::string& path) {
     for (const auto& [key, value] : simulated.fields) {
       const Value* other = real.find(key);
-      if (other == nullptr) return path + "." + key + ": only simulated";
-      auto why = differs(*other, value, path + "." + key);
+      if (other == nullptr) return path + "." + key.text() + ": only simulated";
+      auto why = differs(*other, value, path + "." + key.text());
       if (!why.empty()) return why;
     }
     for (const auto& [key, value] : real.fields) {
       const bool masked = key == "operationTime" || key == "ns" || key == "keyPattern";
-      if (!masked && simulated.find(key) == nullptr) return path + "." + key + ": only real";
+      if (!masked && simulated.find(key) == nullptr) return path + "." + key.text() + ": only real";
     }
     return "";
   }

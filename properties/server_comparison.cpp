@@ -56,7 +56,7 @@ std::string render(const Object& object) {
   for (const auto& [key, value] : object.fields) {
     const auto* inner = value.as<Object>();
     const bool resume_token = inner != nullptr && inner->find("_data") != nullptr;
-    if (!is_masked(key) && !resume_token) fields.push_back(key + ':' + render(key, value));
+    if (!is_masked(key) && !resume_token) fields.push_back(key.text() + ':' + render(key, value));
   }
   std::sort(fields.begin(), fields.end());
   std::string text;

@@ -11,19 +11,15 @@ const LockDocument* shown(const Reply& reply) {
   return executed && !reply.documents.empty() ? &reply.documents.front() : nullptr;
 }
 
-/// Any beat of this owner is ours: the document may show an earlier attempt that won unanswered.
-bool owned_by(const LockDocument& document, Owner owner) {
-  return document.lock_id.starts_with(to_hex(owner) + '.');
-}
-
 }  // namespace
 
 /// A duplicate key is a refusal too: somebody else inserted the name between match and insert
 /// (MongoDB manual, "findAndModify", upsert with a unique index).
+/// Any beat of this owner is ours: the document may show an earlier attempt that won unanswered.
 bool refuses(const Reply& reply, Owner owner) {
   const LockDocument* document = shown(reply);
   return reply.outcome == Outcome::duplicate_key ||
-         (document != nullptr && !owned_by(*document, owner));
+         (document != nullptr && !names_owner(document->lock_id, owner));
 }
 
 /// The order of the questions matters: a refusal is certain whatever else the reply says; only then

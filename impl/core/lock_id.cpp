@@ -13,14 +13,19 @@ constexpr std::size_t kOwnerDigits = 32;
 
 /// The whole text, or nothing: a number with something behind it was not written by us.
 template <typename T>
-bool parse_number(std::string_view text, T& out, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+bool parse_number(std::string_view text, T& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-/// Servers compare owners as strings, so one owner must have one spelling.
-bool lower_hex(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+/// Servers compare owners as strings, so one owner must have one spelling: lower-case digits alone.
+bool parse_hex(std::string_view digits, std::uint64_t& out) {
+  for (const char c : digits) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return false;
+    out = out << 4 | static_cast<std::uint64_t>(digit);
+  }
+  return true;
 }
 
 /// Cuts the part before the next dot off `rest`.
@@ -31,7 +36,7 @@ std::string_view next_part(std::string_view& rest) {
   return part;
 }
 
-/// On the stack, for format_lock_id.
+/// On the stack.
 struct OwnerDigits {
   explicit OwnerDigits(Owner owner) {
     for (std::size_t i = 0; i < kOwnerDigits / 2; ++i) {
@@ -54,12 +59,18 @@ void append_number(std::string& to, T number) {
 
 std::string to_hex(Owner owner) { return {OwnerDigits(owner).text, kOwnerDigits}; }
 
+bool names_owner(std::string_view lock_id, Owner owner) {
+  const OwnerDigits digits(owner);
+  return lock_id.starts_with(std::string_view(digits.text, kOwnerDigits)) &&
+         lock_id.substr(kOwnerDigits).starts_with('.');
+}
+
 /// Both halves by themselves: no integer has 128 bits.
 std::optional<Owner> owner_from_hex(std::string_view digits) {
   Owner owner;
-  if (digits.size() != kOwnerDigits || !lower_hex(digits)) return std::nullopt;
-  if (!parse_number(digits.substr(0, 16), owner.high, 16)) return std::nullopt;
-  if (!parse_number(digits.substr(16), owner.low, 16)) return std::nullopt;
+  if (digits.size() != kOwnerDigits) return std::nullopt;
+  if (!parse_hex(digits.substr(0, 16), owner.high)) return std::nullopt;
+  if (!parse_hex(digits.substr(16), owner.low)) return std::nullopt;
   return owner;
 }
 

@@ -17,6 +17,8 @@ struct Owner {
 
 /// 32 lower-case hex digits: the one spelling that an owner has, since servers compare text.
 [[nodiscard]] std::string to_hex(Owner owner);
+/// Whether a lockId begins with this owner, whatever its beat.
+[[nodiscard]] bool names_owner(std::string_view lock_id, Owner owner);
 /// The way back; nothing for any other text.
 [[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 

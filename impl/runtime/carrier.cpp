@@ -8,7 +8,7 @@ class WaitingCarrier final : public Carrier {
   explicit WaitingCarrier(std::unique_ptr<core::Connection> connection)
       : connection_(std::move(connection)) {}
 
-  void carry(const core::Command& command, std::function<void(core::Reply)> done) override {
+  void carry(core::Command command, std::function<void(core::Reply)> done) override {
     done(connection_->execute(command));
   }
   void interrupt() noexcept override { connection_->interrupt(); }

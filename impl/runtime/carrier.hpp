@@ -14,7 +14,7 @@ class Carrier {
 
   /// `done` is called once, with the reply: before this returns, where a thread can wait for it,
   /// or later.
-  virtual void carry(const core::Command& command, std::function<void(core::Reply)> done) = 0;
+  virtual void carry(core::Command command, std::function<void(core::Reply)> done) = 0;
 
   /// From any thread, while a command is under way: makes it end soon, with an unknown outcome.
   /// Never calls `done` itself.

@@ -162,7 +162,7 @@ void Workers::abandon(core::CommandId command) {
 void Workers::turn(const Shared& state, const std::shared_ptr<Worker>& self) {
   std::unique_lock lock(state->mutex);
   if (!self->given) return;
-  const core::Command command = std::move(*self->given);
+  core::Command command = std::move(*self->given);
   self->given.reset();
   if (!self->carrier) {
     const auto connect = state->carriers;
@@ -174,7 +174,8 @@ void Workers::turn(const Shared& state, const std::shared_ptr<Worker>& self) {
   const bool wanted = !self->abandoned && !state->stopped;
   lock.unlock();
   if (!wanted) return answered(state, self, command.id, {});
-  self->carrier->carry(command, [state, self, id = command.id](core::Reply reply) {
+  const auto id = command.id;
+  self->carrier->carry(std::move(command), [state, self, id](core::Reply reply) {
     answered(state, self, id, std::move(reply));
   });
 }

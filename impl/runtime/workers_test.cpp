@@ -75,7 +75,7 @@ struct Wire {
   class Link final : public Carrier {
    public:
     explicit Link(Wire& wire) : wire_(wire) {}
-    void carry(const Command& command, std::function<void(core::Reply)> done) override {
+    void carry(Command command, std::function<void(core::Reply)> done) override {
       now_ = command.id;
       wire_.under_way[command.id] = std::move(done);
     }

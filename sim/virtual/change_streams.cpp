@@ -13,11 +13,11 @@ constexpr int kCursorNotFound = 43, kCursorKilled = 237;
 /// By the manual a cursor is answered by {cursor: {id, firstBatch or nextBatch}}.
 Object batch(std::int64_t id, const char* name, Array news) {
   Object cursor;
-  cursor.set("id", id);
+  cursor.set("id"_key, id);
   cursor.set(name, std::move(news));
   Object reply;
-  reply.set("cursor", cursor);
-  reply.set("ok", 1.0);
+  reply.set("cursor"_key, cursor);
+  reply.set("ok"_key, 1.0);
   return reply;
 }
 
@@ -25,19 +25,19 @@ Object batch(std::int64_t id, const char* name, Array news) {
 
 /// The driver of a lock sends these three for its stream and for nothing else.
 bool ChangeStreams::serves(const Object& command) {
-  const std::string& name = command.fields.at(0).first;
-  return name == "aggregate" || name == "getMore" || name == "killCursors";
+  const Key& name = command.fields.at(0).first;
+  return name == "aggregate"_key || name == "getMore"_key || name == "killCursors"_key;
 }
 
 void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply reply) {
   const std::string& name = command.fields.at(0).first;
   if (name == "getMore") {
-    return next(command.fields[0].second.integer(), command.find("maxTimeMS")->integer(), queue,
+    return next(command.fields[0].second.integer(), command.find("maxTimeMS"_key)->integer(), queue,
                 std::move(reply));
   }
   if (name == "aggregate") {
-    const auto* stages = command.find("pipeline")->as<Array>();
-    if (stages->items.at(0).as<Object>()->find("$changeStream") == nullptr) {
+    const auto* stages = command.find("pipeline"_key)->as<Array>();
+    if (stages->items.at(0).as<Object>()->find("$changeStream"_key) == nullptr) {
       throw Unsupported("aggregate without $changeStream");
     }
     // In the order in which the adapter writes them; another pipeline is refused.
@@ -51,7 +51,7 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
     // An opened stream has no news yet: it begins at the time of its opening.
     return reply(batch(last_cursor_, "firstBatch", {}));
   }
-  reply(kill(command.find("cursors")->as<Array>()->items));
+  reply(kill(command.find("cursors"_key)->as<Array>()->items));
 }
 
 /// Who waits for news of one of them hears that it was killed.
@@ -67,11 +67,11 @@ Object ChangeStreams::kill(const std::vector<Value>& ids) {
     }
   }
   Object done;
-  done.set("cursorsKilled", std::move(killed));
-  done.set("cursorsNotFound", std::move(unknown));
-  done.set("cursorsAlive", Array{});
-  done.set("cursorsUnknown", Array{});
-  done.set("ok", 1.0);
+  done.set("cursorsKilled"_key, std::move(killed));
+  done.set("cursorsNotFound"_key, std::move(unknown));
+  done.set("cursorsAlive"_key, Array{});
+  done.set("cursorsUnknown"_key, Array{});
+  done.set("ok"_key, 1.0);
   return done;
 }
 

@@ -18,7 +18,7 @@ Object not_primary(const Object& command) {
 
 /// Every reply carries the time of the newest write, whoever made it.
 void answer(const Member& m, Object reply, const ServerReply& to) {
-  reply.set("operationTime", m.operation_time());
+  reply.set("operationTime"_key, m.operation_time());
   to(ServerAnswer::reply, std::move(reply));
 }
 
@@ -31,7 +31,7 @@ bool contradicts_the_index(const Executed& executed, const Member& m) {
 
 /// A getMore's maxTimeMS is how long it waits for news.
 ClientCommands::Deadline ClientCommands::max_time_of(int member, const Object& command) const {
-  const Value* limit = command.find("maxTimeMS");
+  const Value* limit = command.find("maxTimeMS"_key);
   if (limit == nullptr || ChangeStreams::serves(command)) {
     return {Members::kNever, kMaxTimeExpired};
   }
@@ -86,7 +86,7 @@ void ClientCommands::go_on_inside(int member, const Request& request, const Arri
   if (m.is_primary) return execute_command(member, request, arrival, std::move(reply));
   // A command that has a write concern reports both: ok: 0, and that the concern was interrupted.
   Object error = not_primary(*request.command);
-  if (request.command->find("writeConcern") != nullptr) {
+  if (request.command->find("writeConcern"_key) != nullptr) {
     error = write_concern_error(std::move(error), kPrimarySteppedDown, "stepped down");
   }
   answer(m, std::move(error), reply);
@@ -99,7 +99,7 @@ void ClientCommands::execute_command(int member, const Request& request, const A
   const bool streams = ChangeStreams::serves(command);
   // A cursor stays with its member: getMore and killCursors need no primary. To open one does,
   // since the driver asks for the primary.
-  const bool opens = streams && command.fields.at(0).first == "aggregate";
+  const bool opens = streams && command.fields.at(0).first == "aggregate"_key;
   if (!m.is_primary && (!streams || opens)) return answer(m, not_primary(command), reply);
   // Refusals above are not counted as injected: the command would have failed anyway.
   // Once for each command that is executed, so the count is what the fault asked for.
@@ -119,13 +119,13 @@ void ClientCommands::execute_command(int member, const Request& request, const A
   if (executed.ttl) m.ttl_index = executed.ttl;
   write_changes(member, request, executed);
   if (fails && errors.repeats(command, executed)) {
-    executed.reply.set("retriedStmtId", std::int32_t{0});
+    executed.reply.set("retriedStmtId"_key, std::int32_t{0});
     replication_.write(member, note_in_oplog());
     replication_.send_news(member);
   } else if (fails) {
     return answer(m, errors.after(executed.reply), reply);
   }
-  const bool waits = executed.for_majority && executed.reply.find("ok")->truth();
+  const bool waits = executed.for_majority && executed.reply.find("ok"_key)->truth();
   if (!waits) return answer(m, std::move(executed.reply), reply);
   // By the manual on write concerns wtimeout counts from here, maxTimeMS from the arrival;
   // whichever is first ends the wait, with its own code.
@@ -152,7 +152,7 @@ void ClientCommands::serve_stream(int member, const Object& command, ServerReply
   const auto answer_stream = [this, member, reply](Object news) {
     const Member& m = members_[member];
     const auto committed = m.data.committed();
-    news.set("operationTime", committed == 0 ? m.logical : m.data.log()[committed - 1].time);
+    news.set("operationTime"_key, committed == 0 ? m.logical : m.data.log()[committed - 1].time);
     reply(ServerAnswer::reply, std::move(news));
   };
   Member& m = members_[member];
@@ -179,18 +179,18 @@ void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite>
   if (!m.is_primary) return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
   // Compared and written in one event, as in one update of one document by a mongod.
   const Document fence = m.data.fences().find(write->name);
-  const bool taken = !fence || fence->find("fence")->integer() <= write->token;
+  const bool taken = !fence || fence->find("fence"_key)->integer() <= write->token;
   if (taken) {
     Object after;
-    after.set("_id", write->name);
-    after.set("fence", write->token);
+    after.set("_id"_key, write->name);
+    after.set("fence"_key, write->token);
     replication_.write(member, {write->name, std::make_shared<const Object>(std::move(after))},
                        write);
     replication_.send_news(member);
   }
   Object out;
-  out.set("n", std::int32_t{taken ? 1 : 0});
-  out.set("ok", 1.0);
+  out.set("n"_key, std::int32_t{taken ? 1 : 0});
+  out.set("ok"_key, 1.0);
   // Below the 3 s after which the writer gives up, so that it hears "unknown" from the server.
   constexpr std::int64_t kWtimeout = 2'500 * kMs;
   wait_for_majority(member, std::move(out),
@@ -203,7 +203,7 @@ void ClientCommands::wait_for_majority(int member, Object answer, const Deadline
   const auto length = m.data.log().size();
   // Of its own write if it made one: no other event came in between. The answer keeps this time
   // while it waits, though others write meanwhile.
-  answer.set("operationTime", m.operation_time());
+  answer.set("operationTime"_key, m.operation_time());
   // By the manual `writeConcernMajorityJournalDefault` is on: what a majority has is journaled.
   m.data.journal();
   // A command that changed nothing waits as well, for whatever it may have read. If all is a

@@ -18,26 +18,26 @@ constexpr int kDuplicateKey = 11000;
 /// REQUIRES: the object outlives it.
 class Fields {
  public:
-  Fields(const Object& object, std::initializer_list<std::string_view> known) : object_(object) {
+  Fields(const Object& object, std::initializer_list<Key> known) : object_(object) {
     for (const auto& [key, value] : object.fields) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        throw Unsupported("field " + key);
+        throw Unsupported("field " + key.text());
       }
     }
   }
   /// What the adapter always sends; mongod has a default for some of it, which is never relied on.
-  [[nodiscard]] const Value& need(std::string_view key) const {
+  [[nodiscard]] const Value& need(const Key& key) const {
     const Value* value = object_.find(key);
-    if (value == nullptr) throw Unsupported("a command without " + std::string(key));
+    if (value == nullptr) throw Unsupported("a command without " + key.text());
     return *value;
   }
   template <typename T>
-  [[nodiscard]] const T& need_as(std::string_view key) const {
+  [[nodiscard]] const T& need_as(const Key& key) const {
     const T* value = need(key).as<T>();
-    if (value == nullptr) throw Unsupported("another type of " + std::string(key));
+    if (value == nullptr) throw Unsupported("another type of " + key.text());
     return *value;
   }
-  [[nodiscard]] bool truth(std::string_view key) const {
+  [[nodiscard]] bool truth(const Key& key) const {
     const Value* value = object_.find(key);
     return value != nullptr && value->truth();
   }
@@ -57,17 +57,18 @@ bool matches(const Object& query, const Object& document) {
       const auto* text = found == nullptr ? nullptr : found->as<std::string>();
       if (text == nullptr || !matches_pattern(*text, regex->pattern)) return false;
     // One branch is enough; the fields beside it have to match all the same.
-    } else if (key == "$or") {
+    } else if (key == "$or"_key) {
       const auto& branches = wanted.as<Array>()->items;
       const bool any = std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
         return matches(*branch.as<Object>(), document);
       });
       if (!any) return false;
     } else if (const auto* operators = wanted.as<Object>()) {
-      const Fields than(*operators, {"$lt"});
+      const Fields than(*operators, {"$lt"_key});
       // Values of another type are not below.
-      const bool below = found != nullptr && found->type_name() == than.need("$lt").type_name() &&
-                         compare(*found, than.need("$lt")) < 0;
+      const Value& limit = than.need("$lt"_key);
+      const bool below = found != nullptr && found->type_name() == limit.type_name() &&
+                         compare(*found, limit) < 0;
       if (!below) return false;
     } else if (wanted.is<Null>() && found == nullptr) {
       continue;  // missing is null to a query
@@ -98,7 +99,7 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
       if (!value.is<Missing>()) result.set(key, std::move(value));
     }
   } else {
-    throw Unsupported("stage " + name);
+    throw Unsupported("stage " + name.text());
   }
   return result;
 }
@@ -109,7 +110,7 @@ Object updated(const Array& pipeline, const Object& document, const Start& start
 /// clock.
 Object modified(const Object& modifiers, const Object& document, bool inserts) {
   // By the manual on update operators: an update is a pipeline or made of these, never both.
-  const Fields known(modifiers, {"$set", "$setOnInsert"});
+  const Fields known(modifiers, {"$set"_key, "$setOnInsert"_key});
   Object result = document;
   for (const char* name : {"$set", "$setOnInsert"}) {
     const Value* fields = modifiers.find(name);
@@ -133,9 +134,9 @@ Document updated(const Value& update, const Document& document, const Start& sta
   } else {
     throw Unsupported("another type of update");
   }
-  const Value* id = result->find("_id");
+  const Value* id = result->find("_id"_key);
   // A pipeline that replaces the document must carry its `_id` over.
-  if (id == nullptr || *id != *document->find("_id")) {
+  if (id == nullptr || *id != *document->find("_id"_key)) {
     throw ServerError(66, "the immutable field '_id' was changed");
   }
   return result;
@@ -146,12 +147,12 @@ bool are_equal(const Document& a, const Document& b) { return a == b || *a == *b
 /// Nothing but the two that occur: "majority", and 1 of the locks with a planted or published
 /// weakness. A wtimeout of 0 waits for ever, as the manual says.
 void read_write_concern(Executed& out, const Fields& command) {
-  const Fields concern(command.need_as<Object>("writeConcern"), {"w", "wtimeout"});
-  const auto* word = concern.need("w").as<std::string>();
+  const Fields concern(command.need_as<Object>("writeConcern"_key), {"w"_key, "wtimeout"_key});
+  const auto* word = concern.need("w"_key).as<std::string>();
   const bool majority = word != nullptr && *word == "majority";
-  if (!majority && concern.need("w") != Value(std::int32_t{1})) throw Unsupported("w");
+  if (!majority && concern.need("w"_key) != Value(std::int32_t{1})) throw Unsupported("w");
   out.for_majority = majority;
-  out.wtimeout_ms = concern.need("wtimeout").integer();
+  out.wtimeout_ms = concern.need("wtimeout"_key).integer();
 }
 
 /// By the manual on findAndModify: one document is found, changed and returned, before it (`new`:
@@ -159,11 +160,12 @@ void read_write_concern(Executed& out, const Fields& command) {
 /// server besides majorities.
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
-      command, {"findAndModify", "query", "update", "upsert", "new", "writeConcern", "maxTimeMS"});
-  const bool upsert = fields.truth("upsert");
-  const auto& asked = fields.need_as<Object>("query");
-  const Fields query(asked, {"_id", "$or", "lockId"});
-  const auto& id = query.need_as<std::string>("_id");
+      command, {"findAndModify"_key, "query"_key, "update"_key, "upsert"_key, "new"_key,
+                "writeConcern"_key, "maxTimeMS"_key});
+  const bool upsert = fields.truth("upsert"_key);
+  const auto& asked = fields.need_as<Object>("query"_key);
+  const Fields query(asked, {"_id"_key, "$or"_key, "lockId"_key});
+  const auto& id = query.need_as<std::string>("_id"_key);
   Executed out;
   read_write_concern(out, fields);
   const Document before = collection.find(id);
@@ -172,11 +174,11 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   // What a hand-over by somebody who is not the holder any more hears.
   if (!found && !upsert) {
     Object none;
-    none.set("n", std::int32_t{0});
-    none.set("updatedExisting", false);
-    out.reply.set("lastErrorObject", std::move(none));
-    out.reply.set("value", Null{});
-    out.reply.set("ok", 1.0);
+    none.set("n"_key, std::int32_t{0});
+    none.set("updatedExisting"_key, false);
+    out.reply.set("lastErrorObject"_key, std::move(none));
+    out.reply.set("value"_key, Null{});
+    out.reply.set("ok"_key, 1.0);
     return out;
   }
   // The document is there and the rest of the query does not match it: the upsert then inserts.
@@ -184,20 +186,20 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   if (before && !found) return {.reply = duplicate_id()};
   // What an upsert starts from: the fields that the query names by equality.
   Document seed = before;
-  if (!before) seed = std::make_shared<const Object>(Object{{{"_id", id}}});
-  Document after = updated(fields.need("update"), seed, start, before == nullptr);
+  if (!before) seed = std::make_shared<const Object>(Object{{{"_id"_key, id}}});
+  Document after = updated(fields.need("update"_key), seed, start, before == nullptr);
   Object last;
-  last.set("n", std::int32_t{1});
-  last.set("updatedExisting", before != nullptr);
+  last.set("n"_key, std::int32_t{1});
+  last.set("updatedExisting"_key, before != nullptr);
   // The manual: `upserted` is there only if a document was inserted.
-  if (!before) last.set("upserted", id);
-  out.reply.set("lastErrorObject", std::move(last));
-  if (fields.truth("new")) {
-    out.reply.set("value", after);
+  if (!before) last.set("upserted"_key, id);
+  out.reply.set("lastErrorObject"_key, std::move(last));
+  if (fields.truth("new"_key)) {
+    out.reply.set("value"_key, after);
   } else {
-    out.reply.set("value", before ? Value(before) : Value(Null{}));
+    out.reply.set("value"_key, before ? Value(before) : Value(Null{}));
   }
-  out.reply.set("ok", 1.0);
+  out.reply.set("ok"_key, 1.0);
   // Compared exactly, types and order of fields included.
   if (!before || !are_equal(before, after)) out.changes.push_back({id, std::move(after)});
   return out;
@@ -207,7 +209,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
 /// "insert-unique" finds its documents by `resourceId`, and never two by one: its index is unique.
 /// So one map, by whichever of them, serves as the collection.
 const std::string& key_in(const Object& query) {
-  for (const char* key : {"_id", "resourceId"}) {
+  for (const Key& key : {"_id"_key, "resourceId"_key}) {
     const Value* id = query.find(key);
     if (id != nullptr && id->is<std::string>()) return *id->as<std::string>();
   }
@@ -223,8 +225,9 @@ Document matched(const Object& query, const Collection& collection) {
 /// By the manual on update: `n` counts what matched, `nModified` what was changed. Extensions are
 /// decided by the first, as one that changes nothing has not lost its lock.
 Executed update(const Object& command, const Collection& collection, const Start& start) {
-  const Fields fields(command, {"update", "updates", "ordered", "writeConcern", "maxTimeMS"});
-  if (fields.truth("ordered")) throw Unsupported("ordered updates");
+  const Fields fields(command, {"update"_key, "updates"_key, "ordered"_key, "writeConcern"_key,
+                                "maxTimeMS"_key});
+  if (fields.truth("ordered"_key)) throw Unsupported("ordered updates");
   Executed out;
   read_write_concern(out, fields);
   // A statement sees what those before it did. Only changed documents are here; an update deletes
@@ -232,20 +235,20 @@ Executed update(const Object& command, const Collection& collection, const Start
   Collection now;  // what this command has changed so far
   std::int32_t n = 0, modified = 0;
   Array errors;
-  const auto& statements = fields.need_as<Array>("updates").items;
+  const auto& statements = fields.need_as<Array>("updates"_key).items;
   for (std::size_t i = 0; i < statements.size(); ++i) {
-    const Fields statement(*statements[i].as<Object>(), {"q", "u"});
-    const auto& query = statement.need_as<Object>("q");
-    const bool changed_before = now.find(*query.find("_id")->as<std::string>()) != nullptr;
+    const Fields statement(*statements[i].as<Object>(), {"q"_key, "u"_key});
+    const auto& query = statement.need_as<Object>("q"_key);
+    const bool changed_before = now.find(*query.find("_id"_key)->as<std::string>()) != nullptr;
     const Document before = matched(query, changed_before ? now : collection);
     if (!before) continue;
     try {
-      const Document after = updated(statement.need("u"), before, start, false);
+      const Document after = updated(statement.need("u"_key), before, start, false);
       // Counted once the update is known to succeed: a failed statement is no match.
       ++n;
       if (are_equal(before, after)) continue;
       ++modified;
-      out.changes.push_back({*query.find("_id")->as<std::string>(), after});
+      out.changes.push_back({*query.find("_id"_key)->as<std::string>(), after});
       now.apply(out.changes.back());
       // Unordered: one document that cannot be updated does not keep the others from it. A batch of
       // extensions relies on that.
@@ -253,28 +256,28 @@ Executed update(const Object& command, const Collection& collection, const Start
       add_write_error(errors, i, error.code, error.what());
     }
   }
-  out.reply.set("n", n);
-  out.reply.set("nModified", modified);
-  if (!errors.items.empty()) out.reply.set("writeErrors", errors);
-  out.reply.set("ok", 1.0);
+  out.reply.set("n"_key, n);
+  out.reply.set("nModified"_key, modified);
+  if (!errors.items.empty()) out.reply.set("writeErrors"_key, errors);
+  out.reply.set("ok"_key, 1.0);
   return out;
 }
 
 /// By the manual on delete: `n` is 0 if nobody matched, which is no error. A release that finds its
 /// owner gone hears of that.
 Executed remove(const Object& command, const Collection& collection) {
-  const Fields fields(command, {"delete", "deletes", "writeConcern", "maxTimeMS"});
+  const Fields fields(command, {"delete"_key, "deletes"_key, "writeConcern"_key, "maxTimeMS"_key});
   Executed out;
   read_write_concern(out, fields);
-  const auto& statements = fields.need_as<Array>("deletes").items;
+  const auto& statements = fields.need_as<Array>("deletes"_key).items;
   // The locks delete one at a time, so that a reply's `n` is of one owner.
   if (statements.size() != 1) throw Unsupported("several deletes");
-  const Fields statement(*statements[0].as<Object>(), {"q", "limit"});
-  const auto& query = statement.need_as<Object>("q");
+  const Fields statement(*statements[0].as<Object>(), {"q"_key, "limit"_key});
+  const auto& query = statement.need_as<Object>("q"_key);
   const bool found = matched(query, collection) != nullptr;
   if (found) out.changes.push_back({key_in(query), nullptr});
-  out.reply.set("n", std::int32_t{found ? 1 : 0});
-  out.reply.set("ok", 1.0);
+  out.reply.set("n"_key, std::int32_t{found ? 1 : 0});
+  out.reply.set("ok"_key, 1.0);
   return out;
 }
 
@@ -282,11 +285,12 @@ Executed remove(const Object& command, const Collection& collection) {
 /// that were asked for.
 Executed find(const Object& command, const Collection& collection) {
   const Fields fields(command,
-                      {"find", "filter", "projection", "batchSize", "singleBatch", "maxTimeMS"});
-  const Fields filter(fields.need_as<Object>("filter"), {"_id"});
-  const Fields in(filter.need_as<Object>("_id"), {"$in"});
+                      {"find"_key, "filter"_key, "projection"_key, "batchSize"_key,
+                       "singleBatch"_key, "maxTimeMS"_key});
+  const Fields filter(fields.need_as<Object>("filter"_key), {"_id"_key});
+  const Fields in(filter.need_as<Object>("_id"_key), {"$in"_key});
   std::vector<std::string> ids;
-  for (const Value& id : in.need_as<Array>("$in").items) ids.push_back(*id.as<std::string>());
+  for (const Value& id : in.need_as<Array>("$in"_key).items) ids.push_back(*id.as<std::string>());
   // As a scan of the index of `_id` finds them: in its order, and each once.
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -297,38 +301,40 @@ Executed find(const Object& command, const Collection& collection) {
     Object shown;
     for (const auto& [key, value] : document->fields) {
       // By the manual `_id` is in a projection unless it is left out by name.
-      if (key == "_id" || fields.need_as<Object>("projection").find(key) != nullptr) {
+      if (key == "_id"_key || fields.need_as<Object>("projection"_key).find(key) != nullptr) {
         shown.fields.emplace_back(key, value);
       }
     }
     batch.items.emplace_back(shown);
   }
   Object cursor;
-  cursor.set("firstBatch", batch);
+  cursor.set("firstBatch"_key, batch);
   // All in one batch: nothing is left to fetch.
-  cursor.set("id", std::int64_t{0});
+  cursor.set("id"_key, std::int64_t{0});
   Executed out;
-  out.reply.set("cursor", cursor);
-  out.reply.set("ok", 1.0);
+  out.reply.set("cursor"_key, cursor);
+  out.reply.set("ok"_key, 1.0);
   return out;
 }
 
 /// By the manual: to make an index that is there already, as it is, does nothing.
 Executed create_indexes(const Object& command) {
-  const Fields fields(command, {"createIndexes", "indexes", "writeConcern", "maxTimeMS"});
+  const Fields fields(command,
+                      {"createIndexes"_key, "indexes"_key, "writeConcern"_key, "maxTimeMS"_key});
   Executed out;
   read_write_concern(out, fields);
-  for (const Value& item : fields.need_as<Array>("indexes").items) {
-    const Fields index(*item.as<Object>(), {"key", "name", "expireAfterSeconds", "unique"});
-    const auto& key = index.need_as<Object>("key").fields;
-    const Value* seconds = item.as<Object>()->find("expireAfterSeconds");
+  for (const Value& item : fields.need_as<Array>("indexes"_key).items) {
+    const Fields index(*item.as<Object>(),
+                       {"key"_key, "name"_key, "expireAfterSeconds"_key, "unique"_key});
+    const auto& key = index.need_as<Object>("key"_key).fields;
+    const Value* seconds = item.as<Object>()->find("expireAfterSeconds"_key);
     // A TTL index has one field, by the manual. That "unique" is asked for changes nothing here:
     // the collection's map is by that key. Whether an index of other options stands is the
     // member's.
     if (key.size() != 1) throw Unsupported("an index of several fields");
-    if (seconds != nullptr) out.ttl = TtlIndex{key[0].first, seconds->integer()};
+    if (seconds != nullptr) out.ttl = TtlIndex{key[0].first.text(), seconds->integer()};
   }
-  out.reply.set("ok", 1.0);
+  out.reply.set("ok"_key, 1.0);
   return out;
 }
 
@@ -398,44 +404,44 @@ void Collection::apply(const Change& change) {
 
 void add_write_error(Array& errors, std::size_t index, int code, const std::string& message) {
   Object error;
-  error.set("index", static_cast<std::int32_t>(index));
-  error.set("code", std::int32_t{code});
-  error.set("errmsg", message);
+  error.set("index"_key, static_cast<std::int32_t>(index));
+  error.set("code"_key, std::int32_t{code});
+  error.set("errmsg"_key, message);
   errors.items.emplace_back(error);
 }
 
 Object error_reply(int code, const std::string& message) {
   Object reply;
-  reply.set("ok", 0.0);
-  reply.set("errmsg", message);
-  reply.set("code", std::int32_t{code});
+  reply.set("ok"_key, 0.0);
+  reply.set("errmsg"_key, message);
+  reply.set("code"_key, std::int32_t{code});
   return reply;
 }
 
 Object duplicate_id() {
   Object keys;
-  keys.set("_id", std::int32_t{1});
+  keys.set("_id"_key, std::int32_t{1});
   Object reply = error_reply(kDuplicateKey, "duplicate key: _id");
-  reply.set("keyPattern", keys);
+  reply.set("keyPattern"_key, keys);
   return reply;
 }
 
 /// By the command's name, as the server does. What is thrown inside is the whole command's error;
 /// an update's statements have theirs each for itself.
 Executed execute(const Object& command, const Collection& collection, const Start& start) {
-  const std::string& name = command.fields.at(0).first;
+  const Key& name = command.fields.at(0).first;
   try {
-    if (name == "findAndModify") return find_and_modify(command, collection, start);
-    if (name == "update") return update(command, collection, start);
-    if (name == "delete") return remove(command, collection);
-    if (name == "find") return find(command, collection);
-    if (name == "createIndexes") return create_indexes(command);
+    if (name == "findAndModify"_key) return find_and_modify(command, collection, start);
+    if (name == "update"_key) return update(command, collection, start);
+    if (name == "delete"_key) return remove(command, collection);
+    if (name == "find"_key) return find(command, collection);
+    if (name == "createIndexes"_key) return create_indexes(command);
   } catch (const ServerError& error) {
     Executed out;
     out.reply = error_reply(error.code, error.what());
     return out;
   }
-  throw Unsupported("command " + name);
+  throw Unsupported("command " + name.text());
 }
 
 namespace {

@@ -43,13 +43,13 @@ class EventQueue {
   [[nodiscard]] std::int64_t now() const { return now_; }
 
   template <typename Run>
-  void at(std::int64_t time, Run run) {
-    heap_.push_back({std::max(time, now_), ++asked_, place_for(std::move(run))});
+  void at(std::int64_t time, Run&& run) {
+    heap_.push_back({std::max(time, now_), ++asked_, place_for(std::forward<Run>(run))});
     std::push_heap(heap_.begin(), heap_.end(), Later());
   }
   template <typename Run>
-  void after(std::int64_t span, Run run) {
-    at(now_ + span, std::move(run));
+  void after(std::int64_t span, Run&& run) {
+    at(now_ + span, std::forward<Run>(run));
   }
 
   /// Runs the next event. False when there is none.
@@ -99,14 +99,14 @@ class EventQueue {
   };
 
   /// A closure that is too large is kept on the heap, and a pointer to it in the place.
-  template <typename Run>
-  Place* place_for(Run run) {
+  template <typename Given, typename Run = std::decay_t<Given>>
+  Place* place_for(Given&& run) {
     if constexpr (sizeof(Run) > kBytes || alignof(Run) > alignof(std::max_align_t)) {
-      return place_for([whole = std::make_unique<Run>(std::move(run))] { (*whole)(); });
+      return place_for([whole = std::make_unique<Run>(std::forward<Given>(run))] { (*whole)(); });
     } else {
       if (free_.empty()) free_.push_back(&places_.emplace_back());
       Place* place = free_.back();
-      new (place->bytes) Run(std::move(run));
+      new (place->bytes) Run(std::forward<Given>(run));
       free_.pop_back();
       place->run = [](void* closure) { (*static_cast<Run*>(closure))(); };
       place->end = [](void* closure) { static_cast<Run*>(closure)->~Run(); };

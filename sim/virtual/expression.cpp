@@ -145,12 +145,12 @@ Value evaluate(const Value& expression, const Scope& scope) {
   }
   const auto* object = expression.as<Object>();
   if (object == nullptr) return expression;
-  if (!object->fields.empty() && object->fields[0].first[0] == '$') {
+  if (!object->fields.empty() && object->fields[0].first.text()[0] == '$') {
     const auto& [name, argument] = object->fields[0];
     const auto special = special_forms().find(name);
     if (special != special_forms().end()) return special->second(argument, scope);
     const auto known = plain_operators().find(name);
-    if (known == plain_operators().end()) throw Unsupported("operator " + name);
+    if (known == plain_operators().end()) throw Unsupported("operator " + name.text());
     return plain(known->second, name, argument, scope);
   }
   Object out;

@@ -8,14 +8,14 @@ namespace {
 
 /// Only these insert: a hand-over or a pass-on changes what is there.
 bool is_acquire(const Object& command) {
-  const Value* upsert = command.find("upsert");
+  const Value* upsert = command.find("upsert"_key);
   return command.fields.at(0).first == "findAndModify" && upsert != nullptr && upsert->truth();
 }
 
 /// Whether this is an acquire of a lock that somebody has: as if another's upsert had raced it.
 bool finds_a_lock(const Collection& locks, const Object& command) {
   if (!is_acquire(command)) return false;
-  const Value* id = command.find("query")->as<Object>()->find("_id");
+  const Value* id = command.find("query"_key)->as<Object>()->find("_id"_key);
   return locks.find(*id->as<std::string>()) != nullptr;
 }
 

@@ -32,18 +32,18 @@ Object sabotaged(Object command, Sabotage sabotage) {
     for (Value& item : statements.items) {
       Object statement = *item.as<Object>();
       Object query;
-      query.set("_id", *statement.find("q")->as<Object>()->find("_id"));
-      statement.set("q", query);
+      query.set("_id"_key, *statement.find("q"_key)->as<Object>()->find("_id"_key));
+      statement.set("q"_key, query);
       item = statement;
     }
     command.set(list, statements);
   };
   const std::string& name = command.fields[0].first;
-  const Value* concern = command.find("writeConcern");
+  const Value* concern = command.find("writeConcern"_key);
   if (sabotage == Sabotage::writes_for_one && concern != nullptr) {
     Object one = *concern->as<Object>();
-    one.set("w", std::int32_t{1});
-    command.set("writeConcern", one);
+    one.set("w"_key, std::int32_t{1});
+    command.set("writeConcern"_key, one);
   }
   if (sabotage == Sabotage::deletes_without_owner && name == "delete") without_owner("deletes");
   if (sabotage == Sabotage::extends_without_owner && name == "update") without_owner("updates");
@@ -84,12 +84,12 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
   }
   ~SimulatedCarrier() override { network_.carriers_.erase(this); }
 
-  /// A copy of the command is kept: it may be on its way longer than the core remembers it.
-  void carry(const core::Command& command, std::function<void(core::Reply)> done) override {
+  /// The command is kept: it may be on its way longer than the core remembers it.
+  void carry(core::Command command, std::function<void(core::Reply)> done) override {
     ++network_.under_way_;
     done_ = std::move(done);
     sent_ = std::make_shared<Underway>();
-    sent_->command = command;
+    sent_->command = std::move(command);
     auto* acquire = std::get_if<core::AcquireCommand>(&sent_->command.body);
     if (acquire != nullptr) {
       acquire->queue_room = static_cast<std::size_t>(network_.world_.queue_room);
@@ -227,12 +227,17 @@ void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::A
   });
 }
 
+/// Of each core others: most cores send fewer commands than that.
+bool Network::is_compared(const core::Command& command) const {
+  return (command.id + world_.seed) % kComparedEvery == 0;
+}
+
 Object Network::bytes_of(const core::Command& command) const {
   if (world_.old_release) {
     const auto json = without_queue(command, kCollection);
     if (!json.is_null()) return object_of(json);
   }
-  return sabotaged(prepared(command), world_.sabotage);
+  return sabotaged(prepared(command, is_compared(command)), world_.sabotage);
 }
 
 /// The rules of the link are looked at when the request leaves; what changes while it is on its way
@@ -240,7 +245,7 @@ Object Network::bytes_of(const core::Command& command) const {
 void Network::deliver(const Sent& sent, int member) {
   auto object = std::make_shared<const Object>(bytes_of(sent->command));
   // Counted when it is sent, whether it arrives or not: G9 is about what the driver sends.
-  world_.recorder.wire(object->fields[0].first);
+  world_.recorder.wire(object->fields[0].first.text());
   if (rule(member).hold_requests) return touch(member);  // the core's own timer ends the wait
   if (rule(member).refuse) {
     touch(member);
@@ -274,11 +279,11 @@ core::Reply Network::read(const core::Command& command, ReplicaSet::Answer answe
   if (answer == ReplicaSet::Answer::reply) {
     // A driver takes a server that says so for unknown and looks for the primary again; so it does
     // when a state change interrupts a write concern.
-    const Value* code = reply.find("code");
+    const Value* code = reply.find("code"_key);
     if (code != nullptr && code->integer() == kNotWritablePrimary) known_primary_ = -1;
-    if (reply.find("writeConcernError") != nullptr) known_primary_ = -1;
+    if (reply.find("writeConcernError"_key) != nullptr) known_primary_ = -1;
     auto usual = usual_reply(command, reply);
-    if (usual && command.id % kComparedEvery != 1) return std::move(*usual);
+    if (usual && !is_compared(command)) return std::move(*usual);
     auto by_adapter = mongo::read_reply(command, *Bytes(reply).get());
     if (usual && *usual != by_adapter) throw std::logic_error("a reply is not what is read in it");
     return by_adapter;
@@ -301,10 +306,10 @@ void Network::fenced_write(std::shared_ptr<const FencedWrite> write,
                       ReplicaSet::Answer answer, const Object& reply) mutable {
     if (rule(member).hold_replies || rule(member).refuse) return;
     // Without a majority's word the write may be rolled back, or not: it proves nothing.
-    const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok")->truth() &&
-                       reply.find("writeConcernError") == nullptr;
+    const bool clear = answer == ReplicaSet::Answer::reply && reply.find("ok"_key)->truth() &&
+                       reply.find("writeConcernError"_key) == nullptr;
     const char* outcome = !clear                            ? "unknown"
-                          : reply.find("n")->integer() == 1 ? "accepted"
+                          : reply.find("n"_key)->integer() == 1 ? "accepted"
                                                             : "refused";
     world_.machine.later(way_back(member), [on_outcome = std::move(on_outcome), outcome] {
       on_outcome(outcome);

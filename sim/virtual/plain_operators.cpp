@@ -1,6 +1,7 @@
 #include "sim/virtual/plain_operators.hpp"
 
 #include <charconv>
+#include <functional>
 #include <limits>
 
 namespace leasehold::sim::simulated {
@@ -108,6 +109,14 @@ Value index_of_bytes(Arguments v) {
   return at == std::string::npos ? std::int32_t{-1} : static_cast<std::int32_t>(at);
 }
 
+/// Of two values, as `Than` is of their order and zero.
+template <typename Than>
+PlainOperator comparison() {
+  return {.apply = [](Arguments v) -> Value { return Than()(compare(*v[0], *v[1]), 0); },
+          .arguments = 2,
+          .holds = [](int order) { return Than()(order, 0); }};
+}
+
 /// By the manual $tsSecond and $tsIncrement take a timestamp and give a long.
 Timestamp timestamp(const Value& value) {
   const auto* time = value.as<Timestamp>();
@@ -124,12 +133,12 @@ const std::unordered_map<std::string, PlainOperator>& plain_operators() {
   using A = Arguments;
   static const std::unordered_map<std::string, PlainOperator> all{
       // Comparisons are total over all types: no error, and another type is less or greater.
-      {"$eq", {[](A v) -> Value { return compare(*v[0], *v[1]) == 0; }, 2}},
-      {"$ne", {[](A v) -> Value { return compare(*v[0], *v[1]) != 0; }, 2}},
-      {"$gt", {[](A v) -> Value { return compare(*v[0], *v[1]) > 0; }, 2}},
-      {"$gte", {[](A v) -> Value { return compare(*v[0], *v[1]) >= 0; }, 2}},
-      {"$lt", {[](A v) -> Value { return compare(*v[0], *v[1]) < 0; }, 2}},
-      {"$lte", {[](A v) -> Value { return compare(*v[0], *v[1]) <= 0; }, 2}},
+      {"$eq", comparison<std::equal_to<>>()},
+      {"$ne", comparison<std::not_equal_to<>>()},
+      {"$gt", comparison<std::greater<>>()},
+      {"$gte", comparison<std::greater_equal<>>()},
+      {"$lt", comparison<std::less<>>()},
+      {"$lte", comparison<std::less_equal<>>()},
       {"$type", {[](A v) -> Value { return std::string(v[0]->type_name()); }, 1}},
       // Those without a number take as many arguments as there are.
       {"$add", {add}},

@@ -14,6 +14,8 @@ namespace leasehold::sim::simulated {
 struct PlainOperator {
   Value (*apply)(Arguments);
   std::size_t arguments = 0;  ///< so many; 0: any number, or it says itself
+  /// Of a comparison: whether it holds of values in this order, as `compare` says it.
+  bool (*holds)(int order) = nullptr;
 };
 
 [[nodiscard]] const std::unordered_map<std::string, PlainOperator>& plain_operators();

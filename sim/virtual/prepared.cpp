@@ -27,10 +27,10 @@ constexpr std::size_t kLargestBatch = 4;
 
 /// What decides on the shape of a kind of command.
 /// INVARIANT: commands of one kind and key have bytes that differ in their parameters alone.
-struct Key {
+struct ShapeKey {
   unsigned has = 0;       ///< what it has of what it may have
   std::size_t count = 1;  ///< of statements or names
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const ShapeKey&) const = default;
 };
 
 // The values that an example of a shape has: no two are the same, nor like a constant of the
@@ -68,7 +68,7 @@ std::string beginning(Owner owner) { return to_hex(owner) + '.'; }
 
 template <>
 struct Kind<AcquireCommand> {
-  static Key key(const AcquireCommand& c) {
+  static ShapeKey key(const AcquireCommand& c) {
     // Each of them adds to the pipeline: a holder presumed dead, a place in the queue.
     return {(c.observed ? 1u : 0u) | (c.queues_for ? 2u : 0u)};
   }
@@ -102,7 +102,7 @@ struct Kind<AcquireCommand> {
 
 template <>
 struct Kind<HandOverCommand> {
-  static Key key(const HandOverCommand&) { return {}; }
+  static ShapeKey key(const HandOverCommand&) { return {}; }
   static void become_example(HandOverCommand& c) {
     c.name = example_name(0);
     c.from = kOther;
@@ -123,7 +123,7 @@ struct Kind<HandOverCommand> {
 
 template <>
 struct Kind<PassOnCommand> {
-  static Key key(const PassOnCommand& c) {
+  static ShapeKey key(const PassOnCommand& c) {
     return {(c.or_owner ? 1u : 0u) | (c.offers ? 2u : 0u)};
   }
   static void become_example(PassOnCommand& c) {
@@ -141,7 +141,7 @@ struct Kind<PassOnCommand> {
 
 template <>
 struct Kind<DeleteCommand> {
-  static Key key(const DeleteCommand& c) {
+  static ShapeKey key(const DeleteCommand& c) {
     return {(c.or_owner ? 1u : 0u) | (c.unless_queued ? 2u : 0u)};
   }
   static void become_example(DeleteCommand& c) {
@@ -163,7 +163,7 @@ template <>
 struct Kind<ExtendCommand> {
   // A statement for each lock. Those of one batch differ in the example too, or the leaves of one
   // could be taken for another's.
-  static Key key(const ExtendCommand& c) { return {0, c.statements.size()}; }
+  static ShapeKey key(const ExtendCommand& c) { return {0, c.statements.size()}; }
   static void become_example(ExtendCommand& c) {
     for (std::size_t i = 0; i < c.statements.size(); ++i) {
       auto& s = c.statements[i];
@@ -192,7 +192,7 @@ struct Kind<ExtendCommand> {
 
 template <>
 struct Kind<ReadHoldersCommand> {
-  static Key key(const ReadHoldersCommand& c) { return {c.until ? 1u : 0u, c.names.size()}; }
+  static ShapeKey key(const ReadHoldersCommand& c) { return {c.until ? 1u : 0u, c.names.size()}; }
   static void become_example(ReadHoldersCommand& c) {
     for (std::size_t i = 0; i < c.names.size(); ++i) c.names[i] = example_name(i);
   }
@@ -218,7 +218,7 @@ Parameters parameters_of(const Body& body, milliseconds timeout) {
 struct Part {
   Value whole = {};                               ///< if there is no place in it
   std::optional<std::size_t> place = {};          ///< it is one
-  std::vector<std::string> keys = {};             ///< of a document's parts
+  std::vector<Key> keys = {};                     ///< of a document's parts
   std::vector<Part> parts = {};                   ///< of a document or an array with places in it
   std::shared_ptr<const Program> program = {};    ///< of a pipeline
   bool is_array = false;
@@ -237,7 +237,7 @@ class Reader {
     if (const auto* object = value.as<Object>()) {
       for (const auto& [name, field] : object->fields) {
         out.keys.push_back(name);
-        out.parts.push_back(read(field, name));
+        out.parts.push_back(read(field, name.text()));
       }
     } else if (const auto* array = value.as<Array>()) {
       out.is_array = true;
@@ -309,10 +309,10 @@ Part shape_of(core::Command example, Body body) {
 template <typename Body>
 std::optional<Object> by_shape(const core::Command& command, const Body& body, bool compiled) {
   if constexpr (HasShape<Body>) {
-    const Key key = Kind<Body>::key(body);
+    const ShapeKey key = Kind<Body>::key(body);
     if (key.count > kLargestBatch) return std::nullopt;
     // A few for each kind: what differs from plan to plan is a parameter.
-    thread_local std::map<Key, Part> shapes;
+    thread_local std::map<ShapeKey, Part> shapes;
     auto found = shapes.find(key);
     if (found == shapes.end()) found = shapes.emplace(key, shape_of(command, body)).first;
     const auto parameters =
@@ -334,8 +334,8 @@ Object read(const core::Command& command, bool compiled) {
 
 Object with_pipelines(const core::Command& command) { return read(command, false); }
 
-Object prepared(const core::Command& command) {
-  if (command.id % kComparedEvery == 1 && !(with_pipelines(command) == built(command))) {
+Object prepared(const core::Command& command, bool compared) {
+  if (compared && !(with_pipelines(command) == built(command))) {
     throw std::logic_error("a command's shape is not what the adapter builds");
   }
   return read(command, true);

@@ -8,8 +8,8 @@ namespace leasehold::sim::simulated {
 
 inline constexpr const char* kCollection = "distributed.locks";
 
-/// One in so many of a core's commands, the first among them, goes through the adapter's bytes, and
-/// so does its reply: what is read without them has to be the same.
+/// One in so many commands goes through the adapter's bytes, and so does its reply: what is read
+/// without them has to be the same.
 inline constexpr core::CommandId kComparedEvery = 512;
 
 /// `to_object(mongo::build(command))`, with its update pipelines compiled.
@@ -19,11 +19,11 @@ inline constexpr core::CommandId kComparedEvery = 512;
 /// command is its parameters. Worth it: to build, read and interpret three thousand bytes for each
 /// attempt took most of a run's time.
 ///
-/// It holds what the adapter builds: of each core's first command, and of one in so many after
-/// that, the bytes are built and compared whole. Throws std::logic_error if they differ. That
-/// changes nothing in what a command does, so the same plan gives the same history.
+/// It holds what the adapter builds: if `compared`, the bytes are built and compared whole. Throws
+/// std::logic_error if they differ. That changes nothing in what a command does, so the same plan
+/// gives the same history.
 /// Thread safety: any thread; each has its own shapes.
-[[nodiscard]] Object prepared(const core::Command& command);
+[[nodiscard]] Object prepared(const core::Command& command, bool compared);
 
 /// The same, with the pipelines as they are: what is compared with the adapter's bytes.
 [[nodiscard]] Object with_pipelines(const core::Command& command);

@@ -26,7 +26,7 @@ class Program::Compiler {
     const auto* object = expression.as<Object>();
     if (object == nullptr) return leaf(expression);
     // An operator stands alone in its object, so the first field tells it from a document.
-    if (!object->fields.empty() && object->fields[0].first[0] == '$') {
+    if (!object->fields.empty() && object->fields[0].first.text()[0] == '$') {
       const auto& [name, argument] = object->fields[0];
       return operation(name, argument);
     }
@@ -61,7 +61,7 @@ class Program::Compiler {
     }
     // Documents of locks are flat. In lists such a path has rules of its own, which nobody needs.
     if (text.find('.') != std::string::npos) throw Unsupported("a path inside a document");
-    return {.op = Op::field, .name = text.substr(1)};
+    return {.op = Op::field, .keys = {Key(text.substr(1))}};
   }
 
   /// The parts of an operator that takes a list.
@@ -105,7 +105,8 @@ class Program::Compiler {
     const auto known = plain_operators().find(name);
     if (known == plain_operators().end()) throw Unsupported("operator " + name);
     const auto* array = argument.as<Array>();
-    Node out{.op = Op::plain, .plain = &known->second};
+    const auto op = known->second.holds == nullptr ? Op::plain : Op::comparison;
+    Node out{.op = op, .plain = &known->second};
     out.parts = all(array == nullptr ? std::span(&argument, 1) : std::span(array->items));
     check_arguments(known->second, name, out.parts.size());
     if (out.parts.size() > kMostArguments) throw Unsupported("so many arguments of " + name);
@@ -179,8 +180,8 @@ class Program::Compiler {
 Program::Program(const Array& pipeline, const Hole& hole) {
   if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
   const auto& [name, argument] = pipeline.items[0].as<Object>()->fields.at(0);
-  sets_ = name == "$set";
-  if (!sets_ && name != "$replaceWith") throw Unsupported("stage " + name);
+  sets_ = name == "$set"_key;
+  if (!sets_ && name != "$replaceWith") throw Unsupported("stage " + name.text());
   result_ = Compiler(hole).compile(argument);
 }
 
@@ -201,7 +202,7 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
     case Op::cluster_time: return frame.cluster_time;
     case Op::field: {
       // Missing is not null: assigned to a field it leaves none.
-      const Value* field = frame.document.find(node.name);
+      const Value* field = frame.document.find(node.keys[0]);
       return field == nullptr ? missing : *field;
     }
     case Op::document: {
@@ -233,24 +234,12 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
       }
       return out = node.plain->apply(Arguments(arguments, parts.size()));
     }
-    // The first that decides ends it, as in mongod: what comes after may be an error.
+    case Op::comparison:
     case Op::all_of:
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (!at(i).truth()) return out = false;
-      }
-      return out = true;
-    case Op::any_of:
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (at(i).truth()) return out = true;
-      }
-      return out = false;
+    case Op::any_of: return out = holds(node, frame);
     // What is not chosen is not evaluated, here and below.
-    case Op::cond: return at(at(0).truth() ? 1 : 2);
-    case Op::choose:
-      for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-        if (at(i).truth()) return at(i + 1);
-      }
-      return at(parts.size() - 1);
+    case Op::cond: return at(holds(parts[0], frame) ? 1 : 2);
+    case Op::choose: return at(chosen(node, frame));
     case Op::let: {
       Value value;
       frame.variables[node.slot] = &evaluate(parts[0], frame, value);
@@ -270,6 +259,37 @@ const Value& Program::evaluate(const Node& node, Frame& frame, Value& out) {
     case Op::reduce: return out = loop(node, frame);
   }
   throw Unsupported("an operation that is not compiled");
+}
+
+/// Which part of a $switch is its result.
+std::size_t Program::chosen(const Node& node, Frame& frame) {
+  for (std::size_t i = 0; i + 1 < node.parts.size(); i += 2) {
+    if (holds(node.parts[i], frame)) return i + 1;
+  }
+  return node.parts.size() - 1;
+}
+
+/// As `evaluate(...).truth()`, without a value where that is made to be asked this only: most of
+/// what a refused attempt evaluates are conditions.
+bool Program::holds(const Node& node, Frame& frame) {
+  const auto& parts = node.parts;
+  const auto part_holds = [&frame](const Node& part) { return holds(part, frame); };
+  switch (node.op) {
+    case Op::comparison: {
+      Value a, b;
+      const Value& left = evaluate(parts[0], frame, a);
+      return node.plain->holds(compare(left, evaluate(parts[1], frame, b)));
+    }
+    // The first that decides ends it, as in mongod: what comes after may be an error.
+    case Op::all_of: return std::ranges::all_of(parts, part_holds);
+    case Op::any_of: return std::ranges::any_of(parts, part_holds);
+    case Op::cond: return holds(parts[holds(parts[0], frame) ? 1 : 2], frame);
+    case Op::choose: return holds(parts[chosen(node, frame)], frame);
+    default: {
+      Value value;
+      return evaluate(node, frame, value).truth();
+    }
+  }
 }
 
 /// Only the answer that is given is evaluated.

@@ -51,6 +51,7 @@ class Program {
     document,
     list,
     plain,
+    comparison,
     all_of,
     any_of,
     cond,
@@ -67,10 +68,9 @@ class Program {
     Op op = Op::constant;
     Value value = {};                      ///< of a constant
     std::size_t slot = 0;                  ///< of a parameter; the first variable that it gives
-    std::string name = {};                 ///< of a field
     const PlainOperator* plain = nullptr;  ///< which
     std::vector<Node> parts = {};          ///< in the order in which they may be evaluated
-    std::vector<std::string> keys = {};    ///< of a document's parts
+    std::vector<Key> keys = {};            ///< of a document's parts; of a field, its own
   };
   /// One evaluation. INVARIANT: a variable is set before what sees it is evaluated, as the compiler
   /// gave it a slot there; it is never unset, and nobody else knows the slot.
@@ -82,6 +82,8 @@ class Program {
   };
   class Compiler;
   static const Value& evaluate(const Node& node, Frame& frame, Value& out);
+  static bool holds(const Node& node, Frame& frame);
+  static std::size_t chosen(const Node& node, Frame& frame);
   static Value loop(const Node& node, Frame& frame);
   static Value convert(const Node& node, Frame& frame);
 

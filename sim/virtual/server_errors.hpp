@@ -17,9 +17,9 @@ inline constexpr int kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 134
 /// majority. To a lock that is an unknown outcome, not a refusal.
 inline Object write_concern_error(Object reply, int code, const std::string& message) {
   Object error;
-  error.set("code", std::int32_t{code});
-  error.set("errmsg", message);
-  reply.set("writeConcernError", error);
+  error.set("code"_key, std::int32_t{code});
+  error.set("errmsg"_key, message);
+  reply.set("writeConcernError"_key, error);
   return reply;
 }
 

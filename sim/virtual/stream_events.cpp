@@ -28,7 +28,7 @@ bool is_logged_as_changes(const Object& before, const Object& changed, const Obj
                  [](const auto& a, const auto& b) { return a.first == b.first; });
   // As the oplog has it: {u: {...}}, the fields that are new or have another value.
   Object updates;
-  updates.set("u", changed);
+  updates.set("u"_key, changed);
   return same_order && size_of(updates) + kAround < size_of(after);
 }
 
@@ -49,7 +49,7 @@ bool field_matches(const Value* found, const Value& wanted) {
     return text != nullptr && matches_pattern(*text, pattern->pattern);
   }
   if (const auto* operators = wanted.as<Object>()) {
-    const Value* exists = operators->find("$exists");
+    const Value* exists = operators->find("$exists"_key);
     if (exists == nullptr || operators->fields.size() != 1) throw Unsupported("$match by operator");
     return exists->truth() == (found != nullptr);
   }
@@ -77,26 +77,26 @@ void copy_path(const Object& from, std::string_view path, Object& to) {
 /// the `_id`. Resume tokens and namespaces are left out, since nobody reads them.
 Object stream_event(const Change& change, const Document& before, Timestamp at) {
   Object key, event;
-  key.set("_id", change.id);
-  event.set("clusterTime", at);
-  event.set("documentKey", key);
+  key.set("_id"_key, change.id);
+  event.set("clusterTime"_key, at);
+  event.set("documentKey"_key, key);
   // A deletion says nothing of what the document was.
   if (!change.after || !before) {
-    event.set("operationType", std::string(change.after ? "insert" : "delete"));
-    if (change.after) event.set("fullDocument", *change.after);
+    event.set("operationType"_key, std::string(change.after ? "insert" : "delete"));
+    if (change.after) event.set("fullDocument"_key, *change.after);
     return event;
   }
   Object changed = changed_fields(*before, *change.after);
   const bool update = is_logged_as_changes(*before, changed, *change.after);
-  event.set("operationType", std::string(update ? "update" : "replace"));
+  event.set("operationType"_key, std::string(update ? "update" : "replace"));
   // A replacement shows the document as it is after it.
   if (!update) {
-    event.set("fullDocument", *change.after);
+    event.set("fullDocument"_key, *change.after);
     return event;
   }
   Object description;
-  description.set("updatedFields", std::move(changed));
-  event.set("updateDescription", std::move(description));
+  description.set("updatedFields"_key, std::move(changed));
+  event.set("updateDescription"_key, std::move(description));
   return event;
 }
 
@@ -104,7 +104,7 @@ Object stream_event(const Change& change, const Document& before, Timestamp at) 
 bool event_matches(const Object& match, const Object& event) {
   return std::all_of(match.fields.begin(), match.fields.end(), [&](const auto& field) {
     const auto& [path, wanted] = field;
-    if (path != "$or") return field_matches(at_path(event, path), wanted);
+    if (path != "$or"_key) return field_matches(at_path(event, path.text()), wanted);
     const auto& branches = wanted.template as<Array>()->items;
     return std::any_of(branches.begin(), branches.end(), [&](const Value& branch) {
       return event_matches(*branch.as<Object>(), event);
@@ -116,7 +116,7 @@ Object projected(const Object& projection, const Object& event) {
   Object out;
   for (const auto& [path, one] : projection.fields) {
     if (one != Value(std::int32_t{1})) throw Unsupported("$project of another form");
-    copy_path(event, path, out);
+    copy_path(event, path.text(), out);
   }
   return out;
 }

@@ -10,23 +10,23 @@ constexpr std::int64_t kLifetime_ms = 60'000;
 /// The session alone: the one client that has transactions begins a session for each of them, so
 /// their numbers within it tell nothing.
 std::string session_of(const Object& command) {
-  const Value* lsid = command.find("lsid");
+  const Value* lsid = command.find("lsid"_key);
   const auto* session = lsid == nullptr ? nullptr : lsid->as<Object>();
-  const Value* id = session == nullptr ? nullptr : session->find("id");
+  const Value* id = session == nullptr ? nullptr : session->find("id"_key);
   if (id == nullptr || !id->is<Binary>()) throw Unsupported("a transaction without lsid");
   return id->as<Binary>()->bytes;
 }
 
 Executed done() {
   Executed out;
-  out.reply.set("ok", 1.0);
+  out.reply.set("ok"_key, 1.0);
   return out;
 }
 
 /// ok: 1 even if nothing was inserted: the statement failed, not the command.
 Executed inserted(std::int32_t n) {
   Executed out = done();
-  out.reply.set("n", n);
+  out.reply.set("n"_key, n);
   return out;
 }
 
@@ -35,17 +35,17 @@ Executed duplicate_key() {
   Array errors;
   add_write_error(errors, 0, kDuplicateKey, "duplicate key: resourceId");
   Object keys, error = *errors.items[0].as<Object>();
-  keys.set("resourceId", std::int32_t{1});
-  error.set("keyPattern", keys);
+  keys.set("resourceId"_key, std::int32_t{1});
+  error.set("keyPattern"_key, keys);
   errors.items[0] = error;
   Executed out = inserted(0);
-  out.reply.set("writeErrors", errors);
+  out.reply.set("writeErrors"_key, errors);
   return out;
 }
 
 }  // namespace
 
-bool in_transaction(const Object& command) { return command.find("autocommit") != nullptr; }
+bool in_transaction(const Object& command) { return command.find("autocommit"_key) != nullptr; }
 
 Executed Transactions::execute(const Object& command, const Collection& collection,
                                const Start& start) {
@@ -73,10 +73,10 @@ Executed Transactions::execute(const Object& command, const Collection& collecti
 
 Executed Transactions::insert(const Object& command, const Collection& collection,
                               const Start& start) {
-  const auto* documents = command.find("documents")->as<Array>();
+  const auto* documents = command.find("documents"_key)->as<Array>();
   if (documents == nullptr || documents->items.size() != 1) throw Unsupported("several inserts");
   const auto document = std::make_shared<const Object>(*documents->items[0].as<Object>());
-  const auto key = *document->find("resourceId")->as<std::string>();
+  const auto key = *document->find("resourceId"_key)->as<std::string>();
   // The insert is the first statement: a transaction whose insert failed was never begun, and its
   // commit finds none.
   if (collection.find(key)) return duplicate_key();
@@ -96,9 +96,9 @@ Executed Transactions::commit(const Object& command) {
   // that the first one waited for, so its answer is worth as much.
   if (!committed_.contains(session)) out.changes.push_back(take(session));
   committed_.insert(session);
-  const Value* concern = command.find("writeConcern");
+  const Value* concern = command.find("writeConcern"_key);
   out.for_majority = true;
-  out.wtimeout_ms = concern->as<Object>()->find("wtimeout")->integer();
+  out.wtimeout_ms = concern->as<Object>()->find("wtimeout"_key)->integer();
   return out;
 }
 

@@ -10,17 +10,11 @@ namespace {
 /// The server's own list has more; what is not here cannot be read and so cannot occur.
 int rank(const Value& v) {
   // Missing is below null only where expressions compare; a query takes the two for one.
-  if (v.is<Missing>()) return 0;
-  if (v.is<Null>()) return 1;
-  if (v.is_number()) return 2;
-  if (v.is<std::string>()) return 3;
-  if (v.is<Object>()) return 4;
-  if (v.is<Array>()) return 5;
-  if (v.is<Binary>()) return 6;
-  if (v.is<bool>()) return 7;
-  if (v.is<Date>()) return 8;
-  if (v.is<Timestamp>()) return 9;
-  return 10;
+  enum { missing, null, numbers, text, object, array, binary, boolean, date, timestamp, regex };
+  // Of the variant's alternatives, in their order.
+  constexpr int kRanks[] = {missing, null, boolean, numbers, numbers, numbers, text,
+                            date, timestamp, regex, binary, object, array, regex};
+  return kRanks[v.kind()];
 }
 
 /// Text by bytes, as the server does without a collation.
@@ -44,7 +38,7 @@ int compare_objects(const Object& a, const Object& b) {
     const auto& [key_a, value_a] = a.fields[i];
     const auto& [key_b, value_b] = b.fields[i];
     if (const int by_type = order(rank(value_a), rank(value_b)); by_type != 0) return by_type;
-    if (const int by_key = key_a.compare(key_b); by_key != 0) return by_key;
+    if (const int by_key = key_a.text().compare(key_b); by_key != 0) return by_key;
     if (const int by_value = compare(value_a, value_b); by_value != 0) return by_value;
   }
   return order(a.fields.size(), b.fields.size());
@@ -162,6 +156,13 @@ Value read(const bson_iter_t& at) {
 }  // namespace
 
 // The first of that name; a key stands once.
+const Value* Object::find(const Key& key) const {
+  for (const auto& [name, value] : fields) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
 const Value* Object::find(std::string_view key) const {
   const auto found = std::find_if(fields.begin(), fields.end(),
                                   [&](const auto& field) { return field.first == key; });
@@ -170,7 +171,7 @@ const Value* Object::find(std::string_view key) const {
 
 // As $set does it: what is there keeps its place, what is new goes to the end.
 // Most that are made so have a few fields: room for them at once.
-void Object::set(std::string_view key, Value value) {
+void Object::set(const Key& key, Value value) {
   constexpr std::size_t kUsual = 5;
   if (fields.empty()) fields.reserve(kUsual);
   const auto found = std::find_if(fields.begin(), fields.end(),
@@ -181,6 +182,8 @@ void Object::set(std::string_view key, Value value) {
     fields.emplace_back(key, std::move(value));
   }
 }
+
+void Object::set(std::string_view key, Value value) { set(Key(key), std::move(value)); }
 
 bool Object::operator==(const Object& other) const { return fields == other.fields; }
 bool Array::operator==(const Array& other) const { return items == other.items; }
@@ -205,7 +208,7 @@ const char* Value::type_name() const {
   constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
                                     "double",  "string", "date", "timestamp", "regex",
                                     "binData", "object", "array", "prepared update"};
-  return kNames[any_.index()];
+  return kNames[kind()];
 }
 
 int compare(const Value& a, const Value& b) {
@@ -271,7 +274,7 @@ void append(bson_t& to, std::string_view key, const Value& value) {
   } else if (const auto* object = value.as<Object>()) {
     bson_t child;
     bson_append_document_begin(&to, k, n, &child);
-    for (const auto& [name, field] : object->fields) append(child, name, field);
+    for (const auto& [name, field] : object->fields) append(child, name.text(), field);
     bson_append_document_end(&to, &child);
   } else if (const auto* array = value.as<Array>()) {
     bson_t child;
@@ -289,7 +292,7 @@ void append(bson_t& to, std::string_view key, const Value& value) {
 
 /// What the adapter's code reads is BSON again, so both ways go through its bytes.
 Bytes::Bytes(const Object& object) : bytes_(bson_new()) {
-  for (const auto& [key, value] : object.fields) append(*bytes_, key, value);
+  for (const auto& [key, value] : object.fields) append(*bytes_, key.text(), value);
 }
 
 }  // namespace leasehold::sim::simulated

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "sim/virtual/key.hpp"
+
 /// BSON values in memory: what the simulated server computes with.
 namespace leasehold::sim::simulated {
 
@@ -66,10 +68,13 @@ class Value;
 /// The order of fields counts, as in BSON: two documents that differ in it are not equal. A lock
 /// has five fields, so a search beats any index.
 struct Object {
-  std::vector<std::pair<std::string, Value>> fields;  ///< in their order
+  std::vector<std::pair<Key, Value>> fields;  ///< in their order
 
+  [[nodiscard]] const Value* find(const Key& key) const;
+  /// Of a key that need not be anybody's: it is compared letter by letter.
   [[nodiscard]] const Value* find(std::string_view key) const;
   /// Replaces the field where it stands, or appends it.
+  void set(const Key& key, Value value);
   void set(std::string_view key, Value value);
   bool operator==(const Object&) const;
 };
@@ -139,6 +144,8 @@ class Value {
   /// As an expression's condition: missing, null, false and zero are false, all else is true, an
   /// empty string too.
   [[nodiscard]] bool truth() const;
+  /// Which of the alternatives it is.
+  [[nodiscard]] std::size_t kind() const { return any_.index(); }
   /// As $type says it: "missing", "int", "long", "string", ...
   [[nodiscard]] const char* type_name() const;
 

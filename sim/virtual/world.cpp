@@ -23,7 +23,7 @@ constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few
 
 /// An entity whose lock fields are null is free (document-level); any other document is a lock.
 bool is_held(const Object& document) {
-  const Value* lock_id = document.find("LockId");
+  const Value* lock_id = document.find("LockId"_key);
   return lock_id == nullptr || !lock_id->is<Null>();
 }
 
@@ -142,8 +142,8 @@ class World {
     if (!entry.change.after) return truth_.deleted(entry.change.id);
     const Object& document = *entry.change.after;
     if (!is_held(document)) return LockTruth::Became::free;
-    const Value* lock_id = document.find("lockId");
-    const Value* expires = document.find("expiresAt");
+    const Value* lock_id = document.find("lockId"_key);
+    const Value* expires = document.find("expiresAt"_key);
     // A lock with a queue is free while its document stays: without a holder, expired in 1970.
     const bool named = lock_id != nullptr && lock_id->is<std::string>();
     const bool free = expires != nullptr && *expires == Value(Date{0});
@@ -151,7 +151,7 @@ class World {
   }
 
   void emit_places(const Entry& entry) {
-    const Value* lock_id = entry.change.after ? entry.change.after->find("lockId") : nullptr;
+    const Value* lock_id = entry.change.after ? entry.change.after->find("lockId"_key) : nullptr;
     const bool named = lock_id != nullptr && lock_id->is<std::string>();
     const std::string& id = entry.change.id;
     const std::string_view text = named ? *lock_id->as<std::string>() : std::string_view();
@@ -170,7 +170,7 @@ class World {
     };
     put.acquired_at_ms = date("acquiredAt");
     put.expires_at_ms = date("expiresAt");
-    const Value* token = document.find("fencingToken");
+    const Value* token = document.find("fencingToken"_key);
     const auto* stored = token == nullptr ? nullptr : token->as<std::int64_t>();
     put.stored_token = stored == nullptr ? 0 : *stored;
   }
@@ -198,7 +198,7 @@ class World {
           // The published locks' documents do not name the command; then its tag does.
           !entry.tag.empty()
               ? entry.tag
-              : LockTruth::holder_in(*entry.change.after->find("lockId")->as<std::string>());
+              : LockTruth::holder_in(*entry.change.after->find("lockId"_key)->as<std::string>());
       if (entry.tag.empty()) add_dates(e, *entry.change.after);
     }
     emit(std::move(e));

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace leasehold::sim::simulated {
+
+/// The name of a field. Of each there is one text, which all documents share and which stays to the
+/// end of the program: to copy a key or to compare two is to do so with a pointer, and commands and
+/// documents are mostly names of fields.
+///
+/// Thread safety: all calls from any thread.
+class Key {
+ public:
+  /// Looks it up, which costs more than to compare it once: what is in the code is written as
+  /// `"name"_key`, which is looked up once.
+  explicit Key(std::string_view text);
+
+  [[nodiscard]] const std::string& text() const { return *text_; }
+  operator const std::string&() const { return *text_; }  // NOLINT: whoever reads it wants that
+
+  bool operator==(const Key&) const = default;
+  bool operator==(std::string_view text) const { return *text_ == text; }
+
+ private:
+  const std::string* text_;
+};
+
+template <std::size_t size>
+struct KeyText {
+  constexpr KeyText(const char (&from)[size]) { std::copy_n(from, size, text); }  // NOLINT
+  char text[size];
+};
+
+template <KeyText literal>
+const Key& operator""_key() {
+  static const Key key(literal.text);
+  return key;
+}
+
+}  // namespace leasehold::sim::simulated
