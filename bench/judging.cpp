@@ -41,7 +41,7 @@ void report(benchmark::State& run, const model::History& history) {
       Counter(operations * 1e-9, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 
-/// The part of it that only makes numbers of the events.
+/// Making numbers of the events of a history that lies in memory.
 void intern_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   for (auto _ : run) benchmark::DoNotOptimize(model::facts(history));
@@ -49,12 +49,14 @@ void intern_history(benchmark::State& run) {
 }
 
 void check(const model::Digest& digest) {
-  benchmark::DoNotOptimize(model::judge(digest, {}));
-  benchmark::DoNotOptimize(sim::conform(digest));
-  benchmark::DoNotOptimize(model::check_refinement(digest));
+  const auto arrows = sim::conformance_inquiry(digest);
+  const auto refinement = model::refinement_inquiry(digest);
+  benchmark::DoNotOptimize(model::judge(digest, {}, {arrows.get(), refinement.get()}));
+  benchmark::DoNotOptimize(arrows->result());
+  benchmark::DoNotOptimize(refinement->result());
 }
 
-/// All the rest: a history that is read, or written down, can be numbered as it comes.
+/// What `simulate` does after a run, whose events were numbered when they were recorded.
 void judge_facts(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   const auto facts = model::facts(history);

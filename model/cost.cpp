@@ -66,10 +66,7 @@ bool uncontended(const Digest& d, const std::vector<Index>& before, const Sessio
 std::vector<std::vector<Index>> looks_of(const Digest& d) {
   std::vector<std::vector<Index>> looks(d.process_of.size());
   if (d.of_a_document) return looks;
-  for (const Index i : d.all_sends) {
-    const Fact& e = d.fact(i);
-    if (e.verb == Verb::look) looks[e.process].push_back(i);
-  }
+  for (const Index i : d.looks) looks[d.fact(i).process].push_back(i);
   return looks;
 }
 

@@ -48,7 +48,10 @@ class Builder {
             .push_back({event(i).from_ns, e.at_ns});
         break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
-      case Kind::fault: add_fault(event(i)); break;
+      case Kind::fault:
+        out_.faults.push_back(i);
+        add_fault(event(i));
+        break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;
       case Kind::finish: out_.finished_ns = e.at_ns; break;
       case Kind::ask:
@@ -116,9 +119,9 @@ class Builder {
     return *known;
   }
 
-  template <typename T, typename EventOf>
-  void sort_by_order(std::vector<T>& all, const EventOf& event_of) const {
-    const auto earlier = [&](const T& a, const T& b) {
+  template <typename All, typename EventOf>
+  void sort_by_order(All& all, const EventOf& event_of) const {
+    const auto earlier = [&](const auto& a, const auto& b) {
       return out_.fact(event_of(a)).order < out_.fact(event_of(b)).order;
     };
     if (!std::is_sorted(all.begin(), all.end(), earlier)) {
@@ -234,6 +237,7 @@ class Builder {
       ++process(e).sent[static_cast<std::size_t>(e.verb)];
       last_counted_ = e.command;
     }
+    if (e.verb == Verb::look) out_.looks.push_back(i);
     if (asks_for_lock(e)) out_.attempts.add(e.session, i);
     if (e.verb == Verb::extend) out_.extensions.add(e.session, i);
     if (e.verb == Verb::hand_over) out_.hand_overs.add(e.other_owner, {i, kNone});
@@ -246,6 +250,10 @@ class Builder {
   void add_reply(Index i, const Fact& e) {
     out_.replies[e.command] = i;
     out_.all_replies.push_back(i);
+    if (asks_for_lock(e) && e.outcome == Outcome::done && e.matched != 1 &&
+        e.owner != kNoText && out_.owner_of_lock_id(e) == e.owner) {
+      out_.unrecognised.push_back(i);
+    }
     if (leaves_lock(e) && e.matched > 0 && e.outcome == Outcome::done) {
       claims_.push_back({e.order, i});
     }

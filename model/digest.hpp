@@ -108,7 +108,7 @@ struct Digest {
   const History* history = nullptr;
   Facts facts;
   bool of_a_document = false;  ///< the lock is a published one, which promises less
-  std::vector<SessionDigest> sessions;  ///< by process and number, in their order: by id
+  Many<SessionDigest> sessions;  ///< by process and number, in their order: by id
   std::map<std::string, ProcessDigest> processes;
   std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
   std::map<std::string, std::vector<Change>> truth;  ///< by lock name
@@ -118,11 +118,15 @@ struct Digest {
   std::map<std::string, std::vector<Tenure>> tenures;
   /// By id of the name: who joined its queue and who left it, in the server's order.
   std::vector<std::vector<Index>> places;
-  std::vector<Index> stored;                         ///< accepted writes, in the server's order
-  std::vector<Index> writes;                         ///< as their processes saw them
-  std::vector<SendDigest> writers;                   ///< by lockId: who sent that write
-  std::vector<Index> replies;                        ///< by command: the last one
-  std::vector<Index> all_sends, all_replies;         ///< in their order
+  Many<Index> stored;                         ///< accepted writes, in the server's order
+  Many<Index> writes;                         ///< as their processes saw them
+  Many<SendDigest> writers;                   ///< by lockId: who sent that write
+  Many<Index> replies;                        ///< by command: the last one
+  Many<Index> all_sends, all_replies;         ///< in their order
+  std::vector<Index> looks;  ///< the sendings of those, in their order
+  /// Replies that show their own owner in the document, and yet do not say that it won.
+  std::vector<Index> unrecognised;
+  std::vector<Index> faults;
   Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
   Grouped<SendDigest> hand_overs;  ///< by who gives
   // By session:

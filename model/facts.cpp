@@ -1,136 +1,14 @@
 #include "model/facts.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
-#include <unordered_map>
+#include <utility>
+
+#include "model/numbers.hpp"
+#include "model/texts.hpp"
 
 namespace leasehold::model {
 namespace {
-
-template <typename Word>
-std::uint64_t load(const char* at) {
-  Word value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-/// What tells texts apart: of one of at most 16 characters these themselves, in two words, else a
-/// hash of them.
-struct TextKey {
-  explicit TextKey(std::string_view text) : size(static_cast<std::uint32_t>(text.size())) {
-    const char* at = text.data();
-    const char* end = at + text.size();
-    constexpr std::size_t kWord = 8, kHalf = 4;
-    if (text.size() >= kWord) {
-      low = load<std::uint64_t>(at);
-      high = load<std::uint64_t>(end - kWord);
-      for (at += kWord; at + kWord < end; at += kWord) low = mixed(low ^ load<std::uint64_t>(at));
-    } else if (text.size() >= kHalf) {
-      low = load<std::uint32_t>(at);
-      high = load<std::uint32_t>(end - kHalf);
-    } else {
-      low = load<std::uint8_t>(at) | load<std::uint8_t>(at + text.size() / 2) << 8;
-      high = load<std::uint8_t>(end - 1);
-    }
-  }
-  TextKey() = default;
-  bool operator==(const TextKey&) const = default;
-  [[nodiscard]] bool is_whole() const { return size <= 16; }
-  [[nodiscard]] std::uint64_t hash() const { return mixed(mixed(low ^ size) ^ high); }
-
- private:
-  static std::uint64_t mixed(std::uint64_t value) {
-    constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
-    value *= kMix;
-    return value ^ value >> 32;
-  }
-
-  std::uint64_t low = 0, high = 0;
-  std::uint32_t size = 0;
-};
-
-/// Gives strings numbers, by their first appearance. They stay where they are.
-class Texts {
- public:
-  Id of(std::string_view text) {
-    if (text.empty()) return kNoText;
-    if (all_.size() * 2 > slots_.size()) grow();
-    const TextKey key(text);
-    Slot& slot = find(key, text);
-    if (slot.id == kNoText) {
-      slot = {key, static_cast<Id>(all_.size())};
-      all_.push_back(text);
-    }
-    return slot.id;
-  }
-  /// The same, if it is likely this one.
-  Id of(std::string_view text, Id likely) { return all_[likely] == text ? likely : of(text); }
-
-  [[nodiscard]] const std::vector<std::string_view>& all() const { return all_; }
-
- private:
-  struct Slot {
-    TextKey key;
-    Id id = kNoText;
-  };
-  static constexpr std::size_t kFewest = 64;
-
-  Slot& find(const TextKey& key, std::string_view text) {
-    const std::size_t mask = slots_.size() - 1;
-    for (std::size_t i = key.hash() & mask;; i = (i + 1) & mask) {
-      Slot& slot = slots_[i];
-      if (slot.id == kNoText) return slot;
-      if (slot.key == key && (key.is_whole() || all_[slot.id] == text)) return slot;
-    }
-  }
-  void grow() {
-    auto old = std::exchange(slots_, std::vector<Slot>(slots_.size() * 4));
-    for (const Slot& slot : old) {
-      if (slot.id != kNoText) find(slot.key, all_[slot.id]) = slot;
-    }
-  }
-
-  std::vector<Slot> slots_ = std::vector<Slot>(kFewest);  ///< a power of two, half of it taken
-  std::vector<std::string_view> all_{""};
-};
-
-/// Gives each number of each process an id, by its first appearance. Most count from one.
-class Numbers {
- public:
-  Id of(Id process, std::int64_t number) {
-    if (process >= by_process_.size()) by_process_.resize(process + 1);
-    Process& p = by_process_[process];
-    const auto place = static_cast<std::uint64_t>(number);
-    if (place < p.dense.size() && p.dense[place] != kNew) return p.dense[place];
-    return number_of(p, process, number);
-  }
-  [[nodiscard]] const std::vector<Numbered>& all() const { return all_; }
-
- private:
-  static constexpr Id kNew = std::numeric_limits<Id>::max();
-  struct Process {
-    std::vector<Id> dense;  ///< by number
-    std::unordered_map<std::int64_t, Id> sparse;
-    std::size_t known = 0;
-  };
-
-  Id number_of(Process& p, Id process, std::int64_t number) {
-    const auto place = static_cast<std::uint64_t>(number);
-    const auto id = static_cast<Id>(all_.size());
-    const auto old = p.sparse.find(number);
-    if (old != p.sparse.end()) return old->second;
-    all_.push_back({process, number});
-    const std::size_t room = 2 * ++p.known + kSlack;
-    if (place >= room) return p.sparse[number] = id;
-    if (place >= p.dense.size()) p.dense.resize(room, kNew);
-    return p.dense[place] = id;
-  }
-
-  static constexpr std::size_t kSlack = 64;
-  std::vector<Process> by_process_;
-  std::vector<Numbered> all_;
-};
 
 Verb verb_of(std::string_view verb) {
   if (verb.empty()) return Verb::none;
@@ -180,12 +58,16 @@ void permute(std::vector<T>& all, const std::vector<Id>& rank) {
   all = std::move(sorted);
 }
 
-class Interner {
+}  // namespace
+
+/// One history.
+class Numbering::Run {
  public:
-  Facts run(const History& history) {
-    out_.all.reserve(history.size());
-    for (const Event& e : history) out_.all.push_back(fact(e));
+  explicit Run(std::size_t events) { out_.all.reserve(events); }
+  void add(const Event& e) { out_.all.push_back(fact(e)); }
+  Facts finish() {
     sort();
+    out_.texts = memory_;
     return std::move(out_);
   }
 
@@ -371,12 +253,20 @@ class Interner {
   std::vector<Sent> sent_;   ///< by command
   std::vector<Id> written_;   ///< by session
   std::vector<Id> standing_;  ///< by name
-  Texts processes_, names_, owners_, lock_ids_;
+  std::shared_ptr<TextMemory> memory_ = std::make_shared<TextMemory>();
+  Texts processes_{*memory_}, names_{*memory_}, owners_{*memory_}, lock_ids_{*memory_};
   Numbers sessions_, commands_, writes_;
 };
 
-}  // namespace
+Numbering::Numbering(std::size_t events) : run_(std::make_unique<Run>(events)) {}
+Numbering::~Numbering() = default;
+void Numbering::add(const Event& event) { run_->add(event); }
+Facts Numbering::finish() { return run_->finish(); }
 
-Facts facts(const History& history) { return Interner().run(history); }
+Facts facts(const History& history) {
+  Numbering numbering(history.size());
+  for (const Event& e : history) numbering.add(e);
+  return numbering.finish();
+}
 
 }  // namespace leasehold::model

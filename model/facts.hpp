@@ -1,20 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "model/history.hpp"
+#include "model/many.hpp"
+#include "model/texts.hpp"
 
 /// A history in numbers: what the checkers ask of each event in 64 bytes, with strings interned.
 /// They look at every event several times; an `Event` is eight times as large, and its strings are
 /// spread over the heap.
 namespace leasehold::model {
-
-using Id = std::uint32_t;  ///< of a text, a session or a command; each sort has numbers of its own
-inline constexpr Id kNoText = 0;  ///< of texts: the empty one
 
 enum class Verb : std::uint8_t {
   none,
@@ -118,10 +118,11 @@ struct Numbered {
 };
 
 struct Facts {
-  std::vector<Fact> all;                     ///< by the place of the event in the history
-  std::vector<Asked> asks;                   ///< in the order of their events
-  std::vector<Dates> documents;              ///< likewise
-  std::vector<std::int64_t> answered;        ///< likewise: how often `held()` answered so
+  Many<Fact> all;                     ///< by the place of the event in the history
+  Many<Asked> asks;                   ///< in the order of their events
+  Many<Dates> documents;              ///< likewise
+  Many<std::int64_t> answered;        ///< likewise: how often `held()` answered so
+  std::shared_ptr<const void> texts;         ///< keeps all that the next three refer to
   std::vector<std::string_view> processes;   ///< sorted
   std::vector<std::string_view> names;       ///< sorted
   std::vector<std::string_view> lock_ids;    ///< by id
@@ -132,7 +133,23 @@ struct Facts {
   std::size_t writes = 0;                    ///< to the resource: how many numbers
 };
 
-/// `history` must outlive the facts.
+/// Makes facts of events, one after the other: who numbers an event when it is recorded finds it in
+/// the cache, and nobody has to go through the whole history again.
+class Numbering {
+ public:
+  /// `events`: how many to expect.
+  explicit Numbering(std::size_t events);
+  ~Numbering();
+
+  void add(const Event& event);
+  /// Of all events, in their order. Nothing may be added after that.
+  [[nodiscard]] Facts finish();
+
+ private:
+  class Run;
+  std::unique_ptr<Run> run_;
+};
+
 [[nodiscard]] Facts facts(const History& history);
 
 [[nodiscard]] constexpr bool asks_for_lock(const Fact& e) {

@@ -43,6 +43,14 @@ TEST(Facts, TextsHaveOneNumberExactlyIfTheyAreEqual) {
   }
 }
 
+TEST(Facts, OutliveTheEventsThatTheyWereMadeOf) {
+  Numbering numbering(0);
+  const std::vector<std::string> names{"short", std::string(40, 'a'), std::string(20'000, 'b')};
+  for (const auto& name : names) numbering.add(send("p", 1, name));
+  const Facts all = numbering.finish();
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(all.names[all.all[i].name], names[i]);
+}
+
 TEST(Facts, SessionsAreNumberedInTheOrderOfTheirProcessAndNumber) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   History history;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/many.hpp"
+
 namespace leasehold::model {
 
 /// Values by the number that they belong to, in the order of their addition: one block of memory,
@@ -28,13 +30,13 @@ class Grouped {
   [[nodiscard]] std::span<const Value> of(std::uint32_t group) const {
     return {values_.data() + begins_[group], values_.data() + begins_[group + 1]};
   }
-  [[nodiscard]] std::vector<Value>& values() { return values_; }
-  [[nodiscard]] const std::vector<Value>& values() const { return values_; }
+  [[nodiscard]] Many<Value>& values() { return values_; }
+  [[nodiscard]] const Many<Value>& values() const { return values_; }
 
  private:
-  std::vector<std::pair<std::uint32_t, Value>> added_;
+  Many<std::pair<std::uint32_t, Value>> added_;
   std::vector<std::uint32_t> begins_;  ///< by group, and the end of the last
-  std::vector<Value> values_;
+  Many<Value> values_;
 };
 
 }  // namespace leasehold::model

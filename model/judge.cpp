@@ -2,7 +2,7 @@
 #include <iterator>
 
 #include "model/checkers.hpp"
-#include "model/monitors/monitors.hpp"
+#include "model/walk.hpp"
 
 namespace leasehold::model {
 
@@ -23,12 +23,27 @@ std::vector<Finding> judge(const History& history, const Floors& floors) {
   return judge(digest(history), floors);
 }
 
-std::vector<Finding> judge(const Digest& d, const Floors& floors) {
-  std::vector<Finding> findings{check_form(d),      check_leases(d),      check_exclusion(d),
+void walk(const Digest& d, const Watchers& all) {
+  constexpr Index kAtATime = 512;  // 32 KB
+  const auto end = static_cast<Index>(d.facts.all.size());
+  for (Index from = 0; from < end; from += std::min(kAtATime, end - from)) {
+    for (Watcher* one : all) one->watch(from, from + std::min(kAtATime, end - from));
+  }
+}
+
+std::vector<Finding> judge(const Digest& d, const Floors& floors) { return judge(d, floors, {}); }
+
+std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers& beside) {
+  const auto form = form_inquiry(d);
+  const auto rules = rules_inquiry(d);
+  Watchers watchers{form.get(), rules.get()};
+  watchers.insert(watchers.end(), beside.begin(), beside.end());
+  walk(d, watchers);
+  std::vector<Finding> findings{form->result(),     check_leases(d),      check_exclusion(d),
                                 check_fence(d),     check_token_order(d), check_loss_notified(d),
                                 check_ownership(d), check_liveness(d),    check_cleanup(d),
                                 check_cost(d),      check_release(d),     check_needless_loss(d)};
-  std::ranges::move(monitor(d), std::back_inserter(findings));
+  std::ranges::move(rules->result(), std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
     const auto floor = floors.find(f.guarantee);

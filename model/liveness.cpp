@@ -136,12 +136,10 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
 
 /// An attempt or a hand-over that found its own owner there has to win: it is the retry of a win
 /// whose reply was lost.
-void check_recognised(const Digest& d, Finding& f, Index i) {
-  const Fact& reply = d.fact(i);
-  const bool own = asks_for_lock(reply) && reply.outcome == Outcome::done &&
-                   reply.owner != kNoText && d.owner_of_lock_id(reply) == reply.owner;
-  if (!own || reply.matched == 1) return;
-  violate(f, "a retry of " + d.at(i).process + " did not recognise its own win", {i});
+void check_recognised(const Digest& d, Finding& f) {
+  for (const Index i : d.unrecognised) {
+    violate(f, "a retry of " + d.at(i).process + " did not recognise its own win", {i});
+  }
 }
 
 /// Nobody ever tried to give it up.
@@ -244,7 +242,7 @@ Finding check_liveness(const Digest& d) {
     }
   }
   check_queue_turns(d, f, waiters);
-  for (const Index reply : d.all_replies) check_recognised(d, f, reply);
+  check_recognised(d, f);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);

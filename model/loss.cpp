@@ -169,8 +169,9 @@ Replies replies_of(const Digest& d) {
   return all;
 }
 
-Heard heard_before(const Digest& d, const Replies& replies, const SessionDigest& s) {
+Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
   Heard heard;
+  if (replies.empty()) replies = replies_of(d);  // few histories have losses
   const auto& own = replies[s.process];
   const auto after = std::partition_point(own.begin(), own.end(),
                                           [&](const HeardReply& r) { return r.event <= s.lost; });
@@ -229,7 +230,7 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
           {s.granted, send, reply, s.lost});
 }
 
-void check_reason(const Digest& d, Finding& f, const SessionDigest& s, const Replies& replies) {
+void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& replies) {
   const Fact& lost = d.fact(s.lost);
   const Fact& granted = d.fact(s.granted);
   const auto what = [&] {
@@ -257,7 +258,7 @@ void check_reason(const Digest& d, Finding& f, const SessionDigest& s, const Rep
 Finding check_needless_loss(const Digest& d) {
   Finding f = finding(Guarantee::needless);
   if (d.of_a_document) return f;  // they lose by rules of their own
-  const Replies replies = replies_of(d);
+  Replies replies;
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.ask == kNone || (s.lost == kNone && s.release == kNone)) continue;
     ++f.checked;

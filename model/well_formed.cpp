@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "model/session_form.hpp"
+#include "model/walk.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -21,17 +22,29 @@ class Orders {
     return true;
   }
   [[nodiscard]] bool contains(std::int64_t order) const {
-    return std::binary_search(ascending_.begin(), ascending_.end(), order) ||
-           (!late_.empty() && late_.contains(order));
+    return is_ascending(order) || (!late_.empty() && late_.contains(order));
   }
 
  private:
+  /// Whoever asks for one after the other finds the next one near the last.
+  [[nodiscard]] bool is_ascending(std::int64_t order) const {
+    constexpr std::size_t kNear = 16;
+    const auto begin = ascending_.begin(), end = ascending_.end();
+    auto from = begin + static_cast<std::ptrdiff_t>(near_), to = end;
+    if (from == end || *from > order) from = begin;
+    if (static_cast<std::size_t>(end - from) > kNear && from[kNear] >= order) to = from + kNear + 1;
+    const auto found = std::lower_bound(from, to, order);
+    near_ = static_cast<std::size_t>(found - begin);
+    return found != end && *found == order;
+  }
+
   std::vector<std::int64_t> ascending_;
+  mutable std::size_t near_ = 0;  ///< where the one that was asked for last is, or belongs
   std::unordered_set<std::int64_t> late_;
 };
 
 /// Walks the history once, then asks what is missing. What a session may do is `SessionForm`.
-class FormChecker {
+class FormChecker final : public Inquiry<Finding> {
  public:
   explicit FormChecker(const Digest& d)
       : d_(d),
@@ -39,8 +52,11 @@ class FormChecker {
         processes_(d.process_of.size()),
         written_to_(d.facts.writes, kNone) {}
 
-  Finding check() {
-    for (Index i = 0; i < d_.facts.all.size(); ++i) visit(i, d_.fact(i));
+  void watch(Index from, Index to) override {
+    for (Index i = from; i < to; ++i) visit(i, d_.fact(i));
+  }
+
+  Finding result() override {
     f_.checked = static_cast<std::int64_t>(d_.facts.all.size());
     if (runs_ != 1 || finishes_ != 1 || heals_ != 1) {
       broken("there is not exactly one run, one heal and one finish", {});
@@ -291,6 +307,14 @@ class FormChecker {
 
 }  // namespace
 
-Finding check_form(const Digest& d) { return FormChecker(d).check(); }
+std::unique_ptr<Inquiry<Finding>> form_inquiry(const Digest& d) {
+  return std::make_unique<FormChecker>(d);
+}
+
+Finding check_form(const Digest& d) {
+  FormChecker checker(d);
+  walk(d, {&checker});
+  return checker.result();
+}
 
 }  // namespace leasehold::model

@@ -1,6 +1,7 @@
 #include "properties/judgement.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/refinement/refinement.hpp"
 #include "model/worker_judge.hpp"
@@ -117,13 +118,21 @@ std::string to_string(const Stall& stall) {
 }
 
 Judgement judge(const model::History& history) {
-  const auto digest = model::digest(history);
-  Judgement judgement{model::judge(digest, {}), {}};
+  return judge(history, model::facts(history));
+}
+
+Judgement judge(const model::History& history, model::Facts facts) {
+  const auto digest = model::digest(history, std::move(facts));
+  const auto arrows = sim::conformance_inquiry(digest);
+  const auto refinement = digest.of_a_document ? nullptr : model::refinement_inquiry(digest);
+  model::Watchers beside{arrows.get()};
+  if (refinement != nullptr) beside.push_back(refinement.get());
+  Judgement judgement{model::judge(digest, {}, beside), {}};
   const bool whole = judgement.findings.front().verdict == Verdict::holds;
-  auto [taken, finding] = sim::conform(digest);
+  auto [taken, finding] = arrows->result();
   judgement.findings.push_back(std::move(finding));
   judgement.arrows = std::move(taken);
-  if (!digest.of_a_document) judgement.findings.push_back(model::check_refinement(digest));
+  if (refinement != nullptr) judgement.findings.push_back(refinement->result());
   for (Finding& f : judgement.findings) {
     const bool of_steps = f.guarantee == Guarantee::arrows || f.guarantee == Guarantee::refinement;
     if (of_steps && !whole) make_unknown(f, "the history is not well-formed");

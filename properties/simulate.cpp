@@ -1,6 +1,7 @@
 #include "properties/simulate.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/lock_options.hpp"
 
@@ -62,7 +63,7 @@ void try_change(Plan& plan, const std::function<bool(const Plan&)>& fails, Set s
 Simulated simulate(const Plan& plan) {
   Simulated one;
   one.run = sim::simulated::run(plan);
-  one.judgement = judge(one.run.history);
+  one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));
   return one;
 }
 

@@ -215,7 +215,7 @@ class Run {
   }
 
   void run_case(const VerifyCase& one) {
-    auto [history, took_effect, elapsed_ns, events] = run_plan(one);
+    auto [history, took_effect, elapsed_ns, events, facts] = run_plan(one);
     const auto [findings, arrows] = judge(history, report_.promises());
     report_.harness_failure = model::harness_failure(history);
     const auto stall = longest_stall(history);

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "model/history.hpp"
+#include "model/facts.hpp"
 #include "sim/plan.hpp"
 
 namespace leasehold::sim {
@@ -19,6 +20,7 @@ struct RunResult {
   FaultCounts took_effect;
   std::int64_t elapsed_ns = 0;  ///< of the world's own time
   std::uint64_t events = 0;     ///< of the virtual world's queue; 0 in a real one
+  std::optional<model::Facts> facts = {};  ///< of the history, if it was numbered as it came
 };
 
 /// Where a plan runs: processes with the production lock or another, a replica set, and what goes

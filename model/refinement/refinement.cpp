@@ -9,7 +9,7 @@
 namespace leasehold::model {
 namespace {
 
-class Refinement {
+class Refinement final : public Inquiry<Finding> {
  public:
   explicit Refinement(const Digest& d)
       : d_(d),
@@ -26,8 +26,11 @@ class Refinement {
     }
   }
 
-  Finding run() {
-    for (Index i = 0; i < d_.facts.all.size(); ++i) visit(i, d_.fact(i));
+  void watch(Index from, Index to) override {
+    for (Index i = from; i < to; ++i) visit(i, d_.fact(i));
+  }
+
+  Finding result() override {
     out_.counts["hidden_steps"] = hidden_steps_;
     out_.counts["largest_set"] = largest_set_;
     out_.counts["old_primaries"] = old_primaries_;
@@ -272,6 +275,14 @@ class Refinement {
 
 }  // namespace
 
-Finding check_refinement(const Digest& d) { return Refinement(d).run(); }
+std::unique_ptr<Inquiry<Finding>> refinement_inquiry(const Digest& d) {
+  return std::make_unique<Refinement>(d);
+}
+
+Finding check_refinement(const Digest& d) {
+  Refinement refinement(d);
+  walk(d, {&refinement});
+  return refinement.result();
+}
 
 }  // namespace leasehold::model

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/checkers.hpp"
+#include "model/walk.hpp"
 
 /// Is every run one of the abstract lock's? The oplog says which versions of a document there were,
 /// not when each was written. So a set of states is kept for each lock: how many versions there may
@@ -16,5 +16,7 @@ namespace leasehold::model {
 /// over before their command was sent), and `largest_set`. Not for the published locks and not for
 /// histories that are not whole.
 [[nodiscard]] Finding check_refinement(const Digest& d);
+/// The same, as part of a walk. The digest must outlive it.
+[[nodiscard]] std::unique_ptr<Inquiry<Finding>> refinement_inquiry(const Digest& d);
 
 }  // namespace leasehold::model

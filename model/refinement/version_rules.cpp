@@ -29,9 +29,9 @@ VersionRules::VersionRules(const Digest& d)
       by_command_(d.facts.commands.size()),
       queued_(d.facts.lock_ids.size()),
       has_queue_(d.facts.names.size()) {
-  for (Index i = 0; i < d.facts.all.size() && administrator_ == kNone; ++i) {
-    if (d.fact(i).kind == Kind::fault && is_by_administrator(d.at(i))) administrator_ = i;
-  }
+  const auto by_administrator = std::find_if(
+      d.faults.begin(), d.faults.end(), [&](Index i) { return is_by_administrator(d.at(i)); });
+  if (by_administrator != d.faults.end()) administrator_ = *by_administrator;
   for (Id name = 0; name < d.facts.names.size(); ++name) {
     note(d.changes_of(name));
     note_queue(name, d.changes_of(name));

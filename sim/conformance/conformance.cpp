@@ -146,7 +146,7 @@ struct DocumentInputs {
   Input release, ttl, background, success, failure, acquire, own_retry, handed_over, other, ran_out;
 };
 
-class Conformer {
+class Conformer final : public model::Inquiry<Conformance> {
  public:
   Conformer(const Digest& digest, const Tables& tables)
       : d_(digest),
@@ -160,8 +160,11 @@ class Conformer {
     note_documents();
   }
 
-  Conformance run() {
-    for (Index i = 0; i < d_.facts.all.size(); ++i) visit(i, d_.fact(i));
+  void watch(Index from, Index to) override {
+    for (Index i = from; i < to; ++i) visit(i, d_.fact(i));
+  }
+
+  Conformance result() override {
     note_unexecuted();
     for (const auto& [name, changes] : d_.truth) walk_document(changes);
     return std::move(out_);
@@ -442,8 +445,15 @@ Conformance conform(const model::History& history, const Tables& tables) {
   return conform(model::digest(history), tables);
 }
 
+std::unique_ptr<model::Inquiry<Conformance>> conformance_inquiry(const Digest& digest,
+                                                                 const Tables& tables) {
+  return std::make_unique<Conformer>(digest, tables);
+}
+
 Conformance conform(const Digest& digest, const Tables& tables) {
-  return Conformer(digest, tables).run();
+  Conformer conformer(digest, tables);
+  model::walk(digest, {&conformer});
+  return conformer.result();
 }
 
 void add(ArrowCounts& to, const ArrowCounts& from) {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/checkers.hpp"
 #include "model/transition_table.hpp"
+#include "model/walk.hpp"
 
 /// Is every run of the lock a path of the diagrams? What a history shows of the document and of an
 /// attempt is mapped to their arrows here; what it shows of a handle, by model/lifecycle_steps.hpp.
@@ -28,6 +28,9 @@ struct Conformance {
 /// REQUIRES: the history is whole (check_form); the steps of one that is not fit nowhere.
 [[nodiscard]] Conformance conform(const model::History& history, const Tables& tables = {});
 [[nodiscard]] Conformance conform(const model::Digest& digest, const Tables& tables = {});
+/// The same, as part of a walk. The digest must outlive it.
+[[nodiscard]] std::unique_ptr<model::Inquiry<Conformance>> conformance_inquiry(
+    const model::Digest& digest, const Tables& tables = {});
 
 /// Adds the counts of `from`.
 void add(ArrowCounts& to, const ArrowCounts& from);

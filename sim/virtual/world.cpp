@@ -71,6 +71,7 @@ class World {
     while (!finished_ && queue_.step()) {
     }
     out_.elapsed_ns = queue_.now();
+    out_.facts = numbering_.finish();
     // Two numbers that a run is compared by without its history.
     out_.events = queue_.ran();
     count_servers();
@@ -86,7 +87,10 @@ class World {
     e.process = process;
     return e;
   }
-  void emit(Event&& e) { out_.history.push_back(std::move(e)); }
+  void emit(Event&& e) {
+    numbering_.add(e);
+    out_.history.push_back(std::move(e));
+  }
 
   void start() {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -255,6 +259,7 @@ class World {
   // INVARIANT: declared in the order of use, so each part is destroyed before what it refers to:
   // faults, processes, members, then the queue with the events that nobody runs any more.
   RunResult out_;
+  model::Numbering numbering_{kUsualEvents};
   EventQueue queue_;
   Random random_;
   ReplicaSet servers_;
