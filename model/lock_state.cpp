@@ -270,4 +270,17 @@ World tidied(const World& world, const Scope& scope) {
   return world_in(w, 0);
 }
 
+State named_state_of(const World& world, const Scope& scope) {
+  Several<const World*> worlds;
+  worlds.fill(&world);
+  Worlds w;
+  StateWriter writer;
+  sized(scope, [&](const auto& s) {
+    put_side_by_side(worlds, s, w);
+    tidy(w, scope);
+    each_field(w, s, writer);
+  });
+  return writer.states().front();
+}
+
 }  // namespace leasehold::model::lock_world

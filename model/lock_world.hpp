@@ -201,6 +201,8 @@ using Several = std::array<T, kLanes>;
 [[nodiscard]] State state_of(const World& world, const Scope& scope);
 /// Without what makes no difference, the clients' names kept.
 [[nodiscard]] World tidied(const World& world, const Scope& scope);
+/// The state of that, for comparisons with what knows no order of clients.
+[[nodiscard]] State named_state_of(const World& world, const Scope& scope);
 /// Whether the world is this state, whatever its clients are called. Sorting leaves ties.
 [[nodiscard]] bool is_the_same(const World& world, const State& state, const Scope& scope);
 

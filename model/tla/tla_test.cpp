@@ -140,25 +140,25 @@ Constants constants_of(const Scope& scope, std::uint64_t steps) {
           {"HandOvers", word(scope.hand_overs)}};
 }
 
-using World = LockSystem::World;
-static_assert(std::has_unique_object_representations_v<World>, "equal worlds have equal bytes");
-std::string bytes_of(const World& world) {
-  return {reinterpret_cast<const char*>(&world), sizeof(world)};
-}
+using State = LockSystem::State;
+struct HashOfState {
+  std::size_t operator()(const State& state) const { return hash_of(state); }
+};
 
 /// How many states are reached in so many steps. Clients keep their names: the explorer's order of
 /// them is no part of the rules, and leaves ties.
 std::uint64_t states_within(const Scope& scope, std::uint64_t steps) {
   const LockSystem system(scope);
-  std::unordered_set<std::string> seen{bytes_of(World{})};
-  std::vector<World> level{World{}}, next;
+  const auto first = lock_world::named_state_of(LockSystem::World{}, scope);
+  std::unordered_set<State, HashOfState> seen{first};
+  std::vector<State> level{first}, next;
   for (std::uint64_t step = 0; step < steps && !level.empty(); ++step) {
-    for (const World& world : level) {
+    for (const State& state : level) {
       LockSteps out;
-      system.steps(world, out);
-      for (const auto& [after, action] : out) {
-        const World plain = lock_world::tidied(after, scope);
-        if (seen.insert(bytes_of(plain)).second) next.push_back(plain);
+      system.steps(lock_world::unpack(state, scope), out);
+      for (const auto& [world, action] : out) {
+        const State after = lock_world::named_state_of(world, scope);
+        if (seen.insert(after).second) next.push_back(after);
       }
     }
     level.swap(next);
