@@ -1,6 +1,9 @@
 #include "properties/judgement.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "model/refinement/refinement.hpp"
@@ -158,6 +161,30 @@ bool breaks(const Judgement& judgement, Guarantee guarantee) {
   });
 }
 
+namespace {
+
+/// What is seldom, and easily comes about no more when something else is changed: an extension of
+/// several locks, a document of an owner that was deleted before.
+void add_beacons(const model::History& history, Totals& totals) {
+  std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
+  std::map<std::pair<std::string, std::int64_t>, std::string> deleting;  // the owner
+  std::set<std::string> deleted;
+  for (const auto& e : history) {
+    if (e.kind == Kind::send && e.verb == "extend") {
+      auto& last = extending[e.process];
+      if (last == e.command) ++totals["extended_together"];
+      last = e.command;
+    }
+    if (e.kind == Kind::send && e.verb == "delete") deleting[{e.process, e.command}] = e.owner;
+    if (e.kind == Kind::reply && e.verb == "delete" && e.outcome == "done") {
+      deleted.insert(deleting[{e.process, e.command}]);
+    }
+    if (e.kind == Kind::put && deleted.contains(model::owner_of(e.lock_id))) ++totals["resurrected"];
+  }
+}
+
+}  // namespace
+
 Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
   Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
                 {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
@@ -199,6 +226,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
   }
+  add_beacons(history, totals);
   return totals;
 }
 
