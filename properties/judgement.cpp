@@ -179,7 +179,8 @@ void add_beacons(const model::History& history, Totals& totals) {
     if (e.kind == Kind::reply && e.verb == "delete" && e.outcome == "done") {
       deleted.insert(deleting[{e.process, e.command}]);
     }
-    if (e.kind == Kind::put && deleted.contains(model::owner_of(e.lock_id))) ++totals["resurrected"];
+    if (e.kind != Kind::put || !deleted.contains(model::owner_of(e.lock_id))) continue;
+    ++totals["resurrected"];
   }
 }
 

@@ -135,8 +135,9 @@ std::string SimulateReport::shortfall() const {
   }
   // Who leaves a queue passes the lock on, and deletes nothing.
   const std::pair<const char*, std::int64_t> rare[]{
-      {"bounded_takeovers", runs}, {"late_wins", runs},         {"denied_by_old_primaries", runs},
-      {"duplicate_keys", runs},    {"extended_together", runs}, {"resurrected", runs - with_queues}};
+      {"bounded_takeovers", runs}, {"late_wins", runs},
+      {"duplicate_keys", runs},    {"denied_by_old_primaries", runs},
+      {"extended_together", runs}, {"resurrected", runs - with_queues}};
   for (const auto& [what, able] : rare) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;
