@@ -9,8 +9,6 @@ namespace {
 
 using model::LockAct;
 using model::LockSystem;
-using model::lock_world::Message;
-using model::lock_world::World;
 using sim::FaultPlan;
 using Kind = FaultPlan::Kind;
 using Action = sim::StepPlan::Action;

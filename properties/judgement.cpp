@@ -167,7 +167,6 @@ namespace {
 /// several locks, a document of an owner that was deleted before.
 void add_beacons(const model::History& history, Totals& totals) {
   std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
-  std::map<std::pair<std::string, std::int64_t>, std::string> deleting;  // the owner
   std::set<std::string> deleted;
   for (const auto& e : history) {
     if (e.kind == Kind::send && e.verb == "extend") {
@@ -175,9 +174,8 @@ void add_beacons(const model::History& history, Totals& totals) {
       if (last == e.command) ++totals["extended_together"];
       last = e.command;
     }
-    if (e.kind == Kind::send && e.verb == "delete") deleting[{e.process, e.command}] = e.owner;
     if (e.kind == Kind::reply && e.verb == "delete" && e.outcome == "done") {
-      deleted.insert(deleting[{e.process, e.command}]);
+      deleted.insert(e.owner);
     }
     if (e.kind != Kind::put || !deleted.contains(model::owner_of(e.lock_id))) continue;
     ++totals["resurrected"];

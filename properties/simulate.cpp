@@ -121,29 +121,33 @@ std::string SimulateReport::shortfall() const {
            std::to_string(kFewAcquisitions) + " acquisitions, one in " +
            std::to_string(kRunsForAnIdleOne) + " may";
   }
-  // Where nobody opens a stream, none breaks; where nobody queues, nobody has a turn.
-  const std::pair<const char*, std::int64_t> usual[]{
-      {"extensions", runs},      {"takeovers", runs},       {"losses", runs},
-      {"hand_overs", runs},      {"held_too_long", runs},   {"streams_broken", with_streams},
-      {"queue_turns", with_queues}, {"queue_waits", with_queues}};
-  for (const auto& [what, able] : usual) {
+  struct Floor {
+    const char* what;
+    std::int64_t able;  ///< runs in which it can happen
+    std::int64_t from_runs, one_in;
+  };
+  const auto usual = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kManyRuns, 4};
+  };
+  const auto rare = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kRareRuns, kRareRuns};
+  };
+  // Where nobody opens a stream, none breaks; where nobody queues, nobody has a turn; who leaves a
+  // queue passes the lock on, and deletes nothing.
+  const Floor floors[]{
+      usual("extensions", runs), usual("takeovers", runs), usual("losses", runs),
+      usual("hand_overs", runs), usual("held_too_long", runs),
+      usual("streams_broken", with_streams), usual("queue_turns", with_queues),
+      usual("queue_waits", with_queues), rare("bounded_takeovers", runs), rare("late_wins", runs),
+      rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
+      rare("extended_together", runs), rare("resurrected", runs - with_queues)};
+  for (const auto& [what, able, from_runs, one_in] : floors) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;
-    if (able < kManyRuns || seen * 4 >= able) continue;
+    if (able < from_runs || seen * one_in >= able) continue;
     return std::string(what) + " happened " + std::to_string(seen) + " times in " +
-           std::to_string(able) + " runs, the floor is a quarter";
-  }
-  // Who leaves a queue passes the lock on, and deletes nothing.
-  const std::pair<const char*, std::int64_t> rare[]{
-      {"bounded_takeovers", runs}, {"late_wins", runs},
-      {"duplicate_keys", runs},    {"denied_by_old_primaries", runs},
-      {"extended_together", runs}, {"resurrected", runs - with_queues}};
-  for (const auto& [what, able] : rare) {
-    const auto found = totals.find(what);
-    const std::int64_t seen = found == totals.end() ? 0 : found->second;
-    if (able < kRareRuns || seen * kRareRuns >= able) continue;
-    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
-           std::to_string(able) + " runs, the floor is one in " + std::to_string(kRareRuns);
+           std::to_string(able) + " runs, the floor is " +
+           (one_in == 4 ? "a quarter" : "one in " + std::to_string(one_in));
   }
   for (const auto& [kind, count] : enabled) {
     const auto found = bit.find(kind);
