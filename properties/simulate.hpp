@@ -31,6 +31,7 @@ struct SimulateReport {
   std::int64_t with_streams = 0;         ///< runs in which a process waits by a change stream
   std::int64_t with_queues = 0;          ///< in which one stands in a lock's queue while it waits
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
+  bool guided = false;                   ///< plans were changed: other shares of faults
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
   std::vector<model::Finding> findings;
@@ -43,6 +44,11 @@ struct SimulateReport {
   [[nodiscard]] model::Verdict verdict() const;
   /// What was missing for `holds`, or empty.
   [[nodiscard]] std::string shortfall() const;
+
+ private:
+  [[nodiscard]] std::string idle_runs_shortfall() const;
+  [[nodiscard]] std::string happenings_shortfall() const;
+  [[nodiscard]] std::string faults_shortfall() const;
 };
 
 /// The plan with everything taken out that the failure does not need: faults, processes, names,

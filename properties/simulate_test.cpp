@@ -204,5 +204,33 @@ TEST(Simulate, BelowItsFloorsARunIsUnknown) {
   EXPECT_EQ(report.verdict(), Verdict::unknown);
 }
 
+TEST(Simulate, AFaultHasAFloorThatLeavesAFewRunsToChance) {
+  const auto shortfall = [](std::int64_t runs, std::int64_t felt, bool guided) {
+    SimulateReport report;
+    report.runs = 1;
+    report.guided = guided;
+    report.enabled["pause"] = runs;
+    report.bit["pause"] = felt;
+    return report.shortfall();
+  };
+  EXPECT_EQ(shortfall(64, 24, false), "");
+  EXPECT_EQ(shortfall(64, 23, false),
+            "the fault pause took effect in 23 of the 64 runs that had it, the floor is 24");
+  EXPECT_NE(shortfall(10'000, 4'899, false), "") << "of many runs it is half";
+  EXPECT_EQ(shortfall(64, 8, true), "");
+  EXPECT_NE(shortfall(64, 7, true), "");
+}
+
+TEST(Simulate, WhatIsRareHasNoFloorWherePlansAreChanged) {
+  SimulateReport report;
+  report.runs = 200;
+  for (const char* usual : {"extensions", "takeovers", "losses", "hand_overs", "held_too_long"}) {
+    report.totals[usual] = 50;
+  }
+  EXPECT_NE(report.shortfall().find("the floor is one in 200"), std::string::npos);
+  report.guided = true;
+  EXPECT_EQ(report.shortfall(), "");
+}
+
 }  // namespace
 }  // namespace leasehold::properties

@@ -108,6 +108,7 @@ Runs run_guided(const Seeds& seeds, const PlanLimits& limits, bool until_failure
     plans.add(plan, states);
   };
   auto runs = Shared(seeds, false, until_failure).run(next, add);
+  runs.report.guided = true;
   fmt::print("{} situations reached, {} plans kept for one\n", plans.situations(), plans.kept());
   return runs;
 }
