@@ -11,6 +11,7 @@
 
 #include "model/checkers.hpp"
 #include "model/crew.hpp"
+#include "model/pile.hpp"
 #include "model/state_shard.hpp"
 
 /// Visits every state of a small system, breadth-first, so that a counterexample is a shortest one.
@@ -81,7 +82,7 @@ class Explorer {
   Exploration run() {
     model_.initial([this](const State& state) {
       const auto h = hash_of(state);
-      parts_[0].out[shard_of(h)].push_back({state, h, kNone});
+      parts_[0].out[shard_of(h)].add() = {state, h, kNone};
     });
     take_in();
     std::uint64_t next_pulse = 0;
@@ -135,11 +136,12 @@ class Explorer {
     std::uint64_t hash;
     Parent parent;
   };
+  using Outbox = Pile<Candidate>;
   /// A shard, and what only the thread that works on it touches.
   struct Part {
     explicit Part(std::size_t slots) : states(slots) {}
     Shard states;
-    std::array<std::vector<Candidate>, kShards> out;  ///< by the shard that they are for
+    std::array<Outbox, kShards> out;  ///< by the shard that they are for
     std::uint64_t expanded = 0, level_end = 0;
     std::uint64_t transitions = 0, reached = 0;
     const char* broken = nullptr;
@@ -156,7 +158,7 @@ class Explorer {
       const std::uint64_t to = std::min(part.expanded + kRound, part.level_end);
       const auto emit = [&](std::uint64_t from, const State& next) {
         const auto h = hash_of(next);
-        part.out[shard_of(h)].push_back({next, h, static_cast<Parent>(from * kShards + s)});
+        part.out[shard_of(h)].add() = {next, h, static_cast<Parent>(from * kShards + s)};
         ++part.transitions;
       };
       each_successor(part, to, emit);
@@ -191,7 +193,7 @@ class Explorer {
     });
   }
 
-  void take_in(Part& part, const std::vector<Candidate>& found) {
+  void take_in(Part& part, const Outbox& found) {
     const std::size_t count = found.size();
     for (std::size_t i = 0; i < std::min(2 * kAhead, count); ++i) {
       __builtin_prefetch(part.states.slot_for(found[i].hash));

@@ -21,7 +21,10 @@ int free_slot(const Client& c, const Scope& scope) {
 /// One more step: the world as it is, with this change.
 template <typename Change>
 void add(LockSteps& out, const World& w, LockAction action, Change change) {
-  change(out.emplace_back(w, action).first);
+  auto& [after, by] = out.add();
+  after = w;
+  by = action;
+  change(after);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class LockSystem {
       each_state(next, now, scope_, [&](std::size_t n, const State& state) {
         emit(from[n], state, next[n].second);
       });
-      next.erase(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(now));
+      next.remove_first(now);
       from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(now));
     }
   }

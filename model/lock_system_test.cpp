@@ -290,7 +290,8 @@ TEST(LockSystem, TakesEveryArrowOfTheDocuments) {
 
 /// The worlds of the first levels, as they are before they become states.
 LockSystem::Out first_worlds(const LockSystem& system, const Scope& scope) {
-  LockSystem::Out all{{lock_world::World{}, {}}};
+  LockSystem::Out all;
+  all.add() = {};
   for (std::size_t i = 0; i < all.size() && all.size() < 20'000; ++i) {
     system.steps(lock_world::tidied(all[i].first, scope), all);
   }
