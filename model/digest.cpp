@@ -86,6 +86,9 @@ class Builder {
   Digest finish() {
     for (const auto& [id, from] : paused_) process_of(id).away.push_back({from, kNever});
     for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
+    for (const auto& [what, begun] : lasting_) {
+      for (const std::size_t fault : begun) out_.faulty[fault].to = kNever;
+    }
     out_.disturbances = MergedSpans(out_.faulty);
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });

@@ -15,5 +15,13 @@ TEST(Digest, OfTwoFaultsOfOneKindTheEndOfTheFirstIsNotThatOfTheSecond) {
   EXPECT_FALSE(d.disturbed({9'100 * kMs, 9'200 * kMs}));
 }
 
+TEST(Digest, AFaultThatBeginsAndNeverEndsDisturbsAllThatFollows) {
+  HistoryBuilder s;
+  const auto history = s.start(1, "a").fault(10, "cut-link", "begins").end(9'900);
+  const auto d = digest(history);
+  EXPECT_FALSE(d.disturbed({kMs, 10 * kMs}));
+  EXPECT_TRUE(d.disturbed({9'800 * kMs, 9'900 * kMs}));
+}
+
 }  // namespace
 }  // namespace leasehold::model

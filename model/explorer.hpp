@@ -116,8 +116,23 @@ class Explorer {
   }
   /// A shortest way from an initial state, in words.
   [[nodiscard]] std::vector<std::string> story_to(Index last) const {
+    return model_.story(path_to(last));
+  }
+  /// The same in states.
+  [[nodiscard]] std::vector<State> path_to(Index last) const {
     const Part& part = part_of(last);
-    return story_of(static_cast<unsigned>(&part - parts_.data()), last - part.first);
+    return path_of(static_cast<unsigned>(&part - parts_.data()), last - part.first);
+  }
+  /// After a run: those states from which no other was reached first. Each state is on a shortest
+  /// way to one of them.
+  [[nodiscard]] std::vector<Index> ends() const {
+    std::vector<bool> goes_on(size());
+    each_parent([&](Index, Index parent) { goes_on[parent] = true; });
+    std::vector<Index> ends;
+    each_parent([&](Index i, Index) {
+      if (!goes_on[i]) ends.push_back(i);
+    });
+    return ends;
   }
 
  private:
@@ -255,9 +270,10 @@ class Explorer {
     out_.verdict = Verdict::holds;
     out_.why.clear();
     if (const Part* part = violated()) {
+      const auto shard = static_cast<unsigned>(part - parts_.data());
       out_.verdict = Verdict::violated;
       out_.why = part->broken;
-      out_.story = story_of(static_cast<unsigned>(part - parts_.data()), part->broken_at);
+      out_.story = model_.story(path_of(shard, part->broken_at));
     }
   }
 
@@ -286,7 +302,20 @@ class Explorer {
     return *at;
   }
 
-  [[nodiscard]] std::vector<std::string> story_of(unsigned shard, std::uint64_t i) const {
+  /// Calls f(state, parent) for all but initial ones, by their indices.
+  template <typename F>
+  void each_parent(F f) const {
+    for (const Part& part : parts_) {
+      for (std::uint64_t i = 0; i < part.states.size(); ++i) {
+        const Parent parent = part.states.parent(i);
+        if (parent == kNone) continue;
+        const std::uint64_t of = parts_[parent % kShards].first + parent / kShards;
+        f(static_cast<Index>(part.first + i), static_cast<Index>(of));
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<State> path_of(unsigned shard, std::uint64_t i) const {
     std::vector<State> path;
     for (;;) {
       path.push_back(parts_[shard].states.state(i));
@@ -296,7 +325,7 @@ class Explorer {
       i = parent / kShards;
     }
     std::reverse(path.begin(), path.end());
-    return model_.story(path);
+    return path;
   }
 
   const Model& model_;

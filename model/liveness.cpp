@@ -276,7 +276,9 @@ Finding check_cleanup(const Digest& d) {
       auto latest = from + bound;
       // While servers are disturbed no monitor may run; the next pass after that counts.
       for (const Span& fault : d.faulty) {
-        if (fault.from < latest) latest = std::max(latest, fault.to + d.allowed.ttl_seen_ns());
+        if (fault.from >= latest) continue;
+        const bool ends = fault.to < kNever;
+        latest = ends ? std::max(latest, fault.to + d.allowed.ttl_seen_ns()) : kNever;
       }
       if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
       const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);

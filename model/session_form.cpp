@@ -167,19 +167,22 @@ bool SessionForm::deleted(const Fact& released) const {
 }
 
 void SessionForm::check_ends() {
+  const auto answered_within = [this](const Asked& ask) {
+    return (ask.operation_timeout_ms + kSlackMs) * kMs + d_.allowed.lateness_ns;
+  };
   for (const SessionDigest& s : d_.sessions) {
     if (s.ask == kNone) continue;  // said already
     const Asked& ask = s.asked;
     const auto longest = !ask.single_attempt && ask.give_up_ns == 0
                              ? kNever
                              : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
-                                   (ask.operation_timeout_ms + kSlackMs) * kMs;
+                                   answered_within(ask);
     if (s.granted == kNone && s.ended == kNone && longest != kNever &&
         goes_on(d_, d_.fact(s.ask), longest)) {
       malformed(f_, "an acquire call that never ended", {s.ask});
     }
     if (s.release != kNone && s.released == kNone &&
-        goes_on(d_, d_.fact(s.release), (ask.operation_timeout_ms + kSlackMs) * kMs)) {
+        goes_on(d_, d_.fact(s.release), answered_within(ask))) {
       malformed(f_, "a release that was never answered", {s.release});
     }
   }

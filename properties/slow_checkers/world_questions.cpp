@@ -32,7 +32,7 @@ Events WorldQuestions::attempts(const Event& session) const {
   });
 }
 
-/// Of those of one kind on one victim, the first to begin is the first to end.
+/// Of those of one kind on one victim, the first to begin is the first to end; some never do.
 double WorldQuestions::end_of(const Event& fault) const {
   Events open;
   for (const Event& e : h_) {
@@ -42,7 +42,7 @@ double WorldQuestions::end_of(const Event& fault) const {
     if (open.front() == &fault) return at(&e);
     open.erase(open.begin());
   }
-  return at(&fault);
+  return fault.begins ? kForever : at(&fault);
 }
 
 bool WorldQuestions::disturbed(double from, double to) const {

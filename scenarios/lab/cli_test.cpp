@@ -156,6 +156,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"import", "--uri", "mongodb://db/", "--log", rubbish}, "one of them is missing"},
       {{"explore", "--max-states", "some"}, "some"},
       {{"explore", "--core", "--stories", folder}, "--stories beside --core"},
+      {{"explore", "--paths", "10"}, "--paths without --core"},
       {{"explore", "--stories", nothing}, "--stories is '"},
       {{"simulate", "--guided", "--hash"}, "--hash beside --guided"},
       {{"simulate", "--guided", "--shard", "1/2"}, "--shard beside --guided"},

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include "properties/explored_paths.hpp"
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "sim/explored/core_system.hpp"
@@ -21,6 +25,45 @@ void print(const sim::explored::NamedCoreScope& scope, const model::Exploration&
   std::fflush(stdout);
 }
 
+/// What the checkers of runs say of its paths.
+void print(const properties::ExploredPaths& paths) {
+  for (const auto& line : paths.story) fmt::print("    {}\n", line);
+  std::vector<std::string> tested;
+  for (const auto& f : paths.findings) {
+    if (f.never_tested()) continue;
+    tested.push_back(fmt::format("{} {}", to_string(f.guarantee), f.checked));
+  }
+  fmt::print("  {} of {} paths as runs: {}{}{} ({})\n", paths.checked, paths.all,
+             to_string(paths.verdict), paths.why.empty() ? "" : ": ", paths.why,
+             fmt::join(tested, ", "));
+  std::fflush(stdout);
+}
+
+bool go_on(std::uint64_t paths) {
+  constexpr std::uint64_t kPulse = 1'024;
+  if (paths % kPulse == 0 && isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "\r\x1b[K{} paths\r", paths);
+  }
+  return !interrupted();
+}
+
+/// One scope, its states and then its paths; the verdict is the worse of both.
+model::Exploration explore(const sim::explored::NamedCoreScope& scope,
+                           const model::ExploreOptions& how, std::uint64_t paths) {
+  const CoreSystem system(scope.scope);
+  model::Explorer<CoreSystem> explorer(system, how);
+  auto found = explorer.run();
+  print(scope, found);
+  if (paths == 0 || found.verdict == model::Verdict::violated) return found;
+  const auto checked = properties::check_paths(system, explorer, paths, go_on);
+  print(checked);
+  if (checked.verdict == model::Verdict::holds) return found;
+  found.verdict = checked.verdict;
+  found.why = checked.why;
+  found.story = checked.story;
+  return found;
+}
+
 }  // namespace
 
 void list_core_scopes() {
@@ -30,16 +73,15 @@ void list_core_scopes() {
   }
 }
 
-int explore_core(const model::ExploreOptions& how, const std::string& scope_name,
-                 const std::string& json_file, const std::string& junit_file) {
+int explore_core(const model::ExploreOptions& how, std::uint64_t paths,
+                 const std::string& scope_name, const std::string& json_file,
+                 const std::string& junit_file) {
   auto overall = model::Verdict::holds;
   nlohmann::ordered_json json;
   std::vector<JunitCase> cases;
   for (const auto& scope : sim::explored::core_scopes()) {
     if (!scope_name.empty() && scope.name != scope_name) continue;
-    const CoreSystem system(scope.scope);
-    const auto found = model::Explorer<CoreSystem>(system, how).run();
-    print(scope, found);
+    const auto found = explore(scope, how, paths);
     json["explorations"].push_back({{"name", scope.name},
                                     {"scope", describe(scope.scope)},
                                     {"states", found.states},

@@ -15,6 +15,8 @@ constexpr std::array<const char*, kCoreFaults> kFaultNames{
 
 }  // namespace
 
+const char* name_of(CoreFault fault) { return kFaultNames[static_cast<std::size_t>(fault)]; }
+
 /// What a verdict is about: without it "holds" says nothing.
 std::string describe(const CoreScope& scope) {
   std::string kinds;

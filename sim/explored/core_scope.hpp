@@ -29,6 +29,7 @@ enum class CoreFault : unsigned {
   old_primary   ///< executed by one that was cut off before the last write, and does not know it
 };
 inline constexpr unsigned kCoreFaults = 13;
+[[nodiscard]] const char* name_of(CoreFault fault);
 /// Those that hit each scope unless it says otherwise: all that need no second branch of the data.
 inline constexpr unsigned kOfOneBranch = (1u << 11) - 1;
 

@@ -42,6 +42,10 @@ std::int64_t CoreServer::clock_ms(const World& w) {
   return kEpoch_ms + static_cast<std::int64_t>(w.tick + w.ahead) * kTick.count();
 }
 
+std::int64_t CoreServer::order_of(unsigned entry) {
+  return FencingToken::from_timestamp(kEpoch_s, entry).value();
+}
+
 /// Of the request with this number, at these documents and this time: the same each time.
 const CoreServer::Execution& CoreServer::execute(const World& w, std::uint32_t number,
                                                  std::optional<CoreFault> fault) {

@@ -32,6 +32,8 @@ class CoreServer {
 
   /// The primary's wall clock, since 1970.
   [[nodiscard]] static std::int64_t clock_ms(const World& w);
+  /// The time of the oplog's entry of this number, as a fencing token.
+  [[nodiscard]] static std::int64_t order_of(unsigned entry);
 
  private:
   simulated::Object run(const core::Command& command, const simulated::Start& start,

@@ -72,8 +72,8 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
       to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
   // Actors have numbers, so that the key is whole: equal actors at one tick do the same.
   auto found = effects_.find(known);
-  if (found == effects_.end()) {
-    found = effects_.emplace(known, react(actor(to, who), who, to.tick, event)).first;
+  if (found == effects_.end() || telling_) {
+    found = effects_.insert_or_assign(known, react(actor(to, who), who, to.tick, event)).first;
   }
   const Effect& effect = found->second;
   to.actors[who] = effect.actor;
@@ -113,6 +113,7 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     to.actors[who] = states_.keep(std::move(woken));
     // The pause was a fault until now: the bounds count from its end.
     to.fault_at = w.tick;
+    happens(CoreFate{who, model::Kind::resume});
     return emit(std::move(to), "goes on", who, "");
   }
   // Faults come last and may hit at any step, whether a timer waits or not.
@@ -186,6 +187,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     Actor paused = a;
     paused.paused = true;
     to.actors[who] = states_.keep(std::move(paused));
+    happens(CoreFate{who, model::Kind::pause});
     emit(std::move(to), "is paused", who, "");
   }
   if (World to = w; !a.is_outside() && spend(to, CoreFault::crash)) {
@@ -199,6 +201,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     }
     to.actors[who] = states_.keep(std::move(crashed));
     drop_replies(to, who, {});
+    happens(CoreFate{who, model::Kind::crash});
     emit(std::move(to), "crashes", who, "");
   }
 }
@@ -270,6 +273,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
 
 /// By so many entries of the oplog.
 void CoreSystem::store(World& to, std::uint32_t documents, unsigned writes) const {
+  happens(CoreWrite{to.documents, documents, to.writes + 1});
   if (scope_.has(CoreFault::old_primary)) {
     to.before = to.documents;
     to.before_writes = to.writes;

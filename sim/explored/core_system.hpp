@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/explored/core_history.hpp"
 #include "sim/explored/core_judge.hpp"
 #include "sim/explored/core_scope.hpp"
 #include "sim/explored/core_server.hpp"
@@ -52,6 +53,8 @@ class CoreSystem {
   [[nodiscard]] model::Judgement judge(const State& state) const;
   /// REQUIRES: the path was found by this object, whose numbers the states hold.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
+  /// The same path as a history, for the checkers of runs. REQUIRES: likewise.
+  [[nodiscard]] model::History history(const std::vector<State>& path) const;
 
   /// What happened somewhere at least once, for the vacuity check: names in the order of the bits.
   static const std::vector<std::string>& seen_events();
@@ -71,14 +74,21 @@ class CoreSystem {
 
   class Reaction;
 
-  // `text` is empty but for a story: to write it for each step would cost more than the step.
+  // Without the last two but on a way: to note them for each step would cost more than the step.
   struct Found {
     State to;
     Action action;
     std::string text;
+    std::vector<Happening> happened;
   };
 
   [[nodiscard]] State first() const;
+  /// The steps of a path.
+  [[nodiscard]] std::vector<Found> way(const std::vector<State>& path) const;
+  /// Notes it on a way.
+  void happens(Happening happening) const {
+    if (telling_) happened_.push_back(std::move(happening));
+  }
   void steps(const State& from) const;
   void actor_steps(const World& w, unsigned who) const;
   bool timer_step(const World& w, unsigned who) const;
@@ -117,7 +127,8 @@ class CoreSystem {
   mutable std::uint64_t seen_ = 0;
   mutable CoreServer server_;
   CoreJudge judge_;
-  mutable bool telling_ = false;
+  mutable bool telling_ = false;  ///< on a way
+  mutable std::vector<Happening> happened_;
 };
 
 }  // namespace leasehold::sim::explored

@@ -4,8 +4,8 @@
 
 #include "sim/fault_injector.hpp"
 #include "sim/lock_registry.hpp"
-#include "sim/lock_truth.hpp"
 #include "sim/virtual/cluster.hpp"
+#include "sim/virtual/written_locks.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {
@@ -20,12 +20,6 @@ constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
 constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few have to be moved
-
-/// An entity whose lock fields are null is free (document-level); any other document is a lock.
-bool is_held(const Object& document) {
-  const Value* lock_id = document.find("LockId"_key);
-  return lock_id == nullptr || !lock_id->is<Null>();
-}
 
 /// One run. REQUIRES: the plan outlives it.
 class World {
@@ -140,71 +134,20 @@ class World {
     }
   }
 
-  /// What the lock became by this write. All writes of a name come in the oplog's order, so what it
-  /// was before is known.
-  LockTruth::Became became_of(const Entry& entry) {
-    if (!entry.change.after) return truth_.deleted(entry.change.id);
-    const Object& document = *entry.change.after;
-    if (!is_held(document)) return LockTruth::Became::free;
-    const Value* lock_id = document.find("lockId"_key);
-    const Value* expires = document.find("expiresAt"_key);
-    // A lock with a queue is free while its document stays: without a holder, expired in 1970.
-    const bool named = lock_id != nullptr && lock_id->is<std::string>();
-    const bool free = expires != nullptr && *expires == Value(Date{0});
-    return truth_.written(entry.change.id, named ? *lock_id->as<std::string>() : "", free);
-  }
-
-  void emit_places(const Entry& entry) {
-    const Value* lock_id = entry.change.after ? entry.change.after->find("lockId"_key) : nullptr;
-    const bool named = lock_id != nullptr && lock_id->is<std::string>();
-    const std::string& id = entry.change.id;
-    const std::string_view text = named ? *lock_id->as<std::string>() : std::string_view();
-    for (Event& e : truth_.queued(id, id, text, entry.order())) {
-      e.at_ns = queue_.now();
-      emit(std::move(e));
-    }
-  }
-
-  /// Of a document of ours; those of the published locks have other fields.
-  static void add_dates(Event& put, const Object& document) {
-    // A damaged document may have another type there; the checkers then see nothing.
-    const auto date = [&](const char* field) {
-      const Value* value = document.find(field);
-      return value != nullptr && value->is<Date>() ? value->as<Date>()->ms : 0;
-    };
-    put.acquired_at_ms = date("acquiredAt");
-    put.expires_at_ms = date("expiresAt");
-    const Value* token = document.find("fencingToken"_key);
-    const auto* stored = token == nullptr ? nullptr : token->as<std::int64_t>();
-    put.stored_token = stored == nullptr ? 0 : *stored;
-  }
-
   /// What a majority has is the truth.
   /// In the oplog's order, which is that of the tokens. A write that is rolled back never was.
   void committed(const Entry& entry) {
     if (entry.change.id.empty()) return;  // a term's first entry
-    if (!entry.fenced) emit_places(entry);
+    if (!entry.fenced) return written_.add(entry.change, entry.order(), entry.tag);
     // A write of the fence is an event of its own kind, whatever the lock is.
-    const auto became = entry.fenced ? LockTruth::Became::held : became_of(entry);
-    if (became == LockTruth::Became::nothing) return;
-    const bool held = became == LockTruth::Became::held;
-    Event e = event(entry.fenced ? Kind::stored : held ? Kind::put : Kind::gone);
+    Event e = event(Kind::stored);
     e.name = entry.change.id;
     e.order = entry.order();
-    if (entry.fenced) {
-      e.process = entry.fenced->process;
-      // By the number the checkers find the caller's own event of this write.
-      e.write_number = entry.fenced->number;
-      e.owner = entry.fenced->owner;
-      e.token = entry.fenced->token;
-    } else if (held) {
-      e.lock_id =
-          // The published locks' documents do not name the command; then its tag does.
-          !entry.tag.empty()
-              ? entry.tag
-              : LockTruth::holder_in(*entry.change.after->find("lockId"_key)->as<std::string>());
-      if (entry.tag.empty()) add_dates(e, *entry.change.after);
-    }
+    e.process = entry.fenced->process;
+    // By the number the checkers find the caller's own event of this write.
+    e.write_number = entry.fenced->number;
+    e.owner = entry.fenced->owner;
+    e.token = entry.fenced->token;
     emit(std::move(e));
   }
 
@@ -263,7 +206,10 @@ class World {
   EventQueue queue_;
   Random random_;
   ReplicaSet servers_;
-  LockTruth truth_;
+  WrittenLocks written_{[this](Event&& e) {
+    e.at_ns = queue_.now();
+    emit(std::move(e));
+  }};
   std::vector<std::unique_ptr<Process>> processes_;
   SimulatedProcesses process_control_;
   SimulatedServers server_control_;
