@@ -8,6 +8,20 @@ namespace leasehold::properties {
 
 using model::Verdict;
 
+namespace {
+
+/// Of those that were put to the test, the first with this verdict, and why.
+std::string reason(const std::vector<model::Finding>& findings, Verdict verdict) {
+  for (const auto& finding : findings) {
+    if (verdict == Verdict::holds) break;
+    if (finding.verdict != verdict || finding.never_tested()) continue;
+    return std::string(to_string(finding.guarantee)) + ": " + finding.why;
+  }
+  return "";
+}
+
+}  // namespace
+
 ExploredPaths check_paths(const sim::explored::CoreSystem& system,
                           const model::Explorer<sim::explored::CoreSystem>& explorer,
                           std::uint64_t most, const std::function<bool(std::uint64_t)>& go_on) {
@@ -15,25 +29,20 @@ ExploredPaths check_paths(const sim::explored::CoreSystem& system,
   const auto ends = explorer.ends();
   out.all = ends.size();
   const std::uint64_t count = std::min<std::uint64_t>(most, ends.size());
-  for (std::uint64_t i = 0; i < count && out.verdict != Verdict::violated; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     if (!go_on(out.checked)) {
       out.verdict = Verdict::unknown;
       out.why = "interrupted";
       return out;
     }
     const auto path = explorer.path_to(ends[i * ends.size() / count]);
-    merge(out.findings, judge(system.history(path)).findings);
+    const auto findings = judge(system.history(path)).findings;
+    merge(out.findings, findings);
     ++out.checked;
-    out.verdict = model::overall_tested(out.findings);
-    if (out.verdict == Verdict::violated) out.story = system.story(path);
-  }
-  if (out.verdict == Verdict::holds) {
-    out.why.clear();
-    return out;
-  }
-  for (const auto& finding : out.findings) {
-    if (finding.verdict != out.verdict || finding.never_tested()) continue;
-    out.why = std::string(to_string(finding.guarantee)) + ": " + finding.why;
+    out.verdict = model::overall_tested(findings);
+    out.why = reason(findings, out.verdict);
+    if (out.verdict == Verdict::holds) continue;
+    out.story = system.story(path);
     break;
   }
   return out;

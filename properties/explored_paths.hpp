@@ -19,12 +19,12 @@ struct ExploredPaths {
   std::uint64_t all = 0;      ///< those that are no part of another, of which these were taken
   std::vector<model::Finding> findings;
   model::Verdict verdict = model::Verdict::unknown;
-  std::string why = "no path was checked";  ///< of violated: the first that is broken, and by what
-  std::vector<std::string> story = {};      ///< and how
+  std::string why = "no path was checked";  ///< unless it holds
+  std::vector<std::string> story = {};      ///< of the path that does not hold
 };
 
 /// At most so many, evenly among all; less than all of them say little of steps that are rare.
-/// Stops at the first that is violated. What has to come about within a time is not asked: a path
+/// Stops at the first that does not hold. What has to come about within a time is not asked: a path
 /// ends anywhere. `go_on` is asked before each, with how many were checked; false: enough, and the
 /// verdict is unknown.
 /// REQUIRES: the explorer has run, and is of this system.
