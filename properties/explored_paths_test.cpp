@@ -38,7 +38,7 @@ TEST_F(ExploredPathsTest, AllOfASmallExplorationAreRunsThatHold) {
   EXPECT_EQ(paths.verdict, Verdict::holds) << paths.why;
   EXPECT_EQ(paths.checked, paths.all);
   for (const auto guarantee :
-       {Guarantee::form, Guarantee::G4, Guarantee::G6, Guarantee::deadline,
+       {Guarantee::form, Guarantee::G2, Guarantee::G4, Guarantee::G6, Guarantee::deadline,
         Guarantee::ended_owner, Guarantee::compare_and_set, Guarantee::stored_token,
         Guarantee::arrows, Guarantee::refinement}) {
     EXPECT_GT(finding(paths, guarantee).checked, 1'000) << to_string(guarantee);

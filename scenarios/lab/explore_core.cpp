@@ -47,21 +47,26 @@ bool go_on(std::uint64_t paths) {
   return !interrupted();
 }
 
-/// One scope, its states and then its paths; the verdict is the worse of both.
-model::Exploration explore(const sim::explored::NamedCoreScope& scope,
-                           const model::ExploreOptions& how, std::uint64_t paths) {
+/// The states of one scope, and then its paths.
+struct Explored {
+  model::Exploration found;  ///< with the verdict on the paths, where that is worse
+  std::uint64_t paths = 0;   ///< that were checked: 0 where a state broke something
+};
+Explored explore(const sim::explored::NamedCoreScope& scope, const model::ExploreOptions& how,
+                 std::uint64_t paths) {
   const CoreSystem system(scope.scope);
   model::Explorer<CoreSystem> explorer(system, how);
-  auto found = explorer.run();
-  print(scope, found);
-  if (paths == 0 || found.verdict == model::Verdict::violated) return found;
+  Explored out{explorer.run()};
+  print(scope, out.found);
+  if (paths == 0 || out.found.verdict == model::Verdict::violated) return out;
   const auto checked = properties::check_paths(system, explorer, paths, go_on);
   print(checked);
-  if (checked.verdict == model::Verdict::holds) return found;
-  found.verdict = checked.verdict;
-  found.why = checked.why;
-  found.story = checked.story;
-  return found;
+  out.paths = checked.checked;
+  if (checked.verdict == model::Verdict::holds) return out;
+  out.found.verdict = checked.verdict;
+  out.found.why = checked.why;
+  out.found.story = checked.story;
+  return out;
 }
 
 }  // namespace
@@ -81,12 +86,13 @@ int explore_core(const model::ExploreOptions& how, std::uint64_t paths,
   std::vector<JunitCase> cases;
   for (const auto& scope : sim::explored::core_scopes()) {
     if (!scope_name.empty() && scope.name != scope_name) continue;
-    const auto found = explore(scope, how, paths);
+    const auto [found, checked] = explore(scope, how, paths);
     json["explorations"].push_back({{"name", scope.name},
                                     {"scope", describe(scope.scope)},
                                     {"states", found.states},
                                     {"transitions", found.transitions},
                                     {"depth", found.depth},
+                                    {"paths_checked", checked},
                                     {"verdict", to_string(found.verdict)},
                                     {"why", found.why},
                                     {"story", found.story}});

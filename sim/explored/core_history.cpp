@@ -76,8 +76,19 @@ model::History CoreHistory::finish(unsigned tick) {
   return std::move(history_);
 }
 
+/// Its user's callback comes at once.
 void CoreHistory::add(const CoreStep& step) {
   recorders_[step.who].step(step.event, step.effects, scope_.clock(step.who, tick_));
+  for (const core::Effect& effect : step.effects) {
+    const auto* lost = std::get_if<core::Lost>(&effect);
+    if (lost == nullptr) continue;
+    Event e;
+    e.kind = Kind::notified;
+    e.process = process_name(step.who);
+    e.session = static_cast<std::int64_t>(lost->session);
+    e.name = lost->name;
+    emit(std::move(e));
+  }
 }
 
 /// A command that writes two documents has an entry for each.
@@ -95,6 +106,18 @@ void CoreHistory::add(const CoreFate& fate) {
   Event e;
   e.kind = fate.kind;
   e.process = process_name(fate.who);
+  emit(std::move(e));
+}
+
+void CoreHistory::add(const CoreAnswer& answer) {
+  Event e;
+  e.kind = Kind::held;
+  e.process = process_name(answer.who);
+  e.session = static_cast<std::int64_t>(answer.session);
+  e.name = kNames[answer.lock];
+  e.outcome = answer.held ? "yes" : "no";
+  e.count = 1;
+  e.first_asked_ns = e.first_answered_ns = e.last_asked_ns = now_ns_;
   emit(std::move(e));
 }
 

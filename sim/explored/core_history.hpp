@@ -32,7 +32,14 @@ struct CoreFate {
   unsigned who;
   model::Kind kind;
 };
-using Happening = std::variant<CoreStep, CoreWrite, CoreFate>;
+/// What `held()` answers who has a handle.
+struct CoreAnswer {
+  unsigned who;
+  core::SessionId session;
+  std::size_t lock;
+  bool held;
+};
+using Happening = std::variant<CoreStep, CoreWrite, CoreFate, CoreAnswer>;
 
 class CoreHistory {
  public:
@@ -52,6 +59,7 @@ class CoreHistory {
   void add(const CoreStep& step);
   void add(const CoreWrite& write);
   void add(const CoreFate& fate);
+  void add(const CoreAnswer& answer);
   void emit(model::Event&& event);
   void emit_of(unsigned who, model::Event&& event);
 

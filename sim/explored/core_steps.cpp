@@ -337,12 +337,27 @@ void CoreSystem::server_steps(const World& w) const {
       if (when <= scope_.clock(who, w.tick)) return;  // it runs, so it fires them first
     }
   }
+  ask_holders(w);
   World to = w;
   // REQUIRES: nothing is due. Then time may go on, though much else could happen first.
   // With the tick that ends, before it is counted up.
   judge_.judge_tick(to);
   ++to.tick;
   emit(std::move(to), "time goes on", 2, "");
+}
+
+/// Each user of a process that runs, at the end of a tick.
+void CoreSystem::ask_holders(const World& w) const {
+  if (!telling_) return;
+  for (unsigned who = 0; who < 2; ++who) {
+    const Actor& a = actor(w, who);
+    for (std::size_t u = 0; u < kUsers && !a.crashed && !a.paused; ++u) {
+      const User& user = a.users[u];
+      if (!user.has_handle()) continue;
+      const bool held = user.holds && scope_.clock(who, w.tick) < user.deadline;
+      happens(CoreAnswer{who, user.session, scope_.lock_of(u), held});
+    }
+  }
 }
 
 }  // namespace leasehold::sim::explored

@@ -97,6 +97,7 @@ class CoreSystem {
   void cancel(const World& w, unsigned who, std::size_t which) const;
   void message_steps(const World& w, std::size_t at) const;
   void server_steps(const World& w) const;
+  void ask_holders(const World& w) const;
   void execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const;
   void write(World& to, const Message& by, const CoreServer::Execution& done) const;
   void store(World& to, std::uint32_t documents, unsigned writes) const;
