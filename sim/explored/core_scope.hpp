@@ -20,7 +20,7 @@ enum class CoreFault : unsigned {
   slow_reply,    ///< executed, and heard of some time before its command times out
   inside,        ///< as late, and its $$NOW is of when it was sent
   error_before,  ///< NotWritablePrimary, not executed
-  error_after,   ///< executed, then a writeConcernError
+  error_after,   ///< executed, then a writeConcernError; in odd ticks an error of its own
   crash,
   pause,  ///< a process takes no step for as long as one likes
   clock,  ///< another member is primary, its clock a whole margin ahead

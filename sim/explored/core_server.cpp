@@ -20,6 +20,7 @@ using simulated::to_object;
 constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;
 constexpr std::uint32_t kEpoch_s = 1'700'000'000;
 constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
+constexpr int kInterruptedDueToReplStateChange = 11602;
 
 /// {w: "majority"} was not reached: the member stepped down.
 void add_write_concern_error(Object& reply) {
@@ -72,7 +73,12 @@ const CoreServer::Execution& CoreServer::execute(const World& w, std::uint32_t n
     // What $$CLUSTER_TIME shows: the time of the last write before the command started.
     const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : writes);
     reply = run(*m.command, {Date{now}, Timestamp{kEpoch_s, cluster}}, done);
-    if (lacks_majority(fault, done.writes > 0)) add_write_concern_error(reply);
+    if (fault == CoreFault::error_after && w.tick % 2 == 1) {
+      // As often an error of its own says so, of which nobody can tell whether it came before.
+      reply = simulated::error_reply(kInterruptedDueToReplStateChange, "interrupted");
+    } else if (lacks_majority(fault, done.writes > 0)) {
+      add_write_concern_error(reply);
+    }
   }
   // Of its own write, or of the last one before if it changed nothing, as mongod says it.
   // Set last: an error carries it too.
