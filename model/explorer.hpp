@@ -217,7 +217,9 @@ class Explorer {
       if (i + 2 * kAhead < count) {
         __builtin_prefetch(part.states.slot_for(found[i + 2 * kAhead].hash));
       }
-      if (i + kAhead < count) __builtin_prefetch(part.states.state_for(found[i + kAhead].hash));
+      if constexpr (!Shard::kInTable) {
+        if (i + kAhead < count) __builtin_prefetch(part.states.state_for(found[i + kAhead].hash));
+      }
       if (!part.states.insert(found[i].state, found[i].hash, found[i].parent)) continue;
       const Judgement judged = model_.judge(found[i].state);
       part.reached |= judged.reached;

@@ -49,8 +49,9 @@ class StateShard {
   /// What a search for this hash reads first, and then: to be fetched some states ahead of its use.
   /// (GCC 12 drops the call of a function that does nothing but fetch.)
   [[nodiscard]] const void* slot_for(std::uint64_t hash) const { return &table_[place(hash)]; }
-  [[nodiscard]] const void* state_for(std::uint64_t hash) const {
-    if constexpr (kInTable) return slot_for(hash);
+  [[nodiscard]] const void* state_for(std::uint64_t hash) const
+    requires(!kInTable)
+  {
     const std::size_t at = first_like(place(hash), hash);
     return table_[at] == kEmpty ? slot_for(hash) : &states_[index(table_[at])];
   }
