@@ -10,10 +10,9 @@ using model::Verdict;
 
 namespace {
 
-/// Of those that were put to the test, the first with this verdict, and why.
+/// Of those that were put to the test, the first with this verdict, and why. REQUIRES: not `holds`.
 std::string reason(const std::vector<model::Finding>& findings, Verdict verdict) {
   for (const auto& finding : findings) {
-    if (verdict == Verdict::holds) break;
     if (finding.verdict != verdict || finding.never_tested()) continue;
     return std::string(to_string(finding.guarantee)) + ": " + finding.why;
   }
@@ -40,8 +39,9 @@ ExploredPaths check_paths(const sim::explored::CoreSystem& system,
     merge(out.findings, findings);
     ++out.checked;
     out.verdict = model::overall_tested(findings);
-    out.why = reason(findings, out.verdict);
+    out.why.clear();
     if (out.verdict == Verdict::holds) continue;
+    out.why = reason(findings, out.verdict);
     out.story = system.story(path);
     break;
   }

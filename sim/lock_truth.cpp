@@ -86,8 +86,8 @@ model::History LockTruth::queued(const std::string& id, const std::string& name,
   return changes;
 }
 
-std::string LockTruth::holder_in(const std::string& lock_id) {
-  return lock_id.substr(0, lock_id.find(kQueueMark));
+std::string LockTruth::holder_in(std::string_view lock_id) {
+  return std::string(lock_id.substr(0, lock_id.find(kQueueMark)));
 }
 
 /// Each lockId names one execution of one command: where the holder's stays and what follows it

@@ -28,7 +28,7 @@ class LockTruth {
                                       std::string_view lock_id, std::int64_t order);
 
   /// Without the queue behind it.
-  [[nodiscard]] static std::string holder_in(const std::string& lock_id);
+  [[nodiscard]] static std::string holder_in(std::string_view lock_id);
 
  private:
   struct Lock {

@@ -10,6 +10,14 @@
 
 namespace leasehold::sim {
 
+/// Of an event as its process's own clock has it, the times that it names, by the harness's.
+template <typename TrueTime>
+void set_true_times(model::Event& e, TrueTime true_time) {
+  for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
+    if (*time > 0) *time = true_time(*time);
+  }
+}
+
 /// Writes down every step of a provider's core as events of a history.
 /// Thread safety: all calls from any thread.
 class Recorder final : public runtime::Observer {

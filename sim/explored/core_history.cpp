@@ -15,7 +15,12 @@ using model::Kind;
 
 std::int64_t ns(core::LocalInstant instant) { return instant.time_since_epoch().count(); }
 
-std::string process_name(unsigned who) { return "p" + std::to_string(who); }
+Event event(Kind kind, unsigned who) {
+  Event e;
+  e.kind = kind;
+  e.process = "p" + std::to_string(who);
+  return e;
+}
 
 bool are_equal(const Document& a, const Document& b) {
   return a == b || (a != nullptr && b != nullptr && *a == *b);
@@ -29,8 +34,8 @@ CoreHistory::CoreHistory(const CoreScope& scope, const CoreStates& states, unsig
       written_([this](Event&& e) { emit(std::move(e)); }),
       // Before all else, for a fault to disturb what happens at once.
       now_ns_(ns(local(0, 0)) - std::chrono::nanoseconds(kTick).count()),
-      recorders_{Recorder(process_name(0), [this](Event&& e) { emit_of(0, std::move(e)); }),
-                 Recorder(process_name(1), [this](Event&& e) { emit_of(1, std::move(e)); })} {
+      recorders_{Recorder("p0", [this](Event&& e) { emit_of(0, std::move(e)); }),
+                 Recorder("p1", [this](Event&& e) { emit_of(1, std::move(e)); })} {
   Event run;
   run.kind = Kind::run;
   run.lock = "leasehold";
@@ -38,9 +43,7 @@ CoreHistory::CoreHistory(const CoreScope& scope, const CoreStates& states, unsig
   run.ttl_period_ms = (scope.ticks + 1) * kTick.count();  // how late the monitor is, is free
   emit(std::move(run));
   for (unsigned who = 0; who < 2; ++who) {
-    Event start;
-    start.kind = Kind::start;
-    start.process = process_name(who);
+    Event start = event(Kind::start, who);
     start.clock_drift_ppm = scope.drift_permille[who] * 1'000;
     emit(std::move(start));
   }
@@ -82,9 +85,7 @@ void CoreHistory::add(const CoreStep& step) {
   for (const core::Effect& effect : step.effects) {
     const auto* lost = std::get_if<core::Lost>(&effect);
     if (lost == nullptr) continue;
-    Event e;
-    e.kind = Kind::notified;
-    e.process = process_name(step.who);
+    Event e = event(Kind::notified, step.who);
     e.session = static_cast<std::int64_t>(lost->session);
     e.name = lost->name;
     emit(std::move(e));
@@ -103,16 +104,11 @@ void CoreHistory::add(const CoreWrite& write) {
 }
 
 void CoreHistory::add(const CoreFate& fate) {
-  Event e;
-  e.kind = fate.kind;
-  e.process = process_name(fate.who);
-  emit(std::move(e));
+  emit(event(fate.kind, fate.who));
 }
 
 void CoreHistory::add(const CoreAnswer& answer) {
-  Event e;
-  e.kind = Kind::held;
-  e.process = process_name(answer.who);
+  Event e = event(Kind::held, answer.who);
   e.session = static_cast<std::int64_t>(answer.session);
   e.name = kNames[answer.lock];
   e.outcome = answer.held ? "yes" : "no";
@@ -129,9 +125,9 @@ void CoreHistory::emit(Event&& e) {
 /// Its times are those of its own clock.
 void CoreHistory::emit_of(unsigned who, Event&& e) {
   const std::int64_t begin = ns(local(0, 0)), rate = 1'000 + scope_.drift_permille[who];
-  for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
-    if (*time > 0) *time = begin + ((*time - begin) * 1'000 + rate - 1) / rate;
-  }
+  set_true_times(e, [&](auto shown) {
+    return begin + ((shown - begin) * 1'000 + rate - 1) / rate;
+  });
   emit(std::move(e));
 }
 

@@ -113,7 +113,7 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     to.actors[who] = states_.keep(std::move(woken));
     // The pause was a fault until now: the bounds count from its end.
     to.fault_at = w.tick;
-    happens(CoreFate{who, model::Kind::resume});
+    happens<CoreFate>(who, model::Kind::resume);
     return emit(std::move(to), "goes on", who, "");
   }
   // Faults come last and may hit at any step, whether a timer waits or not.
@@ -187,7 +187,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     Actor paused = a;
     paused.paused = true;
     to.actors[who] = states_.keep(std::move(paused));
-    happens(CoreFate{who, model::Kind::pause});
+    happens<CoreFate>(who, model::Kind::pause);
     emit(std::move(to), "is paused", who, "");
   }
   if (World to = w; !a.is_outside() && spend(to, CoreFault::crash)) {
@@ -201,7 +201,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     }
     to.actors[who] = states_.keep(std::move(crashed));
     drop_replies(to, who, {});
-    happens(CoreFate{who, model::Kind::crash});
+    happens<CoreFate>(who, model::Kind::crash);
     emit(std::move(to), "crashes", who, "");
   }
 }
@@ -273,7 +273,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
 
 /// By so many entries of the oplog.
 void CoreSystem::store(World& to, std::uint32_t documents, unsigned writes) const {
-  happens(CoreWrite{to.documents, documents, to.writes + 1});
+  happens<CoreWrite>(to.documents, documents, to.writes + 1);
   if (scope_.has(CoreFault::old_primary)) {
     to.before = to.documents;
     to.before_writes = to.writes;
@@ -355,7 +355,7 @@ void CoreSystem::ask_holders(const World& w) const {
       const User& user = a.users[u];
       if (!user.has_handle()) continue;
       const bool held = user.holds && scope_.clock(who, w.tick) < user.deadline;
-      happens(CoreAnswer{who, user.session, scope_.lock_of(u), held});
+      happens<CoreAnswer>(who, user.session, scope_.lock_of(u), held);
     }
   }
 }

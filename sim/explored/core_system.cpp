@@ -120,8 +120,9 @@ std::vector<CoreSystem::Found> CoreSystem::way(const std::vector<State>& path) c
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     steps(path[i]);
     // Two steps may lead to one state; either says how.
-    way.push_back(*std::find_if(found_.begin(), found_.end(),
-                                [&](const Found& f) { return f.to == path[i + 1]; }));
+    way.push_back(std::move(*std::find_if(found_.begin(), found_.end(), [&](const Found& f) {
+      return f.to == path[i + 1];
+    })));
   }
   telling_ = false;
   return way;

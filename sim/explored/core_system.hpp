@@ -85,9 +85,10 @@ class CoreSystem {
   [[nodiscard]] State first() const;
   /// The steps of a path.
   [[nodiscard]] std::vector<Found> way(const std::vector<State>& path) const;
-  /// Notes it on a way.
-  void happens(Happening happening) const {
-    if (telling_) happened_.push_back(std::move(happening));
+  /// Notes a happening of these parts on a way; elsewhere nothing is copied.
+  template <typename T, typename... Parts>
+  void happens(const Parts&... parts) const {
+    if (telling_) happened_.emplace_back(T{parts...});
   }
   void steps(const State& from) const;
   void actor_steps(const World& w, unsigned who) const;

@@ -175,9 +175,7 @@ class Worker {
   /// The recorder sees this process's own clock; a history has the harness's.
   Event by_true_time(Event e) const {
     e.at_ns = clock_->true_ns_of(e.at_ns);
-    for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
-      if (*time > 0) *time = clock_->true_ns_of(*time);
-    }
+    set_true_times(e, [this](auto shown) { return clock_->true_ns_of(shown); });
     return e;
   }
 

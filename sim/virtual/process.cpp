@@ -31,9 +31,7 @@ Process::Process(World world, std::string name, const ProcessPlan& plan, bool do
             // history.
             if (over_) return;
             e.at_ns = world_.queue.now();  // the harness's clock, not the process's own
-            for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
-              if (*time > 0) *time = machine_.clock.true_time(*time);
-            }
+            set_true_times(e, [this](auto shown) { return machine_.clock.true_time(shown); });
             world_.emit(std::move(e));
           })),
       network_({machine_, world_.queue, world_.servers, *recorder_, world_.sabotage, random_.draw(),

@@ -45,8 +45,7 @@ void WrittenLocks::add(const Change& change, std::int64_t order, const std::stri
   e.name = change.id;
   e.order = order;
   if (e.kind == Kind::put) {
-    e.lock_id =
-        !tag.empty() ? tag : LockTruth::holder_in(std::string(lock_id_in(change.after)));
+    e.lock_id = !tag.empty() ? tag : LockTruth::holder_in(lock_id_in(change.after));
     if (tag.empty()) add_dates(e, *change.after);
   }
   emit_(std::move(e));
