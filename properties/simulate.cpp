@@ -140,9 +140,8 @@ std::string SimulateReport::happenings_shortfall() const {
   const auto usual = [](const char* what, std::int64_t able) {
     return Floor{what, able, kManyRuns, 4};
   };
-  // Plans that descend from a few have what is rare often or never.
-  const auto rare = [this](const char* what, std::int64_t able) {
-    return Floor{what, guided ? 0 : able, kRareRuns, kRareRuns};
+  const auto rare = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kRareRuns, kRareRuns};
   };
   // Where nobody opens a stream, none breaks; where nobody queues, nobody has a turn; who leaves a
   // queue passes the lock on, and deletes nothing.
@@ -167,10 +166,9 @@ std::string SimulateReport::happenings_shortfall() const {
 /// The rarest fault takes effect in three of five runs that have it; of few runs chance takes
 /// more, so two standard deviations are left to it.
 std::string SimulateReport::faults_shortfall() const {
-  const double share = guided ? 0.25 : 0.5;
   for (const auto& [kind, count] : enabled) {
     const auto all = static_cast<double>(count);
-    const auto floor = static_cast<std::int64_t>(share * all - std::sqrt(all));
+    const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
     const auto found = bit.find(kind);
     const std::int64_t felt = found == bit.end() ? 0 : found->second;
     if (felt >= floor) continue;

@@ -31,7 +31,6 @@ struct SimulateReport {
   std::int64_t with_streams = 0;         ///< runs in which a process waits by a change stream
   std::int64_t with_queues = 0;          ///< in which one stands in a lock's queue while it waits
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
-  bool guided = false;                   ///< plans were changed: other shares of faults
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
   std::vector<model::Finding> findings;

@@ -158,8 +158,6 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"explore", "--core", "--stories", folder}, "--stories beside --core"},
       {{"explore", "--paths", "10"}, "--paths without --core"},
       {{"explore", "--stories", nothing}, "--stories is '"},
-      {{"simulate", "--guided", "--hash"}, "--hash beside --guided"},
-      {{"simulate", "--guided", "--shard", "1/2"}, "--shard beside --guided"},
       {{"diagram", "nope"}, "table is 'nope'"},
   };
   for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",

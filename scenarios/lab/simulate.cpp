@@ -106,7 +106,7 @@ struct Asked {
   Seeds range;
   std::string seeds = "1..1000", shard, waiting, file, folder = "leasehold-runs";
   std::string json_file, junit_file, history, page;
-  bool hashed = false, until_failure = false, guided = false;
+  bool hashed = false, until_failure = false;
   bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
 
   [[nodiscard]] Plan plan_of(std::uint64_t seed) const {
@@ -137,9 +137,7 @@ po::options_description options_for(Asked& a) {
       "history", po::value(&a.history)->value_name("FILE"), "write the history of a single run")(
       "report", po::value(&a.page)->value_name("FILE"),
       "write the first run that failed, else the first, as a page")(
-      "guided", po::bool_switch(&a.guided),
-      "change plans that reached new situations; --seeds says how many runs, and from which on to "
-      "draw")("hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
+      "hash", po::bool_switch(&a.hashed), "print a hash of all histories")(
       "until-failure", po::bool_switch(&a.until_failure), "stop at the first run that fails")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
@@ -167,45 +165,29 @@ void validate(Asked& a) {
   require_folder("runs", a.folder);
 }
 
-/// What is of single seeds.
-void refuse_with_guided(const Asked& a) {
-  const std::pair<const char*, bool> given[]{{"plan", !a.file.empty()},
-                                             {"shard", !a.shard.empty()},
-                                             {"hash", a.hashed},
-                                             {"history", !a.history.empty()},
-                                             {"report", !a.page.empty()}};
-  for (const auto& [option, is] : given) {
-    if (!is) continue;
-    throw UsageError(fmt::format("--{} beside --guided: its plans are of no seed", option));
-  }
-}
-
-Runs run(const Asked& a) {
-  if (a.guided) return run_guided(a.range, a.limits, a.until_failure);
+SimulateReport run(const Asked& a) {
   if (a.file.empty() && a.history.empty()) {
     return run_seeds(a.range, a.limits, a.hashed, a.until_failure);
   }
-  Runs runs;
+  SimulateReport report;
   const Plan plan = a.plan_of(a.range.from);
   const auto one = properties::simulate(plan);
-  runs.report.add(a.range.from, plan, one, a.hashed);
+  report.add(a.range.from, plan, one, a.hashed);
   if (!a.history.empty()) {
     std::ofstream out(a.history);
     model::write(out, one.run.history);
   }
-  return runs;
+  return report;
 }
 
-void show_failures(const Asked& a, const Runs& runs) {
-  const auto& report = runs.report;
+void show_failures(const Asked& a, const SimulateReport& report) {
   if (report.failed.empty()) return;
   const auto seed = *report.failed.begin();
-  fmt::print("{} of {} runs failed; the first is {} {}\n", report.failed.size(), report.runs,
-             a.guided ? "run" : "seed", seed);
-  const auto name = !a.file.empty() ? std::filesystem::path(a.file).stem().string()
-                                    : fmt::format("{}-{}{}", a.limits.lock,
-                                                  a.guided ? "guided-" : "", seed);
-  keep_failure(runs.failed ? *runs.failed : a.plan_of(seed), a.folder, name);
+  fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
+             seed);
+  const auto name = a.file.empty() ? fmt::format("{}-{}", a.limits.lock, seed)
+                                   : std::filesystem::path(a.file).stem().string();
+  keep_failure(a.plan_of(seed), a.folder, name);
 }
 
 }  // namespace
@@ -216,17 +198,15 @@ int simulate(const std::vector<std::string>& words) {
                            po::positional_options_description().add("plan", 1));
   a.given_lock = !given["lock"].defaulted();
   validate(a);
-  if (a.guided) refuse_with_guided(a);
   if (given.contains("plan")) (void)read_plan(a.file);  // refused before anything runs
   catch_interruptions();
 
   const double began = cpu_seconds();
-  Runs runs = run(a);
-  auto& report = runs.report;
+  SimulateReport report = run(a);
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   properties::require_checked(report.findings);
   print_report(report, cpu);
-  show_failures(a, runs);
+  show_failures(a, report);
   auto verdict = interrupted() && report.verdict() == model::Verdict::holds
                      ? model::Verdict::unknown
                      : report.verdict();

@@ -52,7 +52,6 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"lifecycles_per_cpu_second", static_cast<double>(lifecycles) / cpu},
           {"fewest_acquisitions", report.fewest_acquisitions},
           {"idle_runs", report.idle_runs},
-          {"guided", report.guided},
           {"runs_with_streams", report.with_streams},
           {"runs_with_queues", report.with_queues},
           {"totals", report.totals},
@@ -119,7 +118,6 @@ SimulateReport report_from_json(const nlohmann::json& json) {
   json.at("events").get_to(report.events);
   json.at("fewest_acquisitions").get_to(report.fewest_acquisitions);
   json.at("idle_runs").get_to(report.idle_runs);
-  json.at("guided").get_to(report.guided);
   json.at("runs_with_streams").get_to(report.with_streams);
   json.at("runs_with_queues").get_to(report.with_queues);
   json.at("totals").get_to(report.totals);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "properties/plan_generator.hpp"
 #include "properties/simulate.hpp"
@@ -15,19 +14,9 @@ struct Seeds {
   double seconds = 0;                   ///< no run starts later than this; 0: all run
 };
 
-/// What came of the runs, and the first plan that failed, if it is of no seed.
-struct Runs {
-  properties::SimulateReport report;
-  std::optional<sim::Plan> failed = {};
-};
-
 /// All seeds; each run is its own world. `hashed`: with a hash of their histories.
-[[nodiscard]] Runs run_seeds(const Seeds& seeds, const properties::PlanLimits& limits, bool hashed,
-                             bool until_failure);
-
-/// As many runs as there are seeds, guided to new situations (properties/guided). On several cores
-/// which plans they have depends on which run ends first.
-[[nodiscard]] Runs run_guided(const Seeds& seeds, const properties::PlanLimits& limits,
-                              bool until_failure);
+[[nodiscard]] properties::SimulateReport run_seeds(const Seeds& seeds,
+                                                   const properties::PlanLimits& limits,
+                                                   bool hashed, bool until_failure);
 
 }  // namespace leasehold::lab
