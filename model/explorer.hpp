@@ -123,17 +123,6 @@ class Explorer {
     const Part& part = part_of(last);
     return path_of(static_cast<unsigned>(&part - parts_.data()), last - part.first);
   }
-  /// After a run: those states from which no other was reached first. Each state is on a shortest
-  /// way to one of them.
-  [[nodiscard]] std::vector<Index> ends() const {
-    std::vector<bool> goes_on(size());
-    each_parent([&](Index, Index parent) { goes_on[parent] = true; });
-    std::vector<Index> ends;
-    each_parent([&](Index i, Index) {
-      if (!goes_on[i]) ends.push_back(i);
-    });
-    return ends;
-  }
 
  private:
   using Shard = StateShard<std::tuple_size_v<State>>;
@@ -302,19 +291,6 @@ class Explorer {
     auto at = std::prev(after);
     while (at->states.size() == 0) --at;
     return *at;
-  }
-
-  /// Calls f(state, parent) for all but initial ones, by their indices.
-  template <typename F>
-  void each_parent(F f) const {
-    for (const Part& part : parts_) {
-      for (std::uint64_t i = 0; i < part.states.size(); ++i) {
-        const Parent parent = part.states.parent(i);
-        if (parent == kNone) continue;
-        const std::uint64_t of = parts_[parent % kShards].first + parent / kShards;
-        f(static_cast<Index>(part.first + i), static_cast<Index>(of));
-      }
-    }
   }
 
   [[nodiscard]] std::vector<State> path_of(unsigned shard, std::uint64_t i) const {

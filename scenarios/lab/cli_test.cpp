@@ -156,7 +156,6 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"import", "--uri", "mongodb://db/", "--log", rubbish}, "one of them is missing"},
       {{"explore", "--max-states", "some"}, "some"},
       {{"explore", "--core", "--stories", folder}, "--stories beside --core"},
-      {{"explore", "--paths", "10"}, "--paths without --core"},
       {{"explore", "--stories", nothing}, "--stories is '"},
       {{"diagram", "nope"}, "table is 'nope'"},
   };

@@ -258,7 +258,6 @@ struct Asked {
   std::string lock_name = "leasehold", variant = "none", scope_name, guarantees, faults;
   std::string json_file, junit_file, stories;
   std::uint64_t max_states = 100'000'000;
-  std::uint64_t paths = 2'000;
   model::Scope scope;  ///< of the user's own, if `own`
   bool own = false;
   model::Lock lock = model::Lock::leasehold;
@@ -297,8 +296,6 @@ po::options_description options_for(Asked& a) {
       "check only these, e.g. \"G3 G4\"")("max-states",
                                           po::value(&a.max_states)->default_value(a.max_states),
                                           "limit per scope; beyond it the verdict is unknown")(
-      "paths", po::value(&a.paths)->default_value(a.paths),
-      "with --core: so many paths of each scope are checked as runs are, for refinement too")(
       "stories", po::value(&a.stories)->value_name("FOLDER"),
       "write each counterexample as a .scn, for scenario run and simulate")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
@@ -436,9 +433,6 @@ int explore(const std::vector<std::string>& words) {
   }
   const bool core = given.contains("core");
   if (core) refuse_with_core(given);
-  if (!core && !given["paths"].defaulted()) {
-    throw UsageError("--paths without --core: only the core's paths are checked as runs");
-  }
   validate(asked, core);
   catch_interruptions();
   if (core) {
@@ -446,7 +440,7 @@ int explore(const std::vector<std::string>& words) {
     how.max_states = asked.max_states;
     how.stop = interrupted;
     how.progress = show_states;
-    return explore_core(how, asked.paths, asked.scope_name, asked.json_file, asked.junit_file);
+    return explore_core(how, asked.scope_name, asked.json_file, asked.junit_file);
   }
   Jobs jobs = jobs_for(asked);
   run_all(jobs, asked.max_states);

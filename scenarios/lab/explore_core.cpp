@@ -1,9 +1,5 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
-#include "properties/explored_paths.hpp"
-#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
 #include "sim/explored/core_system.hpp"
@@ -25,50 +21,6 @@ void print(const sim::explored::NamedCoreScope& scope, const model::Exploration&
   std::fflush(stdout);
 }
 
-/// What the checkers of runs say of its paths.
-void print(const properties::ExploredPaths& paths) {
-  for (const auto& line : paths.story) fmt::print("    {}\n", line);
-  std::vector<std::string> tested;
-  for (const auto& f : paths.findings) {
-    if (f.never_tested()) continue;
-    tested.push_back(fmt::format("{} {}", to_string(f.guarantee), f.checked));
-  }
-  fmt::print("  {} of {} paths as runs: {}{}{} ({})\n", paths.checked, paths.all,
-             to_string(paths.verdict), paths.why.empty() ? "" : ": ", paths.why,
-             fmt::join(tested, ", "));
-  std::fflush(stdout);
-}
-
-bool go_on(std::uint64_t paths) {
-  constexpr std::uint64_t kPulse = 1'024;
-  if (paths % kPulse == 0 && isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "\r\x1b[K{} paths\r", paths);
-  }
-  return !interrupted();
-}
-
-/// The states of one scope, and then its paths.
-struct Explored {
-  model::Exploration found;  ///< with the verdict on the paths, where that is worse
-  std::uint64_t paths = 0;   ///< that were checked: 0 where a state broke something
-};
-Explored explore(const sim::explored::NamedCoreScope& scope, const model::ExploreOptions& how,
-                 std::uint64_t paths) {
-  const CoreSystem system(scope.scope);
-  model::Explorer<CoreSystem> explorer(system, how);
-  Explored out{explorer.run()};
-  print(scope, out.found);
-  if (paths == 0 || out.found.verdict == model::Verdict::violated) return out;
-  const auto checked = properties::check_paths(system, explorer, paths, go_on);
-  print(checked);
-  out.paths = checked.checked;
-  if (checked.verdict == model::Verdict::holds) return out;
-  out.found.verdict = checked.verdict;
-  out.found.why = checked.why;
-  out.found.story = checked.story;
-  return out;
-}
-
 }  // namespace
 
 void list_core_scopes() {
@@ -78,21 +30,21 @@ void list_core_scopes() {
   }
 }
 
-int explore_core(const model::ExploreOptions& how, std::uint64_t paths,
-                 const std::string& scope_name, const std::string& json_file,
-                 const std::string& junit_file) {
+int explore_core(const model::ExploreOptions& how, const std::string& scope_name,
+                 const std::string& json_file, const std::string& junit_file) {
   auto overall = model::Verdict::holds;
   nlohmann::ordered_json json;
   std::vector<JunitCase> cases;
   for (const auto& scope : sim::explored::core_scopes()) {
     if (!scope_name.empty() && scope.name != scope_name) continue;
-    const auto [found, checked] = explore(scope, how, paths);
+    const CoreSystem system(scope.scope);
+    const auto found = model::Explorer<CoreSystem>(system, how).run();
+    print(scope, found);
     json["explorations"].push_back({{"name", scope.name},
                                     {"scope", describe(scope.scope)},
                                     {"states", found.states},
                                     {"transitions", found.transitions},
                                     {"depth", found.depth},
-                                    {"paths_checked", checked},
                                     {"verdict", to_string(found.verdict)},
                                     {"why", found.why},
                                     {"story", found.story}});

@@ -69,11 +69,9 @@ int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
 int prove(const std::vector<std::string>& words);
 
-/// The rest of `explore --core`; without a scope's name, of all of them. So many paths of each are
-/// checked as runs are.
-int explore_core(const model::ExploreOptions& how, std::uint64_t paths,
-                 const std::string& scope_name, const std::string& json_file,
-                 const std::string& junit_file);
+/// The rest of `explore --core`; without a scope's name, of all of them.
+int explore_core(const model::ExploreOptions& how, const std::string& scope_name,
+                 const std::string& json_file, const std::string& junit_file);
 /// What `explore --list` says of them.
 void list_core_scopes();
 int simulate(const std::vector<std::string>& words);

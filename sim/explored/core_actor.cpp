@@ -116,7 +116,6 @@ class CoreSystem::Reaction {
     core::Effects effects;
     a_.core.next(event, system_.scope_.clock(who_, tick_), entropy, effects);
     if (heard) learn(*heard, effects);
-    system_.happens<CoreStep>(who_, event, effects);
     for (const auto& effect : effects) {
       std::visit([this](const auto& one) { carry_out(one); }, effect);
     }

@@ -72,8 +72,8 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
       to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
   // Actors have numbers, so that the key is whole: equal actors at one tick do the same.
   auto found = effects_.find(known);
-  if (found == effects_.end() || telling_) {
-    found = effects_.insert_or_assign(known, react(actor(to, who), who, to.tick, event)).first;
+  if (found == effects_.end()) {
+    found = effects_.emplace(known, react(actor(to, who), who, to.tick, event)).first;
   }
   const Effect& effect = found->second;
   to.actors[who] = effect.actor;
@@ -113,7 +113,6 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
     to.actors[who] = states_.keep(std::move(woken));
     // The pause was a fault until now: the bounds count from its end.
     to.fault_at = w.tick;
-    happens<CoreFate>(who, model::Kind::resume);
     return emit(std::move(to), "goes on", who, "");
   }
   // Faults come last and may hit at any step, whether a timer waits or not.
@@ -187,7 +186,6 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     Actor paused = a;
     paused.paused = true;
     to.actors[who] = states_.keep(std::move(paused));
-    happens<CoreFate>(who, model::Kind::pause);
     emit(std::move(to), "is paused", who, "");
   }
   if (World to = w; !a.is_outside() && spend(to, CoreFault::crash)) {
@@ -201,7 +199,6 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
     }
     to.actors[who] = states_.keep(std::move(crashed));
     drop_replies(to, who, {});
-    happens<CoreFate>(who, model::Kind::crash);
     emit(std::move(to), "crashes", who, "");
   }
 }
@@ -273,7 +270,6 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
 
 /// By so many entries of the oplog.
 void CoreSystem::store(World& to, std::uint32_t documents, unsigned writes) const {
-  happens<CoreWrite>(to.documents, documents, to.writes + 1);
   if (scope_.has(CoreFault::old_primary)) {
     to.before = to.documents;
     to.before_writes = to.writes;
@@ -337,27 +333,12 @@ void CoreSystem::server_steps(const World& w) const {
       if (when <= scope_.clock(who, w.tick)) return;  // it runs, so it fires them first
     }
   }
-  ask_holders(w);
   World to = w;
   // REQUIRES: nothing is due. Then time may go on, though much else could happen first.
   // With the tick that ends, before it is counted up.
   judge_.judge_tick(to);
   ++to.tick;
   emit(std::move(to), "time goes on", 2, "");
-}
-
-/// Each user of a process that runs, at the end of a tick.
-void CoreSystem::ask_holders(const World& w) const {
-  if (!telling_) return;
-  for (unsigned who = 0; who < 2; ++who) {
-    const Actor& a = actor(w, who);
-    for (std::size_t u = 0; u < kUsers && !a.crashed && !a.paused; ++u) {
-      const User& user = a.users[u];
-      if (!user.has_handle()) continue;
-      const bool held = user.holds && scope_.clock(who, w.tick) < user.deadline;
-      happens<CoreAnswer>(who, user.session, scope_.lock_of(u), held);
-    }
-  }
 }
 
 }  // namespace leasehold::sim::explored

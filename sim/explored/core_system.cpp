@@ -100,8 +100,7 @@ bool CoreSystem::spend(World& w, CoreFault fault) const {
 void CoreSystem::emit(World to, const char* step, unsigned who, const char* text) const {
   judge_.judge_state(to);
   const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)};
-  Found found{CoreStates::pack(to), action, "", std::move(happened_)};
-  happened_.clear();
+  Found found{CoreStates::pack(to), action, ""};
   // Only the few states of a way are put in words.
   if (telling_) {
     found.text = std::to_string(to.tick * kTick.count()) + " ms  ";
@@ -112,36 +111,20 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   found_.push_back(std::move(found));
 }
 
-/// The steps of each state are found once more, with all that they tell. They are the same ones,
-/// for an effect or an execution depends on the state alone.
-std::vector<CoreSystem::Found> CoreSystem::way(const std::vector<State>& path) const {
+/// The steps of each state are found once more, with their texts. They are the same ones, for an
+/// effect or an execution depends on the state alone.
+std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
   telling_ = true;
-  std::vector<Found> way;
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     steps(path[i]);
     // Two steps may lead to one state; either says how.
-    way.push_back(std::move(*std::find_if(found_.begin(), found_.end(), [&](const Found& f) {
-      return f.to == path[i + 1];
-    })));
+    lines.push_back(std::move(std::find_if(found_.begin(), found_.end(), [&](const Found& f) {
+                                return f.to == path[i + 1];
+                              })->text));
   }
   telling_ = false;
-  return way;
-}
-
-std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
-  std::vector<std::string> lines;
-  for (Found& step : way(path)) lines.push_back(std::move(step.text));
   return lines;
-}
-
-model::History CoreSystem::history(const std::vector<State>& path) const {
-  CoreHistory history(scope_, states_, CoreStates::unpack(path.back()).faults);
-  unsigned tick = 0;
-  for (const Found& step : way(path)) {
-    for (const Happening& happening : step.happened) history.add(tick, happening);
-    tick = CoreStates::unpack(step.to).tick;
-  }
-  return history.finish(tick);
 }
 
 }  // namespace leasehold::sim::explored

@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/explored/core_history.hpp"
 #include "sim/explored/core_judge.hpp"
 #include "sim/explored/core_scope.hpp"
 #include "sim/explored/core_server.hpp"
@@ -53,8 +52,6 @@ class CoreSystem {
   [[nodiscard]] model::Judgement judge(const State& state) const;
   /// REQUIRES: the path was found by this object, whose numbers the states hold.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
-  /// The same path as a history, for the checkers of runs. REQUIRES: likewise.
-  [[nodiscard]] model::History history(const std::vector<State>& path) const;
 
   /// What happened somewhere at least once, for the vacuity check: names in the order of the bits.
   static const std::vector<std::string>& seen_events();
@@ -74,22 +71,14 @@ class CoreSystem {
 
   class Reaction;
 
-  // Without the last two but on a way: to note them for each step would cost more than the step.
+  // Without the text but on a way: to write it for each step would cost more than the step.
   struct Found {
     State to;
     Action action;
     std::string text;
-    std::vector<Happening> happened;
   };
 
   [[nodiscard]] State first() const;
-  /// The steps of a path.
-  [[nodiscard]] std::vector<Found> way(const std::vector<State>& path) const;
-  /// Notes a happening of these parts on a way; elsewhere nothing is copied.
-  template <typename T, typename... Parts>
-  void happens(const Parts&... parts) const {
-    if (telling_) happened_.emplace_back(T{parts...});
-  }
   void steps(const State& from) const;
   void actor_steps(const World& w, unsigned who) const;
   bool timer_step(const World& w, unsigned who) const;
@@ -98,7 +87,6 @@ class CoreSystem {
   void cancel(const World& w, unsigned who, std::size_t which) const;
   void message_steps(const World& w, std::size_t at) const;
   void server_steps(const World& w) const;
-  void ask_holders(const World& w) const;
   void execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const;
   void write(World& to, const Message& by, const CoreServer::Execution& done) const;
   void store(World& to, std::uint32_t documents, unsigned writes) const;
@@ -130,7 +118,6 @@ class CoreSystem {
   mutable CoreServer server_;
   CoreJudge judge_;
   mutable bool telling_ = false;  ///< on a way
-  mutable std::vector<Happening> happened_;
 };
 
 }  // namespace leasehold::sim::explored
