@@ -58,7 +58,7 @@ struct Exploration {
 struct ExploreOptions {
   std::uint64_t max_states = 200'000'000;
   unsigned threads = 1;
-  /// Of the tables together, at first: a power of two, as Spin's -w has it. They grow when they are
+  /// Of the tables together, at first: a power of two. They grow when they are
   /// half full, of states of one word three quarters.
   std::uint64_t slots = 1u << 16;
   std::function<bool()> stop;                        ///< asked every 2^16 states; may be empty

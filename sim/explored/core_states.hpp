@@ -147,8 +147,8 @@ class Pool {
   std::unordered_multimap<std::size_t, std::uint32_t> index_;
 };
 
-/// An actor, a document or a message is kept once and named by its number (as Spin's collapse
-/// compression does), so that states are small and are still compared whole.
+/// An actor, a document or a message is kept once and named by its number, so that states are small
+/// and are still compared whole.
 ///
 /// Numbers depend on the order in which values were first met. So words of two of these say nothing
 /// to each other, and an exploration keeps one of them to its end.
