@@ -1,4 +1,4 @@
-"""Patches of the sources, and copies of the sources to try them on: for scripts/mutants and scripts/walk."""
+"""Patches of the sources, and copies of the sources to try them on: for scripts/mutants."""
 import contextlib
 import filecmp
 import itertools
@@ -60,12 +60,12 @@ def copy_file(source, target):
 
 
 def copy_sources(folder, *parts):
-    """These files and folders, or all; what a patch left there that was cut short goes."""
+    """These files and folders; what a patch left there that was cut short goes."""
     names = run(["git", "ls-files", "-co", "--exclude-standard", *parts], cwd=ROOT).stdout.split("\n")
     names = {name for name in names if os.path.isfile(f"{ROOT}/{name}")}
     for name in names:
         copy_file(f"{ROOT}/{name}", f"{folder}/{name}")
-    for part in parts or {name.partition("/")[0] for name in names if "/" in name}:
+    for part in parts:
         for place, _, files in os.walk(f"{folder}/{part}"):
             for file in files:
                 if os.path.relpath(f"{place}/{file}", folder) not in names:
