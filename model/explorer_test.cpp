@@ -5,6 +5,8 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "model/lock_system.hpp"
+
 namespace leasehold::model {
 namespace {
 
@@ -78,6 +80,20 @@ TEST(Explorer, FindsTheSameWithAnyNumberOfThreadsAndAnyTable) {
       EXPECT_EQ(found.story, alone.story);
     }
   }
+}
+
+/// The lock's steps are asked of several threads at once.
+TEST(Explorer, FindsTheSameOfTheLockWithTwoThreads) {
+  Scope calm;
+  calm.losses = calm.crashes = calm.ttl_passes = calm.failovers = calm.late_starts = false;
+  const LockSystem system(calm);
+  const auto alone = Explorer<LockSystem>(system).run();
+  const auto two = Explorer<LockSystem>(system, {.threads = 2}).run();
+  EXPECT_EQ(alone.verdict, Verdict::holds) << alone.why;
+  EXPECT_GT(alone.states, 100'000u);
+  EXPECT_EQ(two.verdict, Verdict::holds) << two.why;
+  EXPECT_EQ(two.states, alone.states);
+  EXPECT_EQ(two.transitions, alone.transitions);
 }
 
 /// States are words and nothing else: that of zeros and that of ones are two like any others.

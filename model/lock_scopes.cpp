@@ -1,7 +1,5 @@
 #include "model/lock_scopes.hpp"
 
-#include <algorithm>
-
 namespace leasehold::model {
 namespace {
 
@@ -85,18 +83,6 @@ std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& fou
     const bool tested = !alone || !kTakesTwo.contains(g);
     const bool holds = found.verdict == Verdict::holds && tested;
     all[g] = broken ? Verdict::violated : holds ? Verdict::holds : Verdict::unknown;
-  }
-  return all;
-}
-
-GuaranteeSet guarantees_named(std::string_view names) {
-  GuaranteeSet all;
-  while (!names.empty()) {
-    const std::size_t end = std::min(names.find_first_of(" ,"), names.size());
-    const auto found = guarantee_named(names.substr(0, end));
-    if (!found || !kExplored.contains(*found)) return {};
-    all.insert(*found);
-    names.remove_prefix(std::min(end + 1, names.size()));
   }
   return all;
 }

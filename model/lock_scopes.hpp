@@ -28,7 +28,4 @@ struct NamedScope {
 /// there is one.
 [[nodiscard]] std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& found);
 
-/// "G3 G4", "G3,G4". Empty when a word is not one of G1 to G7.
-[[nodiscard]] GuaranteeSet guarantees_named(std::string_view names);
-
 }  // namespace leasehold::model

@@ -204,7 +204,7 @@ TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
 TEST(LockSystem, ADeadlineFromTheLastReadOfTheStreamBreaksItBesideAStalePrimary) {
   Scope scope = scope_named("queue-stale-primary")->scope;
   variant_named("grant-counted-from-the-last-read-of-the-stream")->change(scope.rules);
-  scope.guarantees = guarantees_named("G5");
+  scope.guarantees = {Guarantee::G5};
   const auto found = explore(scope, 4'000'000);
   EXPECT_EQ(found.verdict, Verdict::violated) << found.why;
 }

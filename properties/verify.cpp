@@ -230,7 +230,7 @@ class Run {
     const bool failed = model::overall_tested(findings) != Verdict::holds && !stop_();
     report_.failed += failed ? 1 : 0;
     std::string folder;
-    if (failed || options_.keep_all) folder = keep(one, history, findings, failed);
+    if (failed) folder = keep(one, history, findings);
     const auto guarantee = first_violated(findings);
     if (guarantee && !report_.violated_after_s) report_.violated_after_s = elapsed_s();
     if (failed && guarantee && !broken_) broken_ = Broken{one.plan, *guarantee, folder};
@@ -303,12 +303,12 @@ class Run {
 
   /// Returns the folder.
   std::string keep(const VerifyCase& one, const model::History& history,
-                   const std::vector<Finding>& findings, bool failed) {
+                   const std::vector<Finding>& findings) {
     const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
                         std::to_string(one.number);
     keep_run(folder, one.plan, history, findings, site_.ours(), report_.promises());
     report_.kept.push_back(folder);
-    if (!failed || !report_.repeat.empty()) return folder;
+    if (!report_.repeat.empty()) return folder;
     report_.repeat = repeat_command(options_, one.number);
     report_.repeat_hash = sim::hash_of({one.plan});
     return folder;

@@ -34,7 +34,6 @@ struct VerifyOptions {
   bool until_violated = false;                 ///< ends with the first case that is, at once
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
-  bool keep_all = false;
 };
 
 /// One run of a plan among those of a property run.

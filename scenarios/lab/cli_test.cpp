@@ -69,7 +69,7 @@ class Place {
 TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
   const Place place;
   const auto folder = place.root, rubbish = place.file("rubbish", "\x01\xff{"),
-             nothing = place.file("nothing", ""), empty_json = place.file("empty.json", "{}"),
+             nothing = place.file("nothing", ""),
              bad_lock = place.file("lock.scn", "lock leashold\nprocess\n"),
              bad_field = place.file("field.scn", "process waiting=eager\n"),
              bad_place = place.file("place.scn", "process\nstep write at=0 process=4\n"),
@@ -111,7 +111,6 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"verify", "extra"}, "positional"},
       {{"simulate", "--seeds=-1"}, "--seeds is '-1'"},
       {{"simulate", "--seeds", "1..-3"}, "--seeds is '1..-3'"},
-      {{"simulate", "--shard", "1/-2"}, "--shard is '1/-2'"},
       {{"simulate", "--seconds", "nan"}, "--seconds is nan"},
       {{"simulate", "--lock", "padlock"}, "--lock is 'padlock': it must be one of"},
       {{"simulate", "--runs", rubbish}, "--runs is '"},
@@ -142,9 +141,6 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"cluster", "up", "--state", "/nowhere/state"}, "--state is '/nowhere/state'"},
       {{"matrix", "--seeds", "0"}, "--seeds is 0"},
       {{"matrix", "--scenarios", rubbish}, "--scenarios is '"},
-      {{"merge", folder}, "it cannot be read, or is no file"},
-      {{"merge", rubbish}, "it is not JSON"},
-      {{"merge", empty_json}, "report is '"},
       {{"check", folder}, "it must be a file that can be read"},
       {{"check", nothing}, "it must be a file that can be read"},
       {{"check", rubbish}, "line 1: "},
@@ -160,8 +156,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"diagram", "nope"}, "table is 'nope'"},
   };
   for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                              "merge", "check", "export", "import", "explore", "prove",
-                              "diagram"}) {
+                              "check", "export", "import", "explore", "prove", "diagram"}) {
     cases.push_back({{command, "--dance"}, "--dance"});
   }
   // Where a report goes is looked at before the run and not after it.
@@ -171,7 +166,6 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"soak"}, {"json", "junit", "report", "history"}},
       {{"scenario", "run", "--all"}, {"json", "junit", "report"}},
       {{"matrix"}, {"json", "report", "markdown"}},
-      {{"merge", empty_json}, {"json", "junit"}},
       {{"check", rubbish}, {"json", "junit", "report"}},
       {{"import", "--oplog", nothing, "--log", nothing},
        {"json", "junit", "report", "scenario"}},
@@ -286,7 +280,7 @@ TEST(LabCommand, NoNameOfARunEndsThePagesScript) {
 TEST(LabCommand, HelpIsThereForAll) {
   std::vector<std::vector<std::string>> all = {{"--help"}};
   for (const char* subcommand : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                                 "merge", "check", "export", "explore", "prove", "diagram"}) {
+                                 "check", "export", "explore", "prove", "diagram"}) {
     all.push_back({subcommand, "--help"});
   }
   for (const auto& words : all) {
@@ -302,12 +296,8 @@ TEST(LabCommand, ExploreSaysWhatIsWrongWithAScope) {
   expect_usage_error({"explore", "--lock", "insert-unique", "--variant", "no-margin"},
                      "only leasehold has variants");
   expect_usage_error({"explore", "--scope", "huge"}, "--scope is 'huge'");
-  expect_usage_error({"explore", "--faults", "loss,fire"}, "--faults has 'fire'");
   expect_usage_error({"explore", "--core", "--scope", "two-clients"}, "--scope is 'two-clients'");
-  expect_usage_error({"explore", "--core", "--clients", "3"}, "--clients beside --core");
-  expect_usage_error({"explore", "--guarantees", "G9"}, "--guarantees is 'G9'");
-  expect_usage_error({"explore", "--clients", "3", "--messages", "2"}, "at most 4 messages");
-  expect_usage_error({"explore", "--clients", "3", "--faults", "stale"}, "needs 2 clients");
+  expect_usage_error({"explore", "--core", "--lock", "document-level"}, "--lock beside --core");
 }
 
 TEST(LabCommand, ExploreShowsEachKnownFaultOfADocumentsLock) {
@@ -339,10 +329,7 @@ TEST(LabCommand, ProveShowsWhatFailsInAWeakerDesign) {
 TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {
   expect_usage_error({"simulate", "--seeds", "ten"}, "--seeds is 'ten'");
   expect_usage_error({"simulate", "--seeds", "9..3"}, "the range is empty");
-  expect_usage_error({"simulate", "--shard", "3/2"}, "--shard is '3/2'");
   expect_usage_error({"simulate", "--seconds", "-1"}, "--seconds is -1: it must be at least 0");
-  expect_usage_error({"merge"}, "merge needs at least one report");
-  expect_usage_error({"merge", "/nowhere.json"}, "report is '/nowhere.json': it cannot be read");
   expect_usage_error({"simulate", "--lock", "etcd"}, "--lock is 'etcd'");
   expect_usage_error({"simulate", "--processes", "1"}, "processes");
   expect_usage_error({"simulate", "--history", "/tmp/h"}, "it needs a single run");
@@ -359,23 +346,6 @@ TEST(LabCommand, SimulateRepeatsItselfToTheByte) {
   ASSERT_NE(hash, std::string::npos) << once.out;
   const auto line = once.out.substr(hash, once.out.find('\n', hash + 1) - hash);
   EXPECT_NE(lab({"simulate", "--seeds", "1..40", "--hash"}).out.find(line), std::string::npos);
-}
-
-TEST(LabCommand, ShardsJoinToTheWhole) {
-  const auto hash_of = [](const std::string& out) {
-    const auto at = out.find("\nhash ");
-    return at == std::string::npos ? "none in " + out : out.substr(at, 22);
-  };
-  std::vector<std::string> merge{"merge"};
-  for (const char* shard : {"1/3", "2/3", "3/3"}) {
-    merge.push_back(testing::TempDir() + "shard-" + shard[0] + ".json");
-    lab({"simulate", "--seeds", "1..40", "--hash", "--shard", shard, "--json", merge.back()});
-  }
-  const auto whole = lab({"simulate", "--seeds", "1..40", "--hash"});
-  const auto joined = lab(merge);
-  EXPECT_EQ(joined.exit_code, 0) << joined.out;
-  EXPECT_EQ(hash_of(joined.out), hash_of(whole.out));
-  EXPECT_TRUE(joined.out.starts_with("40 runs, ")) << joined.out;
 }
 
 TEST(LabCommand, SimulateNamesTheFirstEventThatALeakOfRealTimeChanged) {

@@ -121,26 +121,6 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
   if (terminal) fmt::print(stderr, "\r\x1b[K");
 }
 
-/// "loss,crash,ttl,failover,late,stale" or "none".
-void choose_faults(model::Scope& scope, const std::string& words) {
-  scope.losses = scope.crashes = scope.ttl_passes = scope.failovers = scope.late_starts =
-      scope.stale_primary = false;
-  if (words == "none") return;
-  const std::map<std::string, bool model::Scope::*> kinds{
-      {"loss", &model::Scope::losses},      {"crash", &model::Scope::crashes},
-      {"ttl", &model::Scope::ttl_passes},   {"failover", &model::Scope::failovers},
-      {"late", &model::Scope::late_starts}, {"stale", &model::Scope::stale_primary}};
-  std::stringstream list(words);
-  for (std::string word; std::getline(list, word, ',');) {
-    const auto kind = kinds.find(word);
-    if (kind == kinds.end()) {
-      throw UsageError("--faults has '" + word +
-                       "': it must be none, or a list of loss, crash, ttl, failover, late, stale");
-    }
-    scope.*kind->second = true;
-  }
-}
-
 /// A published lock is explored guarantee by guarantee, so that each known fault is shown.
 void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
   const bool tokens = scope.rules.token != model::Rules::Token::none;
@@ -255,11 +235,9 @@ void list() {
 }
 
 struct Asked {
-  std::string lock_name = "leasehold", variant = "none", scope_name, guarantees, faults;
+  std::string lock_name = "leasehold", variant = "none", scope_name;
   std::string json_file, junit_file, stories;
   std::uint64_t max_states = 100'000'000;
-  model::Scope scope;  ///< of the user's own, if `own`
-  bool own = false;
   model::Lock lock = model::Lock::leasehold;
   const model::Variant* wrong = nullptr;
 
@@ -273,7 +251,7 @@ struct Asked {
 
 po::options_description options_for(Asked& a) {
   po::options_description options(
-      "Explores a lock in small scopes, breadth-first, with all faults by default. Options");
+      "Explores a lock in small scopes, breadth-first, with all faults. Options");
   options.add_options()("lock", po::value(&a.lock_name)->default_value(a.lock_name),
                         "--list names them")(
       "variant", po::value(&a.variant)->default_value(a.variant),
@@ -283,19 +261,8 @@ po::options_description options_for(Asked& a) {
       "commands, every order of events")(
       "list", "locks, scopes, and variants with the guarantees that they must break")(
       "scope", po::value(&a.scope_name), "one of the scopes; default all the standard ones")(
-      "clients", po::value(&a.scope.clients),
-      "2 or 3; this and the next six define a scope of your own")(
-      "messages", po::value(&a.scope.messages), "messages in flight for each client, 1 or 2")(
-      "margin", po::value(&a.scope.clock_margin), "clock margin in ticks; a lease has 2")(
-      "skew", po::value(&a.scope.skew), "how far every second primary's clock is ahead, in ticks")(
-      "queue", po::value(&a.scope.queue),
-      "places in the lock document's queue, at most 2; default 0")(
-      "faults", po::value(&a.faults)->value_name("LIST"),
-      "none, or of loss, crash, ttl, failover, late, stale; default all but stale")(
-      "guarantees", po::value(&a.guarantees)->value_name("LIST"),
-      "check only these, e.g. \"G3 G4\"")("max-states",
-                                          po::value(&a.max_states)->default_value(a.max_states),
-                                          "limit per scope; beyond it the verdict is unknown")(
+      "max-states", po::value(&a.max_states)->default_value(a.max_states),
+      "limit per scope; beyond it the verdict is unknown")(
       "stories", po::value(&a.stories)->value_name("FOLDER"),
       "write each counterexample as a .scn, for scenario run and simulate")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
@@ -320,14 +287,6 @@ void validate(Asked& a, bool core) {
   if (!a.scope_name.empty() && !known) {
     throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
   }
-  if (!a.guarantees.empty() && model::guarantees_named(a.guarantees).empty()) {
-    throw UsageError("--guarantees is '" + a.guarantees + "': it must be a list of G1 to G7");
-  }
-  require_range("clients", a.scope.clients, 2, model::lock_world::kMaxClients);
-  require_range("messages", a.scope.messages, 1, model::lock_world::kMaxMessages);
-  require_range("margin", a.scope.clock_margin, 0, 2);
-  require_range("skew", a.scope.skew, 0, 2);
-  require_range("queue", a.scope.queue, 0, model::lock_world::kMaxPlaces);
   require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
   require_writable("json", a.json_file);
   require_writable("junit", a.junit_file);
@@ -336,8 +295,7 @@ void validate(Asked& a, bool core) {
 
 /// What is of the abstract lock says nothing of the core.
 void refuse_with_core(const po::variables_map& given) {
-  for (const char* option : {"lock", "variant", "stories", "guarantees", "clients", "messages",
-                             "margin", "skew", "queue", "faults"}) {
+  for (const char* option : {"lock", "variant", "stories"}) {
     if (given.contains(option) && !given[option].defaulted()) {
       throw UsageError(fmt::format("--{} beside --core: it is of the abstract lock alone", option));
     }
@@ -345,11 +303,6 @@ void refuse_with_core(const po::variables_map& given) {
 }
 
 std::vector<model::NamedScope> scopes_for(const Asked& a) {
-  if (a.own) {
-    model::Scope scope = a.scope;
-    if (!a.faults.empty()) choose_faults(scope, a.faults);
-    return {{"own scope", scope, 0}};
-  }
   if (!a.scope_name.empty()) return {*model::scope_named(a.scope_name)};
   if (a.lock != model::Lock::leasehold) return {*model::scope_named("two-clients")};
   return model::standard_scopes();
@@ -359,21 +312,13 @@ Jobs jobs_for(const Asked& a) {
   Jobs jobs;
   for (auto& [name, scope, states] : scopes_for(a)) {
     scope.rules = a.rules();
-    if (!a.guarantees.empty()) scope.guarantees = model::guarantees_named(a.guarantees);
-    if (scope.clients * scope.messages > 4) {
-      throw UsageError(fmt::format("--clients {} with --messages {}: at most 4 messages in all",
-                                   scope.clients, scope.messages));
-    }
-    if (scope.clients > 2 && scope.stale_primary) {
-      throw UsageError("--faults stale with --clients 3: a stale primary needs 2 clients");
-    }
-    if (a.lock != model::Lock::leasehold && a.guarantees.empty()) {
+    if (a.lock != model::Lock::leasehold) {
       add_document_lock(jobs, a.lock, scope);
     } else {
       jobs.push_back(std::make_unique<Job>(std::string(name), scope));
     }
   }
-  if (!a.own && a.scope_name.empty() && a.guarantees.empty()) add_promises(jobs, a.rules());
+  if (a.scope_name.empty()) add_promises(jobs, a.rules());
   return jobs;
 }
 
@@ -427,9 +372,6 @@ int explore(const std::vector<std::string>& words) {
   if (given.contains("list")) {
     list();
     return kHolds;
-  }
-  for (const char* option : {"clients", "messages", "margin", "skew", "queue", "faults"}) {
-    asked.own = asked.own || given.contains(option);
   }
   const bool core = given.contains("core");
   if (core) refuse_with_core(given);

@@ -76,7 +76,6 @@ int explore_core(const model::ExploreOptions& how, const std::string& scope_name
 void list_core_scopes();
 int simulate(const std::vector<std::string>& words);
 int soak(const std::vector<std::string>& words);
-int merge(const std::vector<std::string>& words);
 int cluster(const std::vector<std::string>& words);
 int scenario(const std::vector<std::string>& words);
 int matrix(const std::vector<std::string>& words);

@@ -22,7 +22,6 @@ constexpr cli::Subcommand kSubcommands[] = {
     {"scenario", scenario, "failure stories: lists, shows, or runs them in either world"},
     {"cluster", cluster, "a real replica set for trying things"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},
-    {"merge", merge, "joins the reports of simulate's shards"},
     {"check", check, "checks a recorded history again"},
     {"export", export_history, "a recorded history for Perfetto, Jepsen or Porcupine"},
     {"import", import_incident, "checks an oplog and logs of what happened elsewhere"},

@@ -32,7 +32,6 @@ struct JunitSuite {
   std::string name;
   double seconds = 0;
   std::string harness_failure = {};  ///< an error of its own, unless it is empty
-  bool strict = false;               ///< what only a stall left unknown fails; else it is skipped
 };
 struct JunitCase {
   std::string name;

@@ -1,16 +1,11 @@
 #include "properties/simulate.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <sstream>
-#include <utility>
 
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -28,7 +23,7 @@ using sim::Plan;
 
 /// Else a minus sign would make a large number.
 void require_digits(const std::string& text) {
-  if (text.find_first_not_of("0123456789./") != std::string::npos) throw std::invalid_argument("");
+  if (text.find_first_not_of("0123456789.") != std::string::npos) throw std::invalid_argument("");
 }
 
 /// "7" or "1..1000".
@@ -50,18 +45,6 @@ void parse_seeds(const std::string& text, Seeds& seeds) {
     throw UsageError("--seeds is '" + text + "': it must be a number or a range like 1..1000");
   }
   if (seeds.to < seeds.from) throw UsageError("--seeds is '" + text + "': the range is empty");
-}
-
-/// "2/8": the second of eight.
-void parse_shard(const std::string& text, Seeds& seeds) {
-  char slash = 0;
-  std::istringstream words(text);
-  const bool signless = text.find('-') == std::string::npos;
-  const bool read = static_cast<bool>(words >> seeds.shard >> slash >> seeds.shards);
-  const bool whole = read && signless && slash == '/' && words.eof();
-  if (!whole || seeds.shard < 1 || seeds.shard > seeds.shards) {
-    throw UsageError("--shard is '" + text + "': it must be like 2/8, the second of eight");
-  }
 }
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -104,7 +87,7 @@ std::string repeat(const Plan& plan) {
 struct Asked {
   PlanLimits limits;
   Seeds range;
-  std::string seeds = "1..1000", shard, waiting, file, folder = "leasehold-runs";
+  std::string seeds = "1..1000", waiting, file, folder = "leasehold-runs";
   std::string json_file, junit_file, history, page;
   bool hashed = false, until_failure = false;
   bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
@@ -127,7 +110,6 @@ po::options_description options_for(Asked& a) {
       "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
       "waiting", po::value(&a.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all but queue")(
-      "shard", po::value(&a.shard)->value_name("I/N"), "only every Nth seed, from the Ith on")(
       "seconds", po::value(&a.range.seconds), "start no run later than this")(
       "processes", po::value(&a.limits.processes.high)->default_value(a.limits.processes.high),
       "at most")("locks", po::value(&a.limits.locks.high)->default_value(a.limits.locks.high),
@@ -150,7 +132,6 @@ void validate(Asked& a) {
   require_range("locks", a.limits.locks.high, 1, 100);
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);
-  if (!a.shard.empty()) parse_shard(a.shard, a.range);
   if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
   if (!(a.range.seconds >= 0)) {
     throw UsageError(fmt::format("--seconds is {}: it must be at least 0", a.range.seconds));

@@ -63,37 +63,6 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"failed_seeds", report.failed}};
 }
 
-model::Verdict verdict_named(const std::string& word) {
-  for (const auto verdict : {model::Verdict::holds, model::Verdict::violated}) {
-    if (word == to_string(verdict)) return verdict;
-  }
-  return model::Verdict::unknown;
-}
-
-model::Finding finding_from(const std::string& name, const nlohmann::json& json) {
-  const auto guarantee = model::guarantee_named(name);
-  if (!guarantee) throw std::runtime_error("guarantees has '" + name + "': there is none");
-  model::Finding f;
-  f.guarantee = *guarantee;
-  for (const auto& [key, value] : json.items()) {
-    if (key == "statement") continue;  // said by its name
-    if (key == "verdict") {
-      f.verdict = verdict_named(value.get<std::string>());
-    } else if (key == "why") {
-      f.why = value.get<std::string>();
-    } else if (key == "checked") {
-      f.checked = value.get<std::int64_t>();
-    } else if (key == "floor") {
-      f.floor = value.get<std::int64_t>();
-    } else if (key == "violations") {
-      f.violations = value.get<std::int64_t>();
-    } else {
-      f.counts[key] = value.get<std::int64_t>();
-    }
-  }
-  return f;
-}
-
 }  // namespace
 
 int conclude(const SimulateReport& report, const Conclusion& conclusion,
@@ -109,35 +78,6 @@ int conclude(const SimulateReport& report, const Conclusion& conclusion,
   write_json(json_file, json);
   write_junit(junit_file, {"simulate", cpu}, report.findings);
   return exit_code(verdict);
-}
-
-SimulateReport report_from_json(const nlohmann::json& json) {
-  SimulateReport report;
-  json.at("runs").get_to(report.runs);
-  json.at("simulated_seconds").get_to(report.virtual_s);
-  json.at("events").get_to(report.events);
-  json.at("fewest_acquisitions").get_to(report.fewest_acquisitions);
-  json.at("idle_runs").get_to(report.idle_runs);
-  json.at("runs_with_streams").get_to(report.with_streams);
-  json.at("runs_with_queues").get_to(report.with_queues);
-  json.at("totals").get_to(report.totals);
-  json.at("faults").get_to(report.took_effect);
-  json.at("enabled").get_to(report.enabled);
-  json.at("bit").get_to(report.bit);
-  json.at("failed_seeds").get_to(report.failed);
-  if (json.contains("history_hash")) {
-    report.hash = std::stoull(json.at("history_hash").get<std::string>(), nullptr, 16);
-  }
-  for (const auto& [name, one] : json.at("guarantees").items()) {
-    report.findings.push_back(finding_from(name, one));
-  }
-  for (const auto* table : model::all_tables()) {
-    const auto name = std::string(table->name());
-    for (const auto& arrow : table->arrows()) {
-      report.arrows[name].push_back(json.at("arrows").at(name).value(arrow.name(), 0));
-    }
-  }
-  return report;
 }
 
 }  // namespace leasehold::lab

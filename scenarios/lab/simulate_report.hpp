@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "properties/simulate.hpp"
 
-/// A campaign's report on the terminal and in a file, whole enough that shards can be joined.
+/// A campaign's report on the terminal and in a file.
 namespace leasehold::lab {
 
 void print_report(const properties::SimulateReport& report, double cpu_seconds);
@@ -17,8 +17,5 @@ struct Conclusion {
 /// Prints hash and verdict, writes the files that are named; the exit code.
 int conclude(const properties::SimulateReport& report, const Conclusion& conclusion,
              const std::string& json_file, const std::string& junit_file);
-
-/// Throws nlohmann::json::exception for anything that `conclude` does not write.
-[[nodiscard]] properties::SimulateReport report_from_json(const nlohmann::json& json);
 
 }  // namespace leasehold::lab

@@ -23,11 +23,11 @@ class Shared {
  public:
   Shared(const Seeds& seeds, const PlanLimits& limits, bool hashed, bool until_failure)
       : seeds_(seeds), limits_(limits), hashed_(hashed), until_failure_(until_failure) {
-    next_ = seeds.from + seeds.shard - 1;
+    next_ = seeds.from;
   }
 
   SimulateReport run() {
-    const std::uint64_t all = (seeds_.to - seeds_.from + 1 - seeds_.shard) / seeds_.shards + 1;
+    const std::uint64_t all = seeds_.to - seeds_.from + 1;
     const bool terminal = isatty(STDERR_FILENO) == 1;
     on_all_cores([&] { work(); },
                  [&] {
@@ -42,12 +42,11 @@ class Shared {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began_;
     return seeds_.seconds == 0 || passed.count() < seeds_.seconds;
   }
-  std::uint64_t take() { return next_.fetch_add(seeds_.shards); }
 
   void work() {
     SimulateReport mine;
-    for (auto seed = take(); seed <= seeds_.to && !interrupted() && !enough_ && in_time();
-         seed = take()) {
+    for (auto seed = next_++; seed <= seeds_.to && !interrupted() && !enough_ && in_time();
+         seed = next_++) {
       const sim::Plan plan = properties::draw_plan(seed, limits_);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed_);

@@ -10,8 +10,7 @@ namespace leasehold::lab {
 
 struct Seeds {
   std::uint64_t from = 1, to = 1'000;
-  std::uint64_t shard = 1, shards = 1;  ///< every `shards`-th seed, from number `shard` on
-  double seconds = 0;                   ///< no run starts later than this; 0: all run
+  double seconds = 0;  ///< no run starts later than this; 0: all run
 };
 
 /// All seeds; each run is its own world. `hashed`: with a hash of their histories.

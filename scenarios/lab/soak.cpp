@@ -90,7 +90,6 @@ void print(const properties::SoakReport& report) {
 struct SoakArguments {
   properties::SoakOptions run;
   std::string json_file, junit_file, page, history;
-  bool strict = false;
 };
 
 /// Its plan, on the user's own set.
@@ -121,8 +120,6 @@ SoakArguments soak_arguments(const std::vector<std::string>& words) {
       "history", po::value(&a.history)->value_name("FILE"), "write what happened, for `check`")(
       "runs", po::value(&s.keep_folder)->default_value(s.keep_folder)->value_name("FOLDER"),
       "where a run that broke a guarantee is kept")(
-      "strict", po::bool_switch(&a.strict),
-      "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
       "report", po::value(&a.page)->value_name("FILE"), "write the run as a page")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
       "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML");
@@ -165,7 +162,7 @@ int soak(const std::vector<std::string>& words) {
     fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
   }
   write_json(a.json_file, to_json(report));
-  write_junit(a.junit_file, {"soak", report.elapsed_s, report.harness_failure, a.strict},
+  write_junit(a.junit_file, {"soak", report.elapsed_s, report.harness_failure},
               with_growth(report));
   write_report(a.page, report.history, promises);
   if (!a.history.empty()) {

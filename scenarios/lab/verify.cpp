@@ -179,7 +179,6 @@ std::set<std::string> fault_groups_in(const std::string& text) {
 struct Asked {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
-  bool strict = false;
   std::string json_file, junit_file, plan_file, page, summary, faults = "all";
   WorkerOption worker;
   OwnSetOption own_set;
@@ -210,10 +209,7 @@ po::options_description options_for(Asked& a) {
       "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
       "percent of the usual floors, for slow machines and sanitizers")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
-      "where failing runs are kept")("keep-all", po::bool_switch(&v.keep_all),
-                                     "keep runs that did not fail too")(
-      "strict", po::bool_switch(&a.strict),
-      "in --junit, a result that is unknown only because of a stall fails; else it is skipped")(
+      "where failing runs are kept")(
       "report", po::value(&a.page)->value_name("FILE"),
       "write the first case that failed, else the last, as a page")(
       "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
@@ -307,7 +303,7 @@ int verify(const std::vector<std::string>& words) {
   write_report(asked.page, report.shown, report.promises());
   append_summary(asked.summary, to_markdown(summary_of(report), report.findings));
   write_json(asked.json_file, to_json(report));
-  write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure, asked.strict},
+  write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure},
               report.findings);
   return ending_of(report.verdict(), report.harness_failure).exit_code;
 }
