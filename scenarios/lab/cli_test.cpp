@@ -165,7 +165,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"simulate"}, {"json", "junit", "report"}},
       {{"soak"}, {"json", "junit", "report", "history"}},
       {{"scenario", "run", "--all"}, {"json", "junit", "report"}},
-      {{"matrix"}, {"json", "report", "markdown"}},
+      {{"matrix"}, {"json", "markdown"}},
       {{"check", rubbish}, {"json", "junit", "report"}},
       {{"import", "--oplog", nothing, "--log", nothing},
        {"json", "junit", "report", "scenario"}},

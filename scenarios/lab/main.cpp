@@ -23,7 +23,7 @@ constexpr cli::Subcommand kSubcommands[] = {
     {"cluster", cluster, "a real replica set for trying things"},
     {"matrix", matrix, "which lock keeps which promise under which fault"},
     {"check", check, "checks a recorded history again"},
-    {"export", export_history, "a recorded history for Perfetto, Jepsen or Porcupine"},
+    {"export", export_history, "a recorded history's operations, for Porcupine"},
     {"import", import_incident, "checks an oplog and logs of what happened elsewhere"},
     {"explore", explore, "explores the lock in small scopes, or a wrong variant of it"},
     {"prove", prove, "proves the lock's safety for any number of clients, by an SMT solver"},

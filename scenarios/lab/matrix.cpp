@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/matrix_page.hpp"
 #include "scenarios/lab/matrix_run.hpp"
+#include "scenarios/lab/matrix_table.hpp"
 #include "scenarios/lab/report.hpp"
 
 namespace leasehold::lab {
@@ -60,7 +60,7 @@ int live_matrix(const std::string& json_file, const std::string& runs) {
 
 int matrix(const std::vector<std::string>& words) {
   std::uint64_t seeds = kSeeds;
-  std::string world = "virtual", markdown, page, json_file, scenarios, runs;
+  std::string world = "virtual", markdown, json_file, scenarios, runs;
   po::options_description options(
       "Which lock keeps which promise under which fault: five locks, every fault kind, G1 to G9. "
       "Options");
@@ -68,8 +68,6 @@ int matrix(const std::vector<std::string>& words) {
                         "virtual, or live: one run each, compared with the virtual table")(
       "seeds", po::value(&seeds)->default_value(seeds), "runs for each lock and fault")(
       "markdown", po::value(&markdown)->value_name("FILE"), "write the tables as Markdown")(
-      "report", po::value(&page)->value_name("FILE"),
-      "write a page on which each cell opens the run that shows it")(
       "scenarios", po::value(&scenarios)->value_name("FOLDER"),
       "write the smallest plan that shows each broken promise, one for each lock and guarantee")(
       "runs", po::value(&runs)->value_name("FOLDER"),
@@ -83,10 +81,8 @@ int matrix(const std::vector<std::string>& words) {
     throw UsageError("--runs is '" + runs + "': virtual runs are repeated by their seeds");
   }
   require_range("seeds", static_cast<std::int64_t>(seeds), 1, 1'000);
-  for (const auto& [name, file] :
-       {std::pair("markdown", markdown), std::pair("report", page), std::pair("json", json_file)}) {
-    require_writable(name, file);
-  }
+  require_writable("markdown", markdown);
+  require_writable("json", json_file);
   if (!scenarios.empty()) require_folder("scenarios", scenarios);
   if (!runs.empty()) require_folder("runs", runs);
   if (world == "live") return live_matrix(json_file, runs);
@@ -98,7 +94,6 @@ int matrix(const std::vector<std::string>& words) {
   const auto text = to_markdown(found, seeds);
   fmt::print("{}", text);
   if (!markdown.empty()) std::ofstream(markdown) << text;
-  if (!page.empty()) std::ofstream(page) << to_html(found, seeds);
   write_json(json_file, to_json(found));
   if (!scenarios.empty()) write_scenarios(found, scenarios);
   return keeps_its_promises(found, "leasehold") ? kHolds : kViolated;

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "scenarios/lab/matrix_page.hpp"
+#include "scenarios/lab/matrix_table.hpp"
 #include "scenarios/lab/matrix_run.hpp"
 #include "sim/lock_registry.hpp"
 

@@ -4,13 +4,10 @@
 #include <string>
 #include <string_view>
 
-/// Files of this folder that the build embeds (scenarios/embed.cmake): those of the pages, and of a
-/// new story.
+/// Files of this folder that the build embeds (scenarios/embed.cmake): those of the page of a run,
+/// and of a new story.
 namespace leasehold::lab::pages {
 
-extern const std::string_view matrix_page_css;
-extern const std::string_view matrix_page_html;
-extern const std::string_view matrix_page_js;
 extern const std::string_view new_story_scn_in;
 extern const std::string_view run_page_css;
 extern const std::string_view run_page_html;

@@ -2,17 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <pugixml.hpp>
 
 #include "properties/judgement.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "scenarios/lab/markup.hpp"
 
 namespace leasehold::lab {
 namespace {
 
 using model::Finding;
 using model::Verdict;
+
+/// pugixml escapes text, but XML has no name for control characters: it would write numbers that no
+/// parser takes.
+void set_attribute(pugi::xml_node node, const char* name, std::string text) {
+  const auto odd = [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; };
+  std::replace_if(text.begin(), text.end(), odd, '?');
+  node.append_attribute(name) = text.c_str();
+}
 
 /// A test case: passed without a `problem`, which is JUnit's word for what became of it.
 void add_case(pugi::xml_node suite, const std::string& name, const std::string& problem,

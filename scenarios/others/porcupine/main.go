@@ -1,5 +1,5 @@
 // Says by Porcupine whether the operations of locks are linearizable, as
-// `leasehold-lab export HISTORY --format porcupine` writes them. Exit code 1 if they are not.
+// `leasehold-lab export HISTORY` writes them. Exit code 1 if they are not.
 package main
 
 import (

@@ -1,10 +1,7 @@
-#include "scenarios/lab/matrix_page.hpp"
+#include "scenarios/lab/matrix_table.hpp"
 
 #include <fmt/format.h>
 
-#include "scenarios/lab/markup.hpp"
-#include "scenarios/lab/pages.hpp"
-#include "scenarios/lab/report.hpp"
 #include "sim/lock_registry.hpp"
 
 namespace leasehold::lab {
@@ -12,7 +9,6 @@ namespace {
 
 using properties::Cell;
 using properties::Matrix;
-using pugi::xml_node;
 using State = Cell::State;
 
 template <typename Use>
@@ -30,18 +26,6 @@ std::map<State, int> counts(const Matrix& matrix) {
   return all;
 }
 
-/// The events of the run once more, and its plan.
-std::string events_of(const std::string& lock, const std::string& fault, model::Guarantee guarantee,
-                      const Cell& cell) {
-  const auto plan = properties::matrix_plan(lock, fault, cell.seed);
-  const auto one = properties::simulate(plan);
-  std::vector<model::Finding> findings;
-  for (const auto& f : one.judgement.findings) {
-    if (f.guarantee == guarantee) findings.push_back(f);
-  }
-  return story(findings, one.run.history) + "\n" + sim::to_scn(plan);
-}
-
 constexpr const char* kBesides = R"(## Besides the table
 
 What breaks none of G1 to G9, and the test that shows it:
@@ -56,53 +40,6 @@ What breaks none of G1 to G9, and the test that shows it:
   `TakeoverAfterACrash.WaitsForTheTtlMonitor` (live) prints how long.
 - distributed-lock: adaptive waiting is claimed and uniform waiting described: no test yet.
 )";
-
-std::string id_of(const std::string& lock, const std::string& fault, model::Guarantee guarantee) {
-  return lock + "-" + fault + "-" + to_string(guarantee);
-}
-
-void add_cell(xml_node row, const Cell& cell, const std::string& id) {
-  const char* word = to_string(cell.state);
-  auto td = row.append_child("td");
-  set_attribute(td, "class", cell.state == State::not_promised ? "not" : word);
-  set_attribute(td, "title", fmt::format("checked {} times", cell.checked));
-  if (cell.state != State::violated) {
-    td.text() = word;
-    return;
-  }
-  set_attribute(add_element(td, "a", word), "href", "#" + id);
-}
-
-void add_table(xml_node tables, const std::string& lock, const Matrix& matrix) {
-  add_element(tables, "h2", lock);
-  auto table = tables.append_child("table");
-  auto head = table.append_child("thead").append_child("tr");
-  add_element(head, "th", "fault");
-  for (const auto g : model::kPromised) {
-    set_attribute(add_element(head, "th", to_string(g)), "title", sim::promise_of(lock, g));
-  }
-  auto body = table.append_child("tbody");
-  for (const auto& fault : properties::matrix_faults()) {
-    auto row = body.append_child("tr");
-    add_element(row, "th", fault);
-    for (const auto g : model::kPromised) {
-      add_cell(row, matrix.at(lock).at(fault).at(g), id_of(lock, fault, g));
-    }
-  }
-}
-
-void add_run(xml_node runs, const std::string& lock, const std::string& fault, model::Guarantee g,
-             const Cell& cell) {
-  auto details = runs.append_child("details");
-  set_attribute(details, "id", id_of(lock, fault, g));
-  add_element(details, "summary",
-              fmt::format("{}, {}, {}: {}", lock, fault, to_string(g), cell.why));
-  auto how = add_element(
-      details, "p",
-      "The events that show it, and the plan: to repeat, save the plan as a file and run ");
-  add_element(how, "code", "leasehold-lab simulate FILE");
-  add_element(details, "pre", events_of(lock, fault, g, cell));
-}
 
 }  // namespace
 
@@ -145,19 +82,6 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
   out +=
       fmt::format("{} not promised, {} unknown.\n", all[State::not_promised], all[State::unknown]);
   return out;
-}
-
-std::string to_html(const Matrix& matrix, std::uint64_t seeds) {
-  pugi::xml_document tables, runs;  // text in them is escaped when they are written
-  for (const auto& lock : properties::matrix_locks()) add_table(tables, lock, matrix);
-  each_cell(matrix, [&](const auto& lock, const auto& fault, model::Guarantee g, const Cell& cell) {
-    if (cell.state == State::violated) add_run(runs, lock, fault, g, cell);
-  });
-  return pages::filled(pages::matrix_page_html, {{"style", pages::matrix_page_css},
-                                                 {"seeds", std::to_string(seeds)},
-                                                 {"tables", html_of(tables)},
-                                                 {"runs", html_of(runs)},
-                                                 {"script", pages::matrix_page_js}});
 }
 
 nlohmann::ordered_json to_json(const Matrix& matrix) {

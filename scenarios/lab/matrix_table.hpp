@@ -9,8 +9,6 @@
 namespace leasehold::lab {
 
 [[nodiscard]] std::string to_markdown(const properties::Matrix& matrix, std::uint64_t seeds);
-/// Self-contained: every violated cell opens the story of its run, which is run again for it.
-[[nodiscard]] std::string to_html(const properties::Matrix& matrix, std::uint64_t seeds);
 [[nodiscard]] nlohmann::ordered_json to_json(const properties::Matrix& matrix);
 
 /// Whether no cell of this lock is violated.
