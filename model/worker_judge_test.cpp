@@ -7,7 +7,7 @@
 
 #include "model/worker_told.hpp"
 
-namespace leasehold::model {
+namespace leasehold::model::worker_judge_test {
 namespace {
 
 Finding found(const Told& told, Guarantee guarantee, const Promises& promises = everything(),
@@ -288,4 +288,4 @@ RC_GTEST_PROP(JudgeWorker, ATokenThatFallsIsFoundInAnyRun, ()) {
 }
 
 }  // namespace
-}  // namespace leasehold::model
+}  // namespace leasehold::model::worker_judge_test

@@ -10,7 +10,7 @@ namespace {
 using model::LockAct;
 using model::LockSystem;
 using sim::FaultPlan;
-using Kind = FaultPlan::Kind;
+using FaultKind = FaultPlan::Kind;
 using Action = sim::StepPlan::Action;
 
 constexpr std::int64_t kBegin_ms = 100;
@@ -27,9 +27,9 @@ constexpr std::int64_t kPatient_ms = 20'000;  ///< of a call that does not give 
 constexpr std::int64_t kNever_ms = 600'000;
 constexpr std::int64_t kPass_ms = 40;  ///< between two passes of the TTL monitor, while it is on
 
-class Storyteller {
+class StepTeller {
  public:
-  Storyteller(const model::Scope& scope, const std::vector<LockSystem::Taken>& way,
+  StepTeller(const model::Scope& scope, const std::vector<LockSystem::Taken>& way,
               const std::string& lock)
       : scope_(scope), way_(way) {
     plan_.lock = lock;
@@ -161,7 +161,7 @@ class Storyteller {
         if (from.client[action.waited].phase == model::lock_world::kIdle) ask(i, action.waited);
         add_step(Action::release, at_[i] + kNear_ms, client);
         return follow(i, action.waited, kNear_ms);
-      case LockAct::crash: return add_fault(Kind::crash, at_[i], 0, client);
+      case LockAct::crash: return add_fault(FaultKind::crash, at_[i], 0, client);
       case LockAct::failover: return fail_over(i);
       default: return;
     }
@@ -191,7 +191,7 @@ class Storyteller {
     const auto late = at_once ? 0 : at_[executed] - sent;
     if (late > 0) {
       const bool inside = way_[executed].action.waited > 0;
-      add_fault(inside ? Kind::waiting_inside : Kind::late_requests, sent - kNear_ms / 2, kNear_ms,
+      add_fault(inside ? FaultKind::waiting_inside : FaultKind::late_requests, sent - kNear_ms / 2, kNear_ms,
                 client, late);
     }
     const auto reply = way_[executed].to.client[client].message[slot].slot;
@@ -218,7 +218,7 @@ class Storyteller {
     const bool ends = heard == way_.size();
     if (times_out(x.executed, heard, x.client) ||
         (!ends && way_[heard].action.act == LockAct::lose)) {
-      add_fault(Kind::lost_replies, x.executed_ms - kNear_ms / 2, kNear_ms, x.client);
+      add_fault(FaultKind::lost_replies, x.executed_ms - kNear_ms / 2, kNear_ms, x.client);
       return std::nullopt;
     }
     auto at = ends || at_once(x.executed, heard) ? x.executed_ms : at_[heard];
@@ -226,7 +226,7 @@ class Storyteller {
     at = std::max(std::min(at, x.sent_ms + kPatience_ms), x.executed_ms);
     if (at - x.executed_ms > kNear_ms) {
       const auto answer = x.executed_ms - (x.executed_ms == x.sent_ms ? 0 : 1);
-      add_fault(Kind::slow_link, answer, 1, x.client, at - x.executed_ms);
+      add_fault(FaultKind::slow_link, answer, 1, x.client, at - x.executed_ms);
     }
     return at;
   }
@@ -252,7 +252,7 @@ class Storyteller {
 
   /// What it sends arrives when all is over. To cut its link would not outlast a failover.
   void never_heard(std::int64_t from, std::int64_t until, int client) {
-    if (until > from) add_fault(Kind::late_requests, from, until - from, client, kNever_ms);
+    if (until > from) add_fault(FaultKind::late_requests, from, until - from, client, kNever_ms);
   }
 
   [[nodiscard]] static bool sends_any(const model::LockAction& action) {
@@ -304,14 +304,14 @@ class Storyteller {
     if (from.dirty == 0 && to.stale_runs == 0) {
       const auto amount = to.second != 0 ? scope_.skew * kTick_ms : 0;
       return plan_.faults.push_back(
-          {.kind = Kind::clock_jump, .at_ms = at_[i], .amount = amount, .member = 0});
+          {.kind = FaultKind::clock_jump, .at_ms = at_[i], .amount = amount, .member = 0});
     }
     // The second member's is ahead, for good.
     plan_.faults.push_back(
-        {.kind = Kind::clock_jump, .amount = scope_.skew * kTick_ms, .member = 1});
+        {.kind = FaultKind::clock_jump, .amount = scope_.skew * kTick_ms, .member = 1});
     const auto cut = from.dirty == 0 ? at_[i] : written_at(i) - kNear_ms;
     plan_.faults.push_back(
-        {.kind = Kind::two_primaries, .at_ms = cut, .for_ms = at_.back() - cut + kTick_ms});
+        {.kind = FaultKind::two_primaries, .at_ms = cut, .for_ms = at_.back() - cut + kTick_ms});
   }
 
   /// Before when the write that this failover loses was sent.
@@ -328,11 +328,11 @@ class Storyteller {
     for (std::size_t i = 0; i < way_.size(); ++i) {
       if (way_[i].action.act != LockAct::ttl_pass) continue;
       plan_.faults.push_back(
-          {.kind = Kind::ttl_off, .at_ms = from, .for_ms = at_[i] - kPass_ms - from});
+          {.kind = FaultKind::ttl_off, .at_ms = from, .for_ms = at_[i] - kPass_ms - from});
       from = at_[i] + kNear_ms;
     }
     plan_.faults.push_back(
-        {.kind = Kind::ttl_off, .at_ms = from, .for_ms = at_.back() + kTick_ms - from});
+        {.kind = FaultKind::ttl_off, .at_ms = from, .for_ms = at_.back() + kTick_ms - from});
   }
 
   void add_step(Action action, std::int64_t at, int client, std::int64_t timeout = 0) {
@@ -342,7 +342,7 @@ class Storyteller {
                            .caller = scope_.hand_overs ? client : 0,
                            .acquire_timeout_ms = timeout});
   }
-  void add_fault(Kind kind, std::int64_t at, std::int64_t length, int client,
+  void add_fault(FaultKind kind, std::int64_t at, std::int64_t length, int client,
                  std::int64_t amount = 0) {
     plan_.faults.push_back({.kind = kind,
                             .at_ms = at,
@@ -361,7 +361,7 @@ class Storyteller {
 
 sim::Plan counterexample_plan(const model::Scope& scope,
                               const std::vector<LockSystem::Taken>& way, const std::string& lock) {
-  return Storyteller(scope, way, lock).tell();
+  return StepTeller(scope, way, lock).tell();
 }
 
 }  // namespace leasehold::properties

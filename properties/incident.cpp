@@ -15,7 +15,7 @@ using model::Guarantee;
 using model::Kind;
 using sim::live::Json;
 
-constexpr std::int64_t kMs = model::kMs;
+using model::kMs;
 constexpr std::int64_t kLateness_ms = 400;  ///< as of a live run
 constexpr std::int64_t kFaultEcho_ms = 3'000;
 constexpr std::int64_t kBefore_ms = 1'000;  ///< what the history's clock shows at the first stamp

@@ -12,7 +12,7 @@ using sim::FaultPlan;
 using sim::Plan;
 using sim::ProcessPlan;
 using sim::Range;
-using Kind = FaultPlan::Kind;
+using FaultKind = FaultPlan::Kind;
 
 class Reader {
  public:
@@ -110,9 +110,9 @@ class Generator {
  private:
   ProcessPlan read_process(bool drifts);
   void read_kinds(int from, int to);
-  [[nodiscard]] std::int64_t read_count(Kind kind);
-  [[nodiscard]] std::int64_t read_live_count(Kind kind);
-  void read_fault(Kind kind);
+  [[nodiscard]] std::int64_t read_count(FaultKind kind);
+  [[nodiscard]] std::int64_t read_live_count(FaultKind kind);
+  void read_fault(FaultKind kind);
   void read_healthy();
 
   Reader in_;
@@ -148,32 +148,32 @@ ProcessPlan Generator::read_process(bool drifts) {
 }
 
 /// About one fault of this kind in so many ms of a live run.
-std::int64_t interval_ms(Kind kind, Reader& in, int locks, bool foreign) {
+std::int64_t interval_ms(FaultKind kind, Reader& in, int locks, bool foreign) {
   if (sim::about(kind).stops_writes) return 15'000;
   switch (kind) {
     // Each costs its lock about a lease; a lock is to be at work most of the time.
-    case Kind::crash:
-    case Kind::pause: return in.between(5'000, 8'000) / locks;
-    case Kind::step_up: return in.between(4'000, 7'000);
-    case Kind::clock_jump: return 4'000;
-    case Kind::clock_drift:
-    case Kind::waiting_inside: return 9'000;
-    case Kind::wall_clock: return foreign ? 4'000 : 15'000;
+    case FaultKind::crash:
+    case FaultKind::pause: return in.between(5'000, 8'000) / locks;
+    case FaultKind::step_up: return in.between(4'000, 7'000);
+    case FaultKind::clock_jump: return 4'000;
+    case FaultKind::clock_drift:
+    case FaultKind::waiting_inside: return 9'000;
+    case FaultKind::wall_clock: return foreign ? 4'000 : 15'000;
     default: return 5'000;
   }
 }
 
-std::int64_t Generator::read_live_count(Kind kind) {
+std::int64_t Generator::read_live_count(FaultKind kind) {
   // Half of them in each plan, so that locks are at work most of the time. Two primaries always:
   // other faults of the moment often prevent the election.
-  const bool always = !sim::about(kind).stops_writes || kind == Kind::two_primaries;
+  const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
   if (!always && in_.chance(50)) return 0;
   const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
   return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
 }
 
 /// How many faults of this kind the plan has.
-std::int64_t Generator::read_count(Kind kind) {
+std::int64_t Generator::read_count(FaultKind kind) {
   constexpr int kKindPercent = 35;
   const bool asked =
       limits_.groups.contains(sim::group_of(kind)) && sim::harm_of(kind) == sim::Harm::none;
@@ -183,7 +183,7 @@ std::int64_t Generator::read_count(Kind kind) {
   return wanted ? in_.between(1, 4) : 0;
 }
 
-void Generator::read_fault(Kind kind) {
+void Generator::read_fault(FaultKind kind) {
   // Longer than most leases: of shorter pauses a real process feels nothing.
   constexpr Range kLivePause_ms{1'200, 4'500};
   FaultPlan f;
@@ -192,7 +192,7 @@ void Generator::read_fault(Kind kind) {
   f.at_ms = in_.between(ranges_.before_faults_ms, last);
   f.pick = in_.between(0, ranges_.picks);
   const auto ranges = ranges_of(kind, plan_.clock_margin_ms);
-  const bool live_pause = kind == Kind::pause && limits_.manner == Manner::live;
+  const bool live_pause = kind == FaultKind::pause && limits_.manner == Manner::live;
   f.for_ms = in_.choice(live_pause ? kLivePause_ms : ranges.for_ms);
   f.amount = in_.choice(ranges.amount);
   plan_.faults.push_back(f);
@@ -200,7 +200,7 @@ void Generator::read_fault(Kind kind) {
 
 void Generator::read_kinds(int from, int to) {
   for (int k = from; k < to; ++k) {
-    const auto kind = static_cast<Kind>(k);
+    const auto kind = static_cast<FaultKind>(k);
     const auto count = read_count(kind);
     for (std::int64_t i = 0; i < count; ++i) read_fault(kind);
   }
@@ -209,16 +209,16 @@ void Generator::read_kinds(int from, int to) {
 /// Leaves out what disturbs servers or links, and has holders die.
 void Generator::read_healthy() {
   std::erase_if(plan_.faults, [](const FaultPlan& f) {
-    return f.kind != Kind::crash && f.kind != Kind::pause && f.kind != Kind::suspend;
+    return f.kind != FaultKind::crash && f.kind != FaultKind::pause && f.kind != FaultKind::suspend;
   });
   const auto count = in_.between(2, 5);
-  for (std::int64_t i = 0; i < count; ++i) read_fault(Kind::crash);
+  for (std::int64_t i = 0; i < count; ++i) read_fault(FaultKind::crash);
 }
 
 Plan Generator::read() {
   constexpr int kForeignLongHolds = 3;  ///< times as many
   // From here on kinds are read last, so that what else a seed stands for stays as it was.
-  constexpr int kReadLast = static_cast<int>(Kind::wall_clock) + 1;
+  constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
   constexpr int kMaxHoldingPercent = 25;
   plan_.lock = limits_.lock;
   plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace leasehold::sim {
+namespace leasehold::sim::recorder_test {
 namespace {
 
 const core::LocalInstant kNow{std::chrono::seconds(1)};
@@ -66,4 +66,4 @@ TEST(Recorder, AnAnswerToACallThatGaveUpIsNotKept) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim
+}  // namespace leasehold::sim::recorder_test

@@ -2,7 +2,7 @@
 
 #include "core/core_world.hpp"
 
-namespace leasehold::core {
+namespace leasehold::core::acquire_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -235,4 +235,4 @@ TEST(Acquire, AnUnknownOutcomeThatNoTryCanMendEndsTheCallAndIsCleanedUp) {
 }
 
 }  // namespace
-}  // namespace leasehold::core
+}  // namespace leasehold::core::acquire_test

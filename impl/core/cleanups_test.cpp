@@ -2,7 +2,7 @@
 
 #include "core/core_world.hpp"
 
-namespace leasehold::core {
+namespace leasehold::core::cleanups_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -184,4 +184,4 @@ TEST(Release, ThatTheServerWillNeverTakeIsWarnedOfAndNotRepeated) {
 }
 
 }  // namespace
-}  // namespace leasehold::core
+}  // namespace leasehold::core::cleanups_test

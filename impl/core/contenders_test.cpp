@@ -5,7 +5,7 @@
 #include "core/lock_queue.hpp"
 #include "core/part_world.hpp"
 
-namespace leasehold::core {
+namespace leasehold::core::contenders_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -171,4 +171,4 @@ TEST(Contenders, OnceClosedNobodysTurnComesAndNobodyBegins) {
 }
 
 }  // namespace
-}  // namespace leasehold::core
+}  // namespace leasehold::core::contenders_test

@@ -2,7 +2,7 @@
 
 #include "core/core_world.hpp"
 
-namespace leasehold::core {
+namespace leasehold::core::hand_over_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -321,4 +321,4 @@ TEST(WaitQueue, AHandOverThatCanNeverBeEndsTheReceiversCall) {
 }
 
 }  // namespace
-}  // namespace leasehold::core
+}  // namespace leasehold::core::hand_over_test

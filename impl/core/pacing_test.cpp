@@ -5,7 +5,7 @@
 #include "core/lock_queue.hpp"
 #include "core/part_world.hpp"
 
-namespace leasehold::core {
+namespace leasehold::core::pacing_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -137,4 +137,4 @@ TEST(Pacing, WhatAnAttemptTeachesIsKeptByNameForTheNext) {
 }
 
 }  // namespace
-}  // namespace leasehold::core
+}  // namespace leasehold::core::pacing_test

@@ -5,7 +5,7 @@
 
 #include "core/drawn_schedule.hpp"
 
-namespace leasehold::core {
+namespace leasehold::core::timers_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -85,4 +85,4 @@ RC_GTEST_PROP(Timers, AreSetOnlyForWhatIsUnderWay, ()) {
 }
 
 }  // namespace
-}  // namespace leasehold::core
+}  // namespace leasehold::core::timers_test

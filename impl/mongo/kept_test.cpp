@@ -8,7 +8,7 @@
 #include "mongo/commands.hpp"
 
 /// What each release sends is kept in `kept`, so that a later one can be tried against it.
-namespace leasehold::mongo {
+namespace leasehold::mongo::kept_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -69,4 +69,4 @@ TEST(Kept, AreTheCommandsOfThisRelease) {
 }
 
 }  // namespace
-}  // namespace leasehold::mongo
+}  // namespace leasehold::mongo::kept_test

@@ -9,7 +9,7 @@
 #include "runtime/testing/fake_server.hpp"
 
 /// Elected, notified, resigned, elected again: on a server of one lock.
-namespace leasehold::runtime {
+namespace leasehold::runtime::leadership_test {
 namespace {
 
 using Mode = FakeServer::Mode;
@@ -303,4 +303,4 @@ TEST(Leadership, BadUseIsNamed) {
 }
 
 }  // namespace
-}  // namespace leasehold::runtime
+}  // namespace leasehold::runtime::leadership_test

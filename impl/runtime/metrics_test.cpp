@@ -2,7 +2,7 @@
 
 #include <leasehold/metrics.hpp>
 
-namespace leasehold {
+namespace leasehold::metrics_test {
 namespace {
 
 using Kind = LockEvent::Kind;
@@ -118,4 +118,4 @@ TEST(Metrics, NamesBeyondAHundredShareALabel) {
 }
 
 }  // namespace
-}  // namespace leasehold
+}  // namespace leasehold::metrics_test

@@ -8,7 +8,7 @@
 #include "runtime/permit_call.hpp"
 #include "runtime/testing/fake_server.hpp"
 
-namespace leasehold::runtime {
+namespace leasehold::runtime::semaphore_test {
 namespace {
 
 using Mode = FakeServer::Mode;
@@ -143,4 +143,4 @@ TEST(Semaphores, BadOptionsAreNamed) {
 }
 
 }  // namespace
-}  // namespace leasehold::runtime
+}  // namespace leasehold::runtime::semaphore_test

@@ -1,6 +1,6 @@
 #include "model/checker_stories.hpp"
 
-namespace leasehold::model {
+namespace leasehold::model::document_rules_test {
 namespace {
 
 HistoryBuilder held_by_a() {
@@ -127,4 +127,4 @@ TEST(DocumentRules, AreUnknownOfAHistoryThatHasNoDates) {
 }
 
 }  // namespace
-}  // namespace leasehold::model
+}  // namespace leasehold::model::document_rules_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace leasehold::sim::live {
+namespace leasehold::sim::live::attribute_writes_test {
 namespace {
 
 using model::Event;
@@ -55,4 +55,4 @@ TEST(NamedWrites, AreTheAcknowledgedOnesByTimeAndTheOthersInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::sim::live::attribute_writes_test

@@ -17,7 +17,7 @@ using model::Event;
 using model::Kind;
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kNsPerMs = 1'000'000;
 /// A wait counts in slices: of the time that the laboratory itself did not run, one at most.
 constexpr milliseconds kSlice{50};
 constexpr std::int64_t kStartLimit_ms = 60'000;  ///< a virtual machine or an interpreter starts
@@ -112,7 +112,7 @@ void ForeignProcess::attend() {
   if (phase_ == Phase::over) return;
   const bool may_end = phase_ == Phase::stopping;
   if (output_ended_ || (may_end && !child_.running())) return see_off(guard, may_end);
-  if (may_end && now_() - stopping_since_ns_ > setting_.promises.answers_within_ms * kMs) {
+  if (may_end && now_() - stopping_since_ns_ > setting_.promises.answers_within_ms * kNsPerMs) {
     break_off("hang", "it did not end when asked to stop");
   }
   if (phase_ != Phase::broken) return;
@@ -253,7 +253,7 @@ std::optional<ForeignProcess::Heard> ForeignProcess::question(Dialogue::Question
     if (!answer.empty()) return answer.mapped();
     const auto before = now_();
     changed_.wait_for(guard, kSlice);
-    const auto passed = std::min(milliseconds((now_() - before) / kMs + 1), kSlice);
+    const auto passed = std::min(milliseconds((now_() - before) / kNsPerMs + 1), kSlice);
     if (!stopped_ && !output_ended_) waited += passed;
     if (waited > limit) {
       break_off("hang", "it did not answer within " + std::to_string(limit.count()) +

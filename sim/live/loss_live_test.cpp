@@ -7,7 +7,7 @@
 #include "runtime/clock.hpp"
 #include "sim/live/live_test.hpp"
 
-namespace leasehold::sim::live {
+namespace leasehold::sim::live::loss_live_test {
 namespace {
 
 constexpr int kLocks = 10;
@@ -94,4 +94,4 @@ TEST(LiveLoss, TenLocksOfOneOutageAreToldAtTheirDeadlinesWhateverCallbacksDo) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::sim::live::loss_live_test

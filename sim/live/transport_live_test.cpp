@@ -3,7 +3,7 @@
 #include "sim/live/live_test.hpp"
 
 /// The transport below the providers: what is sent, where, and what an interruption stops.
-namespace leasehold::sim::live {
+namespace leasehold::sim::live::transport_live_test {
 namespace {
 
 using core::Command;
@@ -193,4 +193,4 @@ TEST_F(Transport, StreamsThatAreReplacedAllTheTimeKeepApart) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::live
+}  // namespace leasehold::sim::live::transport_live_test

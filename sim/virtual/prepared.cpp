@@ -54,7 +54,7 @@ std::string example_name(std::size_t place) { return "the name " + std::to_strin
 /// A command that gets one field more does not compile in `add`, which counts them: each field has
 /// to be a parameter or in the key, or two shapes would be taken for one.
 template <typename Body>
-struct Kind;
+struct ShapesOf;
 
 /// Both follow from the command's time-out, by the adapter's own rule.
 void add_limits(Parameters& out, milliseconds timeout) {
@@ -67,7 +67,7 @@ void add_limits(Parameters& out, milliseconds timeout) {
 std::string beginning(Owner owner) { return to_hex(owner) + '.'; }
 
 template <>
-struct Kind<AcquireCommand> {
+struct ShapesOf<AcquireCommand> {
   static ShapeKey key(const AcquireCommand& c) {
     // Each of them adds to the pipeline: a holder presumed dead, a place in the queue.
     return {(c.observed ? 1u : 0u) | (c.queues_for ? 2u : 0u)};
@@ -101,7 +101,7 @@ struct Kind<AcquireCommand> {
 };
 
 template <>
-struct Kind<HandOverCommand> {
+struct ShapesOf<HandOverCommand> {
   static ShapeKey key(const HandOverCommand&) { return {}; }
   static void become_example(HandOverCommand& c) {
     c.name = example_name(0);
@@ -122,7 +122,7 @@ struct Kind<HandOverCommand> {
 };
 
 template <>
-struct Kind<PassOnCommand> {
+struct ShapesOf<PassOnCommand> {
   static ShapeKey key(const PassOnCommand& c) {
     return {(c.or_owner ? 1u : 0u) | (c.offers ? 2u : 0u)};
   }
@@ -140,7 +140,7 @@ struct Kind<PassOnCommand> {
 };
 
 template <>
-struct Kind<DeleteCommand> {
+struct ShapesOf<DeleteCommand> {
   static ShapeKey key(const DeleteCommand& c) {
     return {(c.or_owner ? 1u : 0u) | (c.unless_queued ? 2u : 0u)};
   }
@@ -160,7 +160,7 @@ struct Kind<DeleteCommand> {
 };
 
 template <>
-struct Kind<ExtendCommand> {
+struct ShapesOf<ExtendCommand> {
   // A statement for each lock. Those of one batch differ in the example too, or the leaves of one
   // could be taken for another's.
   static ShapeKey key(const ExtendCommand& c) { return {0, c.statements.size()}; }
@@ -191,7 +191,7 @@ struct Kind<ExtendCommand> {
 };
 
 template <>
-struct Kind<ReadHoldersCommand> {
+struct ShapesOf<ReadHoldersCommand> {
   static ShapeKey key(const ReadHoldersCommand& c) { return {c.until ? 1u : 0u, c.names.size()}; }
   static void become_example(ReadHoldersCommand& c) {
     for (std::size_t i = 0; i < c.names.size(); ++i) c.names[i] = example_name(i);
@@ -203,14 +203,14 @@ struct Kind<ReadHoldersCommand> {
 };
 
 template <typename Body>
-concept HasShape = requires(const Body& body) { Kind<Body>::key(body); };
+concept HasShape = requires(const Body& body) { ShapesOf<Body>::key(body); };
 
 template <typename Body>
 Parameters parameters_of(const Body& body, milliseconds timeout) {
   Parameters out;
   out.reserve(16);
   add_limits(out, timeout);
-  Kind<Body>::add(out, body);
+  ShapesOf<Body>::add(out, body);
   return out;
 }
 
@@ -297,7 +297,7 @@ Object built(const core::Command& command) {
 
 template <typename Body>
 Part shape_of(core::Command example, Body body) {
-  Kind<Body>::become_example(body);
+  ShapesOf<Body>::become_example(body);
   const auto parameters = parameters_of(body, kTimeout);
   // Its own limits follow from it, and are parameters too.
   example.timeout = kTimeout;
@@ -309,7 +309,7 @@ Part shape_of(core::Command example, Body body) {
 template <typename Body>
 std::optional<Object> by_shape(const core::Command& command, const Body& body, bool compiled) {
   if constexpr (HasShape<Body>) {
-    const ShapeKey key = Kind<Body>::key(body);
+    const ShapeKey key = ShapesOf<Body>::key(body);
     if (key.count > kLargestBatch) return std::nullopt;
     // A few for each kind: what differs from plan to plan is a parameter.
     thread_local std::map<ShapeKey, Part> shapes;

@@ -9,7 +9,7 @@
 #include "sim/virtual/collection.hpp"
 #include "sim/virtual/usual_replies.hpp"
 
-namespace leasehold::sim::simulated {
+namespace leasehold::sim::simulated::prepared_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -158,4 +158,4 @@ TEST(UsualReplies, SayWhatTheAdapterReads) {
 }
 
 }  // namespace
-}  // namespace leasehold::sim::simulated
+}  // namespace leasehold::sim::simulated::prepared_test
