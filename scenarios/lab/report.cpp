@@ -7,6 +7,7 @@
 #include <pugixml.hpp>
 
 #include "properties/judgement.hpp"
+#include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {
@@ -93,11 +94,16 @@ std::string table(const std::vector<Finding>& findings) {
   return out;
 }
 
-std::string story(const std::vector<Finding>& findings, const model::History& history) {
+std::string story(const std::vector<Finding>& findings, const model::History& history,
+                  bool of_a_worker) {
   std::string out;
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::violated) continue;
     out += fmt::format("{} violated: {}\n", to_string(f.guarantee), f.why);
+    if (of_a_worker) {
+      for (const auto& line : properties::transcript_of(history, f.events)) out += line + '\n';
+      continue;
+    }
     for (const auto i : f.events) {
       if (i < history.size())
         out += "  line " + std::to_string(i + 1) + ": " + to_json(history[i]) + '\n';
@@ -109,7 +115,8 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
 void write_json(const std::string& file, const nlohmann::ordered_json& json) {
   if (file.empty()) return;
   std::ofstream out(file);
-  out << json.dump(2) << '\n';
+  // The name of a file need be no text.
+  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
