@@ -80,8 +80,7 @@ class Transcriber {
       case Kind::put: return e.name + "'s document is written, its owner is " + owner(e);
       case Kind::gone: return e.name + "'s document is taken away";
       case Kind::held:
-        return who + (e.outcome == "yes" ? " answers that it holds " : " answers that it has lost ") +
-               name(e);
+        return who + " answers that it " + (e.outcome == "yes" ? "holds " : "has lost ") + name(e);
       case Kind::notified: return who + " is notified that it lost " + name(e);
       case Kind::stored: return "the resource takes " + who + "'s write";
       case Kind::protocol: return who + ": " + e.message.str();
@@ -165,7 +164,8 @@ class Transcriber {
 
   static std::string fault(const Event& e) {
     std::string words = e.fault.str();
-    if (!e.victim.empty()) words += " of " + (hits_process(e) ? short_name(e.victim) : e.victim.str());
+    const auto& victim = e.victim.str();
+    if (!victim.empty()) words += " of " + (hits_process(e) ? short_name(victim) : victim);
     if (e.amount != 0) words += " (" + std::to_string(e.amount) + ")";
     return words + (e.begins ? " begins" : e.ends ? " ends" : "");
   }

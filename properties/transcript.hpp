@@ -13,9 +13,9 @@ namespace leasehold::properties {
 /// tokens beyond what a person can read are T1, T2, ... in their order.
 [[nodiscard]] std::vector<std::string> transcript(const model::History& history);
 
-/// The part of it that these events decided something in: what happened to their lock from the first
-/// of them to the last, and to their processes; with the writes of its document and what holders
-/// answered. The events themselves have a mark.
+/// The part of it in which these events decided something: what happened to their lock from the
+/// first of them to the last, and to their processes; with the writes of its document and what
+/// holders answered. The events themselves have a mark.
 [[nodiscard]] std::vector<std::string> transcript_of(const model::History& history,
                                                      const std::vector<model::Index>& events);
 

@@ -67,7 +67,7 @@ double checked_seconds(const VerifyOptions& options) {
   return options.only_case ? times.case_s : times.case_s * times.cases;
 }
 
-/// What a worker's documents show. The floor does not rise with the seconds: a longer run reaches it.
+/// What a worker's documents show. Its floor ends at a minute's, so that a longer run reaches it.
 constexpr model::GuaranteeSet kByDocuments{Guarantee::G1, Guarantee::G6, Guarantee::G8};
 constexpr double kDocumentSeconds = 60;
 constexpr std::int64_t kMostDocuments = 20;  ///< that a floor asks for

@@ -8,8 +8,8 @@
 #include "properties/transcript.hpp"
 
 /// Histories that are no run of any lock: of few processes, locks, owners, commands and times, so
-/// that events have to do with each other. What judges them says something of each guarantee, and
-/// the words for it name events that are there.
+/// that events have to do with each other. The checkers say something of each guarantee, and the
+/// words for it name events that are there.
 namespace leasehold::fuzz {
 namespace {
 
@@ -88,7 +88,7 @@ model::History history(FuzzedDataProvider& input) {
   return all;
 }
 
-void judged(const model::History& history, const std::optional<model::Promises>& promises) {
+void check(const model::History& history, const std::optional<model::Promises>& promises) {
   const auto [findings, arrows] = properties::judge(history, promises);
   (void)properties::totals_of(history, findings);
   for (const auto& f : findings) {
@@ -120,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto promises = of_a_worker ? std::optional(fuzz::all_promises(input)) : std::nullopt;
   const auto history = fuzz::history(input);
   if (history.empty()) return 0;
-  fuzz::judged(history, promises);
+  fuzz::check(history, promises);
   (void)properties::transcript(history);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <pugixml.hpp>
 
+#include "model/from_outside.hpp"
 #include "properties/judgement.hpp"
 #include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
@@ -18,7 +19,8 @@ using model::Verdict;
 
 /// pugixml escapes text, but XML has no name for control characters: it would write numbers that no
 /// parser takes.
-void set_attribute(pugi::xml_node node, const char* name, std::string text) {
+void set_attribute(pugi::xml_node node, const char* name, const std::string& given) {
+  auto text = model::valid_utf8(given);
   const auto odd = [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; };
   std::replace_if(text.begin(), text.end(), odd, '?');
   node.append_attribute(name) = text.c_str();

@@ -98,7 +98,7 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
 
 constexpr const char* kNothingSeen = "unknown: ";
 
-/// Of somebody's lock: what it promises is all that is checked; nothing, of one that never was ready.
+/// Of somebody's lock: what it promises is all that is checked.
 std::string verdict_of_worker(const properties::Judgement& judgement) {
   std::string broken;
   for (const auto& f : judgement.findings) {

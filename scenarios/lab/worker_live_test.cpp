@@ -92,10 +92,10 @@ TEST(Workers, ATokenOfItsProcessAloneIsFound) {
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G4 violated: "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("G3 violated: "), std::string::npos) << ran.out;
-  for (const char* told : {"holds lock-", ", token ", "to make its plan smaller: leasehold-lab"}) {
-    EXPECT_NE(ran.out.find(told), std::string::npos) << told << '\n' << ran.out;
+  for (const char* words : {"holds lock-", ", token ", "to make its plan smaller: leasehold-lab"}) {
+    EXPECT_NE(ran.out.find(words), std::string::npos) << words << '\n' << ran.out;
   }
-  EXPECT_EQ(ran.out.find("\"at_ns\""), std::string::npos) << "it is told in words";
+  EXPECT_EQ(ran.out.find("\"at_ns\""), std::string::npos) << "it is shown in words";
 }
 
 TEST(Workers, OneThatHangsIsFound) {

@@ -66,8 +66,8 @@ void set_and_unset(Json& document, const Json& o) {
         }
       }
     } else if (key != "$v") {
-      throw std::runtime_error("an update has '" + key + "': of format 1 only $set and $unset are " +
-                               "known");
+      throw std::runtime_error("an update has '" + key +
+                               "': of format 1 only $set and $unset are known");
     }
   }
 }
