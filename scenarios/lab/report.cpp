@@ -101,7 +101,8 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
   std::string out;
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::violated) continue;
-    out += fmt::format("{} violated: {}\n", to_string(f.guarantee), f.why);
+    const auto why = of_a_worker ? properties::with_short_names(f.why) : f.why;
+    out += fmt::format("{} violated: {}\n", to_string(f.guarantee), why);
     if (of_a_worker) {
       for (const auto& line : properties::transcript_of(history, f.events)) out += line + '\n';
       continue;
