@@ -3,15 +3,18 @@
 
   bench/stats.py FOLDER [--plot FILE.png] [--json FILE]
 
-All figures come from samples.csv, runs.csv and settings.json in FOLDER."""
+All figures come from samples.csv, runs.csv and settings.json in FOLDER. Only the plot needs a package, Matplotlib."""
 import argparse
+import bisect
+import collections
 import csv
+import functools
+import itertools
 import json
+import math
+import random
+import statistics
 import sys
-import warnings
-
-import numpy
-from scipy import stats
 
 DEFINITIONS = """\
 - *Share of ideal*: acquisitions a second, relative to a lock that is never idle: one turn is one holding and one majority
@@ -48,7 +51,7 @@ COMPARED = [  # key, what it is, whether less is better, digits
     ("wait_p99_ms", "wait p99 in ms", True, 0), ("commands_per_acq", "commands per acquisition", True, 2),
     ("share_of_ideal", "share of ideal", False, 3),
 ]
-NEVER = numpy.inf
+NEVER = math.inf
 RESAMPLES = 9_999
 LEAST_REPETITIONS = 5  # with fewer, nothing is called a difference
 
@@ -73,8 +76,7 @@ def read(folder):
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadResults(f"the folder is '{folder}': it must have settings.json, runs.csv and samples.csv of "
                          f"leasehold-bench contend ({type(error).__name__}: {error})") from error
-    arrays = {run: numpy.array(rows, dtype=float).reshape(-1, 5) for run, rows in samples.items()}
-    return settings, runs, arrays
+    return settings, runs, samples
 
 
 class Waits:
@@ -82,84 +84,90 @@ class Waits:
     observation and left it, and whether they left it because they were served."""
 
     def __init__(self, entered, left, served):
-        self.longest = left.max() if len(left) else 0.0
-        ages, ended = numpy.unique(left[served], return_counts=True)
-        at_risk = (numpy.searchsorted(numpy.sort(entered), ages, "left")
-                   - numpy.searchsorted(numpy.sort(left), ages, "left"))
-        self.ages = ages
-        self.longer = numpy.cumprod(1 - ended / at_risk) if len(ages) else numpy.array([])
+        self.longest = max(left, default=0.0)
+        came, went = sorted(entered), sorted(left)
+        ended = sorted(collections.Counter(age for age, was in zip(left, served) if was).items())
+        self.ages = [age for age, _ in ended]
+        self.longer, share = [], 1.0
+        for age, count in ended:
+            share *= 1 - count / (bisect.bisect_left(came, age) - bisect.bisect_left(went, age))
+            self.longer.append(share)
 
     def quantile(self, q):
         """(value, whether it is only a lower bound)."""
-        reached = numpy.nonzero(self.longer <= 1 - q + 1e-12)[0]
-        return (self.ages[reached[0]], False) if len(reached) else (self.longest, True)
+        reached = next((age for age, longer in zip(self.ages, self.longer) if longer <= 1 - q + 1e-12), None)
+        return (self.longest, True) if reached is None else (reached, False)
 
 
-def waits_of(asked, granted, end):
-    """Of requests that waited at some time in [0, end); in ms."""
-    seen = (asked >= 0) | (granted > 0)
-    asked, granted = asked[seen], granted[seen]
-    entered = numpy.where(asked < 0, -asked, -1.0)  # -1: under observation from the first moment on
-    return Waits(entered * 1e-6, (numpy.minimum(granted, end) - asked) * 1e-6, granted < end)
+def waits_of(requests, end):
+    """Of requests (asked, granted) that waited at some time in [0, end); in ms."""
+    seen = [(asked, granted) for asked, granted in requests if asked >= 0 or granted > 0]
+    # -1: under observation from the first moment on
+    return Waits([-asked * 1e-6 if asked < 0 else -1e-6 for asked, _ in seen],
+                 [(min(granted, end) - asked) * 1e-6 for asked, granted in seen],
+                 [granted < end for _, granted in seen])
 
 
 def jain(counts):
     """Of acquisitions per client, relative to the most even way to share out so many."""
-    counts = numpy.asarray(counts, dtype=float)
-    total, n = counts.sum(), len(counts)
+    total, n = sum(counts), len(counts)
     if total == 0:
         return 0.0
-    each, more = divmod(int(total), n)
+    each, more = divmod(total, n)
     most_even = n * each ** 2 + more * (2 * each + 1)
-    return float(most_even / (counts ** 2).sum())
+    return most_even / sum(count ** 2 for count in counts)
 
 
-def hand_overs_ms(lock, asked, granted, released):
+def successions(samples):
+    """Each grant of a lock with the one before it: two (client, lock, asked, granted, released)."""
+    order = sorted(samples, key=lambda row: (row[1], row[3]))
+    return [(a, b) for a, b in itertools.pairwise(order) if a[1] == b[1] and b[3] < NEVER]
+
+
+def hand_overs_ms(samples):
     """From a release to the next grant of that lock, where somebody was waiting by then."""
-    order = numpy.lexsort((granted, lock))
-    lock, asked, granted, released = (x[order] for x in (lock, asked, granted, released))
-    followed = (lock[1:] == lock[:-1]) & (asked[1:] < released[:-1]) & numpy.isfinite(granted[1:])
-    return (granted[1:] - released[:-1])[followed] * 1e-6
+    return [(b[3] - a[4]) * 1e-6 for a, b in successions(samples) if b[2] < a[4]]
 
 
-def overlaps(lock, granted, released):
+def overlaps(samples):
     """How often a lock was granted before the holder before it had called release."""
-    order = numpy.lexsort((granted, lock))
-    lock, granted, released = lock[order], granted[order], released[order]
-    return int(((lock[1:] == lock[:-1]) & (granted[1:] < released[:-1]) & numpy.isfinite(granted[1:])).sum())
+    return sum(b[3] < a[4] for a, b in successions(samples))
 
 
 def counted(text):
-    return float(text) if text else numpy.nan
+    return float(text) if text else math.nan
 
 
 def measure(settings, run, samples):
     """All figures of one run."""
     end = settings["measured_ms"] * 1e6
     callers = settings["clients"] * settings["callers"]
-    client, lock, asked, granted, released = samples.T
-    mine = client < callers
-    in_time = (granted >= 0) & (granted < end)
-    served = in_time & numpy.isfinite(released)
-    acquired = max(int(in_time.sum()), 1)  # commands are of all clients
+    mine = [row for row in samples if row[0] < callers]
+    beside = [row for row in samples if row[0] >= callers]
+    in_time = [row for row in samples if 0 <= row[3] < end]
+    won = [row for row in mine if 0 <= row[3] < end]
+    held = [row[4] - row[3] for row in in_time if row[4] < NEVER]
+    acquired = max(len(in_time), 1)  # commands are of all clients
     write_ms = float(run["write_ms"])
-    turn_ms = ((released[served] - granted[served]).mean() * 1e-6 if served.any() else 0) + write_ms
-    waits = waits_of(asked[mine], granted[mine], end)
-    ended = numpy.minimum(granted, end + settings["drain_ms"] * 1e6) - asked
-    over = hand_overs_ms(lock, asked, granted, released)
+    turn_ms = (statistics.fmean(held) * 1e-6 if held else 0) + write_ms
+    waits = waits_of([(row[2], row[3]) for row in mine], end)
+    last = end + settings["drain_ms"] * 1e6
+    longest_ms = lambda rows: max((min(r[3], last) - r[2] for r in rows if r[3] >= 0), default=0) * 1e-6
+    over = hand_overs_ms(samples)
+    wins = collections.Counter(row[0] for row in won)
     seconds = end * 1e-9
     figures = {
-        "acq_per_s": int((in_time & mine).sum()) / seconds,
-        "share_of_ideal": int(in_time.sum()) / seconds * turn_ms * 1e-3 * settings["hottest_share"],
+        "acq_per_s": len(won) / seconds,
+        "share_of_ideal": len(in_time) / seconds * turn_ms * 1e-3 * settings["hottest_share"],
         "writes_per_acq": counted(run["writes"]) / acquired, "reads_per_acq": counted(run["reads"]) / acquired,
         "commands_per_acq": (counted(run["writes"]) + counted(run["reads"])) / acquired,
         "attempts_per_acq": counted(run["attempts"]) / acquired,
         "most_attempts_per_s": counted(run["most_attempts_per_s"]),
-        "wait_max_ms": float(ended[mine & (granted >= 0)].max(initial=0)) * 1e-6,
-        "hand_over_p50_ms": float(numpy.median(over)) if len(over) else numpy.nan,
-        "jain": jain(numpy.bincount(client[in_time & mine].astype(int), minlength=callers)),
-        "censored": int((mine & (granted >= end)).sum()), "unserved": int(numpy.isinf(granted).sum()),
-        "overlaps": overlaps(lock, granted, released), "write_ms": write_ms,
+        "wait_max_ms": longest_ms(mine),
+        "hand_over_p50_ms": statistics.median(over) if over else math.nan,
+        "jain": jain([wins[client] for client in range(callers)]),
+        "censored": sum(row[3] >= end for row in mine), "unserved": sum(row[3] == NEVER for row in samples),
+        "overlaps": overlaps(samples), "write_ms": write_ms,
     }
     figures["longest_times_ideal"] = figures["wait_max_ms"] / (acquired * turn_ms * settings["hottest_share"])
     bounds = set()
@@ -169,30 +177,32 @@ def measure(settings, run, samples):
     figures["wait_spread_ms"] = figures["wait_p90_ms"] - figures["wait_p10_ms"]
     if "wait_p90_ms" in bounds:
         bounds.add("wait_spread_ms")
-    if numpy.isinf(granted[mine]).any():
+    if any(row[3] == NEVER for row in mine):
         bounds.add("wait_max_ms")
     if run["server_cpu_s"]:
         figures["server_cpu_ms_per_acq"] = float(run["server_cpu_s"]) * 1e3 / acquired
     if run["machine_idle"]:
         figures["machine_idle"] = float(run["machine_idle"])
     if settings["beside"]:
-        figures["beside_acquisitions"] = int((in_time & ~mine).sum())
-        figures["beside_longest_ms"] = float(ended[~mine & (granted >= 0)].max(initial=0)) * 1e-6
+        figures["beside_acquisitions"] = len(in_time) - len(won)
+        figures["beside_longest_ms"] = longest_ms(beside)
     return figures, bounds
 
 
-def mean_and_interval(values):
+@functools.lru_cache(maxsize=None)
+def mean_and_interval(*values):
     """(mean, low, high): the bootstrap's 95 % interval; none of one value alone."""
-    values = numpy.asarray(values, dtype=float)
-    if len(values) < 2 or not numpy.isfinite(values).all():
-        return float(values.mean()), numpy.nan, numpy.nan
-    if numpy.ptp(values) == 0:
-        return float(values[0]), float(values[0]), float(values[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        interval = stats.bootstrap((values,), numpy.mean, n_resamples=RESAMPLES, method="percentile",
-                                   random_state=1).confidence_interval
-    return float(values.mean()), float(interval.low), float(interval.high)
+    if not values:
+        return math.nan, math.nan, math.nan
+    mean = statistics.fmean(values)
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return mean, math.nan, math.nan
+    if min(values) == max(values):
+        return values[0], values[0], values[0]
+    draw = random.Random(1)
+    means = sorted(statistics.fmean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    low, high = (means[round(q * (RESAMPLES - 1))] for q in (0.025, 0.975))
+    return mean, low, high
 
 
 class Results:
@@ -216,15 +226,15 @@ class Results:
 
     def known(self, key):
         """Those of which it is known: nobody sees what a worker sends."""
-        return [s for s in self.strategies() if not numpy.isnan(self.mean(s, key)[0])]
+        return [s for s in self.strategies() if not math.isnan(self.mean(s, key)[0])]
 
     def mean(self, strategy, key):
-        return mean_and_interval(self.values(strategy, key))
+        return mean_and_interval(*self.values(strategy, key))
 
     def difference(self, one, other, key):
         """(mean, low, high) of one less the other, repetition by repetition."""
         both = self.paired(one, other)
-        return mean_and_interval([self.figures[one][r][key] - self.figures[other][r][key] for r in both])
+        return mean_and_interval(*(self.figures[one][r][key] - self.figures[other][r][key] for r in both))
 
     def paired(self, one, other):
         return sorted(set(self.figures[one]) & set(self.figures[other]))
@@ -242,10 +252,10 @@ class Results:
 
     def cell(self, strategy, key, digits):
         mean, low, high = self.mean(strategy, key)
-        if numpy.isnan(mean):
+        if math.isnan(mean):
             return "-"
         at_least = "≥ " if key in self.bounds[strategy] else ""
-        interval = "" if numpy.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+        interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
         return f"{at_least}{mean:.{digits}f}{interval}"
 
     def table(self):
@@ -269,7 +279,7 @@ class Results:
                 few = len(self.paired(best, other)) < LEAST_REPETITIONS
                 said = ("too few repetitions to say" if few else
                         "differ" if self.beats(best, other, key, less) else "no difference shown")
-                interval = "" if numpy.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+                interval = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
                 lines.append(f"{what}: {best} less {other}: {mean:.{digits}f}{interval}: {said}")
         return lines
 
@@ -291,10 +301,9 @@ def draw_waits(results, axes, colours):
     end = results.settings["measured_ms"] * 1e6
     callers = results.settings["clients"] * results.settings["callers"]
     for s in results.strategies():
-        rows = numpy.concatenate([results.samples[int(r["run"])] for r in results.runs if r["strategy"] == s])
-        rows = rows[rows[:, 0] < callers]
-        waits = waits_of(rows[:, 2], rows[:, 3], end)
-        axes.step(waits.ages, numpy.maximum(waits.longer, 1e-5), where="post", color=f"C{colours[s]}", label=s)
+        of_it = (results.samples[int(r["run"])] for r in results.runs if r["strategy"] == s)
+        waits = waits_of([row[2:4] for rows in of_it for row in rows if row[0] < callers], end)
+        axes.step(waits.ages, [max(share, 1e-5) for share in waits.longer], where="post", color=f"C{colours[s]}", label=s)
     axes.set(xscale="log", yscale="log", ylim=(1e-3, 1.1), xlabel="wait (ms)", ylabel="share of waits that are longer")
     axes.grid(alpha=0.3)
 
@@ -303,7 +312,7 @@ def draw_load(results, axes, colours):
     """Commands against the wait p99, with both intervals."""
     for s in results.known("commands_per_acq"):
         (x, x_low, x_high), (y, y_low, y_high) = (results.mean(s, k) for k in ("commands_per_acq", "wait_p99_ms"))
-        bars = {} if numpy.isnan(x_low) or numpy.isnan(y_low) else {
+        bars = {} if math.isnan(x_low) or math.isnan(y_low) else {
             "xerr": [[max(x - x_low, 0)], [max(x_high - x, 0)]], "yerr": [[max(y - y_low, 0)], [max(y_high - y, 0)]]}
         axes.errorbar([x], [y], fmt="osD^vP*X"[colours[s] % 8], color=f"C{colours[s]}", label=s, capsize=3, **bars)
     axes.set(yscale="log", xlabel="commands per acquisition", ylabel="wait p99 (ms)")
@@ -338,7 +347,11 @@ def main():
         results = Results(asked.folder)
         print("\n".join([*results.table(), "", *results.differences(), *results.warnings(), "", DEFINITIONS]))
         if asked.plot:
-            plot([(asked.folder, results)], asked.plot)
+            try:
+                plot([(asked.folder, results)], asked.plot)
+            except ModuleNotFoundError as error:
+                print(f"stats: --plot: {error.name} is not installed: python3-matplotlib has it", file=sys.stderr)
+                sys.exit(64)
         if asked.json:
             with open(asked.json, "w") as out:
                 json.dump({"settings": results.settings, "figures": results.figures}, out, indent=1)

@@ -239,14 +239,21 @@ class Advice(Made):
 class Command(Made):
     def run_it(self, *words):
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stats.py")
-        return subprocess.run([sys.executable, program, *words], capture_output=True, text=True)
+        # -S: without any package.
+        return subprocess.run([sys.executable, "-S", program, *words], capture_output=True, text=True)
 
-    def test_prints_the_table_and_what_its_words_mean(self):
+    def test_prints_the_table_and_what_its_words_mean_without_any_package(self):
         write(self.folder.name, [RUN], turns())
         ran = self.run_it(self.folder.name)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("| made-up | 1.00 |", ran.stdout)
         self.assertIn("Kaplan", ran.stdout)
+
+    def test_a_plot_without_its_package_is_one_clear_error(self):
+        write(self.folder.name, [RUN], turns())
+        ran = self.run_it(self.folder.name, "--plot", f"{self.folder.name}/plot.png")
+        self.assertEqual(ran.returncode, 64)
+        self.assertRegex(ran.stderr, r"^stats: --plot: matplotlib is not installed: .*\n$")
 
     def test_a_folder_without_results_is_one_clear_error(self):
         ran = self.run_it(self.folder.name)

@@ -24,6 +24,7 @@ class Builder {
     out_.places.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.replies.resize(all.commands.size(), kNone);
+    lock_of_.resize(all.commands.size(), kNoText);
   }
 
   [[nodiscard]] const Fact& fact(Index i) const { return out_.fact(i); }
@@ -132,19 +133,24 @@ class Builder {
     }
   }
 
-  /// Puts the changes in the server's order, with the reply that claims each.
+  /// Puts the changes in the server's order, with the reply that claims each: by its time, and by
+  /// the lock of the command that it answers.
   void set_claims() {
-    std::stable_sort(claims_.begin(), claims_.end(),
-                     [](const Claim& a, const Claim& b) { return a.order < b.order; });
+    for (Claim& claim : claims_) claim.lock = lock_of_[fact(claim.reply).command];
+    std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
+      return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
+    });
     for (auto& [name, changes] : out_.truth) {
       sort_by_order(changes, [](const Change& c) { return c.event; });
       for (const Change& c : changes) {
         Fact& change = out_.facts.all[c.event];
         // The last of those that claim one time.
-        const auto after =
-            std::partition_point(claims_.begin(), claims_.end(),
-                                 [&](const Claim& claim) { return claim.order <= change.order; });
-        const bool claimed = after != claims_.begin() && std::prev(after)->order == change.order;
+        const std::pair own(change.name, change.order);
+        const auto after = std::partition_point(
+            claims_.begin(), claims_.end(),
+            [&](const Claim& claim) { return std::pair(claim.lock, claim.order) <= own; });
+        const bool claimed = after != claims_.begin() &&
+                             std::pair(std::prev(after)->lock, std::prev(after)->order) == own;
         change.claimed_by = claimed ? std::prev(after)->reply : kNone;
       }
       out_.tenures[name] = tenures(changes);
@@ -236,6 +242,7 @@ class Builder {
 
   void add_send(Index i, const Fact& e) {
     out_.all_sends.push_back(i);
+    if (lock_of_[e.command] == kNoText) lock_of_[e.command] = e.name;
     if (last_counted_ != e.command) {
       ++process(e).sent[static_cast<std::size_t>(e.verb)];
       last_counted_ = e.command;
@@ -281,6 +288,7 @@ class Builder {
   struct Claim {
     std::int64_t order;
     Index reply;
+    Id lock = kNoText;
   };
 
   static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
@@ -289,6 +297,7 @@ class Builder {
   /// By kind and victim: the places in `faulty` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::vector<Claim> claims_;
+  std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
   Id last_counted_ = kNoCommand;
 };
 

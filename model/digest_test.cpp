@@ -23,5 +23,20 @@ TEST(Digest, AFaultThatBeginsAndNeverEndsDisturbsAllThatFollows) {
   EXPECT_TRUE(d.disturbed({9'800 * kMs, 9'900 * kMs}));
 }
 
+TEST(Digest, AReplyClaimsNoChangeOfAnotherLock) {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(12, "b", 1);
+  const auto history = s.release(30, 40, "a", 1, 110).end(9'900);
+  const auto claim_if_gone_is_of = [&](const std::string& name) {
+    auto h = history;
+    const auto gone =
+        std::ranges::find_if(h, [](const Event& e) { return e.kind == Kind::gone; });
+    gone->name = name;
+    return digest(h).claim(static_cast<Index>(gone - h.begin()));
+  };
+  EXPECT_NE(claim_if_gone_is_of("lock"), kNone);
+  EXPECT_EQ(claim_if_gone_is_of("another"), kNone);
+}
+
 }  // namespace
 }  // namespace leasehold::model

@@ -8,6 +8,8 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "model/from_outside.hpp"
+
 namespace leasehold::model {
 namespace {
 
@@ -196,6 +198,22 @@ Event as_kind(Kind kind, Event event) {
     if (!about(kind).fields.contains(field)) value = T{};
   });
   return event;
+}
+
+std::string valid_utf8(const std::string& text) {
+  const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;
+  const auto quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json::parse(quoted).get<std::string>();
+}
+
+void make_valid_utf8(Event& event) {
+  each_field(event, []<typename T>(Field, T& value) {
+    if constexpr (std::is_same_v<T, std::string>) value = valid_utf8(value);
+    if constexpr (std::is_same_v<T, RareText>) {
+      if (!value.empty()) value = valid_utf8(value.str());
+    }
+  });
 }
 
 std::string to_json(const Event& event) {

@@ -318,7 +318,8 @@ inline constexpr std::array kAll{
         Kind::protocol,
         "protocol",
         "a worker of somebody's lock broke the protocol of scenarios/WORKERS.md, and was ended: "
-        "`outcome` = line, ended or hang; `message` says what was wrong",
+        "`outcome` = line, ended or hang, or never_ready if it never was; `message` says what was "
+        "wrong",
         {process, outcome, message}},
 };
 }  // namespace about_kinds

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "model/from_outside.hpp"
+
 namespace leasehold::model {
 namespace {
 
@@ -20,6 +22,17 @@ RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten, (std::int64_t token, std
   e.sent_ns = sent;
   e.name = *rc::gen::container<std::string>(rc::gen::inRange<char>(0, 127));
   RC_ASSERT(event_from_json(to_json(e)) == e);
+}
+
+TEST(History, BytesThatAreNoUtf8AreReplacedInEveryText) {
+  EXPECT_EQ(valid_utf8("ung\xfcltig \xc3\xbc"), "ung\uFFFDltig \u00fc");
+  Event e;
+  e.process = e.name = "p\xff";
+  e.message = "cut \xe2\x82";
+  make_valid_utf8(e);
+  EXPECT_EQ(e.process, "p\uFFFD");
+  EXPECT_EQ(e.name, "p\uFFFD");
+  EXPECT_EQ(e.message.str(), "cut \uFFFD");
 }
 
 /// An event with every field that its kind has.

@@ -6,9 +6,8 @@
 namespace leasehold::model {
 namespace {
 
-/// Whether the holder itself, as far as its user knows, may have given it up by then, or had not
-/// been granted it yet.
-bool may_have_ended_it(const Digest& d, const HeldDocument& doc, const Event& change) {
+/// Whether the holder itself, as far as its user knows, may have given it up by then.
+bool may_have_given_up(const Digest& d, const HeldDocument& doc, const Event& change) {
   const WorkerCall& call = *doc.call;
   const SessionDigest& s = *call.session;
   const auto by = [&](Index i) { return i != kNone && d.at(i).at_ns <= change.at_ns; };
@@ -17,11 +16,16 @@ bool may_have_ended_it(const Digest& d, const HeldDocument& doc, const Event& ch
       s.answers.denied != kNone && d.at(s.answers.denied).first_asked_ns <= change.at_ns;
   const Index end = d.processes.at(*call.process).crash;
   const bool broke = by(end) && d.at(end).kind != Kind::crash;
+  return by(s.release) || told || denied || broke;
+}
+
+/// Whether the change may be older than the grant, or what the holder had given up on its way to it
+/// may have been cleaned up after it: then nothing can be said.
+bool is_undecidable(const Digest& d, const HeldDocument& doc) {
+  const WorkerCall& call = *doc.call;
   const Span attempts{call.ask->at_ns, call.granted->at_ns};
-  // What it had given up on its way to the grant may still have been cleaned up after it.
-  const bool smooth = !d.disturbed(attempts) && d.ran_throughout(*call.process, attempts);
-  return by(s.release) || told || denied || broke || !smooth ||
-         change.from_ns < call.granted->at_ns;
+  return d.at(doc.next).from_ns < call.granted->at_ns || d.disturbed(attempts) ||
+         !d.ran_throughout(*call.process, attempts);
 }
 
 /// By whose date a document expires nobody knows, once a clock was moved; and who lost its disks
@@ -75,7 +79,7 @@ void each_ending(const Digest& d, const WorkerCalls& calls, const HeldDocuments&
       const Event& change = d.at(doc.next);
       // Who writes a date by a clock that was moved may extend into the past.
       const bool own = doc.next_gone && change.owner == d.at(doc.last).owner && doubtful.dates;
-      if (own || may_have_ended_it(d, doc, change)) continue;
+      if (own || is_undecidable(d, doc) || may_have_given_up(d, doc, change)) continue;
       const auto& asked = calls.at(name);
       const bool acquire =
           doc.next_fresh ||
@@ -135,8 +139,8 @@ Finding check_document_owners(const Digest& d, const WorkerCalls& calls,
                               const HeldDocuments& documents) {
   Finding f = finding(Guarantee::G6);
   for (const auto& [name, all] : documents) {
-    f.checked += std::count_if(all.begin(), all.end(), [](const HeldDocument& doc) {
-      return doc.call != nullptr && doc.next_gone;
+    f.checked += std::count_if(all.begin(), all.end(), [&](const HeldDocument& doc) {
+      return doc.call != nullptr && doc.next_gone && !is_undecidable(d, doc);
     });
   }
   each_ending(d, calls, documents, [&](const Ending& e) {

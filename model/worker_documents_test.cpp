@@ -64,6 +64,16 @@ TEST(WorkerDocuments, ALeaseThatWasExtendedLastsUntilItsDate) {
       << "by our own clock it is too early, too";
 }
 
+/// The oplog says between which two moments a document went: one of them may be before the grant.
+TEST(WorkerDocuments, AnEndThatNothingCanBeSaidOfIsNotCounted) {
+  const auto checked = [](const Told& told) { return found(told, Guarantee::G6).checked; };
+  EXPECT_EQ(checked(a_holds().gone(500, 510)), 1);
+  EXPECT_EQ(checked(a_holds().gone(19, 510)), 0);
+  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(450, 510)), 1);
+  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(19, 510)), 0);
+  EXPECT_EQ(checked(a_holds().fault(15, "isolate").gone(500, 510)), 0);
+}
+
 /// Somebody else may take it when nothing was heard of its holder for a lease, whatever the date.
 TEST(WorkerDocuments, ADateBehindTheLeaseBindsNobody) {
   EXPECT_EQ(violation(a_then_b(1'100, 30'000), Guarantee::G1), "");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/from_outside.hpp"
 #include "model/worker_checkers.hpp"
 #include "model/worker_documents.hpp"
 
@@ -13,7 +14,14 @@ Finding check_protocol(const Digest& d) {
   for (Index i = 0; i < d.history->size(); ++i) {
     const Event& e = d.at(i);
     if (e.kind == Kind::start) ++f.checked;
-    if (e.kind == Kind::protocol) violate(f, e.process + ": " + e.message.str(), {i});
+    if (e.kind != Kind::protocol) continue;
+    const auto why = e.process + ": " + e.message.str();
+    if (e.outcome != kNeverReady) {
+      violate(f, why, {i});
+    } else if (f.verdict == Verdict::holds) {
+      f.verdict = Verdict::unknown;
+      f.why = why;
+    }
   }
   return f;
 }

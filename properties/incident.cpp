@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "model/from_outside.hpp"
 #include "model/worker_judge.hpp"
 #include "sim/live/document_truth.hpp"
 
@@ -104,6 +105,7 @@ class IncidentReader {
     for (const Kind kind : {Kind::heal, Kind::finish}) {
       history_.push_back(event(kind, last_ms_ + error_ms_));
     }
+    for (Event& e : history_) model::make_valid_utf8(e);
     model::sort_by_time(history_);
     return std::move(history_);
   }

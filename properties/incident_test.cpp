@@ -134,6 +134,16 @@ TEST(Incidents, TheProductionLockInTheSameStoriesIsBlamedForNothing) {
   }
 }
 
+/// As applications write in Latin-1.
+TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
+  std::istringstream in("2026-11-24T20:00:00Z gr\xfc" "n x granted\n");
+  const auto incident = read_incident({}, read_log(in), exact());
+  const auto granted = std::ranges::find_if(
+      incident.history, [](const Event& e) { return e.kind == Kind::granted; });
+  ASSERT_NE(granted, incident.history.end());
+  EXPECT_EQ(granted->process, "gr\uFFFDn");
+}
+
 TEST(Incidents, WhatNoLogHasIsNotChecked) {
   std::istringstream in("2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
   const auto incident = read_incident({}, read_log(in), exact());

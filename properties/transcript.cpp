@@ -14,6 +14,10 @@ using model::Kind;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kReadable = 1'000;  ///< tokens above are shown by their rank
 
+bool hits_process(const Event& fault) {
+  return !fault.victim.empty() && !fault.victim.str().starts_with("member-");
+}
+
 class Transcriber {
  public:
   explicit Transcriber(const model::History& history) : history_(history) {
@@ -35,7 +39,59 @@ class Transcriber {
     return std::move(lines_);
   }
 
+  std::vector<std::string> tell(const std::vector<model::Index>& events) {
+    Part part;
+    for (const auto i : events) part.add(history_.at(i));
+    for (std::size_t i = 0; i < history_.size(); ++i) {
+      const Event& e = history_[i];
+      const auto said = of(e);
+      const bool decides = std::count(events.begin(), events.end(), i) > 0;
+      if (!decides && !part.has(e)) continue;
+      const auto words = said.empty() ? beside(e) : said;
+      if (!words.empty()) lines_.push_back((decides ? " >" : "  ") + stamp(e) + words);
+    }
+    return std::move(lines_);
+  }
+
  private:
+  /// What belongs to some events.
+  struct Part {
+    std::set<std::string> locks, processes;
+    std::int64_t from_ns = model::kNever, to_ns = 0;
+
+    void add(const Event& e) {
+      if (!e.name.empty()) locks.insert(e.name);
+      if (!e.process.empty()) processes.insert(e.process);
+      from_ns = std::min(from_ns, e.at_ns);
+      to_ns = std::max(to_ns, e.at_ns);
+    }
+    [[nodiscard]] bool has(const Event& e) const {
+      if (e.at_ns < from_ns || e.at_ns > to_ns) return false;
+      if (e.kind == Kind::fault) return !hits_process(e) || processes.contains(e.victim);
+      const bool of_a_process = e.name.empty() && processes.contains(e.process);
+      return locks.contains(e.name) || of_a_process;
+    }
+  };
+
+  /// What a story's transcript leaves out.
+  std::string beside(const Event& e) {
+    const auto who = short_name(e.process) + call(e.process, e.session);
+    switch (e.kind) {
+      case Kind::put: return e.name + "'s document is written, its owner is " + owner(e);
+      case Kind::gone: return e.name + "'s document is taken away";
+      case Kind::held:
+        return who + " answers that it " + (e.outcome == "yes" ? "holds " : "has lost ") + name(e);
+      case Kind::notified: return who + " is notified that it lost " + name(e);
+      case Kind::stored: return "the resource takes " + who + "'s write";
+      case Kind::protocol: return who + ": " + e.message.str();
+      default: return "";
+    }
+  }
+
+  static std::string owner(const Event& put) {
+    return put.owner.empty() ? model::owner_of(put.lock_id) : put.owner;
+  }
+
   std::string stamp(const Event& e) const {
     const auto ms = std::to_string((e.at_ns - began_ns_) / kNsPerMs);
     return std::string(ms.size() < 7 ? 7 - ms.size() : 0, ' ') + ms + "  ";
@@ -107,9 +163,9 @@ class Transcriber {
   }
 
   static std::string fault(const Event& e) {
-    const bool is_process = !e.victim.empty() && !e.victim.str().starts_with("member-");
     std::string words = e.fault.str();
-    if (!e.victim.empty()) words += " of " + (is_process ? short_name(e.victim) : e.victim.str());
+    const auto& victim = e.victim.str();
+    if (!victim.empty()) words += " of " + (hits_process(e) ? short_name(victim) : victim);
     if (e.amount != 0) words += " (" + std::to_string(e.amount) + ")";
     return words + (e.begins ? " begins" : e.ends ? " ends" : "");
   }
@@ -148,6 +204,11 @@ std::string with_short_names(const std::string& text) {
     rest = (*found)[0].second;
   }
   return out.append(rest, text.cend());
+}
+
+std::vector<std::string> transcript_of(const model::History& history,
+                                       const std::vector<model::Index>& events) {
+  return Transcriber(history).tell(events);
 }
 
 std::vector<std::string> transcript(const model::History& history) {

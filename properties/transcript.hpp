@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "model/history.hpp"
+#include "model/digest.hpp"
 
 namespace leasehold::properties {
 
@@ -12,6 +12,12 @@ namespace leasehold::properties {
 /// nobody's release took away. Times in ms from the first process's start; processes are A, B, C;
 /// tokens beyond what a person can read are T1, T2, ... in their order.
 [[nodiscard]] std::vector<std::string> transcript(const model::History& history);
+
+/// The part of it in which these events decided something: what happened to their lock from the
+/// first of them to the last, and to their processes; with the writes of its document and what
+/// holders answered. The events themselves have a mark.
+[[nodiscard]] std::vector<std::string> transcript_of(const model::History& history,
+                                                     const std::vector<model::Index>& events);
 
 /// The name that a transcript gives to a process: "p1.2" is B.
 [[nodiscard]] std::string short_name(const std::string& process);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/from_outside.hpp"
 #include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
@@ -66,8 +67,15 @@ double checked_seconds(const VerifyOptions& options) {
   return options.only_case ? times.case_s : times.case_s * times.cases;
 }
 
-std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options) {
-  const double share = checked_seconds(options) * options.floor_percent / 6'000;
+/// What a worker's documents show. Its floor ends at a minute's, so that a longer run reaches it.
+constexpr model::GuaranteeSet kByDocuments{Guarantee::G1, Guarantee::G6, Guarantee::G8};
+constexpr double kDocumentSeconds = 60;
+constexpr std::int64_t kMostDocuments = 20;  ///< that a floor asks for
+
+std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options, bool by_documents) {
+  const auto most = by_documents ? kDocumentSeconds : checked_seconds(options);
+  const double share =
+      std::min(checked_seconds(options), most) * options.floor_percent / 6'000;
   return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
                                 1);
 }
@@ -168,6 +176,15 @@ Totals by_group(const std::map<std::string, std::int64_t>& faults) {
   return sums;
 }
 
+/// No worker of the run: another run would show no more.
+bool nobody_was_ready(const model::History& history) {
+  const auto has = [&](const auto& is) {
+    return std::any_of(history.begin(), history.end(), is);
+  };
+  return has([](const model::Event& e) { return e.outcome == model::kNeverReady; }) &&
+         !has([](const model::Event& e) { return e.kind == model::Kind::ask; });
+}
+
 class Run {
  public:
   Run(const VerifyOptions& options,
@@ -181,7 +198,7 @@ class Run {
     std::vector<VerifyCase> ran;
     for (auto& one : cases_of(options_)) {
       const bool found = options_.until_violated && report_.violated_after_s;
-      if (stop_() || found || !report_.harness_failure.empty()) break;
+      if (stop_() || found || nobody_ready_ || !report_.harness_failure.empty()) break;
       run_case(one);
       ran.push_back(std::move(one));
     }
@@ -192,6 +209,7 @@ class Run {
         report_.harness_failure.empty() && !stop_() && !options_.until_violated;
     if (broken_ && reducible && !options_.foreign) reduce(*broken_);
     if (broken_ && reducible && options_.foreign && options_.plan) reduce_live(*broken_);
+    if (broken_ && options_.foreign && !options_.plan) say_how_to_reduce(*broken_);
     report_.proxied = site_.traffic();
     report_.left_behind = site_.leave();
     return std::move(report_);
@@ -221,6 +239,7 @@ class Run {
     const auto stall = longest_stall(history);
     if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
     sim::add(report_.arrows, arrows);
+    nobody_ready_ = nobody_was_ready(history);
     ++report_.cases;
     report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
     report_.locks = std::max(report_.locks, one.plan.locks);
@@ -244,6 +263,14 @@ class Run {
     Guarantee guarantee;
     std::string folder;  ///< where it is kept
   };
+
+  void say_how_to_reduce(const Broken& broken) {
+    auto of_the_plan = options_;
+    of_the_plan.plan = broken.plan;
+    of_the_plan.plan_file = broken.folder + "/plan.scn";
+    report_.reduced =
+        "to make its plan smaller: " + repeat_command(of_the_plan, 0) + " (three minutes at most)";
+  }
 
   /// The virtual world has no lock that is not ours: a plan that somebody chose is minimised live,
   /// with fewer tries.
@@ -326,6 +353,7 @@ class Run {
       f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
               std::to_string(f.floor);
       if (f.guarantee == Guarantee::G8) f.why += why_no_g8();
+      if (is_by_documents(f.guarantee)) f.why += how_to_judge_more(f);
     }
     require_checked(report_.findings);
     const bool generated = !options_.plan && !options_.foreign;
@@ -341,6 +369,23 @@ class Run {
     if (options_.set.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
     return ": the TTL monitor runs once in " + std::to_string(options_.set.ttl_period_ms / 1'000) +
            " s here, so it needs --seconds " + std::to_string(needed);
+  }
+
+  [[nodiscard]] bool is_by_documents(Guarantee guarantee) const {
+    return options_.foreign && kByDocuments.contains(guarantee);
+  }
+
+  /// A generated run only: a chosen plan asks for one check.
+  std::string how_to_judge_more(const Finding& f) const {
+    if (options_.plan || nobody_ready_) return "";
+    const auto seconds = static_cast<std::int64_t>(options_.seconds) * f.floor;
+    const auto needed = seconds / std::max<std::int64_t>(f.checked, 1) + 1;
+    auto how = ": it needs about --seconds " + std::to_string(needed);
+    if (options_.faults.size() > 1) {
+      how += "; or --faults process, for little is certain of a worker's documents while servers "
+             "or links are disturbed";
+    }
+    return how;
   }
 
   /// Whether enough happened. A chosen plan is not asked: its hit rate is the result.
@@ -364,6 +409,7 @@ class Run {
   const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
   const std::function<bool()>& stop_;
   std::optional<Broken> broken_;  ///< the first
+  bool nobody_ready_ = false;     ///< of the last case's workers
   const SteadyClock::time_point began_ = SteadyClock::now();
   sim::live::RunSite site_{
       options_.set,
@@ -415,7 +461,7 @@ std::string repeat_command(const VerifyOptions& options, int number) {
     say("worker", quoted(options.foreign->command));
     say("promises", quoted(options.promises_file));
   }
-  if (!drawn) say("lock", options.plan->lock);
+  if (!drawn && !options.foreign) say("lock", options.plan->lock);
   std::string groups;
   for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;
   say("faults", groups.empty() ? "none" : groups,
@@ -440,7 +486,9 @@ model::Floors floors_for(const VerifyOptions& options) {
   const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
   for (const auto& [guarantee, count] : per_minute) {
     const bool once = options.plan || (slow && guarantee == Guarantee::G8);
-    floors[guarantee] = once ? 1 : scaled(count, options);
+    const bool by_documents = options.foreign && kByDocuments.contains(guarantee);
+    const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
+    floors[guarantee] = once ? 1 : scaled(least, options, by_documents);
   }
   return floors;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "model/worker_told.hpp"
+#include "properties/transcript.hpp"
 #include "sim/live/oplog.hpp"
 
 namespace leasehold::properties {
@@ -148,6 +150,16 @@ Finding finding(Guarantee guarantee, std::int64_t checked) {
   return f;
 }
 
+/// Little of them is certain: else a longer run would be as far from its floor as a short one.
+TEST(VerifyFloors, OfAWorkersDocumentsDoNotRiseBeyondThoseOfAMinute) {
+  auto options = usual();
+  options.foreign.emplace();
+  options.seconds = 600;
+  EXPECT_EQ(floors_for(options).at(Guarantee::G1), 5);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G6), 20);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G2), 2'000);
+}
+
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G8, 0)};
   require_checked(all);
@@ -215,6 +227,28 @@ TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
   const std::vector<SeenEntry> again{{2, 20}, {3, 31}, {5, 50}};
   const std::vector<SeenEntry> expected{{3, 30}, {4, 40}};
   EXPECT_EQ(sim::live::vanished(seen, again, 2), expected) << "the oplog begins at 2 by now";
+}
+
+TEST(Stories, OfAWorkersViolationSayWhatHappenedBetweenTheEventsThatDecideIt) {
+  const auto history = model::Told()
+                           .got(10, 20, "a", 1, 1)
+                           .put(12, 18, "A")
+                           .gone(500, 510)
+                           .got(505, 520, "b", 1, 2)
+                           .yes(30, 600, "a", 1)
+                           .end(900);
+  std::vector<model::Index> decide;
+  for (model::Index i = 0; i < history.size(); ++i) {
+    const auto& e = history[i];
+    const bool of_a = e.process == "a" && (e.kind == Kind::granted || e.kind == Kind::held);
+    if (of_a || (e.process == "b" && e.kind == Kind::granted)) decide.push_back(i);
+  }
+  EXPECT_EQ(transcript_of(history, decide),
+            (std::vector<std::string>{" >     20  a holds x, token 1",
+                                      "      505  b asks for x, for at most 10000 ms",
+                                      "      510  x's document disappears",
+                                      " >    520  b holds x, token 2",
+                                      " >    600  a answers that it holds x"}));
 }
 
 TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {

@@ -41,6 +41,9 @@ class ProcessControl {
   /// Of one that was killed meanwhile: nothing.
   virtual void resume(const std::string& name) = 0;
   virtual void set_wall_clock(const std::string& name, std::int64_t offset_ms) = 0;
+  /// Whether the process asked since, and was shown another time than the true one: certain where
+  /// its clock is a part of the world.
+  [[nodiscard]] virtual bool saw_its_wall_clock(const std::string&) { return true; }
 };
 
 // The replica set of a run has three sides. Members are numbered from 0. A call may throw when a
@@ -73,7 +76,8 @@ class MemberControl {
   /// So far from true time from now on, and running so much fast.
   virtual void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) = 0;
   [[nodiscard]] virtual std::int64_t clock_ahead_ms(int member) = 0;  ///< as it was set
-  [[nodiscard]] virtual bool shows_its_clock(int member) = 0;  ///< whether its answers say so too
+  /// Whether its answers have a time that is not the true one, on the side on which it was set.
+  [[nodiscard]] virtual bool shows_its_clock(int member) = 0;
 
   /// After the faults: all is as it should be but the index, and every member takes writes.
   virtual void settle() = 0;

@@ -142,11 +142,11 @@ void FaultInjector::move_wall_clock(const FaultPlan& fault) {
       [&](Id id) {
         wall_clocks_[hit->name] = id;
         cluster_.processes.set_wall_clock(hit->name, fault.amount);
-        lasting_.count(fault);
       },
       [this, name = hit->name](Id id) {
+        const bool seen = cluster_.processes.saw_its_wall_clock(name);
         if (wall_clocks_[name] == id) cluster_.processes.set_wall_clock(name, 0);
-        return false;
+        return seen;
       });
 }
 

@@ -46,6 +46,7 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
   void pause(const std::string&, bool) override { paused = true; }
   void resume(const std::string&) override { paused = false; }
   void set_wall_clock(const std::string&, std::int64_t) override {}
+  bool saw_its_wall_clock(const std::string&) override { return clocks_are_seen; }
 
   int size() override { return 3; }
   int primary() override { return 0; }
@@ -65,7 +66,7 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
     clocks[member] = {ahead_ms, rate_ppm};
   }
   std::int64_t clock_ahead_ms(int member) override { return clocks[member].first; }
-  bool shows_its_clock(int) override { return true; }
+  bool shows_its_clock(int) override { return clocks_are_seen; }
   void set_ttl_monitor(bool on) override { ttl_on = on; }
   std::int64_t ttl_passes() override { return 0; }
   std::optional<std::int64_t> ttl_seconds() override { return index; }
@@ -83,7 +84,7 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
   void settle() override { index_when_settled = index; }
 
   int successors = 0, restarts_fail = 0;
-  bool paused = false, ttl_on = true;
+  bool paused = false, ttl_on = true, clocks_are_seen = true;
   std::map<int, std::pair<std::int64_t, std::int64_t>> clocks;
   std::optional<std::int64_t> index = 0, index_when_settled;
   std::int64_t failing = 0, touches = 0;
@@ -156,6 +157,21 @@ TEST_F(Injection, OfTwoThatMoveOneClockTheFirstToEndLeavesIt) {
   inject(K::clock_jump, 0, 70);
   run_to(600);
   EXPECT_EQ(cluster.clocks[0], std::pair(std::int64_t{70}, std::int64_t{0}));
+}
+
+TEST_F(Injection, AClockThatWasMovedCountsOnceAnotherTimeThanTheTrueOneWasSeen) {
+  const auto move_all = [&](std::int64_t amount) {
+    inject(K::wall_clock, 100, amount);
+    inject(K::clock_jump, 0, amount);
+    run_to(now / kMs + 100);
+  };
+  cluster.clocks_are_seen = false;
+  move_all(70);
+  EXPECT_EQ(counts[K::wall_clock] + counts[K::clock_jump], 0);
+  cluster.clocks_are_seen = true;
+  move_all(60);
+  EXPECT_EQ(counts[K::wall_clock], 1);
+  EXPECT_EQ(counts[K::clock_jump], 1);
 }
 
 TEST_F(Injection, TheTtlMonitorGoesOnWhenNobodyHasItOffAnyMore) {

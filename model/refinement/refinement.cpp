@@ -89,7 +89,7 @@ class Refinement final : public Inquiry<Finding> {
     if (leaves_lock(asked)) {
       if (e.matched > 0) return removed(i, asked, lock, send);
     } else if (e.matched > 0) {
-      return need(i, asked, lock, rules_.written_by(asked.lock_id));
+      return need(i, asked, lock, rules_.written_by(asked.name, asked.lock_id));
     }
     if (is_of_an_old_primary(i, lock, send)) return;
     if (e.lock_id != kNoText) return saw(i, asked, lock, {send, e.lock_id});
@@ -99,7 +99,7 @@ class Refinement final : public Inquiry<Finding> {
 
   void granted(Index i, const Fact& e) {
     if (ended_[e.owner]) accuse(i, e, "its owner has left the lock before");
-    const Version v = rules_.written_by(e.lock_id);
+    const Version v = rules_.written_by(e.name, e.lock_id);
     LockStates& lock = locks_[e.name];
     if (v != 0 && d_.fact(lock.line()[v - 1].event).order != e.token) {
       accuse(i, e, "its token is not the time of its write");
@@ -114,7 +114,7 @@ class Refinement final : public Inquiry<Finding> {
       accuse(i, e, "no reply says that it was executed");
     }
     ++out_.checked;
-    need(i, e, locks_[e.name], rules_.written_by(e.lock_id));
+    need(i, e, locks_[e.name], rules_.written_by(e.name, e.lock_id));
   }
 
   [[nodiscard]] bool acknowledged(const Fact& e) const {
@@ -192,7 +192,7 @@ class Refinement final : public Inquiry<Finding> {
   /// A reply shows this lockId in the document: between the sending and now it stood there. A
   /// release that gives up may find the document of a free lock, which names who is offered it.
   void saw(Index i, const Fact& asked, LockStates& lock, Shown shown) {
-    const Version v = rules_.written_by(shown.lock_id), low = known_[shown.since];
+    const Version v = rules_.written_by(asked.name, shown.lock_id), low = known_[shown.since];
     if (v != 0 && v >= low) {
       grow(lock, {i, d_.fact(i).at_ns});
       if (v <= lock.highest()) return lock.keep_from(v);

@@ -38,6 +38,23 @@ TEST(Refinement, AWriteThatIsAcknowledgedIsInTheOplog) {
             "lock 'lock': acquire 1 of a is answered: its write is in no oplog");
 }
 
+/// Another lock has many more versions: a place in its line is none in this one's.
+TEST(Refinement, AReplyOrAGrantThatNamesAnotherLocksWriteIsAccused) {
+  auto story = held_by_a();
+  for (int i = 0; i < 40; ++i) story.extend(30 + i, 31 + i, "a", 1, 101 + i);
+  auto history = story.release(80, 90, "a", 1, 150).end(9'000);
+  for (Event& e : history) {
+    if (e.kind == Kind::gone || (e.kind == Kind::put && e.order > 100)) e.name = "another";
+  }
+  EXPECT_EQ(refined(history).verdict, Verdict::violated);
+  const auto granted = std::ranges::find_if(
+      history, [](const Event& e) { return e.kind == Kind::granted; });
+  const auto last_put = std::find_if(history.rbegin(), history.rend(),
+                                     [](const Event& e) { return e.kind == Kind::put; });
+  granted->lock_id = last_put->lock_id;
+  EXPECT_EQ(refined(history).verdict, Verdict::violated);
+}
+
 TEST(Refinement, ALockIsTakenFromAnotherOnlyWhenALeaseHasRunAndTheDatesSaySo) {
   const auto with = [](int at) {
     auto s = held_by_a();

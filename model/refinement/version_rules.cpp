@@ -27,21 +27,25 @@ VersionRules::VersionRules(const Digest& d)
     : d_(d),
       by_lock_id_(d.facts.lock_ids.size()),
       by_command_(d.facts.commands.size()),
+      lock_of_(d.facts.lock_ids.size()),
       queued_(d.facts.lock_ids.size()),
       has_queue_(d.facts.names.size()) {
   const auto by_administrator = std::find_if(
       d.faults.begin(), d.faults.end(), [&](Index i) { return is_by_administrator(d.at(i)); });
   if (by_administrator != d.faults.end()) administrator_ = *by_administrator;
   for (Id name = 0; name < d.facts.names.size(); ++name) {
-    note(d.changes_of(name));
+    note(name, d.changes_of(name));
     note_queue(name, d.changes_of(name));
   }
 }
 
-void VersionRules::note(Versions line) {
+void VersionRules::note(Id name, Versions line) {
   for (Version v = 1; v <= line.size(); ++v) {
     const Change& change = line[v - 1];
-    if (!change.gone && by_lock_id_[change.lock_id] == 0) by_lock_id_[change.lock_id] = v;
+    if (!change.gone && by_lock_id_[change.lock_id] == 0) {
+      by_lock_id_[change.lock_id] = v;
+      lock_of_[change.lock_id] = name;
+    }
     const Index claim = d_.claim(change.event);
     if (claim != kNone) by_command_[d_.fact(claim).command] = v;
   }
@@ -89,7 +93,9 @@ Way VersionRules::way(Versions line, Version v, Moment now, const Removals& spen
 Way VersionRules::put(Versions line, Version v, Moment now, const Removals& spent) const {
   const Change& change = line[v - 1];
   if (d_.writers[change.lock_id].send == kNone) return {};  // of a client that is not ours
-  if (by_lock_id_[change.lock_id] != v) return {"it has the lockId of an earlier one"};
+  if (written_by(d_.fact(change.event).name, change.lock_id) != v) {
+    return {"it has the lockId of an earlier one"};
+  }
   const Way own = by_itself(line, v, now);
   if (own.why_not == nullptr) return own;
   const Way given = passed_on(line, v, now, spent);

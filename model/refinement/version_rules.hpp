@@ -38,13 +38,15 @@ class VersionRules {
   /// Removals in `spent` have been executed already.
   [[nodiscard]] Way way(Versions line, Version v, Moment now, const Removals& spent) const;
 
-  /// The version with this lockId, the first if there are several; 0: none.
-  [[nodiscard]] Version written_by(Id lock_id) const { return by_lock_id_[lock_id]; }
+  /// The version of this lock with this lockId, the first if there are several; 0: none.
+  [[nodiscard]] Version written_by(Id name, Id lock_id) const {
+    return lock_of_[lock_id] == name ? by_lock_id_[lock_id] : 0;
+  }
   /// The version that the reply to this command claims: of a removal; 0: none.
   [[nodiscard]] Version claimed_by(Id command) const { return by_command_[command]; }
 
  private:
-  void note(Versions line);
+  void note(Id name, Versions line);
   void note_queue(Id name, Versions line);
   [[nodiscard]] Way put(Versions line, Version v, Moment now, const Removals& spent) const;
   [[nodiscard]] Way taken(const Change& before, const Change& after, Moment now) const;
@@ -57,6 +59,7 @@ class VersionRules {
 
   const Digest& d_;
   std::vector<Version> by_lock_id_, by_command_;
+  std::vector<Id> lock_of_;  ///< by lockId: the lock whose document has it first
   std::vector<bool> queued_;     ///< by lockId: its owner stood in the queue just before
   /// By lockId that follows a free lock: who stood first since it was free, and may be offered it.
   std::unordered_map<Id, std::vector<Id>> offered_;

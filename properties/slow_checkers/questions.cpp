@@ -62,8 +62,16 @@ Events Questions::hand_overs_of(const std::string& owner) const {
 const Event* Questions::claimed_by(const Event& change) const {
   return first([&](const Event& e) {
     return e.kind == Kind::reply && model::leaves_lock(e) && done(&e) && e.matched > 0 &&
-           e.order == change.order;
+           e.order == change.order && sent_for(e) == change.name;
   });
+}
+
+/// The lock that the command of this reply was sent for.
+std::string Questions::sent_for(const Event& reply) const {
+  const Event* send = first([&](const Event& e) {
+    return e.kind == Kind::send && e.process == reply.process && e.command == reply.command;
+  });
+  return send == nullptr ? "" : send->name;
 }
 
 /// By a release of `owner` that its queue's first has to thank for it, or may have: unanswered.

@@ -30,6 +30,7 @@ class Questions : public WorldQuestions {
   /// The answer to the delete, or to the release that passes on, which says that it made this
   /// change.
   [[nodiscard]] const Event* claimed_by(const Event& change) const;
+  [[nodiscard]] std::string sent_for(const Event& reply) const;
   /// Whether this change can have been the owner's own delete, or it gave the lock to another.
   [[nodiscard]] bool passed_on(const std::string& owner, const Event& put) const;
   [[nodiscard]] bool gave_up(const std::string& owner, const Event* next) const;

@@ -73,7 +73,8 @@ int check(const std::vector<std::string>& words) {
   const auto [findings, arrows] = properties::judge(history, promises);
   const auto failure = model::harness_failure(history);
   const auto verdict = ending_of(model::overall(findings), failure);
-  fmt::print("{} events\n{}{}", history.size(), table(findings), story(findings, history));
+  fmt::print("{} events\n{}{}", history.size(), table(findings),
+             story(findings, history, promises.has_value()));
   if (promises) {
     fmt::print("{}: {}\n", promises->name, fmt::join(model::left_out(*promises), ", "));
   }

@@ -224,6 +224,14 @@ TEST(LabCommand, AStoryHasAPageForEachLockAndItsNamesInTheFindings) {
   EXPECT_NE(xml.find("extension-hangs: with leasehold"), std::string::npos) << xml;
 }
 
+TEST(LabCommand, InCiNoStoryIsRewritten) {
+  const Place place;
+  const auto ran = run_program({"/usr/bin/env", "CI=true", LEASEHOLD_LAB_PROGRAM, "scenario", "run",
+                                "--rewrite", place.file("story.scn", "process\n")});
+  EXPECT_EQ(ran.exit_code, 64) << ran.out;
+  EXPECT_NE(ran.out.find("--rewrite: CI is 'true'"), std::string::npos) << ran.out;
+}
+
 TEST(LabCommand, CheckSaysThatAProcessDied) {
   const Place place;
   const auto file = place.file("history.jsonl",

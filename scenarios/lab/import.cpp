@@ -190,7 +190,7 @@ int import_incident(const std::vector<std::string>& words) {
   const auto verdict = ending_of(model::overall_tested(findings));
   fmt::print("{} events since {}\n{}{}", incident.history.size(),
              properties::date_text(incident.began_ms), table(findings),
-             story(findings, incident.history));
+             story(findings, incident.history, true));
   fmt::print("{}: {}\nverdict: {}\n", incident.promises.name,
              fmt::join(incident.left_out, ", "), verdict.word);
   write_story(asked.scenario_file, plan, broken(findings));

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <pugixml.hpp>
 
+#include "model/from_outside.hpp"
 #include "properties/judgement.hpp"
+#include "properties/transcript.hpp"
 #include "scenarios/lab/lab.hpp"
 
 namespace leasehold::lab {
@@ -17,7 +19,8 @@ using model::Verdict;
 
 /// pugixml escapes text, but XML has no name for control characters: it would write numbers that no
 /// parser takes.
-void set_attribute(pugi::xml_node node, const char* name, std::string text) {
+void set_attribute(pugi::xml_node node, const char* name, const std::string& given) {
+  auto text = model::valid_utf8(given);
   const auto odd = [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; };
   std::replace_if(text.begin(), text.end(), odd, '?');
   node.append_attribute(name) = text.c_str();
@@ -93,11 +96,17 @@ std::string table(const std::vector<Finding>& findings) {
   return out;
 }
 
-std::string story(const std::vector<Finding>& findings, const model::History& history) {
+std::string story(const std::vector<Finding>& findings, const model::History& history,
+                  bool of_a_worker) {
   std::string out;
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::violated) continue;
-    out += fmt::format("{} violated: {}\n", to_string(f.guarantee), f.why);
+    const auto why = of_a_worker ? properties::with_short_names(f.why) : f.why;
+    out += fmt::format("{} violated: {}\n", to_string(f.guarantee), why);
+    if (of_a_worker) {
+      for (const auto& line : properties::transcript_of(history, f.events)) out += line + '\n';
+      continue;
+    }
     for (const auto i : f.events) {
       if (i < history.size())
         out += "  line " + std::to_string(i + 1) + ": " + to_json(history[i]) + '\n';
@@ -109,7 +118,8 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
 void write_json(const std::string& file, const nlohmann::ordered_json& json) {
   if (file.empty()) return;
   std::ofstream out(file);
-  out << json.dump(2) << '\n';
+  // The name of a file need be no text.
+  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 

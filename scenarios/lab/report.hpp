@@ -21,9 +21,10 @@ namespace leasehold::lab {
 /// The table of guarantees, for a terminal.
 [[nodiscard]] std::string table(const std::vector<model::Finding>& findings);
 
-/// The first violation's events, as they stand in the history.
+/// The first violation's events, as they stand in the history; of a worker, whose users see no
+/// command, what happened between them, in words and in ms from the start of the run.
 [[nodiscard]] std::string story(const std::vector<model::Finding>& findings,
-                                const model::History& history);
+                                const model::History& history, bool of_a_worker = false);
 
 /// Writes `json` unless the file's name is empty.
 void write_json(const std::string& file, const nlohmann::ordered_json& json);

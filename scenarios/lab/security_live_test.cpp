@@ -80,8 +80,7 @@ class SecureSet {
         clock_(janitor_.folder() + "/clock"),
         port_(sim::live::free_ports(1)[0]) {
     clock_.set(clock);
-    const std::vector<std::string> with_clock{"env", MemberClock::preload(),
-                                              clock_.file_variable()};
+    const std::vector<std::string> with_clock{"env", clock_.preload(), clock_.file_variable()};
     const auto data = janitor_.folder() + "/secure";
     fs::create_directories(data);
     auto words = with_clock;

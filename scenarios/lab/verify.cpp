@@ -130,7 +130,7 @@ void print_summary(const VerifyReport& report) {
     std::ifstream in(folder + "/history.jsonl");
     const auto history = model::read(in);
     const auto findings = properties::judge(history, report.promises()).findings;
-    fmt::print("{}kept: {}\n", story(findings, history), folder);
+    fmt::print("{}kept: {}\n", story(findings, history, foreign.has_value()), folder);
   }
   if (report.violated_after_s) {
     fmt::print("first violated after {:.0f} s\n", *report.violated_after_s);

@@ -2,7 +2,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "scenarios/lab/run_program.hpp"
 
@@ -10,28 +13,31 @@ namespace leasehold::lab {
 namespace {
 
 /// 20 s of `verify` of a worker, whose failing runs are not kept.
-Ran verified(const std::string& command, const std::string& promises, const std::string& faults) {
+Ran verified(const std::string& command, const std::string& promises, const std::string& faults,
+             const std::vector<std::string>& more = {}) {
   const auto runs = testing::TempDir() + "leasehold-worker-test-" + std::to_string(getpid());
-  auto ran = run_program({LEASEHOLD_LAB_PROGRAM,
-                          "verify",
-                          "--worker",
-                          command,
-                          "--promises",
-                          LEASEHOLD_WORKERS + std::string("/") + promises,
-                          "--seconds",
-                          "20",
-                          "--processes",
-                          "4",
-                          "--locks",
-                          "2",
-                          "--seed",
-                          "5",
-                          "--faults",
-                          faults,
-                          "--runs",
-                          runs,
-                          "--floors",
-                          "10"});
+  std::vector<std::string> words{LEASEHOLD_LAB_PROGRAM,
+                                 "verify",
+                                 "--worker",
+                                 command,
+                                 "--promises",
+                                 LEASEHOLD_WORKERS + std::string("/") + promises,
+                                 "--seconds",
+                                 "20",
+                                 "--processes",
+                                 "4",
+                                 "--locks",
+                                 "2",
+                                 "--seed",
+                                 "5",
+                                 "--faults",
+                                 faults,
+                                 "--runs",
+                                 runs,
+                                 "--floors",
+                                 "10"};
+  words.insert(words.end(), more.begin(), more.end());
+  auto ran = run_program(words);
   std::filesystem::remove_all(runs);
   return ran;
 }
@@ -48,8 +54,8 @@ TEST(Workers, OurOwnLockHoldsBehindTheProtocol) {
 }
 
 TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {
-  const auto ran = verified(python("templates/python/worker.py"), "templates/promises.json",
-                            "process,network,failover");
+  const auto ran = verified("cd / && LOCK=mine " + python("templates/python/worker.py"),
+                            "templates/promises.json", "process,network,failover");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("G4 not promised, G5 not promised"), std::string::npos) << ran.out;
 }
@@ -86,6 +92,10 @@ TEST(Workers, ATokenOfItsProcessAloneIsFound) {
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("G4 violated: "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("G3 violated: "), std::string::npos) << ran.out;
+  for (const char* words : {"holds lock-", ", token ", "to make its plan smaller: leasehold-lab"}) {
+    EXPECT_NE(ran.out.find(words), std::string::npos) << words << '\n' << ran.out;
+  }
+  EXPECT_EQ(ran.out.find("\"at_ns\""), std::string::npos) << "it is shown in words";
 }
 
 TEST(Workers, OneThatHangsIsFound) {
@@ -95,13 +105,37 @@ TEST(Workers, OneThatHangsIsFound) {
 }
 
 TEST(Workers, OneThatDiesOrSaysWhatIsNoAnswerIsFound) {
-  const auto dead = verified("sh -c 'echo bye >&2; exit 3'", "pymongo.json", "none");
+  const std::string ready = "echo '{\"is\":\"ready\"}'; ";
+  const auto dead = verified(ready + "echo bye >&2; exit 3", "pymongo.json", "none");
   EXPECT_EQ(dead.exit_code, 1) << dead.out;
-  EXPECT_NE(dead.out.find("exited with status"), std::string::npos) << dead.out;
-  const auto stray = verified("sh -c 'echo hello; sleep 60'", "pymongo.json", "none");
-  EXPECT_EQ(stray.exit_code, 1) << stray.out;
-  EXPECT_NE(stray.out.find("it said what is no JSON object: hello"), std::string::npos)
-      << stray.out;
+  EXPECT_NE(dead.out.find("exited with status 3, and nobody had asked it to end: bye"),
+            std::string::npos)
+      << dead.out;
+  const auto file = testing::TempDir() + "leasehold-worker-" + std::to_string(getpid()) + ".json";
+  const auto latin = verified(ready + "printf 'ung\\374ltig\\n'; sleep 60", "pymongo.json", "none",
+                              {"--json", file});
+  EXPECT_EQ(latin.exit_code, 1) << latin.out;
+  EXPECT_NE(latin.out.find("it said what is no JSON object: ung\uFFFDltig"), std::string::npos)
+      << latin.out;
+  std::ifstream in(file);
+  EXPECT_EQ(nlohmann::json::parse(in)["verdict"], "violated");
+  std::filesystem::remove(file);
+}
+
+/// Nothing of its lock was seen.
+TEST(Workers, OneThatNeverIsReadyIsUnknownAndSaysWhatBecameOfIt) {
+  const std::pair<const char*, const char*> never[]{
+      {"echo bye >&2; exit 3",
+       "it never said that it is ready: it exited with status 3, and nobody had asked it to end: "
+       "bye"},
+      {"no-such-program", "not found"},
+      {"echo hello; sleep 60", "it said what is no JSON object: hello"},
+      {"printf '{\"is\":\"ready\"}'", "it said, without the end of a line: {\"is\":\"ready\"}"}};
+  for (const auto& [command, sentence] : never) {
+    const auto ran = verified(command, "pymongo.json", "none");
+    EXPECT_EQ(ran.exit_code, 2) << ran.out;
+    EXPECT_NE(ran.out.find(sentence), std::string::npos) << command << '\n' << ran.out;
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Block {
   _Atomic int64_t real_base_ns;
   _Atomic int64_t shown_base_ns;
   _Atomic int64_t rate_ppm;  // 1'000'000: as fast as real time; 0: the real clock itself
+  _Atomic uint64_t shown;    // how often a time was shown that was not the real one
 };
 struct Rule {
   int64_t real_base_ns, shown_base_ns, rate_ppm;
@@ -42,9 +43,9 @@ __attribute__((constructor)) static void begin(void) {
   real_timedwait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
   real_clockwait = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
   const char* file = getenv("LEASEHOLD_CLOCK_FILE");
-  const int fd = file == NULL ? -1 : open(file, O_RDONLY | O_CLOEXEC);
+  const int fd = file == NULL ? -1 : open(file, O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
-  void* mapped = mmap(NULL, sizeof *block, PROT_READ, MAP_SHARED, fd, 0);
+  void* mapped = mmap(NULL, sizeof *block, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped != MAP_FAILED) block = mapped;
   close(fd);
 }
@@ -69,8 +70,11 @@ static struct timespec timespec_of(int64_t ns) {
 static struct timespec shown(const struct timespec* real) {
   const struct Rule r = rule();
   if (r.rate_ppm == 0) return *real;
-  const __int128 passed = nanoseconds(real) - r.real_base_ns;
-  return timespec_of(r.shown_base_ns + (int64_t)(passed * r.rate_ppm / kMillion));
+  const int64_t now = nanoseconds(real);
+  const __int128 passed = now - r.real_base_ns;
+  const int64_t other = r.shown_base_ns + (int64_t)(passed * r.rate_ppm / kMillion);
+  if (other != now) ++block->shown;
+  return timespec_of(other);
 }
 
 static struct timespec real_of(const struct timespec* shown_time) {

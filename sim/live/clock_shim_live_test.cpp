@@ -50,8 +50,8 @@ class ClockShim : public testing::Test {
  protected:
   Seen ask() const {
     const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-    const std::string command = "env " + MemberClock::preload() + " " + clock.file_variable() +
-                                " LEASEHOLD_TELL_CLOCK=1 " + self;
+    const std::string command = "env " + clock.preload() + " " + clock.file_variable() +
+                                " LEASEHOLD_TELL_CLOCK=1 '" + self + "'";
     FILE* pipe = popen(command.c_str(), "r");
     Seen seen;
     EXPECT_EQ(std::fscanf(pipe, "%ld %ld %ld", &seen.wall_ms, &seen.realtime_wait_ms,
@@ -104,6 +104,29 @@ TEST_F(ClockShim, ADriftBeginsWhereTheClockIs) {
   EXPECT_GT(clock.ahead(), milliseconds(10'000));
   // A wait until a time of the fast clock is over sooner.
   EXPECT_LT(second.realtime_wait_ms, kWait.count());
+}
+
+TEST_F(ClockShim, CountsHowOftenAnotherTimeThanTheRealOneWasShown) {
+  (void)ask();
+  EXPECT_EQ(clock.times_shown(), 0u);
+  clock.set(milliseconds(3));
+  (void)ask();
+  EXPECT_GT(clock.times_shown(), 0u);
+}
+
+/// ld.so divides LD_PRELOAD at both.
+TEST_F(ClockShim, WorksFromAFolderWithASpaceAndAColon) {
+  namespace fs = std::filesystem;
+  const auto self = fs::read_symlink("/proc/self/exe");
+  const auto folder = fs::path(janitor.folder()) / "my lab: 2";
+  fs::create_directories(folder);
+  for (const auto& file : {self, self.parent_path() / "libleasehold_clock_shim.so"}) {
+    fs::copy_file(file, folder / file.filename());
+  }
+  const auto run = "'" + (folder / self.filename()).string() +
+                   "' --gtest_filter='*StepsBothWays*' > /dev/null 2>&1";
+  EXPECT_EQ(std::system(run.c_str()), 0);
+  EXPECT_NE(std::system(("TMPDIR='" + folder.string() + "' " + run).c_str()), 0) << "refused";
 }
 
 }  // namespace

@@ -81,6 +81,20 @@ TEST_F(Documents, AReplacementIsAWriteAndATransactionsTimeIsThatOfAllItsWrites) 
   EXPECT_EQ(put->order, std::int64_t{12} << 32 | 1);
 }
 
+/// As MongoDB before 5.0 writes it: the document stays, and what is not named in it.
+TEST_F(Documents, OperatorsOfFormatOneChangeWhatTheyName) {
+  const auto operators = [](int second, const std::string& o) {
+    return entry(second, R"("op":"u","o2":{"_id":"lock-0"},"o":)" + o);
+  };
+  EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"lockedBy", "A"}, {"until", date("20")}})),
+            "put A");
+  EXPECT_EQ(read(operators(11, R"({"$v":1,"$set":{"until":{"$date":"2026-11-24T20:00:30Z"}}})")),
+            "put A");
+  EXPECT_EQ(read(operators(12, R"({"$v":1,"$set":{"deep.list.0":"x"}})")), "");
+  EXPECT_EQ(read(operators(13, R"({"$v":1,"$unset":{"lockedBy":true}})")), "gone");
+  EXPECT_THROW((void)read(operators(14, R"({"$v":1,"$push":{"list":1}})")), std::runtime_error);
+}
+
 TEST_F(Documents, ADropEndsAllThatAreHeld) {
   EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"lockedBy", "A"}})), "put A");
   const auto all = truth_.drop(entry(11, R"("op":"c","o":{"drop":"locks"})"));

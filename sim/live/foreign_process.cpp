@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/from_outside.hpp"
 #include "sim/live/line_reader.hpp"
 #include "sim/live/live_processes.hpp"
 
@@ -22,11 +23,11 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr milliseconds kSlice{50};
 constexpr std::int64_t kStartLimit_ms = 60'000;  ///< a virtual machine or an interpreter starts
 constexpr std::size_t kLongestLine = 1 << 16;
+constexpr std::size_t kMostShown = 200;  ///< of a line that has no end
 
 /// The janitor knows it by the folder in its environment: its command line is its own.
 std::vector<std::string> command_of(const ForeignSetting& setting, const MemberClock& clock) {
-  return {"env", MemberClock::preload(),   clock.file_variable(), "sh",
-          "-c",  "exec " + setting.command};
+  return {"env", clock.preload(), clock.file_variable(), "sh", "-c", setting.command};
 }
 
 std::string file_of(const ForeignSetting& setting, const char* what) {
@@ -39,11 +40,12 @@ std::string ending(int status, bool may_end, const std::string& errors) {
   tell_ending(told, status, errors);
   if (WIFSIGNALED(status)) {
     return "it was killed by signal " + std::to_string(told.signal) +
-           ", and nobody had asked it to end: " + told.message.str();
+           ", and nobody had asked it to end" +
+           (told.message.empty() ? "" : ": " + told.message.str());
   }
-  return "it exited with status " + std::to_string(told.exit_status) +
-         (may_end ? " when asked to stop: " : ", and nobody had asked it to end: ") +
-         told.message.str();
+  const auto why = may_end ? " when asked to stop" : ", and nobody had asked it to end";
+  return "it exited with status " + std::to_string(told.exit_status) + why +
+         (told.message.empty() ? "" : ": " + told.message.str());
 }
 
 }  // namespace
@@ -100,8 +102,8 @@ void ForeignProcess::break_off(const std::string& outcome, const std::string& wh
   if (phase_ != Phase::starting && phase_ != Phase::works && phase_ != Phase::stopping) return;
   phase_ = Phase::broken;
   Event e = event(Kind::protocol);
-  e.outcome = outcome;
-  e.message = why;
+  e.outcome = ready_ ? outcome : model::kNeverReady;
+  e.message = ready_ || outcome == "hang" ? why : "it never said that it is ready: " + why;
   ended_ns_ = e.at_ns;
   emit_(std::move(e));
   changed_.notify_all();
@@ -131,7 +133,8 @@ void ForeignProcess::see_off(std::unique_lock<std::mutex>& guard, bool may_end) 
   const int status = child_.exit_status();
   if (!may_end || closed_only || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     break_off("ended", closed_only ? "it closed its standard output and went on"
-                                   : ending(status, may_end, file_of(setting_, ".errors")));
+                                   : ending(status, may_end, file_of(setting_, ".errors")) +
+                                         without_end());
   }
   phase_ = Phase::over;
   changed_.notify_all();
@@ -165,7 +168,12 @@ bool ForeignProcess::resume() {
   return true;
 }
 
-void ForeignProcess::set_wall_clock(std::int64_t offset_ms) { clock_.set(milliseconds(offset_ms)); }
+void ForeignProcess::set_wall_clock(std::int64_t offset_ms) {
+  shown_before_ = clock_.times_shown();
+  clock_.set(milliseconds(offset_ms));
+}
+
+bool ForeignProcess::saw_its_wall_clock() const { return clock_.times_shown() > shown_before_; }
 
 void ForeignProcess::heal() {
   const std::lock_guard guard(mutex_);
@@ -187,6 +195,7 @@ void ForeignProcess::read_answers(const std::stop_token& stop) {
       return;
     }
     while (const auto line = lines.next()) hear(*line);
+    unfinished_ = lines.rest(kMostShown);
     if (lines.waiting() > kLongestLine) {
       lines = {};
       break_off("line", "it said a line of more than 64 KiB");
@@ -216,6 +225,12 @@ void ForeignProcess::hear(const std::string& line) {
   }
 }
 
+/// What stands where a line should: its worker may have forgotten the end of its lines. REQUIRES:
+/// the mutex is held.
+std::string ForeignProcess::without_end() const {
+  return unfinished_.empty() ? "" : "; it said, without the end of a line: " + unfinished_;
+}
+
 /// REQUIRES: the mutex is held. It was said after the lines before it, and so after their
 /// questions.
 void ForeignProcess::note_loss(const Heard& heard) {
@@ -230,7 +245,9 @@ bool ForeignProcess::await_ready() {
   while (!ready_ && phase_ == Phase::starting) {
     changed_.wait_for(guard, kSlice);
     waited += stopped_ ? milliseconds(0) : kSlice;
-    if (waited.count() > kStartLimit_ms) break_off("hang", "it was not ready within 60 s");
+    if (waited.count() > kStartLimit_ms) {
+      break_off("hang", "it was not ready within 60 s" + without_end());
+    }
   }
   if (phase_ == Phase::starting) phase_ = Phase::works;
   return phase_ == Phase::works;
@@ -257,7 +274,8 @@ std::optional<ForeignProcess::Heard> ForeignProcess::question(Dialogue::Question
     if (!stopped_ && !output_ended_) waited += passed;
     if (waited > limit) {
       break_off("hang", "it did not answer within " + std::to_string(limit.count()) +
-                            " ms of running: " + line.substr(0, line.size() - 1));
+                            " ms of running: " + line.substr(0, line.size() - 1) +
+                            without_end());
     }
   }
   return std::nullopt;

@@ -40,7 +40,8 @@ struct ForeignSetting {
 /// callers' matter.
 ///
 /// A line that breaks the protocol, a death that nobody asked for and a hang are `protocol` events,
-/// and its end. Answers are stamped with their arrival.
+/// and its end: of one that never was ready they are no violation. Answers are stamped with their
+/// arrival.
 ///
 /// INVARIANT: `ended_ns_` never rises, and nothing of the process stands after it.
 ///
@@ -68,6 +69,8 @@ class ForeignProcess {
   void pause();
   bool resume();  ///< whether it was stopped
   void set_wall_clock(std::int64_t offset_ms);
+  /// Whether it asked its wall clock since, and was shown another time than the true one.
+  [[nodiscard]] bool saw_its_wall_clock() const;
   void heal();
 
   // What its callers need.
@@ -97,11 +100,13 @@ class ForeignProcess {
   void note_loss(const Heard& heard);
   void see_off(std::unique_lock<std::mutex>& guard, bool may_end);
   void break_off(const std::string& outcome, const std::string& why);
+  [[nodiscard]] std::string without_end() const;
 
   const ForeignSetting& setting_;
   const Now now_;
   const Emit emit_;
   MemberClock clock_;
+  std::uint64_t shown_before_ = 0;  ///< before it was moved
   ChildProcess child_;
 
   std::mutex mutex_;
@@ -111,6 +116,7 @@ class ForeignProcess {
   bool healed_ = false;
   bool output_ended_ = false;
   bool ready_ = false;
+  std::string unfinished_;  ///< what it said after its last line, shortened
   int at_work_;  ///< callers
   std::int64_t stopping_since_ns_ = 0;
   /// Killed or broken off.

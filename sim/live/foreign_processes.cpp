@@ -132,6 +132,11 @@ void ForeignProcesses::set_wall_clock(const std::string& name, std::int64_t offs
   if (auto* worker = named(name)) worker->set_wall_clock(offset_ms);
 }
 
+bool ForeignProcesses::saw_its_wall_clock(const std::string& name) {
+  const auto* worker = named(name);
+  return worker != nullptr && worker->saw_its_wall_clock();
+}
+
 /// Nobody can hide a suspension from a worker's clocks: it is a pause.
 void ForeignProcesses::pause(const std::string& name, bool) {
   take(event(Kind::pause, name));

@@ -36,6 +36,7 @@ class ForeignProcesses final : public RunProcesses {
   bool kill(const std::string& name) override;
   void start_successor(const std::string& name) override;
   void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
+  [[nodiscard]] bool saw_its_wall_clock(const std::string& name) override;
   void pause(const std::string& name, bool suspends) override;
   void resume(const std::string& name) override;
 

@@ -38,6 +38,7 @@ class ForeignWorker {
   void pause() { process_.pause(); }
   bool resume() { return process_.resume(); }  ///< whether it was stopped
   void set_wall_clock(std::int64_t offset_ms) { process_.set_wall_clock(offset_ms); }
+  [[nodiscard]] bool saw_its_wall_clock() const { return process_.saw_its_wall_clock(); }
   void heal() { process_.heal(); }
 
  private:

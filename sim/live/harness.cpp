@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "model/from_outside.hpp"
 #include "runtime/clock.hpp"
 #include "sim/fault_injector.hpp"
 #include "sim/live/attribute_writes.hpp"
@@ -115,6 +116,7 @@ class Harness {
     read_truth_to_its_end();
     take_stalls();
     keep(event(Kind::finish));
+    for (Event& e : history_) model::make_valid_utf8(e);
     model::sort_by_time(history_);
     put_end_last(history_);
     if (!run_.foreign && lock_under_test(plan_.lock).is_published()) attribute_writes(history_);

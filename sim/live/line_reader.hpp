@@ -22,6 +22,8 @@ class LineReader {
   [[nodiscard]] bool ended() const { return ended_; }
   /// The bytes that `next` has not given: after it gave nothing, those of a line without an end.
   [[nodiscard]] std::size_t waiting() const { return text_.size() - from_; }
+  /// Those, or so many of them at most.
+  [[nodiscard]] std::string rest(std::size_t most) const { return text_.substr(from_, most); }
 
  private:
   std::string text_;

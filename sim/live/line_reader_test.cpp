@@ -30,6 +30,7 @@ TEST_F(Lines, AreGivenOnceTheyAreWhole) {
   EXPECT_EQ(lines_.next(), "one");
   EXPECT_EQ(lines_.next(), std::nullopt);
   EXPECT_EQ(lines_.waiting(), 2u);
+  EXPECT_EQ(lines_.rest(1), "t");
   write_text("o\n\n");
   EXPECT_TRUE(read_once());
   EXPECT_EQ(lines_.next(), "two");

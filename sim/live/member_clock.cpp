@@ -2,6 +2,9 @@
 
 #include <time.h>
 
+#include <filesystem>
+#include <stdexcept>
+
 #include "sim/live/child_process.hpp"
 
 namespace leasehold::sim::live {
@@ -46,8 +49,24 @@ void MemberClock::write(std::int64_t real, std::int64_t shown, std::int64_t rate
   ++block_->turn;
 }
 
-std::string MemberClock::preload() {
-  return "LD_PRELOAD=" + beside_this_program("libleasehold_clock_shim.so");
+/// ld.so divides LD_PRELOAD at spaces and colons: from such a folder the shim is loaded by a link
+/// beside the clock's file.
+std::string MemberClock::preload() const {
+  const auto divided = [](const std::string& path) {
+    return path.find_first_of(" :") != std::string::npos;
+  };
+  auto shim = beside_this_program("libleasehold_clock_shim.so");
+  if (divided(shim)) {
+    const auto link = file_ + ".so";
+    if (divided(link)) {
+      throw std::runtime_error("no clock can be moved: the paths of this program and of TMPDIR, '" +
+                               link + "', have a space or a colon; one of them must not");
+    }
+    std::error_code there;
+    std::filesystem::create_symlink(shim, link, there);
+    shim = link;
+  }
+  return "LD_PRELOAD=" + shim;
 }
 
 }  // namespace leasehold::sim::live

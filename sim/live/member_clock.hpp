@@ -25,10 +25,12 @@ class MemberClock {
   void drift(std::int64_t ppm);
   /// How far ahead of real time it is.
   [[nodiscard]] std::chrono::nanoseconds ahead() const;
+  /// How often its process asked and was shown a time that was not the real one.
+  [[nodiscard]] std::uint64_t times_shown() const { return block_->shown; }
 
   /// What a process needs in its environment, as NAME=VALUE, to have this clock. Throws
-  /// std::runtime_error if the shim is not where the build put it.
-  [[nodiscard]] static std::string preload();
+  /// std::runtime_error if the shim is not where the build put it, or cannot be preloaded.
+  [[nodiscard]] std::string preload() const;
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::string file_variable() const { return "LEASEHOLD_CLOCK_FILE=" + file_; }
 
@@ -37,6 +39,7 @@ class MemberClock {
   struct Block {
     std::atomic<std::uint64_t> turn;
     std::atomic<std::int64_t> real_base_ns, shown_base_ns, rate_ppm;
+    std::atomic<std::uint64_t> shown;
   };
   void write(std::int64_t real_ns, std::int64_t shown_ns, std::int64_t rate_ppm);
   [[nodiscard]] std::int64_t shown_at(std::int64_t real_ns) const;

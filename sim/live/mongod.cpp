@@ -187,7 +187,7 @@ Mongod::Mongod(MongodOptions options, Janitor& janitor)
 void Mongod::start() {
   auto words = command_line(options_);
   if (clock_) {
-    const std::vector<std::string> clock{"env", MemberClock::preload(), clock_->file_variable()};
+    const std::vector<std::string> clock{"env", clock_->preload(), clock_->file_variable()};
     words.insert(words.begin(), clock.begin(), clock.end());
   }
   process_ = ChildProcess(words, ChildProcess::Io::nothing);

@@ -1,10 +1,16 @@
 #include "sim/live/oplog_entry.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace leasehold::sim::live {
 namespace {
 
+constexpr std::size_t kLongestArray = 100'000;  ///< larger ones are in no document of a lock
+
 Json* element(Json& array, const std::string& index) {
   const auto i = static_cast<std::size_t>(std::stoul(index));
+  if (i >= kLongestArray) throw std::runtime_error("an update has the place " + index);
   while (array.size() <= i) array.push_back(nullptr);
   return &array[i];
 }
@@ -30,10 +36,53 @@ void change(Json& value, const Json& diff) {
   }
 }
 
-/// After an update entry: a replacement, or a difference.
+/// A value in it, and what stands around it, made if it is not there. Each part of the path is a
+/// field, or a place in an array.
+Json& made(Json& document, const std::string& path) {
+  Json* value = &document;
+  for (std::size_t from = 0; from <= path.size();) {
+    const auto dot = std::min(path.find('.', from), path.size());
+    const auto part = path.substr(from, dot - from);
+    value = value->is_array() ? element(*value, part) : &(*value)[part];
+    from = dot + 1;
+  }
+  return *value;
+}
+
+/// The operators of format 1, which MongoDB before 5.0 writes: values as they are after the update.
+void set_and_unset(Json& document, const Json& o) {
+  for (const auto& [key, part] : o.items()) {
+    if (key == "$set") {
+      for (const auto& [path, one] : part.items()) made(document, path) = one;
+    } else if (key == "$unset") {
+      for (const auto& [path, one] : part.items()) {
+        const auto dot = path.rfind('.');
+        Json& around = dot == std::string::npos ? document : made(document, path.substr(0, dot));
+        const auto last = dot == std::string::npos ? path : path.substr(dot + 1);
+        if (around.is_array()) {
+          *element(around, last) = nullptr;
+        } else {
+          around.erase(last);
+        }
+      }
+    } else if (key != "$v") {
+      throw std::runtime_error("an update has '" + key +
+                               "': of format 1 only $set and $unset are known");
+    }
+  }
+}
+
+/// After an update entry: a difference, operators, or a replacement.
 Json updated(Json document, const Json& o) {
-  if (!o.contains("diff")) return o;
-  change(document, o["diff"]);
+  const auto is_operator = [](const auto& item) { return item.key().starts_with('$'); };
+  const auto items = o.items();
+  if (o.contains("diff")) {
+    change(document, o["diff"]);
+  } else if (std::any_of(items.begin(), items.end(), is_operator)) {
+    set_and_unset(document, o);
+  } else {
+    document = o;
+  }
   return document;
 }
 

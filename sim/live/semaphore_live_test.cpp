@@ -76,11 +76,22 @@ TEST(LiveSemaphore, NeverMoreThanItsPermitsThroughAFailoverAndEveryoneGetsOne) {
   const int count = is_long ? 16 : 8;
   Contenders contenders(fresh_database(), count);
   const int failovers = is_long ? 11 : 1;
+  // Until each has got so many, and all permits were taken at once.
+  const auto reach = [&](int least) {
+    if (is_long) std::this_thread::sleep_for(seconds(10));
+    const auto& grants = contenders.grants;
+    EXPECT_TRUE(eventually(
+        [&] {
+          return *std::min_element(grants.begin(), grants.end()) >= least &&
+                 contenders.most == kPermits;
+        },
+        seconds(60)));
+  };
   for (int i = 0; i < failovers; ++i) {
-    std::this_thread::sleep_for(is_long ? milliseconds(10'000) : milliseconds(1'500));
+    reach(i + 1);
     shared_set().step_up((shared_set().primary() + 1) % shared_set().size());
   }
-  std::this_thread::sleep_for(is_long ? milliseconds(10'000) : milliseconds(1'500));
+  reach(failovers + 1);
   contenders.end();
   const std::vector<double> grants(contenders.grants.begin(), contenders.grants.end());
   std::cout << std::accumulate(grants.begin(), grants.end(), 0) << " permits for " << count

@@ -1,0 +1,32 @@
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include "properties/fuzz/fuzz.hpp"
+#include "sim/live/uri.hpp"
+
+/// Connection strings, whole and spoiled: no password is shown, and nothing but hosts is replaced.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace leasehold;
+  using namespace leasehold::sim::live;
+  FuzzedDataProvider input(bytes, size);
+  const bool made = input.ConsumeBool();
+  auto uri = input.ConsumeRandomLengthString(200);
+  if (made) {
+    const std::string user = input.PickValueInArray({"", "me@", "me:s3cret@", "m%40e:s3cret@"});
+    const std::string scheme = input.PickValueInArray({"mongodb://", "mongodb+srv://"});
+    uri = scheme + user + uri;
+  }
+  (void)host_and_port(uri);
+  (void)why_no_proxies(uri);
+  (void)with_option(uri, "appName=x");
+  const auto shown = without_password(uri);
+  const auto password = uri.find(":s3cret@");
+  const bool plain = uri.find_first_of("/?", uri.find("://") + 3) > password;
+  if (made && password != std::string::npos && plain) {
+    fuzz::must(shown.find("s3cret@") == std::string::npos, "a password is not shown");
+  }
+  if (uri.find("://") == std::string::npos) return 0;
+  const auto moved = with_hosts(uri, {"a:1", "b:2"});
+  fuzz::must(moved.find("a:1,b:2") != std::string::npos, "the hosts are those that were named");
+  fuzz::must(with_hosts(moved, {"a:1", "b:2"}) == moved, "nothing but the hosts is replaced");
+  return 0;
+}
