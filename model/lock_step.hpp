@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/lock_world.hpp"
-#include "model/pile.hpp"
 
 /// A step of the abstract lock: what happens, to whom, and what it is called.
 namespace leasehold::model {
@@ -42,7 +42,7 @@ struct LockAction {
 };
 
 /// Steps, each with the world after it.
-using LockSteps = Pile<std::pair<lock_world::World, LockAction>>;
+using LockSteps = std::vector<std::pair<lock_world::World, LockAction>>;
 
 /// Calls `f` with each of the first steps, and the state after it.
 template <typename F>

@@ -14,7 +14,9 @@
 ///
 /// A paused client is one that takes no step, which any client may do at any time, as long as it
 /// likes. The worst that drift may do is built in: each side keeps a margin of one tick against it,
-/// and the tick is lost. Thread-safe.
+/// and the tick is lost.
+///
+/// Thread safety: none, also of the const functions, which keep what they work with.
 namespace leasehold::model {
 
 /// Which steps a world can take. What a step does is `LockServer`'s and `LockClients`' part, what
@@ -46,20 +48,19 @@ class LockSystem {
   /// Of several states, `of` their numbers: emit(number, next, action). So it takes less time.
   template <typename Of, typename Emit>
   void successors(std::size_t count, Of of, Emit emit) const {
-    thread_local Out next;
-    thread_local std::vector<std::size_t> from;
-    next.clear(), from.clear();
+    next_.clear(), from_.clear();
     for (std::size_t i = 0; i < count; ++i) {
-      steps(lock_world::unpack(of(i), scope_), next);
-      from.resize(next.size(), i);
+      steps(lock_world::unpack(of(i), scope_), next_);
+      from_.resize(next_.size(), i);
       const bool is_last = i + 1 == count;
-      const std::size_t whole = next.size() / lock_world::kLanes * lock_world::kLanes;
-      const std::size_t now = is_last ? next.size() : whole;
-      each_state(next, now, scope_, [&](std::size_t n, const State& state) {
-        emit(from[n], state, next[n].second);
+      const std::size_t whole = next_.size() / lock_world::kLanes * lock_world::kLanes;
+      const std::size_t now = is_last ? next_.size() : whole;
+      each_state(next_, now, scope_, [&](std::size_t n, const State& state) {
+        emit(from_[n], state, next_[n].second);
       });
-      next.remove_first(now);
-      from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(now));
+      const auto taken = static_cast<std::ptrdiff_t>(now);
+      next_.erase(next_.begin(), next_.begin() + taken);
+      from_.erase(from_.begin(), from_.begin() + taken);
     }
   }
 
@@ -100,6 +101,8 @@ class LockSystem {
   const Scope scope_;
   // What the steps of a constant model keep is no part of it.
   mutable arrow::Log arrows_;
+  mutable Out next_;                        ///< steps that are not yet states
+  mutable std::vector<std::size_t> from_;  ///< and the numbers of the states that they leave
   const LockServer server_{scope_, arrows_};
   const LockClients clients_{scope_, arrows_};
 };
