@@ -24,10 +24,6 @@
 ///     std::vector<std::string> story(path) const;        // states from an initial one, a line a
 ///     step
 ///
-/// Where it takes less time to look at several states at once, a model has also
-///
-///     void successors(std::size_t count, Of of, Emit emit) const;  // of(i); emit(i, next, action)
-///
 /// Exact: whole states are compared, never hashes alone. Not thread-safe.
 namespace leasehold::model {
 
@@ -80,16 +76,14 @@ class Explorer {
 
   Exploration run() {
     model_.initial([this](const State& state) { take(state, kNone); });
-    std::uint64_t next_pulse = 0;
-    for (std::uint64_t at = 0; at < states_.size() && !broken_;) {
+    for (Index at = 0; at < states_.size() && !broken_;) {
       ++out_.depth;
-      const std::uint64_t level_end = states_.size();
-      for (; at < level_end && !broken_; at = std::min(at + kRound, level_end)) {
-        if (at >= next_pulse) {
-          next_pulse = at + kPulse;
-          if (!go_on()) return std::move(out_);
-        }
-        expand(at, std::min(at + kRound, level_end));
+      for (const std::uint64_t level_end = states_.size(); at < level_end && !broken_; ++at) {
+        if (at % kPulse == 0 && !go_on()) return std::move(out_);
+        model_.successors(State{states_[at]}, [&](const State& next, Action) {
+          ++out_.transitions;
+          if (!broken_) take(next, at);
+        });
       }
     }
     conclude();
@@ -100,7 +94,7 @@ class Explorer {
   [[nodiscard]] std::uint64_t size() const { return states_.size(); }
   [[nodiscard]] const State& state(std::uint64_t i) const { return states_[i]; }
   /// The index of a state that was reached.
-  [[nodiscard]] Index find(const State& state) const { 
+  [[nodiscard]] Index find(const State& state) const {
     return static_cast<Index>(table_[place_of(state, hash_of(state))]);
   }
   /// A shortest way from an initial state, in words.
@@ -115,7 +109,6 @@ class Explorer {
   static constexpr Index kNone = std::numeric_limits<Index>::max();
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
   static constexpr std::uint64_t kPulse = 1u << 16;
-  static constexpr std::uint64_t kRound = 512;  ///< states that a model gets at once
 
   /// Where the table has this state, or the empty slot where it belongs. A slot is the index of a
   /// state, and above it half of its hash, so that a search looks at no other states.
@@ -135,22 +128,6 @@ class Explorer {
       if (slot == kEmpty) continue;
       const State& state = states_[static_cast<Index>(slot)];
       table_[place_of(state, hash_of(state))] = slot;
-    }
-  }
-
-  /// Visits the successors of the states from this number to that.
-  void expand(std::uint64_t first, std::uint64_t end) {
-    const auto of = [&](std::uint64_t i) { return states_[first + i]; };
-    const auto emit = [&](std::uint64_t i, const State& next, Action) {
-      ++out_.transitions;
-      if (!broken_) take(next, static_cast<Index>(first + i));
-    };
-    if constexpr (requires { model_.successors(end - first, of, emit); }) {
-      model_.successors(end - first, of, emit);
-    } else {
-      for (std::uint64_t i = 0; i < end - first; ++i) {
-        model_.successors(of(i), [&](const State& next, Action a) { emit(i, next, a); });
-      }
     }
   }
 

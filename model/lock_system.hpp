@@ -42,26 +42,9 @@ class LockSystem {
 
   template <typename Emit>
   void successors(const State& state, Emit emit) const {
-    successors(1, [&](std::size_t) { return state; },
-               [&](std::size_t, const State& next, Action action) { emit(next, action); });
-  }
-  /// Of several states, `of` their numbers: emit(number, next, action). So it takes less time.
-  template <typename Of, typename Emit>
-  void successors(std::size_t count, Of of, Emit emit) const {
-    next_.clear(), from_.clear();
-    for (std::size_t i = 0; i < count; ++i) {
-      steps(lock_world::unpack(of(i), scope_), next_);
-      from_.resize(next_.size(), i);
-      const bool is_last = i + 1 == count;
-      const std::size_t whole = next_.size() / lock_world::kLanes * lock_world::kLanes;
-      const std::size_t now = is_last ? next_.size() : whole;
-      each_state(next_, now, scope_, [&](std::size_t n, const State& state) {
-        emit(from_[n], state, next_[n].second);
-      });
-      const auto taken = static_cast<std::ptrdiff_t>(now);
-      next_.erase(next_.begin(), next_.begin() + taken);
-      from_.erase(from_.begin(), from_.begin() + taken);
-    }
+    next_.clear();
+    steps(lock_world::unpack(state, scope_), next_);
+    for (const auto& [world, action] : next_) emit(lock_world::state_of(world, scope_), action);
   }
 
   /// One step of a path, by so many ticks after its begin.
@@ -101,8 +84,7 @@ class LockSystem {
   const Scope scope_;
   // What the steps of a constant model keep is no part of it.
   mutable arrow::Log arrows_;
-  mutable Out next_;                        ///< steps that are not yet states
-  mutable std::vector<std::size_t> from_;  ///< and the numbers of the states that they leave
+  mutable Out next_;  ///< of the state that was asked for last
   const LockServer server_{scope_, arrows_};
   const LockClients clients_{scope_, arrows_};
 };

@@ -287,29 +287,6 @@ TEST(LockSystem, TakesEveryArrowOfTheDocuments) {
   }
 }
 
-/// The worlds of the first levels, as they are before they become states.
-LockSystem::Out first_worlds(const LockSystem& system, const Scope& scope) {
-  LockSystem::Out all;
-  all.emplace_back();
-  for (std::size_t i = 0; i < all.size() && all.size() < 20'000; ++i) {
-    system.steps(lock_world::tidied(all[i].first, scope), all);
-  }
-  return all;
-}
-
-TEST(LockSystem, AWorldHasTheSameStateWhateverIsMadeOneBesideIt) {
-  for (const auto* scopes : {&standard_scopes(), &partial_scopes()}) {
-    for (const auto& [name, scope, states] : *scopes) {
-      const auto all = first_worlds(LockSystem(scope), scope);
-      each_state(all, all.size(), scope, [&](std::size_t i, const LockSystem::State& state) {
-        if (i % 7 == 0) {
-          ASSERT_EQ(state, lock_world::state_of(all[i].first, scope)) << name;
-        }
-      });
-    }
-  }
-}
-
 TEST(LockSystem, RefusesAScopeWhoseStatesDoNotFit) {
   Scope scope;
   scope.clients = 3;
