@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <stdexcept>
-
-#include "model/lock_system.hpp"
-
 namespace leasehold::model {
 namespace {
 
@@ -65,46 +60,38 @@ TEST(Explorer, ACounterexampleIsAShortestOne) {
   EXPECT_EQ(found.story.front(), "0000");
 }
 
-/// Whatever the threads, and whether the tables grow or not: also a counterexample is the same one.
-TEST(Explorer, FindsTheSameWithAnyNumberOfThreadsAndAnyTable) {
-  for (const auto broken_at : {~std::uint64_t{0}, std::uint64_t{20}}) {
-    const Counters counters{.last = 12, .broken_at = broken_at};
-    const auto alone = Explorer<Counters>(counters).run();
-    for (const unsigned threads : {1u, 2u, 5u}) {
-      const ExploreOptions options{.threads = threads, .slots = 1u << (18 - 2 * threads)};
-      const auto found = Explorer<Counters>(counters, options).run();
-      EXPECT_EQ(found.verdict, alone.verdict);
-      EXPECT_EQ(found.states, alone.states);
-      EXPECT_EQ(found.transitions, alone.transitions);
-      EXPECT_EQ(found.depth, alone.depth);
-      EXPECT_EQ(found.story, alone.story);
-    }
+/// Also once the table has grown.
+TEST(Explorer, FindsEachStateAgain) {
+  const Counters counters{.last = 13};
+  Explorer<Counters> explorer(counters);
+  const auto found = explorer.run();
+  ASSERT_EQ(explorer.size(), found.states);
+  for (std::uint64_t i = 0; i < explorer.size(); ++i) {
+    ASSERT_EQ(explorer.find(explorer.state(i)), i);
   }
-}
-
-/// The lock's steps are asked of several threads at once.
-TEST(Explorer, FindsTheSameOfTheLockWithTwoThreads) {
-  Scope calm;
-  calm.losses = calm.crashes = calm.ttl_passes = calm.failovers = calm.late_starts = false;
-  const LockSystem system(calm);
-  const auto alone = Explorer<LockSystem>(system).run();
-  const auto two = Explorer<LockSystem>(system, {.threads = 2}).run();
-  EXPECT_EQ(alone.verdict, Verdict::holds) << alone.why;
-  EXPECT_GT(alone.states, 100'000u);
-  EXPECT_EQ(two.verdict, Verdict::holds) << two.why;
-  EXPECT_EQ(two.states, alone.states);
-  EXPECT_EQ(two.transitions, alone.transitions);
 }
 
 /// States are words and nothing else: that of zeros and that of ones are two like any others.
-TEST(Explorer, KnowsStatesOfZerosAndOfOnes) {
-  StateShard<1> shard(64);
-  for (const std::uint64_t word : {std::uint64_t{0}, ~std::uint64_t{0}}) {
-    const PackedState<1> state{word};
-    EXPECT_TRUE(shard.insert(state, hash_of(state), 0));
-    EXPECT_FALSE(shard.insert(state, hash_of(state), 0));
+struct ZerosAndOnes {
+  using State = PackedState<1>;
+  using Action = std::uint8_t;
+  template <typename Emit>
+  void initial(Emit emit) const {
+    emit(State{0});
   }
-  EXPECT_EQ(shard.size(), 2u);
+  template <typename Emit>
+  void successors(const State& from, Emit emit) const {
+    emit(State{~from[0]}, Action{});
+    emit(from, Action{});
+  }
+  [[nodiscard]] static Judgement judge(const State&) { return {}; }
+  [[nodiscard]] static std::vector<std::string> story(const std::vector<State>&) { return {}; }
+};
+TEST(Explorer, KnowsStatesOfZerosAndOfOnes) {
+  const auto found = Explorer<ZerosAndOnes>(ZerosAndOnes{}).run();
+  EXPECT_EQ(found.states, 2u);
+  EXPECT_EQ(found.transitions, 4u);
+  EXPECT_EQ(found.depth, 2u);
 }
 
 TEST(Explorer, StopsWhenAskedAndSaysUnknown) {
@@ -119,21 +106,6 @@ TEST(Explorer, StopsWhenAskedAndSaysUnknown) {
   const auto full = Explorer<Counters>(counters, options).run();
   EXPECT_EQ(full.verdict, Verdict::unknown);
   EXPECT_EQ(full.why.find("more than 1000 states"), 0u);
-}
-
-/// A model that cannot go on ends the exploration, on whichever thread it was.
-TEST(Crew, ThrowsWhatATaskThrew) {
-  Crew crew(3);
-  std::atomic<int> done = 0;
-  EXPECT_THROW(crew.each(8,
-                         [&](unsigned i) {
-                           if (i == 5) throw std::length_error("five");
-                           ++done;
-                         }),
-               std::length_error);
-  done = 0;
-  crew.each(8, [&](unsigned) { ++done; });
-  EXPECT_EQ(done, 8);
 }
 
 }  // namespace

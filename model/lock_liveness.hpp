@@ -44,11 +44,10 @@ class LockLiveness {
     const auto from = lock_world::unpack(state, scope_);
     steps_.clear();
     system_.steps(from, steps_);
-    steps_.remove_if([&](const auto& step) { return !is_calm(from, step.second); });
-    each_state(steps_, steps_.size(), scope_, [&](std::size_t n, const State& next) {
-      const auto& [world, action] = steps_[n];
-      emit(next, fair_kind(from, action), ends(from, world));
-    });
+    for (const auto& [world, action] : steps_) {
+      if (!is_calm(from, action)) continue;
+      emit(lock_world::state_of(world, scope_), fair_kind(from, action), ends(from, world));
+    }
   }
 
  private:

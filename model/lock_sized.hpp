@@ -5,7 +5,7 @@
 #include "model/lock_world.hpp"
 
 /// A scope whose sizes the compiler knows, so that loops over clients, messages and places become
-/// straight code: making worlds canonical and states of them is what an exploration does most.
+/// straight code: packing a state and making it canonical is what an exploration does most.
 /// Internal to lock_world.
 namespace leasehold::model::lock_world {
 
@@ -30,20 +30,16 @@ decltype(auto) sized(const Scope& scope, F f) {
   return by_queue.template operator()<2, 1>();
 }
 
-/// Every place that names an owner in such a scope, the documents first.
+/// Every place that names an owner, the documents first.
 template <typename W, typename S, typename F>
-void each_owner(W& w, const S& scope, F f) {
-  const auto each_document = [&](auto g) {
-    g(w.document), g(w.committed);
-    if (scope.all.stale_primary) g(w.stale);
-  };
-  each_document([&](auto& d) { f(d.owner); });
-  for (int p = 0; p < S::queue; ++p) each_document([&](auto& d) { f(d.waiting[p].owner); });
+void each_owner(W& w, const S&, F f) {
+  f(w.document.owner), f(w.committed.owner), f(w.stale.owner);
+  for (int p = 0; p < S::queue; ++p) {
+    f(w.document.waiting[p].owner), f(w.committed.waiting[p].owner), f(w.stale.waiting[p].owner);
+  }
   for (int i = 0; i < S::clients; ++i) {
     auto& c = w.client[i];
-    f(c.owner), f(c.doubtful), f(c.to_delete), f(c.sight_owner);
-    if (scope.all.hand_overs) f(c.giver);
-    if (S::queue > 0) f(c.notice.owner);
+    f(c.owner), f(c.doubtful), f(c.to_delete), f(c.sight_owner), f(c.giver), f(c.notice.owner);
     for (int k = 0; k < S::messages; ++k) {
       f(c.message[k].owner), f(c.message[k].seen_owner);
     }

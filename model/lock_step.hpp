@@ -1,11 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/lock_world.hpp"
-#include "model/pile.hpp"
 
 /// A step of the abstract lock: what happens, to whom, and what it is called.
 namespace leasehold::model {
@@ -42,20 +41,7 @@ struct LockAction {
 };
 
 /// Steps, each with the world after it.
-using LockSteps = Pile<std::pair<lock_world::World, LockAction>>;
-
-/// Calls `f` with each of the first steps, and the state after it.
-template <typename F>
-void each_state(const LockSteps& steps, std::size_t count, const Scope& scope, F f) {
-  using lock_world::kLanes;
-  lock_world::Several<const lock_world::World*> worlds;
-  for (std::size_t at = 0; at < count; at += kLanes) {
-    const std::size_t several = std::min(count - at, kLanes);
-    for (std::size_t i = 0; i < kLanes; ++i) worlds[i] = &steps[std::min(at + i, count - 1)].first;
-    const auto states = lock_world::states_of(worlds, scope);
-    for (std::size_t i = 0; i < several; ++i) f(at + i, states[i]);
-  }
-}
+using LockSteps = std::vector<std::pair<lock_world::World, LockAction>>;
 
 /// A step that led from one world to the other, in the words of the published diagrams.
 [[nodiscard]] std::string tell(const Scope& scope, const lock_world::World& from, LockAction action,

@@ -21,10 +21,7 @@ int free_slot(const Client& c, const Scope& scope) {
 /// One more step: the world as it is, with this change.
 template <typename Change>
 void add(LockSteps& out, const World& w, LockAction action, Change change) {
-  auto& [after, by] = out.add();
-  after = w;
-  by = action;
-  change(after);
+  change(out.emplace_back(w, action).first);
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 ///
 /// A paused client is one that takes no step, which any client may do at any time, as long as it
 /// likes. The worst that drift may do is built in: each side keeps a margin of one tick against it,
-/// and the tick is lost. Thread-safe.
+/// and the tick is lost.
+///
+/// Thread safety: none, also of the const functions, which keep what they work with.
 namespace leasehold::model {
 
 /// Which steps a world can take. What a step does is `LockServer`'s and `LockClients`' part, what
@@ -40,27 +42,9 @@ class LockSystem {
 
   template <typename Emit>
   void successors(const State& state, Emit emit) const {
-    successors(1, [&](std::size_t) { return state; },
-               [&](std::size_t, const State& next, Action action) { emit(next, action); });
-  }
-  /// Of several states, `of` their numbers: emit(number, next, action). So it takes less time.
-  template <typename Of, typename Emit>
-  void successors(std::size_t count, Of of, Emit emit) const {
-    thread_local Out next;
-    thread_local std::vector<std::size_t> from;
-    next.clear(), from.clear();
-    for (std::size_t i = 0; i < count; ++i) {
-      steps(lock_world::unpack(of(i), scope_), next);
-      from.resize(next.size(), i);
-      const bool is_last = i + 1 == count;
-      const std::size_t whole = next.size() / lock_world::kLanes * lock_world::kLanes;
-      const std::size_t now = is_last ? next.size() : whole;
-      each_state(next, now, scope_, [&](std::size_t n, const State& state) {
-        emit(from[n], state, next[n].second);
-      });
-      next.remove_first(now);
-      from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(now));
-    }
+    next_.clear();
+    steps(lock_world::unpack(state, scope_), next_);
+    for (const auto& [world, action] : next_) emit(lock_world::state_of(world, scope_), action);
   }
 
   /// One step of a path, by so many ticks after its begin.
@@ -100,6 +84,7 @@ class LockSystem {
   const Scope scope_;
   // What the steps of a constant model keep is no part of it.
   mutable arrow::Log arrows_;
+  mutable Out next_;  ///< of the state that was asked for last
   const LockServer server_{scope_, arrows_};
   const LockClients clients_{scope_, arrows_};
 };

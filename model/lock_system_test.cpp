@@ -33,7 +33,6 @@ TEST_P(CompleteScope, TheLockHoldsInEveryState) {
   const auto found = explore(GetParam().scope);
   EXPECT_EQ(found.verdict, Verdict::holds) << found.why;
   EXPECT_EQ(found.states, GetParam().states);
-  EXPECT_LE(found.bytes / found.states, 60u);
   const std::uint64_t all = (1u << sometimes().size()) - 1;
   const std::uint64_t rollback = 8, queue = 32 + 64;
   const Scope& scope = GetParam().scope;
@@ -284,29 +283,6 @@ TEST(LockSystem, TakesEveryArrowOfTheDocuments) {
     for (const auto& arrow : table->arrows()) {
       const std::string name = std::string(table->name()) + ": " + arrow.name();
       EXPECT_TRUE(arrow.source == Source::reality || taken.contains(name)) << name;
-    }
-  }
-}
-
-/// The worlds of the first levels, as they are before they become states.
-LockSystem::Out first_worlds(const LockSystem& system, const Scope& scope) {
-  LockSystem::Out all;
-  all.add() = {};
-  for (std::size_t i = 0; i < all.size() && all.size() < 20'000; ++i) {
-    system.steps(lock_world::tidied(all[i].first, scope), all);
-  }
-  return all;
-}
-
-TEST(LockSystem, AWorldHasTheSameStateWhateverIsMadeOneBesideIt) {
-  for (const auto* scopes : {&standard_scopes(), &partial_scopes()}) {
-    for (const auto& [name, scope, states] : *scopes) {
-      const auto all = first_worlds(LockSystem(scope), scope);
-      each_state(all, all.size(), scope, [&](std::size_t i, const LockSystem::State& state) {
-        if (i % 7 == 0) {
-          ASSERT_EQ(state, lock_world::state_of(all[i].first, scope)) << name;
-        }
-      });
     }
   }
 }

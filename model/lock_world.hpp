@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -70,28 +69,25 @@ constexpr int generation_of(Byte owner) {
 }
 
 /// Somebody who waits: the lockId that its renewal would have written.
-template <typename B>
-struct EntryOf {
-  B owner{}, beat{};
-  B left{};  ///< ticks until it is dropped, by the primary's clock
-  B age{};   ///< since the renewal was sent; known to its sender alone
+struct Entry {
+  Byte owner{}, beat{};
+  Byte left{};  ///< ticks until it is dropped, by the primary's clock
+  Byte age{};   ///< since the renewal was sent; known to its sender alone
 
-  bool operator==(const EntryOf&) const = default;
+  bool operator==(const Entry&) const = default;
 };
 
 /// Who holds it (0: there is none), by which beat, until when by the primary's clock; who waits.
-template <typename B>
-struct DocumentOf {
-  B owner{}, beat{}, until{}, counter{};
-  EntryOf<B> waiting[kMaxPlaces];  ///< live ones, without gaps
+struct Document {
+  Byte owner{}, beat{}, until{}, counter{};
+  Entry waiting[kMaxPlaces];  ///< live ones, without gaps
 };
 
 /// What the change stream tells of a grant: whose entry, and where the giver's write stands.
-template <typename B>
-struct NoticeOf {
-  B owner{};  ///< 0: there is none
-  B age{};    ///< since the entry's renewal was sent
-  B token{}, order{}, committed{};
+struct Notice {
+  Byte owner{};  ///< 0: there is none
+  Byte age{};    ///< since the entry's renewal was sent
+  Byte token{}, order{}, committed{};
 };
 
 enum Slot : Byte {
@@ -111,63 +107,51 @@ constexpr bool is_reply(Byte slot) { return slot >= kWon && slot <= kGone; }
 constexpr bool is_acquire(Byte slot) { return slot == kAcquire || slot == kRenewal; }
 
 /// A request on its way or inside the server, or the reply to it.
-template <typename B>
-struct MessageOf {
-  B slot{}, owner{};
-  B beat{};  ///< where the rules make it a count or keep it
+struct Message {
+  Byte slot{}, owner{};
+  Byte beat{};  ///< where the rules make it a count or keep it
   /// Request: observed dead; refusal: who holds; hand-over and its clean-up: who gives.
-  B seen_owner{}, seen_beat{};
-  B token{}, order{};  ///< of the write; the order is the truth
-  B age{};             ///< since it was sent; the oldest if nobody awaits it
-  B committed{};       ///< a majority has what the reply says
+  Byte seen_owner{}, seen_beat{};
+  Byte token{}, order{};  ///< of the write; the order is the truth
+  Byte age{};             ///< since it was sent; the oldest if nobody awaits it
+  Byte committed{};       ///< a majority has what the reply says
 };
 
 enum Phase : Byte { kIdle, kWaiting, kAttempting, kHeld, kReleasing };
 
-template <typename B>
-struct ClientOf {
-  B phase{}, owner{};
-  B awaited{};           ///< 1 + the message slot whose reply is awaited; 0: none
-  B lease{};             ///< ticks that it still counts on
-  B due{};               ///< and may: of the lease that it last heard of
-  B token{}, order{};    ///< while it holds
-  B sight_owner{}, sight_beat{}, sight_age{};
-  B doubtful{};   ///< the owner of an attempt of this call that was never answered
-  B to_delete{};  ///< the owner that is to be cleaned up
-  B giver{};      ///< the owner whose lock it is given, or is to be cleaned up as well
-  B attempt_beat{};
+struct Client {
+  Byte phase{}, owner{};
+  Byte awaited{};           ///< 1 + the message slot whose reply is awaited; 0: none
+  Byte lease{};             ///< ticks that it still counts on
+  Byte due{};               ///< and may: of the lease that it last heard of
+  Byte token{}, order{};    ///< while it holds
+  Byte sight_owner{}, sight_beat{}, sight_age{};
+  Byte doubtful{};   ///< the owner of an attempt of this call that was never answered
+  Byte to_delete{};  ///< the owner that is to be cleaned up
+  Byte giver{};      ///< the owner whose lock it is given, or is to be cleaned up as well
+  Byte attempt_beat{};
   /// Age of what a grant's deadline counts from, where it is not its renewal.
-  B counted = B{} + kOldest;
-  B enlisted{};        ///< of this owner's attempts one was refused, where that matters
-  NoticeOf<B> notice;  ///< on its way; a later one takes the place of one that is lost
-  MessageOf<B> message[kMaxMessages];
+  Byte counted = kOldest;
+  Byte enlisted{};  ///< of this owner's attempts one was refused, where that matters
+  Notice notice;    ///< on its way; a later one takes the place of one that is lost
+  Message message[kMaxMessages];
 
   [[nodiscard]] bool waits() const { return phase == kWaiting || phase == kAttempting; }
 };
 
-/// `B` is a byte; of several worlds side by side it is one byte of each (`lock_lanes.hpp`).
-template <typename B>
-struct WorldOf {
-  B second{};                      ///< the primary is the one whose clock is ahead
-  B since_failover = B{} + kOldest;  ///< the oldest if there was none
-  B dirty{};                       ///< the last write is not yet a majority's
-  B stale_runs{};
-  B top_token{}, top_order{};  ///< the latest grant that was heard of: what the resource saw
+struct World {
+  Byte second{};                      ///< the primary is the one whose clock is ahead
+  Byte since_failover = kOldest;      ///< the oldest if there was none
+  Byte dirty{};                       ///< the last write is not yet a majority's
+  Byte stale_runs{};
+  Byte top_token{}, top_order{};  ///< the latest grant that was heard of: what the resource saw
   /// Beside a stale primary: the last grant's time by each primary's own count. What a successor
   /// has not seen, it numbers anew.
-  B clock{}, committed_clock{}, stale_clock{};
-  B violation{};
-  DocumentOf<B> document, committed, stale;
-  ClientOf<B> client[kMaxClients];
-  B to_sixteen[13]{};  ///< so that it is a whole number of times sixteen bytes
+  Byte clock{}, committed_clock{}, stale_clock{};
+  Byte violation{};
+  Document document, committed, stale;
+  Client client[kMaxClients];
 };
-
-using Entry = EntryOf<Byte>;
-using Document = DocumentOf<Byte>;
-using Notice = NoticeOf<Byte>;
-using Message = MessageOf<Byte>;
-using Client = ClientOf<Byte>;
-using World = WorldOf<Byte>;
 
 /// It holds nothing and asks for nothing.
 inline void end_holding(Client& c) {
@@ -190,19 +174,13 @@ inline void remove_place(Document& d, int place) {
 
 using State = PackedState<4>;
 
+[[nodiscard]] State pack(const World& world, const Scope& scope);
 [[nodiscard]] World unpack(const State& state, const Scope& scope);
 
-/// So many worlds become states at once, which takes little longer than with one.
-inline constexpr std::size_t kLanes = 16;
-template <typename T>
-using Several = std::array<T, kLanes>;
 /// Worlds that differ in nothing that matters, but in the order of their clients, have one state.
-[[nodiscard]] Several<State> states_of(const Several<const World*>& worlds, const Scope& scope);
 [[nodiscard]] State state_of(const World& world, const Scope& scope);
 /// Without what makes no difference, the clients' names kept.
-[[nodiscard]] World tidied(const World& world, const Scope& scope);
-/// The state of that, for comparisons with what knows no order of clients.
-[[nodiscard]] State named_state_of(const World& world, const Scope& scope);
+[[nodiscard]] World tidied(World world, const Scope& scope);
 /// Whether the world is this state, whatever its clients are called. Sorting leaves ties.
 [[nodiscard]] bool is_the_same(const World& world, const State& state, const Scope& scope);
 

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "model/eventually.hpp"
 #include "model/lock_liveness.hpp"
@@ -62,11 +61,10 @@ void run_promise(Job& job, const model::ExploreOptions& how) {
   job.found.story = eventually.story;
 }
 
-void run(Job& job, std::uint64_t max_states, unsigned threads) {
+void run(Job& job, std::uint64_t max_states) {
   const double began = thread_seconds();
   model::ExploreOptions how;
   how.max_states = max_states;
-  how.threads = threads;
   how.stop = interrupted;
   how.progress = [&](const model::Exploration& now) { job.states = now.states; };
   if (job.promise) {
@@ -78,32 +76,28 @@ void run(Job& job, std::uint64_t max_states, unsigned threads) {
     job.way = system.counterexample();
   }
   job.states = job.found.states;
-  // A search for cycles is this thread's, the rest perhaps of several.
-  job.cpu_seconds = std::max({thread_seconds() - began, job.found.cpu_seconds, 1e-9});
+  job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
 }
 
 void print(const Job& job) {
   fmt::print("{}: {}\n", job.name, describe(job.scope));
   if (!job.expected.empty()) fmt::print("  known fault: {}\n", job.expected);
   for (const auto& line : job.found.story) fmt::print("    {}\n", line);
-  fmt::print("  {} states, {} transitions, depth {}, {:.1f} CPU s, {} MB: {}{}{}\n",
+  fmt::print("  {} states, {} transitions, depth {}, {:.1f} CPU s: {}{}{}\n",
              job.found.states, job.found.transitions, job.found.depth, job.cpu_seconds,
-             job.found.bytes / 1'000'000, to_string(job.found.verdict),
+             to_string(job.found.verdict),
              job.found.why.empty() ? "" : ": ", job.found.why);
   std::fflush(stdout);
 }
 
-/// Runs them on all cores, one on several if there are fewer, each to its end, and prints each as
-/// it ends.
+/// Runs them on all cores, each to its end, and prints each as it ends.
 void run_all(Jobs& jobs, std::uint64_t max_states) {
   std::atomic<std::size_t> next = 0, ended = 0;
   std::mutex printing;
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  const auto cores = std::max(std::thread::hardware_concurrency(), 1u);
-  const auto threads = std::max(cores / static_cast<unsigned>(jobs.size()), 1u);
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      run(*jobs[i], max_states, threads);
+      run(*jobs[i], max_states);
       const std::scoped_lock lock(printing);
       if (terminal) fmt::print(stderr, "\r\x1b[K");
       print(*jobs[i]);
@@ -201,7 +195,6 @@ nlohmann::ordered_json to_json(const Job& job) {
           {"transitions", found.transitions},
           {"depth", found.depth},
           {"states_per_cpu_second", static_cast<double>(found.states) / job.cpu_seconds},
-          {"bytes_per_state", found.bytes / std::max<std::uint64_t>(found.states, 1)},
           {"verdict", to_string(found.verdict)},
           {"why", found.why},
           {"guarantees", guarantees},

@@ -59,14 +59,12 @@ int live_matrix(const std::string& json_file, const std::string& runs) {
 }  // namespace
 
 int matrix(const std::vector<std::string>& words) {
-  std::uint64_t seeds = kSeeds;
   std::string world = "virtual", markdown, json_file, scenarios, runs;
   po::options_description options(
       "Which lock keeps which promise under which fault: five locks, every fault kind, G1 to G9. "
       "Options");
   options.add_options()("world", po::value(&world)->default_value(world),
                         "virtual, or live: one run each, compared with the virtual table")(
-      "seeds", po::value(&seeds)->default_value(seeds), "runs for each lock and fault")(
       "markdown", po::value(&markdown)->value_name("FILE"), "write the tables as Markdown")(
       "scenarios", po::value(&scenarios)->value_name("FOLDER"),
       "write the smallest plan that shows each broken promise, one for each lock and guarantee")(
@@ -80,18 +78,17 @@ int matrix(const std::vector<std::string>& words) {
   if (world == "virtual" && !runs.empty()) {
     throw UsageError("--runs is '" + runs + "': virtual runs are repeated by their seeds");
   }
-  require_range("seeds", static_cast<std::int64_t>(seeds), 1, 1'000);
   require_writable("markdown", markdown);
   require_writable("json", json_file);
   if (!scenarios.empty()) require_folder("scenarios", scenarios);
   if (!runs.empty()) require_folder("runs", runs);
   if (world == "live") return live_matrix(json_file, runs);
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  const auto found = run_matrix(seeds, [&](std::size_t done, std::size_t all) {
+  const auto found = run_matrix(kSeeds, [&](std::size_t done, std::size_t all) {
     if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} rows", done, all);
   });
   if (terminal) fmt::print(stderr, "\r\x1b[K");
-  const auto text = to_markdown(found, seeds);
+  const auto text = to_markdown(found, kSeeds);
   fmt::print("{}", text);
   if (!markdown.empty()) std::ofstream(markdown) << text;
   write_json(json_file, to_json(found));

@@ -110,12 +110,8 @@ po::options_description options_for(Asked& a) {
       "leasehold, a published lock, or canary, canary-extend, canary-clock: planted errors")(
       "waiting", po::value(&a.waiting)->value_name("LIST"),
       "the waiting strategies to draw from, like queue or queue,uniform; else all but queue")(
-      "seconds", po::value(&a.range.seconds), "start no run later than this")(
-      "processes", po::value(&a.limits.processes.high)->default_value(a.limits.processes.high),
-      "at most")("locks", po::value(&a.limits.locks.high)->default_value(a.limits.locks.high),
-                 "at most")("runs",
-                            po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
-                            "where the first failing plan is kept, minimised")(
+      "runs", po::value(&a.folder)->default_value(a.folder)->value_name("FOLDER"),
+      "where the first failing plan is kept, minimised")(
       "history", po::value(&a.history)->value_name("FILE"), "write the history of a single run")(
       "report", po::value(&a.page)->value_name("FILE"),
       "write the first run that failed, else the first, as a page")(
@@ -128,14 +124,9 @@ po::options_description options_for(Asked& a) {
 
 /// Reads what is text, and throws UsageError for the first thing that is wrong.
 void validate(Asked& a) {
-  require_range("processes", a.limits.processes.high, 2, 64);
-  require_range("locks", a.limits.locks.high, 1, 100);
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);
   if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
-  if (!(a.range.seconds >= 0)) {
-    throw UsageError(fmt::format("--seconds is {}: it must be at least 0", a.range.seconds));
-  }
   if (!a.history.empty() && a.file.empty() && a.range.from != a.range.to) {
     throw UsageError("--history is '" + a.history + "': it needs a single run");
   }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <utility>
 
@@ -38,15 +37,9 @@ class Shared {
   }
 
  private:
-  [[nodiscard]] bool in_time() const {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began_;
-    return seeds_.seconds == 0 || passed.count() < seeds_.seconds;
-  }
-
   void work() {
     SimulateReport mine;
-    for (auto seed = next_++; seed <= seeds_.to && !interrupted() && !enough_ && in_time();
-         seed = next_++) {
+    for (auto seed = next_++; seed <= seeds_.to && !interrupted() && !enough_; seed = next_++) {
       const sim::Plan plan = properties::draw_plan(seed, limits_);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed_);
@@ -64,7 +57,6 @@ class Shared {
   const Seeds seeds_;
   const PlanLimits& limits_;
   const bool hashed_, until_failure_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_ = 0, done_ = 0;
   std::atomic<bool> enough_ = false;
   std::mutex mutex_;

@@ -10,7 +10,6 @@ namespace leasehold::lab {
 
 struct Seeds {
   std::uint64_t from = 1, to = 1'000;
-  double seconds = 0;  ///< no run starts later than this; 0: all run
 };
 
 /// All seeds; each run is its own world. `hashed`: with a hash of their histories.

@@ -43,7 +43,6 @@ struct User {
   bool holds = false;
   bool hands_over = false;  ///< its release gives the lock to the other user of its process
   [[nodiscard]] bool asks() const { return life == "Waiting" || life == "Acquiring"; }
-  [[nodiscard]] bool has_handle() const { return life != model::kOutside && !asks(); }
   bool operator==(const User&) const = default;
 };
 /// A process: its provider's core, the timers and replies that it waits for, and its users.
