@@ -32,10 +32,10 @@ Object make(std::initializer_list<std::pair<const char*, Value>> fields) {
 
 Value list(std::vector<Value> items) { return Array{std::move(items)}; }
 
-std::string lock_id_of(core::Owner owner) { return core::to_hex(owner) + ".60000.1.host:1"; }
+std::string lock_id(core::Owner owner) { return core::to_hex(owner) + ".60000.1.host:1"; }
 
 Request acquire(const char* name, core::Owner owner, milliseconds timeout, milliseconds lease) {
-  const core::AcquireCommand body{1, name, owner, lock_id_of(owner), {}, lease, kMargin};
+  const core::AcquireCommand body{1, name, owner, lock_id(owner), {}, lease, kMargin};
   return as_sent({.timeout = timeout, .body = body});
 }
 
@@ -44,13 +44,13 @@ Request release(const char* name, core::Owner owner, milliseconds timeout) {
 }
 
 Request extend(const char* name, core::Owner owner, Date acquired, milliseconds timeout) {
-  core::ExtendCommand all{{{1, name, owner, core::ServerInstant{acquired.ms}, lock_id_of(owner),
+  core::ExtendCommand all{{{1, name, owner, core::ServerInstant{acquired.ms}, lock_id(owner),
                             kLease, kMargin, FencingToken(7)}}};
   return as_sent({.timeout = timeout, .body = std::move(all)});
 }
 
 Request hand_over(const char* name, core::Owner from, core::Owner to) {
-  return as_sent({.body = core::HandOverCommand{1, name, from, to, lock_id_of(to), kLease, kMargin}});
+  return as_sent({.body = core::HandOverCommand{1, name, from, to, lock_id(to), kLease, kMargin}});
 }
 
 Request queue_up(const char* name, core::Owner owner, std::uint64_t beat) {

@@ -22,7 +22,7 @@ using sim::simulated::Object;
 using sim::simulated::ReplicaSet;
 using sim::simulated::to_object;
 
-constexpr std::int64_t kSecond = 1'000 * kMs;
+constexpr std::int64_t kVirtualSecond = 1'000 * kMs;
 /// What a real change stream is behind the majority commit by.
 constexpr std::int64_t kStreamBehind = 5 * kMs / 2;
 constexpr const char* kCollection = "distributed.locks";
@@ -33,7 +33,7 @@ class World {
  public:
   World(const Load& load, std::chrono::milliseconds round_trip)
       : load_(load),
-        start_ns_(kSecond + load.warm_up_ms * kMs),
+        start_ns_(kVirtualSecond + load.warm_up_ms * kMs),
         half_trip_ns_(std::chrono::nanoseconds(round_trip).count() / 2),
         open_(Arrivals::parse(load.arrivals).kind == Arrivals::Kind::open),
         requests_(load, 0, load.all_clients(), load.arrivals_per_s),
@@ -77,7 +77,7 @@ class World {
   static ReplicaSet::Settings settings() {
     ReplicaSet::Settings s;
     s.replication_ns = kMs;
-    s.ttl_period_ns = 60 * kSecond;
+    s.ttl_period_ns = 60 * kVirtualSecond;
     return s;
   }
   std::int64_t latency() { return random_.between(50, 200) * kGrain + half_trip_ns_; }
