@@ -25,7 +25,7 @@ constexpr std::int64_t kNow = 1'700'000'000'000;
 const core::Owner kOurs{0x1111, 0x2222}, kOther{0x3333, 0x4444};
 
 std::string lock_id(core::Owner owner, std::int64_t beat) {
-  return core::format_lock_id({owner, 3000, static_cast<std::uint64_t>(beat)}, "host:1");
+  return core::format_lock_id({owner, 3000, static_cast<std::uint64_t>(beat), "host:1"});
 }
 
 std::string number(std::int64_t value) {

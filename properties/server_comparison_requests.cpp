@@ -54,7 +54,7 @@ Request hand_over(const char* name, core::Owner from, core::Owner to) {
 }
 
 Request queue_up(const char* name, core::Owner owner, std::uint64_t beat) {
-  const auto id = core::format_lock_id({owner, milliseconds(kLease).count(), beat}, "host:1");
+  const auto id = core::format_lock_id({owner, milliseconds(kLease).count(), beat, "host:1"});
   return as_sent({.body = core::AcquireCommand{1, name, owner, id, {}, kLease, kMargin, kLease}});
 }
 

@@ -1,47 +1,70 @@
 #include "cli/admin.hpp"
 
+#include "core/lock_queue.hpp"
+#include "mongo/commands.hpp"
 #include "mongo/errors.hpp"
+#include "mongo/hosts.hpp"
+#include "mongo/replies.hpp"
 
 namespace leasehold::cli {
 namespace {
 
-std::int64_t date_of(const Json& document, const char* field) {
-  const auto found = document.find(field);
-  return found == document.end() ? 0 : date_ms(*found);
-}
-
-std::string text_of(const Json& document, const char* field) {
-  const auto found = document.find(field);
-  return found != document.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-SeenLock seen(const Json& document) {
-  SeenLock lock;
-  lock.name = text_of(document, "_id");
-  lock.lock_id = text_of(document, "lockId");
-  lock.parts = core::parse_lock_id(lock.lock_id);
-  if (lock.parts) lock.holder = core::holder_in(lock.lock_id);
-  lock.acquired_ms = date_of(document, "acquiredAt");
-  lock.expires_ms = date_of(document, "expiresAt");
-  lock.now_ms = date_of(document, "now");
-  if (document.contains("fencingToken")) lock.token = mongo::integer(document["fencingToken"]);
-  return lock;
-}
-
 mongo::JsonClient connected(const std::string& uri) {
   try {
     return mongo::JsonClient(uri);
+  } catch (const mongo::NoReply& error) {
+    throw Failure(kUnavailable, error.what());
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }
 }
 
+Failure refused(const std::string& command, const Json& reply) {
+  return {kUnavailable, command + ": " + mongo::without_command(reply.value("errmsg", "failed"))};
+}
+
+core::LockDocument read(const bson_t& bytes) {
+  auto document = mongo::read_lock_document(bytes);
+  bson_iter_t at;
+  const bool named = bson_iter_init_find(&at, &bytes, "_id") && BSON_ITER_HOLDS_UTF8(&at);
+  if (named) return document;
+  // It stands for no lock, but people must find it.
+  document.name = mongo::to_json(bytes)["_id"].dump();
+  document.corruption = "_id is no string";
+  return document;
+}
+
 }  // namespace
 
+SeenLock::SeenLock(core::LockDocument read)
+    : document(std::move(read)),
+      id(core::parse_lock_id(document.lock_id)),
+      waiting(core::owners_in(document.queue).size()) {}
+
+const char* SeenLock::state() const {
+  if (is_corrupt()) return "corrupt";
+  if (is_free()) return "free";
+  if (left_ms() < 0) return "expired";
+  return id ? "held" : "held by other software";
+}
+
+std::string SeenLock::holder() const {
+  if (is_corrupt()) return document.corruption;
+  if (is_free()) return "";
+  return std::string(core::holder_for_people(document.lock_id));
+}
+
+std::int64_t SeenLock::left_ms() const {
+  return document.expires_at.since_1970_ms - document.read_at.since_1970_ms;
+}
+
 Admin::Admin(const Server& server)
-    : client_(connected(server.uri)),
+    : uri_(server.uri),
+      client_(connected(server.uri)),
       database_(server.database.empty() ? client_.database("leasehold") : server.database),
-      collection_(server.collection) {}
+      collection_(server.collection) {
+  if (const auto error = check_database(database_)) throw UsageError(error->message);
+}
 
 Json Admin::run(const std::string& database, const Json& command,
                 const mongo::JsonClient::Read& read) {
@@ -55,41 +78,70 @@ Json Admin::run(const std::string& database, const Json& command,
 Json Admin::must(const std::string& database, const Json& command) {
   Json reply = run(database, command);
   if (mongo::integer(reply["ok"]) == 1) return reply;
-  throw Failure(kUnavailable, command.begin().key() + ": " +
-                                  mongo::without_command(reply.value("errmsg", "failed")));
+  throw refused(command.begin().key(), reply);
 }
 
 Json Admin::must_bytes(const mongo::Bson& command) {
-  char* text = bson_as_canonical_extended_json(command.get(), nullptr);
-  const auto json = Json::parse(text);
-  bson_free(text);
-  return must(database_, json);
+  Json reply;
+  try {
+    client_.run_bytes(database_, *command.get(),
+                      [&reply](const bson_t& answer) { reply = mongo::to_json(answer); });
+  } catch (const mongo::NoReply& error) {
+    throw no_answer(error);
+  }
+  if (mongo::integer(reply["ok"]) == 1) return reply;
+  bson_iter_t at;
+  throw refused(
+      bson_iter_init(&at, command.get()) && bson_iter_next(&at) ? bson_iter_key(&at) : "?", reply);
 }
 
-std::vector<SeenLock> Admin::find(const Json& filter) {
-  constexpr int kMost = 100'000;
-  const Json reply = must(database_, {{"find", collection_},
-                                      {"filter", filter},
-                                      {"sort", {{"_id", 1}}},
-                                      {"projection",
-                                       {{"lockId", 1},
-                                        {"acquiredAt", 1},
-                                        {"expiresAt", 1},
-                                        {"fencingToken", 1},
-                                        {"now", "$$NOW"}}},
-                                      {"batchSize", kMost},
-                                      {"singleBatch", true}});
-  std::vector<SeenLock> locks;
-  for (const Json& document : reply["cursor"]["firstBatch"]) locks.push_back(seen(document));
-  return locks;
+core::Reply Admin::must_command(const core::Command& command) {
+  core::Reply reply;
+  const auto bytes = mongo::build(command, collection_);
+  try {
+    client_.run_bytes(database_, *bytes.get(),
+                      [&](const bson_t& answer) { reply = mongo::read_reply(command, answer); });
+  } catch (const mongo::NoReply& error) {
+    throw no_answer(error);
+  }
+  const bool executed =
+      reply.outcome == core::Outcome::done || reply.outcome == core::Outcome::unknown;
+  if (!executed) throw Failure(kUnavailable, reply.message);
+  return reply;
 }
 
-std::vector<SeenLock> Admin::locks() { return find(Json::object()); }
+void Admin::each(const std::string& database, const Json& find,
+                 const mongo::JsonClient::Read& use) {
+  std::optional<Json> failed;
+  try {
+    failed = client_.each(database, find, use);
+  } catch (const mongo::NoReply& error) {
+    throw no_answer(error);
+  }
+  if (failed) throw refused("find", *failed);
+}
 
-std::optional<SeenLock> Admin::lock(const std::string& name) {
-  auto found = find({{"_id", name}});
-  if (found.empty()) return std::nullopt;
-  return std::move(found.front());
+Json Admin::find(const Json& filter) const {
+  return {{"find", collection_},
+          {"filter", filter},
+          {"sort", {{"_id", 1}}},
+          {"projection",
+           {{"lockId", 1},
+            {"acquiredAt", 1},
+            {"expiresAt", 1},
+            {"fencingToken", 1},
+            {"now", "$$NOW"}}}};
+}
+
+void Admin::each_lock(const std::function<void(const SeenLock& lock)>& use) {
+  each(database_, find(Json::object()), [&](const bson_t& one) { use(SeenLock(read(one))); });
+}
+
+std::unique_ptr<const SeenLock> Admin::lock(const std::string& name) {
+  std::unique_ptr<const SeenLock> found;
+  each(database_, find({{"_id", name}}),
+       [&](const bson_t& one) { found = std::make_unique<const SeenLock>(read(one)); });
+  return found;
 }
 
 Json Admin::oplog_of(const std::string& name) const {
@@ -111,7 +163,7 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
   std::vector<Json> writes;
   for (const Json& entry : reply["cursor"]["firstBatch"]) {
     const auto op = entry.value("op", "");
-    Json write{{"at", date(date_of(entry, "wall"))},
+    Json write{{"at", date(date_ms(entry.value("wall", Json())))},
                {"what", op == "i"   ? "insert"
                         : op == "d" ? "delete"
                                     : "update"}};
@@ -122,21 +174,28 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
   return writes;
 }
 
-Failure no_answer(const mongo::NoReply& error) {
-  return {kUnavailable, std::string("no answer from the replica set: ") + error.what()};
+/// The driver says what befell it; what the hosts are, they say themselves.
+Failure Admin::no_answer(const mongo::NoReply& error) const {
+  std::string what = std::string("no answer from the replica set: ") + error.what();
+  for (const auto& said : mongo::words_of_hosts(uri_)) what += "; " + said;
+  return {kUnavailable, what};
 }
 
 Json to_json(const SeenLock& lock) {
-  Json json{{"name", lock.name},
-            {"lockId", lock.lock_id},
-            {"acquiredAt", date(lock.acquired_ms)},
-            {"expiresAt", date(lock.expires_ms)},
-            {"leftMs", lock.left_ms()},
-            {"fencingToken", std::to_string(lock.token)}};
-  if (lock.parts) {
-    json["holder"] = lock.holder;
-    json["leaseMs"] = lock.parts->lease_ms;
-    json["beat"] = lock.parts->beat;
+  const auto& document = lock.document;
+  Json json{{"name", document.name}, {"state", lock.state()}, {"lockId", document.lock_id}};
+  if (lock.is_corrupt()) json["corruption"] = document.corruption;
+  if (lock.since_ms() != 0) json["acquiredAt"] = date(lock.since_ms());
+  if (!lock.is_corrupt() && !lock.is_free()) {
+    json["expiresAt"] = date(document.expires_at.since_1970_ms);
+    json["leftMs"] = lock.left_ms();
+  }
+  json["fencingToken"] = std::to_string(document.fencing_token);
+  if (lock.waiting > 0) json["waiting"] = lock.waiting;
+  if (lock.id && !lock.is_free()) {
+    json["holder"] = lock.id->holder;
+    json["leaseMs"] = lock.id->lease_ms;
+    json["beat"] = lock.id->beat;
   }
   return json;
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 #include <string_view>
 
 #include "cli/cli.hpp"
+#include "cli/inherited.hpp"
+#include "cli/signals.hpp"
+#include "cli/uri.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -25,6 +29,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
+/// A password is not handed on: a command writes down its environment, or gives it to others.
+bool is_handed_on(std::string_view setting) {
+  constexpr std::string_view kUri = "LEASEHOLD_URI=";
+  return !setting.starts_with(kUri) || secret_in(std::string(setting.substr(kUri.size()))).empty();
+}
+
 /// Our environment and these settings, which go before what it has of the same names.
 std::vector<std::string> with_ours(std::vector<std::string> settings) {
   const auto added = settings.size();
@@ -33,7 +43,8 @@ std::vector<std::string> with_ours(std::vector<std::string> settings) {
     const auto name = setting.substr(0, setting.find('=') + 1);
     const auto same = [name](const std::string& own) { return own.starts_with(name); };
     const auto end = settings.begin() + static_cast<std::ptrdiff_t>(added);
-    if (std::none_of(settings.begin(), end, same)) settings.emplace_back(setting);
+    if (!is_handed_on(setting) || std::any_of(settings.begin(), end, same)) continue;
+    settings.emplace_back(setting);
   }
   return settings;
 }
@@ -50,7 +61,7 @@ void write_error(const char* text) { (void)!write(STDERR_FILENO, text, std::strl
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
+  if (!was_ignored(SIGPIPE)) ::signal(SIGPIPE, SIG_DFL);
   execvpe(command[0], command, environment);
   const int error = errno;
   write_error("leasehold: ");
@@ -61,7 +72,24 @@ void write_error(const char* text) { (void)!write(STDERR_FILENO, text, std::strl
   _exit(error == ENOENT ? kNotFound : kCannotExecute);
 }
 
-void give_terminal_to(pid_t group) { tcsetpgrp(STDIN_FILENO, group); }  // SIGTTOU is blocked
+/// Programs of a pipeline share the terminal: a pager reads the keyboard, for instance.
+bool in_pipeline() {
+  const auto is_pipe = [](int descriptor) {
+    struct stat status {};
+    return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
+  };
+  return is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO);
+}
+
+/// Process number 1 is the parent of all whose own has ended.
+void reap_orphans(pid_t but) {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+         info.si_pid != but) {
+    waitpid(info.si_pid, nullptr, 0);
+    info.si_pid = 0;
+  }
+}
 
 }  // namespace
 
@@ -70,7 +98,7 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::strerror(errno));
   std::vector<std::string> words = command, settings = with_ours(environment);
   const auto arguments = pointers(words), variables = pointers(settings);
-  had_terminal_ = isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  terminal_ = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   const pid_t self = getpid();
   pid_ = fork();
   if (pid_ == 0) {
@@ -87,27 +115,81 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
 
 Child::~Child() {
   close(start_);
-  if (had_terminal_) give_terminal_to(getpgrp());
+  if (foreground() == Foreground::commands) give_terminal_to(getpgrp());
+  if (terminal_ >= 0) close(terminal_);
+}
+
+Child::Foreground Child::foreground() const {
+  const pid_t group = terminal_ < 0 ? -1 : tcgetpgrp(terminal_);
+  if (group == getpgrp()) return Foreground::ours;
+  return group == pid_ ? Foreground::commands : Foreground::another;
+}
+
+void Child::give_terminal_to(pid_t group) const {
+  tcsetpgrp(terminal_, group);  // SIGTTOU is blocked
 }
 
 void Child::go() {
-  if (had_terminal_) give_terminal_to(pid_);
+  if (foreground() == Foreground::ours && !in_pipeline()) give_terminal_to(pid_);
   (void)!write(start_, "g", 1);
 }
 
-void Child::signal(int number) const { kill(-pid_, number); }
+bool Child::signal(int number) {
+  told_to_stop_ |= number == SIGTSTP;
+  return kill(-pid_, number) == 0 || errno != EPERM;
+}
+
+void Child::resume() const { kill(-pid_, SIGCONT); }
 
 bool Child::ended() const {
+  if (getpid() == 1) reap_orphans(pid_);
   siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-  return info.si_pid == pid_;
+  const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return result == 0 ? info.si_pid == pid_ : errno == ECHILD;
 }
 
-int Child::reap() {
-  int status = 0;
-  waitpid(pid_, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+/// A command that another process stopped by SIGSTOP, away from the terminal, is waited for.
+std::optional<int> Child::stopped() {
+  siginfo_t info{};
+  const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG);
+  if (result != 0 || info.si_pid != pid_) return std::nullopt;
+  const int signal = info.si_status;
+  const auto has = foreground();
+  if (terminal_ >= 0 && (signal == SIGTTIN || signal == SIGTTOU)) {
+    if (has == Foreground::another) return signal;
+    if (has == Foreground::ours) give_terminal_to(pid_);
+    resume();
+    return std::nullopt;
+  }
+  const bool stops_us = has == Foreground::commands || (signal == SIGTSTP && told_to_stop_);
+  return stops_us ? std::optional(signal) : std::nullopt;
 }
+
+void Child::stop_with_it(int signal) {
+  const bool had_terminal = foreground() == Foreground::commands;
+  const bool on_its_own = signal == SIGTTIN || signal == SIGTTOU;
+  if (had_terminal) give_terminal_to(getpgrp());
+  // What the terminal sent to our group, the group has; what it sent to the command's, it has not.
+  stop_by(signal == SIGSTOP ? SIGTSTP : signal, had_terminal || on_its_own);
+  told_to_stop_ = false;
+  if ((had_terminal || on_its_own) && foreground() == Foreground::ours) give_terminal_to(pid_);
+  resume();
+}
+
+Child::End Child::reap() {
+  int status = 0;
+  End end;
+  end.had_terminal = foreground() == Foreground::commands;
+  if (end.had_terminal) give_terminal_to(getpgrp());
+  if (waitpid(pid_, &status, 0) != pid_) {
+    throw std::runtime_error("how the command ended is not known: another process has asked");
+  }
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.code = end.signal == 0 ? WEXITSTATUS(status) : kSignalled + end.signal;
+  return end;
+}
+
+bool Child::left_others() const { return kill(-pid_, 0) != 0 && errno == EPERM; }
 
 void run_detached(const std::string& shell_command, const std::vector<std::string>& environment) {
   std::vector<std::string> words{"/bin/sh", "-c", shell_command};

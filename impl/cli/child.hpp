@@ -8,10 +8,20 @@
 
 namespace leasehold::cli {
 
-/// A command in a process group of its own, which has the terminal if we had it. Ends with this
-/// process at the latest.
+/// A command in a process group of its own. Ends with this process at the latest.
+///
+/// The group gets the terminal if ours has it: at once, or in a pipeline, whose other programs need
+/// the terminal too, when the command reads it. When the terminal stops the command, this program
+/// takes the terminal back and stops as well, so that the shell sees a stopped job.
 class Child {
  public:
+  /// How a command ended.
+  struct End {
+    int code = 0;               ///< as shells say it: its exit code, or 128 and the signal
+    int signal = 0;             ///< that ended it; 0: it ended by itself
+    bool had_terminal = false;  ///< what the terminal sent, it sent to the command's group alone
+  };
+
   /// Starts it, but it executes nothing before `go`. `environment` is added to ours. Throws
   /// std::runtime_error.
   Child(const std::vector<std::string>& command, const std::vector<std::string>& environment);
@@ -21,17 +31,32 @@ class Child {
 
   [[nodiscard]] pid_t group() const { return pid_; }
   void go();
-  void signal(int number) const;
+  /// False: it runs as another user, and none of its group may be sent this.
+  bool signal(int number);
 
   /// Whether it has ended; its number stays taken until `reap`.
   [[nodiscard]] bool ended() const;
-  /// As shells say it: its exit code, or 128 and the signal. REQUIRES: ended.
-  int reap();
+  /// The signal that stopped it since the last call, if this process is to stop with it. What only
+  /// waited for the terminal has it now, and goes on.
+  [[nodiscard]] std::optional<int> stopped();
+  /// Stops this process and its group, and after that continues the command.
+  void stop_with_it(int signal);
+
+  /// REQUIRES: ended. Takes the terminal back.
+  End reap();
+  /// Whether processes that this user may not end are left in its group. REQUIRES: reaped.
+  [[nodiscard]] bool left_others() const;
 
  private:
+  enum class Foreground { ours, commands, another };
+  [[nodiscard]] Foreground foreground() const;
+  void give_terminal_to(pid_t group) const;
+  void resume() const;
+
   pid_t pid_ = -1;
   int start_ = -1;
-  bool had_terminal_ = false;
+  int terminal_ = -1;
+  bool told_to_stop_ = false;
 };
 
 /// Runs a shell command that nobody waits for and that outlives this process. Failures of it are

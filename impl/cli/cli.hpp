@@ -1,6 +1,7 @@
 #pragma once
 
 #include <leasehold/leasehold.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ enum Exit {
   kFound = 1,            ///< doctor: something is wrong; show, release: there is no such lock
   kUsage = 64,           ///< bad input, nothing was done
   kUnavailable = 69,     ///< no server, or none that lets us
-  kNotAcquired = 75,     ///< run: the lock was not free in time
+  kCannotWrite = 74,     ///< standard output
+  kNotAcquired = 75,     ///< run, hold: another held the lock for the whole wait
   kLost = 76,            ///< run: the lock was lost while the command ran
   kCannotExecute = 126,  ///< run: as shells say it
   kNotFound = 127,       ///< run: as shells say it
@@ -27,6 +29,16 @@ struct Failure : std::runtime_error {
   Failure(int code_, const std::string& what) : std::runtime_error(what), code(code_) {}
   int code;
 };
+
+/// Ends the program by this signal instead of a code, because it ended the command or the wait: a
+/// shell goes on with the next command of a loop unless it sees that.
+struct EndedBySignal {
+  int number;
+  bool whole_group = false;  ///< the terminal sent it to the command's group alone: to ours as well
+};
+[[noreturn]] void end_by(EndedBySignal by);
+/// Those that a shell looks for: SIGINT and SIGQUIT.
+[[nodiscard]] bool is_of_keyboard(int signal);
 
 /// Which locks of which replica set.
 struct Server {
@@ -41,8 +53,15 @@ struct Server {
 /// which everybody on the machine can read.
 [[nodiscard]] Server server_of(const po::variables_map& values);
 
+/// The name of a lock that a person typed. Throws UsageError.
+[[nodiscard]] std::string lock_name_in(const po::variables_map& values);
+
 /// One line on standard error.
 void say(const std::string& line);
+
+/// For a reader that is a program; text that is no UTF-8 is made so.
+[[nodiscard]] std::string text_of(const nlohmann::ordered_json& json);
+void print_json(const nlohmann::ordered_json& json);
 
 int run(const std::vector<std::string>& words);
 int hold(const std::vector<std::string>& words);

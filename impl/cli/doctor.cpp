@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "cli/admin.hpp"
+#include "cli/output.hpp"
 #include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
 #include "runtime/clock.hpp"
@@ -39,7 +39,7 @@ bool examine_server(Admin& admin, Diagnoses& out) {
     out.push_back({Level::problem, "server", *refusal});
     return false;
   }
-  const Json info = admin.must("admin", {{"buildInfo", 1}});
+  const Json info = admin.run("admin", {{"buildInfo", 1}});
   out.push_back({Level::fine, "server", "a replica set, MongoDB " + info.value("version", "?")});
   return true;
 }
@@ -63,25 +63,26 @@ void examine_members(Admin& admin, Diagnoses& out) {
                  count + "; not " + down, "locks need a majority of the members"});
 }
 
-void examine_defaults(Admin& admin, Diagnoses& out) {
+/// A set with an arbiter names no default, and then it is w: 1.
+void examine_default_write_concern(Admin& admin, Diagnoses& out) {
   const Json defaults = admin.run("admin", {{"getDefaultRWConcern", 1}});
-  if (!ok(defaults)) {
-    out.push_back(not_permitted("write concern", defaults));
-  } else {
-    const Json w =
-        defaults.value("defaultWriteConcern", Json::object()).value("w", Json("majority"));
-    const bool weak = w.is_number() && w.get<int>() <= 1;
-    if (weak) {
-      out.push_back({Level::problem, "write concern",
-                     "the set's default is w: " + w.dump() +
-                         "; locks are majority writes all the same, but what the holder of a lock "
-                         "writes may be rolled back",
-                     "db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "
-                     "\"majority\"}})"});
-    } else {
-      out.push_back({Level::fine, "write concern", "the set's default is w: " + w.dump()});
-    }
+  if (!ok(defaults)) return out.push_back(not_permitted("write concern", defaults));
+  const auto concern = defaults.find("defaultWriteConcern");
+  const bool known = concern != defaults.end() && concern->contains("w");
+  const Json w = known ? (*concern)["w"] : Json(1);
+  const std::string what =
+      known ? "the set's default is w: " + w.dump() : "the set names no default, which is w: 1";
+  if (!w.is_number() || w.get<double>() > 1) {
+    return out.push_back({Level::fine, "write concern", what});
   }
+  out.push_back({Level::problem, "write concern",
+                 what + "; locks are majority writes all the same, but what the holder of a lock "
+                        "writes may be rolled back",
+                 "db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "
+                 "\"majority\"}})"});
+}
+
+void examine_journal(Admin& admin, Diagnoses& out) {
   const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
   if (!ok(config)) return out.push_back(not_permitted("journal", config));
   if (config["config"].value("writeConcernMajorityJournalDefault", true)) {
@@ -91,6 +92,60 @@ void examine_defaults(Admin& admin, Diagnoses& out) {
                  "majority writes are acknowledged from memory (writeConcernMajorityJournalDefault "
                  "is false): a crash of several members may lose a lock",
                  "set it to true by rs.reconfig()"});
+}
+
+/// A write that changes nothing is confirmed as any other: by a majority, once that has all that
+/// was written before.
+void examine_writes(Admin& admin, Diagnoses& out) {
+  constexpr int kPatience_ms = 5'000;
+  const Json nothing{{"q", {{"_id", "leasehold doctor"}, {"lockId", {{"$lt", {{"$minKey", 1}}}}}}},
+                     {"u", {{"$set", {{"lockId", ""}}}}}};
+  const Json reply = admin.run(admin.database(),
+                               {{"update", admin.collection()},
+                                {"updates", Json::array({nothing})},
+                                {"writeConcern", {{"w", "majority"}, {"wtimeout", kPatience_ms}}}});
+  if (!ok(reply)) {
+    const auto why = mongo::without_command(reply.value("errmsg", "refused"));
+    return out.push_back({Level::problem, "writes", "no lock can be taken: " + why,
+                          "give credentials in the URI whose role may find, insert, update and "
+                          "remove here"});
+  }
+  for (const char* failed : {"writeErrors", "writeConcernError"}) {
+    if (!reply.contains(failed)) continue;
+    const Json& error = reply[failed].is_array() ? reply[failed][0] : reply[failed];
+    return out.push_back({Level::problem, "writes",
+                          "no lock can be taken: " + error.value("errmsg", "refused"),
+                          "locks need a majority, of members with data"});
+  }
+  out.push_back({Level::fine, "writes", "a majority confirms them"});
+}
+
+/// What the collection was made with decides whether a document can stay in it.
+void examine_options(Admin& admin, Diagnoses& out) {
+  const Json listed = admin.run(
+      admin.database(), {{"listCollections", 1}, {"filter", {{"name", admin.collection()}}}});
+  if (!ok(listed)) return out.push_back(not_permitted("collection", listed));
+  const Json& found = listed["cursor"]["firstBatch"];
+  if (found.empty()) return;  // made with the first lock
+  const Json options = found[0].value("options", Json::object());
+  const auto type = found[0].value("type", "collection");
+  const auto problem = [&out](const std::string& finding) {
+    out.push_back({Level::problem, "collection", finding, "use a plain collection: --collection"});
+  };
+  if (type != "collection") {
+    problem("'" + admin.collection() + "' is a " + type);
+  } else if (options.contains("capped") && options["capped"] != false) {
+    problem("'" + admin.collection() +
+            "' is capped: the server deletes the locks that are held "
+            "to make room");
+  } else if (options.contains("collation")) {
+    problem("'" + admin.collection() + "' has a collation: names that differ may be one lock");
+  } else if (options.contains("validator")) {
+    out.push_back({Level::note, "collection",
+                   "'" + admin.collection() + "' has a validator: it may refuse lock documents"});
+  } else {
+    out.push_back({Level::fine, "collection", "made without options"});
+  }
 }
 
 std::set<std::string> actions_on(const Json& privileges, const std::string& database,
@@ -114,7 +169,7 @@ void examine_permissions(Admin& admin, Diagnoses& out) {
   const Json status = admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
   const Json& auth = status["authInfo"];
   if (auth["authenticatedUsers"].empty()) {
-    return out.push_back({Level::note, "permissions", "not authenticated"});
+    return out.push_back({Level::note, "permissions", "no log-in"});
   }
   const auto actions =
       actions_on(auth["authenticatedUserPrivileges"], admin.database(), admin.collection());
@@ -203,31 +258,50 @@ void examine_clocks(Admin& admin, Diagnoses& out) {
                  "run NTP on every member"});
 }
 
+/// What `examine_documents` counts of them.
+struct DocumentCounts {
+  std::size_t all = 0, stale = 0, corrupt = 0;
+  std::string first_corrupt = {};
+  void count(const SeenLock& lock) {
+    constexpr std::int64_t kTtlPass_ms = 180'000;
+    ++all;
+    if (lock.is_corrupt()) {
+      if (++corrupt == 1) first_corrupt = "'" + lock.document.name + "': " + lock.holder();
+    } else if (!lock.is_free() && lock.left_ms() < -kTtlPass_ms) {
+      ++stale;
+    }
+  }
+};
+
 void examine_documents(Admin& admin, Diagnoses& out) {
-  constexpr std::int64_t kTtlPass_ms = 180'000;
   constexpr std::size_t kMany = 50'000;
-  std::vector<SeenLock> locks;
+  DocumentCounts counts;
   try {
-    locks = admin.locks();
+    admin.each_lock([&counts](const SeenLock& lock) { counts.count(lock); });
   } catch (const Failure& failure) {
     return out.push_back({Level::note, "documents", std::string("not known: ") + failure.what()});
   }
-  const auto stale = std::count_if(locks.begin(), locks.end(), [](const SeenLock& lock) {
-    return lock.expires_ms > 0 && lock.left_ms() < -kTtlPass_ms;
-  });
-  const std::string count = std::to_string(locks.size()) + " lock documents";
-  if (stale > 0) {
-    return out.push_back({Level::problem, "documents",
-                          count + ", " + std::to_string(stale) +
-                              " of them expired more than 3 min ago: the TTL monitor does not "
-                              "remove them",
-                          "look at the TTL index and at ttlMonitorEnabled"});
+  const std::string count = std::to_string(counts.all) + " lock documents";
+  if (counts.corrupt > 0) {
+    out.push_back({Level::problem, "documents",
+                   count + ", " + std::to_string(counts.corrupt) +
+                       " of them corrupt, which block their locks for ever; the first is " +
+                       counts.first_corrupt,
+                   "leasehold release NAME --force --now; one whose _id is no string by hand"});
   }
-  if (locks.size() >= kMany) {
-    return out.push_back({Level::problem, "documents", count + ": too many",
-                          "look for lock names that are generated anew each time"});
+  if (counts.stale > 0) {
+    out.push_back({Level::problem, "documents",
+                   count + ", " + std::to_string(counts.stale) +
+                       " of them expired more than 3 min ago: the TTL monitor does not "
+                       "remove them",
+                   "look at the TTL index and at ttlMonitorEnabled"});
   }
-  out.push_back({Level::fine, "documents", count});
+  if (counts.all >= kMany) {
+    out.push_back({Level::problem, "documents", count + ": too many",
+                   "look for lock names that are generated anew each time"});
+  } else if (counts.corrupt + counts.stale == 0) {
+    out.push_back({Level::fine, "documents", count});
+  }
 }
 
 /// The .NET package 2.8 uses one name in its code and another in its pages; both are defaults that
@@ -250,23 +324,23 @@ void examine_other_collection(Admin& admin, Diagnoses& out) {
        "if both are for the same locks: --collection " + other + " (ProviderOptions::collection)"});
 }
 
-void print(const Diagnoses& all, bool json) {
-  if (!json) {
-    for (const Diagnosis& d : all) {
-      std::printf("%-8s %-14s %s\n", kLevels[static_cast<int>(d.level)], d.subject.c_str(),
-                  d.finding.c_str());
-      if (!d.fix.empty()) std::printf("%-8s %-14s   %s\n", "", "", d.fix.c_str());
-    }
-    return;
-  }
+void print_all(const Diagnoses& all, bool json) {
   Json list = Json::array();
   for (const Diagnosis& d : all) {
-    list.push_back({{"level", kLevels[static_cast<int>(d.level)]},
-                    {"subject", d.subject},
-                    {"finding", d.finding},
-                    {"fix", d.fix}});
+    const char* level = kLevels[static_cast<int>(d.level)];
+    if (json) {
+      list.push_back(
+          {{"level", level}, {"subject", d.subject}, {"finding", d.finding}, {"fix", d.fix}});
+      continue;
+    }
+    const auto line = [](const std::string& first, const std::string& second,
+                         const std::string& third) {
+      print(column(first, 8) + ' ' + column(second, 14) + ' ' + printable(third) + '\n');
+    };
+    line(level, d.subject, d.finding);
+    if (!d.fix.empty()) line("", "", "  " + d.fix);
   }
-  std::printf("%s\n", list.dump(2).c_str());
+  if (json) print_json(list);
 }
 
 }  // namespace
@@ -284,13 +358,16 @@ int doctor(const std::vector<std::string>& words) {
   if (examine_server(admin, all)) {
     examine_members(admin, all);
     examine_clocks(admin, all);
-    examine_defaults(admin, all);
+    examine_writes(admin, all);
+    examine_default_write_concern(admin, all);
+    examine_journal(admin, all);
     examine_permissions(admin, all);
+    examine_options(admin, all);
     examine_index(admin, all);
     examine_other_collection(admin, all);
     examine_documents(admin, all);
   }
-  print(all, values.contains("json"));
+  print_all(all, values.contains("json"));
   const bool wrong = std::any_of(all.begin(), all.end(),
                                  [](const Diagnosis& d) { return d.level == Level::problem; });
   return wrong ? kFound : kDone;

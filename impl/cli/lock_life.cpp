@@ -5,6 +5,7 @@
 
 #include "cli/dates.hpp"
 #include "core/lock_id.hpp"
+#include "core/lock_queue.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -14,7 +15,8 @@ using mongo::Json;
 /// Fields that the entry sets; the others keep their value.
 void apply(const Json& fields, LockFields& to) {
   if (fields.contains("lockId") && fields["lockId"].is_string()) {
-    to.lock_id = fields["lockId"].get<std::string>();
+    const auto whole = fields["lockId"].get<std::string>();
+    to.lock_id = core::split_queue(whole).lock_id;
   }
   if (fields.contains("acquiredAt")) to.acquired_ms = date_ms(fields["acquiredAt"]);
   if (fields.contains("expiresAt")) to.expires_ms = date_ms(fields["expiresAt"]);
@@ -41,6 +43,14 @@ std::string owner_in(const std::string& lock_id) {
   return parts ? core::to_hex(parts->owner) : lock_id;
 }
 
+std::string holder_in(const LockFields& document) {
+  return std::string(core::holder_for_people(document.lock_id));
+}
+
+bool is_over(const LockFields& document, std::int64_t at_ms) {
+  return document.expires_ms && *document.expires_ms < at_ms;
+}
+
 bool is_election(const Json& entry) {
   return entry.value("op", "") == "n" && entry["o"].value("msg", "") == "new primary";
 }
@@ -61,47 +71,55 @@ const char* to_string(LifeStep::Kind kind) {
   return "?";
 }
 
-std::string holder_in(const std::string& lock_id) {
-  if (!core::parse_lock_id(lock_id)) return lock_id;
-  const auto holder = core::holder_in(lock_id);
-  return holder.empty() ? "(does not say)" : std::string(holder);
-}
-
 void LockLife::read(const Json& entry) {
-  const auto at_ms = date_ms(entry["wall"]);
+  const auto at_ms = date_ms(entry.value("wall", Json()));
   if (is_election(entry)) {
     return add({.kind = LifeStep::Kind::new_primary, .at_ms = at_ms, .last_ms = at_ms});
   }
   const auto op = entry.value("op", "");
   if (op == "d") return gone(at_ms);
   if (op != "i" && op != "u") return;
-  // The first that is seen of it may be an extension: of a holder that took it earlier.
-  if (!document_ && entry["o"].contains("diff")) document_ = after(entry, LockFields());
+  // The first that is seen of it may be an extension: of a holder that took it earlier, and whose
+  // lease ended then nobody knows.
+  if (!document_ && entry["o"].contains("diff")) {
+    document_ = after(entry, LockFields());
+    document_->expires_ms.reset();
+  }
   put(after(entry, document_), at_ms, mongo::packed_timestamp(entry["ts"]));
 }
 
-std::string LockLife::holder() const { return document_ ? holder_in(document_->lock_id) : ""; }
+std::string LockLife::holder() const {
+  return document_ && !document_->is_free() ? holder_in(*document_) : "";
+}
 
-/// A write of the same owner is an extension, or a retry of its acquire, which comes to the same.
+/// A write of the same owner is an extension, or a retry of its acquire, which comes to the same;
+/// one that leaves the holder's part as it was is of those who wait.
 void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token) {
-  const auto before = std::exchange(document_, now);
+  if (now.is_free()) {
+    gone(at_ms);
+    document_ = now;
+    return;
+  }
+  auto before = std::exchange(document_, now);
+  if (before && before->is_free()) before.reset();
+  if (before && before->lock_id == now.lock_id && before->expires_ms == now.expires_ms) return;
   if (before && owner_in(before->lock_id) == owner_in(now.lock_id)) {
     const bool again = !steps_.empty() && steps_.back().kind == LifeStep::Kind::extended;
     if (!again) {
       return add({.kind = LifeStep::Kind::extended,
                   .at_ms = at_ms,
                   .last_ms = at_ms,
-                  .holder = holder_in(now.lock_id)});
+                  .holder = holder_in(now)});
     }
     steps_.back().last_ms = at_ms;
     ++steps_.back().times;
     return;
   }
-  LifeStep step{.at_ms = at_ms, .last_ms = at_ms, .holder = holder_in(now.lock_id), .token = token};
+  LifeStep step{.at_ms = at_ms, .last_ms = at_ms, .holder = holder_in(now), .token = token};
   if (before) {
-    step.from = holder_in(before->lock_id);
+    step.from = holder_in(*before);
     step.held_ms = at_ms - granted_ms_;
-    step.kind = before->expires_ms < at_ms ? LifeStep::Kind::taken_over : LifeStep::Kind::handed_on;
+    step.kind = is_over(*before, at_ms) ? LifeStep::Kind::taken_over : LifeStep::Kind::handed_on;
     if (step.holder == kForcedHolder) step.kind = LifeStep::Kind::forced;
   }
   granted_ms_ = at_ms;
@@ -110,12 +128,13 @@ void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token
 
 void LockLife::gone(std::int64_t at_ms) {
   const auto before = std::exchange(document_, std::nullopt);
+  if (before && before->is_free()) return;  // what a release left
   if (!before) return add({.kind = LifeStep::Kind::released, .at_ms = at_ms, .last_ms = at_ms});
-  const bool over = before->expires_ms < at_ms;
+  const bool over = is_over(*before, at_ms);
   add({.kind = over ? LifeStep::Kind::removed : LifeStep::Kind::released,
        .at_ms = at_ms,
        .last_ms = at_ms,
-       .holder = holder_in(before->lock_id),
+       .holder = holder_in(*before),
        .held_ms = granted_ms_ == 0 ? 0 : at_ms - granted_ms_});
 }
 

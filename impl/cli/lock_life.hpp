@@ -15,8 +15,10 @@ inline constexpr const char* kForcedHolder = "leasehold release --force";
 
 /// The fields of a lock document that tell its life; times in ms since 1970, by the server's clock.
 struct LockFields {
-  std::string lock_id;
-  std::int64_t acquired_ms = 0, expires_ms = 0;
+  std::string lock_id;  ///< without the queue
+  std::int64_t acquired_ms = 0;
+  std::optional<std::int64_t> expires_ms;  ///< none: not known yet; 0: the lock is free
+  [[nodiscard]] bool is_free() const { return expires_ms == 0; }
 };
 
 /// What happened to the lock.
@@ -27,7 +29,7 @@ struct LifeStep {
     taken_over,   ///< from a holder whose lease was over by the server's clock
     handed_on,    ///< from a holder whose lease was not: handed over, or presumed dead
     forced,       ///< by `leasehold release --force`
-    released,     ///< the document was deleted before its lease was over
+    released,     ///< the document was deleted, or left free, before its lease was over
     removed,      ///< the document was deleted after that, by the TTL monitor or a clean-up
     new_primary,  ///< an election: of the set, not of the lock
   };
@@ -67,8 +69,5 @@ class LockLife {
   std::int64_t granted_ms_ = 0;
   std::vector<LifeStep> steps_;
 };
-
-/// The holder in a lockId of ours as people know it; the whole lockId if it is another's.
-[[nodiscard]] std::string holder_in(const std::string& lock_id);
 
 }  // namespace leasehold::cli

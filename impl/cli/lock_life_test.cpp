@@ -15,7 +15,7 @@ using Kind = LifeStep::Kind;
 constexpr std::int64_t kLease_ms = 30'000;
 
 std::string id(std::uint64_t owner, std::uint64_t beat, const std::string& holder) {
-  return core::format_lock_id({{owner, 0}, kLease_ms, beat}, holder);
+  return core::format_lock_id({{owner, 0}, kLease_ms, beat, holder});
 }
 
 Json date_at(std::int64_t ms) { return {{"$date", {{"$numberLong", std::to_string(ms)}}}}; }
@@ -43,6 +43,32 @@ LockLife life_of(const std::vector<Json>& entries) {
   LockLife life;
   for (const Json& one : entries) life.read(one);
   return life;
+}
+
+/// Who waits writes behind the holder's own part of the lockId; a release may leave a document.
+TEST(LockLife, AQueueIsNotTheHolder) {
+  const auto first = id(1, 1, "a"), second = id(1, 2, "a");
+  auto freed = document("", 1'000);
+  freed["expiresAt"] = date_at(0);
+  const auto life = life_of(
+      {entry("i", 1'000, document(first, 1'000)),
+       entry("u", 2'000, {{"$v", 2}, {"diff", {{"u", {{"lockId", first + "~entry"}}}}}}),
+       entry("u", 9'000, {{"$v", 2}, {"diff", {{"u", {{"lockId", first + "~later entry"}}}}}}),
+       entry("u", 11'000, extension(second + "~later entry", 11'000)), entry("u", 12'000, freed),
+       entry("u", 13'000, document(id(2, 3, "b"), 13'000))});
+  ASSERT_EQ(life.steps().size(), 4u);
+  EXPECT_EQ(life.steps()[0].holder, "a");
+  EXPECT_EQ(life.steps()[1].kind, Kind::extended);
+  EXPECT_EQ(life.steps()[1].times, 1);
+  EXPECT_EQ(life.steps()[1].at_ms, 11'000);
+  EXPECT_EQ(life.steps()[2].kind, Kind::released);
+  EXPECT_EQ(life.steps()[2].holder, "a");
+  EXPECT_EQ(life.steps()[2].held_ms, 11'000);
+  EXPECT_EQ(life.steps()[3].kind, Kind::taken);
+  EXPECT_EQ(life.holder(), "b");
+  EXPECT_EQ(life_of({entry("u", 12'000, freed), entry("d", 13'000, {{"_id", "n"}})}).steps().size(),
+            1u)
+      << "the document of a free lock is removed";
 }
 
 TEST(LockLife, TakenExtendedAndReleased) {

@@ -1,8 +1,12 @@
 #include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 
 #include "cli/cli.hpp"
+#include "cli/inherited.hpp"
+#include "cli/output.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -24,16 +28,11 @@ int run_leasehold(const std::vector<std::string>& words) {
   return dispatch("leasehold", kSubcommands, "The manual: man leasehold.", words);
 }
 
-}  // namespace
-}  // namespace leasehold::cli
-
-int main(int argc, char** argv) {
-  using namespace leasehold::cli;
-  signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of a write, not our end
+int outcome_of(const std::vector<std::string>& words) {
   try {
-    return run_leasehold({argv + 1, argv + argc});
+    return run_leasehold(words);
   } catch (const HelpAsked& asked) {
-    std::fputs(asked.text.c_str(), stdout);
+    print(asked.text);
     return kDone;
   } catch (const UsageError& error) {
     say(error.what());
@@ -41,6 +40,46 @@ int main(int argc, char** argv) {
   } catch (const Failure& failure) {
     if (*failure.what() != '\0') say(failure.what());
     return failure.code;
+  }
+}
+
+/// A reader that has gone away has read enough, and ends us as it ends other programs.
+int output_failed(const OutputFailed& failure) {
+  if (failure.error == EPIPE && !was_ignored(SIGPIPE)) end_by({SIGPIPE});
+  say(failure.what());
+  return kCannotWrite;
+}
+
+}  // namespace
+
+bool is_of_keyboard(int signal) { return signal == SIGINT || signal == SIGQUIT; }
+
+/// Process number 1 is not ended by a signal: it returns what a shell says of one.
+void end_by(EndedBySignal by) {
+  prctl(PR_SET_DUMPABLE, 0);  // the command has left its core, this program has none to show
+  signal(by.number, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, by.number);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  if (by.whole_group) kill(0, by.number);
+  raise(by.number);
+  _exit(kSignalled + by.number);
+}
+
+}  // namespace leasehold::cli
+
+int main(int argc, char** argv) {
+  using namespace leasehold::cli;
+  settle_inherited_state();
+  try {
+    const int code = outcome_of({argv + 1, argv + argc});
+    flush_output();
+    return code;
+  } catch (const EndedBySignal& by) {
+    end_by(by);
+  } catch (const OutputFailed& failure) {
+    return output_failed(failure);
   } catch (const std::exception& error) {
     say(error.what());
     return kUnavailable;

@@ -1,9 +1,10 @@
-#include <cstdio>
 #include <thread>
 
 #include "cli/admin.hpp"
 #include "cli/lock_life.hpp"
-#include "mongo/commands.hpp"
+#include "cli/output.hpp"
+#include "core/limits.hpp"
+#include "mongo/queue_expressions.hpp"
 #include "runtime/os_entropy.hpp"
 
 namespace leasehold::cli {
@@ -13,7 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTimeout{10'000};
 const milliseconds kMargin = LockOptions().clock_margin;
-constexpr milliseconds kMinLease{100};
+
+std::string described(const SeenLock& lock) { return "lock '" + lock.document.name + "'"; }
 
 po::options_description options() {
   po::options_description o("Options");
@@ -25,11 +27,16 @@ po::options_description options() {
 }
 
 /// How long held() may still be true for its holder: its lease, or what the server's clock says of
-/// other software's.
+/// other software's, of which nobody knows more.
 milliseconds longest_rest_of(const SeenLock& lock) {
-  const milliseconds lease(lock.parts ? lock.parts->lease_ms : lock.left_ms());
+  const milliseconds lease(lock.id ? lock.id->lease_ms : lock.left_ms());
+  if (lease > core::kMaxExpiry) {
+    throw Failure(kFound, described(lock) + " is other software's and dated until " +
+                              date(lock.document.expires_at.since_1970_ms) +
+                              ": when its holder must have noticed is not known; --now frees it");
+  }
   const auto drift = milliseconds(lease.count() / 100);
-  return std::max(lease + drift, kMinLease);
+  return std::max(lease + drift, core::kMinExpiry);
 }
 
 core::Owner fresh_owner() {
@@ -38,24 +45,24 @@ core::Owner fresh_owner() {
 }
 
 /// Takes the lock if it is still as it was seen, in the holder's place, until that one must have
-/// noticed.
+/// noticed. Those who wait in its queue go on waiting.
 core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
   const auto owner = fresh_owner();
   const core::AcquireCommand command{0,
-                                     lock.name,
+                                     lock.document.name,
                                      owner,
-                                     core::format_lock_id({owner, lease.count(), 1}, kForcedHolder),
-                                     lock.lock_id,
+                                     core::format_lock_id({owner, lease.count(), 1, kForcedHolder}),
+                                     lock.document.lock_id,
                                      lease,
                                      kMargin};
-  const Json reply = admin.must_bytes(mongo::build({1, kTimeout, command}, admin.collection()));
-  const auto holder = reply["value"].value("lockId", "");
-  if (holder != command.lock_id) {
-    throw Failure(kFound, "lock '" + lock.name +
-                              "' was extended or changed hands meanwhile; nothing was done. "
+  const auto reply = admin.must_command({1, kTimeout, command});
+  const bool ours = !reply.documents.empty() && reply.documents.front().lock_id == command.lock_id;
+  if (!ours) {
+    throw Failure(kFound, described(lock) +
+                              " was extended or changed hands meanwhile; nothing was done. "
                               "Its holder is alive: try again to take the lock from it anyway");
   }
-  if (reply.contains("writeConcernError")) {
+  if (reply.outcome != core::Outcome::done) {
     throw Failure(kUnavailable,
                   "no majority confirmed that the lock was taken; it frees itself in " +
                       span((lease + kMargin).count()));
@@ -63,25 +70,74 @@ core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
   return owner;
 }
 
-void remove(Admin& admin, const std::string& name, core::Owner owner) {
-  const Json reply = admin.must_bytes(mongo::build(
-      {1, kTimeout, core::DeleteCommand{name, owner, std::nullopt}}, admin.collection()));
-  if (mongo::integer(reply["n"]) == 1 && !reply.contains("writeConcernError")) return;
-  throw Failure(kUnavailable, "nobody confirmed the deletion of lock '" + name + "'");
+void remove(Admin& admin, const SeenLock& lock, core::Owner owner) {
+  const core::DeleteCommand command{lock.document.name, owner, std::nullopt};
+  const auto reply = admin.must_command({1, kTimeout, command});
+  if (reply.outcome == core::Outcome::done && reply.matched == 1) return;
+  throw Failure(kUnavailable, "no majority confirmed the deletion of " + described(lock));
+}
+
+void of_no_type(mongo::Bson& query, const char* field, const char* type) {
+  query.doc(field,
+            [&](mongo::Bson& q) { q.doc("$not", [&](mongo::Bson& n) { n.text("$type", type); }); });
+}
+
+/// The document as it was seen, whatever queue stands behind the holder by now. One without a sound
+/// lockId or date no process can have changed.
+void as_seen(mongo::Bson& query, const SeenLock& lock) {
+  query.text("_id", lock.document.name);
+  if (lock.is_corrupt()) {
+    query.array("$or", [](mongo::Bson& either) {
+      either.doc("0", [](mongo::Bson& q) { of_no_type(q, "lockId", "string"); });
+      either.doc("1", [](mongo::Bson& q) { of_no_type(q, "expiresAt", "date"); });
+    });
+    return;
+  }
+  const auto holder = mongo::holders_lock_id();
+  query.doc("lockId", [](mongo::Bson& q) { q.text("$type", "string"); });
+  query.doc("$expr", [&](mongo::Bson& e) {
+    e.array("$eq", [&](mongo::Bson& both) {
+      both.copy("0", holder);
+      both.doc("1", [&](mongo::Bson& l) { l.text("$literal", lock.document.lock_id); });
+    });
+  });
 }
 
 int remove_now(Admin& admin, const SeenLock& lock) {
-  const Json reply = admin.must(
-      admin.database(),
-      {{"delete", admin.collection()},
-       {"deletes",
-        Json::array({{{"q", {{"_id", lock.name}, {"lockId", lock.lock_id}}}, {"limit", 1}}})},
-       {"writeConcern", {{"w", "majority"}, {"wtimeout", kTimeout.count()}}}});
+  mongo::Bson command;
+  command.text("delete", admin.collection());
+  command.array("deletes", [&](mongo::Bson& deletes) {
+    deletes.doc("0", [&](mongo::Bson& one) {
+      one.doc("q", [&](mongo::Bson& query) { as_seen(query, lock); }).int32("limit", 1);
+    });
+  });
+  command.doc("writeConcern", [](mongo::Bson& concern) {
+    concern.text("w", "majority").int32("wtimeout", kTimeout.count());
+  });
+  const Json reply = admin.must_bytes(command);
   if (mongo::integer(reply["n"]) != 1) {
-    throw Failure(kFound, "lock '" + lock.name + "' was extended meanwhile; nothing was done");
+    throw Failure(kFound, described(lock) + " was extended meanwhile; nothing was done");
   }
-  std::printf("lock '%s' is free\n", lock.name.c_str());
+  if (reply.contains("writeConcernError")) {
+    throw Failure(kUnavailable, "no majority confirmed the deletion of " + described(lock));
+  }
+  print(printable(described(lock)) + " is free\n");
   return kDone;
+}
+
+std::unique_ptr<const SeenLock> found(Admin& admin, const std::string& name) {
+  auto lock = admin.lock(name);
+  if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
+  if (lock->is_free()) throw Failure(kFound, "lock '" + name + "' is free: it was released");
+  return lock;
+}
+
+void show_holder(const SeenLock& lock) {
+  const auto since = lock.since_ms() == 0 ? "" : " since " + date(lock.since_ms());
+  print(printable(described(lock) + (lock.is_corrupt() ? " has a corrupt document" : " is held") +
+                  since + (lock.is_corrupt() ? ": " : " by ") + lock.holder()) +
+        '\n');
+  flush_output();
 }
 
 }  // namespace
@@ -95,25 +151,27 @@ int release(const std::vector<std::string>& words) {
       "frees\n"
       "it. A holder that is alive notices at its next extension that it lost the lock.",
       options(), words, positional);
-  const auto name = values["name"].as<std::string>();
+  const auto name = lock_name_in(values);
   if (!values.contains("force")) {
     throw UsageError("release of '" + name +
                      "' without --force: it takes the lock from a holder that may be alive");
   }
   Admin admin(server_of(values));
-  const auto lock = admin.lock(name);
-  if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
-  std::printf("lock '%s' is held since %s by %s\n", name.c_str(), date(lock->acquired_ms).c_str(),
-              lock->holder.empty() ? lock->lock_id.c_str() : lock->holder.c_str());
+  const auto lock = found(admin, name);
+  show_holder(*lock);
   if (values.contains("now")) return remove_now(admin, *lock);
+  if (lock->is_corrupt()) {
+    throw Failure(kFound, described(*lock) +
+                              ": when a holder must have noticed is not known; --now deletes the "
+                              "document");
+  }
   const auto lease = longest_rest_of(*lock);
   const auto owner = take(admin, *lock, lease);
-  std::printf("taken; waiting %s, until the old holder must have noticed\n",
-              span(lease.count()).c_str());
-  std::fflush(stdout);
+  print("taken; waiting " + span(lease.count()) + ", until the old holder must have noticed\n");
+  flush_output();
   std::this_thread::sleep_for(lease);
-  remove(admin, name, owner);
-  std::printf("lock '%s' is free\n", name.c_str());
+  remove(admin, *lock, owner);
+  print(printable(described(*lock)) + " is free\n");
   return kDone;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/child.hpp"
+#include "cli/dates.hpp"
 #include "cli/guard.hpp"
 #include "cli/taken_locks.hpp"
 #include "runtime/clock.hpp"
@@ -30,9 +31,9 @@ const char* kUsageLine =
     "leasehold run --lock NAME [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
     "Runs the command while this machine holds the lock, and returns its exit code. The command\n"
     "finds the fencing token in LEASEHOLD_FENCING_TOKEN. Other exit codes: 64 bad usage, 69 no\n"
-    "server answers or access is denied, 75 the lock was not free in time, 76 the lock was lost\n"
-    "or held for --max-holding while the command ran, 126 and 127 the command cannot be executed\n"
-    "or was not found, 128 + N ended by signal N.";
+    "server answers or access is denied, 75 another held the lock for the whole wait, 76 the lock\n"
+    "was lost or held for --max-holding while the command ran, 126 and 127 the command cannot be\n"
+    "executed or was not found, 128 + N ended by signal N.";
 
 OnLost on_lost_of(const std::string& word) {
   if (word == "kill") return OnLost::kill;
@@ -111,7 +112,7 @@ class Run {
         child_(order.command, locks.environment()),
         guard_(child_.group()) {}
 
-  int to_the_end() {
+  Child::End to_the_end() {
     const auto lost = locks_.ring_when_lost(bell_);
     look_at_lease();
     child_.go();
@@ -119,28 +120,44 @@ class Run {
     const auto tick = std::clamp<std::int64_t>(expiry().count() / 20, 5, 1'000);
     while (!child_.ended()) {
       wait_for(signals_, bell_, static_cast<int>(tick));
-      while (const int signal = signals_.next()) child_.signal(signal);
+      while (const int signal = signals_.next_for_command()) child_.signal(signal);
+      if (const auto signal = child_.stopped()) stop_with_command(*signal);
       look_at_lease();
     }
     guard_.dismiss();
-    const int code = child_.reap();
-    return told_to_end_ || lost_ ? static_cast<int>(kLost) : code;
+    const auto end = child_.reap();
+    if (!told_to_end_ && !lost_) return end;
+    if (lost_ && order_.on_lost == OnLost::kill && child_.left_others()) tell_of_others();
+    return {.code = kLost};
   }
 
-  /// Holds on, after the command, until --at-least is over. False: a signal ended that.
-  [[nodiscard]] bool hold_on() {
+  /// Holds on, after the command, until --at-least is over. The signal that ended that, or 0.
+  [[nodiscard]] int hold_on() {
     while (!lost_ && locks_.remaining() > nanoseconds(0)) {
       const auto left = began_ + order_.at_least - clock_->now();
-      if (left <= nanoseconds(0)) return true;
+      if (left <= nanoseconds(0)) return 0;
       const auto ms = std::chrono::ceil<milliseconds>(std::min<nanoseconds>(left, expiry()));
       wait_for(signals_, bell_, static_cast<int>(ms.count()));
-      if (signals_.next() != 0) return false;
+      if (const int signal = signals_.next()) return signal;
     }
-    return true;
+    return 0;
   }
 
  private:
   [[nodiscard]] milliseconds expiry() const { return order_.lock.options.expiry; }
+
+  void stop_with_command(int signal) {
+    const auto left = std::chrono::duration_cast<milliseconds>(locks_.remaining());
+    say(order_.lock.described() + ": stopped with the command; unless it goes on (" +
+        "fg) within " + span(left.count()) + ", it is lost and the command killed");
+    child_.stop_with_it(signal);
+  }
+
+  void tell_of_others() const {
+    say(order_.lock.described() +
+        ": lost, but processes of another user, which this one may not end, run "
+        "on without it");
+  }
 
   /// Its end is the lease's, or what --max-holding allows.
   void look_at_lease() {
@@ -153,17 +170,15 @@ class Run {
       if (kills) guard_.set_deadline(now + left);
       if (left > order_.grace || told_to_end_ || order_.on_lost == OnLost::ignore) return;
       told_to_end_ = true;
-      order_.lock.report(
-          order_.lock.described() +
+      say(order_.lock.described() +
           (limited ? ": held for almost --max-holding" : ": not extended for a while") +
           ": SIGTERM to the command");
       child_.signal(SIGTERM);
     } else if (!lost_) {
       lost_ = true;
-      order_.lock.report(order_.lock.described() +
-                         (limited ? ": held for --max-holding" : ": lost") +
-                         (kills ? ": SIGKILL to the command" : ""));
-      if (kills) child_.signal(SIGKILL);
+      say(order_.lock.described() + (limited ? ": held for --max-holding" : ": lost") +
+          (kills ? ": SIGKILL to the command" : ""));
+      if (kills && !child_.signal(SIGKILL)) tell_of_others();
       if (order_.on_lost == OnLost::signal && !told_to_end_) child_.signal(SIGTERM);
       if (!order_.on_lost_run.empty()) run_detached(order_.on_lost_run, locks_.environment());
     }
@@ -186,15 +201,17 @@ int run_order(const Order& order) {
   const Signals signals;
   TakenLocks locks(order.lock, signals);
   Run run(order, locks, signals);
-  const int code = run.to_the_end();
-  if (!run.hold_on()) {
+  const auto end = run.to_the_end();
+  if (const int signal = run.hold_on()) {
     // To release now would let another machine run what --at-least keeps it from.
     order.lock.report(order.lock.described() +
                       ": not released before --at-least; ends with its lease");
-    _exit(code);
+    if (is_of_keyboard(signal)) end_by({signal});
+    _exit(end.code);
   }
   locks.release();
-  return code;
+  if (is_of_keyboard(end.signal)) throw EndedBySignal{end.signal, end.had_terminal};
+  return end.code;
 }
 
 }  // namespace

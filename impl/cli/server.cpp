@@ -1,25 +1,31 @@
-#include <algorithm>
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
 
 #include "cli/cli.hpp"
+#include "cli/output.hpp"
+#include "cli/uri.hpp"
 
 namespace leasehold::cli {
 namespace {
 
-bool has_password(const std::string& uri) {
-  const auto begin = uri.find("://");
-  const auto at = uri.find('@');
-  if (begin == std::string::npos || at == std::string::npos) return false;
-  return uri.find(':', begin + 3) < at;
-}
-
+/// Editors of some systems begin a file with a byte order mark.
 std::string uri_from_file(const std::string& file) {
   std::ifstream in(file);
   std::string uri;
   if (!(in >> uri)) {
     throw UsageError("--uri-file is '" + file + "': it must be a file that contains a URI");
+  }
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (uri.starts_with(kMark)) uri.erase(0, kMark.size());
+  struct stat status {};
+  const bool for_all = stat(file.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
+  if (const auto secret = secret_in(uri); for_all && !secret.empty()) {
+    say("--uri-file '" + file + "' has " + secret +
+        ", which everybody on this machine can read: chmod o-r");
   }
   return uri;
 }
@@ -28,26 +34,21 @@ std::string unchecked_uri_of(const po::variables_map& values) {
   if (values.contains("uri-file")) return uri_from_file(values["uri-file"].as<std::string>());
   if (values.contains("uri")) {
     const auto uri = values["uri"].as<std::string>();
-    if (!has_password(uri)) return uri;
-    throw UsageError(
-        "--uri has a password, which everybody on this machine could read: use LEASEHOLD_URI or "
-        "--uri-file");
+    const auto secret = secret_in(uri);
+    if (secret.empty()) return uri;
+    throw UsageError("--uri has " + secret +
+                     ", which everybody on this machine could read: use LEASEHOLD_URI or "
+                     "--uri-file");
   }
   const char* named = std::getenv("LEASEHOLD_URI");
   if (named != nullptr && *named != '\0') return named;
   throw UsageError("no replica set: give its URI by --uri, --uri-file or LEASEHOLD_URI");
 }
 
-/// A stray @ would have the driver take the rest of a password for a host, and name it in errors.
 std::string uri_of(const po::variables_map& values) {
   const auto uri = unchecked_uri_of(values);
-  const auto begin = uri.find("://");
-  const auto end = begin == std::string::npos ? begin : uri.find_first_of("/?", begin + 3);
-  if (std::count(uri.begin(), uri.begin() + static_cast<std::ptrdiff_t>(std::min(end, uri.size())),
-                 '@') > 1) {
-    throw UsageError("the URI has more than one @: in a user name or password it is written %40");
-  }
-  return uri;
+  if (!has_stray_at(uri)) return uri;
+  throw UsageError("the URI has more than one @: in a user name or password it is written %40");
 }
 
 }  // namespace
@@ -72,6 +73,20 @@ Server server_of(const po::variables_map& values) {
           values["collection"].as<std::string>()};
 }
 
-void say(const std::string& line) { std::fprintf(stderr, "leasehold: %s\n", line.c_str()); }
+std::string lock_name_in(const po::variables_map& values) {
+  const auto name = values["name"].as<std::string>();
+  if (const auto error = check_name(name)) throw UsageError(error->message);
+  return name;
+}
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "leasehold: %s\n", printable(line).c_str());
+}
+
+std::string text_of(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void print_json(const nlohmann::ordered_json& json) { print(text_of(json) + '\n'); }
 
 }  // namespace leasehold::cli

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,21 @@ void tell_service_manager(const std::string& assignments) {
   (void)!sendto(fd, assignments.data(), assignments.size(), MSG_NOSIGNAL,
                 reinterpret_cast<const sockaddr*>(&address), size);
   close(fd);
+}
+
+int watchdog_period_ms() {
+  const auto number_in = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? 0LL : std::strtoll(text, nullptr, 10);
+  };
+  constexpr long long kMost_ms = 3'600'000;
+  const auto of = number_in("WATCHDOG_PID"), period_us = number_in("WATCHDOG_USEC");
+  if (period_us <= 0 || (of != 0 && of != getpid())) return -1;
+  return static_cast<int>(std::clamp<long long>(period_us / 2'000, 1, kMost_ms));
+}
+
+void tell_watchdog() {
+  if (watchdog_period_ms() > 0) tell_service_manager("WATCHDOG=1");
 }
 
 }  // namespace leasehold::cli

@@ -9,4 +9,9 @@ namespace leasehold::cli {
 /// would be a dependency of every machine that takes a lock.
 void tell_service_manager(const std::string& assignments);
 
+/// How often it wants to hear WATCHDOG=1 of this process, halved, in ms (WATCHDOG_USEC); -1: never.
+[[nodiscard]] int watchdog_period_ms();
+/// That this process lives, if it wants to hear that.
+void tell_watchdog();
+
 }  // namespace leasehold::cli

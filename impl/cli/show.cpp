@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <cstdio>
+#include <array>
 #include <thread>
 
 #include "cli/admin.hpp"
+#include "cli/output.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -13,71 +14,121 @@ po::options_description with_json() {
   return options.add(server_options());
 }
 
-std::string state_of(const SeenLock& lock) {
-  if (lock.left_ms() < 0) return "expired";
-  return lock.parts ? "held" : "held by other software";
+std::string since(const SeenLock& lock) {
+  return lock.since_ms() == 0 ? "?" : span(lock.now_ms() - lock.since_ms());
 }
 
-void print_table(const std::vector<SeenLock>& locks) {
-  std::size_t width = 4;
-  for (const SeenLock& lock : locks) width = std::max(width, lock.name.size());
-  const int w = static_cast<int>(width);
-  std::printf("%-*s  %-22s  %-12s  %-12s  %s\n", w, "NAME", "STATE", "SINCE", "LEFT", "HOLDER");
-  for (const SeenLock& lock : locks) {
-    std::printf("%-*s  %-22s  %-12s  %-12s  %s\n", w, lock.name.c_str(), state_of(lock).c_str(),
-                span(lock.now_ms - lock.acquired_ms).c_str(), span(lock.left_ms()).c_str(),
-                lock.parts ? lock.holder.c_str() : lock.lock_id.c_str());
+/// Lines as they come, as wide as the first of them need: a list may be longer than memory.
+class Table {
+ public:
+  void add(const SeenLock& lock) {
+    constexpr std::size_t kLooked = 1'000;
+    rows_.push_back({lock.document.name, lock.state(), since(lock),
+                     lock.is_corrupt() || lock.is_free() ? "" : span(lock.left_ms()),
+                     lock.holder()});
+    width_ = head_printed_ ? width_ : std::max(width_, width_of(lock.document.name));
+    if (rows_.size() >= kLooked) flush();
   }
-}
-
-void print(const std::vector<SeenLock>& locks, bool json) {
-  if (!json) return print_table(locks);
-  Json list = Json::array();
-  for (const SeenLock& lock : locks) list.push_back(to_json(lock));
-  std::printf("%s\n", list.dump(2).c_str());
-}
-
-void print(const SeenLock& lock) {
-  const auto line = [](const char* what, const std::string& value) {
-    std::printf("%-14s %s\n", what, value.c_str());
-  };
-  line("lock", lock.name);
-  line("state", state_of(lock));
-  line("holder", lock.parts ? (lock.holder.empty() ? "(does not say)" : lock.holder) : "(unknown)");
-  line("held since", date(lock.acquired_ms) + ", " + span(lock.now_ms - lock.acquired_ms) +
-                         " ago by the server's clock");
-  if (lock.parts) {
-    line("lease", span(lock.parts->lease_ms) +
-                      " from the holder's last extension, its command number " +
-                      std::to_string(lock.parts->beat));
+  void flush() {
+    if (!head_printed_) line({"NAME", "STATE", "SINCE", "LEFT", "HOLDER"});
+    head_printed_ = true;
+    for (const auto& row : rows_) line(row);
+    rows_.clear();
   }
-  line("expires at", date(lock.expires_ms) + ", in " + span(lock.left_ms()) +
-                         (lock.parts ? ", including clock_margin" : ""));
-  line("stored token", std::to_string(lock.token) + " (the holder's own may be higher)");
-  line("lockId", lock.lock_id);
+
+ private:
+  using Row = std::array<std::string, 5>;
+  void line(const Row& row) const {
+    print(column(row[0], width_) + "  " + column(row[1], 22) + "  " + column(row[2], 12) + "  " +
+          column(row[3], 12) + "  " + printable(row[4]) + '\n');
+  }
+
+  std::vector<Row> rows_;
+  std::size_t width_ = 4;
+  bool head_printed_ = false;
+};
+
+/// An array, one element after the other.
+class JsonList {
+ public:
+  void add(const Json& element) {
+    print(empty_ ? "[\n" : ",\n");
+    print(text_of(element));
+    empty_ = false;
+  }
+  void end() { print(empty_ ? "[]\n" : "\n]\n"); }
+
+ private:
+  bool empty_ = true;
+};
+
+void list(Admin& admin, bool json, bool dated) {
+  Table table;
+  JsonList elements;
+  bool any = false;
+  admin.each_lock([&](const SeenLock& lock) {
+    if (json) return elements.add(to_json(lock));
+    if (dated && !any) print('\n' + date(lock.now_ms()) + '\n');
+    any = true;
+    table.add(lock);
+  });
+  if (json) {
+    elements.end();
+  } else if (dated && !any) {
+    print("\nno locks\n");
+  } else {
+    table.flush();
+  }
+  flush_output();
 }
 
-void print(const Result<std::vector<Json>>& writes) {
-  if (!writes) {
-    std::printf("last writes    not shown: this role may not read the oplog\n");
-    return;
+void line(const char* what, const std::string& value) {
+  print(column(what, 14) + ' ' + printable(value) + '\n');
+}
+
+void print_lock(const SeenLock& lock) {
+  const auto& document = lock.document;
+  line("lock", document.name);
+  line("state", lock.state());
+  if (lock.is_corrupt()) {
+    line("corrupt", document.corruption + "; it counts as held until it is deleted: release " +
+                        "--force --now");
+  } else if (!lock.is_free()) {
+    line("holder", lock.id && lock.id->holder.empty() ? "(does not say)"
+                   : lock.id                          ? std::string(lock.id->holder)
+                                                      : "(unknown)");
   }
-  auto listed = writes;
-  for (const Json& write : *listed) {
-    std::printf("last writes    %s %s %s\n", write["at"].get<std::string>().c_str(),
-                write["what"].get<std::string>().c_str(), write.value("lockId", "").c_str());
+  if (lock.since_ms() != 0) {
+    line("held since", date(lock.since_ms()) + ", " + since(lock) + " ago by the server's clock");
+  }
+  if (lock.id) {
+    line("lease", span(lock.id->lease_ms) + " from the holder's last extension, its command " +
+                      "number " + std::to_string(lock.id->beat));
+  }
+  if (!lock.is_corrupt()) {
+    line("expires at", date(document.expires_at.since_1970_ms) + ", in " + span(lock.left_ms()) +
+                           (lock.id ? ", including clock_margin" : ""));
+  }
+  if (lock.waiting > 0) line("waiting", std::to_string(lock.waiting));
+  line("stored token",
+       std::to_string(document.fencing_token) + " (the holder's own may be higher)");
+  line("lockId", document.lock_id);
+}
+
+void print_writes(const Result<std::vector<Json>>& writes) {
+  if (!writes) return line("last writes", "not shown: this role may not read the oplog");
+  for (const Json& write : writes.value()) {
+    const auto found = write.find("lockId");
+    const bool text = found != write.end() && found->is_string();
+    line("last writes", write["at"].get<std::string>() + ' ' + write["what"].get<std::string>() +
+                            ' ' + (text ? found->get<std::string>() : ""));
   }
 }
 
 int list_again(Admin& admin, std::chrono::milliseconds every, int times, bool json) {
   for (int i = 0; times == 0 || i < times; ++i) {
     if (i > 0) std::this_thread::sleep_for(every);
-    const auto locks = admin.locks();
-    if (!json) {
-      std::printf("\n%s\n", locks.empty() ? "no locks" : date(locks.front().now_ms).c_str());
-    }
-    if (json || !locks.empty()) print(locks, json);
-    std::fflush(stdout);
+    list(admin, json, true);
   }
   return kDone;
 }
@@ -95,7 +146,7 @@ int ls(const std::vector<std::string>& words) {
   Admin admin(server_of(values));
   const bool json = values.contains("json");
   if (values.contains("watch")) return list_again(admin, every, values["times"].as<int>(), json);
-  print(admin.locks(), json);
+  list(admin, json, false);
   return kDone;
 }
 
@@ -109,17 +160,18 @@ int show(const std::vector<std::string>& words) {
       "the oplog. Exit code 1 if nobody holds it.",
       options, words, positional);
   Admin admin(server_of(values));
-  const auto name = values["name"].as<std::string>();
+  const auto name = lock_name_in(values);
   const auto lock = admin.lock(name);
   if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
+  if (lock->is_free()) throw Failure(kFound, "lock '" + name + "' is free: it was released");
   const auto writes = admin.last_writes(name, 5);
   if (values.contains("json")) {
     Json json = to_json(*lock);
     if (auto listed = writes) json["lastWrites"] = *listed;
-    std::printf("%s\n", json.dump(2).c_str());
+    print_json(json);
   } else {
-    print(*lock);
-    print(writes);
+    print_lock(*lock);
+    print_writes(writes);
   }
   return kDone;
 }

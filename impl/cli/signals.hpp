@@ -3,7 +3,8 @@
 namespace leasehold::cli {
 
 /// Signals that end a wait or are meant for a command, and the ends of processes, to be read one by
-/// one. They are blocked in every thread, so it is made before there are any.
+/// one. They are blocked in every thread, so it is made before there are any. A signal that was
+/// ignored when this program began is left alone.
 class Signals {
  public:
   Signals();
@@ -12,12 +13,18 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  /// The next one; 0: none. Ends of processes are left out.
+  /// The next one for a command; 0: none. Ends of processes are left out.
+  [[nodiscard]] int next_for_command() const;
+  /// The next one that ends a wait; 0: none. This process stops at SIGTSTP, and goes on from here.
   [[nodiscard]] int next() const;
 
  private:
   int fd_ = -1;
 };
+
+/// Stops this process as the signal by default does, until it is continued; or its whole group. The
+/// kernel ignores that where no shell is left to continue it.
+void stop_by(int signal, bool whole_group);
 
 /// Wakes a poll from another thread.
 class Bell {

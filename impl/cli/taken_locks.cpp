@@ -7,25 +7,31 @@
 #include <optional>
 #include <thread>
 
+#include "cli/output.hpp"
+#include "cli/service_manager.hpp"
+#include "mongo/hosts.hpp"
+
 namespace leasehold::cli {
 namespace {
 
 using std::chrono::milliseconds;
 
-int code_of(ErrorKind kind, int conflict_code) {
+/// A wait that timed out has its code by what stood in its way.
+int code_of(ErrorKind kind, bool had_holder, const LockOrder& order) {
   switch (kind) {
     case ErrorKind::invalid_option: return kUsage;
-    case ErrorKind::refused:
-    case ErrorKind::timed_out: return conflict_code;
+    case ErrorKind::refused: return order.conflict_code;
+    case ErrorKind::timed_out: return had_holder ? order.conflict_code : int{kUnavailable};
     default: return kUnavailable;
   }
 }
 
-LockProvider connected(const LockOrder& order) {
+LockProvider connected(const LockOrder& order, const std::shared_ptr<Obstacles>& obstacles) {
   ProviderOptions options;
   options.database = order.server.database;
   options.collection = order.server.collection;
   options.on_warning = [&order](const std::string& warning) { order.report(warning); };
+  options.on_event = [obstacles](const LockEvent& event) { obstacles->hear(event); };
   if (!order.note.empty()) options.holder += ' ' + order.note;
   // So that a wait which ends in vain can say that no server was found.
   auto& longest = options.server_selection_timeout;
@@ -34,8 +40,7 @@ LockProvider connected(const LockOrder& order) {
   }
   auto provider = LockProvider::connect(order.server.uri, options);
   if (provider) return std::move(*provider);
-  throw order.failure(code_of(provider.error().kind, order.conflict_code),
-                      provider.error().message);
+  throw order.failure(code_of(provider.error().kind, false, order), provider.error().message);
 }
 
 /// All are checked before any is taken.
@@ -71,8 +76,35 @@ Take take_permit(const LockProvider& provider, const LockOrder& order) {
   };
 }
 
+[[noreturn]] void end_wait(int signal, const LockOrder& order) {
+  const std::string what = order.names.size() == 1 ? "it" : "them";
+  order.report(order.described() + ": " + strsignal(signal) + " while waiting for " + what);
+  if (is_of_keyboard(signal)) throw EndedBySignal{signal};
+  throw Failure(kSignalled + signal, "");
+}
+
+/// The driver lists what befell it at each host in brackets. Where it lists nothing, the hosts
+/// answered, as something else than members of this set.
+std::string cause_beside(const std::string& message, const LockOrder& order) {
+  if (message.find('[') != std::string::npos) return "";
+  std::string words;
+  for (const auto& one : mongo::words_of_hosts(order.server.uri)) words += "; " + one;
+  if (words.empty() && message.ends_with(": timed out")) return "; no server answered";
+  return words;
+}
+
+Failure failure_of(const Error& error, bool had_holder, const LockOrder& order) {
+  const bool named =
+      error.message.starts_with("lock '") || error.message.starts_with("semaphore '");
+  const int code = code_of(error.kind, had_holder, order);
+  const bool unreached = code == kUnavailable && error.kind != ErrorKind::configuration;
+  return order.failure(code, (named ? "" : order.described() + ": ") + error.message +
+                                 (unreached ? cause_beside(error.message, order) : ""));
+}
+
 /// On a thread of its own, so that a signal can end the wait.
-Taken acquire(const Take& take, const LockOrder& order, const Signals& signals) {
+Taken acquire(const Take& take, const LockOrder& order, const Obstacles& obstacles,
+              const Signals& signals) {
   std::optional<Result<Taken>> result;
   std::atomic<bool> done = false;
   const Bell bell;
@@ -82,20 +114,13 @@ Taken acquire(const Take& take, const LockOrder& order, const Signals& signals) 
     bell.ring();
   });
   while (!done) {
-    wait_for(signals, bell, -1);
-    const int signal = signals.next();
-    if (signal == 0) continue;
-    const std::string what = order.names.size() == 1 ? "it" : "them";
-    throw order.failure(kSignalled + signal, order.described() + ": " + strsignal(signal) +
-                                                 " while waiting for " + what);
+    wait_for(signals, bell, order.is_service ? watchdog_period_ms() : -1);
+    if (order.is_service) tell_watchdog();
+    if (const int signal = signals.next()) end_wait(signal, order);
   }
   acquiring.join();
   if (*result) return std::move(**result);
-  const Error& error = result->error();
-  const bool named =
-      error.message.starts_with("lock '") || error.message.starts_with("semaphore '");
-  throw order.failure(code_of(error.kind, order.conflict_code),
-                      (named ? "" : order.described() + ": ") + error.message);
+  throw failure_of(result->error(), obstacles.had_holder(), order);
 }
 
 int conflict_code_of(int code) {
@@ -131,9 +156,25 @@ void LockOrder::report(const std::string& line) const {
   if (!quiet) say(line);
 }
 
-/// A quiet command says by its exit code alone what it could not do.
+/// That another holds a lock, a quiet command says by its exit code alone.
 Failure LockOrder::failure(int code, const std::string& what) const {
-  return {code, quiet ? "" : what};
+  const bool expected = quiet && code == conflict_code;
+  return {code, expected ? "" : what};
+}
+
+void Obstacles::hear(const LockEvent& event) {
+  if (event.kind == LockEvent::Kind::refused && !held_.exchange(true)) {
+    tell("lock '" + event.lock + "': " + event.detail + "; waiting");
+  } else if (event.kind == LockEvent::Kind::attempt_failed && !failed_.exchange(true)) {
+    tell("lock '" + event.lock + "': no server answers yet: " + event.detail + "; still trying");
+  }
+}
+
+/// One attempt is no wait: how it ended is said by its failure.
+void Obstacles::tell(const std::string& what) const {
+  if (order_.wait <= milliseconds(0)) return;
+  order_.report(what);
+  if (order_.is_service) tell_service_manager("STATUS=" + printable(what));
 }
 
 po::options_description lock_options() {
@@ -150,7 +191,7 @@ po::options_description lock_options() {
       ("nonblock,n", "one attempt, as --wait 0")                            //
       ("conflict-exit-code,E", po::value<int>()->default_value(kNotAcquired)->value_name("CODE"),
        "exit code if the lock is not free in time")                                      //
-      ("quiet,q", "no messages but those about bad usage")                               //
+      ("quiet,q", "nothing about other holders and waiting, and no warnings")            //
       ("note", text("TEXT"), "shown to people beside host and process, by ls and show")  //
       ("expiry", text("DURATION")->default_value("30s"),
        "the lease: how long others have to wait after a crash of this machine");
@@ -187,10 +228,11 @@ LockOrder lock_order_of(const po::variables_map& values) {
 
 TakenLocks::TakenLocks(const LockOrder& order, const Signals& signals)
     : order_(order),
-      provider_(connected(order)),
-      taken_(acquire(
-          order.permits == 0 ? take_all(provider_, order) : take_permit(provider_, order), order,
-          signals)) {}
+      obstacles_(std::make_shared<Obstacles>(order)),
+      provider_(connected(order, obstacles_)),
+      taken_(
+          acquire(order.permits == 0 ? take_all(provider_, order) : take_permit(provider_, order),
+                  order, *obstacles_, signals)) {}
 
 TakenLocks::LossCallbacks TakenLocks::ring_when_lost(const Bell& bell) const {
   LossCallbacks callbacks;

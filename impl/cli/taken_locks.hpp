@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <list>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,12 +22,13 @@ struct LockOrder {
   LockOptions options;
   std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit
   int conflict_code = kNotAcquired;                   ///< when they are not free in time
-  bool quiet = false;                                 ///< nothing on standard error but bad usage
-  std::string note;                                   ///< goes into the holder, for people
+  bool quiet = false;       ///< nothing of other holders, of waiting, and no warnings
+  bool is_service = false;  ///< the service manager hears of the wait, and that we live
+  std::string note;         ///< goes into the holder, for people
 
   /// "lock 'a'", "locks 'a', 'b'".
   [[nodiscard]] std::string described() const;
-  /// A line on standard error, unless it is to be quiet.
+  /// A line on standard error that is not said where it is to be quiet.
   void report(const std::string& line) const;
   [[nodiscard]] Failure failure(int code, const std::string& what) const;
 };
@@ -35,6 +38,22 @@ struct LockOrder {
 /// So that a name may stand without --lock.
 [[nodiscard]] po::positional_options_description lock_names();
 [[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
+
+/// What stands in the way of a wait. Thread-safe.
+class Obstacles {
+ public:
+  explicit Obstacles(const LockOrder& order) : order_(order) {}
+  /// Reports the first holder and the first failure.
+  void hear(const LockEvent& event);
+  /// A server answered that another holds a lock.
+  [[nodiscard]] bool had_holder() const { return held_; }
+
+ private:
+  void tell(const std::string& what) const;
+
+  const LockOrder& order_;
+  std::atomic<bool> held_ = false, failed_ = false;
+};
 
 /// Of each lock its name and its handle.
 struct Taken {
@@ -65,6 +84,7 @@ class TakenLocks {
 
  private:
   const LockOrder& order_;
+  const std::shared_ptr<Obstacles> obstacles_;  ///< of the provider's threads, too
   LockProvider provider_;
   Taken taken_;
 };

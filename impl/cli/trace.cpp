@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/admin.hpp"
 #include "cli/lock_life.hpp"
+#include "cli/output.hpp"
 
 namespace leasehold::cli {
 namespace {
@@ -16,24 +16,27 @@ constexpr const char* kUsageLine =
     "long it was held, and how it ended. The role must be allowed to read the oplog (database\n"
     "local). Times are by the primary's clock at that time. Exit code 1 if there is nothing.";
 
-constexpr int kMostEntries = 200'000;
-
-/// Oldest first: of the lock's document, and of elections. Fails if the role may not read it.
-std::vector<Json> oplog(Admin& admin, const std::string& name, milliseconds since) {
+/// Reads the lock's writes and the elections, oldest first. How many writes. Fails if the role may
+/// not read them.
+int read_oplog(Admin& admin, const std::string& name, milliseconds since, LockLife& life) {
   const Json server = admin.must("admin", {{"hello", 1}});
   const auto now_s = date_ms(server["localTime"]) / 1'000;
   const auto from_s = std::max<std::int64_t>(0, now_s - since.count() / 1'000);
   const Json election{{"op", "n"}, {"o.msg", "new primary"}};
-  const Json reply =
-      admin.must("local", {{"find", "oplog.rs"},
-                           {"filter",
-                            {{"ts", {{"$gte", {{"$timestamp", {{"t", from_s}, {"i", 0}}}}}}},
-                             {"$or", Json::array({admin.oplog_of(name), election})}}},
-                           {"projection", {{"ts", 1}, {"op", 1}, {"o", 1}, {"wall", 1}}},
-                           {"batchSize", kMostEntries},
-                           {"singleBatch", true},
-                           {"maxTimeMS", 60'000}});
-  return reply["cursor"]["firstBatch"].get<std::vector<Json>>();
+  int writes = 0;
+  admin.each("local",
+             {{"find", "oplog.rs"},
+              {"filter",
+               {{"ts", {{"$gte", {{"$timestamp", {{"t", from_s}, {"i", 0}}}}}}},
+                {"$or", Json::array({admin.oplog_of(name), election})}}},
+              {"projection", {{"ts", 1}, {"op", 1}, {"o", 1}, {"wall", 1}}},
+              {"maxTimeMS", 60'000}},
+             [&](const bson_t& bytes) {
+               const Json entry = mongo::to_json(bytes);
+               life.read(entry);
+               writes += entry.value("op", "") != "n" ? 1 : 0;
+             });
+  return writes;
 }
 
 Json to_json(const LifeStep& step) {
@@ -71,18 +74,17 @@ std::string sentence(const LifeStep& step) {
   return "?";
 }
 
-void print(const LockLife& life, bool json) {
+void print_life(const LockLife& life, bool json) {
   if (!json) {
     for (const LifeStep& step : life.steps()) {
-      std::printf("%s  %s\n", date(step.at_ms).c_str(), sentence(step).c_str());
+      print(date(step.at_ms) + "  " + printable(sentence(step)) + '\n');
     }
     const auto holder = life.holder();
-    std::printf("%s\n", holder.empty() ? "now free" : ("now held by " + holder).c_str());
-    return;
+    return print(holder.empty() ? "now free\n" : "now held by " + printable(holder) + '\n');
   }
   Json list = Json::array();
   for (const LifeStep& step : life.steps()) list.push_back(to_json(step));
-  std::printf("%s\n", list.dump(2).c_str());
+  print_json(list);
 }
 
 }  // namespace
@@ -99,18 +101,13 @@ int trace(const std::vector<std::string>& words) {
   const auto values = parse(kUsageLine, options, words, positional);
   const auto since = duration_of("since", values["since"].as<std::string>());
   Admin admin(server_of(values));
-  const auto name = values["name"].as<std::string>();
+  const auto name = lock_name_in(values);
   LockLife life;
-  bool touched = false;
-  for (const Json& entry : oplog(admin, name, since)) {
-    life.read(entry);
-    touched |= entry.value("op", "") != "n";
-  }
-  if (!touched) {
+  if (read_oplog(admin, name, since, life) == 0) {
     throw Failure(kFound, "lock '" + name + "': the oplog has no write of it in the last " +
                               span(since.count()));
   }
-  print(life, values.contains("json"));
+  print_life(life, values.contains("json"));
   return kDone;
 }
 

@@ -67,7 +67,7 @@ struct AcquireCall {
   /// What its attempt with this beat writes if it wins. The lease is in it for those who observe
   /// the holder, `holder` for people.
   [[nodiscard]] std::string lock_id(std::uint64_t beat, const std::string& holder) const {
-    return format_lock_id({owner, options.expiry.count(), beat}, holder);
+    return format_lock_id({owner, options.expiry.count(), beat, holder});
   }
 
   /// Whether a document of its owner may be there, now or by a late command.

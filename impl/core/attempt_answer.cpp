@@ -38,17 +38,9 @@ AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat, const std
   return reply.permanent ? AttemptAnswer::permanent : AttemptAnswer::unanswered;
 }
 
-/// The holder's name may have dots of its own. A process that gave none has none, and then all of
-/// the lockId has to do.
 std::string held_by(const LockDocument& document) {
   if (!document.corruption.empty()) return "corrupt lock document: " + document.corruption;
-  std::size_t dot = 0;
-  for (int parts = 0; parts < 3; ++parts) {
-    dot = document.lock_id.find('.', dot);
-    if (dot == std::string::npos) return "held by " + document.lock_id;
-    ++dot;
-  }
-  return "held by " + document.lock_id.substr(dot);
+  return "held by " + std::string(holder_for_people(document.lock_id));
 }
 
 }  // namespace leasehold::core

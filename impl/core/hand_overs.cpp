@@ -107,7 +107,7 @@ Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending) {
 
 /// The receiver's lease, not the giver's: it is the receiver that observers have to wait for.
 std::string HandOvers::lock_id(const HandOver& hand_over, std::uint64_t beat) const {
-  return format_lock_id({*hand_over.giver.or_owner, hand_over.expiry.count(), beat}, holder_);
+  return format_lock_id({*hand_over.giver.or_owner, hand_over.expiry.count(), beat, holder_});
 }
 
 }  // namespace leasehold::core

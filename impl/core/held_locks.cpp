@@ -266,7 +266,7 @@ void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vec
 
 /// The lease is in it for those who observe the holder: they have to know how long it may live.
 std::string HeldLocks::lock_id(const HeldLock& lock, std::uint64_t beat) const {
-  return format_lock_id({lock.owner, lock.options.expiry.count(), beat}, holder_);
+  return format_lock_id({lock.owner, lock.options.expiry.count(), beat, holder_});
 }
 
 /// Nobody knows what became of the extension, or it was not executed. Until the deadline there is

@@ -75,24 +75,23 @@ std::optional<Owner> owner_from_hex(std::string_view digits) {
 }
 
 /// One allocation: every extension of every lock has a fresh one.
-std::string format_lock_id(const LockIdParts& parts, std::string_view holder) {
+std::string format_lock_id(const LockId& parts) {
   constexpr std::size_t kNumbers = 2 * (1 + std::numeric_limits<std::uint64_t>::digits10 + 2);
   std::string id;
-  id.reserve(kOwnerDigits + kNumbers + 1 + holder.size());
+  id.reserve(kOwnerDigits + kNumbers + 1 + parts.holder.size());
   id.append(OwnerDigits(parts.owner).text, kOwnerDigits);
   append_number(id += '.', parts.lease_ms);
   append_number(id += '.', parts.beat);
-  if (!holder.empty()) (id += '.') += holder;
+  if (!parts.holder.empty()) (id += '.') += parts.holder;
   return id;
 }
 
-/// What stands behind the third dot is the holder's name, which may have dots of its own.
-std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
-  lock_id = split_queue(lock_id).lock_id;
-  const auto owner = next_part(lock_id);
-  const auto lease = next_part(lock_id);
-  const auto beat = next_part(lock_id);
-  LockIdParts parts;
+std::optional<LockId> parse_lock_id(std::string_view lock_id) {
+  auto [rest, queue] = split_queue(lock_id);
+  const auto owner = next_part(rest);
+  const auto lease = next_part(rest);
+  const auto beat = next_part(rest);
+  LockId parts{.holder = rest, .queue = queue};
   const auto found = owner_from_hex(owner);
   if (!found) return std::nullopt;
   parts.owner = *found;
@@ -104,10 +103,9 @@ std::optional<LockIdParts> parse_lock_id(std::string_view lock_id) {
   return parts;
 }
 
-/// To the end, queue included, if there is one: whoever shows it has cut that off before.
-std::string_view holder_in(std::string_view lock_id) {
-  for (int parts = 0; parts < 3; ++parts) next_part(lock_id);
-  return lock_id;
+std::string_view holder_for_people(std::string_view lock_id) {
+  const auto parts = parse_lock_id(lock_id);
+  return parts && !parts->holder.empty() ? parts->holder : split_queue(lock_id).lock_id;
 }
 
 }  // namespace leasehold::core

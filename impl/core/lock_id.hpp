@@ -22,26 +22,35 @@ struct Owner {
 /// The way back; nothing for any other text.
 [[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 
-/// The parts of a lockId of ours: `<owner>.<lease ms>.<beat>[.<holder>]`. The beat makes each
-/// value name one execution of one command; the holder is for people only. The lease is for those
-/// who observe the holder: they have to know for how long this value may stand while it lives.
+/// The value of a document's `lockId`, in its parts:
 ///
-/// INVARIANT: a provider writes no value twice. Whoever has seen one unchanged for its whole lease
-/// knows by that alone that its holder has not extended.
-struct LockIdParts {
+///     <owner>.<lease ms>.<beat>[.<holder>][~<queue>]
+///
+/// The beat makes each value name one execution of one command; the holder is for people only. The
+/// lease is for those who observe the holder: they have to know for how long this value may stand
+/// while it lives. The queue is `lock_queue.hpp`'s: those who wait for the lock.
+///
+/// INVARIANT: a provider writes no value twice. A process that has seen one unchanged for its whole
+/// lease knows by that alone that its holder has not extended.
+struct LockId {
   Owner owner;
   std::int64_t lease_ms = 0;
   std::uint64_t beat = 0;
-  bool operator==(const LockIdParts&) const = default;
+  std::string_view holder = {};  ///< may have dots, but no `~`; empty: it does not say
+  std::string_view queue = {};   ///< written by servers alone
+  bool operator==(const LockId&) const = default;
 };
 
-[[nodiscard]] std::string format_lock_id(const LockIdParts& parts, std::string_view holder);
+/// All but the queue.
+[[nodiscard]] std::string format_lock_id(const LockId& id);
 
-/// The parts, or nothing for any other form (the .NET package's is 32 hex digits alone) and for a
-/// lease outside 100 ms .. 24 h, which no provider writes. A queue behind it does not matter.
-[[nodiscard]] std::optional<LockIdParts> parse_lock_id(std::string_view lock_id);
+/// The parts, which are views of `lock_id`, or nothing for any other form (the .NET package's is 32
+/// hex digits alone) and for a lease outside 100 ms .. 24 h, which no provider writes.
+[[nodiscard]] std::optional<LockId> parse_lock_id(std::string_view lock_id);
+[[nodiscard]] std::optional<LockId> parse_lock_id(std::string&&) = delete;
 
-/// Who holds it, for people; empty if it does not say. REQUIRES: it has parts.
-[[nodiscard]] std::string_view holder_in(std::string_view lock_id);
+/// Who holds the lock, for people: the holder, or the whole value, without a queue, where that is
+/// of another form or names no holder.
+[[nodiscard]] std::string_view holder_for_people(std::string_view lock_id);
 
 }  // namespace leasehold::core

@@ -8,13 +8,27 @@ namespace {
 
 RC_GTEST_PROP(LockId, WhatIsWrittenIsReadBack,
               (std::uint64_t high, std::uint64_t low, std::uint64_t beat, bool with_holder)) {
-  const LockIdParts parts{{high, low}, *rc::gen::inRange<std::int64_t>(100, 86'400'001), beat};
-  const auto text = format_lock_id(parts, with_holder ? "host.name:1:app" : "");
+  const LockId parts{{high, low},
+                     *rc::gen::inRange<std::int64_t>(100, 86'400'001),
+                     beat,
+                     with_holder ? "host.name:1:app" : ""};
+  const auto text = format_lock_id(parts);
   RC_ASSERT(parse_lock_id(text) == std::optional(parts));
 }
 
 RC_GTEST_PROP(LockId, AnyTextIsParsedOrRefusedWithoutHarm, (const std::string& text)) {
   (void)parse_lock_id(text);
+}
+
+TEST(LockId, AQueueIsNoPartOfTheHolder) {
+  const std::string text = std::string(32, 'a') + ".30000.7.host.name:1:app~entry~entry";
+  const auto id = parse_lock_id(text);
+  ASSERT_TRUE(id);
+  EXPECT_EQ(id->holder, "host.name:1:app");
+  EXPECT_EQ(id->queue, "entry~entry");
+  EXPECT_EQ(holder_for_people(text), "host.name:1:app");
+  EXPECT_EQ(holder_for_people("theirs~entry"), "theirs");
+  EXPECT_EQ(holder_for_people("~entry"), "");
 }
 
 TEST(LockId, ForeignFormsAreNotOurs) {

@@ -99,4 +99,11 @@ std::optional<Error> check_holder(const std::string& holder) {
   return rule.empty() ? std::nullopt : broken("holder", bytes(holder), rule);
 }
 
+std::optional<Error> check_database(const std::string& database) {
+  if (database != "local") return std::nullopt;
+  return broken("database", "'local'",
+                "it must be one that the set replicates, or two processes hold one lock after a "
+                "change of the primary");
+}
+
 }  // namespace leasehold

@@ -103,5 +103,14 @@ RC_GTEST_PROP(Utf8, APrefixOfAnyBytesIsValid, (const std::string& text)) {
   RC_ASSERT(core::valid_utf8_prefix(prefix) == prefix);
 }
 
+TEST(Database, LocalIsNotReplicatedAndRefused) {
+  EXPECT_FALSE(check_database("leasehold"));
+  EXPECT_FALSE(check_database(""));
+  const auto error = check_database("local");
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind, ErrorKind::invalid_option);
+  EXPECT_EQ(error->message.find("database is 'local': it must be one that"), 0u);
+}
+
 }  // namespace
 }  // namespace leasehold

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 std::string entry(Owner owner, const std::string& until = "1700000000000") {
   return until + entry_without_until(milliseconds(1'500), milliseconds(33'000),
-                                     format_lock_id({owner, 3'000, 1}, "h"));
+                                     format_lock_id({owner, 3'000, 1, "h"}));
 }
 
 TEST(LockQueue, StandsBehindTheHoldersLockId) {
@@ -25,7 +25,7 @@ TEST(LockQueue, AnEntryHasItsPartsAtFixedPlaces) {
   const auto one = entry({1, 2});
   EXPECT_EQ(one.substr(kStandsAt, kSpanDigits), "000001500");
   EXPECT_EQ(one.substr(kLastsAt, kSpanDigits), "000033000");
-  EXPECT_EQ(one.substr(kEntryLockIdAt), format_lock_id({{1, 2}, 3'000, 1}, "h"));
+  EXPECT_EQ(one.substr(kEntryLockIdAt), format_lock_id({{1, 2}, 3'000, 1, "h"}));
 }
 
 TEST(LockQueue, APlaceIsHowManyStandBefore) {
@@ -45,7 +45,7 @@ RC_GTEST_PROP(LockQueue, AnyTextIsReadWithoutHarm, (const std::string& text)) {
 }
 
 RC_GTEST_PROP(LockQueue, NoHoldersNameBeginsAnEntry, (const std::string& holder)) {
-  const auto id = format_lock_id({{1, 2}, 3'000, 1}, without_queue_marks(holder));
+  const auto id = format_lock_id({{1, 2}, 3'000, 1, without_queue_marks(holder)});
   RC_ASSERT(split_queue(id).queue.empty());
 }
 

@@ -171,6 +171,10 @@ struct LockDocument {
   std::string value = {};  ///< document-level: of the entity that the lock is on
   std::string queue = {};  ///< those who wait, as `lock_queue.hpp` reads them
   ServerInstant expires_at = {}, read_at = {};  ///< where it was asked for
+
+  /// A release may leave a document, dated 1970: of nobody, or of an owner whose turn it is to take
+  /// the lock. REQUIRES: `expires_at` was asked for.
+  [[nodiscard]] bool is_free() const { return corruption.empty() && expires_at == ServerInstant(); }
   bool operator==(const LockDocument&) const = default;
 };
 

@@ -17,7 +17,7 @@ LockDocument queue_of(std::size_t size, std::uint64_t gone) {
   LockDocument document;
   for (std::uint64_t i = 0; i < size; ++i) {
     const auto entry = entry_without_until(milliseconds(1'500), milliseconds(33'000),
-                                           format_lock_id({{7, gone + i}, 3'000, 1}, ""));
+                                           format_lock_id({{7, gone + i}, 3'000, 1}));
     document.queue += (i == 0 ? "" : "~") + std::string("1700000000000") + entry;
   }
   return document;

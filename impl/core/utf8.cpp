@@ -24,18 +24,17 @@ bool second_fits(unsigned char lead, unsigned char second) {
   }
 }
 
-/// Of the well-formed character that `text` begins with; 0: it begins with none.
+}  // namespace
+
 std::size_t first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = length_of_character(byte(0));
-  if (length > text.size()) return 0;
+  const std::size_t length = text.empty() ? 0 : length_of_character(byte(0));
+  if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
   return length > 1 && !second_fits(byte(0), byte(1)) ? 0 : length;
 }
-
-}  // namespace
 
 /// Character by character: a prefix that ends inside one would be refused by the server, too.
 std::string valid_utf8_prefix(std::string_view text) {

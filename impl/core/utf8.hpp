@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,5 +10,9 @@ namespace leasehold::core {
 /// surrogates): what is left of a string that was cut amid a character, or all of a valid one. The
 /// server refuses anything else as a string.
 [[nodiscard]] std::string valid_utf8_prefix(std::string_view text);
+
+/// The bytes of the well-formed character that `text` begins with; 0: it begins with none, or is
+/// empty.
+[[nodiscard]] std::size_t first_character(std::string_view text);
 
 }  // namespace leasehold::core

@@ -16,6 +16,7 @@ namespace leasehold::mongo {
 class Bson {
  public:
   Bson() : bytes_(bson_new()) {}
+  explicit Bson(bson_t* owned) : bytes_(owned) {}
   /// A copy of whole bytes. REQUIRES: those of a document.
   static Bson of(std::string_view bytes) {
     Bson copy;

@@ -1,25 +1,106 @@
 #include "mongo/json_client.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <leasehold/fencing_token.hpp>
 #include <mutex>
+#include <string_view>
 
+#include "core/utf8.hpp"
 #include "mongo/bson.hpp"
+#include "mongo/handles.hpp"
 
 namespace leasehold::mongo {
 namespace {
 
 constexpr std::chrono::milliseconds kNoticedAtOnce{500};
 
-Json to_json(const bson_t& bytes) {
-  char* out = bson_as_relaxed_extended_json(&bytes, nullptr);
-  auto parsed = Json::parse(out);
-  bson_free(out);
-  return parsed;
+/// Of a copy that is ours: the iterator has no other way to change a text in place.
+void make_utf8(char* text, std::size_t size) {
+  std::string_view rest(text, size);
+  while (!rest.empty()) {
+    const auto length = core::first_character(rest);
+    if (length == 0) text[size - rest.size()] = '?';
+    rest.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+}
+
+/// Names and texts of all depths.
+void make_utf8(const bson_iter_t& start) {
+  bson_iter_t at = start, inside;
+  while (bson_iter_next(&at)) {
+    char* key = const_cast<char*>(bson_iter_key(&at));
+    make_utf8(key, std::strlen(key));
+    std::uint32_t size = 0;
+    if (BSON_ITER_HOLDS_UTF8(&at)) {
+      make_utf8(const_cast<char*>(bson_iter_utf8(&at, &size)), size);
+    } else if (bson_iter_type(&at) == BSON_TYPE_SYMBOL) {
+      make_utf8(const_cast<char*>(bson_iter_symbol(&at, &size)), size);
+    } else if (BSON_ITER_HOLDS_CODE(&at)) {
+      make_utf8(const_cast<char*>(bson_iter_code(&at, &size)), size);
+    } else if ((BSON_ITER_HOLDS_DOCUMENT(&at) || BSON_ITER_HOLDS_ARRAY(&at)) &&
+               bson_iter_recurse(&at, &inside)) {
+      make_utf8(inside);
+    }
+  }
+}
+
+struct Free {
+  void operator()(char* text) const { bson_free(text); }
+};
+using Text = std::unique_ptr<char, Free>;
+
+Bson from_json(const Json& command) {
+  bson_error_t error;
+  const std::string text = command.dump();
+  bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
+                                     static_cast<ssize_t>(text.size()), &error);
+  if (bytes == nullptr) throw std::runtime_error("command: " + std::string(error.message));
+  return Bson(bytes);
+}
+
+/// Shows `use` the documents of a batch, and returns the cursor's number; 0: that was the last one.
+std::int64_t show_batch(const bson_t& reply, const JsonClient::Read& use) {
+  std::int64_t cursor = 0;
+  bson_iter_t at, found;
+  if (bson_iter_init(&at, &reply) && bson_iter_find_descendant(&at, "cursor.id", &found)) {
+    cursor = bson_iter_as_int64(&found);
+  }
+  for (const char* batch : {"cursor.firstBatch", "cursor.nextBatch"}) {
+    bson_iter_t one;
+    if (!bson_iter_init(&at, &reply) || !bson_iter_find_descendant(&at, batch, &found)) continue;
+    if (!bson_iter_recurse(&found, &one)) continue;
+    while (bson_iter_next(&one)) {
+      const std::uint8_t* bytes = nullptr;
+      std::uint32_t length = 0;
+      bson_t document;
+      bson_iter_document(&one, &length, &bytes);
+      if (bson_init_static(&document, bytes, length)) use(document);
+    }
+  }
+  return cursor;
+}
+
+bool is_done(const bson_t& reply) {
+  bson_iter_t at;
+  return bson_iter_init_find(&at, &reply, "ok") && bson_iter_as_bool(&at);
 }
 
 }  // namespace
+
+Json to_json(const bson_t& document) {
+  Text text(bson_as_relaxed_extended_json(&document, nullptr));
+  if (!text) {
+    const Bson copy(bson_copy(&document));
+    bson_iter_t at;
+    if (bson_iter_init(&at, copy.get())) make_utf8(at);
+    text.reset(bson_as_relaxed_extended_json(copy.get(), nullptr));
+  }
+  if (!text) throw std::runtime_error("a server's document is no BSON");
+  return Json::parse(text.get());
+}
 
 void init_driver() {
   static std::once_flag once;
@@ -41,9 +122,10 @@ JsonClient::JsonClient(const std::string& uri) {
     mongoc_uri_set_option_as_bool(parsed, MONGOC_URI_DIRECTCONNECTION, false);
   }
   mongoc_uri_set_option_as_bool(parsed, MONGOC_URI_RETRYWRITES, false);
-  client_.reset(mongoc_client_new_from_uri(parsed));
+  client_.reset(mongoc_client_new_from_uri_with_error(parsed, &error));
   mongoc_uri_destroy(parsed);
-  if (!client_) throw std::runtime_error("no client for the uri");
+  if (!client_ && is_name_resolution(error)) throw NoReply(error.message);
+  if (!client_) throw std::runtime_error(std::string("uri: ") + error.message);
   mongoc_client_set_error_api(client_.get(), MONGOC_ERROR_API_VERSION_2);
 }
 
@@ -52,23 +134,68 @@ std::string JsonClient::database(const std::string& otherwise) const {
   return named != nullptr ? named : otherwise;
 }
 
-Json JsonClient::run(const std::string& database, const Json& command, const Read& read) {
+/// A member that changed its office has closed our connection: the first try only notices. A second
+/// try that did not even look for a server has no cause of its own.
+void JsonClient::run_bytes(const std::string& database, const bson_t& command, const Read& read) {
   const auto began = std::chrono::steady_clock::now();
   try {
-    return run_once(database, command, read);
-  } catch (const NoReply&) {
-    // A member that changed its office has closed our connection: the first try only notices.
+    return send(database, command, 0, read);
+  } catch (const NoReply& first) {
     if (std::chrono::steady_clock::now() - began > kNoticedAtOnce) throw;
-    return run_once(database, command, read);
+    try {
+      return send(database, command, 0, read);
+    } catch (const NoReply& second) {
+      const std::string_view why = second.what();
+      throw why.find("eligible for rescan") == std::string_view::npos ? second : first;
+    }
   }
 }
 
+Json JsonClient::run(const std::string& database, const Json& command, const Read& read) {
+  Json reply;
+  run_bytes(database, *from_json(command).get(), [&](const bson_t& bytes) {
+    if (read) read(bytes);
+    reply = to_json(bytes);
+  });
+  return reply;
+}
+
 Json JsonClient::run_once(const std::string& database, const Json& command, const Read& read) {
-  return execute(database, command, 0, read);
+  Json reply;
+  send(database, *from_json(command).get(), 0, [&](const bson_t& bytes) {
+    if (read) read(bytes);
+    reply = to_json(bytes);
+  });
+  return reply;
 }
 
 Json JsonClient::run_on(std::uint32_t member, const std::string& database, const Json& command) {
-  return execute(database, command, member, {});
+  Json reply;
+  send(database, *from_json(command).get(), member,
+       [&](const bson_t& bytes) { reply = to_json(bytes); });
+  return reply;
+}
+
+std::optional<Json> JsonClient::each(const std::string& database, const Json& find,
+                                     const Read& use) {
+  constexpr int kBatch = 2'000;
+  std::int64_t cursor = 0;
+  std::optional<Json> failed;
+  const auto read = [&](const bson_t& reply) {
+    cursor = 0;
+    is_done(reply) ? void(cursor = show_batch(reply, use)) : void(failed = to_json(reply));
+  };
+  Json first = find;
+  first["batchSize"] = kBatch;
+  run_bytes(database, *from_json(first).get(), read);
+  const std::string collection = find.begin().value();
+  while (cursor != 0) {
+    const Json more{{"getMore", {{"$numberLong", std::to_string(cursor)}}},
+                    {"collection", collection},
+                    {"batchSize", kBatch}};
+    send(database, *from_json(more).get(), 0, read);
+  }
+  return failed;
 }
 
 std::vector<JsonClient::Member> JsonClient::members() const {
@@ -83,25 +210,19 @@ std::vector<JsonClient::Member> JsonClient::members() const {
   return members;
 }
 
-Json JsonClient::execute(const std::string& database, const Json& command, std::uint32_t member,
-                         const Read& read) {
-  bson_error_t error;
-  const std::string text = command.dump();
-  bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
-                                     static_cast<ssize_t>(text.size()), &error);
-  if (bytes == nullptr) throw std::runtime_error("command: " + std::string(error.message));
+void JsonClient::send(const std::string& database, const bson_t& command, std::uint32_t member,
+                      const Read& read) {
+  bson_error_t error{};
   ReplyBson reply;
   if (member == 0) {
-    mongoc_client_command_with_opts(client_.get(), database.c_str(), bytes, nullptr, nullptr,
+    mongoc_client_command_with_opts(client_.get(), database.c_str(), &command, nullptr, nullptr,
                                     reply.out(), &error);
   } else {
-    mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), bytes, nullptr,
+    mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), &command, nullptr,
                                                 member, reply.out(), &error);
   }
-  bson_destroy(bytes);
-  if (!bson_has_field(reply.get(), "ok")) throw NoReply(error.message);
-  if (read) read(*reply.get());
-  return to_json(*reply.get());
+  if (bson_has_field(reply.get(), "ok")) return read(*reply.get());
+  throw NoReply(*error.message == '\0' ? "no member of the set was found" : error.message);
 }
 
 Json JsonClient::must(const std::string& database, const Json& command) {

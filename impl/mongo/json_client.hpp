@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ class JsonClient {
  public:
   using Read = std::function<void(const _bson_t& reply)>;  // a bson_t, but for its alignment
 
-  /// Throws std::runtime_error for a bad URI.
+  /// Throws std::runtime_error for a bad URI, and NoReply if its hosts have to be looked up and no
+  /// name server answers.
   explicit JsonClient(const std::string& uri);
 
   /// The reply, also of a command that failed. Throws NoReply if there is none, at once or after
@@ -39,6 +41,13 @@ class JsonClient {
 
   /// The same, tried once.
   Json run_once(const std::string& database, const Json& command, const Read& read = {});
+
+  /// The same for a command in bytes, whose reply `read` is shown.
+  void run_bytes(const std::string& database, const _bson_t& command, const Read& read);
+
+  /// Shows `use` each document that a `find` finds, batch by batch. Nothing, or the reply of the
+  /// command that failed; then some may have been shown. Throws NoReply.
+  std::optional<Json> each(const std::string& database, const Json& find, const Read& use);
 
   /// The same on one member of the set, whatever its office.
   Json run_on(std::uint32_t member, const std::string& database, const Json& command);
@@ -56,14 +65,17 @@ class JsonClient {
 
  private:
   /// On one member, or the primary (0).
-  Json execute(const std::string& database, const Json& command, std::uint32_t member,
-               const Read& read);
+  void send(const std::string& database, const _bson_t& command, std::uint32_t member,
+            const Read& read);
 
   struct Destroy {
     void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
   };
   std::unique_ptr<mongoc_client_t, Destroy> client_;
 };
+
+/// A document as extended JSON. Text in it that is no UTF-8 has a ? for each byte that is none.
+[[nodiscard]] Json to_json(const _bson_t& document);
 
 /// mongoc_init, once, and silence: the driver would talk on standard error at each time-out.
 void init_driver();

@@ -19,7 +19,7 @@ constexpr seconds kLease{30}, kTimeout{10};
 
 std::string id(core::Owner owner, std::uint64_t beat) {
   const std::int64_t lease_ms = std::chrono::milliseconds(kLease).count();
-  return core::format_lock_id({owner, lease_ms, beat}, "host:1:old");
+  return core::format_lock_id({owner, lease_ms, beat, "host:1:old"});
 }
 
 Json sent(decltype(core::Command::body) body) {

@@ -214,6 +214,7 @@ Result<PoolHandle> own_pool(TransportOptions& options) {
   if (!uri) return bad_uri(error.message);
   set_options(uri.get(), options);
   PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);
+  if (!pool && is_name_resolution(error)) return Error{ErrorKind::unavailable, 0, error.message};
   if (!pool) return bad_uri(error.message);
   mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
   if (options.database.empty()) options.database = database_in(uri.get());
@@ -238,6 +239,7 @@ Result<PoolHandle> given_pool(TransportOptions& options) {
 Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
   auto pool = options.pool ? given_pool(options) : own_pool(options);
   if (!pool) return pool.error();
+  if (auto error = check_database(options.database)) return std::move(*error);
   auto shared = std::make_shared<Shared>();
   shared->pool = std::move(*pool);
   shared->transactions = std::make_unique<Transactions>(shared->pool.get());

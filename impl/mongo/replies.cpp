@@ -99,14 +99,6 @@ core::LockDocument read_document(const bson_t& document) {
   return out;
 }
 
-core::LockDocument read_inspected(const bson_t& document) {
-  core::LockDocument out = read_document(document);
-  const Field expires(document, "expiresAt"), now(document, "now");
-  if (expires.type() == BSON_TYPE_DATE_TIME) out.expires_at.since_1970_ms = expires.date();
-  if (now.type() == BSON_TYPE_DATE_TIME) out.read_at.since_1970_ms = now.date();
-  return out;
-}
-
 std::string keys_of(const bson_t& pattern) {
   std::string keys;
   bson_iter_t at;
@@ -223,6 +215,14 @@ void read_plain(Reply& out, const core::RawCommand& command, const bson_t& reply
 
 }  // namespace
 
+core::LockDocument read_lock_document(const bson_t& document) {
+  core::LockDocument out = read_document(document);
+  const Field expires(document, "expiresAt"), now(document, "now");
+  if (expires.type() == BSON_TYPE_DATE_TIME) out.expires_at.since_1970_ms = expires.date();
+  if (now.type() == BSON_TYPE_DATE_TIME) out.read_at.since_1970_ms = now.date();
+  return out;
+}
+
 Reply read_reply(const core::Command& command, const bson_t& reply) {
   Reply out;
   if (!Field(reply, "ok").truth()) {
@@ -248,7 +248,7 @@ Reply read_reply(const core::Command& command, const bson_t& reply) {
   } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body) ||
              std::holds_alternative<core::InspectCommand>(command.body)) {
     Field(reply, "cursor.firstBatch").each_document([&](const bson_t& found) {
-      out.documents.push_back(read_inspected(found));
+      out.documents.push_back(read_lock_document(found));
     });
   } else if (std::holds_alternative<core::StreamCommand>(command.body)) {
     read_stream(out, reply);

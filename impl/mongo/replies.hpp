@@ -14,6 +14,10 @@ namespace leasehold::mongo {
 /// The reply to `command`, as a server sent it.
 [[nodiscard]] core::Reply read_reply(const core::Command& command, const bson_t& reply);
 
+/// A lock document, whatever the types of its fields, with its dates and the server's time if that
+/// was projected as `now`. An `_id` that is no string gives no name.
+[[nodiscard]] core::LockDocument read_lock_document(const bson_t& document);
+
 /// The keys of the unique index that a duplicate met, "{a, b}": of the command, or of its first
 /// statement with an error. "{}" if the reply does not tell.
 [[nodiscard]] std::string duplicate_index(const bson_t& reply);

@@ -274,7 +274,7 @@ void RecipeProvider::send(SessionId id, Role role, std::string bson, Step step) 
     plain.name = s.call.name;
     plain.owner = s.call.owner;
     plain.lock_id =
-        core::format_lock_id({s.call.owner, s.call.options.expiry.count(), ++last_beat_}, "");
+        core::format_lock_id({s.call.owner, s.call.options.expiry.count(), ++last_beat_});
   }
   if (role == Role::acquire) {
     plain.won = recipe_->won;

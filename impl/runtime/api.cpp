@@ -261,7 +261,7 @@ SeenHolder seen_holder(const core::LockDocument& document) {
   seen.token_at_least = FencingToken(document.fencing_token);
   if (const auto parts = core::parse_lock_id(document.lock_id)) {
     seen.lease = milliseconds(parts->lease_ms);
-    seen.holder = core::holder_in(document.lock_id);
+    seen.holder = parts->holder;
   }
   return seen;
 }
@@ -279,6 +279,7 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
   if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
   if (reply.documents.empty()) return std::optional<SeenHolder>();
   const auto& document = reply.documents.front();
+  if (document.is_free()) return std::optional<SeenHolder>();
   if (document.corruption.empty()) return std::optional(seen_holder(document));
   return Error{ErrorKind::configuration, 0,
                "lock '" + name + "' has a corrupt document: " + document.corruption};

@@ -155,6 +155,15 @@ TEST(Inspect, ShowsWhoHoldsALock) {
   EXPECT_EQ((*seen)->token_at_least, FencingToken(9));
 }
 
+TEST(Inspect, ADocumentThatAReleaseLeftIsAFreeLock) {
+  Fixture f;
+  for (const auto* lock_id : {"", "00000000000000010000000000000002.30000.7.host:1:next"}) {
+    f.server->shown = {{"lock", lock_id, {5'000}, 9, ""}};
+    const auto nobody = f.provider->inspect("lock");
+    EXPECT_TRUE(nobody && !nobody->has_value()) << lock_id;
+  }
+}
+
 TEST(Inspect, SaysWhatStandsInTheWay) {
   Fixture f;
   f.server->shown = {{"lock", "", {}, 0, "lockId is missing"}};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/attempt_answer.hpp"
+
 namespace leasehold::runtime {
 namespace {
 
@@ -48,8 +50,12 @@ void LockEventTranslator::on_reply(const core::ReplyArrived& event, Events& out)
     case Sent::Kind::attempt: {
       const bool held = !reply.documents.empty() &&
                         owner_in(reply.documents[0].lock_id) != owner_in(command.lock_id);
-      if ((done && held) || reply.outcome == core::Outcome::duplicate_key) {
-        out.push_back({Kind::refused, command.lock});
+      if (done && held) {
+        out.push_back({Kind::refused, command.lock, {}, {}, core::held_by(reply.documents[0])});
+      } else if (reply.outcome == core::Outcome::duplicate_key) {
+        out.push_back({Kind::refused, command.lock, {}, {}, "held by another"});
+      } else if (!done && reply.outcome != core::Outcome::configuration) {
+        out.push_back({Kind::attempt_failed, command.lock, {}, {}, reply.message});
       }
       return;
     }

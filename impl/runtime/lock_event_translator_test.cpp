@@ -50,6 +50,20 @@ TEST(LockEventTranslator, ALifeFromRefusalToRelease) {
             (LockEvent{Kind::released, "lock", FencingToken(7), milliseconds(42), "released"}));
 }
 
+TEST(LockEventTranslator, WhatStandsInTheWayOfAnAttempt) {
+  TranslatedWorld w;
+  w.ask(1);
+  w.answer(core::CoreWorld::refused("somebody"));
+  w.step(core::TimerFired{{core::Timer::Kind::attempt, 1}});
+  auto nobody = core::CoreWorld::with(Outcome::not_executed);
+  nobody.message = "connection refused";
+  w.answer(nobody);
+  EXPECT_EQ(w.kinds(),
+            (std::vector{Kind::attempt, Kind::refused, Kind::attempt, Kind::attempt_failed}));
+  EXPECT_EQ(w.events[1].detail, "held by somebody");
+  EXPECT_EQ(w.events[3].detail, "connection refused");
+}
+
 TEST(LockEventTranslator, AFailedExtensionAndALoss) {
   TranslatedWorld w;
   w.ask(1);

@@ -56,6 +56,7 @@ const char* to_string(Kind kind) {
   switch (kind) {
     case Kind::attempt: return "attempt";
     case Kind::refused: return "refused";
+    case Kind::attempt_failed: return "attempt_failed";
     case Kind::acquired: return "acquired";
     case Kind::gave_up: return "gave_up";
     case Kind::extended: return "extended";

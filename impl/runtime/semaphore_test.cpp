@@ -36,7 +36,7 @@ TEST(Slots, AreFreeWithoutADocumentOrPastTheirEnd) {
 }
 
 TEST(Slots, HaveQueuesAsLongAsTheirDocumentsSay) {
-  const auto id = core::format_lock_id({{1, 2}, 30'000, 1}, "h");
+  const auto id = core::format_lock_id({{1, 2}, 30'000, 1, "h"});
   const auto entry = "0000000000001" + core::entry_without_until(milliseconds(5), milliseconds(9),
                                                                   id);
   core::Reply reply{.outcome = Outcome::done, .documents = {{"s#1", "x"}}};

@@ -107,7 +107,8 @@ void read(const Command& command, const bson_t& reply) {
   for (const auto& document : read.documents) {
     const auto parts = core::parse_lock_id(document.lock_id);
     if (!parts) continue;
-    const auto again = core::parse_lock_id(core::format_lock_id(*parts, ""));
+    const auto text = core::format_lock_id(*parts);
+    const auto again = core::parse_lock_id(text);
     must(again && *again == *parts, "a lock id reads back to its parts");
   }
   (void)mongo::refusal_of_hello(reply);

@@ -60,6 +60,7 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
   says({"release", lock_}, "without --force");
   says({"run", "--lock", lock_, "--uri", "mongodb://u:secret@h/", "--", "true"},
        "--uri has a password");
+  says({"show", "bad-\xff"}, "lock name is 5 bytes long");
   says({"dance"}, "unknown subcommand 'dance'");
   setenv("LEASEHOLD_URI", "mongodb://u:sec@secret@h/", 1);
   says({"ls"}, "more than one @");
@@ -80,7 +81,9 @@ TEST_F(Command, SignalsGoToTheCommand) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     auto wrapper = start("exec sleep 100");
     wrapper.send_signal(signal);
-    EXPECT_EQ(code_of(wrapper), 128 + signal);
+    EXPECT_TRUE(wrapper.wait_ms(20'000));
+    const int status = wrapper.exit_status();
+    EXPECT_EQ(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), 128 + signal);
     EXPECT_TRUE(child_is_gone());
     EXPECT_TRUE(lock_is_free());
     fs::remove(pid_file());
@@ -134,6 +137,13 @@ TEST_F(Command, WithoutServersItIsToldToEndBeforeTheLeaseEnds) {
   EXPECT_TRUE(eventually([this] { return child_is_gone(); }));
   EXPECT_LE(since.elapsed(), seconds(3)) << "half a second before the deadline";
   EXPECT_EQ(code_of(wrapper), kLost);
+}
+
+TEST_F(Command, WithoutServersThatAnswerAWaitEndsAsUnavailable) {
+  const ServerGone gone;
+  const auto ran = leasehold({"run", "-q", "-w", "2", "-E", "0", lock_, "--", "true"});
+  EXPECT_EQ(ran.exit_code, 69) << ran.out;
+  EXPECT_NE(ran.out.find(lock_), std::string::npos) << ran.out;
 }
 
 TEST_F(Command, WithoutServersWhoDoesNotListenIsKilledAtTheEndOfTheLease) {

@@ -148,6 +148,9 @@ class SecureSet {
     return uri(user + ":" + (password.empty() ? "pw-" + user : password) + "@", authority,
                "/" + kDatabase + "?replicaSet=rs&authSource=" + kUsers + "&");
   }
+  [[nodiscard]] std::string without_login() const {
+    return uri("", "ca", "/" + kDatabase + "?replicaSet=rs&");
+  }
   std::int64_t documents() {
     return sim::live::integer(root_->must(kDatabase, {{"count", kLocks}})["n"]);
   }
@@ -233,6 +236,20 @@ TEST_F(Security, AWrongPasswordAndAnUnknownAuthorityAreEachOneClearError) {
   refused(set().as("locker", "pw-wrong"), "uthentication failed");
   refused(set().as("locker", "", "stranger"), "certificate verify failed");
   EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, DoctorWithoutALogInSaysThatNoLockCanBeTaken) {
+  const auto doctor = leasehold(set().without_login(), {"doctor"});
+  EXPECT_EQ(doctor.exit_code, 1) << doctor.out;
+  EXPECT_NE(doctor.out.find("problem  writes         no lock can be taken: "), std::string::npos)
+      << doctor.out;
+}
+
+/// What one runs then says why, too.
+TEST_F(Security, DoctorSaysWhatIsWrongWithTheEncryption) {
+  const auto stranger = leasehold(set().as("locker", "", "stranger"), {"doctor"});
+  EXPECT_EQ(stranger.exit_code, 69) << stranger.out;
+  EXPECT_NE(stranger.out.find("certificate verify failed"), std::string::npos) << stranger.out;
 }
 
 TEST_F(Security, AnExpiredCertificateIsOneClearError) {

@@ -44,7 +44,7 @@ constexpr std::uint64_t kBeat = 987'654'321'012;
 
 /// Of our form, because the adapter reads the beat in it.
 std::string example_lock_id(std::size_t statement) {
-  return core::format_lock_id({kOwner, kLease.count(), kBeat + statement}, "");
+  return core::format_lock_id({kOwner, kLease.count(), kBeat + statement});
 }
 
 std::string example_name(std::size_t place) { return "the name " + std::to_string(place); }

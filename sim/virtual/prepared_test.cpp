@@ -46,7 +46,7 @@ class Draw {
   milliseconds span() { return milliseconds(random_.between(100, 4'000)); }
   std::string lock_id(core::Owner of) {
     const auto beat = static_cast<std::uint64_t>(random_.between(1, 200));
-    return core::format_lock_id({of, span().count(), beat}, random_.chance(20) ? "host" : "");
+    return core::format_lock_id({of, span().count(), beat, random_.chance(20) ? "host" : ""});
   }
   Value date() { return Date{random_.chance(10) ? 0 : kNow_ms + random_.between(-5'000, 5'000)}; }
 

@@ -184,7 +184,7 @@ Object as_sent(const Body& body) {
 
 /// If the lock is held it stands in its queue for twice its lease.
 Object attempt_of(core::Owner owner, std::uint64_t beat, std::chrono::milliseconds lease) {
-  const auto id = core::format_lock_id({owner, lease.count(), beat}, "");
+  const auto id = core::format_lock_id({owner, lease.count(), beat});
   const std::chrono::milliseconds margin(500);
   return as_sent(core::AcquireCommand{1, "l", owner, id, {}, lease, margin, 2 * lease});
 }

@@ -10,7 +10,8 @@ namespace leasehold {
 struct LockEvent {
   enum class Kind {
     attempt,           ///< an acquire call asks the server
-    refused,           ///< another holds the lock
+    refused,           ///< another holds the lock; `detail`: "held by ..."
+    attempt_failed,    ///< no server said yes or no, and the next may; `detail`: why
     acquired,          ///< `took`: since the call
     gave_up,           ///< an acquire call ended without the lock; `detail`: the kind of error
     extended,          ///< `took`: since the command was sent

@@ -65,4 +65,8 @@ struct LockOptions {
 /// The rule that the name of a holder breaks: at most 256 bytes of UTF-8 without NUL; may be empty.
 [[nodiscard]] std::optional<Error> check_holder(const std::string& holder);
 
+/// The first rule that the name of the locks' database breaks, or nothing: "local" is kept by each
+/// member for itself, so no lock in it survives a change of the primary.
+[[nodiscard]] std::optional<Error> check_database(const std::string& database);
+
 }  // namespace leasehold

@@ -1,0 +1,41 @@
+#include "cli/inherited.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace leasehold::cli {
+namespace {
+
+/// Kept apart from the dispositions themselves, which this program changes.
+sigset_t ignored = {};
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+         action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+void settle_inherited_state() {
+  // open gives the lowest free number, and the descriptors are visited in that order.
+  for (const int one : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(one, F_GETFD) < 0 && errno == EBADF) (void)!open("/dev/null", O_RDWR);
+  }
+  sigemptyset(&ignored);
+  for (int one = 1; one <= SIGRTMAX; ++one) {
+    if (is_ignored(one)) sigaddset(&ignored, one);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGCHLD, SIG_DFL);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool was_ignored(int signal) { return sigismember(&ignored, signal) == 1; }
+
+}  // namespace leasehold::cli

@@ -1,0 +1,89 @@
+#include "cli/output.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/utf8.hpp"
+
+namespace leasehold::cli {
+namespace {
+
+/// The number of a character of one to three bytes, for what `is_shown` looks for; 0: a longer one.
+unsigned number_of(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0);
+  if (character.size() == 2) return (byte(0) & 0x1Fu) << 6 | (byte(1) & 0x3Fu);
+  if (character.size() == 3) {
+    return (byte(0) & 0x0Fu) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
+  }
+  return 0;
+}
+
+bool is_shown(std::string_view character) {
+  if (character.size() > 3) return true;
+  const unsigned number = number_of(character);
+  const bool control = number < 0x20 || (number >= 0x7F && number < 0xA0);
+  const bool line_end = number == 0x2028 || number == 0x2029;
+  const bool direction = number == 0x061C || number == 0x200E || number == 0x200F ||
+                         (number >= 0x202A && number <= 0x202E) ||
+                         (number >= 0x2066 && number <= 0x2069);
+  return !control && !line_end && !direction;
+}
+
+void append_escaped(std::string& to, std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (const char one : bytes) {
+    const auto byte = static_cast<unsigned char>(one);
+    to += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+}
+
+std::size_t characters_in(std::string_view valid) {
+  return static_cast<std::size_t>(std::count_if(valid.begin(), valid.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+OutputFailed::OutputFailed(int error_number)
+    : std::runtime_error(std::string("standard output cannot be written: ") +
+                         std::strerror(error_number)),
+      error(error_number) {}
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw OutputFailed(errno);
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0) throw OutputFailed(errno);
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto length = core::first_character(text);
+    const auto character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length > 0 && is_shown(character)) {
+      shown += character;
+    } else {
+      append_escaped(shown, character);
+    }
+    text.remove_prefix(character.size());
+  }
+  return shown;
+}
+
+std::string column(std::string_view text, std::size_t width) {
+  auto shown = printable(text);
+  const auto size = characters_in(shown);
+  if (size < width) shown.append(width - size, ' ');
+  return shown;
+}
+
+std::size_t width_of(std::string_view text) { return characters_in(printable(text)); }
+
+}  // namespace leasehold::cli

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+/// The one place that writes to people and to the programs that read standard output.
+namespace leasehold::cli {
+
+/// Standard output cannot be written.
+struct OutputFailed : std::runtime_error {
+  explicit OutputFailed(int error_number);
+  int error;  ///< as errno
+};
+
+/// Writes to standard output. Throws OutputFailed.
+void print(std::string_view text);
+/// Brings what was printed to its reader. Throws OutputFailed; a program calls it at its end, too,
+/// because only then it knows that all was written.
+void flush_output();
+
+/// What a terminal shows as it stands: control characters, marks that change the direction of
+/// writing, and bytes that are no UTF-8 become \xNN. Names, notes and servers' words come from
+/// other people.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// `printable`, then spaces up to this many characters.
+[[nodiscard]] std::string column(std::string_view text, std::size_t width);
+/// How many characters that is, without the spaces.
+[[nodiscard]] std::size_t width_of(std::string_view text);
+
+}  // namespace leasehold::cli
