@@ -220,7 +220,8 @@ TEST(COptions, ZeroesAreTheDefaults) {
 
 TEST(COptions, EachMemberArrives) {
   using std::chrono::milliseconds;
-  const leasehold_lock_options all{sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "adaptive"};
+  const leasehold_lock_options all{
+      sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "adaptive"};
   const auto options = read(&all);
   EXPECT_EQ(options.expiry, milliseconds(9'000));
   EXPECT_EQ(options.extension_cadence, milliseconds(2'000));
