@@ -6,7 +6,7 @@ import time
 import stats
 
 PROGRAM = "build/bin/leasehold-bench"
-COMPARED = ["queue", "adaptive", "push", "uniform"]  # those of them that the program knows
+COMPARED = ["queue", "adaptive", "uniform"]  # those of them that the program knows
 START_S = {"begin": 10, "thread": 1.5, "process": 6, "virtual": 4}  # estimates, not measurements
 
 

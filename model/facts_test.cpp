@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 
-#include "model/id_pairs.hpp"
 #include "model/spans.hpp"
 
 namespace leasehold::model {
@@ -101,25 +100,6 @@ TEST(Facts, WhatFewKindsHaveStandsBeside) {
               static_cast<std::int64_t>(i));
   }
   EXPECT_EQ(all.processes[all.asks[1].process], "p5");
-}
-
-TEST(IdPairs, KeepTheFirstNumberOfEachPair) {
-  IdPairs pairs;
-  std::map<std::pair<Id, Id>, Id> expected;
-  for (Id i = 0; i < 2'000; ++i) {
-    const Id first = i * 7 % 31, second = 1 + i * 13 % 47;
-    EXPECT_EQ(pairs.insert(first, second, i), expected.emplace(std::pair(first, second), i).second);
-  }
-  for (Id first = 0; first < 40; ++first) {
-    for (Id second = 1; second < 60; ++second) {
-      const auto* found = pairs.find(first, second);
-      const auto known = expected.find({first, second});
-      ASSERT_EQ(found != nullptr, known != expected.end());
-      if (found != nullptr) {
-        EXPECT_EQ(*found, known->second);
-      }
-    }
-  }
 }
 
 TEST(MergedSpans, MeetWhatOneOfThemMeets) {

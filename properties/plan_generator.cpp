@@ -135,7 +135,7 @@ ProcessPlan Generator::read_process(bool drifts) {
   p.cancel_percent = static_cast<int>(in_.between(0, 10));
   p.acquire_timeout_ms = in_.between(300, 4'000);
   if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
-  const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::push));
+  const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::queue));
   p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
   // Who queues hears of its turn; renewals as frequent as polls would hide what it does not hear.
   if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
@@ -250,7 +250,7 @@ Plan Generator::read() {
 
 std::vector<sim::Waiting> drawn_waitings() {
   std::vector<sim::Waiting> all;
-  for (int w = 0; w <= static_cast<int>(sim::Waiting::push); ++w) {
+  for (int w = 0; w <= static_cast<int>(sim::Waiting::queue); ++w) {
     all.push_back(static_cast<sim::Waiting>(w));
   }
   return all;

@@ -66,9 +66,9 @@ Request release_unless_queued(const char* name, core::Owner owner) {
   return as_sent({.body = core::DeleteCommand{name, owner, {}, true}});
 }
 
-Request stream_of(std::uint64_t provider, bool releases) {
+Request stream_of(std::uint64_t provider) {
   return as_sent({.timeout = milliseconds(1'500),
-                  .body = core::StreamCommand{.releases = releases, .grants = provider}});
+                  .body = core::StreamCommand{.provider = provider}});
 }
 
 Request look(const char* name) { return as_sent({.body = core::ReadHoldersCommand{{name}}}); }

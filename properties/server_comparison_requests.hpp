@@ -36,7 +36,7 @@ inline constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 [[nodiscard]] Request pass_on(const char* name, core::Owner from, bool offers = false);
 [[nodiscard]] Request release_unless_queued(const char* name, core::Owner owner);
 /// Of grants to owners of one provider, and of releases or not.
-[[nodiscard]] Request stream_of(std::uint64_t provider, bool releases);
+[[nodiscard]] Request stream_of(std::uint64_t provider);
 [[nodiscard]] Request look(const char* name);
 [[nodiscard]] Request stream(Step step, std::int64_t cursor = 0,
                              milliseconds timeout = milliseconds(1'500));

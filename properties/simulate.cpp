@@ -74,7 +74,6 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
   if (acquisitions < kFewAcquisitions) ++idle_runs;
   ++runs;
-  if (has(plan, sim::waits_by_stream)) ++with_streams;
   if (has(plan, sim::waits_in_queue)) ++with_queues;
   scripted = is_scripted(plan);
   virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
@@ -100,7 +99,6 @@ void SimulateReport::add(const SimulateReport& other) {
                                   : std::min(fewest_acquisitions, other.fewest_acquisitions);
   idle_runs += other.idle_runs;
   runs += other.runs;
-  with_streams += other.with_streams;
   with_queues += other.with_queues;
   virtual_s += other.virtual_s;
   events += other.events;
@@ -143,12 +141,12 @@ std::string SimulateReport::happenings_shortfall() const {
   const auto rare = [](const char* what, std::int64_t able) {
     return Floor{what, able, kRareRuns, kRareRuns};
   };
-  // Where nobody opens a stream, none breaks; where nobody queues, nobody has a turn; who leaves a
-  // queue passes the lock on, and deletes nothing.
+  // Where no call queues, no stream is open and none breaks, and no call has a turn; a call that
+  // leaves a queue passes the lock on, and deletes nothing.
   const Floor floors[]{
       usual("extensions", runs), usual("takeovers", runs), usual("losses", runs),
       usual("hand_overs", runs), usual("held_too_long", runs),
-      usual("streams_broken", with_streams), usual("queue_turns", with_queues),
+      usual("streams_broken", with_queues), usual("queue_turns", with_queues),
       usual("queue_waits", with_queues), rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
       rare("extended_together", runs), rare("resurrected", runs - with_queues)};

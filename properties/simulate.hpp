@@ -28,8 +28,7 @@ struct SimulateReport {
   Totals totals;
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   std::int64_t idle_runs = 0;            ///< with too few of them to say much
-  std::int64_t with_streams = 0;         ///< runs in which a process waits by a change stream
-  std::int64_t with_queues = 0;          ///< in which one stands in a lock's queue while it waits
+  std::int64_t with_queues = 0;          ///< runs in which calls stand in a lock's queue
   bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs

@@ -61,7 +61,7 @@ TEST(Simulate, HoldsOverManySeedsWithEveryFaultFelt) {
 
 TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   using enum sim::Waiting;
-  for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, push}}) {
+  for (const auto& waitings : {std::vector{queue}, std::vector{queue, uniform, queue, adaptive}}) {
     PlanLimits limits;
     limits.waitings = waitings;
     const auto report = simulate_seeds(1, 100, limits);
@@ -73,11 +73,11 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   }
 }
 
-TEST(Simulate, WhereNobodyWaitsByAStreamNoneHasToBreak) {
+TEST(Simulate, WhereNoCallQueuesNoStreamHasToBreak) {
   PlanLimits limits;
   limits.waitings = {sim::Waiting::uniform, sim::Waiting::adaptive};
   const auto report = simulate_seeds(1, 25, limits);
-  EXPECT_EQ(report.with_streams, 0);
+  EXPECT_EQ(report.with_queues, 0);
   EXPECT_EQ(report.shortfall().find("streams"), std::string::npos) << report.shortfall();
 }
 

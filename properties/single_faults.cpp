@@ -58,10 +58,10 @@ std::vector<Plan> make_base_plans() {
   });
   const auto slow = with(fast, [](ProcessPlan& p) { p.drift_ppm = -4'000; });
   return {base(11, 1, {process(Waiting::uniform, 1), process(Waiting::uniform, 1)}),
-          base(12, 1, {process(Waiting::push, 2), process(Waiting::push, 2)}),
+          base(12, 1, {process(Waiting::queue, 2), process(Waiting::queue, 2)}),
           base(13, 1, {long_holder, process(Waiting::full_jitter, 1)}),
           base(14, 2, {ended, process(Waiting::uniform, 1), ended}),
-          base(15, 2, {fast, slow, process(Waiting::push, 1)})};
+          base(15, 2, {fast, slow, process(Waiting::queue, 1)})};
 }
 
 /// How large and how long: of the kind's own range; which one it hits and whether a clock goes

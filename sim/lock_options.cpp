@@ -22,7 +22,6 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
       o.waiting = exponential_waiting(Jitter::decorrelated, min, max);
       break;
     case Waiting::adaptive: o.waiting = adaptive_waiting(min, max); break;
-    case Waiting::push: o.waiting = push_waiting(max); break;
     case Waiting::queue: o.waiting = queue_waiting(max); break;
   }
   return o;
@@ -30,12 +29,6 @@ LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
 
 bool waits_in_queue(const ProcessPlan& plan, const std::string& lock) {
   return !lock_under_test(lock).is_published() && core::queues(options_of(plan, lock, 0));
-}
-
-bool waits_by_stream(const ProcessPlan& plan, const std::string& lock) {
-  if (lock_under_test(lock).is_published()) return false;
-  const auto options = options_of(plan, lock, 0);
-  return options.waiting->listener() != nullptr || core::queues(options);
 }
 
 int workers_of(const ProcessPlan& plan) { return plan.scripted ? 1 : 3; }

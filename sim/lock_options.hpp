@@ -11,9 +11,8 @@ namespace leasehold::sim {
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                                      std::int64_t clock_margin_ms);
 
-/// Whether its calls wait by a change stream, and whether they stand in the lock's queue: asked of
-/// its waiting strategy, as the core does. A published lock polls, whatever its strategy.
-[[nodiscard]] bool waits_by_stream(const ProcessPlan& plan, const std::string& lock);
+/// Whether its calls stand in the lock's queue, and hear by a change stream: asked of its waiting
+/// strategy, as the core does. A published lock polls, whatever its strategy.
 [[nodiscard]] bool waits_in_queue(const ProcessPlan& plan, const std::string& lock);
 
 /// How many commands a process may have under way. A scripted one has a single connection, so that

@@ -19,7 +19,7 @@ using fields::Limits;
 using fields::Written;
 
 constexpr std::array kWaitingNames{"uniform",  "fixed", "full-jitter", "decorrelated",
-                                   "adaptive", "push",  "queue"};
+                                   "adaptive", "queue"};
 constexpr std::array kActions{"acquire", "write", "release", "cancel"};
 
 [[noreturn]] void refuse(const std::string& key, std::int64_t value, const std::string& rule) {

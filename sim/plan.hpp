@@ -11,7 +11,7 @@
 namespace leasehold::sim {
 
 /// The waiting strategies of the lock, by their names in a plan.
-enum class Waiting { uniform, fixed, full_jitter, decorrelated, adaptive, push, queue };
+enum class Waiting { uniform, fixed, full_jitter, decorrelated, adaptive, queue };
 inline constexpr int kWaitings = static_cast<int>(Waiting::queue) + 1;
 [[nodiscard]] const char* to_string(Waiting waiting);
 
@@ -21,8 +21,8 @@ struct ProcessPlan {
   std::int64_t expiry_ms = 1'000;
   std::int64_t wait_min_ms = 10;  ///< pause between attempts
   std::int64_t wait_max_ms = 800;
-  Waiting waiting = Waiting::uniform;  ///< fixed: the mean of the two; push: polls by the longer;
-                                       ///< queue: renews its place by it at the latest
+  Waiting waiting = Waiting::uniform;  ///< fixed: the mean of the two; queue: renews its
+                                       ///< place by the longer at the latest
   int callers = 1;
   int hand_overs = 8;               ///< in a row
   std::int64_t hold_ms = 10;        ///< a usual holding lasts up to this

@@ -123,13 +123,12 @@ TEST(Plans, EachLineIsHeldAgainstItsRule) {
   }
 }
 
-TEST(Plans, AStrategySaysWhetherItsCallsWaitByAStreamOrInAQueue) {
+TEST(Plans, AStrategySaysWhetherItsCallsWaitInAQueue) {
   for (int w = 0; w < kWaitings; ++w) {
     const ProcessPlan plan{.waiting = static_cast<Waiting>(w)};
     const bool queues = plan.waiting == Waiting::queue;
     EXPECT_EQ(waits_in_queue(plan, "leasehold"), queues) << to_string(plan.waiting);
-    EXPECT_EQ(waits_by_stream(plan, "leasehold"), queues || plan.waiting == Waiting::push);
-    EXPECT_FALSE(waits_by_stream(plan, "document-level")) << "it polls";
+    EXPECT_FALSE(waits_in_queue(plan, "document-level")) << "it polls";
   }
 }
 

@@ -49,7 +49,7 @@ po::options_description described() {
   po::options_description d("Options");
   auto text = [](const char* value) { return po::value<std::string>()->default_value(value); };
   auto number = [](std::int64_t value) { return po::value<std::int64_t>()->default_value(value); };
-  d.add_options()("strategy", text("uniform,adaptive,push"),
+  d.add_options()("strategy", text("uniform,adaptive,queue"),
                   "which strategies to compare, with commas between: names (leasehold-bench "
                   "strategies lists them), shared objects with a strategy of one's own (./mine.so),"
                   " or client programs (bench/README.md)")(

@@ -78,7 +78,7 @@ std::int64_t number(const Row& row, const std::string& name) { return std::stoll
 TEST_F(Contend, EveryAcquisitionHasItsRowThoseThatWaitedAtTheEndIncluded) {
   // Two clients, no pause and 300 ms held: when the second is over, one holds and one waits.
   const auto rows = rows_of(
-      "--clients 2 --strategy adaptive,push --repetitions 2 --hold constant:300ms "
+      "--clients 2 --strategy adaptive,queue --repetitions 2 --hold constant:300ms "
       "--arrivals closed:0ms");
   std::map<std::int64_t, std::vector<Row>> by_run;
   for (const auto& row : rows) by_run[number(row, "run")].push_back(row);

@@ -31,12 +31,12 @@ TEST(SamplesCsv, QuotesANameWithACommaOrAQuote) {
 }
 
 TEST(RunsCsv, LeavesOutWhatWasNotMeasured) {
-  RunResult run{1, "push", 2, 9};
+  RunResult run{1, "queue", 2, 9};
   run.wire = {5, 6, {{0, 2}, {1, 3}}};
   run.write_ms = 1.5;
   std::ostringstream out;
   write_run(out, run);
-  EXPECT_EQ(out.str(), "1,push,2,9,5,6,5,3,1.5,,,0\n");
+  EXPECT_EQ(out.str(), "1,queue,2,9,5,6,5,3,1.5,,,0\n");
 }
 
 TEST(WireCounts, TellWritesFromReadsWithinTheMeasuredTime) {

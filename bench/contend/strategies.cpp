@@ -20,7 +20,6 @@ const std::vector<std::pair<std::string, Strategy>>& named() {
   static const std::vector<std::pair<std::string, Strategy>> all{
       {"uniform", uniform_waiting()},
       {"adaptive", adaptive_waiting()},
-      {"push", push_waiting()},
       {"queue", queue_waiting()},
       {"uniform-1-50", uniform_waiting(milliseconds(1), milliseconds(50))},
       {"uniform-100-3000", uniform_waiting(milliseconds(100), milliseconds(3'000))},

@@ -220,7 +220,8 @@ TEST(COptions, ZeroesAreTheDefaults) {
 
 TEST(COptions, EachMemberArrives) {
   using std::chrono::milliseconds;
-  const leasehold_lock_options all{sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "push"};
+  const leasehold_lock_options all{
+      sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "adaptive"};
   const auto options = read(&all);
   EXPECT_EQ(options.expiry, milliseconds(9'000));
   EXPECT_EQ(options.extension_cadence, milliseconds(2'000));
@@ -229,7 +230,7 @@ TEST(COptions, EachMemberArrives) {
   EXPECT_EQ(options.max_holding, milliseconds(5'000));
   EXPECT_EQ(options.hand_overs_in_a_row, 6);
   EXPECT_EQ(options.max_drift, 0.25);
-  EXPECT_EQ(typeid(*options.waiting), typeid(*push_waiting()));
+  EXPECT_EQ(typeid(*options.waiting), typeid(*adaptive_waiting()));
   const leasehold_provider_options given{sizeof given, "db", "locks", "me", 7, 800};
   const auto provider = read(&given);
   EXPECT_EQ(provider.database, "db");

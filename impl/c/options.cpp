@@ -61,8 +61,7 @@ std::shared_ptr<const WaitingStrategy> waiting_named(const std::string& name) {
   if (name == "uniform") return uniform_waiting();
   if (name == "adaptive") return adaptive_waiting();
   if (name == "queue") return queue_waiting();
-  if (name == "push") return push_waiting();
-  refuse("waiting is '" + name + "': it must be uniform, adaptive, queue or push");
+  refuse("waiting is '" + name + "': it must be uniform, adaptive or queue");
 }
 
 }  // namespace

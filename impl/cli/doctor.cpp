@@ -193,7 +193,7 @@ void examine_permissions(Admin& admin, Diagnoses& out) {
   }
   if (!missing({"changeStream"}).empty()) {
     out.push_back({Level::note, "permissions", "missing on " + place + ": changeStream",
-                   "waiting by push falls back to polling"});
+                   "calls that queue poll"});
   }
 }
 

@@ -14,10 +14,10 @@ Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
 
 /// Asked of every call for each reply of the stream, so it looks at nothing but the call.
 bool AcquireCall::listens() const {
-  return !single_attempt && !in<Queued>() && (wants_releases() || queues());
+  return !in<Queued>() && queues();
 }
 
-/// As Attempting without a command it can neither be woken nor sent again by the way.
+/// As Attempting without a command it cannot be sent again by the way.
 ///
 /// INVARIANT: the number is the other half of what was written when the command was sent; another
 /// one would settle a call by an answer that is not its own.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <leasehold/stream_listener.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,10 +18,9 @@ struct AcquireCall {
     bool operator==(const Queued&) const = default;
   };
   /// Between two attempts.
-  /// INVARIANT: its attempt timer is set for `attempt_at`, which is never after `poll_at`.
+  /// INVARIANT: its attempt timer is set for `attempt_at`.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due
-    LocalInstant poll_at;     ///< when it is due at the latest, whatever the stream says
     bool operator==(const Waiting&) const = default;
   };
   /// An attempt is under way, or was answered in this very step of the core.
@@ -52,13 +50,6 @@ struct AcquireCall {
   bool corruption_reported = false;  ///< once a call, not once an attempt
   Error last_failure;                ///< what its end adds to its own reason
 
-  // Of the change stream, if its strategy wants one.
-  FencingToken waits_since;  ///< the operation time of its first refusal
-  int releases = 0;          ///< reported since
-  bool woken = false;        ///< by the stream, for the attempt that is due or under way
-  bool freed_meanwhile =
-      false;  ///< a release was reported during an attempt; acted on once refused
-
   QueuePlace place;  ///< in the lock's queue, if its strategy queues
 
   /// What the caller gets that ends for this reason; the last failure says more.
@@ -75,8 +66,6 @@ struct AcquireCall {
 
   /// Whether its attempts leave an entry in the lock's queue if they are refused.
   [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
-  /// What it wants to hear of a change stream.
-  [[nodiscard]] bool wants_releases() const { return listener() != nullptr; }
   /// Whether it acts on news of a change stream. Those who wait behind others of this process, and
   /// single attempts, which are past them, do not.
   [[nodiscard]] bool listens() const;
@@ -88,9 +77,6 @@ struct AcquireCall {
 
   /// This attempt of it, or this hand-over to it, is over; what follows is being decided.
   void settle(const PendingCommand& command);
-
-  /// Null: its strategy wants no change stream.
-  [[nodiscard]] const StreamListener* listener() const { return options.waiting->listener(); }
 
   /// Null: it is in another phase.
   template <typename Phase>

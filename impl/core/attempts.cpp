@@ -78,14 +78,13 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
 }
 
 /// At most one attempt timer per call is set: planning again replaces it, starting clears it.
-void Attempts::plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands& pending,
-                    Step step) {
+void Attempts::plan(SessionId id, LocalInstant attempt_at, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
-  LEASEHOLD_CHECK(!call.single_attempt && waiting.attempt_at <= waiting.poll_at);
+  LEASEHOLD_CHECK(!call.single_attempt);
   const bool timer_set = call.in<AcquireCall::Waiting>() != nullptr;
-  call.phase = waiting;
-  if (waiting.attempt_at > step.now) {
-    return set_timer(Timer::Kind::attempt, id, waiting.attempt_at, step);
+  call.phase = AcquireCall::Waiting{attempt_at};
+  if (attempt_at > step.now) {
+    return set_timer(Timer::Kind::attempt, id, attempt_at, step);
   }
   if (timer_set) clear_timer(Timer::Kind::attempt, id, step);
   start(id, pending, step);
@@ -95,12 +94,10 @@ void Attempts::plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands&
 void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step) {
   const AcquireCall* call = find(id);
   const auto* waiting = call == nullptr ? nullptr : call->in<AcquireCall::Waiting>();
-  if (waiting != nullptr && at < waiting->attempt_at) {
-    plan(id, {.attempt_at = at, .poll_at = at}, pending, step);
-  }
+  if (waiting != nullptr && at < waiting->attempt_at) plan(id, at, pending, step);
 }
 
-/// As after an answer: what becomes of it is being decided, and nothing may wake it meanwhile.
+/// As after an answer: what becomes of it is being decided.
 void Attempts::stop_waiting(SessionId id, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Waiting>());
@@ -151,12 +148,9 @@ void Attempts::contend(SessionId id, LocalInstant at_latest, bool stream_open,
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Queued>());
   call.contends_since = step.now;
-  const auto first = pacing_.first_attempt_at(call, at_latest, stream_open, step);
-  plan(id, {.attempt_at = first, .poll_at = first}, pending, step);
+  plan(id, pacing_.first_attempt_at(call, at_latest, stream_open, step), pending, step);
 }
 
-/// A release that was reported while the attempt was under way may be the one that it came too
-/// early for: it is acted on now.
 void Attempts::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                        bool stream_open, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
@@ -171,12 +165,8 @@ void Attempts::refused(SessionId id, const PendingCommand& attempt, const Reply&
   const auto dead =
       reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
   const bool at_once = joins || (dead && dead != attempt.observed);
-  if (call.wants_releases() && !call.waits_since) call.waits_since = reply.operation_time;
-  const bool freed = std::exchange(call.freed_meanwhile, false);
-  call.woken = false;
-  const auto next = at_once ? step.now : pacing_.next_attempt_at(call, true, stream_open, step);
-  plan(id, {.attempt_at = next, .poll_at = next}, pending, step);
-  if (freed && !at_once) wake(id, pending, step);
+  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, true, stream_open, step), pending,
+       step);
 }
 
 /// Who holds it, and since when it was seen so: for people, for the presumption of death, and for
@@ -218,23 +208,8 @@ void Attempts::failed(SessionId id, const Reply& reply, bool unanswered, bool st
   const bool at_once = unanswered && call.unanswered == 0;
   if (unanswered) ++call.unanswered;
   if (call.single_attempt) return;
-  const auto next = at_once ? step.now : pacing_.next_attempt_at(call, false, stream_open, step);
-  plan(id, {.attempt_at = next, .poll_at = next}, pending, step);
-}
-
-/// By news, which may be late or invented: that costs an attempt at most. What wakes a call leaves
-/// its safety net as it is, so that no news puts an attempt off beyond that.
-void Attempts::wake(SessionId id, PendingCommands& pending, Step step) {
-  AcquireCall& call = at(id);
-  // It cannot be woken twice at once; the answer decides whether the news still matter.
-  if (call.in<AcquireCall::Attempting>()) call.freed_meanwhile = true;
-  const auto* waiting = call.in<AcquireCall::Waiting>();
-  if (waiting == nullptr) return;
-  const auto turn = pacing_.turn(call, step.entropy.draw(), step.now);
-  // Later than it was to be too, when others were quicker; never later than the safety net.
-  if (step.now + turn >= waiting->poll_at) return;
-  call.woken = true;
-  plan(id, {.attempt_at = step.now + turn, .poll_at = waiting->poll_at}, pending, step);
+  plan(id, at_once ? step.now : pacing_.next_attempt_at(call, false, stream_open, step), pending,
+       step);
 }
 
 /// Linear in the calls, like the next: asked once a reply of the stream, never once a lock.
@@ -243,14 +218,10 @@ bool Attempts::anyone_listens() const {
                      [](const auto& entry) { return entry.second.listens(); });
 }
 
-/// When nobody waits, the next who does will ask for what has come until then.
-Duration Attempts::nearest_turn(LocalInstant now) const {
-  std::optional<Duration> nearest;
-  for (const auto& [id, call] : calls_) {
-    const auto one = pacing_.acts_within(call, now);
-    if (one) nearest = std::min(nearest.value_or(*one), *one);
-  }
-  return nearest.value_or(kStreamLull);
+bool Attempts::anyone_stands() const {
+  return std::any_of(calls_.begin(), calls_.end(), [](const auto& entry) {
+    return entry.second.listens() && entry.second.place.stands();
+  });
 }
 
 /// What tells apart two calls that have come to the same point: phase, and what they may have won.

@@ -48,9 +48,6 @@ class Attempts {
   void due(SessionId id, PendingCommands& pending, Step step);
   /// The next attempt is at that time, if it waits for a later one.
   void bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
-  /// The stream says that the lock is free: its strategy says how soon to try.
-  /// REQUIRES: it wants to hear of releases
-  void wake(SessionId id, PendingCommands& pending, Step step);
   /// It has the lock by other means than its attempts: the next is not due any more.
   void stop_waiting(SessionId id, Step step);
 
@@ -78,8 +75,8 @@ class Attempts {
 
   /// Whether a head of a queue acts on news of a change stream.
   [[nodiscard]] bool anyone_listens() const;
-  /// Nobody would act on news sooner than that.
-  [[nodiscard]] Duration nearest_turn(LocalInstant now) const;
+  /// Whether one of them stands in a lock's queue: news of a grant may be for it.
+  [[nodiscard]] bool anyone_stands() const;
 
   void mix_into(HashMixer& hash) const;
   bool operator==(const Attempts&) const = default;
@@ -87,7 +84,7 @@ class Attempts {
  private:
   void see_holder(AcquireCall& call, const Reply& refusal, Step step);
   void join_queue(AcquireCall& call, Step step);
-  void plan(SessionId id, AcquireCall::Waiting waiting, PendingCommands& pending, Step step);
+  void plan(SessionId id, LocalInstant attempt_at, PendingCommands& pending, Step step);
 
   std::string holder_;
   Owners owners_;

@@ -15,26 +15,16 @@ constexpr int kMostRetryDoublings = 10;
 
 /// The stream outlives the last waiter for a while: to open one costs a round trip and a cursor at
 /// the server, and who waits once often waits again.
-void ChangeStream::want(const Reports& reports, LocalInstant now) {
-  wanted_.releases |= reports.releases;
-  if (reports.grants) wanted_.grants = reports.grants;
-  wanted_until_ = now + kStreamIdle;
-}
-
-/// One that reports less than is wanted now is replaced; while it is read, once that is answered.
-void ChangeStream::listen(Duration nearest_turn, PendingCommands& pending, Step step) {
+void ChangeStream::listen(std::uint64_t provider, PendingCommands& pending, Step step) {
+  provider_ = provider;
+  wanted_until_ = step.now + kStreamIdle;
   if (phase_ == Phase::off) return open(pending, step);
-  if (!is_idle()) return;
-  if (!reports_.include(wanted_)) return close(pending, step);
-  read(nearest_turn, pending, step);
+  if (is_open() && command_ == 0) send(StreamCommand::Step::next, pending, step);
 }
 
-/// What is owed was owed by the stream before: the new one begins after it.
 void ChangeStream::open(PendingCommands& pending, Step step) {
   phase_ = Phase::opening;
-  reports_ = wanted_;
   cursor_ = 0;
-  owed_.reset();
   send(StreamCommand::Step::open, pending, step);
 }
 
@@ -43,11 +33,9 @@ void ChangeStream::open(PendingCommands& pending, Step step) {
 void ChangeStream::send(StreamCommand::Step what, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(command_ == 0);
   command_ = pending.send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
-                          StreamCommand{what, cursor_, reports_.releases, reports_.grants}, step);
+                          StreamCommand{what, cursor_, provider_}, step);
 }
 
-/// The caller acts on news before read_on is called, so that the nearest turn counts what they have
-/// changed.
 ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, bool listened,
                                            PendingCommands& pending, Step step) {
   if (command != command_) return Heard::nothing;  // of a stream that was closed
@@ -68,19 +56,10 @@ ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply
   return opened ? Heard::opened : Heard::news;
 }
 
-/// One of three reasons is enough to close it: it lags, it reports less than is wanted by now, or
-/// nobody has listened for a while.
-void ChangeStream::read_on(bool listened, Duration nearest_turn, PendingCommands& pending,
-                           Step step) {
-  const bool lags = owed_ && step.now - owed_->since > kStreamLag;
-  const bool falls_short = !reports_.include(wanted_);
-  if (lags || falls_short || !is_wanted(listened, step.now)) return close(pending, step);
-  read(nearest_turn, pending, step);
-}
-
-/// Its next step, once somebody would act on what it says.
-void ChangeStream::read(Duration nearest_turn, PendingCommands& pending, Step step) {
-  if (nearest_turn > Duration(0)) return pause(Phase::open, nearest_turn, step);
+/// While no call stands in a queue, the next one that does will ask for what has come until then.
+void ChangeStream::read_on(bool listened, bool awaited, PendingCommands& pending, Step step) {
+  if (!is_wanted(listened, step.now)) return close(pending, step);
+  if (!awaited) return pause(Phase::open, kStreamLull, step);
   send(StreamCommand::Step::next, pending, step);
 }
 
@@ -121,8 +100,8 @@ void ChangeStream::close(PendingCommands& pending, Step step) {
   send(StreamCommand::Step::close, pending, step);
 }
 
-/// Or nobody knows: a cursor that nobody reads dies by itself. One that lagged, or is wanted again
-/// since, is opened anew only now.
+/// Or nobody knows: a cursor that nobody reads dies by itself. One that is wanted again since is
+/// opened anew only now.
 void ChangeStream::closed(bool listened, PendingCommands& pending, Step step) {
   if (is_wanted(listened, step.now)) return open(pending, step);
   *this = {};
@@ -142,19 +121,9 @@ void ChangeStream::end(PendingCommands& pending, Step step) {
   *this = {};
 }
 
-/// Only the first debt is kept: while it is owed, later ones say nothing more.
-void ChangeStream::expect(const std::string& name, LocalInstant now) {
-  if (is_open() && !owed_) owed_ = Owed{name, now};
-}
-
-/// Any report of that name pays the debt: the stream has come past the release by then.
-void ChangeStream::reported(const std::string& name) {
-  if (owed_ && owed_->name == name) owed_.reset();
-}
-
 /// The idle time begins anew whenever somebody is found listening.
 bool ChangeStream::is_wanted(bool listened, LocalInstant now) {
-  if (listened) want({}, now);
+  if (listened) wanted_until_ = now + kStreamIdle;
   return now < wanted_until_;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/drawn_schedule.hpp"
 #include "core/limits.hpp"
+#include "core/lock_queue.hpp"
 
 namespace leasehold::core {
 namespace {
@@ -14,43 +15,37 @@ using Step = StreamCommand::Step;
 const std::string kRival = to_hex({9, 9}) + ".60000.1";
 constexpr std::int64_t kCursor = 77;
 
-/// Calls that wait with `push_waiting`, and a stream that the test answers.
+/// Refused; the call of this attempt stands in the lock's queue.
+Reply queued_behind_rival(const Command& attempt) {
+  auto r = CoreWorld::refused(kRival);
+  r.documents.front().queue =
+      "1700000000000" + entry_without_until(milliseconds(1'500), milliseconds(33'000),
+                                            std::get<AcquireCommand>(attempt.body).lock_id);
+  return r;
+}
+
+/// Calls that queue, and a stream that the test answers.
 struct StreamWorld : CoreWorld {
-  static LockOptions pushed(Ms poll = seconds(20)) {
+  static LockOptions queued() {
     auto o = options();
     o.expiry = seconds(60);
-    o.waiting = push_waiting(poll);
+    o.waiting = queue_waiting();
     return o;
   }
   [[nodiscard]] Command attempt() const { return sent_as<AcquireCommand>().back(); }
   [[nodiscard]] std::size_t attempts() const { return sent_as<AcquireCommand>().size(); }
   void answer_refused() {
-    auto r = refused(kRival);
+    auto r = queued_behind_rival(attempt());
     r.operation_time = FencingToken(++oplog);
     give(ReplyArrived{attempt().id, r});
   }
 
   [[nodiscard]] Command stream() const { return sent_as<StreamCommand>().back(); }
   [[nodiscard]] Step step() const { return std::get<StreamCommand>(stream().body).step; }
-  void answer_stream(const std::vector<std::string>& freed = {}) {
-    answer_stream_at(++oplog, freed);
-  }
-  void answer_stream_at(std::int64_t at, const std::vector<std::string>& freed) {
+  void answer_stream() {
     auto r = with(Outcome::done);
     r.cursor = kCursor;
-    for (const auto& name : freed) r.freed.push_back({name, FencingToken(at)});
     give(ReplyArrived{stream().id, r});
-  }
-
-  /// After so many attempts in vain, each half a release longer for whoever comes next.
-  void refuse_woken(int attempts_in_vain) {
-    for (int i = 0; i < attempts_in_vain; ++i) {
-      const auto before = attempts();
-      answer_stream({"lock"});
-      advance(milliseconds(100));
-      ASSERT_EQ(attempts(), before + 1);
-      answer_refused();
-    }
   }
 
   std::int64_t oplog = 0;
@@ -58,7 +53,7 @@ struct StreamWorld : CoreWorld {
   /// Session 1 waits, the stream is open, and its first look after that was refused too.
   static StreamWorld waiting() {
     StreamWorld w;
-    w.acquire(1, "lock", pushed());
+    w.acquire(1, "lock", queued());
     w.answer_refused();
     w.answer_stream();
     w.answer_refused();
@@ -68,67 +63,26 @@ struct StreamWorld : CoreWorld {
 
 TEST(Stream, OnlyARefusedCallThatWantsOneOpensIt) {
   StreamWorld w;
-  w.hold(1, "mine", StreamWorld::pushed());
+  w.hold(1, "mine", StreamWorld::queued());
   w.acquire(2, "polled");
   w.give(ReplyArrived{w.attempt().id, CoreWorld::refused(kRival)});
   EXPECT_TRUE(w.sent_as<StreamCommand>().empty());
-  w.acquire(3, "lock", StreamWorld::pushed());
+  w.acquire(3, "lock", StreamWorld::queued());
   w.answer_refused();
   ASSERT_EQ(w.sent_as<StreamCommand>().size(), 1u);
   EXPECT_EQ(w.step(), Step::open);
-  w.acquire(4, "another", StreamWorld::pushed());
+  w.acquire(4, "another", StreamWorld::queued());
   w.answer_refused();
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), 1u) << "one for all locks";
 }
 
 TEST(Stream, OnceOpenWhoWaitsLooksAgain) {
   StreamWorld w;
-  w.acquire(1, "lock", StreamWorld::pushed());
+  w.acquire(1, "lock", StreamWorld::queued());
   w.answer_refused();
   EXPECT_EQ(w.attempts(), 1u);
   w.answer_stream();
-  EXPECT_EQ(w.attempts(), 2u) << "the release may have come before the stream";
-}
-
-TEST(Stream, AReleaseWakesWhoWaitsForThatLock) {
-  auto w = StreamWorld::waiting();
-  EXPECT_EQ(w.step(), Step::next);
-  w.advance(seconds(2));
-  EXPECT_EQ(w.attempts(), 2u) << "it polls seldom";
-  w = StreamWorld::waiting();
-  w.answer_stream({"another"});
-  w.advance(milliseconds(100));
-  EXPECT_EQ(w.attempts(), 2u);
-  w.answer_stream({"lock"});
-  w.advance(milliseconds(50));
-  EXPECT_EQ(w.attempts(), 3u);
-}
-
-TEST(Stream, AReleaseWhileAnAttemptIsOutIsNotForgotten) {
-  StreamWorld w;
-  w.acquire(1, "lock", StreamWorld::pushed(seconds(1)));
-  w.answer_refused();
-  w.answer_stream();
-  w.answer_refused();
-  w.advance(seconds(1));
-  ASSERT_EQ(w.attempts(), 3u) << "the safety net";
-  w.answer_stream({"lock"});
-  w.answer_refused();
-  w.advance(milliseconds(50));
-  EXPECT_EQ(w.attempts(), 4u);
-}
-
-TEST(Stream, NobodyReadsItWhileTheOnlyAttemptIsOut) {
-  auto w = StreamWorld::waiting();
-  w.answer_stream({"lock"});
-  ASSERT_EQ(w.attempts(), 3u);
-  const auto steps = w.sent_as<StreamCommand>().size();
-  w.advance(milliseconds(500));
-  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps);
-  w.answer_refused();
-  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps + 1);
-  w.answer_stream({"lock"});
-  EXPECT_EQ(w.attempts(), 4u);
+  EXPECT_EQ(w.attempts(), 2u) << "its turn may have come before the stream";
 }
 
 TEST(Stream, ABrokenOneIsReplacedAndWakesAllWhileTheyPoll) {
@@ -156,7 +110,7 @@ TEST(Stream, ADeadOneIsNoticedByItsTimeOut) {
 
 TEST(Stream, OneThatIsNotPermittedIsReportedOnceAndWaitersPoll) {
   StreamWorld w;
-  w.acquire(1, "lock", StreamWorld::pushed());
+  w.acquire(1, "lock", StreamWorld::queued());
   w.answer_refused();
   w.give(ReplyArrived{w.stream().id, CoreWorld::with(Outcome::configuration)});
   for (int i = 0; i < 10; ++i) {
@@ -166,27 +120,6 @@ TEST(Stream, OneThatIsNotPermittedIsReportedOnceAndWaitersPoll) {
   }
   EXPECT_EQ(w.count<Warned>(), 1);
   EXPECT_EQ(w.sent_as<StreamCommand>().size(), 1u);
-}
-
-TEST(Stream, OneThatLagsBehindAPollIsReplaced) {
-  auto w = StreamWorld::waiting();
-  w.advance(milliseconds(900));
-  w.answer_stream();
-  for (int s = 0; w.attempts() == 2; ++s) {
-    ASSERT_LT(s, 20) << "the safety net";
-    w.advance(seconds(1));
-    w.answer_stream();
-  }
-  w.give(ReplyArrived{w.attempt().id, w.won(w.attempt())});
-  ASSERT_TRUE(w.has<Granted>());
-  w.advance(milliseconds(900));
-  w.answer_stream();
-  EXPECT_EQ(w.step(), Step::next);
-  w.advance(milliseconds(900));
-  w.answer_stream();
-  EXPECT_EQ(w.step(), Step::close) << "and not opened beside it: both may share a connection";
-  w.answer_stream();
-  EXPECT_EQ(w.step(), Step::open);
 }
 
 /// Nobody has waited for a while, so that it is being closed.
@@ -204,7 +137,7 @@ TEST(Stream, OneThatIsWantedAgainWhileItIsClosedIsOpenedAfterThat) {
   for (const bool answered : {true, false}) {
     auto w = closing();
     ASSERT_EQ(w.step(), Step::close);
-    w.acquire(2, "lock", StreamWorld::pushed());
+    w.acquire(2, "lock", StreamWorld::queued());
     w.answer_refused();
     EXPECT_EQ(w.step(), Step::close);
     answered ? w.answer_stream() : w.advance(kStreamTimeout);
@@ -233,7 +166,7 @@ std::vector<Command> under_way(const DrawnSchedule& w) {
 void answer_attempts(DrawnSchedule& w) {
   for (const auto& command : under_way<AcquireCommand>(w)) {
     const bool wins = *rc::gen::inRange(0, 4) == 0;
-    w.happen(ReplyArrived{command.id, wins ? w.won(command) : CoreWorld::refused(kRival)});
+    w.happen(ReplyArrived{command.id, wins ? w.won(command) : queued_behind_rival(command)});
   }
 }
 
@@ -245,12 +178,12 @@ void answer_stream(DrawnSchedule& w, Outcome outcome) {
   }
 }
 
-/// Callers come and go; the stream works, breaks, lags, is not wanted for a while, or says nothing.
+/// Callers come and go; the stream works, breaks, is not wanted for a while, or says nothing.
 void draw_event(DrawnSchedule& w, SessionId& last) {
   switch (*rc::gen::inRange(0, 7)) {
     case 0:
     case 1:
-      w.happen(AcquireAsked{++last, "lock", StreamWorld::pushed(seconds(2)), std::nullopt});
+      w.happen(AcquireAsked{++last, "lock", StreamWorld::queued(), std::nullopt});
       return answer_attempts(w);
     case 2: return answer_attempts(w);
     case 3:
@@ -298,83 +231,6 @@ TEST(Stream, TheEndOfTheProviderCutsItOff) {
   EXPECT_EQ(w.find<Abandon>()->command, under_way);
   w.give(ReplyArrived{under_way, CoreWorld::with(Outcome::done)});
   EXPECT_TRUE(w.effects.empty());
-}
-
-TEST(Stream, WhoWasRefusedLeavesTheLockToOthersUntilItsTurn) {
-  auto w = StreamWorld::waiting();
-  w.refuse_woken(10);
-  w.give(CancelAsked{1});
-  w.acquire(2, "lock", StreamWorld::pushed());  // its pace: five releases
-  w.answer_refused();
-  w.answer_stream({"lock"});
-  const auto before = w.attempts();
-  const auto steps = w.sent_as<StreamCommand>().size();
-  w.advance(milliseconds(26));  // of the four that it lacks it leaves 16/6 alone
-  EXPECT_EQ(w.attempts(), before);
-  EXPECT_EQ(w.sent_as<StreamCommand>().size(), steps) << "it need not hear of more before that";
-  w.advance(milliseconds(3));
-  EXPECT_EQ(w.attempts(), before + 1);
-}
-
-TEST(Stream, NewsFromBeforeItsFirstRefusalDoNotBringItsTurnNearer) {
-  auto w = StreamWorld::waiting();
-  w.refuse_woken(10);
-  w.give(CancelAsked{1});
-  w.acquire(2, "lock", StreamWorld::pushed());
-  w.answer_refused();
-  const auto before = w.attempts();
-  auto later = w;
-  w.answer_stream_at(1, {"lock", "lock", "lock", "lock", "lock"});
-  EXPECT_EQ(w.attempts(), before);
-  later.answer_stream({"lock", "lock", "lock", "lock", "lock"});
-  EXPECT_EQ(later.attempts(), before + 1);
-}
-
-TEST(Stream, NewsPutAnAttemptOffButNotBeyondTheSafetyNet) {
-  auto w = StreamWorld::waiting();
-  w.refuse_woken(40);
-  w.give(CancelAsked{1});
-  w.acquire(2, "lock", StreamWorld::pushed(seconds(1)));  // its pace: twenty releases
-  w.answer_refused();
-  const auto before = w.attempts();
-  w.advance(milliseconds(100));
-  w.answer_stream({"lock"});  // nineteen are lacking: it leaves the lock alone for 190 to 210 ms
-  w.advance(milliseconds(190));
-  w.answer_stream({"lock"});  // eighteen are: for 180 to 205 ms from now on
-  w.advance(milliseconds(170));
-  EXPECT_EQ(w.attempts(), before);
-  for (int i = 0; i < 120; ++i) {
-    w.advance(milliseconds(5));
-    w.answer_stream_at(1, {"lock"});
-  }
-  EXPECT_EQ(w.attempts(), before + 1);
-}
-
-TEST(Stream, ThePaceOfAnotherStrategyForTheSameNameIsNotAPaceInReleases) {
-  StreamWorld w;
-  auto adaptive = CoreWorld::options();
-  adaptive.waiting = adaptive_waiting();
-  w.hold(1, "lock", adaptive);  // keeps a pace of 100 ms
-  w.give(ReleaseAsked{1});
-  w.reply(CoreWorld::with(Outcome::done, 1));
-  w.acquire(2, "lock", StreamWorld::pushed());
-  w.answer_refused();
-  const auto before = w.attempts();
-  w.answer_stream();
-  EXPECT_EQ(w.attempts(), before + 1) << "it has not learned to leave the lock to anybody";
-}
-
-TEST(Stream, APaceInReleasesIsNotThePaceOfAnotherStrategyForTheSameName) {
-  auto w = StreamWorld::waiting();
-  w.refuse_woken(10);  // keeps a pace of five releases
-  w.give(CancelAsked{1});
-  auto adaptive = CoreWorld::options();
-  adaptive.waiting = adaptive_waiting();
-  w.acquire(2, "lock", adaptive);
-  w.answer_refused();
-  const auto before = w.attempts();
-  w.advance(milliseconds(3));
-  EXPECT_EQ(w.attempts(), before + 1) << "it has no pace yet, so it begins with short pauses";
 }
 
 TEST(Stream, ThatBreaksWhenNobodyWaitsStaysClosed) {

@@ -10,14 +10,6 @@ namespace {
 /// Who is offered a lock leaves it to those who poll for so long.
 constexpr std::chrono::milliseconds kTurnOfOthers{20};
 
-/// The owners of calls that queue begin alike, with their provider's half (see Owners).
-ChangeStream::Reports reports_for(const AcquireCall& call) {
-  ChangeStream::Reports reports;
-  reports.releases = call.wants_releases();
-  if (call.queues()) reports.grants = call.owner.high;
-  return reports;
-}
-
 /// When the attempt was sent from which the lease of this grant counts; none: it cannot be used.
 /// Not from the news, nor from anything read since: what is read may be of an old primary, from
 /// before the grant ended again. What is too old is made new by an attempt, which finds the lock
@@ -62,7 +54,7 @@ void Contenders::due(Timer timer, PendingCommands& pending, Step step) {
 /// Whether the stream tells this call what it waits for.
 bool Contenders::hears(SessionId id) const {
   const AcquireCall* call = attempts_.find(id);
-  return call != nullptr && stream_.is_open_for(reports_for(*call));
+  return call != nullptr && call->queues() && stream_.is_open();
 }
 
 /// What the answer means `Attempts::read` says; what follows from it for the call is here. News
@@ -97,20 +89,17 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
   return notify(id, *news, 0, pending, step);
 }
 
-/// News that a rival holds it: for the strategy, for the queue's next release, and for the stream.
+/// News that a rival holds it: for the strategy, and for the queue's next release. The stream is
+/// opened by the first call that stands in a queue: who finds a lock free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          PendingCommands& pending, Step step) {
   attempts_.refused(id, attempt, reply, hears(id), pending, step);
   const AcquireCall& call = attempts_.at(id);
   if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
   if (call.single_attempt) return;
-  // Who found no room in the queue has nothing to hear of.
-  if (!call.wants_releases() && !call.place.stands()) return;
-  // The stream is opened by the first call that was refused: who finds a lock free needs none.
-  stream_.want(reports_for(call), step.now);
-  // That looks at every call, so not for each refusal while somebody reads already.
-  const auto turn = stream_.is_idle() ? attempts_.nearest_turn(step.now) : Duration(0);
-  stream_.listen(turn, pending, step);
+  if (!call.place.stands()) return;  // it found no room in the queue, and has nothing to hear of
+  // The owners of calls that queue begin alike, with their provider's half (see Owners).
+  stream_.listen(call.owner.high, pending, step);
 }
 
 /// Only the head has an entry in the lock's queue: those behind it have asked nobody yet.
@@ -143,22 +132,9 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
   return {};
 }
 
-/// Whatever it says of releases is a hint: an attempt decides. So late, missing or invented news
-/// cost time only.
 ChangeStream::Heard Contenders::stream_answered(CommandId command, const Reply& reply,
                                                 PendingCommands& pending, Step step) {
-  const auto heard = stream_.answered(command, reply, attempts_.anyone_listens(), pending, step);
-  if (heard == ChangeStream::Heard::nothing) return heard;
-  for (const auto& freed : reply.freed) {
-    stream_.reported(freed.name);
-    const WaitQueue* queue = queues_.find(freed.name);
-    const AcquireCall* head = queue == nullptr ? nullptr : attempts_.find(queue->head);
-    if (head == nullptr || !head->wants_releases()) continue;
-    // What happened before it came does not bring its turn nearer.
-    if (freed.at > head->waits_since) ++attempts_.at(queue->head).releases;
-    attempts_.wake(queue->head, pending, step);
-  }
-  return heard;
+  return stream_.answered(command, reply, attempts_.anyone_listens(), pending, step);
 }
 
 /// One that was opened just now may have missed what somebody waits for.
@@ -167,13 +143,11 @@ void Contenders::read_on(ChangeStream::Heard heard, PendingCommands& pending, St
   if (heard == ChangeStream::Heard::opened) {
     for (const auto& [name, queue] : queues_.all()) {
       const AcquireCall* call = attempts_.find(queue.head);
-      if (call == nullptr) continue;
-      if (call->wants_releases()) attempts_.wake(queue.head, pending, step);
-      if (call->queues()) attempts_.bring_forward(queue.head, step.now, pending, step);
+      if (call == nullptr || !call->queues()) continue;
+      attempts_.bring_forward(queue.head, step.now, pending, step);
     }
   }
-  const Duration turn = attempts_.nearest_turn(step.now);
-  stream_.read_on(attempts_.anyone_listens(), turn, pending, step);
+  stream_.read_on(attempts_.anyone_listens(), attempts_.anyone_stands(), pending, step);
 }
 
 /// In its turn: another process that was seen to want the lock gets a chance before (see
@@ -208,16 +182,10 @@ void Contenders::start_over(SessionId id, PendingCommands& pending, Step step) {
   attempts_.start_over(id, pending, step);
 }
 
-/// For the strategy's pace, the stream's lag, and whose turn it is in this process.
+/// For the strategy's pace, and whose turn it is in this process.
 void Contenders::won(SessionId id, const Win& win, Step step) {
   const AcquireCall& call = attempts_.at(id);
-  if (win.by == Granted::By::attempt) {
-    attempts_.won(id, step.now);
-    // A poll that wins without the stream having said so shows how far the stream lags.
-    const bool news_expected =
-        call.attempts > 1 && !call.woken && !win.observed && call.wants_releases();
-    if (news_expected) stream_.expect(call.name, step.now);
-  }
+  if (win.by == Granted::By::attempt) attempts_.won(id, step.now);
   // In a hand-over the tenure of this process goes on.
   WaitQueue* queue = queues_.headed_by(id, call.name);
   if (win.by != Granted::By::hand_over && queue != nullptr) queue->tenure_since = win.sent;

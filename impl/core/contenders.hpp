@@ -56,8 +56,8 @@ class Contenders {
   /// The stream reports, by this command, a write that names the owner of this call.
   [[nodiscard]] CallResult notify(SessionId id, const NamedOwner& named, CommandId command,
                                   PendingCommands& pending, Step step);
-  /// A step of the stream was answered; what it says of releases is acted on. The caller acts on
-  /// the rest and then has it read on, unless it was nothing.
+  /// A step of the stream was answered. The caller acts on its news and then has it read on, unless
+  /// it was nothing.
   [[nodiscard]] ChangeStream::Heard stream_answered(CommandId command, const Reply& reply,
                                                     PendingCommands& pending, Step step);
   void read_on(ChangeStream::Heard heard, PendingCommands& pending, Step step);

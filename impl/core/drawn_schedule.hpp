@@ -20,7 +20,7 @@ class DrawnSchedule : public CoreWorld {
     LockOptions o = options();
     o.expiry = Ms(*rc::gen::element(900, 3'000, 10'000));
     if (*rc::gen::arbitrary<bool>()) {
-      o.waiting = *rc::gen::arbitrary<bool>() ? push_waiting() : queue_waiting();
+      o.waiting = *rc::gen::arbitrary<bool>() ? adaptive_waiting() : queue_waiting();
     }
     if (*rc::gen::inRange(0, 4) == 0) o.max_holding = Ms(*rc::gen::inRange(100, 20'000));
     o.hand_overs_in_a_row = *rc::gen::element(0, 1, 8);
@@ -120,7 +120,6 @@ class DrawnSchedule : public CoreWorld {
     reply.operation_time = FencingToken(++last_token_);
     if (std::holds_alternative<StreamCommand>(command.body)) {
       reply.cursor = *rc::gen::inRange(0, 5);
-      if (*rc::gen::arbitrary<bool>()) reply.freed = {{"a", FencingToken(last_token_)}};
       if (!asked_for_.empty() && *rc::gen::arbitrary<bool>()) reply.named = {drawn_news()};
     }
     if (const auto* acquire = std::get_if<AcquireCommand>(&command.body)) {

@@ -40,15 +40,8 @@ inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 /// For how long a change stream stays open when nobody waits any more.
 inline constexpr std::chrono::seconds kStreamIdle{10};
 
-/// How often a change stream is read while nobody waits.
+/// How often a change stream is read while no call stands in a queue.
 inline constexpr std::chrono::milliseconds kStreamLull{1'000};
-
-/// An attempt that soon after news is made without further news: those are about as late
-/// themselves.
-inline constexpr std::chrono::milliseconds kStreamSoon{10};
-
-/// A stream that has not reported a release that long after a poll found it, is replaced.
-inline constexpr std::chrono::seconds kStreamLag{1};
 
 /// The pause before a stream that broke is opened again; doubled with each failure up to the
 /// second.

@@ -11,22 +11,19 @@
 
 namespace leasehold::core {
 
-/// What a provider keeps of each name that it contended for, on behalf of strategies that learn.
-/// One of these per kind of pace: a number of releases says nothing to a strategy that counts in
-/// time, and names may be waited for with both.
+/// The pace of each name that a provider contended for, on behalf of strategies that learn.
 ///
 /// INVARIANT: at most kMaxPaces names; the one not used for longest makes room.
-template <typename Pace>
 class PaceEstimates {
  public:
   /// None: nobody who learns has had an answer for this name yet, or it made room.
-  [[nodiscard]] std::optional<Pace> pace(const std::string& name) const {
+  [[nodiscard]] std::optional<Duration> pace(const std::string& name) const {
     const auto found = paces_.find(name);
     return found == paces_.end() ? std::nullopt : std::optional(found->second.pace);
   }
 
   /// What an attempt made of the pace of its name; none: nothing.
-  void keep(const std::string& name, const std::optional<Pace>& next, LocalInstant now) {
+  void keep(const std::string& name, const std::optional<Duration>& next, LocalInstant now) {
     if (!next) return;  // a strategy that does not learn takes no room from those that do
     if (!paces_.contains(name) && paces_.size() >= kMaxPaces) {
       paces_.erase(std::min_element(paces_.begin(), paces_.end(), [](const auto& a, const auto& b) {
@@ -40,7 +37,7 @@ class PaceEstimates {
 
  private:
   struct PaceEstimate {
-    Pace pace;
+    Duration pace;
     LocalInstant last_used;
     bool operator==(const PaceEstimate&) const = default;
   };

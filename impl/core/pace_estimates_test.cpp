@@ -13,7 +13,7 @@ LocalInstant at(std::size_t i) { return LocalInstant(milliseconds(i)); }
 
 TEST(PaceEstimates, AreBoundedAndForgetTheNameUsedLongestAgo) {
   const std::optional<Duration> some = milliseconds(100);
-  PaceEstimates<Duration> paces;
+  PaceEstimates paces;
   const auto name = [](std::size_t i) { return "lock-" + std::to_string(i); };
   for (std::size_t i = 0; i < kMaxPaces; ++i) paces.keep(name(i), some, at(i));
   paces.keep(name(0), some, at(kMaxPaces));
@@ -25,7 +25,7 @@ TEST(PaceEstimates, AreBoundedAndForgetTheNameUsedLongestAgo) {
 }
 
 TEST(PaceEstimates, OfAStrategyThatLearnedNothingStayAsTheyAre) {
-  PaceEstimates<Duration> paces;
+  PaceEstimates paces;
   paces.keep("lock", milliseconds(100), at(0));
   paces.keep("lock", std::nullopt, at(1));
   EXPECT_EQ(paces.pace("lock"), milliseconds(100));

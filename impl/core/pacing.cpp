@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "core/check.hpp"
-#include "core/limits.hpp"
-
 namespace leasehold::core {
 namespace {
 
@@ -32,22 +29,16 @@ void Pacing::learn(const AcquireCall& call, bool won, LocalInstant now) {
   // One whose turn comes by the queue says nothing of how often to ask.
   if (call.place.awaits_news) return;
   paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won), now);
-  const StreamListener* listener = call.listener();
-  if (listener == nullptr) return;
-  release_paces_.keep(call.name, listener->next_release_pace(heard_by(call, now), won), now);
 }
 
 /// One number is drawn whatever the strategy does with it: how many a run draws must not depend on
 /// whether a stream is open.
 LocalInstant Pacing::next_attempt_at(AcquireCall& call, bool refused, bool stream_open,
                                      Step step) const {
-  const StreamListener* listener = stream_open ? call.listener() : nullptr;
   const auto random = step.entropy.draw();
   call.place.awaits_news = stream_open && call.place.stands();
   if (call.place.awaits_news) {
     call.last_pause = renewal_of(call, step.now);
-  } else if (listener != nullptr) {
-    call.last_pause = listener->pause(random);
   } else {
     call.last_pause = call.options.waiting->pause(seen_by(call, refused, step.now), random);
   }
@@ -66,25 +57,6 @@ LocalInstant Pacing::first_attempt_at(AcquireCall& call, LocalInstant at_latest,
   return call.give_up_at ? std::min(at, step.now + (*call.give_up_at - step.now) / 2) : at;
 }
 
-/// By what this call has heard, and by what the lock's name has taught calls before it.
-Duration Pacing::turn(const AcquireCall& call, std::uint64_t random, LocalInstant now) const {
-  LEASEHOLD_CHECK(call.listener() != nullptr);
-  return call.listener()->turn(heard_by(call, now), random);
-}
-
-/// With no randomness, for it is asked often: simulated runs must not depend on how often.
-std::optional<Duration> Pacing::acts_within(const AcquireCall& call, LocalInstant now) const {
-  if (!call.listens()) return std::nullopt;
-  // The news of a grant are for one call, which acts on them at once.
-  if (call.place.stands()) return Duration(0);
-  // Whose attempt is under way reads on once it is refused.
-  const auto* waiting = call.in<AcquireCall::Waiting>();
-  if (waiting == nullptr || !call.wants_releases()) return std::nullopt;
-  // It was woken and asks in a moment: what it would hear until then changes nothing.
-  if (call.woken && waiting->attempt_at <= now + kStreamSoon) return std::nullopt;
-  return turn(call, 0, now);
-}
-
 /// Before the first attempt of a head that was queued it counts as one: pauses grow with it.
 AttemptSeen Pacing::seen_by(const AcquireCall& call, bool refused, LocalInstant now) const {
   return {.attempts = std::max(call.attempts, 1),
@@ -93,14 +65,6 @@ AttemptSeen Pacing::seen_by(const AcquireCall& call, bool refused, LocalInstant 
           .pace = paces_.pace(call.name),
           .last_pause = call.last_pause,
           .full_queue_lasts = call.place.full_queue_lasts()};
-}
-
-/// Its own releases and the name's pace: how many more it lacks is for the listener to say.
-ReleasesHeard Pacing::heard_by(const AcquireCall& call, LocalInstant now) const {
-  return {.releases = call.releases,
-          .woken = call.woken,
-          .waited = now - call.contends_since,
-          .pace = release_paces_.pace(call.name)};
 }
 
 }  // namespace leasehold::core

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <leasehold/stream_listener.hpp>
 #include <optional>
 #include <string>
 
@@ -44,24 +43,13 @@ class Pacing {
   LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                 Step step) const;
 
-  /// How long this call leaves a lock to others that has just been released.
-  /// REQUIRES: it wants to hear of releases
-  [[nodiscard]] Duration turn(const AcquireCall& call, std::uint64_t random,
-                              LocalInstant now) const;
-  /// The same, of one that acts on news now; none: it does not.
-  [[nodiscard]] std::optional<Duration> acts_within(const AcquireCall& call,
-                                                    LocalInstant now) const;
-
   bool operator==(const Pacing&) const = default;
 
  private:
   [[nodiscard]] AttemptSeen seen_by(const AcquireCall& call, bool refused, LocalInstant now) const;
-  [[nodiscard]] ReleasesHeard heard_by(const AcquireCall& call, LocalInstant now) const;
 
   HolderObservations observations_;
-  // Each kind of pace is kept by itself: another strategy may be waiting for the same name.
-  PaceEstimates<Duration> paces_;
-  PaceEstimates<Releases> release_paces_;
+  PaceEstimates paces_;
 };
 
 /// For how long the entry is good that an attempt sent now leaves in the lock's queue.

@@ -90,24 +90,6 @@ TEST(Pacing, DrawsOneNumberWhetherAStreamIsOpenOrNot) {
   }
 }
 
-TEST(Pacing, NewsAreReadForThoseWhoWouldActOnThem) {
-  const LocalInstant now{std::chrono::hours(1)};
-  const Pacing pacing;
-  auto call = waits_by(push_waiting());
-  EXPECT_FALSE(pacing.acts_within(call, now)) << "it waits behind others";
-  call.phase = AcquireCall::Attempting{1};
-  EXPECT_FALSE(pacing.acts_within(call, now)) << "the answer comes first";
-  call.phase = AcquireCall::Waiting{now + seconds(1), now + seconds(5)};
-  EXPECT_EQ(pacing.acts_within(call, now), Duration(0));
-  call.woken = true;
-  call.phase = AcquireCall::Waiting{now + milliseconds(5), now + seconds(5)};
-  EXPECT_FALSE(pacing.acts_within(call, now)) << "it asks in a moment";
-  EXPECT_EQ(pacing.acts_within(stands_in_queue(now), now), std::nullopt) << "not the head yet";
-  auto queues = stands_in_queue(now);
-  queues.phase = AcquireCall::Waiting{now + seconds(1), now + seconds(1)};
-  EXPECT_EQ(pacing.acts_within(queues, now), Duration(0)) << "a grant is for it alone";
-}
-
 /// Shows the pace that it is given, as its pause.
 class ShowsPace final : public WaitingStrategy {
  public:

@@ -82,8 +82,7 @@ TEST(LockQueues, ACallThatIsRefusedStandsInTheQueueAndHearsOfItsOwnersAlone) {
   EXPECT_TRUE(w.sent_as<StreamCommand>().empty()) << "who finds a lock free needs none";
   w.answer_queued();
   const auto open = std::get<StreamCommand>(w.stream().body);
-  EXPECT_FALSE(open.releases);
-  EXPECT_EQ(open.grants, w.asked().owner.high);
+  EXPECT_EQ(open.provider, w.asked().owner.high);
   w.answer_stream();
   EXPECT_EQ(w.attempts(), 2u) << "its turn may have come before the stream was open";
 }
@@ -411,23 +410,6 @@ TEST(LockQueues, AfterItsHandOversInARowAProcessOffersTheLockToAll) {
   ASSERT_EQ(w.pass_ons(), 1u);
   EXPECT_TRUE(w.passed_on().offers);
   EXPECT_EQ(w.asked().session, 3u) << "who waits here joins the queue at once";
-}
-
-TEST(LockQueues, OneStreamServesThoseWhoQueueAndThoseWhoHearOfReleases) {
-  auto w = QueueWorld::waiting();
-  auto o = QueueWorld::options();
-  o.waiting = push_waiting();
-  w.acquire(2, "other", o);
-  auto r = QueueWorld::refused(kRival);
-  r.documents.front().name = "other";
-  w.give(ReplyArrived{w.attempt().id, r});
-  w.answer_stream();  // of the step that was under way
-  EXPECT_EQ(std::get<StreamCommand>(w.stream().body).step, StreamCommand::Step::close);
-  w.give(ReplyArrived{w.stream().id, QueueWorld::with(Outcome::done)});
-  const auto open = std::get<StreamCommand>(w.stream().body);
-  EXPECT_EQ(open.step, StreamCommand::Step::open);
-  EXPECT_TRUE(open.releases);
-  EXPECT_TRUE(open.grants);
 }
 
 }  // namespace

@@ -112,9 +112,7 @@ struct StreamCommand {
   };
   Step step = Step::open;
   std::int64_t cursor = 0;  ///< next, close: the one that open returned
-  // open: what to report
-  bool releases = true;                 ///< documents that were deleted or became free
-  std::optional<std::uint64_t> grants;  ///< writes that name an owner with this first half
+  std::uint64_t provider = 0;  ///< open: to report writes that name an owner with this first half
   bool operator==(const StreamCommand&) const = default;
 };
 
@@ -178,13 +176,6 @@ struct LockDocument {
   bool operator==(const LockDocument&) const = default;
 };
 
-/// A lock document that was deleted, and when, as the oplog counts time.
-struct Freed {
-  std::string name;
-  FencingToken at;
-  bool operator==(const Freed&) const = default;
-};
-
 /// A document that names an owner of this provider, as the write left it that the stream reports.
 struct NamedOwner {
   enum class As {
@@ -215,8 +206,7 @@ struct Reply {
   /// Acquire, hand-over: the one after; pass-on: the one before; look: those found.
   std::vector<LockDocument> documents;
   std::int64_t cursor = 0;        ///< stream: the one to go on with; 0: it has ended
-  std::vector<Freed> freed;       ///< stream: in the order in which it happened
-  std::vector<NamedOwner> named;  ///< stream: likewise
+  std::vector<NamedOwner> named;  ///< stream: in the order in which it happened
   bool operator==(const Reply&) const = default;
 };
 

@@ -299,42 +299,29 @@ Bson build_body(const EnsureIndexCommand&, const std::string& collection, millis
   return d;
 }
 
-constexpr const char* kReplacedLockId = "fullDocument.lockId";
-constexpr const char* kUpdatedLockId = "updateDescription.updatedFields.lockId";
-
-/// What is reported of releases: the lock's document has gone, or is nobody's.
-void append_releases(std::vector<Bson>& kinds) {
-  kinds.emplace_back().text("operationType", "delete");
-  kinds.emplace_back().text(kReplacedLockId, "");
-  kinds.emplace_back().text(kUpdatedLockId, "");
-}
-
 /// A write by which an owner of this provider gets the lock changes the token's lower bound too;
 /// one that only changes the queue behind its lockId does not, and is reported to nobody.
-void append_grants(std::vector<Bson>& kinds, std::uint64_t provider) {
+void append_grants(Bson& any, std::uint64_t provider) {
   const std::string prefix = '^' + to_hex(core::Owner{provider, 0}).substr(0, 16);
-  Bson& replaced = kinds.emplace_back();
-  replaced.text("operationType", "replace").regex(kReplacedLockId, prefix.c_str());
-  Bson& updated = kinds.emplace_back();
-  updated.regex(kUpdatedLockId, prefix.c_str());
-  updated.doc("updateDescription.updatedFields.fencingToken",
-              [](Bson& token) { token.flag("$exists", true); });
+  any.doc("0", [&](Bson& replaced) {
+    replaced.text("operationType", "replace").regex("fullDocument.lockId", prefix.c_str());
+  });
+  any.doc("1", [&](Bson& updated) {
+    updated.regex("updateDescription.updatedFields.lockId", prefix.c_str());
+    updated.doc("updateDescription.updatedFields.fencingToken",
+                [](Bson& token) { token.flag("$exists", true); });
+  });
 }
 
 Bson open_stream(const core::StreamCommand& command, const std::string& collection,
                  milliseconds timeout) {
-  std::vector<Bson> kinds;
-  if (command.releases) append_releases(kinds);
-  if (command.grants) append_grants(kinds, *command.grants);
   Bson d;
   d.text("aggregate", collection);
   d.array("pipeline", [&](Bson& stages) {
     stages.doc("0", [](Bson& stage) { stage.doc("$changeStream", [](Bson&) {}); });
     stages.doc("1", [&](Bson& stage) {
       stage.doc("$match", [&](Bson& match) {
-        match.array("$or", [&](Bson& any) {
-          for (std::size_t i = 0; i < kinds.size(); ++i) any.copy(std::to_string(i), kinds[i]);
-        });
+        match.array("$or", [&](Bson& any) { append_grants(any, command.provider); });
       });
     });
     stages.doc("2", [](Bson& stage) {

@@ -160,20 +160,17 @@ core::NamedOwner read_named(const bson_t& fields, const std::string& name, Fenci
   return out;
 }
 
-/// A deletion names no document; a release that leaves one names nobody in it.
 void read_event(Reply& out, const bson_t& event) {
   const std::string name = Field(event, "documentKey._id").text();
   const auto at = Field(event, "clusterTime").timestamp();
   if (name.empty()) return;
-  bool freed = true;
   for (const char* fields : {"fullDocument", "updateDescription.updatedFields"}) {
     Field(event, fields).as_document([&](const bson_t& after) {
-      if (Field(after, "lockId").text().empty()) return;
-      out.named.push_back(read_named(after, name, at));
-      freed = false;
+      if (!Field(after, "lockId").text().empty()) {
+        out.named.push_back(read_named(after, name, at));
+      }
     });
   }
-  if (freed) out.freed.push_back({name, at});
 }
 
 void read_stream(Reply& out, const bson_t& reply) {

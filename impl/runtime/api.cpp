@@ -6,7 +6,6 @@
 #include <fstream>
 #include <leasehold/lock_provider.hpp>
 #include <leasehold/mongoc.hpp>
-#include <leasehold/published.hpp>
 #include <mutex>
 #include <numeric>
 #include <system_error>
@@ -15,9 +14,9 @@
 #include "core/provider_core.hpp"
 #include "core/utf8.hpp"
 #include "mongo/mongo_transport.hpp"
-#include "published/recipe_provider.hpp"
 #include "runtime/access.hpp"
 #include "runtime/cancellation.hpp"
+#include "runtime/connect.hpp"
 
 namespace leasehold {
 namespace {
@@ -207,16 +206,8 @@ std::string ProviderOptions::default_holder() {
   return core::valid_utf8_prefix(whole.substr(0, core::kMaxHolderBytes));
 }
 
-namespace {
-
-/// Where the servers are: a URI, or the application's pool.
-struct Servers {
-  std::string uri;
-  std::shared_ptr<mongoc_client_pool_t> pool;
-};
-
-Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Servers servers,
-                                  ProviderOptions options) {
+Result<LockProvider> runtime::connect_with(std::unique_ptr<core::Provider> provider,
+                                           Servers servers, ProviderOptions options) {
   if (auto error = check(options)) return std::move(*error);
   const bool production = dynamic_cast<core::ProviderCore*>(provider.get()) != nullptr;
   auto transport =
@@ -242,6 +233,8 @@ Result<LockProvider> connect_with(std::unique_ptr<core::Provider> provider, Serv
     return Error{ErrorKind::unavailable, error.code().value(), error.what()};
   }
 }
+
+namespace {
 
 Error failure_to_read(const std::string& name, const core::Reply& reply) {
   const bool permanent = reply.outcome == core::Outcome::configuration;
@@ -287,44 +280,14 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
   auto core = std::make_unique<core::ProviderCore>(options.holder);
-  return connect_with(std::move(core), {.uri = uri}, std::move(options));
+  return runtime::connect_with(std::move(core), {.uri = uri}, std::move(options));
 }
 
 Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool, ProviderOptions options) {
   if (!pool) return bad_option("pool is empty: it must be one of the driver's");
   auto core = std::make_unique<core::ProviderCore>(options.holder);
-  return connect_with(std::move(core), {.pool = std::move(pool)}, std::move(options));
+  return runtime::connect_with(std::move(core), {.pool = std::move(pool)}, std::move(options));
 }
-
-namespace published {
-
-const std::vector<std::string>& names() {
-  static const std::vector<std::string> all = [] {
-    std::vector<std::string> list;
-    for (const auto* recipe : recipes()) list.emplace_back(recipe->name);
-    return list;
-  }();
-  return all;
-}
-
-Result<LockProvider> connect(const std::string& lock, const std::string& uri,
-                             const Hardening& hardening, ProviderOptions options) {
-  const Recipe* recipe = recipe_named(lock);
-  if (recipe == nullptr) {
-    return bad_option("lock is '" + lock +
-                      "': it must be distributed-lock, document-level, insert-unique or "
-                      "set-on-insert");
-  }
-  return connect_with(std::make_unique<RecipeProvider>(*recipe, hardening), {.uri = uri},
-                      std::move(options));
-}
-
-LockOptions default_options(const std::string& lock) {
-  const Recipe* recipe = recipe_named(lock);
-  return recipe == nullptr ? LockOptions() : default_options(*recipe);
-}
-
-}  // namespace published
 
 LockProvider::LockProvider(std::shared_ptr<detail::Engine> engine) : engine_(std::move(engine)) {}
 

@@ -1,7 +1,7 @@
 #include <limits>
+#include <map>
 #include <utility>
 
-#include "model/id_pairs.hpp"
 #include "model/monitors/monitor.hpp"
 
 /// The rules of clients: they look at what a process sends, hears and counts on.
@@ -150,13 +150,13 @@ class PresumedDead final : public Monitor {
   /// Most replies show what the one before showed.
   void note_sight(Index i, const Fact& reply) {
     if (std::exchange(last_sights_[reply.process], reply.lock_id) == reply.lock_id) return;
-    sights_.insert(reply.process, reply.lock_id, i);
+    sights_.insert({{reply.process, reply.lock_id}, i});
   }
 
   void look_at(Index i, const Fact& e, const Commands& commands) {
     ++found.counts["presumed_dead"];
-    const Index* seen = sights_.find(e.process, e.observed);
-    if (seen == nullptr) {
+    const auto seen = sights_.find({e.process, e.observed});
+    if (seen == sights_.end()) {
       violate(found, command_of(d_.at(i)) + " presumes a holder dead whom it has never seen", {i});
       return;
     }
@@ -166,18 +166,18 @@ class PresumedDead final : public Monitor {
     if (holders == nullptr || ask == nullptr) return;  // of another client, whose lease nobody said
     const auto lease = holders->expiry_ms * kMs + drift_ns(holders->expiry_ms, *ask);
     const auto needed = true_span(lease, clocks_.rate_ppm(e.process)) - kRounding;
-    const auto waited = e.at_ns - d_.fact(*seen).at_ns;
+    const auto waited = e.at_ns - d_.fact(seen->second).at_ns;
     if (waited >= needed) return;
     violate(found,
             command_of(d_.at(i)) + " presumes a holder dead " + std::to_string(needed - waited) +
                 " ns too early",
-            {holder, *seen, i});
+            {holder, seen->second, i});
   }
 
   const Digest& d_;
   ProcessClocks clocks_;
-  IdPairs sights_;               ///< by process and lockId: the first
-  std::vector<Id> last_sights_;  ///< by process
+  std::map<std::pair<Id, Id>, Index> sights_;  ///< by process and lockId: the first
+  std::vector<Id> last_sights_;                ///< by process
 };
 
 /// "After its delete, pass-on or hand-over was sent an owner asks for nothing and holds nothing."

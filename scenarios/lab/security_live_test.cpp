@@ -306,7 +306,7 @@ TEST_F(Security, WhatTheLeastRoleMayNotDoIsSaidInOneSentence) {
                                         warnings.push_back(text);
                                       }});
   LockOptions options;
-  options.waiting = push_waiting();
+  options.waiting = queue_waiting();
   auto lock = std::move(waiter->create_lock("pushed", options)).value();
   std::jthread releaser([&held] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -52,7 +52,6 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"lifecycles_per_cpu_second", static_cast<double>(lifecycles) / cpu},
           {"fewest_acquisitions", report.fewest_acquisitions},
           {"idle_runs", report.idle_runs},
-          {"runs_with_streams", report.with_streams},
           {"runs_with_queues", report.with_queues},
           {"totals", report.totals},
           {"faults", report.took_effect},

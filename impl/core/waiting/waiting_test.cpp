@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <leasehold/stream_listener.hpp>
+#include <leasehold/waiting.hpp>
 #include <limits>
 #include <random>
 #include <vector>
@@ -18,7 +18,6 @@ std::vector<std::shared_ptr<const WaitingStrategy>> all_strategies() {
           exponential_waiting(Jitter::full),
           exponential_waiting(Jitter::decorrelated),
           adaptive_waiting(),
-          push_waiting(),
           queue_waiting()};
 }
 
@@ -67,7 +66,7 @@ RC_GTEST_PROP(Waiting, WhateverTheArgumentsAPauseIsBetweenZeroAndADay, ()) {
   for (const auto& strategy :
        {fixed_waiting(one), uniform_waiting(one, other), adaptive_waiting(one, other),
         exponential_waiting(Jitter::full, one, other),
-        exponential_waiting(Jitter::decorrelated, one, other), push_waiting(one),
+        exponential_waiting(Jitter::decorrelated, one, other),
         queue_waiting(one)}) {
     const auto pause = strategy->pause(seen, random);
     RC_ASSERT(pause >= nanoseconds(0));
@@ -168,62 +167,6 @@ TEST(Waiting, AdaptiveLearnsSoonerFromALongWait) {
   const milliseconds pace(100);
   EXPECT_LT(adaptive->next_pace(aged(pace, pace), false), milliseconds(102));
   EXPECT_GT(adaptive->next_pace(aged(pace, 4 * pace), false), milliseconds(103));
-}
-
-/// Woken by the stream, after so many releases.
-ReleasesHeard heard(int releases, int pace, milliseconds waited) {
-  return {.releases = releases,
-          .woken = true,
-          .waited = waited,
-          .pace = Releases{pace * Releases::kOne}};
-}
-
-TEST(Waiting, PushPollsSeldomWhileTheStreamIsOpen) {
-  const auto push = push_waiting(milliseconds(8'000));
-  EXPECT_EQ(push->listener()->pause(0), milliseconds(4'000));
-  EXPECT_LE(push->listener()->pause(~0ull), push->longest_pause());
-  EXPECT_LE(push->pause({.attempts = 1}, ~0ull), milliseconds(800));
-}
-
-TEST(Waiting, PushLeavesTheLockAloneForAboutAsLongAsTheReleasesThatItLacksTake) {
-  const auto push = push_waiting();
-  EXPECT_EQ(push->listener()->turn(heard(9, 9, milliseconds(180)), 7), nanoseconds(0));
-  EXPECT_EQ(push->listener()->turn(heard(30, 9, milliseconds(600)), 7), nanoseconds(0));
-  const auto far =
-      push->listener()->turn(heard(50, 68, milliseconds(1'000)), 0);  // eighteen of 20 ms
-  EXPECT_NEAR(static_cast<double>(far.count()) * 1e-6, 324, 1);
-  const auto next = push->listener()->turn(heard(50, 51, milliseconds(1'000)), 0);
-  EXPECT_LT(next, milliseconds(7)) << "whoever is next may have given up";
-  EXPECT_LT(next, push->listener()->turn(heard(50, 51, milliseconds(1'000)), ~0ull))
-      << "not all at once";
-}
-
-TEST(Waiting, PushExpectsNoMoreLongHoldingsAfterOne) {
-  EXPECT_LE(push_waiting()->listener()->turn(heard(1, 21, milliseconds(500)), 0),
-            milliseconds(250));
-}
-
-/// In tenths of a release, after attempts of which one in so many wins.
-std::int64_t push_pace_after(std::int64_t tenths, int attempts, int one_in) {
-  const auto push = push_waiting();
-  Releases pace{tenths * Releases::kOne / 10};
-  for (int i = 1; i <= attempts; ++i) {
-    auto seen = heard(5, 0, milliseconds(100));
-    seen.pace = pace;
-    pace = *push->listener()->next_release_pace(seen, i % one_in == 0);
-  }
-  return pace.parts * 10 / Releases::kOne;
-}
-
-TEST(Waiting, PushWaitsForMoreReleasesTheFewerOfItsAttemptsWin) {
-  EXPECT_EQ(push_pace_after(100, 1'000, 1), 0);
-  EXPECT_LT(push_pace_after(100, 1'000, 2), 110);
-  EXPECT_GT(push_pace_after(100, 1'000, 4), 150);
-  EXPECT_LE(push_pace_after(100, 10'000, 20'000), 10'000);
-}
-
-TEST(Waiting, PushPacesThatSeeTheSameComeTogether) {
-  EXPECT_LT(push_pace_after(2'000, 1'000, 3), push_pace_after(10, 1'000, 3) * 11 / 10);
 }
 
 TEST(Waiting, AdaptivePacesThatSeeTheSameComeTogether) {

@@ -101,7 +101,7 @@ typedef struct leasehold_lock_options {
   int64_t max_holding_ms;       /**< 0: no limit */
   int64_t hand_overs_in_a_row;  /**< 0: 8; LEASEHOLD_NONE */
   double max_drift;             /**< 0: 0.005; LEASEHOLD_NONE */
-  const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue", "push" */
+  const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue" */
 } leasehold_lock_options;
 
 /** Checks the URI and the options; contacts nobody. `options` may be NULL. */

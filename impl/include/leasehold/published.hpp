@@ -7,8 +7,8 @@
 #include <vector>
 
 /// The four published ways to lock with MongoDB, as real locks with this library's API: what their
-/// authors describe, faults included. For comparison and for those who have to share a collection
-/// with them; for anything new use LockProvider::connect.
+/// authors describe, faults included. For comparison alone: the installed library has nothing of
+/// them.
 ///
 /// `held()` of these locks is true until a reply says otherwise or the lock is released: none of
 /// them has a deadline of its own. `fencing_token()` is 0 where a lock has none. `clock_margin` and

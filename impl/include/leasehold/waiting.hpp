@@ -7,8 +7,6 @@
 
 namespace leasehold {
 
-class StreamListener;  // <leasehold/stream_listener.hpp>
-
 /// What a waiting acquire has learned so far.
 struct AttemptSeen {
   int attempts = 0;      ///< attempts of this acquire call so far, at least 1
@@ -56,10 +54,6 @@ class WaitingStrategy {
       std::chrono::nanoseconds /*waited*/) const {
     return std::nullopt;
   }
-
-  /// What this strategy does about a change stream, for one that wants its provider to have one
-  /// while calls wait; null: nothing. It lives as long as the strategy.
-  [[nodiscard]] virtual const StreamListener* listener() const { return nullptr; }
 };
 
 /// A span given to the functions below counts as 0 if it is negative, and as 24 h if it is longer.
@@ -95,23 +89,6 @@ enum class Jitter {
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
-
-/// Waits for the server to say that the lock is free: each provider whose calls wait with this
-/// strategy has one change stream on its collection (MongoDB manual, "Change Streams"; the role
-/// needs `find` and `changeStream`). `poll` is the safety net: a call asks at least that often (on
-/// average every three quarters of it) even if the stream says nothing. Without a stream, because
-/// it is being replaced or is not permitted, a call polls as with `uniform_waiting`, but at least
-/// every `poll`.
-///
-/// No herd: waiters take turns although they do not know of each other. Each counts the releases
-/// that went past it; who has seen as many as it usually takes tries at once, others leave the lock
-/// alone for about as long as those that they lack take, and do not read the stream until then.
-///
-/// A stream hears of a release only after its majority commit, and every process reads about every
-/// lock of the collection: worth it where holders are few and hold for long, so that polls would be
-/// in vain; `adaptive_waiting` hands over sooner where holding times are a few ms.
-[[nodiscard]] std::shared_ptr<const WaitingStrategy> push_waiting(
-    std::chrono::milliseconds poll = std::chrono::seconds(5));
 
 /// Fair between processes: whoever finds the lock held stands in a queue that is kept in the lock's
 /// own document, and a release passes the lock to the first of them, in one command. So there is an

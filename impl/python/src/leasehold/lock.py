@@ -113,7 +113,7 @@ class Provider:
              max_holding: Optional[Duration] = None, hand_overs_in_a_row: Optional[int] = None,
              max_drift: Optional[float] = None, waiting: Optional[str] = None) -> Lock:
         """The lock of this name. Durations are in seconds or timedeltas; None is the default; what they mean is said of
-        `LockOptions` in <leasehold/lock_options.hpp>. `waiting` is "uniform", "adaptive", "queue" or "push"."""
+        `LockOptions` in <leasehold/lock_options.hpp>. `waiting` is "uniform", "adaptive" or "queue"."""
         margin_ms = None if clock_margin is None else arguments.milliseconds("clock_margin", clock_margin)
         options = LockOptions(
             size=ctypes.sizeof(LockOptions), expiry_ms=arguments.positive_ms("expiry", expiry),
