@@ -138,7 +138,7 @@ TEST(Release, InTheBackgroundKeepsWhatItNeeds) {
 
 /// Whoever starts at boot may try again: that is no option of its.
 TEST(Connect, ANameServerThatDoesNotAnswerIsNoBadUri) {
-  const auto provider = LockProvider::connect("mongodb+srv://no-such-host.invalid/");
+  const auto provider = LockProvider::connect("mongodb+srv://db.no-such-host.invalid/");
   ASSERT_FALSE(provider);
   EXPECT_EQ(provider.error().kind, ErrorKind::unavailable) << provider.error().message;
   EXPECT_EQ(LockProvider::connect("mongodb+srv://").error().kind, ErrorKind::invalid_option);

@@ -116,7 +116,6 @@ TEST(Lifetime, ItsThreadsLeaveSignalsToTheApplication) {
       for (const int signal : {SIGTERM, SIGINT, SIGALRM, SIGHUP, SIGCHLD, SIGUSR1, SIGRTMIN}) {
         EXPECT_TRUE(blocked >> (signal - 1) & 1) << signal;
       }
-      EXPECT_FALSE(blocked >> (SIGSEGV - 1) & 1) << "a crash must find its handler";
       ++others;
     }
   }
