@@ -39,7 +39,9 @@ std::chrono::milliseconds limit(std::int64_t timeout_ms) {
 
 template <typename Object>
 void free_and_clear(Object** address) noexcept {
-  if (address != nullptr) delete std::exchange(*address, nullptr);
+  if (address == nullptr) return;
+  Object* object = std::exchange(*address, nullptr);
+  if (object != nullptr && !object->made.forked()) delete object;
 }
 
 }  // namespace
@@ -90,6 +92,12 @@ int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leaseho
     auto*& granted = result_pointer(handle, "handle");
     auto*& waiting = *given(call, "call", kAddress);
     given(waiting, "call", "one of leasehold_acquire_begin");
+    if (waiting->made.forked()) {
+      waiting = nullptr;
+      throw leasehold::c::Failure{
+          {leasehold::ErrorKind::shut_down, 0,
+           "this process is a child of fork; it needs a provider of its own"}};
+    }
     const std::unique_ptr<leasehold_call> ended(std::exchange(waiting, nullptr));
     ended->stop.request_stop();  // not heard once there is an answer
     granted = new leasehold_handle(value_of(ended->result.get()));
@@ -122,6 +130,19 @@ int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error) {
   return guarded(error, watch, [](int) { return -1; });
 }
 
+int leasehold_check(const char* name, const leasehold_lock_options* options,
+                    leasehold_error* error) {
+  return kind_of(error, [&] {
+    const auto broken = leasehold::check_name(given(name, "name", "the name of a lock"));
+    if (broken) throw leasehold::c::Failure{*broken};
+    if (const auto rule = leasehold::check(read(options))) throw leasehold::c::Failure{*rule};
+  });
+}
+
+int leasehold_release_begin(leasehold_handle* handle, leasehold_error* error) {
+  return kind_of(error, [&] { given(handle, "handle", kFromAcquire)->handle.begin_release(); });
+}
+
 int leasehold_release(leasehold_handle* handle, leasehold_error* error) {
   using leasehold::ReleaseResult;
   static_assert(static_cast<int>(ReleaseResult::released) == LEASEHOLD_RELEASED);
@@ -134,7 +155,8 @@ int leasehold_release(leasehold_handle* handle, leasehold_error* error) {
 }
 
 void leasehold_free(leasehold_handle** handle) {
-  if (handle != nullptr && *handle != nullptr) (*handle)->handle.release_async();
+  const bool here = handle != nullptr && *handle != nullptr && !(*handle)->made.forked();
+  if (here) (*handle)->handle.release_async();
   free_and_clear(handle);
 }
 

@@ -11,6 +11,7 @@
 #include <stop_token>
 
 #include "c/event_fd.hpp"
+#include "runtime/fork.hpp"
 
 namespace leasehold::c {
 
@@ -21,12 +22,23 @@ struct LossWatch {
   std::stop_callback<std::function<void()>> heard;  ///< ends, and waits, before the descriptor does
 };
 
+/// In the child of a fork, what the parent made is neither waited for nor destroyed: the threads that
+/// would answer, and may hold its locks, are not there.
+class MadeHere {
+ public:
+  [[nodiscard]] bool forked() const { return generation_ != runtime::fork_generation(); }
+
+ private:
+  int generation_ = runtime::fork_generation();
+};
+
 }  // namespace leasehold::c
 
 // What the opaque pointers of leasehold.h point to.
 
 struct leasehold_provider {
   leasehold::LockProvider provider;
+  leasehold::c::MadeHere made = {};
 };
 
 struct leasehold_handle {
@@ -34,6 +46,7 @@ struct leasehold_handle {
   leasehold::LockHandle handle;
   std::once_flag watched;  ///< most handles are never polled, and need no descriptor
   std::optional<leasehold::c::LossWatch> watch;
+  leasehold::c::MadeHere made;
 };
 
 struct leasehold_call {
@@ -47,4 +60,5 @@ struct leasehold_call {
   std::shared_ptr<Answer> answer = std::make_shared<Answer>();
   std::future<Result> result = answer->promise.get_future();
   std::stop_source stop;
+  leasehold::c::MadeHere made;
 };

@@ -76,6 +76,12 @@ ProviderOptions read(const leasehold_provider_options* given) {
   set(options.holder, known.holder);
   if (known.workers != 0) options.workers = clamped(known.workers);
   set(options.server_selection_timeout, known.server_selection_timeout_ms);
+  if (known.on_warning != nullptr) {
+    options.on_warning = [call = known.on_warning,
+                          context = known.warning_context](const std::string& message) {
+      call(message.c_str(), context);
+    };
+  }
   return options;
 }
 

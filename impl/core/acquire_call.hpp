@@ -17,8 +17,9 @@ struct AcquireCall {
   struct Queued {
     bool operator==(const Queued&) const = default;
   };
-  /// Between two attempts.
-  /// INVARIANT: its attempt timer is set for `attempt_at`.
+  /// Between two attempts, or before its first, which waits for a free slot.
+  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line of those that wait
+  /// for a slot, due since then.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due
     bool operator==(const Waiting&) const = default;
@@ -37,7 +38,7 @@ struct AcquireCall {
   std::string name;
   LockOptions options;
   std::optional<LocalInstant> give_up_at;  ///< none: it waits for ever
-  bool single_attempt = false;             ///< past the queue of its process, and never Waiting
+  bool single_attempt = false;  ///< past the queue of its process; Waiting only for a slot
   Owner owner;  ///< dead, hence replaced, from the moment a delete of it is sent
   std::variant<Queued, Waiting, Attempting, Receiving> phase;
 

@@ -23,12 +23,15 @@ void Attempts::add(const AcquireAsked& asked, Step step) {
 }
 
 /// A caller that asks in a loop with a long timeout must not leave a timer behind for each call.
-AcquireCall Attempts::take(SessionId id, Step step) {
+AcquireCall Attempts::take(SessionId id, PendingCommands& pending, Step step) {
   auto taken = calls_.extract(id);
   LEASEHOLD_CHECK(!taken.empty());
   AcquireCall& call = taken.mapped();
   if (call.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
-  if (call.in<AcquireCall::Waiting>()) clear_timer(Timer::Kind::attempt, id, step);
+  if (const auto* waiting = call.in<AcquireCall::Waiting>()) {
+    clear_timer(Timer::Kind::attempt, id, step);
+    pending.leave_line({Timer::Kind::attempt, id}, waiting->attempt_at);
+  }
   return std::move(call);
 }
 
@@ -56,6 +59,11 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   const auto* before = call.in<AcquireCall::Attempting>();
   LEASEHOLD_CHECK(before == nullptr || before->command == 0);
+  if (!pending.may_send()) return stand_in_line(id, pending, step);
+  if (call.single_attempt && call.give_up_at) {
+    clear_timer(Timer::Kind::give_up, id, step);  // from here on its command has a time-out
+    call.give_up_at.reset();
+  }
   ++call.attempts;
   PendingCommand attempt{.kind = PendingCommand::Kind::attempt,
                          .sessions = {id},
@@ -75,6 +83,18 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
   }
   call.phase = AcquireCall::Attempting{pending.send(
       std::move(attempt), call.options.effective_operation_timeout(), std::move(command), step)};
+}
+
+/// It waits as between two attempts, so that all else that may befall a call then may befall it
+/// here: it can be given the lock, and its end leaves nothing behind.
+void Attempts::stand_in_line(SessionId id, PendingCommands& pending, Step step) {
+  AcquireCall& call = at(id);
+  call.phase = AcquireCall::Waiting{step.now};
+  pending.stand_in_line({Timer::Kind::attempt, id}, step.now);
+  if (!call.single_attempt) return;
+  // Its caller was promised an answer within one operation.
+  call.give_up_at = step.now + call.options.effective_operation_timeout();
+  set_timer(Timer::Kind::give_up, id, *call.give_up_at, step);
 }
 
 /// At most one attempt timer per call is set: planning again replaces it, starting clears it.

@@ -18,7 +18,7 @@ namespace leasehold::core {
 /// win or an end brings about, others do.
 ///
 /// INVARIANT: of a call at most one attempt is under way, and none while its attempt timer is set.
-/// INVARIANT: a single attempt makes one, and never waits.
+/// INVARIANT: a single attempt makes one, and waits for nothing but a free slot.
 /// INVARIANT: a call with `give_up_at` has its give_up timer set until it is taken out.
 ///
 /// `stream_open`, in all that follows: whether a change stream is open that reports what this call
@@ -31,7 +31,7 @@ class Attempts {
   /// A new call, queued, with a fresh owner and its give_up timer set.
   void add(const AcquireAsked& asked, Step step);
   /// It has won or ended: taken out, with its timers. What is under way for it stays so.
-  AcquireCall take(SessionId id, Step step);
+  AcquireCall take(SessionId id, PendingCommands& pending, Step step);
 
   /// Null: there is none; it has won or ended.
   [[nodiscard]] const AcquireCall* find(SessionId id) const;
@@ -42,9 +42,9 @@ class Attempts {
   /// It is the head of its queue from now on, with a first attempt at that time at the latest.
   void contend(SessionId id, LocalInstant at_latest, bool stream_open, PendingCommands& pending,
                Step step);
-  /// Sends an attempt now.
+  /// Sends an attempt now, or once a slot is free.
   void start(SessionId id, PendingCommands& pending, Step step);
-  /// Its attempt timer fired.
+  /// Its attempt timer fired, or it is its turn in the line.
   void due(SessionId id, PendingCommands& pending, Step step);
   /// The next attempt is at that time, if it waits for a later one.
   void bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
@@ -84,6 +84,7 @@ class Attempts {
  private:
   void see_holder(AcquireCall& call, const Reply& refusal, Step step);
   void join_queue(AcquireCall& call, Step step);
+  void stand_in_line(SessionId id, PendingCommands& pending, Step step);
   void plan(SessionId id, LocalInstant attempt_at, PendingCommands& pending, Step step);
 
   std::string holder_;

@@ -59,6 +59,10 @@ void Cleanups::take_over(CleanupId id, Cleanup taken, PendingCommands& pending, 
 void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.command == 0);
+  if (!pending.may_send()) {
+    cleanup.next_at = step.now;
+    return pending.stand_in_line({Timer::Kind::cleanup, id}, step.now);
+  }
   cleanup.command = pending.send({.kind = PendingCommand::Kind::cleanup, .cleanup = id},
                                  cleanup.timeout, command_of(cleanup), step);
 }
@@ -169,12 +173,16 @@ void Cleanups::retry(CleanupId id, Step step) {
 }
 
 /// A number that it does not know is that of a hand-over, or of one that is over: a timer may fire
-/// late. With a command under way its answer says what follows.
-void Cleanups::due(CleanupId id, PendingCommands& pending, Step step) {
+/// late. With a command under way its answer says what follows. What has waited in line until its
+/// document is free is not sent: servers that were away would be met by the deletes of that time.
+void Cleanups::due(CleanupId id, bool waited_in_line, PendingCommands& pending, Step step) {
   const auto found = cleanups_.find(id);
   if (found == cleanups_.end()) return;
-  if (found->second.command != 0 || step.now < found->second.next_at) return;
-  send_delete(id, pending, step);
+  Cleanup& cleanup = found->second;
+  if (cleanup.command != 0 || step.now < cleanup.next_at) return;
+  if (!waited_in_line || step.now < cleanup.give_up_at) return send_delete(id, pending, step);
+  report(id, cleanup, ReleaseResult::unknown, step);
+  cleanups_.erase(found);
 }
 
 /// It goes on without its caller: only the answer is given up, not the delete.

@@ -41,8 +41,8 @@ class Cleanups {
   [[nodiscard]] bool delete_answered(const PendingCommand& command, const Reply& reply,
                                      PendingCommands& pending, Step step);
 
-  /// Its cleanup timer fired.
-  void due(CleanupId id, PendingCommands& pending, Step step);
+  /// Its cleanup timer fired, or (`waited_in_line`) a slot is free for it.
+  void due(CleanupId id, bool waited_in_line, PendingCommands& pending, Step step);
   /// Its report timer fired.
   void report_unknown(CleanupId id, Step step);
 

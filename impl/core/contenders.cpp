@@ -183,13 +183,13 @@ void Contenders::start_over(SessionId id, PendingCommands& pending, Step step) {
 }
 
 /// For the strategy's pace, and whose turn it is in this process.
-void Contenders::won(SessionId id, const Win& win, Step step) {
+void Contenders::won(SessionId id, const Win& win, PendingCommands& pending, Step step) {
   const AcquireCall& call = attempts_.at(id);
   if (win.by == Granted::By::attempt) attempts_.won(id, step.now);
   // In a hand-over the tenure of this process goes on.
   WaitQueue* queue = queues_.headed_by(id, call.name);
   if (win.by != Granted::By::hand_over && queue != nullptr) queue->tenure_since = win.sent;
-  take(id, step);
+  take(id, pending, step);
 }
 
 /// Nobody follows one that was not the head, or a single attempt, which is in no queue.

@@ -45,7 +45,7 @@ class Contenders {
   /// REQUIRES: it has neither won nor ended
   [[nodiscard]] AcquireCall& at(SessionId id) { return attempts_.at(id); }
 
-  /// An attempt timer fired, or that of the stream.
+  /// An attempt timer fired, or that of the stream; or it is that attempt's turn in the line.
   void due(Timer timer, PendingCommands& pending, Step step);
 
   /// Its attempt was answered.
@@ -75,9 +75,11 @@ class Contenders {
   void start_over(SessionId id, PendingCommands& pending, Step step);
 
   /// It holds the lock by that: it is no call any more, and goes on as the head of its queue.
-  void won(SessionId id, const Win& win, Step step);
+  void won(SessionId id, const Win& win, PendingCommands& pending, Step step);
   /// It ends: it is no call any more. Its place in the queue it leaves once its owner has departed.
-  AcquireCall take(SessionId id, Step step) { return attempts_.take(id, step); }
+  AcquireCall take(SessionId id, PendingCommands& pending, Step step) {
+    return attempts_.take(id, pending, step);
+  }
   /// This session, which held the lock or asked for it, is done with its queue. Whoever becomes the
   /// head by that contends, with a first attempt at that time at the latest.
   void leave(SessionId id, const std::string& name, LocalInstant at_latest,

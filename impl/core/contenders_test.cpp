@@ -62,7 +62,7 @@ TEST(Contenders, AnAnswerSaysWhatBecomesOfTheCall) {
   const auto ends = w.answer(2, shows(kRival));
   ASSERT_TRUE(std::holds_alternative<Error>(ends));
   EXPECT_EQ(std::get<Error>(ends).kind, ErrorKind::refused);
-  w.contenders.take(2, w.step());
+  w.contenders.take(2, w.pending, w.step());
   w.now += milliseconds(100);
   w.contenders.due({Timer::Kind::attempt, 1}, w.pending, w.step());
   const auto sent = w.now;
@@ -91,7 +91,7 @@ TEST(Contenders, WhoWonStaysTheHeadUntilItLeaves) {
   w.ask(1);
   w.ask(2);
   const auto result = w.answer(1, shows(w.asked()));
-  w.contenders.won(1, std::get<Win>(result), w.step());
+  w.contenders.won(1, std::get<Win>(result), w.pending, w.step());
   EXPECT_EQ(w.contenders.find(1), nullptr);
   EXPECT_EQ(w.attempts(), 1u);
   w.contenders.leave(1, "lock", w.now, w.pending, w.step());
@@ -112,7 +112,7 @@ TEST(Contenders, AReceiverThatGotNothingAsksAtOnce) {
   ContendersWorld w;
   w.ask(1);
   w.ask(2);
-  w.contenders.won(1, std::get<Win>(w.answer(1, shows(w.asked()))), w.step());
+  w.contenders.won(1, std::get<Win>(w.answer(1, shows(w.asked()))), w.pending, w.step());
   w.contenders.receive(2, 7, 1, w.step());
   EXPECT_EQ(w.contenders.receiver_after(2, "lock"), 0u);
   w.contenders.contend_for_itself(2, true, w.pending, w.step());
@@ -161,7 +161,7 @@ TEST(Contenders, OnceClosedNobodysTurnComesAndNobodyBegins) {
   w.ask(1);
   w.ask(2);
   EXPECT_EQ(w.contenders.close(w.pending, w.step()), (std::vector<SessionId>{1, 2}));
-  w.contenders.take(1, w.step());
+  w.contenders.take(1, w.pending, w.step());
   w.contenders.leave(1, "lock", w.now, w.pending, w.step());
   EXPECT_EQ(w.attempts(), 1u);
   w.ask(3);

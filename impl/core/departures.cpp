@@ -159,8 +159,8 @@ void Departures::granted(const NamedOwner& named, Owner owner, PendingCommands& 
 }
 
 /// The number is a clean-up's or a hand-over's, never both: one of the two finds nothing.
-void Departures::due(CleanupId id, PendingCommands& pending, Step step) {
-  cleanups_.due(id, pending, step);
+void Departures::due(CleanupId id, bool waited_in_line, PendingCommands& pending, Step step) {
+  cleanups_.due(id, waited_in_line, pending, step);
   hand_overs_.due(id, pending, step);
 }
 

@@ -67,7 +67,7 @@ class Departures {
   void granted(const NamedOwner& named, Owner owner, PendingCommands& pending, Step step);
 
   /// A cleanup timer fired.
-  void due(CleanupId id, PendingCommands& pending, Step step);
+  void due(CleanupId id, bool waited_in_line, PendingCommands& pending, Step step);
   /// A report timer fired.
   void report_unknown(CleanupId id, Step step);
 

@@ -91,7 +91,7 @@ TEST(Departures, WhoMayHaveWonIsDeletedTwice) {
             "lock");
   EXPECT_EQ(departures.left(), 0u) << "a majority has acknowledged it";
   w.now += milliseconds(1'000);
-  departures.due(1, w.pending, w.step());
+  departures.due(1, false, w.pending, w.step());
   EXPECT_EQ(w.sent<DeleteCommand>().size(), 2u) << "against a request that is still on its way";
 }
 

@@ -21,6 +21,10 @@ void HandOvers::send(CleanupId id, PendingCommands& pending, Step step) {
   HandOver& hand_over = hand_overs_.at(id);
   Cleanup& giver = hand_over.giver;
   LEASEHOLD_CHECK(giver.command == 0);
+  if (!pending.may_send()) {
+    giver.next_at = step.now;
+    return pending.stand_in_line({Timer::Kind::cleanup, id}, step.now);
+  }
   // Each execution has a beat of its own: the document then says which of them it is of.
   const std::uint64_t beat = pending.next_beat();
   HandOverCommand command{

@@ -43,7 +43,7 @@ class HandOvers {
   [[nodiscard]] Answer answered(const PendingCommand& command, const Reply& reply,
                                 PendingCommands& pending, Step step);
 
-  /// Its cleanup timer fired.
+  /// Its cleanup timer fired, or a slot is free for it.
   void due(CleanupId id, PendingCommands& pending, Step step);
   /// Its report timer fired.
   void report_unknown(CleanupId id, Step step);

@@ -25,6 +25,14 @@ struct HeldLock {
   bool late_commands = false;  ///< an attempt of this owner was never answered: it may arrive yet
   int hand_overs = 0;          ///< in a row up to this holding
 
+  /// From the sending of one extension to the next: up to a tenth below the option's, by chance of
+  /// the owner. So processes that began together do not extend together for ever.
+  [[nodiscard]] Duration cadence() const {
+    const Duration whole = options.effective_cadence();
+    constexpr std::uint64_t kSteps = 1'000;
+    return whole - whole / 10 * static_cast<std::int64_t>(owner.low % kSteps) / kSteps;
+  }
+
   /// Whether a release may hand it over instead of deleting it. After an attempt that was never
   /// answered the owner has to be deleted, and once more. And a hand-over leaves other processes no
   /// gap to win in; so their turn comes after `hand_overs_in_a_row`.

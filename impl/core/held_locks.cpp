@@ -19,6 +19,8 @@ bool wants_extension(const HeldLock& lock) {
   return !lock.lost && lock.command == 0 && lock.deadline < lock.ends_at;
 }
 
+bool travels_alone(const HeldLock& lock) { return lock.options.expiry < kAloneBelow; }
+
 }  // namespace
 
 /// A grant that came after its own deadline never gets here: it was given back (win_too_late).
@@ -72,6 +74,7 @@ void HeldLocks::arm_round_at(LocalInstant at, Step step) {
 
 /// Linear in the locks held: called once a round and once an answer, never once a lock.
 void HeldLocks::arm_round(Step step) {
+  if (is_behind()) return;  // the next free slot is the round's
   std::optional<LocalInstant> earliest;
   for (const auto& [id, lock] : locks_) {
     if (!wants_extension(lock)) continue;
@@ -96,36 +99,52 @@ std::vector<SessionId> HeldLocks::over(LocalInstant now) const {
   return ids;
 }
 
-/// Those with short leases first, each in a command of its own; then the rest in batches.
+/// What a round before has left is sent first: it is more urgent than what came due since.
 void HeldLocks::run_round(PendingCommands& pending, Step step) {
-  const bool any_due = std::any_of(locks_.begin(), locks_.end(), [&](const auto& entry) {
-    return wants_extension(entry.second) && entry.second.extend_at <= step.now;
-  });
-  // A round armed for a lock that has gone since: nobody else is extended early for its sake.
-  if (!any_due) return arm_round(step);
-  // A short lease in a batch of 500 would wait behind the others' writes, and be lost with them.
-  std::vector<SessionId> alone, together;
-  for (const auto& [id, lock] : locks_) {
-    if (!wants_extension(lock)) continue;
-    const bool short_lease = lock.options.expiry < kAloneBelow;
-    // Half a cadence early: locks that were taken at different times fall into step, and from then
-    // on travel together.
-    const Duration early = short_lease ? Duration(0) : lock.options.effective_cadence() / 2;
-    if (lock.extend_at > step.now + early) continue;
-    (short_lease ? alone : together).push_back(id);
-  }
-  for (const auto id : alone) send_extension({id}, pending, step);
-  // The most urgent travel in the first command, in case the next is late.
-  std::sort(together.begin(), together.end(), [this](SessionId a, SessionId b) {
-    return locks_.at(a).deadline < locks_.at(b).deadline;
-  });
-  for (std::size_t i = 0; i < together.size(); i += kMaxBatch) {
-    const auto end = std::min(together.size(), i + kMaxBatch);
-    send_extension({together.begin() + static_cast<std::ptrdiff_t>(i),
-                    together.begin() + static_cast<std::ptrdiff_t>(end)},
-                   pending, step);
+  if (round_.empty()) plan_round(step.now);
+  while (!round_.empty() && pending.may_send()) {
+    const auto batch = next_batch(step.now);
+    if (!batch.empty()) send_extension(batch, pending, step);
   }
   arm_round(step);
+}
+
+/// Those with short leases first, then the rest, of each the most urgent: in case the next command
+/// is late, or finds no slot.
+void HeldLocks::plan_round(LocalInstant now) {
+  const bool any_due = std::any_of(locks_.begin(), locks_.end(), [&](const auto& entry) {
+    return wants_extension(entry.second) && entry.second.extend_at <= now;
+  });
+  // A round armed for a lock that has gone since extends no other early.
+  if (!any_due) return;
+  for (const auto& [id, lock] : locks_) {
+    if (!wants_extension(lock)) continue;
+    // Half a cadence early: locks that were taken at different times fall into step, and from then
+    // on travel together.
+    const Duration early =
+        travels_alone(lock) ? Duration(0) : lock.options.effective_cadence() / 2;
+    if (lock.extend_at <= now + early) round_.push_back(id);
+  }
+  std::stable_sort(round_.begin(), round_.end(), [this](SessionId a, SessionId b) {
+    const HeldLock &one = locks_.at(a), &other = locks_.at(b);
+    if (travels_alone(one) != travels_alone(other)) return travels_alone(one);
+    return one.deadline < other.deadline;
+  });
+}
+
+/// The next of the round that one command may carry, without those that have gone since. A short
+/// lease in a batch of 500 would wait behind the others' writes, and be lost with them.
+std::vector<SessionId> HeldLocks::next_batch(LocalInstant now) {
+  std::vector<SessionId> batch;
+  while (!round_.empty() && batch.size() < kMaxBatch) {
+    const HeldLock* lock = find(round_.front());
+    const bool wanted = lock != nullptr && wants_extension(*lock) && now < lock->deadline;
+    const bool alone = wanted && travels_alone(*lock);
+    if (wanted) batch.push_back(round_.front());
+    round_.pop_front();
+    if (alone) break;
+  }
+  return batch;
 }
 
 /// One beat for the whole batch: it tells this execution from every other, and each statement names
@@ -259,7 +278,7 @@ void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vec
   const auto deadline = std::min(
       lease_deadline(extension.sent, lock->options.expiry, lock->options.max_drift), lock->ends_at);
   lock->deadline = std::max(lock->deadline, deadline);
-  lock->extend_at = std::max(lock->extend_at, extension.sent + lock->options.effective_cadence());
+  lock->extend_at = std::max(lock->extend_at, extension.sent + lock->cadence());
   step.out.push_back(Extended{id, lock->name, lock->token, lock_id(*lock, extension.beat),
                               extension.id, extension.sent, lock->deadline});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ namespace leasehold::core {
 ///
 /// INVARIANT: a lock that is not lost has its lease_end timer set for its deadline or earlier, and
 /// an extension under way or a round armed for its `extend_at` or earlier, unless its deadline
-/// cannot move any more.
+/// cannot move any more or the round is behind.
 class HeldLocks {
  public:
   /// What an answer says of a lock: why it is lost.
@@ -48,7 +49,9 @@ class HeldLocks {
   [[nodiscard]] std::vector<SessionId> over(LocalInstant now) const;
   /// Renews what is due, and what will be due within half a cadence: handles that were taken at
   /// different times fall into step, and a round costs few commands.
+  /// What finds no free slot is left for another call: then the round is behind.
   void run_round(PendingCommands& pending, Step step);
+  [[nodiscard]] bool is_behind() const { return !round_.empty(); }
 
   /// Which locks an answer says are lost, because the document is not theirs any more or because
   /// the answer came after the deadline. What only failed is tried again soon.
@@ -63,6 +66,8 @@ class HeldLocks {
 
  private:
   void arm_round_at(LocalInstant at, Step step);
+  void plan_round(LocalInstant now);
+  [[nodiscard]] std::vector<SessionId> next_batch(LocalInstant now);
   void send_extension(const std::vector<SessionId>& ids, PendingCommands& pending, Step step);
   void read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
                     PendingCommands& pending, Step step);
@@ -77,6 +82,7 @@ class HeldLocks {
   std::string holder_;
   std::map<SessionId, HeldLock> locks_;
   std::optional<LocalInstant> round_at_;  ///< the earliest round a timer is set for
+  std::deque<SessionId> round_;           ///< those of it that no command carries yet
 };
 
 }  // namespace leasehold::core

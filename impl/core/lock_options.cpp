@@ -50,7 +50,7 @@ std::optional<Error> check(const LockOptions& o) {
                   "it must be positive and below expiry (" + ms(o.expiry) + ")");
   }
   const auto timeout = o.effective_operation_timeout();
-  if (timeout <= milliseconds(0) || timeout * 2 >= o.expiry) {
+  if (timeout <= milliseconds(0) || timeout >= o.expiry - timeout) {
     return broken("operation_timeout", ms(timeout),
                   "it must be positive and below half of expiry (" + ms(o.expiry) + ")");
   }

@@ -46,6 +46,8 @@ TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {
   EXPECT_EQ(broken_rule(o),
             "operation_timeout is 15000 ms: it must be positive and below half of expiry (30000 "
             "ms)");
+  o.operation_timeout = milliseconds::max();  // twice as much would be below
+  EXPECT_NE(broken_rule(o), "");
   o = {};
   o.clock_margin = milliseconds(-1);
   EXPECT_EQ(broken_rule(o), "clock_margin is -1 ms: it must be 0 to 24 h");

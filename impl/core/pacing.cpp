@@ -9,11 +9,19 @@ namespace {
 /// while it waited is passed over after that.
 constexpr int kRenewalsOfEntry = 3;
 
+/// A strategy may be the application's own: its pause is held to the bound that it gives itself.
+Duration bounded(const WaitingStrategy& waiting, Duration pause) {
+  const auto longest = std::clamp<Duration>(waiting.longest_pause(), Duration(0), kLongestDuration);
+  return std::clamp<Duration>(pause, Duration(0), longest);
+}
+
 /// How long a call pauses that stands in the lock's queue, and hears when its turn has come. What
 /// it waited before there was room does not count: its place is as new as anybody's. At most a
 /// third of the lease, so that a grant finds an attempt recent enough to count from.
 Duration renewal_of(const AcquireCall& call, LocalInstant now) {
-  const Duration pause = *call.options.waiting->renewal(now - call.place.stands_since(now));
+  const WaitingStrategy& waiting = *call.options.waiting;
+  const Duration pause =
+      bounded(waiting, *waiting.renewal(now - call.place.stands_since(now)));
   return std::min<Duration>(pause, call.options.expiry / 3);
 }
 
@@ -40,7 +48,8 @@ LocalInstant Pacing::next_attempt_at(AcquireCall& call, bool refused, bool strea
   if (call.place.awaits_news) {
     call.last_pause = renewal_of(call, step.now);
   } else {
-    call.last_pause = call.options.waiting->pause(seen_by(call, refused, step.now), random);
+    const WaitingStrategy& waiting = *call.options.waiting;
+    call.last_pause = bounded(waiting, waiting.pause(seen_by(call, refused, step.now), random));
   }
   const auto at = step.now + call.last_pause;
   const auto dead_at = observations_.presumed_dead_at(call.name, call.options.max_drift);

@@ -46,6 +46,29 @@ TEST(Pacing, AnAttemptIsNotPutOffBeyondTheHoldersPresumedDeath) {
       << "who is dead already hastens nothing";
 }
 
+/// A strategy of an application that pauses as it is told, and says that it stays below a second.
+class Unbounded final : public WaitingStrategy {
+ public:
+  explicit Unbounded(std::chrono::nanoseconds pause) : pause_(pause) {}
+  [[nodiscard]] std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override {
+    return pause_;
+  }
+  [[nodiscard]] std::chrono::nanoseconds longest_pause() const override { return seconds(1); }
+
+ private:
+  const std::chrono::nanoseconds pause_;
+};
+
+TEST(Pacing, AStrategyIsHeldToItsOwnBound) {
+  PartWorld w;
+  const Pacing pacing;
+  using Ns = std::chrono::nanoseconds;
+  auto call = waits_by(std::make_shared<Unbounded>(Ns::max()));
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1));
+  call = waits_by(std::make_shared<Unbounded>(Ns::min()));
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
+}
+
 TEST(Pacing, TheNextHeadAsksAfterItsOwnPauseAndBeforeItsTimeIsOver) {
   PartWorld w;
   const Pacing pacing;

@@ -1,10 +1,21 @@
 #include "core/pending_commands.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.hpp"
 
 namespace leasehold::core {
+
+namespace {
+
+bool takes_slot(const decltype(Command::body)& body) {
+  const auto* stream = std::get_if<StreamCommand>(&body);
+  const bool awaits_news = stream != nullptr && stream->step == StreamCommand::Step::next;
+  return !awaits_news && !std::holds_alternative<EnsureIndexCommand>(body);
+}
+
+}  // namespace
 
 /// INVARIANT: numbers rise and are never used again, so a late reply meets no other command.
 CommandId PendingCommands::send(PendingCommand pending, std::chrono::milliseconds timeout,
@@ -12,6 +23,8 @@ CommandId PendingCommands::send(PendingCommand pending, std::chrono::millisecond
   const CommandId id = ++last_command_;
   pending.id = id;
   pending.sent = step.now;
+  pending.counts = takes_slot(body);
+  busy_ += pending.counts ? 1 : 0;
   LEASEHOLD_CHECK(pending_.empty() || pending_.rbegin()->first < id);
   pending_.emplace(id, std::move(pending));
   step.out.push_back(Send{{id, timeout, std::move(body)}});
@@ -25,14 +38,30 @@ std::optional<PendingCommand> PendingCommands::take(CommandId id, Step step) {
   if (node.empty()) return std::nullopt;
   LEASEHOLD_CHECK(node.mapped().id == id && node.mapped().sent <= step.now);
   clear_timer(Timer::Kind::command_timeout, id, step);
+  busy_ -= node.mapped().counts ? 1 : 0;
   return std::move(node.mapped());
 }
 
 /// The connection it hangs on is cut; whether it was executed, nobody will know.
 void PendingCommands::abandon(CommandId id, Step step) {
   step.out.push_back(Abandon{id});
-  pending_.erase(id);
-  clear_timer(Timer::Kind::command_timeout, id, step);
+  take(id, step);
+}
+
+/// Without a bound on slots there is no line either, and no trouble: nothing is counted.
+void PendingCommands::not_heard() {
+  if (slots_ != kUnbounded) unheard_ = std::min(unheard_ + 1, slots_);
+}
+
+/// A release that waited behind thousands of attempts would keep its lock from everybody.
+std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
+  const bool attempt = attempts_too && !attempts_.empty() && (attempt_next_ || cleanups_.empty());
+  Line& line = attempt ? attempts_ : cleanups_;
+  if (line.empty()) return std::nullopt;
+  attempt_next_ = !attempt;
+  const Timer next = line.begin()->second;
+  line.erase(line.begin());
+  return next;
 }
 
 /// What each is for, equality tells apart.

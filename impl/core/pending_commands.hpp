@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/step.hpp"
@@ -24,14 +27,43 @@ struct PendingCommand {
   CleanupId cleanup = 0;  ///< cleanup and hand_over; attempt: who cleans up after a call that ended
   std::uint64_t beat = 0;  ///< attempt, extension, hand_over; read_holders: of the extension before
   std::optional<std::string> observed;  ///< attempt: the lockId whose holder was presumed dead
+  bool counts = true;                   ///< filled in by `send`: it takes one of the slots
   bool operator==(const PendingCommand&) const = default;
 };
 
-/// The commands under way, and the numbers that name them.
+/// The commands under way, the numbers that name them, and the line of those that wait for a slot:
+/// of so many slots each command under way takes one. What waits in line is not built yet, so its
+/// time has not begun, and it can end without a trace.
+///
+/// Once as many commands in a row as there are slots were not answered in time, the servers are
+/// taken to be away or overloaded: then one command at a time asks, until one is answered.
+///
+/// Two kinds take no slot: a step of the change stream that waits for news, and the creation of the
+/// index, which may take ten seconds.
 ///
 /// INVARIANT: each has its command_timeout timer set; ids and beats never come twice.
+/// INVARIANT: between two events of the core nothing waits in line while a slot is free.
 class PendingCommands {
  public:
+  static constexpr int kUnbounded = std::numeric_limits<int>::max();
+
+  explicit PendingCommands(int slots = kUnbounded) : slots_(slots) {}
+
+  /// Whether a slot is free. Who finds none stands in line.
+  [[nodiscard]] bool may_send() const { return busy_ < (unheard_ < slots_ ? slots_ : 1); }
+
+  /// Has this timer's owner called once a slot is free. It is due since then: of its kind, the
+  /// longest due is the first.
+  void stand_in_line(Timer timer, LocalInstant since) { line_of(timer.kind).insert({since, timer}); }
+  /// REQUIRES: it is due since then
+  void leave_line(Timer timer, LocalInstant since) { line_of(timer.kind).erase({since, timer}); }
+  /// Whose turn it is: attempts and clean-ups (with hand-overs) take turns. None: nobody waits.
+  std::optional<Timer> next_in_line(bool attempts_too);
+
+  /// Before `take`: this command was answered by a server or by the driver, or was given up.
+  void heard() { unheard_ = 0; }
+  void not_heard();
+
   /// Sends it now; `pending.id` and `pending.sent` are filled in.
   CommandId send(PendingCommand pending, std::chrono::milliseconds timeout,
                  decltype(Command::body) body, Step step);
@@ -55,7 +87,15 @@ class PendingCommands {
   bool operator==(const PendingCommands&) const = default;
 
  private:
+  using Line = std::set<std::pair<LocalInstant, Timer>>;
+  Line& line_of(Timer::Kind kind) { return kind == Timer::Kind::attempt ? attempts_ : cleanups_; }
+
   std::map<CommandId, PendingCommand> pending_;
+  int slots_;
+  int busy_ = 0;     ///< slots that are taken; more than there are where an answer needs another
+  int unheard_ = 0;  ///< commands in a row that were not answered in time; at most `slots_`
+  Line attempts_, cleanups_;
+  bool attempt_next_ = true;
   CommandId last_command_ = 0;
   std::uint64_t last_beat_ = 0;
 };

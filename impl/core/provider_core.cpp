@@ -9,7 +9,36 @@ namespace leasehold::core {
 
 /// One event is carried to its end before the next: between two of them every invariant holds.
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
-  std::visit([&](const auto& e) { on(e, Step{now, entropy, out}); }, event);
+  const Step step{now, entropy, out};
+  std::visit([&](const auto& e) { on(e, step); }, event);
+  send_what_waits(step);
+}
+
+/// A clean-up may go between two commands of extensions: releases are what ends that there are too
+/// many.
+void ProviderCore::send_what_waits(Step step) {
+  while (pending_.may_send()) {
+    const bool behind = held_.is_behind();
+    if (behind && !extended_last_) {
+      extended_last_ = true;
+      extend_due(step);
+      continue;
+    }
+    extended_last_ = false;
+    const auto next = pending_.next_in_line(!behind);
+    if (!next && !behind) return;
+    if (!next) continue;
+    if (next->kind == Timer::Kind::attempt) contenders_.due(*next, pending_, step);
+    if (next->kind == Timer::Kind::cleanup) departures_.due(next->id, true, pending_, step);
+  }
+}
+
+/// First what is over is lost, or the round would extend it.
+void ProviderCore::extend_due(Step step) {
+  if (!held_.is_behind()) {
+    for (const auto over : held_.over(step.now)) lose(over, LostReason::deadline, step);
+  }
+  held_.run_round(pending_, step);
 }
 
 /// The caller chooses the number of its session, and chooses no number twice while it is in use.
@@ -56,29 +85,34 @@ void ProviderCore::on(const CloseAsked&, Step step) {
   }
 }
 
-/// INVARIANT: an answer is heard once. A second one, and one after its timeout, find no command.
 void ProviderCore::on(const ReplyArrived& event, Step step) {
-  const auto command = pending_.take(event.command, step);
+  if (pending_.contains(event.command)) pending_.heard();
+  answered(event.command, event.reply, step);
+}
+
+/// INVARIANT: an answer is heard once. A second one, and one after its timeout, find no command.
+void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
+  const auto command = pending_.take(id, step);
   if (!command) return;
   const auto lose_all = [&](const std::vector<HeldLocks::Loss>& losses) {
-    for (const auto& [id, reason] : losses) lose(id, reason, step);
+    for (const auto& [session, reason] : losses) lose(session, reason, step);
     held_.arm_round(step);
   };
   switch (command->kind) {
-    case PendingCommand::Kind::attempt: return answer_attempt(*command, event.reply, step);
+    case PendingCommand::Kind::attempt: return answer_attempt(*command, reply, step);
     case PendingCommand::Kind::extension:
-      return lose_all(held_.extension_answered(*command, event.reply, pending_, step));
+      return lose_all(held_.extension_answered(*command, reply, pending_, step));
     case PendingCommand::Kind::read_holders:
-      return lose_all(held_.read_holders_answered(*command, event.reply, step));
+      return lose_all(held_.read_holders_answered(*command, reply, step));
     // That a lock has become free is news for who waits for it here.
     case PendingCommand::Kind::cleanup:
-      if (const auto freed = departures_.answered_delete(*command, event.reply, pending_, step)) {
+      if (const auto freed = departures_.answered_delete(*command, reply, pending_, step)) {
         contenders_.lock_freed(*freed, pending_, step);
       }
       return;
-    case PendingCommand::Kind::hand_over: return answer_hand_over(*command, event.reply, step);
-    case PendingCommand::Kind::index: return index_.answered(event.reply, step);
-    case PendingCommand::Kind::stream: return answer_stream(event.command, event.reply, step);
+    case PendingCommand::Kind::hand_over: return answer_hand_over(*command, reply, step);
+    case PendingCommand::Kind::index: return index_.answered(reply, step);
+    case PendingCommand::Kind::stream: return answer_stream(id, reply, step);
   }
 }
 
@@ -90,9 +124,13 @@ void ProviderCore::on(const TimerFired& event, Step step) {
     case Timer::Kind::stream: return contenders_.due(event.timer, pending_, step);
     case Timer::Kind::give_up: {
       const AcquireCall* call = contenders_.find(id);
-      const bool over = call != nullptr && call->times_out(step.now);
-      if (over) give_up(id, ErrorKind::timed_out, "timed out", step);
-      return;
+      if (call == nullptr || !call->times_out(step.now)) return;
+      if (call->single_attempt) {
+        return give_up(id, ErrorKind::unavailable,
+                       "not sent within the operation timeout: other commands were before it",
+                       step);
+      }
+      return give_up(id, ErrorKind::timed_out, "timed out", step);
     }
     case Timer::Kind::lease_end:
       if (held_.lease_ends(id, step)) lose(id, LostReason::deadline, step);
@@ -100,14 +138,13 @@ void ProviderCore::on(const TimerFired& event, Step step) {
     // As if an answer had come that says nothing; a late real one finds no command any more.
     case Timer::Kind::command_timeout:
       if (!pending_.contains(id)) return;
+      pending_.not_heard();
       step.out.push_back(Abandon{id});
-      return on(ReplyArrived{id, {.message = "no reply within the operation timeout"}}, step);
+      return answered(id, {.message = "no reply within the operation timeout"}, step);
     case Timer::Kind::extension_round:
-      if (!held_.round_begins(step.now)) return;
-      // First what is over is lost, or the round would extend it.
-      for (const auto over : held_.over(step.now)) lose(over, LostReason::deadline, step);
-      return held_.run_round(pending_, step);
-    case Timer::Kind::cleanup: return departures_.due(id, pending_, step);
+      if (held_.round_begins(step.now)) extend_due(step);
+      return;
+    case Timer::Kind::cleanup: return departures_.due(id, false, pending_, step);
     case Timer::Kind::report: return departures_.report_unknown(id, step);
   }
 }
@@ -197,7 +234,7 @@ void ProviderCore::win(SessionId id, const Win& win, Step step) {
                              win.command, win.by, win.sent, lock.deadline});
   held_.add(id, std::move(lock), step);
   // Last, for `call` is of it: the session is a held lock from here on and nothing else.
-  contenders_.won(id, win, step);
+  contenders_.won(id, win, pending_, step);
 }
 
 /// What was won is over before anybody could use it: it is given back, by its owner. The call goes
@@ -224,7 +261,7 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
 /// Whoever is next in the queue asks no later than this call would have.
 void ProviderCore::end_call(SessionId id, const Error& error, Step step) {
   step.out.push_back(Ended{id, contenders_.at(id).name, error});
-  const AcquireCall call = contenders_.take(id, step);
+  const AcquireCall call = contenders_.take(id, pending_, step);
   departures_.ended(call, pending_, step);
   const auto* waiting = call.in<AcquireCall::Waiting>();
   contenders_.leave(id, call.name, waiting != nullptr ? waiting->attempt_at : step.now, pending_,

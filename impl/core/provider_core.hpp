@@ -48,13 +48,19 @@ namespace leasehold::core {
 ///
 /// INVARIANT: a session is either an acquire call or a held lock, never both. Whoever is Receiving
 /// is the receiver of one HandOver, and no other call is.
+/// Flow control: what finds no free slot (see PendingCommands) waits unsent, and is sent in this
+/// order: extensions that are due; clean-ups and hand-overs by turns with attempts. While there are
+/// more extensions than slots, no attempt is sent: what is held stays held, and new grants wait.
+///
 /// INVARIANT: an owner is used by one of the three parts at a time: no command is sent for it by
 /// who has passed it on.
 class ProviderCore final : public Provider {
  public:
-  /// `holder` goes into lock ids for people to read; empty for none.
-  explicit ProviderCore(const std::string& holder)
-      : contenders_(without_queue_marks(holder)),
+  /// `holder` goes into lock ids for people to read; empty for none. Of so many commands that
+  /// `slots` says the replies may be outstanding.
+  explicit ProviderCore(const std::string& holder, int slots = PendingCommands::kUnbounded)
+      : pending_(slots),
+        contenders_(without_queue_marks(holder)),
         held_(without_queue_marks(holder)),
         departures_(without_queue_marks(holder)) {}
 
@@ -79,7 +85,11 @@ class ProviderCore final : public Provider {
   void on(const TimerFired& event, Step step);
   void on(const CloseAsked& event, Step step);
 
+  void send_what_waits(Step step);
+  void extend_due(Step step);
+
   // What an answer brings about beyond the part that asked.
+  void answered(CommandId command, const Reply& reply, Step step);
   void answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step);
   void answer_hand_over(const PendingCommand& command, const Reply& reply, Step step);
   void answer_stream(CommandId command, const Reply& reply, Step step);
@@ -97,6 +107,7 @@ class ProviderCore final : public Provider {
   HeldLocks held_;
   Departures departures_;
   IndexCreation index_;
+  bool extended_last_ = false;  ///< the last free slot was for extensions
 };
 
 }  // namespace leasehold::core

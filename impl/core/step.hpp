@@ -36,10 +36,12 @@ class HashMixer {
   /// Order counts.
   void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15u; }
   void mix(LocalInstant at) { mix(static_cast<std::uint64_t>(at.time_since_epoch().count())); }
-  [[nodiscard]] std::size_t value() const { return hash_ ^ hash_ >> 32; }
+  [[nodiscard]] std::size_t value() const {
+    return static_cast<std::size_t>(hash_ ^ hash_ >> 32);
+  }
 
  private:
-  std::size_t hash_ = 0;
+  std::uint64_t hash_ = 0;
 };
 
 }  // namespace leasehold::core

@@ -14,9 +14,10 @@ class Connection {
   /// Sends the command and waits for its reply. May hang for as long as a network can.
   virtual Reply execute(const Command& command) = 0;
 
-  /// From any thread, while `execute` runs: makes it return soon, with an unknown outcome, by
-  /// cutting what it waits on. It may still take a server selection time-out.
-  virtual void interrupt() noexcept = 0;
+  /// From any thread: makes `execute` of this command return soon, with an unknown outcome, by
+  /// cutting what it waits on; if it has not begun, it does not begin. No other command is touched.
+  /// It may still take a server selection time-out.
+  virtual void interrupt(CommandId command) noexcept = 0;
 };
 
 /// Where connections come from. Thread safety: `connect` from any thread. A connection may outlive

@@ -17,7 +17,7 @@ HeldLock held_lock(const AcquireCall& call, const Win& win) {
   if (options.max_holding) lock.ends_at = win.sent + *options.max_holding;
   lock.deadline =
       std::min(lease_deadline(win.sent, options.expiry, options.max_drift), lock.ends_at);
-  lock.extend_at = win.sent + options.effective_cadence();
+  lock.extend_at = win.sent + lock.cadence();
   lock.late_commands = call.unanswered > 0;
   // A lock won from other processes begins a new row.
   lock.hand_overs = win.by == Granted::By::hand_over ? call.hand_overs : 0;

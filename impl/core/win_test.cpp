@@ -12,7 +12,7 @@ AcquireCall call_for_a_minute() {
   AcquireCall call;
   call.name = "report";
   call.options.expiry = seconds(60);
-  call.owner = {1, 2};
+  call.owner = {1, 0};
   call.hand_overs = 3;
   return call;
 }
@@ -28,6 +28,14 @@ TEST(Win, CountsFromTheSendingOfItsCommand) {
   EXPECT_EQ(lock.extend_at, sent + seconds(20));
   EXPECT_EQ(lock.token, FencingToken(42));
   EXPECT_EQ(lock.acquired_at, ServerInstant{99});
+}
+
+TEST(Win, IsExtendedUpToATenthOfTheCadenceEarlierByChanceOfItsOwner) {
+  auto call = call_for_a_minute();
+  call.owner.low = 999;
+  EXPECT_EQ(held_lock(call, win_at({})).cadence(), milliseconds(18'002));
+  call.owner.low = 1'500;
+  EXPECT_EQ(held_lock(call, win_at({})).cadence(), milliseconds(19'000));
 }
 
 TEST(Win, IsNotHeldBeyondTheLongestHolding) {

@@ -2,7 +2,9 @@
 
 #include <bson/bson.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -36,8 +38,11 @@ class Bson {
     bson_append_utf8(raw(), key.data(), size(key), value.data(), size(value));
     return *this;
   }
+  /// What is too large becomes the largest, as for durations it should.
   Bson& int32(std::string_view key, std::int64_t value) {
-    bson_append_int32(raw(), key.data(), size(key), static_cast<std::int32_t>(value));
+    using Limits = std::numeric_limits<std::int32_t>;
+    const auto fitting = std::clamp<std::int64_t>(value, Limits::min(), Limits::max());
+    bson_append_int32(raw(), key.data(), size(key), static_cast<std::int32_t>(fitting));
     return *this;
   }
   Bson& int64(std::string_view key, std::int64_t value) {

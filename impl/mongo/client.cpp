@@ -94,15 +94,20 @@ void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client) {
   mongoc_client_pool_push(pool, client);
 }
 
-void Underway::give_up() noexcept {
+void Underway::is(core::CommandId command) {
   const std::lock_guard lock(mutex_);
-  given_up_ = true;
-  if (on_ != nullptr) on_->cut();
+  command_ = command;
+}
+
+void Underway::give_up(core::CommandId command) noexcept {
+  const std::lock_guard lock(mutex_);
+  given_up_ = command;
+  if (on_ != nullptr && command_ == command) on_->cut();
 }
 
 bool Underway::begin(Sockets& sockets, const std::string& member, bson_error_t& error) {
   const std::lock_guard lock(mutex_);
-  if (given_up_) {
+  if (given_up_ == command_) {
     bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0, "given up before it was sent");
     return false;
   }
@@ -119,12 +124,7 @@ void Underway::end() {
 
 bool Underway::given_up() const {
   const std::lock_guard lock(mutex_);
-  return given_up_;
-}
-
-void Underway::renew() {
-  const std::lock_guard lock(mutex_);
-  given_up_ = false;
+  return given_up_ == command_;
 }
 
 bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underway,

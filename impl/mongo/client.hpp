@@ -3,6 +3,7 @@
 #include <mongoc/mongoc.h>
 
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/protocol.hpp"
@@ -26,25 +27,26 @@ void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client);
 /// INVARIANT: once it is given up, nothing of it is sent. The driver may wait for a primary for as
 /// long as the server selection time-out, in which nothing can be cut; so it is asked for a primary
 /// first, then this is asked, and only then is the command aimed at that one member, where cutting
-/// its sockets stops it. Given up before it has begun, it does not begin: hence the mark is taken
-/// off at the end of a command, and not at its beginning.
+/// its sockets stops it. Given up before it has begun, it does not begin. Who gives up may be late:
+/// the number says that the next command is another.
 ///
 /// Thread safety: `give_up` from any thread, the rest from the connection's.
 class Underway {
  public:
-  void give_up() noexcept;
+  void give_up(core::CommandId command) noexcept;
+  /// From now on it is this command.
+  void is(core::CommandId command);
   /// From now on it may be sent to this member by these sockets; empty: to whichever the driver
   /// picks. False: it was given up; `error` says so.
   [[nodiscard]] bool begin(Sockets& sockets, const std::string& member, bson_error_t& error);
   void end();
   [[nodiscard]] bool given_up() const;
-  /// The next command is another.
-  void renew();
 
  private:
   mutable std::mutex mutex_;  // protects the rest
   Sockets* on_ = nullptr;     ///< where it may hang
-  bool given_up_ = false;
+  core::CommandId command_ = 0;
+  std::optional<core::CommandId> given_up_;
 };
 
 /// A command on the primary. False: `error` says what the driver says, unless `reply` has an `ok`.

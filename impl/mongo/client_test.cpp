@@ -103,13 +103,18 @@ TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
   Underway underway;
   Sockets sockets;
   bson_error_t error;
+  underway.is(1);
   ASSERT_TRUE(underway.begin(sockets, "a:1", error));
   underway.end();
-  underway.give_up();
+  underway.give_up(1);
   ASSERT_FALSE(underway.begin(sockets, "a:1", error));
   EXPECT_EQ(driver_failure(error, 1).outcome, Outcome::not_executed);
-  underway.renew();
+  underway.is(2);
   EXPECT_TRUE(underway.begin(sockets, "a:1", error)) << "the next command";
+  underway.end();
+  underway.give_up(1);  // late
+  EXPECT_FALSE(underway.given_up());
+  EXPECT_TRUE(underway.begin(sockets, "a:1", error));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Bson copy_of(const bson_t& document) {
 Bson query_of(const bson_t& id, FencingToken token) {
   Bson query = copy_of(id);
   query.array("$or", [&](Bson& either) {
-    either.doc("0", [](Bson& b) { b.doc(kToken, [](Bson& f) { f.flag("$exists", false); }); });
+    either.doc("0", [](Bson& b) { b.null(kToken); });  // missing, or null as some mappers write it
     either.doc("1",
                [&](Bson& b) { b.doc(kToken, [&](Bson& f) { f.int64("$lte", token.value()); }); });
   });

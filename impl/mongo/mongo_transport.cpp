@@ -1,5 +1,10 @@
 #include "mongo/mongo_transport.hpp"
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 
@@ -10,6 +15,11 @@
 #include "mongo/sockets.hpp"
 #include "mongo/streams.hpp"
 #include "mongo/transactions.hpp"
+
+// Exported by libmongoc 1.x, but in no public header. Weak: without it the log handler that an
+// application has set before is replaced.
+extern "C" void _mongoc_log_get_handler(mongoc_log_func_t* handler, void** data)
+    __attribute__((weak));
 
 namespace leasehold::mongo {
 namespace {
@@ -32,6 +42,7 @@ struct Shared {
   PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
   std::unique_ptr<Transactions> transactions;
   Streams streams;
+  std::atomic<bool> collection_is_right = false;  ///< it was asked what it is
 };
 
 class MongoConnection final : public core::Connection {
@@ -40,15 +51,7 @@ class MongoConnection final : public core::Connection {
   ~MongoConnection() override { give_back(shared_->pool.get(), client_); }
 
   Reply execute(const Command& command) override {
-    Reply reply = carry_out(command);
-    underway_.renew();
-    return reply;
-  }
-
-  void interrupt() noexcept override { underway_.give_up(); }
-
- private:
-  Reply carry_out(const Command& command) {
+    underway_.is(command.id);
     if (auto refused = refusal()) return std::move(*refused);
     Reply reply = run(command, build(command, shared_->collection));
     if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
@@ -57,6 +60,9 @@ class MongoConnection final : public core::Connection {
     return reply;
   }
 
+  void interrupt(core::CommandId command) noexcept override { underway_.give_up(command); }
+
+ private:
   Reply run(const Command& command, const Bson& bytes) {
     ReplyBson reply;
     bson_error_t error{};
@@ -113,7 +119,32 @@ class MongoConnection final : public core::Connection {
     const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
     if (!server) return driver_failure(error, members_of(client_));
     auto refused = refusal_of_chosen(*mongoc_server_description_hello_response(server.get()));
+    if (!refused && !shared_->collection_is_right) refused = refusal_of_collection();
     server_is_right_ = !refused;
+    return refused;
+  }
+
+  /// A capped collection loses its oldest documents, and with them locks that are held. Who may not
+  /// ask is not refused for that.
+  std::optional<Reply> refusal_of_collection() {
+    Bson list;
+    list.int32("listCollections", 1);
+    list.doc("filter", [this](Bson& filter) { filter.text("name", shared_->collection); });
+    ReplyBson answer;
+    bson_error_t error;
+    run_here(shared_->database, list, answer, error);
+    bson_iter_t at, capped;
+    const bool found =
+        bson_iter_init(&at, answer.get()) &&
+        bson_iter_find_descendant(&at, "cursor.firstBatch.0.options.capped", &capped);
+    if (!found || !bson_iter_as_bool(&capped)) {
+      shared_->collection_is_right = bson_has_field(answer.get(), "ok");
+      return std::nullopt;
+    }
+    Reply refused;
+    refused.outcome = Outcome::configuration;
+    refused.message = "collection '" + shared_->collection +
+                      "' is capped: it must keep each document until that is deleted";
     return refused;
   }
 
@@ -158,7 +189,12 @@ class MongoTransport final : public core::Transport {
   std::shared_ptr<Shared> shared_;
 };
 
-Error bad_uri(const std::string& why) { return {ErrorKind::invalid_option, 0, "uri: " + why}; }
+/// A URI of DNS seeds is looked up while it is read: a name server that is down is no bad URI.
+Error no_pool(const bson_error_t& error) {
+  const bool of_dns = error.domain == MONGOC_ERROR_STREAM;
+  return {of_dns ? ErrorKind::unavailable : ErrorKind::invalid_option,
+          of_dns ? static_cast<int>(error.code) : 0, std::string("uri: ") + error.message};
+}
 
 void started(const mongoc_apm_command_started_t* event) {
   const auto* shared = static_cast<Shared*>(mongoc_apm_command_started_get_context(event));
@@ -179,6 +215,25 @@ void log_what_matters(mongoc_log_level_t level, const char* domain, const char* 
   }
 }
 
+/// An application that has a handler of its own keeps it.
+void keep_log_quiet() {
+  mongoc_log_func_t handler = mongoc_log_default_handler;
+  void* data = nullptr;
+  if (_mongoc_log_get_handler != nullptr) _mongoc_log_get_handler(&handler, &data);
+  if (handler == mongoc_log_default_handler) mongoc_log_set_handler(log_what_matters, nullptr);
+}
+
+/// OpenSSL tears itself down in exit() unless its first user says otherwise. A thread of the driver
+/// whose server hangs may then still be in it, and would crash a process that has done its work.
+/// Looked up, because a driver may be built without OpenSSL. Later than another user's first call
+/// it has no effect.
+void leave_openssl_to_the_kernel() {
+  using Init = int (*)(std::uint64_t options, const void* settings);
+  constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT
+  const auto init = reinterpret_cast<Init>(dlsym(RTLD_DEFAULT, "OPENSSL_init_crypto"));
+  if (init != nullptr) init(kNoAtExit, nullptr);
+}
+
 /// What the caller's URI may not decide, and what it decides unless it says otherwise.
 void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
@@ -189,7 +244,9 @@ void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
 #endif
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, kSocketTimeoutMs);
   mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
-                                 static_cast<int>(options.server_selection_timeout.count()));
+                                 static_cast<std::int32_t>(std::min<std::int64_t>(
+                                     options.server_selection_timeout.count(),
+                                     std::numeric_limits<std::int32_t>::max())));
   // The driver would take a single seed for the whole set and never learn of another primary.
   if (!mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION) &&
       mongoc_uri_get_replica_set(uri) == nullptr) {
@@ -206,16 +263,16 @@ std::string database_in(const mongoc_uri_t* uri) {
 Result<PoolHandle> own_pool(TransportOptions& options) {
   static std::once_flag once;
   std::call_once(once, [] {
+    leave_openssl_to_the_kernel();
     mongoc_init();
-    mongoc_log_set_handler(log_what_matters, nullptr);
+    keep_log_quiet();
   });
   bson_error_t error;
   const UriHandle uri(mongoc_uri_new_with_error(options.uri.c_str(), &error));
-  if (!uri) return bad_uri(error.message);
+  if (!uri) return no_pool(error);
   set_options(uri.get(), options);
   PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);
-  if (!pool && is_name_resolution(error)) return Error{ErrorKind::unavailable, 0, error.message};
-  if (!pool) return bad_uri(error.message);
+  if (!pool) return no_pool(error);
   mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
   if (options.database.empty()) options.database = database_in(uri.get());
   return pool;

@@ -19,7 +19,12 @@ struct Access {
     return Lock(provider.engine_, std::move(name), std::move(options));
   }
   static LockHandle handle(runtime::Handle handle) {
-    return LockHandle(std::make_shared<runtime::Handle>(std::move(handle)));
+    try {
+      return LockHandle(std::make_shared<runtime::Handle>(handle));
+    } catch (...) {  // no memory: nothing else would ever release it
+      handle.let_go();
+      throw;
+    }
   }
   static std::shared_ptr<runtime::Driver> driver(const Lock& lock) {
     return std::static_pointer_cast<runtime::Driver>(lock.engine_);

@@ -268,7 +268,8 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
     return bad_option("timeout is " + std::to_string(timeout.count()) +
                       " ms: it must be at least 1 ms");
   }
-  const auto reply = static_cast<runtime::Driver&>(*engine_).reads().inspect(name, timeout);
+  const auto reply = static_cast<runtime::Driver&>(*engine_).reads().inspect(
+      name, std::min(timeout, kLongestDuration));
   if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
   if (reply.documents.empty()) return std::optional<SeenHolder>();
   const auto& document = reply.documents.front();
@@ -279,13 +280,13 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
 }
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
-  auto core = std::make_unique<core::ProviderCore>(options.holder);
+  auto core = std::make_unique<core::ProviderCore>(options.holder, options.workers);
   return runtime::connect_with(std::move(core), {.uri = uri}, std::move(options));
 }
 
 Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool, ProviderOptions options) {
   if (!pool) return bad_option("pool is empty: it must be one of the driver's");
-  auto core = std::make_unique<core::ProviderCore>(options.holder);
+  auto core = std::make_unique<core::ProviderCore>(options.holder, options.workers);
   return runtime::connect_with(std::move(core), {.pool = std::move(pool)}, std::move(options));
 }
 

@@ -136,6 +136,30 @@ TEST(Release, InTheBackgroundKeepsWhatItNeeds) {
   EXPECT_EQ(released.answer.get(), ReleaseResult::released);
 }
 
+/// Whoever starts at boot may try again: that is no option of its.
+TEST(Connect, ANameServerThatDoesNotAnswerIsNoBadUri) {
+  const auto provider = LockProvider::connect("mongodb+srv://db.no-such-host.invalid/");
+  ASSERT_FALSE(provider);
+  EXPECT_EQ(provider.error().kind, ErrorKind::unavailable) << provider.error().message;
+  EXPECT_EQ(LockProvider::connect("mongodb+srv://").error().kind, ErrorKind::invalid_option);
+}
+
+TEST(Connect, TheDatabaseOfOneMemberAloneIsRefused) {
+  for (const ProviderOptions& options : {ProviderOptions{.database = "local"}, ProviderOptions()}) {
+    const auto provider = LockProvider::connect("mongodb://127.0.0.1:1/local", options);
+    ASSERT_FALSE(provider);
+    EXPECT_EQ(provider.error().kind, ErrorKind::invalid_option);
+  }
+  EXPECT_TRUE(LockProvider::connect("mongodb://127.0.0.1:1/local", {.database = "app"}));
+}
+
+TEST(Connect, TimesWithoutBoundAreTheLongestThereAre) {
+  EXPECT_TRUE(LockProvider::connect("mongodb://127.0.0.1:1/",
+                                    {.server_selection_timeout = milliseconds::max()}));
+  Fixture f;
+  EXPECT_TRUE(f.provider->inspect("lock", milliseconds::max()));
+}
+
 TEST(Inspect, ShowsWhoHoldsALock) {
   Fixture f;
   const auto nobody = f.provider->inspect("lock");

@@ -1,11 +1,14 @@
 #include "runtime/callbacks.hpp"
 
+#include <exception>
 #include <system_error>
 
 namespace leasehold::runtime {
 
-Callbacks::Callbacks(std::shared_ptr<Executor> executor) : executor_(std::move(executor)) {
+Callbacks::Callbacks(std::shared_ptr<Executor> executor, std::function<void(const char*)> threw)
+    : executor_(std::move(executor)) {
   const std::lock_guard lock(state_->mutex);
+  state_->threw = std::move(threw);
   state_->activity = executor_->start([state = state_] { call_next(*state); });
   if (!state_->activity) {
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
@@ -29,12 +32,22 @@ void Callbacks::call_next(State& state) {
     state.queue.pop_front();
     state.calling = true;
     lock.unlock();
-    function();
+    call(state, function);
   }  // what the function owned is destroyed before the lock is taken again
   lock.lock();
   state.calling = false;
   if (state.activity && !state.queue.empty()) state.activity->wake();
   state.called.notify_all();
+}
+
+void Callbacks::call(State& state, const Function& function) {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    state.threw(error.what());
+  } catch (...) {
+    state.threw("an object that is no std::exception");
+  }
 }
 
 void Callbacks::stop() {

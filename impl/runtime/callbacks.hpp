@@ -11,7 +11,7 @@ namespace leasehold::runtime {
 
 /// Calls users' functions, one after the other, on an activity of their own: results of
 /// asynchronous calls, events, warnings. So nothing that a user does holds up a timer, a command or
-/// the signal of a loss.
+/// the signal of a loss. An exception that one lets out goes to `threw`, and the next is called.
 ///
 /// INVARIANT: a function is called and destroyed there and nowhere else, outside every lock.
 /// Thread safety: all calls from any thread.
@@ -20,7 +20,8 @@ class Callbacks {
   using Function = std::function<void()>;
 
   /// Throws std::system_error where there is no thread for it.
-  explicit Callbacks(std::shared_ptr<Executor> executor);
+  explicit Callbacks(std::shared_ptr<Executor> executor,
+                     std::function<void(const char* what)> threw = [](const char*) {});
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
 
@@ -37,7 +38,9 @@ class Callbacks {
     std::deque<Function> queue;
     std::unique_ptr<Activity> activity;
     bool calling = false;
+    std::function<void(const char*)> threw;
   };
+  static void call(State& state, const Function& function);
   static void call_next(State& state);
 
   const std::shared_ptr<Executor> executor_;

@@ -11,7 +11,7 @@ class WaitingCarrier final : public Carrier {
   void carry(core::Command command, std::function<void(core::Reply)> done) override {
     done(connection_->execute(command));
   }
-  void interrupt() noexcept override { connection_->interrupt(); }
+  void interrupt(core::CommandId command) noexcept override { connection_->interrupt(command); }
 
  private:
   const std::unique_ptr<core::Connection> connection_;

@@ -16,9 +16,9 @@ class Carrier {
   /// or later.
   virtual void carry(core::Command command, std::function<void(core::Reply)> done) = 0;
 
-  /// From any thread, while a command is under way: makes it end soon, with an unknown outcome.
+  /// From any thread: makes this command, if it is under way, end soon, with an unknown outcome.
   /// Never calls `done` itself.
-  virtual void interrupt() noexcept = 0;
+  virtual void interrupt(core::CommandId command) noexcept = 0;
 };
 
 /// Where carriers come from: called by any worker, on its own thread.

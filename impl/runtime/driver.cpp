@@ -34,7 +34,10 @@ Driver::Driver(DriverParts parts)
       entropy_(std::move(parts.entropy)),
       observer_(std::move(parts.observer)),
       core_(std::move(parts.provider)),
-      callbacks_(parts.executor),
+      callbacks_(parts.executor,
+                 [this](const char* what) {
+                   runner_.warn(std::string("a function of the application threw: ") + what);
+                 }),
       losses_(parts.executor),
       timers_(parts.executor, parts.clock,
               [this](core::Timer timer) { due(timer); }),
@@ -160,7 +163,7 @@ void Driver::close() {
                " clean-ups unfinished; those locks free themselves like a crashed holder's");
 }
 
-void Driver::step(const core::Event& event) {
+void Driver::step(const core::Event& event) noexcept {
   if (forked()) return;  // the lock may be held by a thread that is not here
   const std::lock_guard lock(mutex_);
   if (stopped_) return;

@@ -145,7 +145,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   ~Driver();
   static void destroy(Driver* driver);
 
-  void step(const core::Event& event);
+  /// An exception here would leave a torn core behind: it ends the process.
+  void step(const core::Event& event) noexcept;
   void replied(core::CommandId command, core::Reply reply);
   void due(core::Timer timer);
 

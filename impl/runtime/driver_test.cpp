@@ -158,7 +158,9 @@ TEST(Driver, AHungCommandNeitherDelaysTheCallNorTakesTheOthersWorker) {
   for (int i = 0; i < 5; ++i) {
     const auto result = quick.try_acquire();
     ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().kind, ErrorKind::unknown_outcome);
+    // Once nothing was heard for a while a clean-up may have the one slot: then it is not sent.
+    const auto kind = result.error().kind;
+    EXPECT_TRUE(kind == ErrorKind::unknown_outcome || kind == ErrorKind::unavailable);
   }
   f.server->mode = FakeServer::Mode::serve;
   EXPECT_TRUE(quick.try_acquire(milliseconds(5'000)));

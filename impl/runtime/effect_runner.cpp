@@ -1,5 +1,6 @@
 #include "runtime/effect_runner.hpp"
 
+#include <cstdio>
 #include <utility>
 
 namespace leasehold::runtime {
@@ -26,7 +27,13 @@ void EffectRunner::run(const core::Event& event, core::Effects& effects, core::L
 }
 
 void EffectRunner::warn(const std::string& message) {
-  parts_.callbacks.post([this, message] { on_warning_(message); });
+  parts_.callbacks.post([this, message]() noexcept {
+    try {
+      on_warning_(message);
+    } catch (...) {  // nobody is left to be warned of that
+      std::fprintf(stderr, "leasehold: %s\n", message.c_str());
+    }
+  });
 }
 
 void EffectRunner::answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result) {

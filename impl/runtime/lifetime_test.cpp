@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <latch>
 #include <thread>
@@ -84,6 +87,60 @@ TEST(Lifetime, AHandleIsTheLastOwnerAndATimerAnswersItsRelease) {
     server->deletes_hang = false;
   }
   EXPECT_TRUE(before.as_at_the_start());
+}
+
+/// One that ends later would say good-bye to its server while the process is in exit().
+TEST(Lifetime, NothingOfAWorkerIsLeftOnceTheLastOwnerIsGone) {
+  const auto server = std::make_shared<FakeServer>();
+  for (int i = 0; i < rounds(); ++i) {
+    {
+      const auto provider = provider_for(server);
+      const auto lock = provider.create_lock("lock").value();
+      auto handle = lock.acquire().value();
+    }
+    ASSERT_EQ(server->links, 0) << "connections";
+  }
+}
+
+/// An application may block a signal after it has connected, and wait for it in an event loop.
+TEST(Lifetime, ItsThreadsLeaveSignalsToTheApplication) {
+  Fixture f;
+  const auto handle = f.lock().acquire().value();
+  int others = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(gettid())) continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigBlk:")) continue;
+      const auto blocked = std::stoull(line.substr(7), nullptr, 16);
+      for (const int signal : {SIGTERM, SIGINT, SIGALRM, SIGHUP, SIGCHLD, SIGUSR1, SIGRTMIN}) {
+        EXPECT_TRUE(blocked >> (signal - 1) & 1) << signal;
+      }
+      ++others;
+    }
+  }
+  EXPECT_GE(others, 3) << "a worker, the timers, the callbacks";
+}
+
+/// A function of the application is no part of the library: what it lets out ends no process.
+TEST(Lifetime, AnExceptionOfACallbackBecomesAWarning) {
+  std::promise<std::string> warned;
+  auto parts = production_parts(std::make_shared<FakeServer>(),
+                                std::make_unique<core::ProviderCore>("", 4));
+  parts.on_event = [](const LockEvent& event) {
+    if (event.kind == LockEvent::Kind::acquired) throw std::runtime_error("no such series");
+  };
+  parts.on_warning = [&](const std::string& message) {
+    warned.set_value(message);
+    throw 1;
+  };
+  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  EXPECT_TRUE(provider.create_lock("lock").value().try_acquire());
+  EXPECT_EQ(warned.get_future().get(), "a function of the application threw: no such series");
+  std::promise<void> called;
+  provider.create_lock("lock").value().acquire_async(
+      milliseconds(1'000), [&](const Result<LockHandle>&) { called.set_value(); });
+  called.get_future().get();
 }
 
 /// The user's function owns the provider, and the handle that it is given: both go with it.

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <charconv>
 #include <leasehold/metrics.hpp>
 
 namespace leasehold {
@@ -21,10 +21,12 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+/// With a point, whatever the locale of the application.
 std::string seconds(std::chrono::nanoseconds time) {
   char text[40];
-  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(time.count()) * 1e-9);
-  return text;
+  const auto end = std::to_chars(text, text + sizeof text, static_cast<double>(time.count()) * 1e-9,
+                                 std::chars_format::general, 9);
+  return {text, end.ptr};
 }
 
 constexpr std::array<std::chrono::milliseconds, 13> kUpTo{

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <leasehold/metrics.hpp>
+#include <locale>
 
 namespace leasehold::metrics_test {
 namespace {
@@ -50,6 +52,23 @@ leasehold_hold_seconds_bucket{lock="a\"b",le="5.0"} 1
   EXPECT_TRUE(text.ends_with(R"(# TYPE leasehold_held_locks gauge
 leasehold_held_locks{lock="a\"b"} 1
 )")) << text;
+}
+
+/// An application's locale may write numbers with a comma.
+TEST(Metrics, AreTheSameInEveryLocale) {
+  class Comma final : public std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+  };
+  Metrics metrics;
+  use_once_and_hold(metrics);
+  const auto text = metrics.prometheus();
+  const auto before = std::locale::global(std::locale(std::locale(), new Comma));
+  const std::string before_in_c = std::setlocale(LC_ALL, nullptr);
+  const bool with_comma = std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr;
+  const auto in_locale = metrics.prometheus();
+  std::setlocale(LC_ALL, before_in_c.c_str());
+  std::locale::global(before);
+  EXPECT_EQ(in_locale, text) << (with_comma ? "" : "this machine has no locale with a comma");
 }
 
 TEST(Metrics, OpenMetricsNamesFamiliesAndUnitsAndEnds) {

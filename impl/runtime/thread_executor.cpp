@@ -1,6 +1,7 @@
 #include "runtime/thread_executor.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -17,8 +18,28 @@ namespace {
 
 thread_local bool started_by_executor = false;
 
+/// While it exists, threads are made that leave the application's signals to the application; so
+/// are those of libmongoc, which threads of ours make. What a thread does to itself it is told of
+/// all the same: blocked, a fault would end the process past its handler.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&all, own);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 /// False: the system has no thread left. That is no reason to end the process.
 bool start_thread(std::function<void()> body) {
+  const SignalsBlocked blocked;
   try {
     std::thread([body = std::move(body)] {
       started_by_executor = true;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/own_ids.hpp"
+
 namespace leasehold::runtime {
 
 /// Protected by the state's mutex, but for the carrier's own work.
@@ -16,8 +18,8 @@ struct Workers::Worker {
   core::CommandId command = 0;         ///< given to it or under way, or 0: it is idle
   std::optional<core::Command> given;  ///< not begun yet
   bool abandoned = false;    ///< its command was given up; it does not count until it is back
-  bool awaits_news = false;  ///< of a change stream: it does not count either
-  bool makes_index = false;  ///< in trouble it does not count: it may take ten seconds
+  bool apart = false;        ///< its command may take long: it does not count either
+  bool leaving = false;      ///< its carrier is about to go: it gets no command any more
 };
 
 /// Shared with the threads, which may outlive the object when a command hangs to the end.
@@ -32,13 +34,14 @@ struct Workers::State {
   std::deque<core::Command> queue;
   std::vector<std::shared_ptr<Worker>> workers;
   int replying = 0;  ///< workers inside on_reply
+  bool own_next = false;  ///< a command that is no core's, if there is one
   int unheard = 0;   ///< commands abandoned in a row, with none answered in between
   bool stopped = false;
 
   [[nodiscard]] bool counts(const Worker& w) const {
-    return !w.abandoned && !w.awaits_news && !(w.makes_index && in_trouble());
+    return !w.abandoned && !w.apart && !w.leaving;
   }
-  /// Workers that neither hang nor wait for news.
+  /// Workers that neither hang, nor carry what may take long, nor leave.
   [[nodiscard]] int counted() const {
     return static_cast<int>(std::count_if(workers.begin(), workers.end(),
                                           [this](const auto& w) { return counts(*w); }));
@@ -62,18 +65,25 @@ struct Workers::State {
 
   [[nodiscard]] std::shared_ptr<Worker> idle() const {
     const auto found =
-        std::find_if(workers.begin(), workers.end(), [](const auto& w) { return w->command == 0; });
+        std::find_if(workers.begin(), workers.end(),
+                     [](const auto& w) { return w->command == 0 && !w->leaving; });
     return found == workers.end() ? nullptr : *found;
   }
 
+  /// The core sends no more than there are workers; reads come without a bound, and take turns with
+  /// what it sends, whose time runs.
   core::Command take() {
-    auto next = queue.begin();
-    if (in_trouble()) {
-      next = std::find_if(queue.begin(), queue.end(), [](const core::Command& c) {
-        return std::holds_alternative<core::ExtendCommand>(c.body);
-      });
-      if (next == queue.end()) next = queue.begin();
-    }
+    const auto first = [this](const auto& wanted) {
+      const auto found = std::find_if(queue.begin(), queue.end(), wanted);
+      return found == queue.end() ? queue.begin() : found;
+    };
+    const auto next = in_trouble() ? first([](const core::Command& c) {
+      return std::holds_alternative<core::ExtendCommand>(c.body);
+    })
+                                   : first([this](const core::Command& c) {
+      return (c.id >= kOwnIds) == own_next;
+    });
+    own_next = next->id < kOwnIds;
     core::Command command = std::move(*next);
     queue.erase(next);
     return command;
@@ -85,13 +95,11 @@ struct Workers::State {
 
 namespace {
 
-bool waits_for_news(const core::Command& command) {
+/// A step of the change stream that waits for news, and the creation of the index.
+bool may_take_long(const core::Command& command) {
   const auto* stream = std::get_if<core::StreamCommand>(&command.body);
-  return stream != nullptr && stream->step == core::StreamCommand::Step::next;
-}
-
-bool makes_index(const core::Command& command) {
-  return std::holds_alternative<core::EnsureIndexCommand>(command.body);
+  return (stream != nullptr && stream->step == core::StreamCommand::Step::next) ||
+         std::holds_alternative<core::EnsureIndexCommand>(command.body);
 }
 
 }  // namespace
@@ -113,8 +121,7 @@ void Workers::dispatch(const Shared& state) {
     if (!worker) return;
     worker->given = state->take();
     worker->command = worker->given->id;
-    worker->awaits_news = waits_for_news(*worker->given);
-    worker->makes_index = makes_index(*worker->given);
+    worker->apart = may_take_long(*worker->given);
     worker->activity->wake();
   }
 }
@@ -150,10 +157,10 @@ void Workers::abandon(core::CommandId command) {
   if (worker.given) {  // its thread has not come to it
     worker.given.reset();
     worker.command = 0;
-    worker.awaits_news = worker.makes_index = false;
+    worker.apart = false;
   } else {
     worker.abandoned = true;
-    if (worker.carrier) worker.carrier->interrupt();
+    if (worker.carrier) worker.carrier->interrupt(command);
     ++state_->unheard;
   }
   dispatch(state_);
@@ -161,6 +168,10 @@ void Workers::abandon(core::CommandId command) {
 
 void Workers::turn(const Shared& state, const std::shared_ptr<Worker>& self) {
   std::unique_lock lock(state->mutex);
+  if (self->leaving) {
+    lock.unlock();
+    return leave(state, self);
+  }
   if (!self->given) return;
   core::Command command = std::move(*self->given);
   self->given.reset();
@@ -185,7 +196,7 @@ void Workers::answered(const Shared& state, const std::shared_ptr<Worker>& self,
   std::unique_lock lock(state->mutex);
   const bool wanted = !self->abandoned && !state->stopped;
   self->command = 0;
-  self->abandoned = self->awaits_news = self->makes_index = false;
+  self->abandoned = self->apart = false;
   if (wanted) {
     state->unheard = 0;
     ++state->replying;
@@ -197,32 +208,46 @@ void Workers::answered(const Shared& state, const std::shared_ptr<Worker>& self,
   }
   const bool idle = self->command == 0;
   if (idle && (state->stopped || state->too_many())) {
-    retire(*state, self);
+    leave_soon(*self);
   } else {
     dispatch(state);
   }
   state->ended.notify_all();
 }
 
-/// Its thread ends after this turn. REQUIRES: the mutex is held.
-void Workers::retire(State& state, const std::shared_ptr<Worker>& self) {
-  std::erase(state.workers, self);
-  self->activity.reset();
+/// In a turn of its own, for its carrier may be in the middle of a call. REQUIRES: the mutex is held.
+void Workers::leave_soon(Worker& worker) {
+  worker.leaving = true;
+  worker.activity->wake();
+}
+
+/// It is of the workers until its carrier has gone, whose end may talk to a server.
+void Workers::leave(const Shared& state, const std::shared_ptr<Worker>& self) {
+  self->carrier.reset();
+  const std::lock_guard lock(state->mutex);
+  std::erase(state->workers, self);
+  self->activity.reset();  // its thread ends after this turn
+  state->ended.notify_all();
 }
 
 void Workers::stop() {
   std::unique_lock lock(state_->mutex);
   state_->stopped = true;
   state_->queue.clear();
-  for (const auto& worker : std::vector(state_->workers)) {
+  for (const auto& worker : state_->workers) {
     if (worker->given || worker->command == 0) {
       worker->given.reset();
-      retire(*state_, worker);
+      leave_soon(*worker);
     } else if (worker->carrier) {
-      worker->carrier->interrupt();
+      worker->carrier->interrupt(worker->command);
     }
   }
   executor_->wait(lock, state_->ended, kStopWait, [this] { return state_->workers.empty(); });
+  // Those that leave and have not come to it: where there is one thread they never will.
+  std::erase_if(state_->workers, [](const auto& worker) {
+    if (worker->leaving) worker->activity.reset();
+    return worker->leaving;
+  });
   executor_->wait(lock, state_->ended, core::Duration::max(),
                   [this] { return state_->replying == 0; });
   state_->on_reply = nullptr;

@@ -11,7 +11,7 @@ namespace leasehold::runtime {
 
 /// The bounded set of activities that carry commands. A worker whose command was abandoned no
 /// longer counts: another may start in its place, so one hung socket never holds up the rest. The
-/// same holds for one that waits for news of a change stream.
+/// same holds for one that waits for news of a change stream, and for one that makes the index.
 ///
 /// Once as many commands in a row as there are workers were abandoned, and nothing was heard in
 /// between, the servers are taken to be away or overloaded: then one command at a time asks, an
@@ -37,8 +37,9 @@ class Workers {
   /// Drops the command if it still waits for a worker; otherwise cuts the connection it hangs on.
   void abandon(core::CommandId command);
 
-  /// Cuts what still runs, and waits at most kStopWait for it; threads that hang for longer are
-  /// left to themselves, with what they use.
+  /// Cuts what still runs, and waits at most kStopWait for it, and for the carriers of all workers
+  /// to be gone: then none of them says good-bye to a server while the process is in exit(). Threads
+  /// that hang for longer are left to themselves, with what they use.
   /// REQUIRES: not called by `on_reply`.
   void stop();
 
@@ -51,7 +52,8 @@ class Workers {
   static void turn(const Shared& state, const std::shared_ptr<Worker>& self);
   static void answered(const Shared& state, const std::shared_ptr<Worker>& self,
                        core::CommandId command, core::Reply reply);
-  static void retire(State& state, const std::shared_ptr<Worker>& self);
+  static void leave_soon(Worker& worker);
+  static void leave(const Shared& state, const std::shared_ptr<Worker>& self);
   static bool drop_queued(State& state, core::CommandId command);
 
   const std::shared_ptr<Executor> executor_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/protocol.hpp"
+#include "runtime/own_ids.hpp"
 
 namespace leasehold::runtime {
 namespace {
@@ -76,14 +77,12 @@ struct Wire {
    public:
     explicit Link(Wire& wire) : wire_(wire) {}
     void carry(Command command, std::function<void(core::Reply)> done) override {
-      now_ = command.id;
       wire_.under_way[command.id] = std::move(done);
     }
-    void interrupt() noexcept override { wire_.cut.insert(now_); }
+    void interrupt(CommandId command) noexcept override { wire_.cut.insert(command); }
 
    private:
     Wire& wire_;
-    CommandId now_ = 0;
   };
 
   void answer(CommandId command) {
@@ -159,6 +158,23 @@ TEST(Workers, AnIndexThatHangsIsNotTheOneTryOfAProviderInTrouble) {
   f.executor->run_all();
   EXPECT_TRUE(f.wire.under_way.contains(4));
   EXPECT_FALSE(f.wire.under_way.contains(5)) << "one try at a time";
+}
+
+/// Reads are asked for without a bound, and the time of what the core sends runs.
+TEST(Workers, ACommandOfTheCoreIsNotBehindAllReads) {
+  WorkersFixture f(1);
+  for (CommandId id = kOwnIds; id < kOwnIds + 5; ++id) f.submit(id);
+  f.submit(1);
+  f.submit(2);
+  f.executor->run_all();
+  std::vector<CommandId> order;
+  while (!f.wire.under_way.empty()) {
+    order.push_back(f.wire.under_way.begin()->first);
+    f.wire.answer(order.back());
+    f.executor->run_all();
+  }
+  EXPECT_EQ(order, (std::vector<CommandId>{kOwnIds, 1, kOwnIds + 1, 2, kOwnIds + 2, kOwnIds + 3,
+                                           kOwnIds + 4}));
 }
 
 TEST(Workers, WithoutAThreadACommandWaitsForOne) {

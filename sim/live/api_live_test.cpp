@@ -78,7 +78,8 @@ TEST(LiveCollection, ThatCannotHoldLocksEndsWaitingCallsAtOnce) {
                          {"viewOn", "orders"},
                          {"pipeline", Json::array()}});
   client.must(database, {{"create", "a time series"}, {"timeseries", {{"timeField", "at"}}}});
-  for (const std::string collection : {"a view", "a time series", "a$dollar", ".dot"}) {
+  client.must(database, {{"create", "capped"}, {"capped", true}, {"size", 4096}});
+  for (const std::string collection : {"a view", "a time series", "capped", "a$dollar", ".dot"}) {
     const auto provider = std::move(LockProvider::connect(
         shared_set().uri(), {.database = database,
                              .collection = collection,
@@ -261,6 +262,15 @@ TEST_F(Fenced, AnUpdateIsRefusedOnceALaterHolderHasWritten) {
   EXPECT_EQ(integer(documents[0]["n"]), 3);
   EXPECT_EQ(integer(documents[0]["best"]), 9);
   EXPECT_EQ(integer(documents[0]["fencingToken"]), 7);
+}
+
+TEST_F(Fenced, ATokenThatIsNullCountsAsNone) {
+  MongoClient writer(shared_set().uri());
+  writer.must(database_,
+              {{"insert", "orders"},
+               {"documents", Json::array({{{"_id", "order"}, {"fencingToken", nullptr}}})}});
+  EXPECT_TRUE(*update(R"({"$inc": {"n": 1}})", 5));
+  EXPECT_EQ(integer(stored()[0]["fencingToken"]), 5);
 }
 
 TEST_F(Fenced, BadArgumentsAreNamedAndNothingIsSent) {

@@ -75,7 +75,7 @@ class CountedProvider {
                                               ++counts->wire[name];
                                             }});
     auto parts = runtime::production_parts(std::move(transport).value(),
-                                           std::make_unique<core::ProviderCore>("test"));
+                                           std::make_unique<core::ProviderCore>("test", 4));
     parts.on_warning = [counts = counts_](const std::string& warning) {
       const std::lock_guard lock(counts->mutex);
       counts->warnings += warning + '\n';

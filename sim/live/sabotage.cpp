@@ -42,7 +42,7 @@ class ChangedConnection final : public core::Connection {
     if (place_.changes.old_release) hide_queue(reply);
     return reply;
   }
-  void interrupt() noexcept override { real_->interrupt(); }
+  void interrupt(core::CommandId command) noexcept override { real_->interrupt(command); }
 
  private:
   core::Reply execute_changed(const core::Command& command) {

@@ -194,9 +194,11 @@ class Worker {
       transport = changed_transport(transport, changes, with_option(uri_, "socketTimeoutMS=2000"),
                                     order_.database, kLockCollection);
     }
+    const int workers = workers_of(order_.plan);
     auto parts = runtime::production_parts(
-        std::move(transport), published::provider_named(lock.provider(), order_.name), clock_);
-    parts.workers = workers_of(order_.plan);
+        std::move(transport), published::provider_named(lock.provider(), order_.name, workers),
+        clock_);
+    parts.workers = workers;
     parts.observer = recorder_;
     return runtime::Driver::make(std::move(parts));
   }

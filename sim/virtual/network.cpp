@@ -105,8 +105,8 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
   /// Nobody is notified any more. What was to be reported owns this carrier, and ends with it.
   void forget() { const auto done = std::exchange(done_, nullptr); }
 
-  void interrupt() noexcept override {
-    if (!sent_ || !sent_->wanted) return;
+  void interrupt(core::CommandId command) noexcept override {
+    if (!sent_ || !sent_->wanted || sent_->command.id != command) return;
     // The answer, if it comes, finds that it is not wanted. The request goes on: nobody can call
     // back what was sent.
     sent_->wanted = false;

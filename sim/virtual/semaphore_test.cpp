@@ -49,7 +49,7 @@ class Process {
                                        .clock = borrowed<const runtime::Clock>(machine.clock),
                                        .executor = borrowed<runtime::Executor>(machine),
                                        .entropy = std::make_unique<Random>(random_.draw()),
-                                       .provider = std::make_unique<core::ProviderCore>("p"),
+                                       .provider = std::make_unique<core::ProviderCore>("p", 4),
                                        .workers = 4,
                                        .on_warning = [](const std::string&) {}})),
         callers_(kCallers) {

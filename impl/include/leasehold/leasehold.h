@@ -28,7 +28,9 @@ extern "C" {
  * no other thread may use it.
  *
  * Fork: in the child, handles are not held and calls fail with LEASEHOLD_SHUT_DOWN until it
- * connects by itself.
+ * connects by itself. Freeing what the parent made does nothing there, and never waits.
+ *
+ * Signals: the library's threads block all of them, so that they go to the application's.
  *
  * ABI: as long as the library is `libleasehold_c.so.1`, functions, numbers and the layout of
  * `leasehold_error` stay as they are. The two structs of options grow at their end: `size` is what
@@ -89,6 +91,10 @@ typedef struct leasehold_provider_options {
   const char* holder;                  /**< NULL: host, process, program; "": nothing */
   int64_t workers;                     /**< commands under way at once, 1..64; 0: 4 */
   int64_t server_selection_timeout_ms; /**< 0: 5000 */
+  /** Gets in one sentence what an administrator should know, on a thread of the library, until the
+   * provider and its handles are freed; NULL: standard error. */
+  void (*on_warning)(const char* message, void* context);
+  void* warning_context; /**< for `on_warning` */
 } leasehold_provider_options;
 
 /** The options of one lock; `LockOptions` says more. */
@@ -111,6 +117,10 @@ int leasehold_connect(const char* uri, const leasehold_provider_options* options
 /** Ends waiting acquires with LEASEHOLD_SHUT_DOWN, and waits for what is deleted in the background,
  * at most the longest operation timeout in use. */
 void leasehold_close(leasehold_provider** provider);
+
+/** Checks a name and options, which may be NULL, by the rules that an acquire checks them by. */
+int leasehold_check(const char* name, const leasehold_lock_options* options,
+                    leasehold_error* error);
 
 /** Waits until the lock is ours, for `timeout_ms` at most; 0: one attempt; negative: for ever.
  * `options` may be NULL. Without the lock `*handle` is NULL. */
@@ -151,6 +161,10 @@ int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error);
  * -1 for NULL. Waits for the operation timeout at most. `leasehold_held` is 0 before the first byte
  * is sent. Calling again gives the first answer again. The handle is still to be freed. */
 int leasehold_release(leasehold_handle* handle, leasehold_error* error);
+
+/** Begins the same and does not wait: `leasehold_held` is 0 when it returns, and
+ * `leasehold_release` gives the answer. */
+int leasehold_release_begin(leasehold_handle* handle, leasehold_error* error);
 
 /** Frees the handle. A lock that is still held is released in the background: this never waits. */
 void leasehold_free(leasehold_handle** handle);

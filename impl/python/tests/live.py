@@ -1,5 +1,6 @@
 """What the package does with a replica set, LEASEHOLD_URI."""
 import asyncio
+import concurrent.futures
 import gc
 import os
 import select
@@ -113,6 +114,41 @@ class Live(unittest.TestCase):
             second.release()
 
         asyncio.run(compete())
+
+    def test_leaving_an_async_block_releases_whatever_the_executor_does_and_if_it_is_cancelled(self):
+        async def leave():
+            loop, busy = asyncio.get_running_loop(), threading.Event()
+            loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
+            loop.run_in_executor(None, busy.wait)
+            async with await self.lock().acquire_async(10) as held:
+                pass
+            self.assertEqual(self.documents(), [])
+
+            async def hold(entered):
+                async with await self.lock().acquire_async(10) as held:
+                    entered.set_result(held)
+
+            for _ in range(int(os.environ.get("LEASEHOLD_ROUNDS", "5"))):
+                entered = loop.create_future()
+                task = asyncio.ensure_future(hold(entered))
+                held = await entered
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                self.assertFalse(held.held)
+                self.assertEqual(held.release(), leasehold.ReleaseResult.RELEASED)
+            busy.set()
+
+        asyncio.run(leave())
+
+    def test_a_corrupt_document_is_warned_of_by_logging(self):
+        collection = pymongo.MongoClient(URI)["python_live"]["distributed.locks"]
+        collection.insert_one({"_id": self.id(), "lockId": 7})
+        self.addCleanup(collection.delete_one, {"_id": self.id()})
+        with self.assertLogs("leasehold", "WARNING") as logged:
+            with self.assertRaises(leasehold.Refused):
+                self.lock().acquire(0)
+            self.provider.close()  # waits for callbacks
+        self.assertIn("counts as held until it is deleted by hand", logged.output[0])
 
     def test_a_process_that_ends_or_forks_leaves_no_lock_behind_and_takes_none(self):
         program = f"""

@@ -2,12 +2,15 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import unittest
 from datetime import timedelta
 
 import leasehold
+from leasehold import _library
 
 NOBODY = "mongodb://127.0.0.1:1/?replicaSet=rs"
 
@@ -35,7 +38,8 @@ class Arguments(unittest.TestCase):
         self.refused("waiting is 'patient'", acquire, waiting="patient")
         self.refused("max_drift is 0.5", acquire, max_drift=0.5)
         self.refused("hand_overs_in_a_row is 1001", acquire, hand_overs_in_a_row=1001)
-        self.refused("name", acquire, "")
+        self.refused("lock name is 0 bytes long", self.provider.lock, "")
+        self.refused("waiting is 'patient'", self.provider.lock, "job", waiting="patient")
         self.refused("workers is 65: it must be 1 to 64", leasehold.connect, NOBODY, workers=65)
         self.refused("", leasehold.connect, "mysql://db1")
         self.refused("uri is NULL", leasehold.connect, None)
@@ -46,8 +50,8 @@ class Arguments(unittest.TestCase):
         self.refused("hand_overs_in_a_row is -1", self.provider.lock, "job", hand_overs_in_a_row=-1)
         self.refused("max_drift is nan", self.provider.lock, "job", max_drift=float("nan"))
         self.refused("workers is 0", leasehold.connect, NOBODY, workers=0)
-        self.refused("name is 'a\\x00b'", self.provider.lock("a\0b").acquire, 0)
-        self.refused("name is '\\ud800'", self.provider.lock("\ud800").acquire, 0)
+        for name in ("a\0b", "\ud800", b"job", 7):
+            self.refused(f"name is {name!r}", self.provider.lock, name)
         for timeout in (-1, float("nan"), timedelta(seconds=-1), 1e300):
             self.refused(f"timeout is {timeout} s", self.provider.lock("job").acquire, timeout)
 
@@ -60,6 +64,48 @@ class Arguments(unittest.TestCase):
             self.assertGreaterEqual(time.monotonic() - began, 0.045)
             self.assertIsInstance(raised.exception, TimeoutError)
             self.assertIn("'job'", str(raised.exception))
+
+
+class Warnings(unittest.TestCase):
+    def test_go_to_the_logger_of_the_package(self):
+        with self.assertLogs("leasehold", "WARNING") as logged:
+            _library.log_warning("the index of \u00e9 is missing".encode() + b"\xff", None)
+        self.assertEqual(logged.records[0].getMessage(), "the index of \u00e9 is missing\ufffd")
+
+
+# Leaves by sys.exit: then finalizers run, of what the parent has. STATE says what that is.
+FORKS = """
+import os, signal, sys, threading
+import leasehold
+provider = leasehold.connect(sys.argv[1], server_selection_timeout=0.1)
+lock = provider.lock("job", operation_timeout=0.2)
+if STATE == "waits":
+    threading.Thread(target=lambda: lock.acquire(60), daemon=True).start()
+elif STATE == "begun":
+    call = lock._call(60)
+elif STATE == "ended":
+    call = lock._call(60)
+    try:
+        call.end()
+    except leasehold.Cancelled:
+        pass
+elif STATE == "closed":
+    provider.close()
+if os.fork() == 0:
+    signal.alarm(20)
+    sys.exit(0)
+_, status = os.wait()
+os._exit(0 if status == 0 else 1)
+"""
+
+
+class Forks(unittest.TestCase):
+    def test_child_ends_whatever_its_parent_was_doing(self):
+        for _ in range(int(os.environ.get("LEASEHOLD_ROUNDS", "1"))):
+            for state in ("idle", "waits", "begun", "ended", "closed"):
+                ran = subprocess.run([sys.executable, "-c", FORKS.replace("STATE", repr(state)), NOBODY],
+                                     stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(ran.returncode, 0, f"{state}: {ran.stderr}")
 
 
 class Waiting(unittest.TestCase):

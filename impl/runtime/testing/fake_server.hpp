@@ -65,7 +65,9 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
 
     Reply execute(const Command& command) override {
       const bool deletes = std::holds_alternative<core::DeleteCommand>(command.body);
-      if (server_->mode == Mode::hang || (deletes && server_->deletes_hang)) return hang();
+      if (server_->mode == Mode::hang || (deletes && server_->deletes_hang)) {
+        return hang(command.id);
+      }
       if (server_->mode == Mode::deaf) {
         ++server_->hanging;
         server_->mode.wait(Mode::deaf);
@@ -96,18 +98,17 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
       return reply;
     }
 
-    void interrupt() noexcept override {
+    void interrupt(core::CommandId command) noexcept override {
       const std::lock_guard lock(mutex_);
-      cut_ = true;
+      cut_ = command;
       changed_.notify_all();
     }
 
    private:
-    Reply hang() {
+    Reply hang(core::CommandId command) {
       server_->most_hanging = std::max<int>(server_->most_hanging, ++server_->hanging);
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return cut_; });
-      cut_ = false;
+      changed_.wait(lock, [&] { return cut_ == command; });
       --server_->hanging;
       ++server_->cuts;
       return {};
@@ -116,13 +117,13 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
     std::shared_ptr<FakeServer> server_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    bool cut_ = false;
+    std::optional<core::CommandId> cut_;
   };
 };
 
 inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
                                  std::function<void(const LockEvent&)> on_event = nullptr) {
-  auto parts = production_parts(std::move(server), std::make_unique<core::ProviderCore>(""));
+  auto parts = production_parts(std::move(server), std::make_unique<core::ProviderCore>("", workers));
   parts.workers = workers;
   parts.on_event = std::move(on_event);
   return detail::Access::provider(Driver::make(std::move(parts)));

@@ -13,7 +13,7 @@ def text(name: str, value: Optional[str]) -> Optional[bytes]:
     if value is None:
         return None
     try:
-        encoded = value.encode()
+        encoded = value.encode() if isinstance(value, str) else b"\0"
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:

@@ -1,5 +1,6 @@
 """The functions of <leasehold/leasehold.h>, by ctypes."""
 import ctypes
+import logging
 import pathlib
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
@@ -9,13 +10,17 @@ NONE = -1  # LEASEHOLD_NONE
 _NAME = "libleasehold_c.so.1"
 
 
+_WARNED = ctypes.CFUNCTYPE(None, c_char_p, c_void_p)
+
+
 class ErrorStruct(ctypes.Structure):
     _fields_ = [("kind", ctypes.c_int32), ("code", ctypes.c_int32), ("message", ctypes.c_char * 1016)]
 
 
 class ProviderOptions(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("database", c_char_p), ("collection", c_char_p), ("holder", c_char_p),
-                ("workers", c_int64), ("server_selection_timeout_ms", c_int64)]
+                ("workers", c_int64), ("server_selection_timeout_ms", c_int64), ("on_warning", _WARNED),
+                ("warning_context", c_void_p)]
 
 
 class LockOptions(ctypes.Structure):
@@ -41,6 +46,7 @@ _BOX, _ERROR = POINTER(c_void_p), POINTER(ErrorStruct)
 _FUNCTIONS = {
     "connect": (c_int, [c_char_p, POINTER(ProviderOptions), _BOX, _ERROR]),
     "close": (None, [_BOX]),
+    "check": (c_int, [c_char_p, POINTER(LockOptions), _ERROR]),
     "acquire_begin": (c_int, [c_void_p, c_char_p, POINTER(LockOptions), c_int64, _BOX, _ERROR]),
     "call_fd": (c_int, [c_void_p]),
     "call_end": (c_int, [_BOX, _BOX, _ERROR]),
@@ -48,6 +54,7 @@ _FUNCTIONS = {
     "remaining_ns": (c_int64, [c_void_p]),
     "fencing_token": (c_int64, [c_void_p, POINTER(c_uint64)]),
     "lost_fd": (c_int, [c_void_p, _ERROR]),
+    "release_begin": (c_int, [c_void_p, _ERROR]),
     "release": (c_int, [c_void_p, _ERROR]),
     "free": (None, [_BOX]),
     "kind_name": (c_char_p, [c_int]),
@@ -59,10 +66,16 @@ for _function, (_result, _arguments) in _FUNCTIONS.items():
     _declared.restype, _declared.argtypes = _result, _arguments
 
 
+@_WARNED
+def log_warning(message: bytes, _context: object) -> None:
+    """Kept for as long as the module: a handle may outlive all else, and the library calls this by then."""
+    logging.getLogger("leasehold").warning("%s", message.decode(errors="replace"))
+
+
 def raise_if(failed: bool, error: ErrorStruct) -> None:
     if failed:
         kind = library.leasehold_kind_name(error.kind).decode()
-        raise error_of(kind, error.code, error.message.decode())
+        raise error_of(kind, error.code, error.message.decode(errors="replace"))
 
 
 def version() -> str:

@@ -1,5 +1,6 @@
 """A lock that is held."""
 import asyncio
+import contextlib
 import ctypes
 import enum
 import os
@@ -140,7 +141,18 @@ class Held:
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         where: Optional[TracebackType]) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, self.release)
+        # Begun before anything that a cancellation may end, and on no executor that is busy with other things.
+        error = ErrorStruct()
+        raise_if(library.leasehold_release_begin(self._handle.box, error) != 0, error)
+        loop, released = asyncio.get_running_loop(), asyncio.Event()
+
+        def wait() -> None:
+            self.release()
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(released.set)
+
+        threading.Thread(target=wait, name="leasehold release", daemon=True).start()
+        await released.wait()
 
     def __repr__(self) -> str:
         state = f"held for {self.remaining:.1f} s" if self.held else "not held"

@@ -10,7 +10,7 @@ from typing import Iterator, Optional, Type
 
 from . import _arguments as arguments
 from ._arguments import Duration
-from ._library import ErrorStruct, LockOptions, ProviderOptions, library, raise_if
+from ._library import ErrorStruct, LockOptions, ProviderOptions, library, log_warning, raise_if
 from .errors import ShutDown
 from .held import Handle, Held
 
@@ -28,7 +28,7 @@ class _Call:
     """An acquire that is under way. One that is left by an exception gives back what it wins."""
 
     def __init__(self, provider: "Provider", name: str, options: LockOptions, timeout: Optional[Duration]) -> None:
-        encoded, timeout_ms = arguments.text("name", name), arguments.timeout_ms(timeout)
+        encoded, timeout_ms = name.encode(), arguments.timeout_ms(timeout)
         self._box = ctypes.c_void_p()
         weakref.finalize(self, _abandon, self._box)
         error = ErrorStruct()
@@ -123,6 +123,8 @@ class Provider:
             max_holding_ms=arguments.positive_ms("max_holding", max_holding),
             hand_overs_in_a_row=int(arguments.or_none("hand_overs_in_a_row", hand_overs_in_a_row)),
             max_drift=arguments.or_none("max_drift", max_drift), waiting=arguments.text("waiting", waiting))
+        error = ErrorStruct()
+        raise_if(library.leasehold_check(arguments.text("name", name), options, error) != 0, error)
         return Lock(self, name, options)
 
     def close(self) -> None:
@@ -145,12 +147,13 @@ def connect(uri: str, *, database: Optional[str] = None, collection: Optional[st
             holder: Optional[str] = None, workers: Optional[int] = None,
             server_selection_timeout: Optional[Duration] = None) -> Provider:
     """Checks the URI and the options; contacts nobody. What the options mean is said of `ProviderOptions` in
-    <leasehold/lock_provider.hpp>; `holder=""` stores no name."""
+    <leasehold/lock_provider.hpp>; `holder=""` stores no name. Warnings go to the logger "leasehold"."""
     options = ProviderOptions(
         size=ctypes.sizeof(ProviderOptions), database=arguments.text("database", database),
         collection=arguments.text("collection", collection), holder=arguments.text("holder", holder),
         workers=arguments.positive("workers", workers),
-        server_selection_timeout_ms=arguments.positive_ms("server_selection_timeout", server_selection_timeout))
+        server_selection_timeout_ms=arguments.positive_ms("server_selection_timeout", server_selection_timeout),
+        on_warning=log_warning)
     box, error = ctypes.c_void_p(), ErrorStruct()
     kind = library.leasehold_connect(arguments.text("uri", uri), options, box, error)
     raise_if(kind != 0, error)
