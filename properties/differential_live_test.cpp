@@ -94,7 +94,7 @@ class Server {
   const std::string database_;
 };
 
-std::string lock_id(core::Owner owner, std::int64_t beat) {
+std::string lock_id_at(core::Owner owner, std::int64_t beat) {
   return core::to_hex(owner) + ".3000." + std::to_string(beat) + ".host:1";
 }
 
@@ -175,7 +175,7 @@ class Drawn {
     const core::Owner owner =
         random_.chance(40) ? kOurs
                            : core::Owner{5, static_cast<std::uint64_t>(random_.between(1, 3))};
-    const auto id = lock_id(owner, random_.between(1, 1'000));
+    const auto id = lock_id_at(owner, random_.between(1, 1'000));
     return std::to_string(until) +
            core::entry_without_until(milliseconds(random_.between(100, 90'000)),
                                      milliseconds(random_.between(100, 60'000)), id);
@@ -198,8 +198,8 @@ class Drawn {
     d.set("_id", std::string(kName));
     const bool own = kind == Kind::ours;
     Value id = kind == Kind::foreign ? std::string("0f3c9a77e1d24b0c8a55f0e1d2c3b4a5")
-               : own                 ? lock_id(kOurs, random_.between(1, 9))
-                                     : lock_id(kOther, kind == Kind::observed ? 7 : 8);
+               : own                 ? lock_id_at(kOurs, random_.between(1, 9))
+                                     : lock_id_at(kOther, kind == Kind::observed ? 7 : 8);
     if (kind != Kind::foreign || random_.chance(20)) id = *id.as<std::string>() + queue();
     const bool past = kind == Kind::expired || (own && random_.chance(30)) ||
                       (kind == Kind::foreign && random_.chance(30));
@@ -231,7 +231,7 @@ class Drawn {
           const core::Owner owner = random_.chance(80) ? kOurs : kOther;
           const std::int64_t acquired = random_.chance(85) ? kAcquired : kAcquired + 1;
           extend.statements.push_back({1, kName, owner, core::ServerInstant{acquired},
-                                       lock_id(owner, beat + i), lease, margin,
+                                       lock_id_at(owner, beat + i), lease, margin,
                                        FencingToken(random_.between(1, std::int64_t{1} << 62))});
         }
         c.body = extend;
@@ -258,15 +258,15 @@ class Drawn {
                                        kName,
                                        random_.chance(70) ? kOther : core::Owner{7, 7},
                                        kOurs,
-                                       lock_id(kOurs, beat),
+                                       lock_id_at(kOurs, beat),
                                        lease,
                                        margin};
         break;
       case 3: c.body = core::ReadHoldersCommand{{kName, "nobody"}}; break;
       default: {
-        core::AcquireCommand acquire{1,     kName, kOurs, lock_id(kOurs, beat), std::nullopt,
+        core::AcquireCommand acquire{1,     kName, kOurs, lock_id_at(kOurs, beat), std::nullopt,
                                      lease, margin};
-        if (kind == Kind::observed || random_.chance(30)) acquire.observed = lock_id(kOther, 7);
+        if (kind == Kind::observed || random_.chance(30)) acquire.observed = lock_id_at(kOther, 7);
         if (random_.chance(60)) acquire.queues_for = milliseconds(random_.between(1, 60'000));
         c.body = acquire;
       }

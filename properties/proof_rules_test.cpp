@@ -101,7 +101,8 @@ Case drawn(std::uint64_t seed) {
 std::int64_t expires(const Document& d) { return d->find("expiresAt")->as<Date>()->ms; }
 std::string holder(const Document& d) { return *d->find("lockId")->as<std::string>(); }
 std::optional<core::Owner> owner(const Document& d) {
-  const auto parts = core::parse_lock_id(holder(d));
+  const auto id = holder(d);
+  const auto parts = core::parse_lock_id(id);
   return parts ? std::optional(parts->owner) : std::nullopt;
 }
 

@@ -191,7 +191,7 @@ class MongoTransport final : public core::Transport {
 
 /// A URI of DNS seeds is looked up while it is read: a name server that is down is no bad URI.
 Error no_pool(const bson_error_t& error) {
-  const bool of_dns = error.domain == MONGOC_ERROR_STREAM;
+  const bool of_dns = is_name_resolution(error);
   return {of_dns ? ErrorKind::unavailable : ErrorKind::invalid_option,
           of_dns ? static_cast<int>(error.code) : 0, std::string("uri: ") + error.message};
 }

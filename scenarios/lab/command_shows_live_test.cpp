@@ -13,7 +13,7 @@ namespace {
 using sim::live::Json;
 using sim::live::MongoClient;
 
-const std::string kCommand = LEASEHOLD_COMMAND_PROGRAM;
+const std::string kLeasehold = LEASEHOLD_COMMAND_PROGRAM;
 constexpr const char* kNobody = "mongodb://127.0.0.1:1/?replicaSet=rs&serverSelectionTimeoutMS=300";
 
 /// A database of its own on the shared set.
@@ -291,7 +291,7 @@ TEST_F(Shows, BytesThatAreNoUtf8AndControlCharactersHarmNobody) {
   bson_append_date_time(bad, "expiresAt", -1, (std::int64_t{1} << 40) + 1);
   insert_bytes(bad);
   const std::string evil = "evil\x1b[31m\rgood\nlock-two  held by root";
-  EXPECT_EQ(says({"run", evil, "--note", "\x1b]0;pwned\a", "--", kCommand, "show", evil,
+  EXPECT_EQ(says({"run", evil, "--note", "\x1b]0;pwned\a", "--", kLeasehold, "show", evil,
                   "--database", database_})
                 .out.find('\x1b'),
             std::string::npos);
@@ -319,10 +319,10 @@ TEST_F(Shows, AListIsWholeHoweverLongItIs) {
     }
     client_.must(database_, {{"insert", sim::live::kLockCollection}, {"documents", documents}});
   }
-  const auto count = shell(folder_, "'" + kCommand + "' ls --database " + database_ + " | wc -l");
+  const auto count = shell(folder_, "'" + kLeasehold + "' ls --database " + database_ + " | wc -l");
   EXPECT_EQ(count.out, std::to_string(kLocks + 1) + "\n");
   // Their text alone has 20 MB; a list that is gathered first has several times that.
-  const auto memory = shell(folder_, "ulimit -v 400000; '" + kCommand + "' ls --json --database " +
+  const auto memory = shell(folder_, "ulimit -v 400000; '" + kLeasehold + "' ls --json --database " +
                                          database_ + " | grep -c '\"name\"'");
   EXPECT_EQ(memory.out, std::to_string(kLocks) + "\n");
   EXPECT_TRUE(has(says({"doctor"}), std::to_string(kLocks) + " lock documents"));

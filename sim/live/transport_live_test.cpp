@@ -85,7 +85,7 @@ TEST_F(Transport, WhatWasAbandonedBeforeThereWasAPrimaryIsNeverSent) {
     ASSERT_EQ(waiting.get().outcome, Outcome::not_executed);
     waiting = run(*connection, insertion("abandoned"));
   }
-  connection->interrupt();
+  connection->interrupt(1);
   for (int m = 0; m < set.size(); ++m) set.member(m).must("admin", {{"replSetFreeze", 0}});
   EXPECT_EQ(waiting.get().outcome, Outcome::not_executed);
   EXPECT_EQ(stored(), 1) << "the first";
@@ -104,7 +104,7 @@ TEST_F(Transport, OnlyWhatACommandHangsOnIsCut) {
   auto hung = run(*connection, removal());
   ASSERT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   const Stopwatch since;
-  connection->interrupt();
+  connection->interrupt(1);
   EXPECT_EQ(hung.get().outcome, Outcome::unknown);
   EXPECT_LT(since.elapsed(), seconds(5));
   proxy.set(kPeer, second, {});
@@ -135,7 +135,7 @@ TEST_F(Transport, ASocketCanBeCutAfterAnErrorOfAnotherToo) {
   auto hung = run(*connection, removal());
   ASSERT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   const Stopwatch since;
-  connection->interrupt();
+  connection->interrupt(1);
   const bool cut = hung.wait_for(seconds(5)) == std::future_status::ready;
   proxy.set(kPeer, first, {});
   EXPECT_TRUE(cut) << "the socket to the first member was forgotten";
@@ -166,7 +166,7 @@ TEST_F(Transport, AClientWithAStepUnderWayIsLeftAlone) {
   EXPECT_EQ(other->execute(stream(Step::close, opened.cursor)).outcome, Outcome::not_executed);
   EXPECT_EQ(other->execute(stream(Step::next, opened.cursor)).outcome, Outcome::not_executed);
   EXPECT_LT(since.elapsed(), seconds(3)) << "nobody waited for the reader";
-  reader->interrupt();
+  reader->interrupt(1);
   EXPECT_NE(news.get().outcome, Outcome::done);
   EXPECT_EQ(reader->execute(stream(Step::next, opened.cursor)).outcome, Outcome::not_executed)
       << "who gave it up dropped it";
