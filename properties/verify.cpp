@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <utility>
 
 #include "model/from_outside.hpp"
+#include "properties/floors.hpp"
 #include "properties/plan_generator.hpp"
 #include "properties/run_folder.hpp"
 #include "properties/simulate.hpp"
 #include "sim/live/uri.hpp"
-#include "sim/lock_options.hpp"
 #include "sim/plan_fields.hpp"
 
 namespace leasehold::properties {
@@ -25,10 +24,8 @@ using model::Guarantee;
 using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr int kCaseSeconds = 20;
 constexpr int kQuietEvery = 4;  ///< of so many cases one has healthy servers
 constexpr double kHealingSeconds = 2.8;
-constexpr int kEveryKindFrom_s = 240;
 constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 100;
 constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
@@ -36,50 +33,6 @@ constexpr int kLiveTries = 2;
 constexpr std::chrono::seconds kLiveLimit{180};
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
-constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
-/// From the end of the faults until a generated plan's dead documents have expired, at the longest.
-constexpr std::int64_t kLongestDeath_ms = 26'000;
-
-struct Times {
-  int cases = 1;
-  double case_s = 0;
-  bool settles = false;  ///< the last one waits for a slow TTL monitor
-};
-
-/// Of generated plans. What is waited for at the end makes fewer of them, and no others.
-Times times_of(const VerifyOptions& options) {
-  const int all = std::max(1, options.seconds / kCaseSeconds);
-  const double case_s = static_cast<double>(options.seconds) / all;
-  if (options.set.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
-  const std::int64_t rest =
-      options.seconds - (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000;
-  if (rest < kCaseSeconds) return {all, case_s, false};
-  return {std::max(1, static_cast<int>(static_cast<double>(rest) / case_s)), case_s, true};
-}
-
-/// From how many seconds on G8 can be shown.
-std::int64_t seconds_for_g8(const VerifyOptions& options) {
-  return (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000 + kCaseSeconds;
-}
-
-double checked_seconds(const VerifyOptions& options) {
-  const auto times = times_of(options);
-  return options.only_case ? times.case_s : times.case_s * times.cases;
-}
-
-/// What a worker's documents show. Its floor ends at a minute's, so that a longer run reaches it.
-constexpr model::GuaranteeSet kByDocuments{Guarantee::G1, Guarantee::G6, Guarantee::G8};
-constexpr double kDocumentSeconds = 60;
-constexpr std::int64_t kMostDocuments = 20;  ///< that a floor asks for
-
-std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options, bool by_documents) {
-  const auto most = by_documents ? kDocumentSeconds : checked_seconds(options);
-  const double share =
-      std::min(checked_seconds(options), most) * options.floor_percent / 6'000;
-  return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
-                                1);
-}
-
 /// So that some holdings last until another can have the lock, by whatever clocks.
 void outlast_margins(sim::Plan& plan, const model::Promises& promises) {
   const auto margins_ms = 2 * promises.clock_margin_ms.value_or(0);
@@ -108,72 +61,11 @@ sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
   return plan;
 }
 
-/// Of which kind or group of faults so many are felt in 300 s, where there is the power that most
-/// kinds of the group need.
-struct GroupFloor {
-  const char* group;
-  const char* what;
-  std::int64_t floor;
-  sim::Power power;
-};
-constexpr GroupFloor kGroupFloors[] = {
-    {"failover", "failover faults", 30, sim::Power::members},
-    {"network", "network faults", 100, sim::Power::links},
-    {"ttl", "ttl faults", 20, sim::Power::locks},
-    {"majority", "majority faults", 15, sim::Power::members},
-    {"errors", "errors faults", 20, sim::Power::fail_points},
-    {"clock", "clock-jump", 15, sim::Power::members},
-};
-
-/// The least of what makes a run interesting, in 300 s; what is less than one is not asked for.
-std::map<std::string, std::int64_t> activity_floors(const VerifyOptions& options) {
-  const double seconds = checked_seconds(options);
-  std::map<std::string, std::int64_t> floors;
-  if (options.faults.contains("process")) {
-    floors = {{"acquisitions", 3'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
-              {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
-  }
-  for (const auto& [group, what, floor, power] : kGroupFloors) {
-    if (options.faults.contains(group) && power <= options.set.power) floors[what] = floor;
-  }
-  const auto& waitings = options.waitings;
-  const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
-    return sim::waits_in_queue({.waiting = waiting}, options.lock);
-  });
-  if (queues && options.faults.contains("process")) {
-    floors["queue_turns"] = 300;
-    floors["queue_waits"] = 100;
-  }
-  for (auto& [key, count] : floors) {
-    const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
-    count = static_cast<std::int64_t>(asked);
-  }
-  // In a run that is long enough every kind has to be felt.
-  if (seconds < kEveryKindFrom_s) return floors;
-  for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
-    const bool can = sim::power_of(kind) <= options.set.power;
-    if (can && options.faults.contains(sim::group_of(kind))) {
-      floors.emplace(sim::to_string(kind), 1);
-    }
-  }
-  return floors;
-}
-
 /// For a shell.
 std::string quoted(const std::string& word) {
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
-}
-
-/// Faults that bit, by group.
-Totals by_group(const std::map<std::string, std::int64_t>& faults) {
-  Totals sums;
-  for (const auto& [name, count] : faults) {
-    const auto kind = sim::fault_named(name);
-    if (kind) sums[std::string(sim::group_of(*kind)) + " faults"] += count;
-  }
-  return sums;
 }
 
 /// No worker of the run: another run would show no more.
@@ -203,7 +95,7 @@ class Run {
       ran.push_back(std::move(one));
     }
     report_.plans_hash = hash_of(ran);
-    report_.interrupted = stop_();
+    go_on(static_cast<int>(ran.size()));
     finish();
     const bool reducible =
         report_.harness_failure.empty() && !stop_() && !options_.until_violated;
@@ -216,6 +108,26 @@ class Run {
   }
 
  private:
+  /// A machine that is slow sees as much as a fast one, only later.
+  void go_on(int next) {
+    const auto another = [&] {
+      report_.interrupted = stop_();
+      report_.elapsed_s = elapsed_s();
+      return goes_on(report_);
+    };
+    for (; another(); ++next) {
+      if (report_.went_on_for.empty()) {
+        report_.went_on_after_s = report_.elapsed_s;
+        report_.went_on_for = shortfalls(report_);
+      }
+      auto alone = options_;
+      alone.only_case = next;
+      auto one = cases_of(alone).front();
+      one.settles |= settles_at_last(report_);
+      run_case(one);
+    }
+  }
+
   sim::RunResult run_plan(const VerifyCase& one) {
     const auto number = std::to_string(one.number);
     const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
@@ -344,20 +256,20 @@ class Run {
   void finish() {
     report_.elapsed_s = elapsed_s();
     const auto floors = floors_for(options_);
+    const auto missing = shortfalls(report_);
     for (Finding& f : report_.findings) {
       const auto floor = floors.find(f.guarantee);
       if (floor != floors.end()) f.floor = floor->second;
-      const bool decided = f.verdict != Verdict::holds && !f.never_tested();
-      if (decided || f.checked >= f.floor) continue;
+      if (floor == floors.end() || !shortfall(f, floors)) continue;
       f.verdict = Verdict::unknown;
       f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
               std::to_string(f.floor);
       if (f.guarantee == Guarantee::G8) f.why += why_no_g8();
-      if (is_by_documents(f.guarantee)) f.why += how_to_judge_more(f);
+      if (options_.foreign && kByDocuments.contains(f.guarantee)) f.why += how_to_judge_more(f);
     }
     require_checked(report_.findings);
-    const bool generated = !options_.plan && !options_.foreign;
-    if (generated && !report_.findings.empty()) add_activity();
+    add_activity();
+    if (report_.verdict() == Verdict::unknown && !missing.empty()) advise(missing);
   }
 
   double elapsed_s() const {
@@ -369,10 +281,6 @@ class Run {
     if (options_.set.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
     return ": the TTL monitor runs once in " + std::to_string(options_.set.ttl_period_ms / 1'000) +
            " s here, so it needs --seconds " + std::to_string(needed);
-  }
-
-  [[nodiscard]] bool is_by_documents(Guarantee guarantee) const {
-    return options_.foreign && kByDocuments.contains(guarantee);
   }
 
   /// A generated run only: a chosen plan asks for one check.
@@ -388,21 +296,29 @@ class Run {
     return how;
   }
 
-  /// Whether enough happened. A chosen plan is not asked: its hit rate is the result.
   void add_activity() {
-    auto seen = report_.totals;
-    add(seen, report_.faults);
-    add(seen, by_group(report_.faults));
     Finding activity;
     activity.guarantee = Guarantee::activity;
-    for (const auto& [what, floor] : activity_floors(options_)) {
-      ++activity.checked;
-      if (seen[what] >= floor) continue;
+    activity.checked = static_cast<std::int64_t>(activity_floors(options_).size());
+    for (const auto& [what, seen, floor] : idle(report_)) {
       activity.verdict = Verdict::unknown;
       activity.why += (activity.why.empty() ? "" : "; ") + what + " happened " +
-                      std::to_string(seen[what]) + " times, the floor is " + std::to_string(floor);
+                      std::to_string(seen) + " times, the floor is " + std::to_string(floor);
     }
-    if (activity.checked > 0) report_.findings.push_back(std::move(activity));
+    const bool asked = activity.checked > 0 && !report_.findings.empty();
+    if (asked) report_.findings.push_back(std::move(activity));
+  }
+
+  void advise(const std::vector<Shortfall>& missing) {
+    report_.advice = "seen too seldom: " + to_string(missing);
+    if (report_.interrupted || !report_.harness_failure.empty()) return;
+    if (options_.plan) {
+      report_.advice += "; run the plan more often, with --times";
+      return;
+    }
+    report_.advice += "; run with more seconds, as --seconds " +
+                      std::to_string(kMostTimesTheSeconds * options_.seconds) +
+                      ", on a machine that does less else, or with a smaller --floors";
   }
 
   const VerifyOptions& options_;
@@ -472,25 +388,6 @@ std::string repeat_command(const VerifyOptions& options, int number) {
   say("floors", std::to_string(options.floor_percent),
       options.floor_percent != usual.floor_percent);
   return command;
-}
-
-model::Floors floors_for(const VerifyOptions& options) {
-  const model::Floors per_minute{{Guarantee::G1, 5},   {Guarantee::G2, 200}, {Guarantee::G3, 100},
-                                 {Guarantee::G4, 200}, {Guarantee::G5, 3},   {Guarantee::G6, 200},
-                                 {Guarantee::G7, 200}, {Guarantee::G8, 2},   {Guarantee::G9, 10},
-                                 {Guarantee::unique_lock_id, 200},  {Guarantee::deadline, 200},
-                                 {Guarantee::presumed_dead, 200},   {Guarantee::ended_owner, 200},
-                                 {Guarantee::compare_and_set, 200}, {Guarantee::expires_at, 200},
-                                 {Guarantee::stored_token, 200}};
-  model::Floors floors;
-  const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
-  for (const auto& [guarantee, count] : per_minute) {
-    const bool once = options.plan || (slow && guarantee == Guarantee::G8);
-    const bool by_documents = options.foreign && kByDocuments.contains(guarantee);
-    const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
-    floors[guarantee] = once ? 1 : scaled(least, options, by_documents);
-  }
-  return floors;
 }
 
 Verdict VerifyReport::verdict() const {

@@ -12,11 +12,18 @@
 
 namespace leasehold::properties {
 
-/// The property run: RapidCheck generates plan after plan, each is run live and checked, until the
-/// time is over. "Every guarantee holds in every generated run."
+/// What was seen too seldom.
+struct Shortfall {
+  std::string what;  ///< the name of a guarantee, or of an event
+  std::int64_t seen = 0, floor = 0;
+  friend bool operator==(const Shortfall&, const Shortfall&) = default;
+};
+
+/// The property run: plan after plan is drawn, run live and checked, until the time is over and
+/// enough was seen. "Every guarantee holds in every generated run."
 struct VerifyOptions {
   std::uint64_t seed = 0;
-  int seconds = 120;
+  int seconds = 120;  ///< at least; three times as long if too little is seen
   std::optional<int> processes;
   std::optional<int> locks;
   std::string lock = "leasehold";
@@ -73,7 +80,10 @@ struct VerifyReport {
   std::vector<std::string> kept;         ///< folders of the cases that failed
   std::string repeat;                    ///< the command that repeats the first of them
   std::string repeat_hash;               ///< of that one's plan
-  std::string plans_hash;                ///< of the plans that ran
+  std::string plans_hash;                ///< of the plans that ran in the seconds
+  std::vector<Shortfall> went_on_for;    ///< what was seen too seldom in them ...
+  double went_on_after_s = 0;            ///< ... when they were over
+  std::string advice;                    ///< what to do about a verdict that is unknown
   std::vector<std::string> left_behind;  ///< on somebody else's set, and why
   std::string reduced;                   ///< what came of making it small in the virtual world
   Stall longest_stall;                   ///< of the machine or a member

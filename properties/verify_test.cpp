@@ -6,6 +6,7 @@
 
 #include "model/worker_told.hpp"
 #include "properties/transcript.hpp"
+#include "properties/floors.hpp"
 #include "sim/live/oplog.hpp"
 
 namespace leasehold::properties {
@@ -158,6 +159,99 @@ TEST(VerifyFloors, OfAWorkersDocumentsDoNotRiseBeyondThoseOfAMinute) {
   EXPECT_EQ(floors_for(options).at(Guarantee::G1), 5);
   EXPECT_EQ(floors_for(options).at(Guarantee::G6), 20);
   EXPECT_EQ(floors_for(options).at(Guarantee::G2), 2'000);
+}
+
+/// One that saw enough of all in its 60 s.
+VerifyReport busy() {
+  VerifyReport report;
+  report.options = usual();
+  report.options.seconds = 60;
+  report.elapsed_s = 61;
+  for (const auto& [guarantee, floor] : floors_for(report.options)) {
+    report.findings.push_back(finding(guarantee, floor));
+  }
+  report.totals = activity_floors(report.options);
+  return report;
+}
+
+Finding& found(VerifyReport& report, Guarantee guarantee) {
+  return *std::find_if(report.findings.begin(), report.findings.end(),
+                       [&](const Finding& f) { return f.guarantee == guarantee; });
+}
+
+TEST(VerifyLength, ARunThatSawEnoughEndsWithItsSeconds) {
+  EXPECT_EQ(shortfalls(busy()), std::vector<Shortfall>());
+  EXPECT_FALSE(goes_on(busy()));
+}
+
+TEST(VerifyLength, BelowAFloorItGoesOnUntilThreeTimesItsSecondsAreOver) {
+  auto report = busy();
+  report.totals["acquisitions"] = 532;
+  found(report, Guarantee::G1).checked = 3;
+  EXPECT_EQ(to_string(shortfalls(report)), "acquisitions 532 of 600, G1 3 of 5");
+  for (const double elapsed_s : {61., 120., 179.}) {
+    report.elapsed_s = elapsed_s;
+    EXPECT_TRUE(goes_on(report)) << elapsed_s;
+  }
+  report.elapsed_s = 180;
+  EXPECT_FALSE(goes_on(report));
+}
+
+TEST(VerifyLength, WhatWasNeverCheckedIsWaitedForToo) {
+  auto report = busy();
+  report.findings.push_back(finding(Guarantee::refinement, 0));
+  require_checked(report.findings);
+  EXPECT_EQ(to_string(shortfalls(report)), "refinement 0 of 1");
+  EXPECT_TRUE(goes_on(report));
+}
+
+TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
+  auto report = busy();
+  report.totals["acquisitions"] = 0;
+  ASSERT_TRUE(goes_on(report));
+  for (const auto verdict : {Verdict::violated, Verdict::unknown}) {
+    auto decided = report;
+    found(decided, Guarantee::G2).verdict = verdict;
+    EXPECT_FALSE(goes_on(decided)) << to_string(verdict);
+  }
+  auto other = report;
+  other.interrupted = true;
+  EXPECT_FALSE(goes_on(other));
+  other = report;
+  other.harness_failure = "p0.1 killed by signal 11";
+  EXPECT_FALSE(goes_on(other));
+  other = report;
+  other.options.only_case = 3;
+  EXPECT_FALSE(goes_on(other));
+  other = report;
+  other.options.plan = sim::Plan();
+  EXPECT_FALSE(goes_on(other));
+}
+
+/// Such a case takes 106 s there.
+TEST(VerifyLength, ForASlowTtlMonitorItGoesOnOnlyIfThereIsTimeToWaitForIt) {
+  auto report = busy();
+  report.options.set.uri = "mongodb://db1/?replicaSet=rs";
+  report.options.set.ttl_period_ms = 60'000;
+  found(report, Guarantee::G8).checked = 0;
+  EXPECT_TRUE(goes_on(report));
+  EXPECT_TRUE(settles_at_last(report));
+  report.elapsed_s = 75;
+  EXPECT_FALSE(goes_on(report));
+  report.totals["acquisitions"] = 0;
+  EXPECT_TRUE(goes_on(report));
+  EXPECT_FALSE(settles_at_last(report));
+}
+
+TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
+  auto options = usual();
+  options.seconds = 60;
+  const auto planned = cases_of(options);
+  options.only_case = static_cast<int>(planned.size());
+  const auto added = cases_of(options);
+  ASSERT_EQ(added.size(), 1u);
+  EXPECT_EQ(added[0].plan.faulty_ms, planned[0].plan.faulty_ms);
+  EXPECT_NE(added[0].plan.seed, planned[0].plan.seed);
 }
 
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {

@@ -9,11 +9,14 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "model/worker_judge.hpp"
+#include "properties/floors.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/own_set.hpp"
+#include "scenarios/lab/progress.hpp"
 #include "scenarios/lab/report.hpp"
 #include "scenarios/lab/run_page.hpp"
 #include "scenarios/lab/summary.hpp"
@@ -25,29 +28,37 @@ namespace {
 using properties::VerifyOptions;
 using properties::VerifyReport;
 
-/// A line that overwrites itself on a terminal, and comes every ten seconds in a log.
+Progress progress_of(const VerifyReport& report, const sim::live::Progress& now) {
+  const auto total = [&](const char* key) {
+    const auto found = report.totals.find(key);
+    return found == report.totals.end() ? 0 : found->second;
+  };
+  Progress p{.seconds = report.options.seconds,
+             .phase = now.phase,
+             .acquisitions = total("acquisitions") + now.acquisitions,
+             .faults = now.active};
+  for (const auto& f : report.findings) p.violations += f.violations;
+  return p;
+}
+
+/// A line that overwrites itself on a terminal, and comes every ten seconds in a log. That the
+/// seconds were not enough is said once.
 class ProgressLine {
  public:
-  void show(const VerifyReport& report, const sim::live::Progress& now, int seconds) {
-    const double elapsed = before_s_ + now.elapsed_s;
+  void show(const VerifyReport& report, const sim::live::Progress& now) {
+    if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
+      end();
+      fmt::print(stderr, "after {:.0f} s too little was seen ({}): goes on, for up to {} s in all\n",
+                 report.went_on_after_s, to_string(report.went_on_for),
+                 properties::kMostTimesTheSeconds * report.options.seconds);
+    }
+    auto progress = progress_of(report, now);
+    progress.elapsed_s = before_s_ + now.elapsed_s;
     if (now.elapsed_s < last_s_) before_s_ += last_s_;
     last_s_ = now.elapsed_s;
-    if (!terminal_ && elapsed < next_s_) return;
-    next_s_ = elapsed + 10;
-    const auto total = [&](const char* key) {
-      const auto found = report.totals.find(key);
-      return found == report.totals.end() ? 0 : found->second;
-    };
-    std::string faults;
-    auto sum = report.faults;
-    for (const auto& [kind, count] : now.faults) sum[kind] += count;
-    for (const auto& [kind, count] : sum) faults += fmt::format(" {} {}", count, kind);
-    std::int64_t violations = 0;
-    for (const auto& f : report.findings) violations += f.violations;
-    const auto line = fmt::format(
-        "{:>4.0f}/{} s  case {}  {:<11} {} acquisitions, {} takeovers, faults:{}, {} violations",
-        elapsed, seconds, report.cases + 1, now.phase, total("acquisitions") + now.acquisitions,
-        total("takeovers"), faults.empty() ? " none" : faults, violations);
+    if (!terminal_ && progress.elapsed_s < next_s_) return;
+    next_s_ = progress.elapsed_s + 10;
+    const auto line = to_line(progress, line_width(STDERR_FILENO));
     fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
     std::fflush(stderr);
   }
@@ -57,6 +68,7 @@ class ProgressLine {
 
  private:
   const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  bool told_ = false;
   double before_s_ = 0;
   double last_s_ = 0;
   double next_s_ = 0;
@@ -70,6 +82,10 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   if (foreign) json["left_out"] = model::left_out(foreign->promises);
   json["seconds"] = report.options.seconds;
   json["elapsed_s"] = report.elapsed_s;
+  if (!report.went_on_for.empty()) {
+    json["went_on_after_s"] = report.went_on_after_s;
+    json["went_on_for"] = to_string(report.went_on_for);
+  }
   json["cases"] = report.cases;
   json["failed"] = report.failed;
   json["processes"] = report.processes;
@@ -94,6 +110,7 @@ nlohmann::ordered_json to_json(const VerifyReport& report) {
   if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
   if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
   if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
+  if (!report.advice.empty()) json["advice"] = report.advice;
   json["verdict"] = ending_of(report.verdict(), report.harness_failure).word;
   return json;
 }
@@ -143,6 +160,7 @@ void print_summary(const VerifyReport& report) {
   }
   if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
   if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
+  if (!report.advice.empty()) fmt::print("{}\n", report.advice);
   fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
@@ -191,7 +209,8 @@ po::options_description options_for(Asked& a) {
   po::options_description options(
       "Generates plans, runs each on a real replica set with faults, and checks its history. "
       "Options");
-  options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds), "how long")(
+  options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds),
+                        "how long at least; up to three times as long if too little was seen")(
       "processes", po::value(&a.processes), "simulated processes in each plan; default: generated")(
       "locks", po::value(&a.locks), "names that they compete for; default: generated")(
       "lock", po::value(&v.lock)->default_value(v.lock),
@@ -207,7 +226,7 @@ po::options_description options_for(Asked& a) {
       "until-violated", po::bool_switch(&v.until_violated),
       "end with the first case in which a guarantee is violated, and do not minimise its plan")(
       "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
-      "percent of the usual floors, for slow machines and sanitizers")(
+      "percent of the usual floors, which more seconds raise")(
       "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
       "where failing runs are kept")(
       "report", po::value(&a.page)->value_name("FILE"),
@@ -295,8 +314,7 @@ int verify(const std::vector<std::string>& words) {
   fmt::print(stderr, "seed {}, {} plans {}\n", v.seed, cases.size(), properties::hash_of(cases));
   ProgressLine line;
   const auto report = properties::verify(
-      v,
-      [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now, v.seconds); },
+      v, [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now); },
       interrupted);
   line.end();
   print_summary(report);

@@ -144,7 +144,17 @@ class Harness {
   void keep(Event e) {
     if (e.kind == Kind::granted) ++progress_.acquisitions;
     if (e.kind == Kind::lost) ++progress_.losses;
+    note_lasting(e);
     history_.push_back(std::move(e));
+  }
+
+  void note_lasting(const Event& e) {
+    const auto one = e.kind == Kind::fault ? std::pair(e.fault.str(), std::string(e.victim))
+                                           : std::pair(std::string("pause"), e.process);
+    const bool over = e.ends || e.kind == Kind::resume || e.kind == Kind::crash;
+    if (e.begins || e.kind == Kind::pause) lasting_.insert(one);
+    const auto found = over ? lasting_.find(one) : lasting_.end();
+    if (found != lasting_.end()) lasting_.erase(found);
   }
 
   void prepare() {
@@ -207,6 +217,8 @@ class Harness {
     reported_ = now();
     progress_.elapsed_s = static_cast<double>(now() - began_) / 1e9;
     progress_.phase = phase_;
+    progress_.active.clear();
+    for (const auto& [kind, whom] : lasting_) ++progress_.active[kind];
     run_.on_progress(progress_);
   }
 
@@ -315,6 +327,7 @@ class Harness {
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   model::History history_;
   Progress progress_;
+  std::multiset<std::pair<std::string, std::string>> lasting_;  ///< faults, and whom they hit
   std::string phase_;
   std::int64_t reported_ = 0;
   std::int64_t healing_from_ = 0, healing_to_ = 0;

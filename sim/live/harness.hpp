@@ -23,6 +23,7 @@ struct Progress {
   std::int64_t acquisitions = 0;
   std::int64_t losses = 0;
   std::map<std::string, std::int64_t> faults;  ///< that bit, by kind
+  std::map<std::string, int> active;           ///< those that last now, by kind
   std::string phase;                           ///< "faults", "healing", "cleaning up"
   std::set<std::string> past_proxies;          ///< processes that no fault of a link reaches
 };

@@ -1,0 +1,52 @@
+#include "scenarios/lab/progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <vector>
+
+namespace leasehold::lab {
+namespace {
+
+/// "pause, 2 slow-link, +3"
+std::string faults_in(const std::map<std::string, int>& faults, std::size_t width) {
+  std::string out;
+  std::size_t left = faults.size();
+  for (const auto& [kind, count] : faults) {
+    auto more = (out.empty() ? "" : ", ") + (count > 1 ? fmt::format("{} ", count) : "") + kind;
+    const auto rest = --left > 0 ? fmt::format(", +{}", left) : "";
+    if (out.size() + more.size() + rest.size() > width) {
+      const auto others = fmt::format("{}+{}", out.empty() ? "" : ", ", left + 1);
+      return out.size() + others.size() > width ? out : out + others;
+    }
+    out += more;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_line(const Progress& p, std::size_t width) {
+  std::vector<std::string> parts{fmt::format("{:>4.0f}/{} s", p.elapsed_s, p.seconds),
+                                 fmt::format("{} acquisitions", p.acquisitions)};
+  if (p.violations > 0) parts.push_back(fmt::format("{} violations", p.violations));
+  parts.push_back(p.phase);
+  std::string line;
+  for (const auto& part : parts) {
+    const auto gap = line.empty() ? "" : "  ";
+    if (line.size() + 2 + part.size() > width) return line.empty() ? part.substr(0, width) : line;
+    line += gap + part;
+  }
+  if (p.faults.empty() || line.size() + 2 > width) return line;
+  const auto faults = faults_in(p.faults, width - line.size() - 2);
+  return faults.empty() ? line : line + ": " + faults;
+}
+
+std::size_t line_width(int descriptor) {
+  constexpr std::size_t kUsual = 79;
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return kUsual;
+  return size.ws_col - 1u;  // a full line is wrapped by some
+}
+
+}  // namespace leasehold::lab

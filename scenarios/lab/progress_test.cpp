@@ -1,0 +1,36 @@
+#include "scenarios/lab/progress.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/faults/fault.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+TEST(ProgressLine, TellsTheTimeTheActivityAndTheFaultsOfTheMoment) {
+  Progress p{12.4, 60, "faults", 345, 0, {{"pause", 1}, {"slow-link", 2}}};
+  EXPECT_EQ(to_line(p, 79), "  12/60 s  345 acquisitions  faults: pause, 2 slow-link");
+  p.faults.clear();
+  p.phase = "healing";
+  p.violations = 2;
+  EXPECT_EQ(to_line(p, 79), "  12/60 s  345 acquisitions  2 violations  healing");
+}
+
+TEST(ProgressLine, WhatHasNoRoomIsCountedOrLeftOut) {
+  const Progress p{12.4, 60, "faults", 345, 0, {{"pause", 1}, {"slow-link", 2}, {"ttl-off", 1}}};
+  EXPECT_EQ(to_line(p, 40), "  12/60 s  345 acquisitions  faults: +3");
+  EXPECT_EQ(to_line(p, 48), "  12/60 s  345 acquisitions  faults: pause, +2");
+  EXPECT_EQ(to_line(p, 36), "  12/60 s  345 acquisitions  faults");
+  EXPECT_EQ(to_line(p, 12), "  12/60 s");
+}
+
+TEST(ProgressLine, FitsEveryWidthWithEveryFault) {
+  Progress p{123'456, 604'800, "cleaning up", 123'456'789, 12'345, {}};
+  for (const auto kind : sim::fault_kinds(sim::Harm::assumption)) p.faults[to_string(kind)] = 3;
+  for (std::size_t width = 0; width < 400; ++width) EXPECT_LE(to_line(p, width).size(), width);
+}
+
+TEST(ProgressLine, OfNoTerminalHasTheUsualWidth) { EXPECT_EQ(line_width(-1), 79u); }
+
+}  // namespace
+}  // namespace leasehold::lab
