@@ -54,11 +54,12 @@ TEST(LockEventTranslator, WhatStandsInTheWayOfAnAttempt) {
   TranslatedWorld w;
   w.ask(1);
   w.answer(core::CoreWorld::refused("somebody"));
+  w.now += milliseconds(100);
   w.step(core::TimerFired{{core::Timer::Kind::attempt, 1}});
   auto nobody = core::CoreWorld::with(Outcome::not_executed);
   nobody.message = "connection refused";
   w.answer(nobody);
-  EXPECT_EQ(w.kinds(),
+  ASSERT_EQ(w.kinds(),
             (std::vector{Kind::attempt, Kind::refused, Kind::attempt, Kind::attempt_failed}));
   EXPECT_EQ(w.events[1].detail, "held by somebody");
   EXPECT_EQ(w.events[3].detail, "connection refused");

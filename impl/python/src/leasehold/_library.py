@@ -66,10 +66,12 @@ for _function, (_result, _arguments) in _FUNCTIONS.items():
     _declared.restype, _declared.argtypes = _result, _arguments
 
 
-@_WARNED
-def log_warning(message: bytes, _context: object) -> None:
-    """Kept for as long as the module: a handle may outlive all else, and the library calls this by then."""
+def _log(message: bytes, _context: object) -> None:
     logging.getLogger("leasehold").warning("%s", message.decode(errors="replace"))
+
+
+# Kept for as long as the module: a handle may outlive all else, and the library calls this by then.
+log_warning = _WARNED(_log)
 
 
 def raise_if(failed: bool, error: ErrorStruct) -> None:

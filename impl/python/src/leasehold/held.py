@@ -142,8 +142,8 @@ class Held:
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         where: Optional[TracebackType]) -> None:
         # Begun before anything that a cancellation may end, and on no executor that is busy with other things.
-        error = ErrorStruct()
-        raise_if(library.leasehold_release_begin(self._handle.box, error) != 0, error)
+        failure = ErrorStruct()
+        raise_if(library.leasehold_release_begin(self._handle.box, failure) != 0, failure)
         loop, released = asyncio.get_running_loop(), asyncio.Event()
 
         def wait() -> None:
