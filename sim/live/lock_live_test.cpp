@@ -271,7 +271,8 @@ TEST(LiveMany, TwoThousandLocksAreExtendedInFourCommandsARound) {
   std::this_thread::sleep_for(kRounds * milliseconds(3'000));
   const int sent = p.sent("update") - before;
   EXPECT_GE(sent, kRounds * 4);
-  EXPECT_LE(sent, kRounds * 4 + 6) << "one handle or another may be a round apart";
+  // A round comes up to a tenth early, so that there may be one more.
+  EXPECT_LE(sent, (kRounds + 1) * 4 + 6) << "one handle or another may be a round apart";
   EXPECT_EQ(p.sent("find"), 0);
 
   auto& victim = handles[1'234];

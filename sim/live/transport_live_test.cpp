@@ -23,17 +23,18 @@ class Transport : public testing::Test {
  protected:
   [[nodiscard]] std::unique_ptr<core::Connection> connect() const { return transport_->connect(); }
 
+  static inline core::CommandId last_id_ = 0;
   /// Commands on documents that are not there: they change nothing.
-  static Command removal() { return {1, seconds(20), core::DeleteCommand{"n", {}, std::nullopt}}; }
+  static Command removal() { return {++last_id_, seconds(20), core::DeleteCommand{"n", {}, std::nullopt}}; }
   static Command insertion(const std::string& name) {
     core::AcquireCommand acquire;
     acquire.name = name;
     acquire.lock_id = core::to_hex(acquire.owner) + ".test";
     acquire.lease = acquire.margin = milliseconds(1'000);
-    return {1, seconds(20), acquire};
+    return {++last_id_, seconds(20), acquire};
   }
   static Command stream(Step step, std::int64_t cursor = 0) {
-    return {1, seconds(30), core::StreamCommand{step, cursor}};
+    return {++last_id_, seconds(30), core::StreamCommand{step, cursor}};
   }
   std::int64_t stored() {
     auto& member = faulty_set().member(faulty_set().primary());
@@ -85,7 +86,7 @@ TEST_F(Transport, WhatWasAbandonedBeforeThereWasAPrimaryIsNeverSent) {
     ASSERT_EQ(waiting.get().outcome, Outcome::not_executed);
     waiting = run(*connection, insertion("abandoned"));
   }
-  connection->interrupt(1);
+  connection->interrupt(last_id_);
   for (int m = 0; m < set.size(); ++m) set.member(m).must("admin", {{"replSetFreeze", 0}});
   EXPECT_EQ(waiting.get().outcome, Outcome::not_executed);
   EXPECT_EQ(stored(), 1) << "the first";
@@ -104,7 +105,7 @@ TEST_F(Transport, OnlyWhatACommandHangsOnIsCut) {
   auto hung = run(*connection, removal());
   ASSERT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   const Stopwatch since;
-  connection->interrupt(1);
+  connection->interrupt(last_id_);
   EXPECT_EQ(hung.get().outcome, Outcome::unknown);
   EXPECT_LT(since.elapsed(), seconds(5));
   proxy.set(kPeer, second, {});
@@ -135,7 +136,7 @@ TEST_F(Transport, ASocketCanBeCutAfterAnErrorOfAnotherToo) {
   auto hung = run(*connection, removal());
   ASSERT_EQ(hung.wait_for(milliseconds(300)), std::future_status::timeout);
   const Stopwatch since;
-  connection->interrupt(1);
+  connection->interrupt(last_id_);
   const bool cut = hung.wait_for(seconds(5)) == std::future_status::ready;
   proxy.set(kPeer, first, {});
   EXPECT_TRUE(cut) << "the socket to the first member was forgotten";
@@ -160,13 +161,14 @@ TEST_F(Transport, AClientWithAStepUnderWayIsLeftAlone) {
   const auto reader = connect(), other = connect();
   const auto opened = reader->execute(stream(Step::open));
   ASSERT_EQ(opened.outcome, Outcome::done) << opened.message;
+  const auto asked = last_id_ + 1;
   auto news = run(*reader, stream(Step::next, opened.cursor));  // waits up to 10 s for news
   ASSERT_EQ(news.wait_for(milliseconds(500)), std::future_status::timeout);
   const Stopwatch since;
   EXPECT_EQ(other->execute(stream(Step::close, opened.cursor)).outcome, Outcome::not_executed);
   EXPECT_EQ(other->execute(stream(Step::next, opened.cursor)).outcome, Outcome::not_executed);
   EXPECT_LT(since.elapsed(), seconds(3)) << "nobody waited for the reader";
-  reader->interrupt(1);
+  reader->interrupt(asked);
   EXPECT_NE(news.get().outcome, Outcome::done);
   EXPECT_EQ(reader->execute(stream(Step::next, opened.cursor)).outcome, Outcome::not_executed)
       << "who gave it up dropped it";
