@@ -191,7 +191,8 @@ class StepTeller {
     const auto late = at_once ? 0 : at_[executed] - sent;
     if (late > 0) {
       const bool inside = way_[executed].action.waited > 0;
-      add_fault(inside ? FaultKind::waiting_inside : FaultKind::late_requests, sent - kNear_ms / 2, kNear_ms,
+      add_fault(inside ? FaultKind::waiting_inside : FaultKind::late_requests,
+                sent - kNear_ms / 2, kNear_ms,
                 client, late);
     }
     const auto reply = way_[executed].to.client[client].message[slot].slot;

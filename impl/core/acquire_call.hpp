@@ -18,7 +18,8 @@ struct AcquireCall {
     bool operator==(const Queued&) const = default;
   };
   /// Between two attempts, or before its first, which waits for a free slot.
-  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line of those that wait
+  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line of those
+  /// that wait
   /// for a slot, due since then.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due

@@ -22,7 +22,7 @@ TEST(Extension, IsSentAtTheCadenceAndMovesTheDeadlineFromItsSending) {
   w.advance(milliseconds(999));
   EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
   w.advance(milliseconds(1));
-  const auto sent = w.now - std::chrono::microseconds(200);  // 2/1000 of a tenth: its owner's chance
+  const auto sent = w.now - std::chrono::microseconds(200);  // 2/1000 of a tenth: by its owner
   const auto commands = w.sent_as<ExtendCommand>();
   ASSERT_EQ(commands.size(), 1u);
   const auto& statement = std::get<ExtendCommand>(commands[0].body).statements.at(0);

@@ -54,7 +54,9 @@ class PendingCommands {
 
   /// Has this timer's owner called once a slot is free. It is due since then: of its kind, the
   /// longest due is the first.
-  void stand_in_line(Timer timer, LocalInstant since) { line_of(timer.kind).insert({since, timer}); }
+  void stand_in_line(Timer timer, LocalInstant since) {
+    line_of(timer.kind).insert({since, timer});
+  }
   /// REQUIRES: it is due since then
   void leave_line(Timer timer, LocalInstant since) { line_of(timer.kind).erase({since, timer}); }
   /// Whose turn it is: attempts and clean-ups (with hand-overs) take turns. None: nobody waits.

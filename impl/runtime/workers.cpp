@@ -215,7 +215,8 @@ void Workers::answered(const Shared& state, const std::shared_ptr<Worker>& self,
   state->ended.notify_all();
 }
 
-/// In a turn of its own, for its carrier may be in the middle of a call. REQUIRES: the mutex is held.
+/// In a turn of its own, for its carrier may be in the middle of a call.
+/// REQUIRES: the mutex is held.
 void Workers::leave_soon(Worker& worker) {
   worker.leaving = true;
   worker.activity->wake();

@@ -38,7 +38,8 @@ class Workers {
   void abandon(core::CommandId command);
 
   /// Cuts what still runs, and waits at most kStopWait for it, and for the carriers of all workers
-  /// to be gone: then none of them says good-bye to a server while the process is in exit(). Threads
+  /// to be gone: then none of them says good-bye to a server while the process is in exit().
+  /// Threads
   /// that hang for longer are left to themselves, with what they use.
   /// REQUIRES: not called by `on_reply`.
   void stop();

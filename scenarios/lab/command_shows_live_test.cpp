@@ -322,7 +322,8 @@ TEST_F(Shows, AListIsWholeHoweverLongItIs) {
   const auto count = shell(folder_, "'" + kLeasehold + "' ls --database " + database_ + " | wc -l");
   EXPECT_EQ(count.out, std::to_string(kLocks + 1) + "\n");
   // Their text alone has 20 MB; a list that is gathered first has several times that.
-  const auto memory = shell(folder_, "ulimit -v 400000; '" + kLeasehold + "' ls --json --database " +
+  const auto memory = shell(folder_, "ulimit -v 400000; '" + kLeasehold +
+                                         "' ls --json --database " +
                                          database_ + " | grep -c '\"name\"'");
   EXPECT_EQ(memory.out, std::to_string(kLocks) + "\n");
   EXPECT_TRUE(has(says({"doctor"}), std::to_string(kLocks) + " lock documents"));

@@ -48,7 +48,8 @@ class ProgressLine {
   void show(const VerifyReport& report, const sim::live::Progress& now) {
     if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
       end();
-      fmt::print(stderr, "after {:.0f} s too little was seen ({}): goes on, for up to {} s in all\n",
+      fmt::print(stderr,
+                 "after {:.0f} s too little was seen ({}): goes on, for up to {} s in all\n",
                  report.went_on_after_s, to_string(report.went_on_for),
                  properties::kMostTimesTheSeconds * report.options.seconds);
     }

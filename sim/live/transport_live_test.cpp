@@ -25,7 +25,9 @@ class Transport : public testing::Test {
 
   static inline core::CommandId last_id_ = 0;
   /// Commands on documents that are not there: they change nothing.
-  static Command removal() { return {++last_id_, seconds(20), core::DeleteCommand{"n", {}, std::nullopt}}; }
+  static Command removal() {
+    return {++last_id_, seconds(20), core::DeleteCommand{"n", {}, std::nullopt}};
+  }
   static Command insertion(const std::string& name) {
     core::AcquireCommand acquire;
     acquire.name = name;

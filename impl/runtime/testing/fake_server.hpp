@@ -123,7 +123,8 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
 
 inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
                                  std::function<void(const LockEvent&)> on_event = nullptr) {
-  auto parts = production_parts(std::move(server), std::make_unique<core::ProviderCore>("", workers));
+  auto parts =
+      production_parts(std::move(server), std::make_unique<core::ProviderCore>("", workers));
   parts.workers = workers;
   parts.on_event = std::move(on_event);
   return detail::Access::provider(Driver::make(std::move(parts)));
