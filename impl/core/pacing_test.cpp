@@ -46,7 +46,7 @@ TEST(Pacing, AnAttemptIsNotPutOffBeyondTheHoldersPresumedDeath) {
       << "who is dead already hastens nothing";
 }
 
-/// A strategy of an application that pauses as it is notified, and says that it stays below a second.
+/// A strategy of an application that pauses as asked, and says that it stays below a second.
 class Unbounded final : public WaitingStrategy {
  public:
   explicit Unbounded(std::chrono::nanoseconds pause) : pause_(pause) {}

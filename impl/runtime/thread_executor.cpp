@@ -19,7 +19,7 @@ namespace {
 thread_local bool started_by_executor = false;
 
 /// While it exists, threads are made that leave the application's signals to the application; so
-/// are those of libmongoc, which threads of ours make. What a thread does to itself it is reported of
+/// are those of libmongoc, which threads of ours make. What a thread does to itself it learns of
 /// all the same: blocked, a fault would end the process past its handler.
 class SignalsBlocked {
  public:
