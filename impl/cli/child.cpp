@@ -57,7 +57,7 @@ void write_error(const char* text) { (void)!write(STDERR_FILENO, text, std::strl
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kCannotExecute);
   char word = 0;
-  if (read(start, &word, 1) != 1) _exit(kCannotExecute);
+  if (::read(start, &word, 1) != 1) _exit(kCannotExecute);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -29,7 +29,7 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
     pollfd ready[]{{0, POLLIN, 0}, {timer, POLLIN, 0}};
     if (poll(ready, 2, -1) < 0) continue;
     std::int64_t order = kDismissed;
-    const ssize_t n = (ready[0].revents != 0) ? read(0, &order, sizeof order) : 1;
+    const ssize_t n = (ready[0].revents != 0) ? ::read(0, &order, sizeof order) : 1;
     if (n == sizeof order && order == kDismissed) _exit(0);
     if (n == sizeof order) {
       itimerspec at{};

@@ -7,7 +7,7 @@
 namespace leasehold::cli {
 namespace {
 
-const char* kUsageLine =
+const char* kHoldUsage =
     "leasehold hold --lock NAME [OPTIONS]\n\n"
     "Holds the lock until it is ended by a signal, and then releases it; for systemd units and\n"
     "scripts. When it has the lock it prints a line with name and fencing token, and tells the\n"
@@ -17,9 +17,9 @@ const char* kUsageLine =
     "any while waiting.";
 
 /// One line a lock, so that a script may read it.
-void print(const TakenLocks& locks) {
+void print_tokens(const TakenLocks& locks) {
   for (std::size_t i = 0; i < locks.names().size(); ++i) {
-    cli::print("holding " + locks.handles()[i].fencing_token().to_string() + ' ' +
+    print("holding " + locks.handles()[i].fencing_token().to_string() + ' ' +
                printable(locks.names()[i]) + '\n');
   }
   flush_output();
@@ -42,11 +42,11 @@ int wait_for_end(const TakenLocks& locks, const Signals& signals) {
 int hold(const std::vector<std::string>& words) {
   auto all = lock_options();
   all.add(server_options());
-  auto order = lock_order_of(parse(kUsageLine, all, words, lock_names()));
+  auto order = lock_order_of(parse(kHoldUsage, all, words, lock_names()));
   order.is_service = true;
   const Signals signals;
   TakenLocks locks(order, signals);
-  print(locks);
+  print_tokens(locks);
   tell_service_manager("READY=1\nSTATUS=holding " + order.described());
   const int signal = wait_for_end(locks, signals);
   tell_service_manager("STOPPING=1");

@@ -17,7 +17,7 @@ const milliseconds kMargin = LockOptions().clock_margin;
 
 std::string described(const SeenLock& lock) { return "lock '" + lock.document.name + "'"; }
 
-po::options_description options() {
+po::options_description release_options() {
   po::options_description o("Options");
   o.add_options()("name", po::value<std::string>()->required()->value_name("NAME"),
                   "the lock to free")(
@@ -150,7 +150,7 @@ int release(const std::vector<std::string>& words) {
       "Takes over a lock that another holds, waits until the old holder must have noticed, and "
       "frees\n"
       "it. A holder that is alive notices at its next extension that it lost the lock.",
-      options(), words, positional);
+      release_options(), words, positional);
   const auto name = lock_name_in(values);
   if (!values.contains("force")) {
     throw UsageError("release of '" + name +

@@ -27,7 +27,7 @@ struct Order {
   std::vector<std::string> command;
 };
 
-const char* kUsageLine =
+const char* kRunUsage =
     "leasehold run --lock NAME [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
     "Runs the command while this machine holds the lock, and returns its exit code. The command\n"
     "finds the fencing token in LEASEHOLD_FENCING_TOKEN. Other exit codes: 64 bad usage, 69 no\n"
@@ -42,7 +42,7 @@ OnLost on_lost_of(const std::string& word) {
   throw UsageError("--on-lost is '" + word + "': it must be kill, signal or ignore");
 }
 
-po::options_description options() {
+po::options_description run_options() {
   auto o = lock_options();
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   o.add_options()  //
@@ -83,7 +83,7 @@ void check(const Order& order) {
 
 Order order_of(const std::vector<std::string>& words) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  const auto values = parse(kUsageLine, options(), {words.begin(), dashes}, lock_names());
+  const auto values = parse(kRunUsage, run_options(), {words.begin(), dashes}, lock_names());
   Order order;
   if (dashes != words.end()) order.command.assign(dashes + 1, words.end());
   if (order.command.empty()) {

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kUsageLine =
+constexpr const char* kTraceUsage =
     "leasehold trace NAME [OPTIONS]\n\n"
     "Shows the life of a lock, read off the oplog: who took it when, with which fencing token, "
     "how\n"
@@ -98,7 +98,7 @@ int trace(const std::vector<std::string>& words) {
   options.add(server_options());
   po::positional_options_description positional;
   positional.add("name", 1);
-  const auto values = parse(kUsageLine, options, words, positional);
+  const auto values = parse(kTraceUsage, options, words, positional);
   const auto since = duration_of("since", values["since"].as<std::string>());
   Admin admin(server_of(values));
   const auto name = lock_name_in(values);

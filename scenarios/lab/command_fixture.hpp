@@ -26,8 +26,8 @@ class Command : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(folder_);
-    // What a test in the background was started to ignore, its commands would ignore too.
-    for (const int one : {SIGINT, SIGQUIT, SIGHUP}) signal(one, SIG_DFL);
+    // What this test was started to ignore, its commands would ignore too.
+    for (const int one : {SIGINT, SIGQUIT, SIGHUP, SIGPIPE}) signal(one, SIG_DFL);
     setenv("LEASEHOLD_URI", shared_set().uri().c_str(), 1);
   }
   void TearDown() override { fs::remove_all(folder_); }

@@ -13,8 +13,10 @@
 namespace leasehold::lab {
 namespace {
 
+class Habits : public Command {};
+
 /// The habits of flock: -n, -w in seconds, -E, a name without an option; and of consul lock: quiet.
-TEST_F(Command, WhoKnowsFlockFindsItsOptions) {
+TEST_F(Habits, WhoKnowsFlockFindsItsOptions) {
   auto first = start("sleep 1.5");
   EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
   EXPECT_EQ(leasehold({"run", "-w", "0.2", "-E", "9", lock_, "--", "true"}).exit_code, 9);
@@ -25,7 +27,7 @@ TEST_F(Command, WhoKnowsFlockFindsItsOptions) {
   EXPECT_EQ(code_of(first), 0);
 }
 
-TEST_F(Command, SeveralLocksAreAllHeldOrNone) {
+TEST_F(Habits, SeveralLocksAreAllHeldOrNone) {
   const std::string other = lock_ + "-other";
   const auto ran = leasehold({"run", "--lock", lock_, "--lock", other, "--", "/bin/sh", "-c",
                               "echo \"$LEASEHOLD_LOCKS\" \"$LEASEHOLD_FENCING_TOKENS\"; '" +
@@ -41,7 +43,7 @@ TEST_F(Command, SeveralLocksAreAllHeldOrNone) {
 }
 
 /// As `consul lock -n=2`: two hold at once, a third does not, and each knows its permit.
-TEST_F(Command, PermitsAreAsManyAsWereAskedFor) {
+TEST_F(Habits, PermitsAreAsManyAsWereAskedFor) {
   const std::vector<std::string> two{"--permits", "2"};
   auto first = start("echo $LEASEHOLD_LOCK $LEASEHOLD_PERMIT > '" + folder_ + "/first'; sleep 100",
                      "30s", two);
@@ -60,13 +62,13 @@ TEST_F(Command, PermitsAreAsManyAsWereAskedFor) {
   first.kill();
 }
 
-TEST_F(Command, ANoteIsShownToPeople) {
+TEST_F(Habits, ANoteIsShownToPeople) {
   const auto ran = leasehold(
       {"run", lock_, "--note", "ticket 42", "--", LEASEHOLD_COMMAND_PROGRAM, "show", lock_});
   EXPECT_NE(ran.out.find(":leasehold ticket 42"), std::string::npos) << ran.out;
 }
 
-TEST_F(Command, ALossRunsTheCommandThatWasGivenForIt) {
+TEST_F(Habits, ALossRunsTheCommandThatWasGivenForIt) {
   auto wrapper = start("exec sleep 100", "2s",
                        {"--on-lost-run", "echo $LEASEHOLD_LOCK > '" + folder_ + "/lost'"});
   EXPECT_EQ(leasehold({"release", lock_, "--force"}).exit_code, 0);
@@ -74,7 +76,7 @@ TEST_F(Command, ALossRunsTheCommandThatWasGivenForIt) {
   EXPECT_TRUE(eventually([this] { return fs::exists(folder_ + "/lost"); }));
 }
 
-TEST_F(Command, AskedToSignalALossItSendsTermAndKillsNobody) {
+TEST_F(Habits, AskedToSignalALossItSendsTermAndKillsNobody) {
   auto wrapper = start("trap 'echo term > \"" + folder_ + "/term\"' TERM; i=0; " +
                            "while [ $i -lt 30 ]; do sleep 0.1; i=$((i+1)); done; " +
                            "echo done > '" + folder_ + "/done'",
@@ -105,7 +107,7 @@ int runs_on_machines(const std::string& lock, const std::string& at_least, int m
   return ran;
 }
 
-TEST_F(Command, AShortJobOfManyMachinesRunsOnceIfItsLockIsHeldLongEnough) {
+TEST_F(Habits, AShortJobOfManyMachinesRunsOnceIfItsLockIsHeldLongEnough) {
   // Clocks up to 10 s apart for 60 rounds is half an hour: with --long.
   const bool is_long = std::getenv("LEASEHOLD_LONG") != nullptr;
   const milliseconds apart(is_long ? 10'000 : 1'000);
@@ -121,7 +123,7 @@ TEST_F(Command, AShortJobOfManyMachinesRunsOnceIfItsLockIsHeldLongEnough) {
   RecordProperty("runs_without_at_least", without);
 }
 
-TEST_F(Command, ASignalWhileItHoldsOnDoesNotFreeTheLockEarly) {
+TEST_F(Habits, ASignalWhileItHoldsOnDoesNotFreeTheLockEarly) {
   ChildProcess wrapper(words({"run", lock_, "--at-least", "20s", "--", "true"}),
                        ChildProcess::Io::nothing);
   EXPECT_TRUE(eventually([this] { return !lock_is_free(); }));
@@ -131,7 +133,7 @@ TEST_F(Command, ASignalWhileItHoldsOnDoesNotFreeTheLockEarly) {
   EXPECT_FALSE(lock_is_free());
 }
 
-TEST_F(Command, HoldKeepsTheLockUntilItIsEnded) {
+TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
   ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
   std::string line;
   EXPECT_TRUE(eventually([&] {
@@ -149,7 +151,7 @@ TEST_F(Command, HoldKeepsTheLockUntilItIsEnded) {
 }
 
 /// The protocol of sd_notify: a datagram to the socket that NOTIFY_SOCKET names.
-TEST_F(Command, HoldTellsTheServiceManagerThatItIsReady) {
+TEST_F(Habits, HoldTellsTheServiceManagerThatItIsReady) {
   const std::string path = folder_ + "/notify";
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
@@ -171,7 +173,7 @@ TEST_F(Command, HoldTellsTheServiceManagerThatItIsReady) {
 }
 
 /// Read off the oplog alone, and equal to what was done.
-TEST_F(Command, TraceTellsTheLifeOfALock) {
+TEST_F(Habits, TraceTellsTheLifeOfALock) {
   EXPECT_EQ(leasehold({"trace", lock_}).exit_code, 1);
   const auto first =
       leasehold({"run", lock_, "--", "/bin/sh", "-c", "echo $LEASEHOLD_FENCING_TOKEN"});

@@ -247,6 +247,8 @@ TEST_F(Shows, EachTypeInEachFieldIsShownAndWhatBlocksALockIsFoundAndFreed) {
       const bool is_array_id = std::string(field) == "_id" && value.is_array();
       const bool is_regex_id = std::string(field) == "_id" && value.contains("$regularExpression");
       if (is_array_id || is_regex_id) continue;  // the server refuses these
+      // An expired document is deleted before it is listed.
+      if (std::string(field) == "expiresAt" && value.contains("$date")) continue;
       insert(document);
       ++count;
       const bool right_type =
@@ -288,7 +290,7 @@ TEST_F(Shows, BytesThatAreNoUtf8AndControlCharactersHarmNobody) {
   bson_t* bad = bson_new();
   bson_append_utf8(bad, "_id", -1, "bad-\xff\xfe", -1);
   bson_append_utf8(bad, "lockId", -1, "their\xc3s", -1);
-  bson_append_date_time(bad, "expiresAt", -1, (std::int64_t{1} << 40) + 1);
+  bson_append_date_time(bad, "expiresAt", -1, (std::time(nullptr) + 3'600) * 1'000);
   insert_bytes(bad);
   const std::string evil = "evil\x1b[31m\rgood\nlock-two  held by root";
   EXPECT_EQ(says({"run", evil, "--note", "\x1b]0;pwned\a", "--", kLeasehold, "show", evil,

@@ -208,7 +208,7 @@ void show_states(const model::Exploration& now) {
   }
 }
 
-void list() {
+void list_variants() {
   fmt::print("locks:\n");
   for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
   fmt::print("scopes:\n");
@@ -227,7 +227,7 @@ void list() {
     fmt::print("  {:<46} {}\n", v.name, v.why_harmless);
 }
 
-struct Asked {
+struct ExploreCommand {
   std::string lock_name = "leasehold", variant = "none", scope_name;
   std::string json_file, junit_file, stories;
   std::uint64_t max_states = 100'000'000;
@@ -242,7 +242,7 @@ struct Asked {
   }
 };
 
-po::options_description options_for(Asked& a) {
+po::options_description options_for(ExploreCommand& a) {
   po::options_description options(
       "Explores a lock in small scopes, breadth-first, with all faults. Options");
   options.add_options()("lock", po::value(&a.lock_name)->default_value(a.lock_name),
@@ -264,7 +264,7 @@ po::options_description options_for(Asked& a) {
 }
 
 /// Reads names, and throws UsageError for the first thing that is wrong.
-void validate(Asked& a, bool core) {
+void validate(ExploreCommand& a, bool core) {
   const auto lock = model::lock_named(a.lock_name);
   if (!lock) throw UsageError("--lock is '" + a.lock_name + "': explore --list names them");
   a.lock = *lock;
@@ -295,13 +295,13 @@ void refuse_with_core(const po::variables_map& given) {
   }
 }
 
-std::vector<model::NamedScope> scopes_for(const Asked& a) {
+std::vector<model::NamedScope> scopes_for(const ExploreCommand& a) {
   if (!a.scope_name.empty()) return {*model::scope_named(a.scope_name)};
   if (a.lock != model::Lock::leasehold) return {*model::scope_named("two-clients")};
   return model::standard_scopes();
 }
 
-Jobs jobs_for(const Asked& a) {
+Jobs jobs_for(const ExploreCommand& a) {
   Jobs jobs;
   for (auto& [name, scope, states] : scopes_for(a)) {
     scope.rules = a.rules();
@@ -316,7 +316,7 @@ Jobs jobs_for(const Asked& a) {
 }
 
 /// A lock with a variant's error has no name, so its story is leasehold's, which gets through it.
-void write_stories(const Asked& a, const Jobs& jobs) {
+void write_stories(const ExploreCommand& a, const Jobs& jobs) {
   std::filesystem::create_directories(a.stories);
   const bool wrong = a.wrong != nullptr;
   const auto& name = wrong ? a.variant : a.lock_name;
@@ -337,7 +337,7 @@ void write_stories(const Asked& a, const Jobs& jobs) {
 }
 
 /// Says and writes what was found; the exit code.
-int conclude(const Asked& a, const Jobs& jobs) {
+int conclude(const ExploreCommand& a, const Jobs& jobs) {
   print_arrows(jobs);
   const auto verdict = overall(jobs);
   fmt::print("verdict: {}\n", to_string(verdict));
@@ -360,10 +360,10 @@ int conclude(const Asked& a, const Jobs& jobs) {
 }  // namespace
 
 int explore(const std::vector<std::string>& words) {
-  Asked asked;
+  ExploreCommand asked;
   const auto given = parse("explore [OPTIONS]", options_for(asked), words);
   if (given.contains("list")) {
-    list();
+    list_variants();
     return kHolds;
   }
   const bool core = given.contains("core");

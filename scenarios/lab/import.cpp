@@ -18,7 +18,7 @@ using properties::Incident;
 using properties::IncidentOptions;
 using sim::live::Json;
 
-struct Asked {
+struct ImportCommand {
   std::string uri, database = "test", collection = "distributed.locks", since, oplog_file;
   std::string promises_file, lock = "leasehold";
   std::vector<std::string> logs;
@@ -26,7 +26,7 @@ struct Asked {
   IncidentOptions options;
 };
 
-po::options_description options_for(Asked& a) {
+po::options_description options_for(ImportCommand& a) {
   po::options_description options(
       "Checks what happened outside of the laboratory, by the oplog and the logs of who used the "
       "lock. Options");
@@ -64,7 +64,7 @@ model::Promises with_document(const std::string& file) {
                    "': document is missing; it says where its documents are");
 }
 
-void validate(Asked& a) {
+void validate(ImportCommand& a) {
   if (a.oplog_file.empty() == a.uri.empty()) {
     throw UsageError("--oplog FILE or --uri: one of them must be given");
   }
@@ -105,7 +105,7 @@ std::vector<Json> entries_in(const std::string& file) {
 }
 
 /// Of the locks, and the elections meanwhile.
-std::vector<Json> entries_of(const Asked& a) {
+std::vector<Json> entries_of(const ImportCommand& a) {
   std::int64_t since_ms = 0;
   try {
     since_ms = properties::date_ms(a.since);
@@ -151,7 +151,7 @@ std::vector<properties::LogLine> lines_in(const std::vector<std::string>& files)
   return all;
 }
 
-Incident incident_of(const Asked& a) {
+Incident incident_of(const ImportCommand& a) {
   const auto entries = a.uri.empty() ? entries_in(a.oplog_file) : entries_of(a);
   const auto lines = lines_in(a.logs);
   if (entries.empty() && lines.empty()) throw UsageError("the oplog and the logs are empty");
@@ -181,7 +181,7 @@ std::string broken(const std::vector<model::Finding>& findings) {
 }  // namespace
 
 int import_incident(const std::vector<std::string>& words) {
-  Asked asked;
+  ImportCommand asked;
   parse("import --oplog FILE --log FILE... [OPTIONS]", options_for(asked), words);
   validate(asked);
   const auto incident = incident_of(asked);

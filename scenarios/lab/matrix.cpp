@@ -52,7 +52,7 @@ int live_matrix(const std::string& json_file, const std::string& runs) {
   for (const auto& text : c.rare) fmt::print("rare: {}\n", text);
   for (const auto& text : c.listed) fmt::print("listed beforehand: {}\n", text);
   for (const auto& text : c.only_live) fmt::print("ONLY LIVE: {}\n", text);
-  write_json(json_file, to_json(live));
+  write_json(json_file, lab::to_json(live));
   return c.only_live.empty() ? kHolds : kViolated;
 }
 

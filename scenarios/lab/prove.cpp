@@ -63,7 +63,7 @@ const model::proof::Ablation* change_named(const std::string& name) {
   return nullptr;
 }
 
-void list() {
+void list_designs() {
   fmt::print("steps:\n");
   for (const auto& step : model::proof::steps()) fmt::print("  {}\n", step.name);
   fmt::print("invariants, which every step keeps:\n");
@@ -148,7 +148,7 @@ int prove(const std::vector<std::string>& words) {
       "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
   const auto given = parse("prove [OPTIONS]", options, words);
   if (given.contains("list")) {
-    list();
+    list_designs();
     return kHolds;
   }
   const auto* change = change_named(design);

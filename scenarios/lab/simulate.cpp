@@ -84,7 +84,7 @@ std::string repeat(const Plan& plan) {
                                           sim::simulated::run(plan).history);
 }
 
-struct Asked {
+struct SimulateCommand {
   PlanLimits limits;
   Seeds range;
   std::string seeds = "1..1000", waiting, file, folder = "leasehold-runs";
@@ -100,7 +100,7 @@ struct Asked {
   }
 };
 
-po::options_description options_for(Asked& a) {
+po::options_description options_for(SimulateCommand& a) {
   po::options_description options(
       "Runs generated plans, or one from a file, in the virtual world: the production core, a "
       "simulated replica set, virtual time. Options");
@@ -123,7 +123,7 @@ po::options_description options_for(Asked& a) {
 }
 
 /// Reads what is text, and throws UsageError for the first thing that is wrong.
-void validate(Asked& a) {
+void validate(SimulateCommand& a) {
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);
   if (!a.waiting.empty()) a.limits.waitings = parse_waitings(a.waiting);
@@ -137,7 +137,7 @@ void validate(Asked& a) {
   require_folder("runs", a.folder);
 }
 
-SimulateReport run(const Asked& a) {
+SimulateReport run(const SimulateCommand& a) {
   if (a.file.empty() && a.history.empty()) {
     return run_seeds(a.range, a.limits, a.hashed, a.until_failure);
   }
@@ -152,7 +152,7 @@ SimulateReport run(const Asked& a) {
   return report;
 }
 
-void show_failures(const Asked& a, const SimulateReport& report) {
+void show_failures(const SimulateCommand& a, const SimulateReport& report) {
   if (report.failed.empty()) return;
   const auto seed = *report.failed.begin();
   fmt::print("{} of {} runs failed; the first is seed {}\n", report.failed.size(), report.runs,
@@ -165,7 +165,7 @@ void show_failures(const Asked& a, const SimulateReport& report) {
 }  // namespace
 
 int simulate(const std::vector<std::string>& words) {
-  Asked a;
+  SimulateCommand a;
   const auto given = parse("simulate [FILE] [OPTIONS]", options_for(a), words,
                            po::positional_options_description().add("plan", 1));
   a.given_lock = !given["lock"].defaulted();

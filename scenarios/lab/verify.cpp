@@ -195,7 +195,7 @@ std::set<std::string> fault_groups_in(const std::string& text) {
   return groups;
 }
 
-struct Asked {
+struct VerifyCommand {
   VerifyOptions v;
   int processes = 0, locks = 0, only_case = 0;
   std::string json_file, junit_file, plan_file, page, summary, faults = "all";
@@ -203,7 +203,7 @@ struct Asked {
   OwnSetOption own_set;
 };
 
-po::options_description options_for(Asked& a) {
+po::options_description options_for(VerifyCommand& a) {
   auto& v = a.v;
   const auto groups = fmt::format("all, none, or some of {}, joined by commas",
                                   fmt::join(sim::fault_groups(), ", "));
@@ -250,7 +250,7 @@ void take(const po::variables_map& given, const char* option, int value, int low
   target = value;
 }
 
-void take_worker(const po::variables_map& given, Asked& a) {
+void take_worker(const po::variables_map& given, VerifyCommand& a) {
   a.v.foreign = a.worker.lock(given);
   if (!a.v.foreign) return;
   a.v.promises_file = a.worker.promises_file;
@@ -260,7 +260,7 @@ void take_worker(const po::variables_map& given, Asked& a) {
 }
 
 /// Throws UsageError for the first thing that is wrong.
-void validate(const po::variables_map& given, Asked& a) {
+void validate(const po::variables_map& given, VerifyCommand& a) {
   auto& v = a.v;
   require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
   require_range("floors", v.floor_percent, 1, 100);
@@ -304,7 +304,7 @@ WantedRuns wanted(const VerifyOptions& v) {
 }  // namespace
 
 int verify(const std::vector<std::string>& words) {
-  Asked asked;
+  VerifyCommand asked;
   auto& v = asked.v;
   v.seed = std::random_device()();
   validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
