@@ -81,14 +81,13 @@ TEST(Counterexample, WithItsErrorTheLockBreaks) {
 
 TEST(Counterexample, OfAPublishedLockItIsItsKnownFault) {
   const auto rules = model::rules_of(model::Lock::distributed_lock);
-  int shown = 0;
-  for (const auto fault : {Guarantee::G1, Guarantee::G2, Guarantee::G4}) {
-    const auto found = find(Scope{}, rules, {fault});
-    ASSERT_FALSE(found.way.empty());
-    const auto plan = counterexample_plan(found.scope, found.way, "distributed-lock");
-    shown += violated(plan).contains(fault);
-  }
-  if (shown == 0) GTEST_SKIP() << "the shortest ways found need waits that a plan cannot say";
+  // In a plan a command may wait inside a server no longer than its sender waits for it.
+  Scope scope;
+  scope.late_starts = false;
+  const auto found = find(scope, rules, {Guarantee::G1});
+  ASSERT_FALSE(found.way.empty());
+  EXPECT_TRUE(violated(counterexample_plan(found.scope, found.way, "distributed-lock"))
+                  .contains(Guarantee::G1));
 }
 
 }  // namespace
