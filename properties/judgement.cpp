@@ -63,7 +63,10 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     f.checked += e.count;
     if (e.outcome == "unread") {
       unread = true;
-      if (f.verdict == Verdict::holds) f.verdict = Verdict::unknown, f.why = e.message;
+      if (f.verdict == Verdict::holds) {
+        f.verdict = Verdict::unknown;
+        f.why = e.message.empty() ? kNotRead : e.message.str();
+      }
     }
     if (e.outcome != "vanished") continue;
     ++f.checked;

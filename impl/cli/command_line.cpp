@@ -7,6 +7,22 @@
 #include <utility>
 
 namespace leasehold::cli {
+namespace {
+
+/// What Boost says of an error. It puts words into the places of its sentence for as long as it finds
+/// such a place: for ever, if a word has one.
+std::string sentence_of(const po::error& error, const std::vector<std::string>& words) {
+  for (const auto& word : words) {
+    for (const auto* place :
+         {"%option%", "%value%", "%prefix%", "%canonical_option%", "%original_token%"}) {
+      if (word.find(place) == word.npos) continue;
+      return "the options are wrong; which is not said, because '" + word + "' has " + place;
+    }
+  }
+  return error.what();
+}
+
+}  // namespace
 
 po::variables_map parse(const std::string& usage, po::options_description options,
                         const std::vector<std::string>& words,
@@ -22,7 +38,7 @@ po::variables_map parse(const std::string& usage, po::options_description option
     }
     po::notify(values);
   } catch (const po::error& error) {
-    throw UsageError(error.what());
+    throw UsageError(sentence_of(error, words));
   }
   return values;
 }

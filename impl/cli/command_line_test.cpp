@@ -30,5 +30,20 @@ TEST(Duration, AnythingElseIsNamedWithItsOption) {
   }
 }
 
+/// Boost looks for such a place in its sentence until there is none, so it would never end.
+TEST(Words, WithAPlaceOfBoostsSentencesAreRefusedAsAnyOthers) {
+  for (const char* word : {"--%option%", "-n%value%", "--number=%original_token%", "-%prefix%"}) {
+    int number = 0;
+    po::options_description options("Options");
+    options.add_options()("number,n", po::value(&number), "");
+    try {
+      parse("program", options, {word}, {});
+      ADD_FAILURE() << word;
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("'" + std::string(word) + "'"), std::string::npos);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::cli

@@ -23,6 +23,7 @@ void hear(Dialogue& dialogue, const std::string& line) {
     const auto why = model::valid_utf8(wrong.what());
     fuzz::must(!why.empty(), "what is wrong has a sentence");
     model::Event e;
+    e.kind = model::Kind::protocol;
     e.message = why;
     fuzz::must(model::event_from_json(model::to_json(e)).message.str() == why,
                "a sentence reads back to itself");
