@@ -48,6 +48,7 @@ class Builder {
         (e.process == kNoText ? out_.stalls : process(e).away)
             .push_back({event(i).from_ns, e.at_ns});
         break;
+      case Kind::no_majority: disturbed_.push_back({event(i).from_ns, e.at_ns}); break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
       case Kind::fault:
         out_.faults.push_back(i);
@@ -88,9 +89,9 @@ class Builder {
     for (const auto& [id, from] : paused_) process_of(id).away.push_back({from, kNever});
     for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
     for (const auto& [what, begun] : lasting_) {
-      for (const std::size_t fault : begun) out_.faulty[fault].to = kNever;
+      for (const std::size_t fault : begun) disturbed_[fault].to = kNever;
     }
-    out_.disturbances = MergedSpans(out_.faulty);
+    out_.disturbances = MergedSpans(std::move(disturbed_));
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();
@@ -232,12 +233,12 @@ class Builder {
     out_.clocks_moved = out_.clocks_moved || e.fault.str().starts_with("clock");
     auto& begun = lasting_[{e.fault, e.victim}];
     if (e.ends && !begun.empty()) {
-      out_.faulty[begun.front()].to = e.at_ns + out_.allowed.fault_echo_ns;
+      disturbed_[begun.front()].to = e.at_ns + out_.allowed.fault_echo_ns;
       begun.pop_front();
       return;
     }
-    if (e.begins) begun.push_back(out_.faulty.size());
-    out_.faulty.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
+    if (e.begins) begun.push_back(disturbed_.size());
+    disturbed_.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
   }
 
   void add_send(Index i, const Fact& e) {
@@ -294,7 +295,8 @@ class Builder {
   static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
   Digest out_;
   std::map<Id, std::int64_t> paused_;
-  /// By kind and victim: the places in `faulty` of those that have not ended, oldest first.
+  std::vector<Span> disturbed_;
+  /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::vector<Claim> claims_;
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
@@ -314,6 +316,16 @@ std::int64_t Digest::stalled_ns(Span span) const {
     if (stall.meets(span)) sum += stall.to - stall.from;
   }
   return sum;
+}
+
+std::int64_t Digest::read_by(std::int64_t at_ns) const {
+  auto known = at_ns + allowed.truth_lag_ns + allowed.fault_echo_ns;
+  // What has no majority is not read.
+  for (const Span& span : disturbances.all()) {
+    if (!span.meets({at_ns, known})) continue;
+    known = span.to == kNever ? kNever : std::max(known, span.to + allowed.truth_lag_ns);
+  }
+  return known;
 }
 
 bool Digest::ran_throughout(const std::string& process, Span span) const {

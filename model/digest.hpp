@@ -27,7 +27,8 @@ struct Allowances {
   std::int64_t lateness_ns = 400 * kMs;      ///< of a process that runs
   std::int64_t ttl_period_ns = 1'000 * kMs;  ///< of the TTL monitor
   std::int64_t truth_lag_ns = 1'000 * kMs;   ///< from a commit to the harness's reading of it
-  std::int64_t fault_echo_ns = 3'000 * kMs;  ///< how long after a fault servers may be busy with it
+  /// How long after a fault servers and clients may not know of it.
+  std::int64_t fault_echo_ns = 3'000 * kMs;
   /// Real servers may be slower than an operation timeout, though nothing disturbs them: beside
   /// much else on their machine.
   bool slow_servers = false;
@@ -133,8 +134,7 @@ struct Digest {
   Grouped<Index> extended;
   Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
   Grouped<Index> extensions;  ///< likewise
-  std::vector<Span> faulty;     ///< when servers or links were disturbed
-  MergedSpans disturbances;     ///< the same
+  MergedSpans disturbances;     ///< when servers or links were disturbed
   bool clocks_moved = false;    ///< a server's clock was
   std::vector<Span> stalls;     ///< when the machine or a member did not run
   Allowances allowed;
@@ -168,8 +168,11 @@ struct Digest {
   [[nodiscard]] bool unanswered(const SendDigest& command) const {
     return command.reply == kNone || fact(command.reply).outcome == Outcome::unknown;
   }
-  /// Whether servers or links were disturbed, or busy with that, at any time of the span.
+  /// Whether servers or links were disturbed at any time of the span: by a fault or its echo, or
+  /// because the set itself had no majority.
   [[nodiscard]] bool disturbed(Span span) const { return disturbances.meet(span); }
+  /// When all that is true at this time has been read at the latest.
+  [[nodiscard]] std::int64_t read_by(std::int64_t at_ns) const;
   /// How long the machine and the members stood still, in all the stalls that meet the span.
   [[nodiscard]] std::int64_t stalled_ns(Span span) const;
   /// Whether the process was paused, stalled or not alive at any time of the span.

@@ -23,6 +23,26 @@ TEST(Digest, AFaultThatBeginsAndNeverEndsDisturbsAllThatFollows) {
   EXPECT_TRUE(d.disturbed({9'800 * kMs, 9'900 * kMs}));
 }
 
+TEST(Digest, ASetWithoutAMajorityIsDisturbedForThatTime) {
+  HistoryBuilder s;
+  const auto history = s.start(1, "a").no_majority(1'000, 3'000).end(9'900);
+  const auto d = digest(history);
+  EXPECT_FALSE(d.disturbed({900 * kMs, 1'000 * kMs}));
+  EXPECT_TRUE(d.disturbed({2'900 * kMs, 2'950 * kMs}));
+  EXPECT_FALSE(d.disturbed({3'000 * kMs, 3'100 * kMs})) << "it has no echo";
+}
+
+/// A truth lag of 1 s and an echo of 3 s.
+TEST(Digest, WhatHasNoMajorityIsReadLate) {
+  HistoryBuilder s;
+  s.start(1, "a").no_majority(4'000, 6'000).no_majority(6'500, 8'000);
+  const auto history = s.end(9'900);
+  const auto d = digest(history);
+  EXPECT_EQ(d.read_by(0), 4'000 * kMs);
+  EXPECT_EQ(d.read_by(1'000 * kMs), 9'000 * kMs);
+  EXPECT_EQ(d.read_by(8'000 * kMs), 12'000 * kMs);
+}
+
 TEST(Digest, AReplyClaimsNoChangeOfAnotherLock) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).ask(12, "b", 1);

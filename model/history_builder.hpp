@@ -48,6 +48,12 @@ class HistoryBuilder {
     return add(e);
   }
 
+  HistoryBuilder& no_majority(int from, int at) {
+    Event e = event(at, Kind::no_majority, "");
+    e.from_ns = from * kMillion;
+    return add(e);
+  }
+
   /// A world in which nobody is ever late, and the TTL monitor comes every second.
   HistoryBuilder& exact() {
     history_.front().ttl_period_ms = 1'000;

@@ -19,6 +19,7 @@ enum class Kind : std::uint8_t {
   pause,
   resume,
   stall,
+  no_majority,
   fault,
   heal,
   finish,
@@ -137,7 +138,8 @@ inline constexpr std::array kAboutFields{
                "the date on which it says that it expires: likewise; of a foreign lock, too; of a "
                "place until when the entry was good"},
     AboutField{Field::from_ns, "from_ns",
-               "since when it did not run, until the event; a document was written then or later"},
+               "since when it did not run, or there was no majority, until the event; a document "
+               "was written then or later"},
     AboutField{Field::wall_ms, "wall_ms",
                "the primary's date of the write, in ms since 1970; 0: not said"},
     AboutField{
@@ -180,7 +182,8 @@ inline constexpr std::array kAboutFields{
     AboutField{Field::truth_lag_ns, "truth_lag_ns", "how late the truth is read at most"},
     AboutField{Field::ttl_period_ms, "ttl_period_ms",
                "the TTL monitor's period; 0: what the world allows is not said"},
-    AboutField{Field::fault_echo_ms, "fault_echo_ms", "how long servers stay busy after a fault"},
+    AboutField{Field::fault_echo_ms, "fault_echo_ms",
+               "how long after a fault servers and clients may not know of it"},
     AboutField{Field::clock_drift_ppm, "clock_drift_ppm",
                "how much the process's clock runs fast; 0: not said"},
     AboutField{Field::expiry_ms, "expiry_ms", "LockOptions::expiry"},
@@ -223,6 +226,11 @@ inline constexpr std::array kAll{
               "the process, by its own watchdog, or the machine or member `victim`, by the "
               "harness's, did not run",
               {process, victim, from_ns}},
+    AboutKind{Kind::no_majority,
+              "no-majority",
+              "until then no majority had what the newest primary had written, or nobody was "
+              "primary",
+              {from_ns}},
     AboutKind{Kind::fault,
               "fault",
               "the harness did something to servers or links",

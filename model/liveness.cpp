@@ -275,7 +275,7 @@ Finding check_cleanup(const Digest& d) {
       const auto from = executed_by(d, *holder, t.last_put);
       auto latest = from + bound;
       // While servers are disturbed no monitor may run; the next pass after that counts.
-      for (const Span& fault : d.faulty) {
+      for (const Span& fault : d.disturbances.all()) {
         if (fault.from >= latest) continue;
         const bool ends = fault.to < kNever;
         latest = ends ? std::max(latest, fault.to + d.allowed.ttl_seen_ns()) : kNever;

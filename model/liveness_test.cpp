@@ -188,6 +188,18 @@ TEST(CheckCleanup, ADocumentThatStaysIsViolated) {
   EXPECT_EQ(f.checked, 1);
 }
 
+/// By 5,020 ms: a lease and two margins after 20 ms, a second for the monitor, two for the reading.
+TEST(CheckCleanup, ADocumentWaitsForAMajorityToDeleteIt) {
+  const auto with = [](int without_from, int gone) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
+    return judged(s.no_majority(without_from, 8'000).gone(gone, 120), Guarantee::G8, 15'000);
+  };
+  EXPECT_EQ(with(4'900, 8'050).verdict, Verdict::holds) << with(4'900, 8'050).why;
+  EXPECT_EQ(with(5'100, 8'050).verdict, Verdict::violated) << "it had one until it was late";
+  EXPECT_EQ(with(4'900, 11'100).verdict, Verdict::violated) << "it had one again";
+}
+
 TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
   const auto with = [](int won) {
     HistoryBuilder s;

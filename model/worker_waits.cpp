@@ -109,14 +109,9 @@ class Waits {
 
   /// What was on its way when links or servers were disturbed may be executed until they are well.
   void leave_behind(Stay& stay, std::int64_t end) const {
-    for (bool later = true; later;) {
-      later = false;
-      for (const Span& fault : d_.faulty) {
-        if (!fault.meets({stay.call->ask->at_ns, end + 1}) || fault.to <= end) continue;
-        end = fault.to;
-        later = true;
-      }
-      if (end == kNever) break;
+    for (const Span& fault : d_.disturbances.all()) {
+      const bool meets = end < kNever && fault.meets({stay.call->ask->at_ns, end + 1});
+      if (meets) end = std::max(end, fault.to);
     }
     const auto margins = margins_ms(*stay.call);
     stay.to = margins && promises_.passes_on_leases ? end : kNever;

@@ -211,6 +211,9 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
       ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
     }
     if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
+    if (e.kind == Kind::no_majority) {
+      totals["ms_without_majority"] += (e.at_ns - e.from_ns) / model::kMs;
+    }
   }
   for (const auto& f : findings) {
     if (f.guarantee == Guarantee::G1 && f.counts.contains("takeovers")) {

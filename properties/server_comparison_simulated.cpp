@@ -24,7 +24,7 @@ class SimulatedCluster final : public Cluster {
         servers_(
             queue_, random_,
             {.election_timeout_ns = kElectionTimeout_ms * kMs, .heartbeat_ns = kHeartbeat_ms * kMs},
-            [](const auto&) {}) {
+            {}) {
     pass(kStartUp_ms);
   }
 

@@ -146,6 +146,31 @@ INSTANTIATE_TEST_SUITE_P(All, Administrator,
                            return name == "drop-collection" ? "drops" : "deletes";
                          });
 
+/// Both secondaries fail to fetch at 3.98 s; a holder dies at 4 s. Its document is deleted in time,
+/// and has gone for a majority at 14 s.
+TEST(Simulate, ASetThatIsBusyWithItselfAfterTheLastFaultBreaksNoGuarantee) {
+  auto one = simulate(sim::plan_from_scn(R"(
+seed 7
+locks 1
+clock-margin 200
+faulty 8000
+process expiry=300 wait-min=5 wait-max=60
+process expiry=300 wait-min=5 wait-max=60
+fault refuse-sync at=3980 for=300 member=1
+fault refuse-sync at=3980 for=300 member=2
+)"));
+  EXPECT_EQ(one.verdict(), Verdict::holds) << explain(one);
+  std::int64_t longest_ns = 0;
+  std::erase_if(one.run.history, [&](const model::Event& e) {
+    if (e.kind != model::Kind::no_majority) return false;
+    longest_ns = std::max(longest_ns, e.at_ns - e.from_ns);
+    return true;
+  });
+  EXPECT_GT(longest_ns, 9'900 * model::kMs);
+  EXPECT_LT(longest_ns, 10'200 * model::kMs);
+  EXPECT_EQ(first_violated(judge(one.run.history).findings), Guarantee::G8) << "nobody measured it";
+}
+
 TEST(Simulate, TheSameSeedsGiveTheSameHash) {
   EXPECT_EQ(simulate_seeds(1, 5, {}).hash, simulate_seeds(1, 5, {}).hash);
   EXPECT_NE(simulate_seeds(1, 5, {}).hash, simulate_seeds(2, 6, {}).hash);

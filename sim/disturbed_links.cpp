@@ -14,12 +14,18 @@ Links DisturbedLinks::of_member(int member) const {
   return links;
 }
 
+Links DisturbedLinks::of_fetching(int member) const {
+  Links links;
+  for (int other = 0; other < size(); ++other) {
+    if (other != member) links.push_back({member_name(member) + "/sync", other});
+  }
+  return links;
+}
+
 Links DisturbedLinks::of_replication() const {
   Links links;
-  for (int from = 0; from < size(); ++from) {
-    for (int to = 0; to < size(); ++to) {
-      if (from != to) links.push_back({member_name(from) + "/sync", to});
-    }
+  for (int member = 0; member < size(); ++member) {
+    for (auto& link : of_fetching(member)) links.push_back(std::move(link));
   }
   return links;
 }

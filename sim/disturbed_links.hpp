@@ -19,6 +19,8 @@ class DisturbedLinks {
 
   /// All that it says to its peers, and they to it.
   [[nodiscard]] Links of_member(int member) const;
+  /// Those by which this member fetches what the others have.
+  [[nodiscard]] Links of_fetching(int member) const;
   /// Those by which members replicate.
   [[nodiscard]] Links of_replication() const;
   [[nodiscard]] Links of_process(const std::string& process) const;

@@ -101,6 +101,7 @@ void FaultInjector::inject_into_servers(const FaultPlan& fault) {
     case K::clock_drift: return move_clock(fault);
     case K::ttl_off: return stop_ttl(fault);
     case K::slow_majority: return slow_majority(fault);
+    case K::refuse_sync: return refuse_sync(fault);
     case K::errors: return fail_commands(fault);
     case K::waiting_inside: return hold_inside(fault);
     default: return disturb_link(fault);
@@ -312,6 +313,22 @@ void FaultInjector::slow_majority(const FaultPlan& fault) {
   lasting_.for_a_while(
       fault, {""}, fault.for_ms,
       [&](Id id) { links_.disturb(id, links, {.delay_replies = milliseconds(fault.amount)}); },
+      [this, links, before](Id id) {
+        const bool felt = links_.touched(links) > before;
+        links_.leave(id, false);
+        return felt;
+      });
+}
+
+/// Of a secondary, for a primary fetches nothing.
+void FaultInjector::refuse_sync(const FaultPlan& fault) {
+  const int member = successor(fault, cluster_.servers->members.primary());
+  if (member < 0) return;
+  const auto links = links_.of_fetching(member);
+  const auto before = links_.touched(links);
+  lasting_.for_a_while(
+      fault, {member_name(member)}, fault.for_ms,
+      [&](Id id) { links_.disturb(id, links, {.refuse = true}); },
       [this, links, before](Id id) {
         const bool felt = links_.touched(links) > before;
         links_.leave(id, false);

@@ -53,6 +53,7 @@ class FaultInjector {
   void move_clock(const FaultPlan& fault);
   void stop_ttl(const FaultPlan& fault);
   void slow_majority(const FaultPlan& fault);
+  void refuse_sync(const FaultPlan& fault);
   void fail_commands(const FaultPlan& fault);
   void hold_inside(const FaultPlan& fault);
   void disturb_link(const FaultPlan& fault);

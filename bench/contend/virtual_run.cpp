@@ -38,7 +38,7 @@ class World {
         open_(Arrivals::parse(load.arrivals).kind == Arrivals::Kind::open),
         requests_(load, 0, load.all_clients(), load.arrivals_per_s),
         random_(load.seed),
-        servers_(queue_, random_, settings(), [](const auto&) {}) {
+        servers_(queue_, random_, settings(), {}) {
     options_.waiting = strategy_named(load.strategy);
     beside_.waiting = strategy_named(load.beside.empty() ? load.strategy : load.beside);
     for (int i = 0; i < load.all_clients(); ++i) clients_.emplace_back(i, random_.draw());

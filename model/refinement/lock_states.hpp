@@ -16,7 +16,7 @@ struct LockState {
 
 class LockStates {
  public:
-  static constexpr std::size_t kMost = 64;  ///< states that are kept at once
+  static constexpr std::size_t kMost = 512;  ///< states that are kept at once
 
   explicit LockStates(Versions line) : line_(line) {}
 

@@ -43,14 +43,9 @@ bool handed_over_too_early(const Questions& q, const Stay& s) {
 
 /// A disturbance puts the next pass off, which may reach into another disturbance.
 double put_off(const Questions& q, double latest) {
-  for (bool again = true; again;) {
-    again = false;
-    for (const Event* fault : q.all(Kind::fault)) {
-      const double next = q.end_of(*fault) + q.echo() + q.ttl_pass();
-      if (at(fault) >= latest || next <= latest) continue;
-      latest = next;
-      again = true;
-    }
+  for (double before = 0; before < latest;) {
+    before = latest;
+    latest = std::max(latest, q.undisturbed_from(0, latest) + q.ttl_pass());
   }
   return latest;
 }

@@ -119,6 +119,10 @@ void HistoryGenerator::world(HistoryBuilder& s) {
     const int from_ms = draw_.from(5, 6'000);
     s.stall(from_ms, from_ms + draw_.from(50, 3'000), draw_.any_of({"machine", "member 0"}));
   }
+  if (draw_.one_in(4)) {
+    const int from_ms = draw_.from(5, 6'000);
+    s.no_majority(from_ms, from_ms + draw_.from(20, 3'000));
+  }
   if (draw_.one_in(8)) {
     const int paused = draw_.from(100, 3'000);
     const char* who = draw_.any_of({"a", "b"});

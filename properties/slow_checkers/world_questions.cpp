@@ -46,9 +46,18 @@ double WorldQuestions::end_of(const Event& fault) const {
 }
 
 bool WorldQuestions::disturbed(double from, double to) const {
-  return first([&](const Event& e) {
-           return e.kind == Kind::fault && at(&e) < to && from < end_of(e) + echo_;
-         }) != nullptr;
+  return undisturbed_from(from, to) > from;
+}
+
+double WorldQuestions::undisturbed_from(double from, double to) const {
+  double end = from;
+  for (const Event& e : h_) {
+    if (e.kind != Kind::fault && e.kind != Kind::no_majority) continue;
+    const bool fault = e.kind == Kind::fault;
+    const double began = fault ? at(&e) : static_cast<double>(e.from_ns);
+    if (began < to) end = std::max(end, fault ? end_of(e) + echo_ : at(&e));
+  }
+  return end;
 }
 
 double WorldQuestions::stalled(double from, double to) const {

@@ -62,8 +62,8 @@ class WorldQuestions {
   /// long as the truth is late; we read.
   [[nodiscard]] double ttl_pass() const { return ttl_ + 2 * lag_; }
   [[nodiscard]] bool disturbed(double from, double to) const;
-  /// When a fault is over, of one that lasts its end; without its echo.
-  [[nodiscard]] double end_of(const Event& fault) const;
+  /// When all disturbances that begin before `to` are over; or `from`, if that is later.
+  [[nodiscard]] double undisturbed_from(double from, double to) const;
   [[nodiscard]] double stalled(double from, double to) const;
   [[nodiscard]] bool ran(const std::string& process, double from, double to) const;
   /// When this process, from then on, runs and goes on running for as long as it may be late.
@@ -81,6 +81,9 @@ class WorldQuestions {
   const model::History& h_;
 
  private:
+  /// When a fault is over, of one that lasts its end; without its echo.
+  [[nodiscard]] double end_of(const Event& fault) const;
+
   double finish_ = kForever;
   double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs;
 };

@@ -41,6 +41,7 @@ struct FaultPlan {
     drop_collection,  ///< an administrator drops the locks' collection
     delete_document,  ///< and deletes one lock's document, by `pick`
     suspend,          ///< as pause, of a process's whole machine: its clocks do not see it
+    refuse_sync,      ///< a secondary fails to fetch for `for_ms`; it shuns its source for 10 s
   };
   Kind kind = Kind::crash;
   std::int64_t at_ms = 0;
@@ -114,6 +115,7 @@ inline constexpr auto kAboutFaults = [] {
       {K::drop_collection, "drop-collection", "administrator", {}, {}, Harm::assumption},
       {K::delete_document, "delete-document", "administrator", {}, {}, Harm::assumption},
       {K::suspend, "suspend", "process", {100, 3'500}, {}, Harm::assumption},
+      {K::refuse_sync, "refuse-sync", "majority", {300, 1'000}, {}, Harm::none, true},
   });
 }();
 inline constexpr int kFaultKinds = static_cast<int>(kAboutFaults.size());

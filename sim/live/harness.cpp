@@ -9,6 +9,7 @@
 #include "sim/live/attribute_writes.hpp"
 #include "sim/live/foreign_processes.hpp"
 #include "sim/live/live_processes.hpp"
+#include "sim/live/majority_watch.hpp"
 #include "sim/live/oplog.hpp"
 #include "sim/live/real_servers.hpp"
 #include "sim/live/resource.hpp"
@@ -31,11 +32,13 @@ constexpr std::int64_t kForeignStartUp = 3'000 * kMs;
 /// Two waits of a minute for each caller, twice over: where servers are slower than the operation
 /// timeouts, they all time out.
 constexpr std::int64_t kHealLimit = 240'000 * kMs;
+/// Beyond that a run goes on, and its history says that nobody has a majority.
+constexpr std::int64_t kMajorityLimit = 30'000 * kMs;
 constexpr std::int64_t kTtlSlack = 2'500 * kMs;  ///< the monitor's own work, and our reading of it
 // What the checkers allow this world.
 constexpr std::int64_t kLateness = 400 * kMs;    ///< of a process on a busy machine
 constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our reading of it
-constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< servers are busy with a fault for so long
+constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< of servers whose election timeout is not said
 constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 
@@ -106,7 +109,9 @@ class Harness {
     header.ttl_period_ms = run_.ttl_period_ms;
     header.lateness_ns = kLateness;
     header.truth_lag_ns = kTruthLag;
-    header.fault_echo_ms = kFaultEcho_ms;
+    // One election timeout to notice that the primary is gone, another for an election that fails.
+    header.fault_echo_ms =
+        run_.servers != nullptr ? 2 * run_.servers->election_timeout_ms() : kFaultEcho_ms;
     keep(header);
     prepare();
     phase_ = "faults";
@@ -115,6 +120,7 @@ class Harness {
     wait_for_graves();
     read_truth_to_its_end();
     take_stalls();
+    take_spans_without_a_majority();
     keep(event(Kind::finish));
     for (Event& e : history_) model::make_valid_utf8(e);
     model::sort_by_time(history_);
@@ -249,6 +255,25 @@ class Harness {
     return members;
   }
 
+  std::vector<std::string> watched_uris() const {
+    std::vector<std::string> uris;
+    for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
+      uris.push_back("mongodb://" + address_of(run_.servers->mongod(i).port()) +
+                     "/?directConnection=true");
+    }
+    for (int i = 0; run_.user_set != nullptr && i < run_.user_set->size(); ++i) {
+      uris.push_back(run_.user_set->member_uri(i));
+    }
+    return uris.empty() ? std::vector{run_.uri} : uris;
+  }
+
+  /// What ended before the run began is none of it.
+  void take_spans_without_a_majority() {
+    for (auto& span : majority_.events()) {
+      if (span.at_ns > history_.front().at_ns) keep(std::move(span));
+    }
+  }
+
   /// A member that we stopped or killed did not stall.
   void take_stalls() {
     auto away = members_away(history_, now());
@@ -282,12 +307,23 @@ class Harness {
     healing_from_ = now();
     restart_members();
     faults_->heal();
+    wait_for_a_majority();
     keep(event(Kind::heal));
     healing_to_ = now();
     processes_->heal();
     const auto limit = now() + kHealLimit;
     while (!processes_->all_done() && now() < limit) turn();
     processes_->end_by_force();
+  }
+
+  /// A member that failed to fetch asks its source again only after ten seconds.
+  void wait_for_a_majority() {
+    const auto limit = now() + kMajorityLimit;
+    while (!majority_.follows() && now() < limit && !stopping()) {
+      phase_ = "healing: no majority has what the primary wrote";
+      turn();
+    }
+    phase_ = "healing";
   }
 
   /// While the processes are connected still.
@@ -322,6 +358,7 @@ class Harness {
   std::int64_t began_;
   std::unique_ptr<RunProcesses> processes_;
   StallWatch stalls_{watched_members(), [this] { return now(); }};
+  MajorityWatch majority_{watched_uris(), [this] { return now(); }};
   std::optional<LiveServers> servers_;
   std::optional<FaultInjector> faults_;
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due

@@ -33,6 +33,7 @@ class ReplicaSet final : public MemberSet {
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] const std::string& folder() const { return janitor_.folder(); }
   [[nodiscard]] std::vector<std::string> log_files() const;
+  [[nodiscard]] int election_timeout_ms() const { return options_.election_timeout_ms; }
 
   [[nodiscard]] Mongod& mongod(int index) { return members_.at(static_cast<std::size_t>(index)); }
   [[nodiscard]] MongoClient& member(int index) override { return mongod(index).client(); }

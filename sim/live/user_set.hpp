@@ -37,6 +37,9 @@ class UserSet final : public MemberSet {
   /// Of this member, as the set's configuration has it.
   [[nodiscard]] const std::string& address(int index) const { return at(index).address; }
 
+  /// Of this member alone, past its proxy.
+  [[nodiscard]] const std::string& member_uri(int index) const { return at(index).uri; }
+
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] MongoClient& member(int index) override { return *at(index).client; }
   [[nodiscard]] bool answers(int index) override;

@@ -179,13 +179,14 @@ std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string&
 }
 
 /// A peer that is no member is a process, whose network obeys the rule itself. Of members the
-/// link to which they replicate may be late, and the other may be down.
+/// link by which they replicate may be late or refuse, and the other may be down.
 void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
   const int from = member_of(link.peer), to = link.member;
   if (from < 0) {
     processes_.named(link.peer).link().rules[at(to)] = rule;
   } else if (link.peer.ends_with("/sync")) {
     servers_.set_replication_delay(from, rule.delay_replies.count() * kMs);
+    if (rule.refuse) servers_.fail_fetch(from, to);
   } else {
     // The set knows a link as up or down. One direction that is held back is enough.
     const bool was_up = is_up(from, to);

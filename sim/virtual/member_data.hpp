@@ -29,6 +29,7 @@ struct Entry {
   Change change;
   std::shared_ptr<const FencedWrite> fenced;  ///< set: the change is the fence's
   std::string tag = {};                       ///< of the command that wrote it
+  std::int64_t written_ns = 0;                ///< when, by the queue
   [[nodiscard]] std::int64_t order() const;   ///< the time, packed as a fencing token
   [[nodiscard]] bool same(const Entry& other) const {
     return time == other.time && term == other.term;

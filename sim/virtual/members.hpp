@@ -36,6 +36,8 @@ struct ServerSettings {
   std::int64_t heartbeat_ns = 200 * kMs;
   std::int64_t ttl_period_ns = 1'000 * kMs;
   std::int64_t epoch_ms = 1'700'000'000'000;  ///< wall clock at virtual time 0
+  /// How often a secondary fails to fetch when its link to the primary breaks.
+  int failed_fetch_percent = 0;
 };
 
 /// What comes back to a client: a reply, or nothing if the connection broke.
@@ -88,6 +90,7 @@ struct Member {
   // its clock does.
   Timestamp logical;
   bool fetches = true;
+  PerMember<std::int64_t> shuns_until{};  ///< it fetches nothing from that one before
   std::int64_t delay_ns = 0;  ///< of replication to it, beyond the usual
 
   // What clients have there. INVARIANT: transactions and waiters are a primary's alone; streams

@@ -1,4 +1,4 @@
-#include "sim/virtual/members.hpp"
+#include "sim/virtual/replication.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,6 +67,54 @@ TEST(Members, WhoLeavesOfficeAnswersThoseWhoWaitedForAMajority) {
   EXPECT_EQ(g.seen, (std::vector<std::string>{"interrupted"}));
   EXPECT_FALSE(g.members[0].is_primary);
   EXPECT_TRUE(g.members[0].waiters.empty());
+}
+
+/// Nobody beats here either: the primary sends what is new when a test says so.
+struct Way {
+  EventQueue queue;
+  Members members{queue, {}};
+  std::vector<std::int64_t> behind_ms;
+  Replication replication{members, {.on_followed = [this](std::int64_t since) {
+                            behind_ms.push_back((queue.now() - since) / kMs);
+                          }}};
+
+  void run_ms(std::int64_t ms) {
+    bool over = false;
+    queue.after(ms * kMs, [&over] { over = true; });
+    while (!over && queue.step()) {
+    }
+  }
+  void send_news(int from) {
+    replication.send_news(from);
+    run_ms(5);
+  }
+};
+
+TEST(Replication, AMemberThatFailedToFetchAsksItsSourceAgainAfterTenSeconds) {
+  Way way;
+  way.run_ms(1'000);
+  for (const int member : {1, 2}) way.replication.fail_fetch(member, 0);
+  way.replication.write(0, note_in_oplog());
+  way.run_ms(9'990);
+  way.send_news(0);
+  EXPECT_EQ(way.members[0].data.committed(), 0u);
+  EXPECT_EQ(way.replication.behind_since(), 1'000 * kMs);
+  way.run_ms(10);
+  way.send_news(0);
+  EXPECT_EQ(way.members[0].data.committed(), 1u);
+  EXPECT_EQ(way.replication.behind_since(), 0);
+  EXPECT_EQ(way.behind_ms, (std::vector<std::int64_t>{10'006}));
+}
+
+TEST(Replication, AMemberShunsTheSourceThatItFailedToAskAndNoOther) {
+  Way way;
+  for (const int member : {1, 2}) way.replication.fail_fetch(member, 0);
+  way.members[0].is_primary = false;
+  way.members[1].is_primary = true;
+  way.members[1].term = 2;
+  way.replication.write(1, note_in_oplog());
+  way.send_news(1);
+  EXPECT_EQ(way.members[1].data.committed(), 1u);
 }
 
 }  // namespace

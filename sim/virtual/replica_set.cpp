@@ -12,10 +12,10 @@ constexpr int kStandsAfterAStop = 20;  ///< percent: 2 of 8 were seen to
 }  // namespace
 
 ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settings,
-                       std::function<void(const Entry&)> on_committed)
+                       Listener listener)
     : random_(random),
       members_(queue, settings),
-      replication_(members_, std::move(on_committed)),
+      replication_(members_, std::move(listener)),
       elections_(members_, replication_, random),
       ttl_monitors_(members_, replication_),
       commands_(members_, replication_, random) {
@@ -95,11 +95,22 @@ bool ReplicaSet::copies() const {
 
 void ReplicaSet::set_link(int a, int b, bool up) {
   members_.set_link(a, b, up);
-  if (!up) return;
+  if (!up) {
+    may_fail_to_fetch(a, b);
+    may_fail_to_fetch(b, a);
+    return;
+  }
   // What waited for the link goes on at once, and not with the next beat.
   for (const int m : {a, b}) {
     if (members_.works(m) && members_[m].is_primary) replication_.send_news(m);
   }
+}
+
+void ReplicaSet::may_fail_to_fetch(int member, int source) {
+  const auto percent = members_.settings.failed_fetch_percent;
+  const bool fetches = members_.works(member) && members_[source].is_primary;
+  // Nothing is drawn where it never happens.
+  if (fetches && percent > 0 && random_.chance(percent)) fail_fetch(member, source);
 }
 
 void ReplicaSet::set_replication_delay(int member, std::int64_t delay_ns) {

@@ -38,10 +38,8 @@ class ReplicaSet {
   using Settings = ServerSettings;
   using Request = ClientCommands::Request;
 
-  /// `on_committed` hears each write once, in the oplog's order, when a majority has it.
-  /// It is called within the event in which the primary learns of it, and must send no command.
-  ReplicaSet(EventQueue& queue, Random& random, const Settings& settings,
-             std::function<void(const Entry&)> on_committed);
+  using Listener = Replication::Listener;
+  ReplicaSet(EventQueue& queue, Random& random, const Settings& settings, Listener listener);
 
   /// `reply` is called once: at once, later, or never if the member is stopped for ever.
   void command(int member, Request request, Reply reply) {
@@ -69,6 +67,8 @@ class ReplicaSet {
   [[nodiscard]] bool copies() const;  ///< whether a member does so, or is to
   /// Both directions. Links of clients are the network's; cutting these does not touch them.
   void set_link(int a, int b, bool up);
+  /// Heartbeats and votes go on.
+  void fail_fetch(int member, int source) { replication_.fail_fetch(member, source); }
   /// One way, on top of the usual. It does not delay heartbeats, so nobody is elected for it.
   void set_replication_delay(int member, std::int64_t delay_ns);
   /// So far from true time now, and running that much fast. A secondary that jumps by more than the
@@ -84,6 +84,8 @@ class ReplicaSet {
   void fail_next(int count, int code, bool executed) {
     commands_.errors.fail_next(count, code, executed);
   }
+
+  [[nodiscard]] std::int64_t behind_since() const { return replication_.behind_since(); }
 
   // What an administrator does, at once on all members.
   [[nodiscard]] std::optional<TtlIndex> ttl_index() const;
@@ -103,6 +105,8 @@ class ReplicaSet {
   }
 
  private:
+  void may_fail_to_fetch(int member, int source);
+
   Random& random_;
   Members members_;
   Replication replication_;

@@ -7,6 +7,12 @@
 #include "sim/virtual/stream_events.hpp"
 
 namespace leasehold::sim::simulated {
+namespace {
+
+/// As `kFetcherErrorDenylistDuration` of mongod's SyncSourceResolver.
+constexpr std::int64_t kShuns = 10'000 * kMs;
+
+}  // namespace
 
 /// The next time of the oplog: the member's clock, or just after all that it has heard of.
 /// A clock that goes back leaves only the counter to rise; measured on a mongod, an hour long. So
@@ -26,21 +32,26 @@ Timestamp Replication::next_time(int member) {
 void Replication::write(int member, Change change, std::shared_ptr<const FencedWrite> fenced,
                         const std::string& tag) {
   Member& m = members_[member];
-  m.data.append({next_time(member), m.term, std::move(change), std::move(fenced), tag},
-                members_.queue.now());
+  const auto now = members_.queue.now();
+  const bool newest = std::none_of(members_.begin(), members_.end(),
+                                   [&](const Member& other) { return other.term > m.term; });
+  if (newest && behind_since_ == 0) behind_since_ = now;
+  m.data.append({next_time(member), m.term, std::move(change), std::move(fenced), tag, now}, now);
   m.match[member] = m.data.log().size();
 }
 
 void Replication::send_news(int from) {
   Member& p = members_[from];
   for (int to = 0; to < kMembers; ++to) {
-    const bool fetches = members_[to].fetches && members_.reaches(from, to);
+    const Member& s = members_[to];
+    const bool fetches =
+        s.fetches && members_.reaches(from, to) && s.shuns_until[from] <= members_.queue.now();
     if (to == from || p.sending[to] || !fetches) continue;
     p.sending[to] = true;
     // What is written while this is on its way goes with the next, which the answer to this sends
     // off. If the link swallows it, the next beat tries again.
     const auto upto = p.data.log().size();
-    const auto delay = members_.settings.replication_ns + members_[to].delay_ns;
+    const auto delay = members_.settings.replication_ns + s.delay_ns;
     members_.queue.after(delay, [this, from, to, upto] { receive(from, to, upto); });
   }
 }
@@ -113,6 +124,9 @@ void Replication::advance(int primary) {
   const std::size_t majority = match[kMembers / 2];
   if (majority <= p.data.committed() || p.data.log()[majority - 1].term != p.term) return;
   const auto before = p.data.commit(majority);
+  if (behind_since_ != 0) listener_.on_followed(behind_since_);
+  const bool all = majority == p.data.log().size();
+  behind_since_ = all ? 0 : p.data.log()[majority].written_ns;
   notify_streams(p, before);
   announce(p.data, before, majority);
   answer_waiters(p);
@@ -124,7 +138,7 @@ void Replication::announce(const MemberData& data, std::size_t from, std::size_t
     const Entry& entry = data.log()[i];
     if (entry.time <= announced_) continue;
     announced_ = entry.time;
-    on_committed_(entry);
+    listener_.on_committed(entry);
   }
 }
 
@@ -157,6 +171,10 @@ void Replication::notify_streams(Member& m, std::size_t from) {
 void Replication::catch_up(int member, int from) {
   Member& m = members_[member];
   if (!m.data.up_to_date_with(members_[from].data)) m.data.copy(members_[from].data);
+}
+
+void Replication::fail_fetch(int member, int source) {
+  members_[member].shuns_until[source] = members_.queue.now() + kShuns;
 }
 
 }  // namespace leasehold::sim::simulated

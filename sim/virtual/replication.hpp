@@ -19,10 +19,16 @@ namespace leasehold::sim::simulated {
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class Replication {
  public:
-  /// `on_committed` hears each write once, in the oplog's order, when a majority has it.
-  /// It is called within the event in which the primary learns of it, and must send no command.
-  Replication(Members& members, std::function<void(const Entry&)> on_committed)
-      : members_(members), on_committed_(std::move(on_committed)) {}
+  struct Listener {
+    /// Each write once, in the oplog's order, when a majority has it.
+    std::function<void(const Entry&)> on_committed = [](const Entry&) {};
+    /// Before that: since when there was a write of the newest primary that no majority had.
+    std::function<void(std::int64_t since_ns)> on_followed = [](std::int64_t) {};
+  };
+  /// `listener` is called within the event in which the primary learns of it, and must send no
+  /// command.
+  Replication(Members& members, Listener listener)
+      : members_(members), listener_(std::move(listener)) {}
 
   /// REQUIRES: the member is primary. Nothing is sent by this.
   void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
@@ -32,7 +38,11 @@ class Replication {
   /// What a candidate fetches before it stands, if the other has more: all at once, as if the way
   /// took no time.
   void catch_up(int member, int from);
+  /// The member fails to fetch from this source, and does not ask it again for ten seconds.
+  void fail_fetch(int member, int source);
 
+  /// Since when the newest primary has a write that no majority has; 0: there is none.
+  [[nodiscard]] std::int64_t behind_since() const { return behind_since_; }
   [[nodiscard]] std::int64_t rolled_back() const { return rolled_back_; }
 
  private:
@@ -47,10 +57,10 @@ class Replication {
   static void notify_streams(Member& member, std::size_t from);
 
   Members& members_;
-  const std::function<void(const Entry&)> on_committed_;
-  // INVARIANT: never goes back, so `on_committed` hears each write once, whichever primary finds
-  // out.
+  const Listener listener_;
+  // INVARIANT: never goes back, so the listener hears each write once, whichever primary finds out.
   Timestamp announced_;  ///< of the last write that a majority was seen to have
+  std::int64_t behind_since_ = 0;
   std::int64_t rolled_back_ = 0;
 };
 

@@ -141,7 +141,7 @@ class World {
       : random_(seed),
         options_(options),
         sabotage_(sabotage),
-        servers_(queue_, random_, {}, [](const Entry&) {}) {}
+        servers_(queue_, random_, {}, {}) {}
 
   void run() {
     queue_.at(1'000 * kMs, [this] {

@@ -56,9 +56,9 @@ struct Set {
   EventQueue queue;
   Random random{1};
   std::vector<std::int64_t> committed;
-  ReplicaSet servers{queue, random, {}, [this](const Entry& entry) {
+  ReplicaSet servers{queue, random, {}, {[this](const Entry& entry) {
                        if (entry.fenced) committed.push_back(entry.fenced->token);
-                     }};
+                     }}};
   std::vector<std::string> answers;
 
   /// To the fence: it stands for any majority write, and what a majority has shows by its tokens.

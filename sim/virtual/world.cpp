@@ -19,6 +19,9 @@ constexpr std::int64_t kLongest = 120'000 * kMs;  ///< after the healing
 constexpr std::int64_t kTruthLag = 10 * kMs;      ///< a majority has a write by then, undisturbed
 constexpr std::int64_t kFollows_ms = 1'000;       ///< an election: heartbeats, clients, copies
 constexpr std::int64_t kSettle = 8'000 * kMs;     ///< for the TTL monitor and late clean-ups
+/// Longer than a member shuns its source.
+constexpr std::int64_t kMajorityLimit = 15'000 * kMs;
+constexpr int kFailedFetches = 25;  ///< percent
 constexpr std::size_t kUsualEvents = 8'192;       ///< of a history, so that few have to be moved
 
 /// One run. REQUIRES: the plan outlives it.
@@ -29,8 +32,10 @@ class World {
         random_(plan.seed),
         servers_(queue_, random_,
                  {.election_timeout_ns = plan.election_timeout_ms * kMs,
-                  .ttl_period_ns = plan.ttl_period_ms * kMs},
-                 [this](const Entry& entry) { committed(entry); }),
+                  .ttl_period_ns = plan.ttl_period_ms * kMs,
+                  .failed_fetch_percent = is_scripted(plan) ? 0 : kFailedFetches},
+                 {[this](const Entry& entry) { committed(entry); },
+                  [this](std::int64_t since) { followed(since); }}),
         process_control_(
             queue_, processes_, [this](Event&& e) { emit(std::move(e)); },
             [this](const std::string& name, const ProcessPlan& of) {
@@ -151,20 +156,35 @@ class World {
     emit(std::move(e));
   }
 
+  /// What was written since then had no majority before now.
+  void followed(std::int64_t since) {
+    if (queue_.now() - since <= kTruthLag) return;
+    Event e = event(Kind::no_majority);
+    e.from_ns = since;
+    emit(std::move(e));
+  }
+
   /// From here on the run has to show that it comes to an end: nothing is disturbed any more.
   void heal() {
     faults_.heal();
-    // A majority and a primary are there again before the healed phase is measured.
-    queue_.after(3'000 * kMs, [this] {
-      emit(event(Kind::heal));
-      for (const auto& p : processes_) {
-        // All at the same time: the healed phase begins with everybody competing.
-        if (!p->crashed()) p->heal();
-      }
-      // The time limit counts from here. A run that exceeds it ends, and the checkers say why.
-      healed_at_ = queue_.now();
-      watch();
-    });
+    // A primary is there again before the healed phase is measured, and a majority.
+    queue_.after(3'000 * kMs, [this] { when_majority_follows(queue_.now() + kMajorityLimit); });
+  }
+
+  void when_majority_follows(std::int64_t limit) {
+    const auto since = servers_.behind_since();
+    if (since != 0 && queue_.now() - since > kTruthLag && queue_.now() < limit) {
+      queue_.after(20 * kMs, [this, limit] { when_majority_follows(limit); });
+      return;
+    }
+    emit(event(Kind::heal));
+    for (const auto& p : processes_) {
+      // All at the same time: the healed phase begins with everybody competing.
+      if (!p->crashed()) p->heal();
+    }
+    // The time limit counts from here. A run that exceeds it ends, and the checkers say why.
+    healed_at_ = queue_.now();
+    watch();
   }
 
   void watch() {
@@ -178,6 +198,7 @@ class World {
       return;
     }
     queue_.after(kSettle, [this] {
+      if (servers_.behind_since() != 0) followed(servers_.behind_since());
       // After the last chance of the TTL monitor: what is still there now has stayed.
       emit(event(Kind::finish));
       finished_ = true;

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::sim::live {
+
+/// A place in the oplog; that of a later term comes after all of an earlier one.
+struct OpTime {
+  std::int64_t term = -1, time = 0;
+  auto operator<=>(const OpTime&) const = default;
+};
+
+/// What a member says of itself.
+struct MemberAnswer {
+  std::int64_t asked_ns = 0, answered_ns = 0;
+  std::string election;  ///< by which it is primary; later ones are greater. Empty: it is none
+  OpTime written, committed;
+};
+
+/// Whether the majority's commit point follows what the newest primary has written, by what members
+/// answer who are asked again and again. Pure.
+///
+/// A span is certain, however late who asks may be: in it the primary itself showed several times
+/// that a write had no majority, or the others answered several times and it did not.
+class CommitPoint {
+ public:
+  struct Span {
+    std::int64_t from_ns = 0, to_ns = 0;
+    bool operator==(const Span&) const = default;
+  };
+
+  void hear(const MemberAnswer& answer);
+
+  [[nodiscard]] bool follows() const { return !proven(); }
+  /// The spans in which it did not follow. One that is not over yet lasts until now.
+  [[nodiscard]] std::vector<Span> spans(std::int64_t now_ns) const;
+
+ private:
+  [[nodiscard]] bool proven() const;
+  void hear_primary(const MemberAnswer& answer);
+
+  std::string election_;        ///< of the newest primary
+  std::optional<OpTime> wanted_;  ///< what a majority is to have; nothing: it has what is known
+  std::int64_t since_ns_ = 0;   ///< then or later the primary had that, or was primary
+  int shown_ = 0;               ///< how often the primary showed since that no majority has it
+  int without_primary_ = 0;     ///< answers of others since it last answered
+  std::vector<Span> over_;
+};
+
+}  // namespace leasehold::sim::live
