@@ -9,8 +9,8 @@
 namespace leasehold::cli {
 namespace {
 
-/// What Boost says of an error. It puts words into the places of its sentence until there is no such
-/// place: for ever, if a word has one.
+/// What Boost says of an error. It puts words into the places of its sentence until none is left:
+/// for ever, if a word has one.
 std::string sentence_of(const po::error& error, const std::vector<std::string>& words) {
   for (const auto& word : words) {
     for (const auto* place :
