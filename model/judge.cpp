@@ -19,6 +19,10 @@ bool Finding::never_tested() const {
   return verdict == Verdict::unknown && checked == 0 && why == kNeverTested;
 }
 
+bool Finding::only_stalled() const {
+  return verdict == Verdict::unknown && why.starts_with(kStalled);
+}
+
 std::vector<Finding> judge(const History& history, const Floors& floors) {
   return judge(digest(history), floors);
 }

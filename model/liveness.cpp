@@ -12,10 +12,11 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto attempt = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
   const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
   const auto latest = said + d.allowed.lateness_ns;
-  if (latest >= d.finished_ns || !d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
+  if (latest >= d.finished_ns) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
   const Index end = s.granted != kNone ? s.granted : s.ended;
   const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
-  check_bound(d, f, {ask.at_ns, latest, happened},
+  check_bound(d, f, {said, latest, happened, kNever, Needs::machine},
               [&] {
                 return "lock '" + d.name(ask.name) + "': an acquire of " +
                        d.process_name(ask.process) + " ended " +
@@ -57,7 +58,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
   const Span& waited = call.waited;
   const auto latest = while_answered(name, kNoText, ask.at_ns, turns).to;
   if (s.granted == kNone && waited.to <= latest) return;
-  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
   check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
               [&] {
                 return who() + " did not get the lock in " + ms(latest - ask.at_ns) +
@@ -152,11 +153,10 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
   const Id process = d.fact(ended).process;
-  const auto until =
-      d.fact(ended).at_ns + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
-  const Span rest{d.fact(ended).at_ns, until};
-  const bool lived = d.process_of[process]->last_ns > rest.to && d.ran_throughout(process, rest);
-  if (!lived || d.stalled_ns(rest) > 0) return;
+  const auto from = d.fact(ended).at_ns;
+  const Span rest{from, d.stalls.put_off(from, from + holder.ask->operation_timeout_ms * kMs +
+                                                   d.allowed.truth_lag_ns)};
+  if (d.process_of[process]->last_ns <= rest.to || !d.ran_throughout(process, rest)) return;
   violate(f,
           "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
               " returned without the lock and left its lock document",
@@ -201,10 +201,11 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   const auto soonest =
       answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
   const auto timeout = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
-  const Span rest{answered, answered + timeout + d.allowed.lateness_ns};
+  const Span rest{answered, d.machine_stalls.put_off(
+                                answered, answered + timeout + d.allowed.lateness_ns)};
   const bool lived =
       d.process_of[ask.process]->last_ns > rest.to && d.ran_throughout(ask.process, rest);
-  if (d.fact(t.last_put).at_ns >= soonest || !lived || d.stalled_ns(rest) > 0) return;
+  if (d.fact(t.last_put).at_ns >= soonest || !lived) return;
   violate(f,
           "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
               " did not delete what an attempt left that was executed after its deletion",
@@ -272,8 +273,8 @@ Finding check_cleanup(const Digest& d) {
       if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
       const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
                          d.allowed.ttl_seen_ns();
-      const auto from = executed_by(d, *holder, t.last_put);
-      auto latest = from + bound;
+      auto latest = executed_by(d, *holder, t.last_put) + bound;
+      const auto expired = latest - d.allowed.ttl_seen_ns();
       // While servers are disturbed no monitor may run; the next pass after that counts.
       for (const Span& fault : d.disturbances.all()) {
         if (fault.from >= latest) continue;
@@ -284,7 +285,7 @@ Finding check_cleanup(const Digest& d) {
       const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
       if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
       if (!died(d, t)) ++f.counts["ghosts"];
-      check_bound(d, f, {from, latest, gone},
+      check_bound(d, f, {expired, latest, gone},
                   [&, &who = name] {
                     return "lock '" + who + "': a dead holder's document was still there after " +
                            ms(bound);

@@ -223,7 +223,8 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
   if (served > latest) latest = while_answered(waiters, kNoText, from, bound).to;
   if (!own && until <= latest) return;
   const Span window{from, std::min(latest, served)};
-  if (!d.ran_throughout(session.process, window) || d.disturbed(window)) return;
+  if (!d.ran_throughout(session.process, window)) return excuse(f, Excuse::pause);
+  if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
   ++f.counts["queue_waits"];
   check_bound(d, f, {from, latest, served, until},
               [&] {

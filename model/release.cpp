@@ -83,8 +83,7 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
                          reply.lock_id == kNoText && reply.at_ns == a.answer.at_ns &&
                          reply.order < a.granted.token;
     if (!decides) continue;
-    const auto known = d.read_by(reply.at_ns);
-    if (d.stalled_ns({d.fact(one.send).at_ns, known}) > 0) continue;
+    const auto known = d.stalls.put_off(d.fact(one.send).at_ns, d.read_by(reply.at_ns));
     const auto later = std::find_if(truth.begin(), truth.end(), [&](const Change& c) {
       return d.fact(c.event).at_ns > known;
     });

@@ -173,11 +173,13 @@ class Waits {
   void check_on_time(Finding& f, const WorkerCall& call) const {
     if (call.ask->single_attempt) return;
     const auto latest = call.ask->give_up_ns + promises_.answers_within_ms * kMs;
-    if (!d_.ran_throughout(*call.process, {call.ask->at_ns, latest})) return;
+    if (!d_.ran_throughout(*call.process, {call.ask->at_ns, latest})) {
+      return excuse(f, Excuse::pause);
+    }
     const Index answer = answer_of(call);
     const auto happened = answer == kNone ? kNever : d_.at(answer).at_ns;
     if (answer == kNone && d_.finished_ns <= latest) return;
-    check_bound(d_, f, {call.ask->at_ns, latest, happened},
+    check_bound(d_, f, {call.ask->give_up_ns, latest, happened},
                 [&] {
                   return who(call) + " ended " +
                          (answer == kNone

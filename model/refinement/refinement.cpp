@@ -213,7 +213,7 @@ class Refinement final : public Inquiry<Finding> {
     const Fact& missing = d_.fact(lock.line()[known - 1].event);
     if (reply.order >= missing.order) return false;
     const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
-    if (!d_.disturbed(since) && d_.stalled_ns(since) == 0) return false;
+    if (!d_.disturbed(since) && !d_.stalls.meet(since)) return false;
     ++old_primaries_;
     return true;
   }

@@ -19,7 +19,7 @@ bool ends_late(const Questions& q, const Event& ask) {
   if (latest >= q.finish() || !q.ran(ask.process, at(&ask), latest)) return false;
   const Event* granted = q.of(ask, Kind::granted);
   const double ended = granted != nullptr ? at(granted) : at(q.of(ask, Kind::ended));
-  return q.broken({at(&ask), latest, ended, kForever});
+  return q.broken({said, latest, ended, kForever, false});
 }
 
 /// Once faults are over everybody is served in turn: as many turns as callers, one for the dead.
