@@ -40,13 +40,11 @@ struct Finding {
 
   /// Whether it is unknown because nothing in the history put it to the test.
   [[nodiscard]] bool never_tested() const;
+  /// How many of its checks were excused.
+  [[nodiscard]] std::int64_t all_excused() const;
   /// Whether it is unknown, and all that is known is that the machine or a member stood still.
   [[nodiscard]] bool only_stalled() const;
 };
-
-/// Is the history whole: every event where its neighbours say it must be, no more and no fewer?
-/// Anything else makes its verdict unknown, for then nothing can be checked.
-[[nodiscard]] Finding check_form(const Digest& d);
 
 /// G1: a lease is never given to another before it ran out or was released.
 [[nodiscard]] Finding check_leases(const Digest& d);

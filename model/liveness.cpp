@@ -76,6 +76,7 @@ std::int64_t changed_from(const Digest& d, const Tenure& t) {
 /// A dead holder's lock goes to some waiter in time.
 void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
                      const Waiters& waiters) {
+  if (t.next == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const Asked& dead = *holder.ask;
   const auto last = executed_by(d, holder, t.last_put);
   const auto changed = changed_from(d, t);
@@ -85,8 +86,12 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     const SessionDigest& s = *call.session;
     if (&s == holder.session) continue;
     const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
-    const auto window = must_have_tried(d, waiters, call, last, bound);
-    if (!window || d.disturbed({d.fact(holder.command.send).at_ns, window->to})) continue;
+    const auto window = must_have_tried(d, waiters, call, last, bound, &f);
+    if (!window) continue;
+    if (d.disturbed({d.fact(holder.command.send).at_ns, window->to})) {
+      excuse(f, Excuse::disturbance);
+      continue;
+    }
     bounded = true;
     check_bound(d, f, {window->from, window->to, changed, call.waited.to},
                 [&] {
@@ -113,6 +118,7 @@ std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, 
 
 /// A lock that is free does not stay so while somebody waits.
 void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
+  if (t.next_put == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const auto free_from = d.fact(t.next).at_ns;
   const auto taken = executed_from(d, t.next_put);
   if (taken <= free_from) return;
@@ -124,7 +130,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
   for (const Waiter* one : waited_at(waiters, free_from, place)) {
     const Waiter& call = *one;
     const SessionDigest& s = *call.session;
-    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns);
+    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns, &f);
     if (!window) continue;
     check_bound(d, f, {window->from, window->to, taken, call.waited.to},
                 [&] {
@@ -169,7 +175,7 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   const Fact& lost = d.fact(s.lost);
   if (lost.outcome != Outcome::max_holding) return;
   const auto latest = lost.at_ns + d.allowed.lateness_ns;
-  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return;
+  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return excuse(f, Excuse::pause);
   ++f.counts["limited_holdings"];
   const auto deletes = d.deletes.of(d.fact(s.granted).owner);
   if (!deletes.empty() && d.fact(deletes.front().send).at_ns <= latest) return;
@@ -274,14 +280,21 @@ Finding check_cleanup(const Digest& d) {
       const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
                          d.allowed.ttl_seen_ns();
       auto latest = executed_by(d, *holder, t.last_put) + bound;
-      const auto expired = latest - d.allowed.ttl_seen_ns();
+      const auto undisturbed = latest, expired = latest - d.allowed.ttl_seen_ns();
       // While servers are disturbed no monitor may run; the next pass after that counts.
       for (const Span& fault : d.disturbances.all()) {
         if (fault.from >= latest) continue;
         const bool ends = fault.to < kNever;
         latest = ends ? std::max(latest, fault.to + d.allowed.ttl_seen_ns()) : kNever;
       }
-      if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
+      if (t.next == kNone && d.finished_ns <= latest) {  // not over yet
+        if (d.finished_ns > undisturbed) excuse(f, Excuse::disturbance);
+        continue;
+      }
+      if (t.next == kNone && !d.oplog_read) {
+        excuse(f, Excuse::unread_oplog);
+        continue;
+      }
       const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
       if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
       if (!died(d, t)) ++f.counts["ghosts"];

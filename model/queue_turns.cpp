@@ -209,6 +209,7 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
                           const Holdings& all, std::int64_t way) {
   const SendDigest& sent = d.writer(s.joined);
   if (sent.send == kNone || d.session_of(d.fact(sent.send)).ask == kNone) return;
+  if (s.left == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const SessionDigest& session = d.session_of(d.fact(sent.send));
   const Waiter& call = waiter_of(waiters, session);
   const bool own = session.granted != kNone &&

@@ -216,7 +216,11 @@ class Waits {
       const bool waits = gap.span.to > latest;
       const bool got_it = gap.span.to == asked.to && call.granted != nullptr;
       if (!waits && !got_it) continue;
-      if (!clean(call, {gap.span.from, std::min(latest, gap.span.to)})) continue;
+      const Span window{gap.span.from, std::min(latest, gap.span.to)};
+      if (!clean(call, window)) {
+        excuse(f, d_.disturbed(window) ? Excuse::disturbance : Excuse::pause);
+        continue;
+      }
       if (gap.before != nullptr && gap.before->died_holding) ++f.counts["bounded_takeovers"];
       check_bound(d_, f, {gap.span.from, latest, gap.span.to},
                   [&] {

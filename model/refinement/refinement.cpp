@@ -34,6 +34,7 @@ class Refinement final : public Inquiry<Finding> {
     out_.counts["hidden_steps"] = hidden_steps_;
     out_.counts["largest_set"] = largest_set_;
     out_.counts["old_primaries"] = old_primaries_;
+    out_.excused[static_cast<std::size_t>(Excuse::disturbance)] = old_primaries_;
     return std::move(out_);
   }
 

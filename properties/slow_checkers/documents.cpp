@@ -56,7 +56,7 @@ bool stays_too_long(const Questions& q, const Stay& s) {
       q.executed_by(*s.put) +
       static_cast<double>(s.ask->expiry_ms + 2 * s.ask->clock_margin_ms) * kMs;
   const double latest = next_pass(q, expired + q.ttl_pass());
-  if (s.next == nullptr && q.finish() <= latest) return false;
+  if (s.next == nullptr && (q.finish() <= latest || !q.oplog_read())) return false;
   const double went = s.next == nullptr            ? kForever
                       : s.next->kind == Kind::gone ? at(s.next)
                                                    : q.executed_from(*s.next);

@@ -120,7 +120,8 @@ void HistoryGenerator::world(HistoryBuilder& s) {
   if (draw_.one_in(3)) {
     const int from_ms = draw_.from(5, 6'000), to_ms = from_ms + draw_.from(50, 3'000);
     s.stall(from_ms, to_ms, draw_.any_of({model::kMachine, "member 0"}));
-    if (draw_.one_in(3)) s.stall(from_ms + draw_.from(0, 60), to_ms + draw_.from(0, 60), "member 1");
+    const int later_ms = draw_.from(0, 60);
+    if (draw_.one_in(3)) s.stall(from_ms + later_ms, to_ms + later_ms, "member 1");
   }
   if (draw_.one_in(4)) {
     const int from_ms = draw_.from(5, 6'000);

@@ -150,7 +150,9 @@ RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
     RC_ASSERT(late.at(guarantee) <= after.at(guarantee));
   }
   auto of_all = of_machine;
-  for (const char* who : {"member 0", "member 1", "member 2"}) of_all = with_stall(of_all, stall, who);
+  for (const char* who : {"member 0", "member 1", "member 2"}) {
+    of_all = with_stall(of_all, stall, who);
+  }
   RC_ASSERT(violations(of_all) == after);
   RC_ASSERT(violations(with_stall(h, {0, 4 * model::kMs}, model::kMachine)) == before);
 }

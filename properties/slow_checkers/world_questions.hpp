@@ -17,7 +17,7 @@ using model::Event;
 using model::Kind;
 using Events = std::vector<const Event*>;
 
-/// When something happened that was due and had to happen by `latest`; somebody cared until `until`.
+/// When something happened that was due, and late after `latest`; somebody cared until `until`.
 struct Bound {
   double due, latest, happened, until;
   bool needs_servers = true;
@@ -56,6 +56,11 @@ class WorldQuestions {
   // The world.
   [[nodiscard]] double finish() const { return finish_; }
   [[nodiscard]] bool live() const { return h_.front().live; }
+  /// To its end: what it does not show did not happen.
+  [[nodiscard]] bool oplog_read() const {
+    return first([](const Event& e) { return e.kind == Kind::reread && e.outcome == "unread"; }) ==
+           nullptr;
+  }
   [[nodiscard]] double late() const { return late_; }
   [[nodiscard]] double lag() const { return lag_; }
   [[nodiscard]] double echo() const { return echo_; }
