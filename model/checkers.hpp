@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +17,14 @@ enum class Verdict { holds, violated, unknown };
 
 /// Why a finding is unknown that nothing put to the test.
 inline constexpr const char* kNeverTested = "never put to the test";
+/// How the reason begins of one that is unknown because the machine or a member stood still.
+inline constexpr const char* kStalled = "the machine stalled ";
+
+/// Why nobody can tell whether something was violated: such a check is counted, and not as checked.
+enum class Excuse : std::uint8_t { stall, disturbance, pause, moved_clock, unread_oplog };
+inline constexpr std::array kExcuses{"stalls", "disturbances", "pauses", "moved clocks",
+                                     "an unread oplog"};
+using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `Excuse`
 
 /// What one checker found.
 struct Finding {
@@ -26,15 +35,16 @@ struct Finding {
   std::string why;            ///< of the first violation, or why unknown
   std::vector<Index> events;  ///< of the first violation
   std::int64_t violations = 0;
+  Excused excused{};
   std::map<std::string, std::int64_t> counts;  ///< what else is worth reporting
 
   /// Whether it is unknown because nothing in the history put it to the test.
   [[nodiscard]] bool never_tested() const;
+  /// How many of its checks were excused.
+  [[nodiscard]] std::int64_t all_excused() const;
+  /// Whether it is unknown, and all that is known is that the machine or a member stood still.
+  [[nodiscard]] bool only_stalled() const;
 };
-
-/// Is the history whole: every event where its neighbours say it must be, no more and no fewer?
-/// Anything else makes its verdict unknown, for then nothing can be checked.
-[[nodiscard]] Finding check_form(const Digest& d);
 
 /// G1: a lease is never given to another before it ran out or was released.
 [[nodiscard]] Finding check_leases(const Digest& d);

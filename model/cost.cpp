@@ -53,13 +53,18 @@ bool all_answered(const Digest& d, const SessionDigest& s) {
 }
 
 /// Whether the lock was free from the asking to the win, and nobody and nothing disturbed that.
-bool uncontended(const Digest& d, const std::vector<Index>& before, const SessionDigest& s) {
+bool uncontended(const Digest& d, Finding& f, const std::vector<Index>& before,
+                 const SessionDigest& s) {
   const Span asking{s.asked.at_ns, d.fact(s.granted).at_ns};
   const Index stood = before[d.fact(s.granted).lock_id];
   if (stood == kNoSuch) return false;
   const bool free = stood == kNone ||
                     (d.fact(stood).kind == Kind::gone && d.fact(stood).at_ns < asking.from);
-  return free && all_answered(d, s) && !d.disturbed(asking) && d.ran_throughout(s.process, asking);
+  if (!free || !all_answered(d, s)) return false;
+  const bool disturbed = d.disturbed(asking);
+  if (!disturbed && d.ran_throughout(s.process, asking)) return true;
+  excuse(f, disturbed ? Excuse::disturbance : Excuse::pause);
+  return false;
 }
 
 /// By process: when it looked for a lock.
@@ -89,7 +94,7 @@ void check_acquires(const Digest& d, Finding& f) {
   const auto lives = lives_of(d);
   const auto looks = looks_of(d);
   for (const SessionDigest& s : d.sessions) {
-    if (s.granted == kNone || s.ask == kNone || !uncontended(d, before, s)) continue;
+    if (s.granted == kNone || s.ask == kNone || !uncontended(d, f, before, s)) continue;
     ++f.checked;
     const Index look = look_meanwhile(d, looks[s.process], lives[s.process], s);
     const auto attempts = d.attempts.of(s.id);

@@ -45,8 +45,10 @@ class Builder {
       case Kind::pause: paused_[e.process] = e.at_ns; break;
       case Kind::resume: end_pause(e); break;
       case Kind::stall:
-        (e.process == kNoText ? out_.stalls : process(e).away)
-            .push_back({event(i).from_ns, e.at_ns});
+        (e.process == kNoText ? stalls_ : process(e).away).push_back({event(i).from_ns, e.at_ns});
+        if (e.process == kNoText && event(i).victim == kMachine) {
+          machine_stalls_.push_back(stalls_.back());
+        }
         break;
       case Kind::no_majority: disturbed_.push_back({event(i).from_ns, e.at_ns}); break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
@@ -80,7 +82,9 @@ class Builder {
       case Kind::place: out_.places[e.name].push_back(i); break;
       case Kind::stored: out_.stored.push_back(i); break;
       case Kind::protocol: process(e).crash = i; break;  // it is ended for that
-      case Kind::reread: break;
+      case Kind::reread:
+        if (event(i).outcome == "unread") out_.oplog_read = false;
+        break;
       case Kind::run: begin(event(i)); break;
     }
   }
@@ -92,6 +96,8 @@ class Builder {
       for (const std::size_t fault : begun) disturbed_[fault].to = kNever;
     }
     out_.disturbances = MergedSpans(std::move(disturbed_));
+    out_.stalls = MergedSpans(std::move(stalls_));
+    out_.machine_stalls = MergedSpans(std::move(machine_stalls_));
     sort_by_order(out_.stored, [](Index i) { return i; });
     for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
     set_claims();
@@ -299,6 +305,7 @@ class Builder {
   /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
   std::vector<Claim> claims_;
+  std::vector<Span> stalls_, machine_stalls_;
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
   Id last_counted_ = kNoCommand;
 };
@@ -309,14 +316,6 @@ bool ran(const ProcessDigest& p, Span span) {
 }
 
 }  // namespace
-
-std::int64_t Digest::stalled_ns(Span span) const {
-  std::int64_t sum = 0;
-  for (const Span& stall : stalls) {
-    if (stall.meets(span)) sum += stall.to - stall.from;
-  }
-  return sum;
-}
 
 std::int64_t Digest::read_by(std::int64_t at_ns) const {
   auto known = at_ns + allowed.truth_lag_ns + allowed.fault_echo_ns;

@@ -136,7 +136,10 @@ struct Digest {
   Grouped<Index> extensions;  ///< likewise
   MergedSpans disturbances;     ///< when servers or links were disturbed
   bool clocks_moved = false;    ///< a server's clock was
-  std::vector<Span> stalls;     ///< when the machine or a member did not run
+  /// When the machine or a member did not run, and when the machine did not: what several watchers
+  /// saw at one time is one freeze.
+  MergedSpans stalls, machine_stalls;
+  bool oplog_read = true;       ///< to its end: what it does not show did not happen
   Allowances allowed;
   std::int64_t healed_ns = kNever;
   std::int64_t finished_ns = kNever;
@@ -173,8 +176,6 @@ struct Digest {
   [[nodiscard]] bool disturbed(Span span) const { return disturbances.meet(span); }
   /// When all that is true at this time has been read at the latest.
   [[nodiscard]] std::int64_t read_by(std::int64_t at_ns) const;
-  /// How long the machine and the members stood still, in all the stalls that meet the span.
-  [[nodiscard]] std::int64_t stalled_ns(Span span) const;
   /// Whether the process was paused, stalled or not alive at any time of the span.
   [[nodiscard]] bool ran_throughout(const std::string& process, Span span) const;
   [[nodiscard]] bool ran_throughout(Id process, Span span) const;

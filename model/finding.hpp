@@ -27,30 +27,41 @@ inline std::string ms(std::int64_t ns) {
   return std::to_string(ns / kMs) + '.' + std::to_string(ns / (kMs / 10) % 10) + " ms";
 }
 
-/// Something that had to happen by `latest`, counting from `from`.
+inline void excuse(Finding& f, Excuse why) { ++f.excused[static_cast<std::size_t>(why)]; }
+
+/// Whose stalls delay something: of what a process does by its own clock only the machine's.
+enum class Needs : std::uint8_t { machine, servers };
+
+inline const MergedSpans& stalls(const Digest& d, Needs needs) {
+  return needs == Needs::machine ? d.machine_stalls : d.stalls;
+}
+
+/// Something that was due from `due` on, and had to happen by `latest`.
 struct TimeBound {
-  std::int64_t from = 0, latest = 0;
+  std::int64_t due = 0, latest = 0;
   std::int64_t happened = kNever;  ///< kNever: not while the history lasted
   std::int64_t until = kNever;     ///< it was wanted no longer, some time after `latest`
+  Needs needs = Needs::servers;
 };
 
-/// Puts a bound to the test. What is late by no more than the stalls in its window is nobody's
-/// fault for certain: it is counted as excused, and not as checked. `why` makes the sentence.
+/// Puts a bound to the test. What is late by no more than the stalls between when it was due and
+/// when that was seen is nobody's fault for certain: it is counted as excused, and not as checked.
+/// `why` makes the sentence.
 template <typename Why>
 void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
                  std::initializer_list<Index> events) {
-  const auto seen = std::min({bound.happened, bound.until, d.finished_ns});
-  const auto stalled = d.stalled_ns({bound.from, seen});
   const bool late = bound.happened > bound.latest;
-  if (!late || seen - bound.latest > stalled) {
+  const auto latest =
+      late ? stalls(d, bound.needs).put_off(bound.due, bound.latest) : bound.latest;
+  if (!late || std::min({bound.happened, bound.until, d.finished_ns}) > latest) {
     ++f.checked;
     if (late) violate(f, why(), events);
     return;
   }
-  ++f.counts["excused by stalls"];
+  excuse(f, Excuse::stall);
   if (f.verdict != Verdict::holds) return;
   f.verdict = Verdict::unknown;
-  f.why = "the machine stalled " + ms(stalled) + ": " + why();
+  f.why = kStalled + ms(latest - bound.latest) + ": " + why();
 }
 
 /// The first moment at or after `instant` at which the process runs and goes on running for as long

@@ -16,6 +16,9 @@
 /// Numbers beyond 2^53 (tokens, orders, seeds) are decimal strings in JSON.
 namespace leasehold::model {
 
+/// The victim of a stall that is of the harness's machine, and of no member.
+inline constexpr const char* kMachine = "machine";
+
 /// One event. The fields that its kind has not (`about`) are at their default, and those are not in
 /// the JSON.
 struct Event {

@@ -41,7 +41,7 @@ class HistoryBuilder {
   }
 
   /// The machine, or a member, did not run.
-  HistoryBuilder& stall(int from, int at, const std::string& name = "machine") {
+  HistoryBuilder& stall(int from, int at, const std::string& name = kMachine) {
     Event e = event(at, Kind::stall, "");
     e.victim = name;
     e.from_ns = from * kMillion;

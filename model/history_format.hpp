@@ -8,7 +8,7 @@
 #include "model/enum_set.hpp"
 
 /// The format of a history as two tables: what each field means, and which fields each kind of
-/// event has. The JSON, `check_form` and the page in model/README.md follow them.
+/// event has. The JSON, the check of the form and the page in model/README.md follow them.
 namespace leasehold::model {
 
 enum class Kind : std::uint8_t {

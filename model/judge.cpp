@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "model/checkers.hpp"
 #include "model/walk.hpp"
@@ -17,6 +18,14 @@ const char* to_string(Verdict verdict) {
 
 bool Finding::never_tested() const {
   return verdict == Verdict::unknown && checked == 0 && why == kNeverTested;
+}
+
+std::int64_t Finding::all_excused() const {
+  return std::accumulate(excused.begin(), excused.end(), std::int64_t{0});
+}
+
+bool Finding::only_stalled() const {
+  return verdict == Verdict::unknown && why.starts_with(kStalled);
 }
 
 std::vector<Finding> judge(const History& history, const Floors& floors) {
@@ -39,10 +48,20 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers
   Watchers watchers{form.get(), rules.get()};
   watchers.insert(watchers.end(), beside.begin(), beside.end());
   walk(d, watchers);
-  std::vector<Finding> findings{form->result(),     check_leases(d),      check_exclusion(d),
-                                check_fence(d),     check_token_order(d), check_loss_notified(d),
-                                check_ownership(d), check_liveness(d),    check_cleanup(d),
-                                check_cost(d),      check_release(d),     check_needless_loss(d)};
+  auto of_form = form->result();
+  std::vector<Finding> findings{std::move(of_form.front()),
+                                check_leases(d),
+                                check_exclusion(d),
+                                check_fence(d),
+                                check_token_order(d),
+                                check_loss_notified(d),
+                                check_ownership(d),
+                                check_liveness(d),
+                                check_cleanup(d),
+                                check_cost(d),
+                                check_release(d),
+                                check_needless_loss(d),
+                                std::move(of_form.back())};
   std::ranges::move(rules->result(), std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {

@@ -12,10 +12,11 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto attempt = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
   const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
   const auto latest = said + d.allowed.lateness_ns;
-  if (latest >= d.finished_ns || !d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
+  if (latest >= d.finished_ns) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
   const Index end = s.granted != kNone ? s.granted : s.ended;
   const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
-  check_bound(d, f, {ask.at_ns, latest, happened},
+  check_bound(d, f, {said, latest, happened, kNever, Needs::machine},
               [&] {
                 return "lock '" + d.name(ask.name) + "': an acquire of " +
                        d.process_name(ask.process) + " ended " +
@@ -57,7 +58,7 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
   const Span& waited = call.waited;
   const auto latest = while_answered(name, kNoText, ask.at_ns, turns).to;
   if (s.granted == kNone && waited.to <= latest) return;
-  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
   check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
               [&] {
                 return who() + " did not get the lock in " + ms(latest - ask.at_ns) +
@@ -75,6 +76,7 @@ std::int64_t changed_from(const Digest& d, const Tenure& t) {
 /// A dead holder's lock goes to some waiter in time.
 void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
                      const Waiters& waiters) {
+  if (t.next == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const Asked& dead = *holder.ask;
   const auto last = executed_by(d, holder, t.last_put);
   const auto changed = changed_from(d, t);
@@ -84,8 +86,12 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
     const SessionDigest& s = *call.session;
     if (&s == holder.session) continue;
     const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
-    const auto window = must_have_tried(d, waiters, call, last, bound);
-    if (!window || d.disturbed({d.fact(holder.command.send).at_ns, window->to})) continue;
+    const auto window = must_have_tried(d, waiters, call, last, bound, &f);
+    if (!window) continue;
+    if (d.disturbed({d.fact(holder.command.send).at_ns, window->to})) {
+      excuse(f, Excuse::disturbance);
+      continue;
+    }
     bounded = true;
     check_bound(d, f, {window->from, window->to, changed, call.waited.to},
                 [&] {
@@ -112,6 +118,7 @@ std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, 
 
 /// A lock that is free does not stay so while somebody waits.
 void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
+  if (t.next_put == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const auto free_from = d.fact(t.next).at_ns;
   const auto taken = executed_from(d, t.next_put);
   if (taken <= free_from) return;
@@ -123,7 +130,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
   for (const Waiter* one : waited_at(waiters, free_from, place)) {
     const Waiter& call = *one;
     const SessionDigest& s = *call.session;
-    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns);
+    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns, &f);
     if (!window) continue;
     check_bound(d, f, {window->from, window->to, taken, call.waited.to},
                 [&] {
@@ -152,11 +159,10 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
   const Id process = d.fact(ended).process;
-  const auto until =
-      d.fact(ended).at_ns + holder.ask->operation_timeout_ms * kMs + d.allowed.truth_lag_ns;
-  const Span rest{d.fact(ended).at_ns, until};
-  const bool lived = d.process_of[process]->last_ns > rest.to && d.ran_throughout(process, rest);
-  if (!lived || d.stalled_ns(rest) > 0) return;
+  const auto from = d.fact(ended).at_ns;
+  const Span rest{from, d.stalls.put_off(from, from + holder.ask->operation_timeout_ms * kMs +
+                                                   d.allowed.truth_lag_ns)};
+  if (d.process_of[process]->last_ns <= rest.to || !d.ran_throughout(process, rest)) return;
   violate(f,
           "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
               " returned without the lock and left its lock document",
@@ -169,7 +175,7 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   const Fact& lost = d.fact(s.lost);
   if (lost.outcome != Outcome::max_holding) return;
   const auto latest = lost.at_ns + d.allowed.lateness_ns;
-  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return;
+  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return excuse(f, Excuse::pause);
   ++f.counts["limited_holdings"];
   const auto deletes = d.deletes.of(d.fact(s.granted).owner);
   if (!deletes.empty() && d.fact(deletes.front().send).at_ns <= latest) return;
@@ -201,10 +207,11 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   const auto soonest =
       answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
   const auto timeout = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
-  const Span rest{answered, answered + timeout + d.allowed.lateness_ns};
+  const Span rest{answered, d.machine_stalls.put_off(
+                                answered, answered + timeout + d.allowed.lateness_ns)};
   const bool lived =
       d.process_of[ask.process]->last_ns > rest.to && d.ran_throughout(ask.process, rest);
-  if (d.fact(t.last_put).at_ns >= soonest || !lived || d.stalled_ns(rest) > 0) return;
+  if (d.fact(t.last_put).at_ns >= soonest || !lived) return;
   violate(f,
           "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
               " did not delete what an attempt left that was executed after its deletion",
@@ -272,19 +279,26 @@ Finding check_cleanup(const Digest& d) {
       if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
       const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
                          d.allowed.ttl_seen_ns();
-      const auto from = executed_by(d, *holder, t.last_put);
-      auto latest = from + bound;
+      auto latest = executed_by(d, *holder, t.last_put) + bound;
+      const auto undisturbed = latest, expired = latest - d.allowed.ttl_seen_ns();
       // While servers are disturbed no monitor may run; the next pass after that counts.
       for (const Span& fault : d.disturbances.all()) {
         if (fault.from >= latest) continue;
         const bool ends = fault.to < kNever;
         latest = ends ? std::max(latest, fault.to + d.allowed.ttl_seen_ns()) : kNever;
       }
-      if (t.next == kNone && d.finished_ns <= latest) continue;  // not over yet
+      if (t.next == kNone && d.finished_ns <= latest) {  // not over yet
+        if (d.finished_ns > undisturbed) excuse(f, Excuse::disturbance);
+        continue;
+      }
+      if (t.next == kNone && !d.oplog_read) {
+        excuse(f, Excuse::unread_oplog);
+        continue;
+      }
       const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
       if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
       if (!died(d, t)) ++f.counts["ghosts"];
-      check_bound(d, f, {from, latest, gone},
+      check_bound(d, f, {expired, latest, gone},
                   [&, &who = name] {
                     return "lock '" + who + "': a dead holder's document was still there after " +
                            ms(bound);

@@ -213,6 +213,22 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
   EXPECT_NE(f.why.find("was still there after"), std::string::npos) << f.why;
 }
 
+/// What made room for others may stand in what was not read.
+TEST(CheckCleanup, WhatAnOplogThatWasNotReadToItsEndDoesNotShowIsExcused) {
+  HistoryBuilder s;
+  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
+  auto history = s.end(9'000);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::G8).verdict, Verdict::violated);
+  Event unread;
+  unread.kind = Kind::reread;
+  unread.at_ns = history.back().at_ns;
+  unread.outcome = "unread";
+  history.push_back(unread);
+  const auto f = find(judge(history, {}), Guarantee::G8);
+  EXPECT_EQ(f.violations, 0) << f.why;
+  EXPECT_EQ(f.all_excused(), 1);
+}
+
 /// An attempt of a's executes after a has released, and nobody deletes that.
 TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
   const auto with = [](int gone) {

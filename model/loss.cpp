@@ -79,7 +79,7 @@ void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::in
   if (s.release != kNone) until = std::min(until, d.fact(s.release).at_ns);
   if (notified > latest && std::min(until, d.finished_ns) <= latest) return;
   check_bound(
-      d, f, {d.fact(s.granted).at_ns, latest, notified, until},
+      d, f, {due, latest, notified, until, Needs::machine},
       [&] {
         return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
                " was notified of its loss " +
@@ -220,9 +220,10 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   const Index reply = d.writer(send).reply;
   if (reply == kNone || d.fact(reply).outcome == Outcome::done) return;
   const Span quiet{d.fact(reply).at_ns, d.fact(s.lost).at_ns};
-  const auto longest = shortest_lease(s.asked) / 2 + d.allowed.lateness_ns;
-  if (quiet.to - quiet.from <= longest) return;
-  if (!d.ran_throughout(s.process, quiet) || d.stalled_ns(quiet) > 0) return;
+  const auto latest = quiet.from + shortest_lease(s.asked) / 2 + d.allowed.lateness_ns;
+  if (quiet.to <= latest) return;
+  if (!d.ran_throughout(s.process, quiet)) return excuse(f, Excuse::pause);
+  if (quiet.to <= d.machine_stalls.put_off(quiet.from, latest)) return excuse(f, Excuse::stall);
   violate(f,
           "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
               " let its lease run out for " + ms(quiet.to - quiet.from) +

@@ -17,11 +17,12 @@ Index unanswered_delete(const Digest& d, const Fact& gone) {
 /// owner's nor the TTL monitor's, as long as the servers' clocks were left alone.
 void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
   const auto holder = writer_of(d, t.last_put);
-  if (!holder || d.clocks_moved || may_have_deleted(d, t)) return;
+  if (!holder || may_have_deleted(d, t)) return;
   const Fact& gone = d.fact(t.next);
   if (gone.at_ns >= earliest_end(d, *holder)) return;
   const Index foreign = unanswered_delete(d, gone);  // not the holder's, which may have deleted
   if (foreign == kNone) return;
+  if (d.clocks_moved) return excuse(f, Excuse::moved_clock);
   ++f.checked;
   violate(f,
           "lock '" + d.name(gone.name) + "': a release or clean-up of " + d.at(foreign).process +

@@ -209,6 +209,7 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
                           const Holdings& all, std::int64_t way) {
   const SendDigest& sent = d.writer(s.joined);
   if (sent.send == kNone || d.session_of(d.fact(sent.send)).ask == kNone) return;
+  if (s.left == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const SessionDigest& session = d.session_of(d.fact(sent.send));
   const Waiter& call = waiter_of(waiters, session);
   const bool own = session.granted != kNone &&
@@ -223,7 +224,8 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
   if (served > latest) latest = while_answered(waiters, kNoText, from, bound).to;
   if (!own && until <= latest) return;
   const Span window{from, std::min(latest, served)};
-  if (!d.ran_throughout(session.process, window) || d.disturbed(window)) return;
+  if (!d.ran_throughout(session.process, window)) return excuse(f, Excuse::pause);
+  if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
   ++f.counts["queue_waits"];
   check_bound(d, f, {from, latest, served, until},
               [&] {

@@ -31,8 +31,7 @@ AllEnds all_ends(const Digest& d) {
       const Index claim = d.claim(t.next);
       if (claim == kNone) {
         const auto holder = writer_of(d, t.last_put);
-        const bool early =
-            holder && !d.clocks_moved && d.fact(t.next).at_ns < earliest_end(d, *holder);
+        const bool early = holder && d.fact(t.next).at_ns < earliest_end(d, *holder);
         if (early) all.vanished.add(t.owner, t.next);
         continue;
       }
@@ -83,8 +82,7 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
                          reply.lock_id == kNoText && reply.at_ns == a.answer.at_ns &&
                          reply.order < a.granted.token;
     if (!decides) continue;
-    const auto known = d.read_by(reply.at_ns);
-    if (d.stalled_ns({d.fact(one.send).at_ns, known}) > 0) continue;
+    const auto known = d.stalls.put_off(d.fact(one.send).at_ns, d.read_by(reply.at_ns));
     const auto later = std::find_if(truth.begin(), truth.end(), [&](const Change& c) {
       return d.fact(c.event).at_ns > known;
     });
@@ -140,6 +138,10 @@ void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEn
   }
   for (const Index gone : ends.vanished.of(a.granted.owner)) {
     if (!own_unanswered(d, a, gone)) continue;
+    if (d.clocks_moved) {
+      excuse(f, Excuse::moved_clock);
+      continue;
+    }
     violate(f,
             who(d, a) +
                 "'s release returned 'not_owner', but only its own command can have freed the lock",

@@ -6,10 +6,20 @@
 #include "model/finding.hpp"
 
 /// The form of a history: what an event may follow, and what must follow it. Internal to
-/// `check_form`.
+/// `form_inquiry`.
+///
+/// What does not fit is either the recorder's fault, and nobody can tell what happened, or the
+/// lock's. That the lock did something without a ground is certain where both are in one record: a
+/// process writes down each step of its core at once, what it heard before what it did about it. A
+/// record that ends early lacks its end, and nothing before that.
 namespace leasehold::model {
 
 inline constexpr std::int64_t kSlackMs = 500;  ///< scheduling, on a busy machine
+
+struct FormFindings {
+  Finding form = finding(Guarantee::form);          ///< whether the record is whole
+  Finding grounded = finding(Guarantee::grounded);  ///< of the lock
+};
 
 /// Nobody broke a promise; nobody can tell.
 inline void malformed(Finding& finding, const std::string& why, std::vector<Index> events) {
@@ -17,8 +27,8 @@ inline void malformed(Finding& finding, const std::string& why, std::vector<Inde
   finding.verdict = Verdict::unknown;
 }
 
-/// Whether the process lived and ran for `span` ns and more after the event, so that what must
-/// follow it must have followed.
+/// Whether the process lived and ran for `span` ns and more after the event, and for as long again
+/// as something stood still in it, so that what must follow it must have followed.
 [[nodiscard]] bool goes_on(const Digest& digest, const Fact& event, std::int64_t span);
 
 /// The sessions of a history: that each asks, is granted, loses, releases and ends in an order that
@@ -29,9 +39,9 @@ inline void malformed(Finding& finding, const std::string& why, std::vector<Inde
 class SessionForm {
  public:
   /// REQUIRES: both outlive it.
-  SessionForm(const Digest& digest, Finding& finding)
+  SessionForm(const Digest& digest, FormFindings& findings)
       : d_(digest),
-        f_(finding),
+        f_(findings),
         lives_(digest.sessions.size()),
         released_(digest.facts.owners) {}
 
@@ -49,9 +59,16 @@ class SessionForm {
     Index first_answers = kNone, newest_answers = kNone;  ///< the newest by their times
   };
 
+  /// Of the record.
   void require(bool rule, const char* what, Index i) {
-    if (!rule) malformed(f_, what, {i});
+    if (!rule) malformed(f_.form, what, {i});
   }
+  /// Of the lock.
+  void demand(bool rule, const char* what, Index i) {
+    ++f_.grounded.checked;
+    if (!rule) violate(f_.grounded, d_.process_name(d_.fact(i).process) + ": " + what, {i});
+  }
+  void visit_grant(Life& s, Index i, const Fact& e);
   void visit_send(Life& s, Index i, const Fact& e);
   void visit_holding(Life& s, Index i, const Fact& e);
   void visit_end(Life& s, Index i, const Fact& e);
@@ -64,7 +81,7 @@ class SessionForm {
   [[nodiscard]] bool deleted(const Fact& released) const;
 
   const Digest& d_;
-  Finding& f_;
+  FormFindings& f_;
   std::vector<Life> lives_;
   std::vector<bool> released_;  ///< by owner: its handle was asked to release
 };

@@ -41,6 +41,16 @@ class MergedSpans {
                                             [&](const Span& s) { return s.to <= span.from; });
     return first != all_.end() && first->from < span.to;
   }
+  /// `latest`, put off by as long as these last between `from` and then: by then whatever stands
+  /// still in them has had all the time that it had until `latest`.
+  [[nodiscard]] std::int64_t put_off(std::int64_t from, std::int64_t latest) const {
+    auto next = std::partition_point(all_.begin(), all_.end(),
+                                     [&](const Span& s) { return s.to <= from; });
+    for (; latest != kNever && next != all_.end() && next->from <= latest; ++next) {
+      latest += next->to - std::max(next->from, from);
+    }
+    return latest;
+  }
   [[nodiscard]] const std::vector<Span>& all() const { return all_; }
 
  private:

@@ -73,15 +73,17 @@ Span while_answered(const Waiters& name, Id process, std::int64_t from, std::int
 }
 
 std::optional<Span> must_have_tried(const Digest& d, const Waiters& name, const Waiter& call,
-                                    std::int64_t from, std::int64_t bound) {
+                                    std::int64_t from, std::int64_t bound, Finding* excused) {
   const Asked& ask = call.session->asked;
   if (ask.single_attempt) return std::nullopt;  // it tries once
   from = std::max(from, call.waited.from);
   if (call.lives_until < from + bound) return std::nullopt;  // which most do not
   const Span window = while_answered(name, ask.process, from, bound);
-  if (call.waited.to < window.to || d.disturbed(window)) return std::nullopt;
-  if (!d.ran_throughout(ask.process, window)) return std::nullopt;
-  return window;
+  if (call.waited.to < window.to) return std::nullopt;
+  const bool disturbed = d.disturbed(window);
+  if (!disturbed && d.ran_throughout(ask.process, window)) return window;
+  if (excused != nullptr) excuse(*excused, disturbed ? Excuse::disturbance : Excuse::pause);
+  return std::nullopt;
 }
 
 std::vector<Waiters> waiters_by_name(const Digest& d) {

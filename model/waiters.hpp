@@ -56,10 +56,11 @@ struct Waiters {
 [[nodiscard]] Span while_answered(const Waiters& name, Id process, std::int64_t from,
                                   std::int64_t bound);
 
-/// Whether this one waits from then on for so long that it must have tried, undisturbed.
+/// Whether this one waits from then on for so long that it must have tried, undisturbed. If only a
+/// disturbance or a pause says that it need not have, `excused` counts that.
 [[nodiscard]] std::optional<Span> must_have_tried(const Digest& d, const Waiters& name,
                                                   const Waiter& call, std::int64_t from,
-                                                  std::int64_t bound);
+                                                  std::int64_t bound, Finding* excused = nullptr);
 
 /// When a put executed at the earliest: no write does before it was sent.
 [[nodiscard]] std::int64_t executed_from(const Digest& d, Index put);

@@ -30,8 +30,11 @@ class Inquiry : public Watcher {
   [[nodiscard]] virtual Result result() = 0;
 };
 
-/// `check_form` and `monitor`, as part of a walk. The digest must outlive them.
-[[nodiscard]] std::unique_ptr<Inquiry<Finding>> form_inquiry(const Digest& d);
+/// As parts of a walk; the digest must outlive them. First the form: is the history whole, every
+/// event where its neighbours say it must be, no more and no fewer? If not, that is unknown, for
+/// then little can be checked. Then whether what the lock did has its ground.
+[[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> form_inquiry(const Digest& d);
+/// `monitor`.
 [[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> rules_inquiry(const Digest& d);
 
 /// `judge`, with others beside who watch the same walk.

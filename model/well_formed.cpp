@@ -44,7 +44,7 @@ class Orders {
 };
 
 /// Walks the history once, then asks what is missing. What a session may do is `SessionForm`.
-class FormChecker final : public Inquiry<Finding> {
+class FormChecker final : public Inquiry<std::vector<Finding>> {
  public:
   explicit FormChecker(const Digest& d)
       : d_(d),
@@ -56,8 +56,8 @@ class FormChecker final : public Inquiry<Finding> {
     for (Index i = from; i < to; ++i) visit(i, d_.fact(i));
   }
 
-  Finding result() override {
-    f_.checked = static_cast<std::int64_t>(d_.facts.all.size());
+  std::vector<Finding> result() override {
+    f_.form.checked = static_cast<std::int64_t>(d_.facts.all.size());
     if (runs_ != 1 || finishes_ != 1 || heals_ != 1) {
       broken("there is not exactly one run, one heal and one finish", {});
     }
@@ -66,12 +66,12 @@ class FormChecker final : public Inquiry<Finding> {
     check_truth();
     check_places();
     check_writes();
-    return std::move(f_);
+    return {std::move(f_.form), std::move(f_.grounded)};
   }
 
  private:
   void broken(const std::string& why, std::vector<Index> events) {
-    malformed(f_, why, std::move(events));
+    malformed(f_.form, why, std::move(events));
   }
 
   struct Command {
@@ -176,13 +176,39 @@ class FormChecker final : public Inquiry<Finding> {
       };
       return key(a) < key(b);
     });
-    for (Broken& one : all) broken(one.why, std::move(one.events));
+    for (Broken& one : all) {
+      if (!one.by_the_lock) {
+        broken(one.why, std::move(one.events));
+        continue;
+      }
+      const Fact& command = d_.fact(one.events.front());
+      violate(f_.grounded, d_.process_name(command.process) + ": " + one.why,
+              std::move(one.events));
+    }
   }
 
   struct Broken {
     const char* why;
     std::vector<Index> events;  ///< the first one is of the command
+    bool by_the_lock = true;
   };
+
+  /// Whether what was acknowledged, and the oplog lacks, was certainly not written. Published locks
+  /// need not wait for a majority: what was acknowledged to them may be rolled back.
+  [[nodiscard]] bool oplog_decides() const { return d_.oplog_read && !d_.of_a_document; }
+
+  /// Whether by this time a document of the owner that this removes had gone: the answer to a
+  /// repeated removal has a later time than its write.
+  [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
+    Id stood = kNoText;
+    for (const Change& c : d_.changes_of(removal.name)) {
+      if (d_.fact(c.event).order > order) return false;
+      const bool own = stood == removal.owner || stood == removal.other_owner;
+      if (own && stood != kNoText && (c.gone || c.owner != stood)) return true;
+      stood = c.gone ? kNoText : c.owner;
+    }
+    return false;
+  }
 
   void check_command(const Command& c, const std::vector<bool>& written,
                      std::vector<Broken>& all) const {
@@ -192,15 +218,17 @@ class FormChecker final : public Inquiry<Finding> {
       const auto timeout = send.verb == Verb::index    ? kIndexTimeoutMs
                            : send.verb == Verb::stream ? kStreamTimeoutMs
                                                        : d_.process_of[send.process]->timeout_ms;
+      // The driver may be as late as its threads: that nobody answered is not certain.
       if (goes_on(d_, send, (timeout + kSlackMs) * kMs)) {
-        all.push_back({"a command without a reply", {c.send}});
+        all.push_back({"a command without a reply", {c.send}, false});
       }
       return;
     }
     const Fact& reply = d_.fact(c.reply);
     if (reply.outcome != Outcome::done) return;
     if (send.verb == Verb::remove && reply.matched > 0 && !orders_.contains(reply.order)) {
-      all.push_back({"a deletion that the server does not know", {c.reply}});
+      const bool certain = oplog_decides() && !had_gone(send, reply.order);
+      all.push_back({"a deletion that the server does not know", {c.reply}, certain});
     }
     if ((!asks_for_lock(send) && send.verb != Verb::extend) || reply.matched != c.statements) {
       return;
@@ -209,13 +237,16 @@ class FormChecker final : public Inquiry<Finding> {
       const Fact& statement = d_.fact(s);
       if (statement.kind != Kind::send || statement.command != send.command) continue;
       if (!written[statement.lock_id]) {
-        all.push_back({"an acknowledged write that the server does not know", {s, c.reply}});
+        all.push_back({"an acknowledged write that the server does not know",
+                       {s, c.reply},
+                       oplog_decides()});
       }
       check_consequence(s, reply, all);
     }
   }
 
   /// A win must be granted or given back; an extension must move the deadline of who still holds.
+  /// The step that takes the reply does it, or sends what does: a second is far more than it needs.
   void check_consequence(Index statement, const Fact& reply, std::vector<Broken>& all) const {
     const Fact& send = d_.fact(statement);
     const SessionDigest& s = d_.session_of(send);
@@ -296,7 +327,7 @@ class FormChecker final : public Inquiry<Finding> {
   };
 
   const Digest& d_;
-  Finding f_ = finding(Guarantee::form);
+  FormFindings f_;
   SessionForm sessions_{d_, f_};
   int runs_ = 0, finishes_ = 0, heals_ = 0;
   std::vector<Command> commands_;
@@ -307,14 +338,8 @@ class FormChecker final : public Inquiry<Finding> {
 
 }  // namespace
 
-std::unique_ptr<Inquiry<Finding>> form_inquiry(const Digest& d) {
+std::unique_ptr<Inquiry<std::vector<Finding>>> form_inquiry(const Digest& d) {
   return std::make_unique<FormChecker>(d);
-}
-
-Finding check_form(const Digest& d) {
-  FormChecker checker(d);
-  walk(d, {&checker});
-  return checker.result();
 }
 
 }  // namespace leasehold::model

@@ -9,9 +9,70 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
   auto history = s.end(9'000);
   std::erase_if(history,
                 [](const Event& e) { return e.kind == Kind::release || e.kind == Kind::released; });
-  const auto f = find(judge(history, {}), Guarantee::form);
-  EXPECT_EQ(f.verdict, Verdict::unknown);
-  EXPECT_NE(f.why.find("a hand-over by who still holds"), std::string::npos) << f.why;
+  const auto findings = judge(history, {});
+  EXPECT_EQ(find(findings, Guarantee::form).verdict, Verdict::holds);
+  const auto f = find(findings, Guarantee::grounded);
+  EXPECT_EQ(f.verdict, Verdict::violated);
+  EXPECT_EQ(f.why, "a: a hand-over by who still holds");
+}
+
+Finding grounds_of(const History& history) { return find(judge(history, {}), Guarantee::grounded); }
+
+TEST(CheckGrounds, AGrantAndAnAnsweredReleaseNeedAReplyThatSaysSo) {
+  const auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
+  ASSERT_EQ(grounds_of(history).verdict, Verdict::holds);
+  EXPECT_EQ(grounds_of(unanswered(history, 1)).why, "a: a grant that nothing won");
+  EXPECT_EQ(grounds_of(unanswered(history, 2)).why, "a: a release answered by nobody");
+}
+
+TEST(CheckGrounds, AnExtensionOfALostLockIsStray) {
+  auto s = holder().lose(1'010, "a", 1).extend(1'020, 1'030, "a", 1, 120);
+  EXPECT_EQ(grounds_of(s.end(9'000)).why, "a: a stray extension");
+}
+
+TEST(CheckGrounds, AnAcknowledgedWriteIsInAnOplogThatWasReadToItsEnd) {
+  auto history = holder().extend(300, 310, "a", 1, 110).end(9'000);
+  std::erase_if(history, [](const Event& e) { return e.kind == Kind::put && e.order == 110; });
+  EXPECT_EQ(grounds_of(history).why, "a: an acknowledged write that the server does not know");
+  Event unread;
+  unread.kind = Kind::reread;
+  unread.outcome = "unread";
+  unread.at_ns = history.back().at_ns;
+  history.push_back(unread);
+  EXPECT_EQ(grounds_of(history).violations, 0);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::form).verdict, Verdict::unknown);
+}
+
+TEST(CheckGrounds, ADeletionThatIsNowhereIsFoundAndOneThatWasRepeatedIsNone) {
+  auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
+  const auto answer = std::ranges::find_if(
+      history, [](const Event& e) { return e.kind == Kind::reply && e.verb == "delete"; });
+  answer->order = 111;  // the answer to a repeated one is of a later time
+  EXPECT_EQ(grounds_of(history).violations, 0);
+  std::erase_if(history, [](const Event& e) { return e.kind == Kind::gone; });
+  EXPECT_EQ(grounds_of(history).why, "a: a deletion that the server does not know");
+}
+
+TEST(CheckGrounds, ACallOfAProcessThatGoesOnEndsAndAStallGivesItMoreTime) {
+  const auto with_stall = [](int length) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ask(2'000, "a", 2);
+    if (length > 0) s.stall(600, 600 + length);
+    return grounds_of(s.end(9'000));
+  };
+  EXPECT_EQ(with_stall(0).why, "a: an acquire call that never ended");
+  EXPECT_EQ(with_stall(200).verdict, Verdict::violated);
+  EXPECT_EQ(with_stall(400).verdict, Verdict::holds);
+}
+
+/// A release that its lock ignores.
+TEST(CheckGrounds, ViolatedStaysSoWhateverElseIsWrong) {
+  auto history = holder().yes(5, 15, "a", 1).release(300, 310, "a", 1, 110).end(9'000);
+  history = unanswered(history, 2);
+  const auto findings = judge(history, {});
+  EXPECT_EQ(find(findings, Guarantee::form).verdict, Verdict::unknown);
+  EXPECT_EQ(find(findings, Guarantee::grounded).verdict, Verdict::violated);
+  EXPECT_EQ(overall(findings), Verdict::violated);
 }
 
 TEST(CheckForm, AnswersThatCannotBeAreRefused) {

@@ -188,8 +188,7 @@ std::int64_t died_holding(const Digest& d, const WorkerCall& call) {
 
 /// What it had sent when it died may come as late as servers and links are disturbed.
 bool may_be_late(const Digest& d, std::int64_t died, const Event& write) {
-  const Span span{died, write.at_ns};
-  return write.at_ns > died && (d.disturbed(span) || d.stalled_ns(span) > 0);
+  return write.at_ns > died && d.disturbed({died, write.at_ns});
 }
 
 }  // namespace
@@ -208,7 +207,8 @@ Finding check_document_ends(const Digest& d, const Promises& promises,
       if (died == kNever || !dated || over || may_be_late(d, died, last)) continue;
       ++f.checked;
       const auto lease_ns = static_cast<double>(doc.call->ask->expiry_ms * kMs);
-      const auto latest = died + d.allowed.lateness_ns +
+      const auto executed = d.stalls.put_off(died, died + d.allowed.lateness_ns);
+      const auto latest = (last.at_ns > died ? executed : died + d.allowed.lateness_ns) +
                           promises.clock_margin_ms.value_or(0) * kMs +
                           static_cast<std::int64_t>(*promises.passes_on_leases * lease_ns);
       const auto by_date = last.from_ns + (last.expires_at_ms - last.wall_ms) * kMs;

@@ -113,6 +113,12 @@ TEST(JudgeWorker, ALossThatOnlyAStallMadeLateIsUnknown) {
                         .stall(1'400, 1'600)
                         .lost(1'580, 1'590, "a", 1);
   EXPECT_EQ(found(told, Guarantee::G5).verdict, Verdict::unknown);
+  const auto before = Told()
+                          .got(10, 20, "a", 1, 1)
+                          .stall(1'200, 1'400)
+                          .got(30, 1'500, "b", 1, 2)
+                          .lost(1'580, 1'590, "a", 1);
+  EXPECT_EQ(found(before, Guarantee::G5).verdict, Verdict::violated);
 }
 
 TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {

@@ -90,7 +90,7 @@ void check_told(const Digest& d, Finding& f, const std::string& name, const Work
   auto until = d.processes.at(*holder.process).known_alive_until();
   if (s.release != kNone) until = std::min(until, d.at(s.release).at_ns);
   if (told > latest && std::min(until, d.finished_ns) <= latest) return;
-  check_bound(d, f, {holder.granted->at_ns, latest, told, until},
+  check_bound(d, f, {due, latest, told, until, Needs::machine},
               [&] {
                 return "lock '" + name + "': " + *next.process + " had it, and " + *holder.process +
                        " was notified of its loss " +

@@ -116,7 +116,7 @@ class Told {
   Told& of(Kind kind, int when, const char* process) { return add(at(when, kind, process)); }
   Told& stall(int from, int to) {
     Event e = at(to, Kind::stall, "");
-    e.victim = "machine";
+    e.victim = kMachine;
     e.from_ns = from * kMs;
     return add(e);
   }

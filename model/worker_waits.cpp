@@ -173,11 +173,13 @@ class Waits {
   void check_on_time(Finding& f, const WorkerCall& call) const {
     if (call.ask->single_attempt) return;
     const auto latest = call.ask->give_up_ns + promises_.answers_within_ms * kMs;
-    if (!d_.ran_throughout(*call.process, {call.ask->at_ns, latest})) return;
+    if (!d_.ran_throughout(*call.process, {call.ask->at_ns, latest})) {
+      return excuse(f, Excuse::pause);
+    }
     const Index answer = answer_of(call);
     const auto happened = answer == kNone ? kNever : d_.at(answer).at_ns;
     if (answer == kNone && d_.finished_ns <= latest) return;
-    check_bound(d_, f, {call.ask->at_ns, latest, happened},
+    check_bound(d_, f, {call.ask->give_up_ns, latest, happened},
                 [&] {
                   return who(call) + " ended " +
                          (answer == kNone
@@ -214,7 +216,11 @@ class Waits {
       const bool waits = gap.span.to > latest;
       const bool got_it = gap.span.to == asked.to && call.granted != nullptr;
       if (!waits && !got_it) continue;
-      if (!clean(call, {gap.span.from, std::min(latest, gap.span.to)})) continue;
+      const Span window{gap.span.from, std::min(latest, gap.span.to)};
+      if (!clean(call, window)) {
+        excuse(f, d_.disturbed(window) ? Excuse::disturbance : Excuse::pause);
+        continue;
+      }
       if (gap.before != nullptr && gap.before->died_holding) ++f.counts["bounded_takeovers"];
       check_bound(d_, f, {gap.span.from, latest, gap.span.to},
                   [&] {

@@ -136,9 +136,34 @@ Totals activity_floors(const VerifyOptions& options) {
 std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& floors) {
   const auto found = floors.find(finding.guarantee);
   const auto floor = found == floors.end() ? 1 : found->second;
-  const bool decided = finding.verdict != Verdict::holds && !finding.never_tested();
+  const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
+  const bool decided = !open && !finding.never_tested();
   if (decided || finding.checked >= floor) return std::nullopt;
   return Shortfall{to_string(finding.guarantee), finding.checked, floor};
+}
+
+const std::vector<ExcuseLimit>& excuse_limits() {
+  using enum Guarantee;
+  static const std::vector<ExcuseLimit> all{
+      {G5, 5, 50}, {G6, 5, 5}, {G7, 30, 90}, {G8, 30, 90}, {G9, 85, 98},
+      {release, 5, 5}, {needless, 5, 5}, {refinement, 5, 5}};
+  return all;
+}
+
+void limit_excuses(std::vector<Finding>& findings, bool live) {
+  constexpr std::int64_t kFew = 20;
+  for (const auto& [guarantee, simulated, in_life] : excuse_limits()) {
+    const auto percent = live ? in_life : simulated;
+    for (Finding& f : findings) {
+      const auto excused = f.all_excused(), all = f.checked + excused;
+      const bool too_many = excused >= kFew && excused * 100 > percent * all;
+      if (f.guarantee != guarantee || f.verdict != Verdict::holds || !too_many) continue;
+      f.verdict = Verdict::unknown;
+      f.why = "of " + std::to_string(all) + " checks " + std::to_string(excused) +
+              " were excused (" + excuses_of(f) + "), at most " + std::to_string(percent) +
+              " % may be";
+    }
+  }
 }
 
 std::vector<Shortfall> idle(const VerifyReport& so_far) {

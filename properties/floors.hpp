@@ -33,6 +33,17 @@ struct Times {
 /// not asked for. Of a chosen plan nothing: its hit rate is the result; nor of a worker's run.
 [[nodiscard]] Totals activity_floors(const VerifyOptions& options);
 
+/// Of the checks of a guarantee at most so many percent may be excused, by world. What was measured
+/// stands in properties/README.md: the limits are far above it.
+struct ExcuseLimit {
+  model::Guarantee guarantee;
+  int simulated, live;
+};
+[[nodiscard]] const std::vector<ExcuseLimit>& excuse_limits();
+
+/// Makes unknown what holds although more of its checks were excused. Few of them say nothing.
+void limit_excuses(std::vector<model::Finding>& findings, bool live);
+
 /// The guarantee's, if all that keeps it from holding is that it was checked too seldom.
 [[nodiscard]] std::optional<Shortfall> shortfall(const model::Finding& finding,
                                                  const model::Floors& floors);

@@ -31,22 +31,29 @@ void add_counts(Totals& to, const Totals& from) {
   }
 }
 
-/// One of many runs that tested nothing says nothing.
+/// One of many runs that tested nothing says nothing. What only a stall explains is the least that
+/// can be unknown.
+int weight(const Finding& f) {
+  if (f.never_tested()) return 0;
+  if (f.verdict == Verdict::violated) return 4;
+  return f.verdict == Verdict::holds ? 1 : f.only_stalled() ? 2 : 3;
+}
+
 void merge(Finding& a, const Finding& b) {
-  const bool untested = a.never_tested();
+  const bool outweighed = weight(b) > weight(a);
   a.checked += b.checked;
   a.violations += b.violations;
   add_counts(a.counts, b.counts);
-  const bool worse = (b.verdict == Verdict::violated && a.verdict != Verdict::violated) ||
-                     (b.verdict == Verdict::unknown && a.verdict == Verdict::holds);
-  const bool first_tested = untested && !b.never_tested();
-  if (!first_tested && (!worse || b.never_tested())) return;
+  for (std::size_t i = 0; i < a.excused.size(); ++i) a.excused[i] += b.excused[i];
+  if (!outweighed) return;
   a.verdict = b.verdict;
   a.why = b.why;
   a.events = b.events;
 }
 
+/// Nothing that is violated is made less, and nothing that is unknown gets another reason.
 void make_unknown(Finding& f, const char* why) {
+  if (f.verdict != Verdict::holds) return;
   f.verdict = Verdict::unknown;
   f.why = why;
 }
@@ -76,11 +83,8 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     f.why = "an oplog entry that a majority had is lost, of time " + std::to_string(e.order);
   }
   if (!read) return;
-  // What was deleted or taken over in time may stand in what was not read.
   for (Finding& other : findings) {
-    const bool of_time = other.guarantee == Guarantee::G7 || other.guarantee == Guarantee::G8;
-    const bool certain = other.verdict == Verdict::violated && !of_time;
-    if (unread && !certain) make_unknown(other, kNotRead);
+    if (unread) make_unknown(other, kNotRead);
   }
   findings.push_back(std::move(f));
 }
@@ -101,12 +105,18 @@ void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
 
 void require_checked(std::vector<Finding>& findings) {
   for (Finding& f : findings) {
-    if (f.verdict == Verdict::holds && f.checked == 0) make_unknown(f, model::kNeverTested);
+    if (f.checked == 0) make_unknown(f, model::kNeverTested);
   }
 }
 
-bool is_stalled(Verdict verdict, const std::string& why) {
-  return verdict == Verdict::unknown && why.starts_with("the machine stalled");
+std::string excuses_of(const Finding& finding) {
+  std::string out;
+  for (std::size_t i = 0; i < model::kExcuses.size(); ++i) {
+    if (finding.excused[i] == 0) continue;
+    out += (out.empty() ? "" : ", ") + std::string(model::kExcuses[i]) + ' ' +
+           std::to_string(finding.excused[i]);
+  }
+  return out;
 }
 
 Stall longest_stall(const model::History& history) {
@@ -230,6 +240,11 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
           "queue_waits"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
+  }
+  for (const auto& f : findings) {
+    if (f.never_tested()) continue;
+    ++totals["verdicts"];
+    totals["verdicts_unknown"] += f.verdict == Verdict::unknown ? 1 : 0;
   }
   add_beacons(history, totals);
   return totals;

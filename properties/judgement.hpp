@@ -28,8 +28,8 @@ struct Judgement {
 /// What was checked 0 times does not hold: unknown.
 void require_checked(std::vector<model::Finding>& findings);
 
-/// Whether the verdict is unknown only because the machine or a member stood still.
-[[nodiscard]] bool is_stalled(model::Verdict verdict, const std::string& why);
+/// "stalls 3, pauses 1".
+[[nodiscard]] std::string excuses_of(const model::Finding& finding);
 
 /// The longest time that the machine or a member stood still, and who; 0: none of note.
 struct Stall {

@@ -174,12 +174,12 @@ std::string render_expectation(const Scenario& scenario) {
   return out;
 }
 
-bool expects_violation(const Scenario& scenario, const std::string& lock) {
+std::string expected_verdict(const Scenario& scenario, const std::string& lock) {
   std::istringstream lines(scenario.expected);
   for (std::string line; std::getline(lines, line) && !line.empty();) {
-    if (line.starts_with(padded(lock))) return line.find("violated") != std::string::npos;
+    if (line.starts_with(padded(lock))) return line.substr(padded(lock).size());
   }
-  return false;
+  return "";
 }
 
 }  // namespace leasehold::properties

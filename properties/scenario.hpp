@@ -48,7 +48,7 @@ struct Scenario {
 /// `leasehold`, all run in the virtual world.
 [[nodiscard]] std::string render_expectation(const Scenario& scenario);
 
-/// Whether the file's expectation says that this lock breaks a promise.
-[[nodiscard]] bool expects_violation(const Scenario& scenario, const std::string& lock);
+/// The line that the file expects of this lock; empty: none.
+[[nodiscard]] std::string expected_verdict(const Scenario& scenario, const std::string& lock);
 
 }  // namespace leasehold::properties

@@ -22,8 +22,7 @@ bool has(const Plan& plan, bool (*waits)(const ProcessPlan&, const std::string& 
 
 constexpr std::int64_t kFewAcquisitions = 10;
 constexpr std::int64_t kRunsForAnIdleOne = 10'000;
-constexpr std::int64_t kManyRuns = 20;   ///< from here on each interesting thing has to happen
-constexpr std::int64_t kRareRuns = 200;  ///< and from here on what is rare
+constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
 
 /// Takes out whatever part of the list is not needed, in halves, then one by one.
 template <typename T>

@@ -12,6 +12,9 @@
 /// The property over the virtual world: "every guarantee holds in every generated run".
 namespace leasehold::properties {
 
+/// From so many runs on each interesting thing has to happen, and shares of checks mean something.
+inline constexpr std::int64_t kManyRuns = 20;
+
 /// One plan, run and checked.
 struct Simulated {
   sim::RunResult run;

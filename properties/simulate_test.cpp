@@ -129,7 +129,7 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
     for (const auto& f : one.judgement.findings) {
       const bool hurt = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G2 ||
                         f.guarantee == Guarantee::G3 || f.guarantee == Guarantee::arrows;
-      EXPECT_TRUE(hurt || f.verdict != Verdict::violated)
+      EXPECT_TRUE(hurt || f.verdict == Verdict::holds || f.never_tested())
           << seed << ' ' << to_string(f.guarantee) << f.why;
       EXPECT_EQ(f.why.find("accepted a write of an earlier holder"), std::string::npos) << seed;
     }

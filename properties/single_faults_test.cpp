@@ -28,7 +28,7 @@ struct Tally {
     const std::string kind = to_string(plan.faults[0].kind);
     std::string broken;
     for (const auto& f : one.judgement.findings) {
-      if (f.verdict == model::Verdict::violated)
+      if (f.verdict != model::Verdict::holds && !f.never_tested())
         broken += std::string("# ") + to_string(f.guarantee) + ": " + f.why + '\n';
     }
     const std::scoped_lock lock(mutex);
@@ -72,7 +72,8 @@ TEST(SingleFaults, BasePlansAreBusyAndHoldWithoutFaults) {
   for (const sim::Plan& plan : base_plans()) {
     const auto one = simulate(plan);
     for (const auto& f : one.judgement.findings) {
-      EXPECT_NE(f.verdict, model::Verdict::violated) << to_string(f.guarantee) << ": " << f.why;
+      EXPECT_TRUE(f.verdict == model::Verdict::holds || f.never_tested())
+          << to_string(f.guarantee) << ": " << f.why;
     }
     EXPECT_GT(totals_of(one.run.history, one.judgement.findings).at("acquisitions"), 10);
     EXPECT_GT(event_times_ms(plan).size(), 50u);

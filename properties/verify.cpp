@@ -268,6 +268,7 @@ class Run {
       if (options_.foreign && kByDocuments.contains(f.guarantee)) f.why += how_to_judge_more(f);
     }
     require_checked(report_.findings);
+    if (!options_.plan) limit_excuses(report_.findings, true);
     add_activity();
     if (report_.verdict() == Verdict::unknown && !missing.empty()) advise(missing);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/history_builder.hpp"
 #include "model/worker_told.hpp"
 #include "properties/transcript.hpp"
 #include "properties/floors.hpp"
@@ -254,6 +255,8 @@ TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
   EXPECT_NE(added[0].plan.seed, planned[0].plan.seed);
 }
 
+constexpr const char* kOther = "more than 64 states are possible at once";
+
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
   std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G8, 0)};
   require_checked(all);
@@ -275,6 +278,54 @@ TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
   merge(all, {with(4, 5)});
   merge(all, {with(1, 1)});
   EXPECT_EQ(all[0].counts, (Totals{{"hidden_steps", 8}, {"largest_set", 5}}));
+}
+
+Finding unknown_for(const char* why) {
+  Finding f = finding(Guarantee::G5, 1);
+  f.verdict = Verdict::unknown;
+  f.why = why;
+  return f;
+}
+
+TEST(Findings, AStallHidesNoOtherReason) {
+  const auto stalled = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  for (const bool stall_first : {true, false}) {
+    std::vector<Finding> all{unknown_for(stall_first ? stalled.c_str() : kOther)};
+    merge(all, {unknown_for(stall_first ? kOther : stalled.c_str())});
+    EXPECT_EQ(all[0].why, kOther);
+  }
+  const auto floors = floors_for(usual());
+  EXPECT_TRUE(shortfall(unknown_for(stalled.c_str()), floors));
+  EXPECT_FALSE(shortfall(unknown_for(kOther), floors));
+}
+
+TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
+  model::HistoryBuilder s;
+  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(5, 15, "a", 1);
+  auto history = s.end(9'000);
+  for (Event& e : history) {
+    if (e.kind == Kind::granted) e.token = 7;
+  }
+  const auto judgement = judge(history);
+  EXPECT_EQ(judgement.findings.front().verdict, Verdict::unknown);
+  EXPECT_TRUE(breaks(judgement, Guarantee::refinement));
+}
+
+TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
+  const auto with = [](Verdict verdict, std::int64_t excused, bool live) {
+    Finding f = finding(Guarantee::G5, 100);
+    f.verdict = verdict;
+    f.excused[0] = excused;
+    std::vector<Finding> all{f};
+    limit_excuses(all, live);
+    return all[0];
+  };
+  EXPECT_EQ(with(Verdict::holds, 19, false).verdict, Verdict::holds) << "too few to tell";
+  EXPECT_EQ(with(Verdict::holds, 20, false).why,
+            "of 120 checks 20 were excused (stalls 20), at most 5 % may be");
+  EXPECT_EQ(with(Verdict::holds, 20, false).verdict, Verdict::unknown);
+  EXPECT_EQ(with(Verdict::holds, 20, true).verdict, Verdict::holds);
+  EXPECT_EQ(with(Verdict::violated, 500, false).verdict, Verdict::violated);
 }
 
 TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {

@@ -34,6 +34,7 @@ class Refinement final : public Inquiry<Finding> {
     out_.counts["hidden_steps"] = hidden_steps_;
     out_.counts["largest_set"] = largest_set_;
     out_.counts["old_primaries"] = old_primaries_;
+    out_.excused[static_cast<std::size_t>(Excuse::disturbance)] = old_primaries_;
     return std::move(out_);
   }
 
@@ -213,7 +214,7 @@ class Refinement final : public Inquiry<Finding> {
     const Fact& missing = d_.fact(lock.line()[known - 1].event);
     if (reply.order >= missing.order) return false;
     const Span since{missing.at_ns - d_.allowed.truth_lag_ns, reply.at_ns};
-    if (!d_.disturbed(since) && d_.stalled_ns(since) == 0) return false;
+    if (!d_.disturbed(since) && !d_.stalls.meet(since)) return false;
     ++old_primaries_;
     return true;
   }

@@ -11,9 +11,9 @@ namespace {
 bool leaves_what_it_won(const Questions& q, const Stay& s) {
   const Event* ended = q.of(*s.ask, Kind::ended);
   if (ended == nullptr || !q.deletes_of(s.owner).empty() || q.gives_away(s.owner)) return false;
-  const double until = at(ended) + static_cast<double>(s.ask->operation_timeout_ms) * kMs + q.lag();
-  return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until) &&
-         q.stalled(at(ended), until) == 0;
+  const double until = q.put_off(
+      at(ended), at(ended) + static_cast<double>(s.ask->operation_timeout_ms) * kMs + q.lag());
+  return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until);
 }
 
 /// "... and once more after an operation timeout": what was executed in between does not stay.
@@ -28,9 +28,10 @@ bool stays_after_the_delete(const Questions& q, const Stay& s) {
   const auto timeout = static_cast<double>(s.ask->operation_timeout_ms) * kMs;
   const double fast = 1 - static_cast<double>(s.ask->max_drift_ppm) / 1e6;
   const bool between = s.put->order > answer->order && at(s.put) < at(answer) + timeout * fast;
-  const double until = at(answer) + q.own_time(*s.ask, timeout) + q.late();
+  const double until =
+      q.put_off(at(answer), at(answer) + q.own_time(*s.ask, timeout) + q.late(), false);
   return between && q.last_sign(s.ask->process) > until &&
-         q.ran(s.ask->process, at(answer), until) && q.stalled(at(answer), until) == 0;
+         q.ran(s.ask->process, at(answer), until);
 }
 
 /// Who hands over has no attempt on the way.
@@ -42,7 +43,7 @@ bool handed_over_too_early(const Questions& q, const Stay& s) {
 }
 
 /// A disturbance puts the next pass off, which may reach into another disturbance.
-double put_off(const Questions& q, double latest) {
+double next_pass(const Questions& q, double latest) {
   for (double before = 0; before < latest;) {
     before = latest;
     latest = std::max(latest, q.undisturbed_from(0, latest) + q.ttl_pass());
@@ -51,15 +52,15 @@ double put_off(const Questions& q, double latest) {
 }
 
 bool stays_too_long(const Questions& q, const Stay& s) {
-  const double from = q.executed_by(*s.put);
-  const auto lease_and_margins =
+  const double expired =
+      q.executed_by(*s.put) +
       static_cast<double>(s.ask->expiry_ms + 2 * s.ask->clock_margin_ms) * kMs;
-  const double latest = put_off(q, from + lease_and_margins + q.ttl_pass());
-  if (s.next == nullptr && q.finish() <= latest) return false;
+  const double latest = next_pass(q, expired + q.ttl_pass());
+  if (s.next == nullptr && (q.finish() <= latest || !q.oplog_read())) return false;
   const double went = s.next == nullptr            ? kForever
                       : s.next->kind == Kind::gone ? at(s.next)
                                                    : q.executed_from(*s.next);
-  return q.broken({from, latest, went, kForever});
+  return q.broken({expired, latest, went, kForever});
 }
 
 }  // namespace

@@ -13,16 +13,18 @@ using model::Kind;
 namespace {
 
 /// By its name, so that each guarantee has histories of its own.
-Draws draws_for(model::Guarantee guarantee) {
+Draws draws_for(model::Guarantee guarantee, std::uint32_t seed) {
   const std::string_view name = to_string(guarantee);
-  std::seed_seq seed(name.begin(), name.end());
-  return Draws(seed);
+  std::vector<std::uint32_t> numbers(name.begin(), name.end());
+  numbers.push_back(seed);
+  std::seed_seq all(numbers.begin(), numbers.end());
+  return Draws(all);
 }
 
 }  // namespace
 
-HistoryGenerator::HistoryGenerator(model::Guarantee guarantee)
-    : guarantee_(guarantee), draw_(draws_for(guarantee)) {}
+HistoryGenerator::HistoryGenerator(model::Guarantee guarantee, std::uint32_t seed)
+    : guarantee_(guarantee), draw_(draws_for(guarantee, seed)) {}
 
 /// Its lease is over, and its user hears of it, more or less in time.
 void HistoryGenerator::loses(HistoryBuilder& s, int at, const char* process, int session) {
@@ -116,8 +118,10 @@ void HistoryGenerator::next_holder(HistoryBuilder& s) {
 void HistoryGenerator::world(HistoryBuilder& s) {
   if (draw_.one_in(5)) s.fault(draw_.from(5, 6'000), draw_.any_of({"step-up", "clock-jump"}));
   if (draw_.one_in(3)) {
-    const int from_ms = draw_.from(5, 6'000);
-    s.stall(from_ms, from_ms + draw_.from(50, 3'000), draw_.any_of({"machine", "member 0"}));
+    const int from_ms = draw_.from(5, 6'000), to_ms = from_ms + draw_.from(50, 3'000);
+    s.stall(from_ms, to_ms, draw_.any_of({model::kMachine, "member 0"}));
+    const int later_ms = draw_.from(0, 60);
+    if (draw_.one_in(3)) s.stall(from_ms + later_ms, to_ms + later_ms, "member 1");
   }
   if (draw_.one_in(4)) {
     const int from_ms = draw_.from(5, 6'000);

@@ -15,7 +15,7 @@ class HistoryGenerator {
  public:
   /// Two of three histories are spoiled in a way that can break this guarantee; all others are
   /// seldom broken on purpose, and often by chance. The rules of the monitors never are.
-  explicit HistoryGenerator(model::Guarantee guarantee);
+  explicit HistoryGenerator(model::Guarantee guarantee, std::uint32_t seed = 0);
   HistoryGenerator(const HistoryGenerator&) = delete;  // its spoiler draws from its draws
   HistoryGenerator& operator=(const HistoryGenerator&) = delete;
 

@@ -74,7 +74,8 @@ bool not_notified(const Questions& q, const Event& granted, double deadline) {
   const double due = q.runs_from(granted.process, std::max(deadline, first_asked));
   const double wanted_until =
       std::min(q.known_alive_until(granted.process), at(q.of(granted, Kind::release)));
-  return q.broken({at(&granted), due + q.late(), at(q.of(granted, Kind::notified)), wanted_until});
+  return q.broken(
+      {due, due + q.late(), at(q.of(granted, Kind::notified)), wanted_until, false});
 }
 
 }  // namespace
@@ -158,8 +159,9 @@ bool gave_up_extending(const Questions& q, const Event& ask, const Event& lost) 
   });
   const Event* reply = extensions.empty() ? nullptr : q.reply_to(*extensions.back());
   if (reply == nullptr || done(reply)) return false;
-  return at(&lost) - at(reply) > own_lease(ask) / 2 + q.late() &&
-         q.ran(lost.process, at(reply), at(&lost)) && q.stalled(at(reply), at(&lost)) == 0;
+  const double latest = at(reply) + own_lease(ask) / 2 + q.late();
+  return at(&lost) > q.put_off(at(reply), latest, false) &&
+         q.ran(lost.process, at(reply), at(&lost));
 }
 
 int needless(const Questions& q, const Event& lost) {

@@ -139,6 +139,7 @@ bool denied_by_an_old_primary(const Questions& q, const Event& granted, const Ev
     const Event* reply = q.reply_to(*one);
     const bool decides = done(reply) && reply->matched == 0 && reply->seen_lock_id.empty() &&
                          reply->at_ns == answer.at_ns && reply->order < granted.token;
+    if (!decides) return false;
     double known = at(reply) + q.lag() + q.echo();
     for (double before = 0; before < known;) {
       before = known;
@@ -146,7 +147,7 @@ bool denied_by_an_old_primary(const Questions& q, const Event& granted, const Ev
         known = std::max(known, q.undisturbed_from(at(reply), known) + q.lag());
       }
     }
-    if (!decides || q.stalled(at(one), known) > 0) return false;
+    known = q.put_off(at(one), known);
     const auto changes = q.all([&](const Event& e) {
       return (e.kind == Kind::put || e.kind == Kind::gone) && e.name == granted.name &&
              at(&e) <= known;

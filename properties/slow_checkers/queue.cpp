@@ -143,7 +143,7 @@ double cycles(const Questions& q, const Stand& s) {
 bool waits_beyond_its_turn(const Questions& q, const Stand& s) {
   const Event* send = q.sender(*s.joined);
   const Event* ask = send == nullptr ? nullptr : q.of(*send, Kind::ask);
-  if (ask == nullptr) return false;
+  if (ask == nullptr || (s.left == nullptr && !q.oplog_read())) return false;
   const Event* granted = q.of(*send, Kind::granted);
   const double served = granted != nullptr && granted->owner == s.owner ? at(granted) : kForever;
   const Event* reply = q.reply_to(*send);

@@ -123,7 +123,7 @@ class Search {
   }
   bool is_disturbed(const Event& known, const Event& answer) const {
     const double since = at(&known) - q_.lag();
-    return q_.disturbed(since, at(&answer)) || q_.stalled(since, at(&answer)) > 0;
+    return q_.disturbed(since, at(&answer)) || q_.stalled(since, at(&answer));
   }
   bool removed(int i, const Event& e, const Event& send, const Times& t) const {
     for (int v = 1; v <= versions(); ++v) {

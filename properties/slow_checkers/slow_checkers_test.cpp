@@ -1,9 +1,11 @@
 #include "properties/slow_checkers/slow_checkers.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "model/monitors/monitors.hpp"
 #include "model/refinement/refinement.hpp"
@@ -93,6 +95,66 @@ TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
   EXPECT_GE(good * 10, kHistories);
   EXPECT_GE(in_turn * 3, kHistories);
   EXPECT_GE(in_time * 3, kHistories);
+}
+
+/// How often the guarantees with a bound in time are violated.
+std::map<model::Guarantee, std::int64_t> violations(const model::History& h) {
+  std::map<model::Guarantee, std::int64_t> all;
+  for (const auto& f : model::judge(h, {})) all[f.guarantee] = f.violations;
+  return all;
+}
+
+model::History with_stall(model::History h, model::Span stall, const char* who) {
+  Event e;
+  e.kind = Kind::stall;
+  e.victim = who;
+  e.from_ns = stall.from;
+  e.at_ns = stall.to;
+  const auto later = std::find_if(h.begin() + 1, h.end(),
+                                  [&](const Event& other) { return other.at_ns > e.at_ns; });
+  h.insert(later, e);
+  return h;
+}
+
+/// A world in which everybody, and the truth, may be later by so much.
+model::History with_lateness(model::History h, std::int64_t more_ns) {
+  Event& run = h.front();
+  if (run.ttl_period_ms == 0) {
+    const model::Allowances usual;
+    run.lateness_ns = usual.lateness_ns;
+    run.truth_lag_ns = usual.truth_lag_ns;
+    run.ttl_period_ms = usual.ttl_period_ns / model::kMs;
+    run.fault_echo_ms = usual.fault_echo_ns / model::kMs;
+  }
+  run.lateness_ns += more_ns;
+  run.truth_lag_ns += more_ns;
+  return h;
+}
+
+/// A stall makes nothing worse, and nothing better than if all could be late by its length. Who saw
+/// it, and how many, makes no difference; nor does one that is over before anything was due.
+RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
+  using enum model::Guarantee;
+  HistoryGenerator generator(*rc::gen::element(G5, G7, G8, release, needless),
+                             *rc::gen::arbitrary<std::uint32_t>());
+  const auto h = *rc::gen::arbitrary<bool>() ? generator.history() : generator.queue_history();
+  const auto from = *rc::gen::inRange(5, 6'000) * model::kMs;
+  const model::Span stall{from, from + *rc::gen::inRange(50, 3'000) * model::kMs};
+  const auto before = violations(h), late = violations(with_lateness(h, stall.to - stall.from));
+  const auto of_machine = with_stall(h, stall, model::kMachine);
+  const auto after = violations(of_machine);
+  for (const auto& [guarantee, count] : after) {
+    RC_ASSERT(count <= before.at(guarantee));
+  }
+  for (const auto guarantee : {G5, G7, G8, needless}) {
+    RC_ASSERT(late.at(guarantee) <= after.at(guarantee));
+  }
+  auto of_all = of_machine;
+  for (const char* who : {"member 0", "member 1", "member 2"}) {
+    of_all = with_stall(of_all, stall, who);
+  }
+  RC_ASSERT(violations(of_all) == after);
+  RC_ASSERT(violations(with_stall(h, {0, 4 * model::kMs}, model::kMachine)) == before);
 }
 
 /// Each write says that its command had observed what it found.

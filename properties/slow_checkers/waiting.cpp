@@ -19,7 +19,7 @@ bool ends_late(const Questions& q, const Event& ask) {
   if (latest >= q.finish() || !q.ran(ask.process, at(&ask), latest)) return false;
   const Event* granted = q.of(ask, Kind::granted);
   const double ended = granted != nullptr ? at(granted) : at(q.of(ask, Kind::ended));
-  return q.broken({at(&ask), latest, ended, kForever});
+  return q.broken({said, latest, ended, kForever, false});
 }
 
 /// Once faults are over everybody is served in turn: as many turns as callers, one for the dead.
@@ -71,6 +71,7 @@ bool waits_in_vain(const Questions& q, const Event& ask, double from, double nee
 bool leaves_it_free(const Questions& q, const Stay& s, const Event& ask) {
   if (s.next == nullptr || s.next->kind != Kind::gone) return false;
   const Event* next_put = q.change_after(*s.next, true);
+  if (next_put == nullptr && !q.oplog_read()) return false;
   const double taken = next_put == nullptr ? kForever : q.executed_from(*next_put);
   return taken > at(s.next) &&
          waits_in_vain(q, ask, at(s.next), kForever, two_attempts(q, ask), taken);
@@ -79,6 +80,7 @@ bool leaves_it_free(const Questions& q, const Stay& s, const Event& ask) {
 /// And so is a dead holder's.
 bool leaves_it_to_the_dead(const Questions& q, const Stay& s, const Event& ask) {
   if (q.gave_up(s.owner, s.next) || &ask == s.ask) return false;
+  if (s.next == nullptr && !q.oplog_read()) return false;
   const double changed = s.next == nullptr            ? kForever
                          : s.next->kind == Kind::gone ? at(s.next) - q.lag()
                                                       : q.executed_from(*s.next);

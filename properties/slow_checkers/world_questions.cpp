@@ -60,14 +60,29 @@ double WorldQuestions::undisturbed_from(double from, double to) const {
   return end;
 }
 
-double WorldQuestions::stalled(double from, double to) const {
-  double sum = 0;
-  for (const Event& e : h_) {
-    if (e.kind != Kind::stall || !e.process.empty()) continue;
-    const auto began = static_cast<double>(e.from_ns);
-    if (began < to && from < at(&e)) sum += at(&e) - began;
+bool WorldQuestions::stalled(double from, double to) const {
+  return first([&](const Event& e) {
+           return e.kind == Kind::stall && e.process.empty() &&
+                  static_cast<double>(e.from_ns) < to && from < at(&e);
+         }) != nullptr;
+}
+
+/// Of each moment once, however many stood still at it.
+double WorldQuestions::put_off(double from, double latest, bool by_members) const {
+  auto stalls = all(Kind::stall);
+  std::erase_if(stalls, [&](const Event* e) {
+    return !e->process.empty() || (!by_members && e->victim != "machine");
+  });
+  std::sort(stalls.begin(), stalls.end(),
+            [](const Event* a, const Event* b) { return a->from_ns < b->from_ns; });
+  double counted = from;  // until then
+  for (const Event* e : stalls) {
+    const double began = std::max(static_cast<double>(e->from_ns), counted);
+    if (began > latest || at(e) <= began) continue;
+    latest += at(e) - began;
+    counted = at(e);
   }
-  return sum;
+  return latest;
 }
 
 double WorldQuestions::last_sign(const std::string& process) const {
@@ -119,7 +134,7 @@ double WorldQuestions::runs_from(const std::string& process, double from) const 
 
 bool WorldQuestions::broken(const Bound& b) const {
   const double seen = std::min({b.happened, b.until, finish_});
-  return b.happened > b.latest && seen - b.latest > stalled(b.from, seen);
+  return b.happened > b.latest && seen > put_off(b.due, b.latest, b.needs_servers);
 }
 
 double WorldQuestions::own_time(const Event& ask, double ns) const {

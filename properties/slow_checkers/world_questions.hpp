@@ -17,9 +17,10 @@ using model::Event;
 using model::Kind;
 using Events = std::vector<const Event*>;
 
-/// When something happened that had to happen by `latest`; somebody cared until `until`.
+/// When something happened that was due, and late after `latest`; somebody cared until `until`.
 struct Bound {
-  double from, latest, happened, until;
+  double due, latest, happened, until;
+  bool needs_servers = true;
 };
 
 /// Of the world that a run happened in: who was disturbed, ran, and when what had to be over.
@@ -55,6 +56,11 @@ class WorldQuestions {
   // The world.
   [[nodiscard]] double finish() const { return finish_; }
   [[nodiscard]] bool live() const { return h_.front().live; }
+  /// To its end: what it does not show did not happen.
+  [[nodiscard]] bool oplog_read() const {
+    return first([](const Event& e) { return e.kind == Kind::reread && e.outcome == "unread"; }) ==
+           nullptr;
+  }
   [[nodiscard]] double late() const { return late_; }
   [[nodiscard]] double lag() const { return lag_; }
   [[nodiscard]] double echo() const { return echo_; }
@@ -64,7 +70,11 @@ class WorldQuestions {
   [[nodiscard]] bool disturbed(double from, double to) const;
   /// When all disturbances that begin before `to` are over; or `from`, if that is later.
   [[nodiscard]] double undisturbed_from(double from, double to) const;
-  [[nodiscard]] double stalled(double from, double to) const;
+  /// Whether the machine or a member stood still.
+  [[nodiscard]] bool stalled(double from, double to) const;
+  /// How much later what began at `from` may be than `latest`: as long as the machine, or a member,
+  /// stood still in the meantime.
+  [[nodiscard]] double put_off(double from, double latest, bool by_members = true) const;
   [[nodiscard]] bool ran(const std::string& process, double from, double to) const;
   /// When this process, from then on, runs and goes on running for as long as it may be late.
   [[nodiscard]] double runs_from(const std::string& process, double from) const;

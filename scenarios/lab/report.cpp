@@ -37,7 +37,12 @@ void add_case(pugi::xml_node suite, const std::string& name, const std::string& 
 
 std::string problem_of(const JunitCase& one) {
   if (one.verdict == Verdict::holds) return "";
-  return properties::is_stalled(one.verdict, one.why) ? "skipped" : "failure";
+  return one.skipped ? "skipped" : "failure";
+}
+
+double excused_percent(const Finding& f) {
+  return 100.0 * static_cast<double>(f.all_excused()) /
+         static_cast<double>(f.checked + f.all_excused());
 }
 
 }  // namespace
@@ -51,6 +56,9 @@ nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
     one["checked"] = f.checked;
     one["floor"] = f.floor;
     if (f.violations > 0) one["violations"] = f.violations;
+    for (std::size_t i = 0; i < model::kExcuses.size(); ++i) {
+      if (f.excused[i] > 0) one["excused"][model::kExcuses[i]] = f.excused[i];
+    }
     if (!f.why.empty()) one["why"] = f.why;
     for (const auto& [key, count] : f.counts) one[key] = count;
   }
@@ -92,6 +100,11 @@ std::string table(const std::vector<Finding>& findings) {
     out += fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", to_string(f.guarantee),
                        to_string(f.verdict), f.checked, f.floor, about(f.guarantee).statement);
     if (f.verdict != Verdict::holds) out += fmt::format("{:>43}  {}\n", "!", f.why);
+  }
+  for (const Finding& f : findings) {
+    if (f.all_excused() == 0) continue;
+    out += fmt::format("{:<15} of {} checks {:.1f} % were excused: {}\n", to_string(f.guarantee),
+                       f.checked + f.all_excused(), excused_percent(f), properties::excuses_of(f));
   }
   return out;
 }
@@ -159,7 +172,7 @@ void write_junit(const std::string& file, const JunitSuite& suite,
   std::vector<JunitCase> cases;
   for (const Finding& f : findings) {
     const auto& [guarantee, name, statement] = model::about(f.guarantee);
-    cases.push_back({fmt::format("{}: {}", name, statement), f.verdict, f.why});
+    cases.push_back({fmt::format("{}: {}", name, statement), f.verdict, f.why, f.only_stalled()});
   }
   write_junit(file, suite, cases);
 }

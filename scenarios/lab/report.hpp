@@ -38,6 +38,7 @@ struct JunitCase {
   std::string name;
   model::Verdict verdict = model::Verdict::holds;
   std::string why = {};  ///< unless it holds
+  bool skipped = false;  ///< what only a stall explains is no failure
 };
 /// Unless the file's name is empty.
 void write_junit(const std::string& file, const JunitSuite& suite,

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "properties/floors.hpp"
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "scenarios/lab/report.hpp"
@@ -177,6 +178,7 @@ int simulate(const std::vector<std::string>& words) {
   SimulateReport report = run(a);
   const double cpu = std::max(cpu_seconds() - began, 1e-9);
   properties::require_checked(report.findings);
+  if (report.runs >= properties::kManyRuns) properties::limit_excuses(report.findings, false);
   print_report(report, cpu);
   show_failures(a, report);
   auto verdict = interrupted() && report.verdict() == model::Verdict::holds

@@ -25,7 +25,7 @@ struct Conformance {
   model::Finding finding;  ///< violated where a step was no arrow; names state and input
 };
 
-/// REQUIRES: the history is whole (check_form); the steps of one that is not fit nowhere.
+/// REQUIRES: the history is whole (form_inquiry); the steps of one that is not fit nowhere.
 [[nodiscard]] Conformance conform(const model::History& history, const Tables& tables = {});
 [[nodiscard]] Conformance conform(const model::Digest& digest, const Tables& tables = {});
 /// The same, as part of a walk. The digest must outlive it.

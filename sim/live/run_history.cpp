@@ -43,11 +43,11 @@ std::vector<Away> members_away(const model::History& history, std::int64_t now_n
 }
 
 bool is_ours(const Event& stall, const std::vector<Away>& away) {
-  constexpr const char* kMachine = "machine";
-  return stall.victim != kMachine && std::any_of(away.begin(), away.end(), [&](const Away& a) {
-           return (a.member.empty() || a.member == stall.victim) && a.from_ns < stall.at_ns &&
-                  stall.from_ns < a.to_ns;
-         });
+  if (stall.victim == model::kMachine) return false;
+  return std::any_of(away.begin(), away.end(), [&](const Away& a) {
+    return (a.member.empty() || a.member == stall.victim) && a.from_ns < stall.at_ns &&
+           stall.from_ns < a.to_ns;
+  });
 }
 
 }  // namespace leasehold::sim::live

@@ -40,7 +40,7 @@ void StallWatch::watch_machine(const std::stop_token& stop) {
   for (auto last = now_ns_(); !stop.stop_requested();) {
     std::this_thread::sleep_for(kTick);
     const auto now = now_ns_();
-    note("machine", last, now);
+    note(model::kMachine, last, now);
     last = now;
   }
 }
