@@ -89,6 +89,7 @@ bool Questions::passed_on(const std::string& owner, const Event& put) const {
 bool Questions::gave_up(const std::string& owner, const Event* next) const {
   if (next == nullptr) return false;
   if (next->kind == Kind::put) {
+    if (model::owner_of(next->lock_id) == owner) return false;  // it goes on
     if (passed_on(owner, *next)) return true;
     const Event* send = sender(*next);
     return send != nullptr && send->verb == "hand-over" && send->giver == owner;
