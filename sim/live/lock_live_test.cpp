@@ -253,16 +253,24 @@ TEST(LiveMany, TwoThousandLocksAreExtendedInFourCommandsARound) {
   std::mutex mutex;
   std::vector<LockHandle> handles;
   std::condition_variable changed;
-  for (int i = 0; i < kLocks; ++i) {
+  std::atomic<int> asked = 0;
+  // As many at a time as the servers answer within an operation timeout.
+  const std::function<void()> ask = [&] {
+    const int i = asked++;
+    if (i >= kLocks) return;
     p.lock("n" + std::to_string(i), milliseconds(9'000))
         .acquire_async(seconds(60), [&](Result<LockHandle> handle) {
-          const std::lock_guard lock(mutex);
-          if (handle) handles.push_back(std::move(*handle));
-          changed.notify_all();
+          {
+            const std::lock_guard lock(mutex);
+            if (handle) handles.push_back(std::move(*handle));
+            changed.notify_all();
+          }
+          ask();
         });
-  }
+  };
+  for (int i = 0; i < 64; ++i) ask();
   std::unique_lock lock(mutex);
-  ASSERT_TRUE(changed.wait_for(lock, seconds(60), [&] { return handles.size() == kLocks; }));
+  ASSERT_TRUE(changed.wait_for(lock, seconds(120), [&] { return handles.size() == kLocks; }));
   // In step after the first round, whose handles came one by one.
   const int first = p.sent("update");
   ASSERT_TRUE(eventually([&] { return p.sent("update") >= first + 4; }, seconds(10)));

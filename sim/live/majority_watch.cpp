@@ -11,14 +11,15 @@ constexpr std::chrono::milliseconds kEvery{100};
 constexpr const char* kTimeouts =
     "serverSelectionTimeoutMS=500&connectTimeoutMS=500&socketTimeoutMS=500&appName=majority-watch";
 
-OpTime op_time(const Json& value) { return {integer(value["t"]), packed_timestamp(value["ts"])}; }
+OpTime op_time(const Json& value) { return {integer(value.at("t")), packed_timestamp(value.at("ts"))}; }
 
+/// A primary that has just begun may not know yet what a majority has: then this throws.
 MemberAnswer answer_in(const Json& hello) {
   MemberAnswer answer;
   if (!hello.value("isWritablePrimary", false)) return answer;
-  answer.election = hello["electionId"].value("$oid", "");
-  answer.written = op_time(hello["lastWrite"]["opTime"]);
-  answer.committed = op_time(hello["lastWrite"]["majorityOpTime"]);
+  answer.election = hello.at("electionId").value("$oid", "");
+  answer.written = op_time(hello.at("lastWrite").at("opTime"));
+  answer.committed = op_time(hello.at("lastWrite").at("majorityOpTime"));
   return answer;
 }
 
@@ -68,7 +69,7 @@ void MajorityWatch::watch(const std::stop_token& stop, MongoClient& client) {
       const std::lock_guard lock(mutex_);
       commit_point_.hear(answer);
     } catch (const std::exception&) {
-      // Who does not answer says nothing; the others do.
+      // Who does not answer, or not all of it, says nothing; the others do.
     }
     std::this_thread::sleep_for(kEvery);
   }
