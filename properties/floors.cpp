@@ -145,8 +145,8 @@ std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& 
 const std::vector<ExcuseLimit>& excuse_limits() {
   using enum Guarantee;
   static const std::vector<ExcuseLimit> all{
-      {G5, 5, 50}, {G6, 5, 5}, {G7, 30, 90}, {G8, 30, 90}, {G9, 85, 98},
-      {release, 5, 5}, {needless, 5, 5}, {refinement, 5, 5}};
+      {G5, 5, 80}, {G6, 5, 50}, {G7, 30, 97}, {G8, 30, 97}, {G9, 85, 99},
+      {release, 5, 50}, {needless, 5, 50}, {refinement, 5, 50}};
   return all;
 }
 
