@@ -170,16 +170,17 @@ TEST(LabVerifyUri, OnAnOrdinarySetNothingIsViolatedAndNothingIsLeft) {
   const auto ran =
       run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", ordinary_set().uri, "--seconds", "20",
                    "--processes", "5", "--runs", folder.path, "--json", json_file});
-  EXPECT_EQ(ran.exit_code, 2) << "for want of G8: " << ran.out;
+  EXPECT_TRUE(ran.exit_code == 0 || ran.exit_code == 2) << ran.exit_code << ran.out;
   std::ifstream in(json_file);
   const auto json = nlohmann::json::parse(in);
   for (const auto& [guarantee, found] : json["guarantees"].items()) {
     EXPECT_NE(found["verdict"], "violated") << guarantee << found;
   }
-  EXPECT_EQ(json["guarantees"]["G8"]["verdict"], "unknown");
-  EXPECT_NE(ran.out.find("the TTL monitor runs once in 60 s here, so it needs --seconds 106"),
-            std::string::npos)
-      << ran.out;
+  // It goes on for want of G8, and a pass of the monitor may come before it ends.
+  EXPECT_NE(ran.out.find("too little was seen"), std::string::npos) << ran.out;
+  const bool unknown = json["guarantees"]["G8"]["verdict"] == "unknown";
+  const auto needs = ran.out.find("the TTL monitor runs once in 60 s here, so it needs --seconds 1");
+  EXPECT_EQ(unknown, needs != std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("left out, for they need --allow-server-faults: step-up, step-down"),
             std::string::npos)
       << ran.out;
