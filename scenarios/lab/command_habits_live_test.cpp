@@ -17,7 +17,7 @@ class Habits : public Command {};
 
 /// The habits of flock: -n, -w in seconds, -E, a name without an option; and of consul lock: quiet.
 TEST_F(Habits, WhoKnowsFlockFindsItsOptions) {
-  auto first = start("sleep 1.5");
+  auto first = start("sleep 5");
   EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
   EXPECT_EQ(leasehold({"run", "-w", "0.2", "-E", "9", lock_, "--", "true"}).exit_code, 9);
   const auto quiet = leasehold({"run", "-q", "-n", lock_, "--", "true"});

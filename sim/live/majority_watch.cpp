@@ -11,7 +11,9 @@ constexpr std::chrono::milliseconds kEvery{100};
 constexpr const char* kTimeouts =
     "serverSelectionTimeoutMS=500&connectTimeoutMS=500&socketTimeoutMS=500&appName=majority-watch";
 
-OpTime op_time(const Json& value) { return {integer(value.at("t")), packed_timestamp(value.at("ts"))}; }
+OpTime op_time(const Json& value) {
+  return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
+}
 
 /// A primary that has just begun may not know yet what a majority has: then this throws.
 MemberAnswer answer_in(const Json& hello) {
