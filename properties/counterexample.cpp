@@ -192,8 +192,7 @@ class StepTeller {
     if (late > 0) {
       const bool inside = way_[executed].action.waited > 0;
       add_fault(inside ? FaultKind::waiting_inside : FaultKind::late_requests,
-                sent - kNear_ms / 2, kNear_ms,
-                client, late);
+                sent - kNear_ms / 2, kNear_ms, client, late);
     }
     const auto reply = way_[executed].to.client[client].message[slot].slot;
     const bool extends = way_[i].action.act == LockAct::extend;

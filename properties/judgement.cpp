@@ -83,8 +83,8 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
     f.why = "an oplog entry that a majority had is lost, of time " + std::to_string(e.order);
   }
   if (!read) return;
-  for (Finding& other : findings) {
-    if (unread) make_unknown(other, kNotRead);
+  if (unread) {
+    for (Finding& other : findings) make_unknown(other, kNotRead);
   }
   findings.push_back(std::move(f));
 }

@@ -50,8 +50,7 @@ Cluster read_cluster(const std::string& file) {
 }
 
 MongoClient client_of(const Cluster::Member& member) {
-  return MongoClient("mongodb://" + sim::live::address_of(member.port) +
-                     "/?directConnection=true&serverSelectionTimeoutMS=1000");
+  return MongoClient(sim::live::direct_uri(member.port) + "&serverSelectionTimeoutMS=1000");
 }
 
 const Cluster::Member& member_of(const Cluster& cluster, int index) {

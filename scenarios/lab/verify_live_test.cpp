@@ -135,7 +135,7 @@ class OrdinarySet {
       members.push_back({{"_id", members.size()}, {"host", sim::live::address_of(port)}});
       uri += (members.size() == 1 ? "" : ",") + sim::live::address_of(port);
     }
-    const auto direct = "mongodb://" + sim::live::address_of(ports[0]) + "/?directConnection=true";
+    const auto direct = sim::live::direct_uri(ports[0]);
     sim::live::until_true("starting an ordinary set", [&] {
       return sim::live::MongoClient(direct).must(
                  "admin", {{"replSetInitiate", {{"_id", "rs"}, {"members", members}}}}),

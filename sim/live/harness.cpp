@@ -258,8 +258,7 @@ class Harness {
   std::vector<std::string> watched_uris() const {
     std::vector<std::string> uris;
     for (int i = 0; run_.servers != nullptr && i < run_.servers->size(); ++i) {
-      uris.push_back("mongodb://" + address_of(run_.servers->mongod(i).port()) +
-                     "/?directConnection=true");
+      uris.push_back(direct_uri(run_.servers->mongod(i).port()));
     }
     for (int i = 0; run_.user_set != nullptr && i < run_.user_set->size(); ++i) {
       uris.push_back(run_.user_set->member_uri(i));

@@ -161,6 +161,10 @@ std::vector<int> free_ports(int count) {
 
 std::string address_of(int port) { return "127.0.0.1:" + std::to_string(port); }
 
+std::string direct_uri(int port) {
+  return "mongodb://" + address_of(port) + "/?directConnection=true";
+}
+
 void until_true(const std::string& what, const std::function<bool()>& attempt, milliseconds limit) {
   const auto end = SteadyClock::now() + limit;
   std::string complaint;
@@ -199,9 +203,8 @@ void Mongod::start() {
 /// A new client knows nothing of times when the member did not answer.
 void Mongod::connect() {
   client_ = std::make_unique<MongoClient>(
-      "mongodb://" + address_of(options_.port) +
-      "/?directConnection=true&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
-      "&socketTimeoutMS=5000&appName=harness");
+      direct_uri(options_.port) + "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+                                  "&socketTimeoutMS=5000&appName=harness");
 }
 
 void Mongod::wait_until_ready() {

@@ -34,6 +34,8 @@ struct NoMongod : std::runtime_error {
 [[nodiscard]] std::vector<int> free_ports(int count);
 
 [[nodiscard]] std::string address_of(int port);
+/// Straight to the member there, past any proxy. More options follow an `&`.
+[[nodiscard]] std::string direct_uri(int port);
 
 /// Repeats until it says true; throws std::runtime_error with what it last complained of once the
 /// limit is over.

@@ -45,10 +45,10 @@ void StallWatch::watch_machine(const std::stop_token& stop) {
   }
 }
 
-/// Straight to the member, past any proxy. A ping waits for no lock and no disk.
+/// A ping waits for no lock and no disk.
 void StallWatch::watch_member(const std::stop_token& stop, const Member& member) {
-  MongoClient client("mongodb://" + address_of(member.port) +
-                     "/?directConnection=true&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+  MongoClient client(direct_uri(member.port) +
+                     "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
                      "&socketTimeoutMS=2000&appName=stall-watch");
   while (!stop.stop_requested()) {
     const auto asked = now_ns_();
