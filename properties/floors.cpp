@@ -54,6 +54,13 @@ constexpr GroupFloor kGroupFloors[] = {
     {"clock", "clock-jump", 15, sim::Power::members},
 };
 
+/// A scripted plan shows the same each time.
+bool used_up(const VerifyReport& so_far) {
+  const auto& options = so_far.options;
+  if (!options.plan) return so_far.elapsed_s >= kMostTimesAsked * options.seconds;
+  return sim::is_scripted(*options.plan) || so_far.cases >= kMostTimesAsked * options.times;
+}
+
 /// Faults that bit, by group.
 Totals by_group(const std::map<std::string, std::int64_t>& faults) {
   Totals sums;
@@ -197,9 +204,9 @@ std::string to_string(const std::vector<Shortfall>& all) {
 
 bool goes_on(const VerifyReport& so_far) {
   const auto& options = so_far.options;
-  if (options.plan || options.only_case || so_far.findings.empty()) return false;
+  if (options.only_case || so_far.findings.empty()) return false;
   if (so_far.interrupted || !so_far.harness_failure.empty()) return false;
-  if (so_far.elapsed_s >= kMostTimesTheSeconds * options.seconds) return false;
+  if (used_up(so_far)) return false;
   if (model::overall_tested(so_far.findings) != Verdict::holds) return false;
   auto missing = shortfalls(so_far);
   // A case that does not wait for a slow TTL monitor never sees what it deletes.
@@ -210,7 +217,7 @@ bool goes_on(const VerifyReport& so_far) {
 }
 
 bool settles_at_last(const VerifyReport& so_far) {
-  const auto left = kMostTimesTheSeconds * so_far.options.seconds - so_far.elapsed_s;
+  const auto left = kMostTimesAsked * so_far.options.seconds - so_far.elapsed_s;
   if (left < static_cast<double>(seconds_for_g8(so_far.options))) return false;
   const auto floors = floors_for(so_far.options);
   return std::any_of(so_far.findings.begin(), so_far.findings.end(), [&](const Finding& f) {

@@ -10,8 +10,9 @@
 namespace leasehold::properties {
 
 constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
-/// A run goes on for what it saw too seldom until so many times its seconds are over.
-constexpr int kMostTimesTheSeconds = 3;
+/// A run goes on for what it saw too seldom until so many times its seconds are over, or the chosen
+/// plan has run so many times as often as was asked.
+constexpr int kMostTimesAsked = 3;
 
 /// What a worker's documents show. Its floor ends at a minute's, so that a longer run reaches it.
 constexpr model::GuaranteeSet kByDocuments{model::Guarantee::G1, model::Guarantee::G6,
@@ -55,7 +56,7 @@ void limit_excuses(std::vector<model::Finding>& findings, bool live);
 [[nodiscard]] std::string to_string(const std::vector<Shortfall>& all);
 
 /// Whether one more case can show what these so far, after their seconds, saw too seldom. It cannot
-/// help a verdict that is decided, nor a chosen plan or case. `report.elapsed_s` says when it is.
+/// help a verdict that is decided, nor a chosen case. `report.elapsed_s` says when it is.
 [[nodiscard]] bool goes_on(const VerifyReport& so_far);
 /// Whether that case has to wait, and has the time, until dead holders' documents are gone.
 [[nodiscard]] bool settles_at_last(const VerifyReport& so_far);

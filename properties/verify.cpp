@@ -314,11 +314,13 @@ class Run {
     report_.advice = "seen too seldom: " + to_string(missing);
     if (report_.interrupted || !report_.harness_failure.empty()) return;
     if (options_.plan) {
-      report_.advice += "; run the plan more often, with --times";
+      report_.advice += "; run the plan more often, as --times " +
+                        std::to_string(kMostTimesAsked * options_.times) +
+                        ", or change what it draws";
       return;
     }
     report_.advice += "; run with more seconds, as --seconds " +
-                      std::to_string(kMostTimesTheSeconds * options_.seconds) +
+                      std::to_string(kMostTimesAsked * options_.seconds) +
                       ", on a machine that does less else, or with a smaller --floors";
   }
 

@@ -224,9 +224,27 @@ TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
   other = report;
   other.options.only_case = 3;
   EXPECT_FALSE(goes_on(other));
-  other = report;
-  other.options.plan = sim::Plan();
-  EXPECT_FALSE(goes_on(other));
+}
+
+TEST(VerifyLength, AChosenPlanIsRunUpToThreeTimesAsOftenAsWasAsked) {
+  auto report = busy();
+  report.options.plan = sim::Plan();
+  report.options.times = 2;
+  found(report, Guarantee::G5).checked = 0;
+  for (report.cases = 2; report.cases < 6; ++report.cases) EXPECT_TRUE(goes_on(report));
+  EXPECT_FALSE(goes_on(report));
+  report.cases = 2;
+  found(report, Guarantee::G5).checked = 1;
+  EXPECT_FALSE(goes_on(report)) << "one check is enough";
+}
+
+TEST(VerifyLength, AScriptedPlanShowsTheSameEachTime) {
+  auto report = busy();
+  report.options.plan = sim::Plan();
+  report.options.plan->steps.emplace_back();
+  report.cases = 1;
+  found(report, Guarantee::G5).checked = 0;
+  EXPECT_FALSE(goes_on(report));
 }
 
 /// Such a case takes 106 s there.

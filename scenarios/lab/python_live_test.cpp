@@ -58,16 +58,17 @@ class Python : public testing::Test {
 
 /// Holders that are stopped past their lease, and one that is killed. The leases are so long that
 /// their operation timeouts are above the round trips of a machine that is busy with other tests.
+/// Many holdings are long, so that a pause meets a holder whose lease then ends.
 constexpr const char* kPlan = R"(
 lock leasehold
 seed 5
 locks 2
 clock-margin 800
 faulty 6000
-process expiry=2000 hold=5 long=4 timeout=2000 callers=2
-process expiry=2000 hold=5 long=4 timeout=2000
-process expiry=2000 hold=5 long=4 timeout=4000 callers=2
-process expiry=2500 hold=5 long=4 timeout=4000
+process expiry=2000 hold=5 long=40 timeout=2000 callers=2
+process expiry=2000 hold=5 long=40 timeout=2000
+process expiry=2000 hold=5 long=40 timeout=4000 callers=2
+process expiry=2500 hold=5 long=40 timeout=4000
 fault pause at=900 for=2600 pick=1
 fault pause at=1300 for=2600 pick=2
 fault crash at=1600 pick=3

@@ -48,10 +48,11 @@ class ProgressLine {
   void show(const VerifyReport& report, const sim::live::Progress& now) {
     if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
       end();
-      fmt::print(stderr,
-                 "after {:.0f} s too little was seen ({}): goes on, for up to {} s in all\n",
+      const auto& asked = report.options;
+      fmt::print(stderr, "after {:.0f} s too little was seen ({}): goes on, for up to {} {} in all\n",
                  report.went_on_after_s, to_string(report.went_on_for),
-                 properties::kMostTimesTheSeconds * report.options.seconds);
+                 properties::kMostTimesAsked * (asked.plan ? asked.times : asked.seconds),
+                 asked.plan ? "runs" : "s");
     }
     auto progress = progress_of(report, now);
     progress.elapsed_s = before_s_ + now.elapsed_s;
@@ -223,7 +224,8 @@ po::options_description options_for(VerifyCommand& a) {
       "plan", po::value(&a.plan_file)->value_name("FILE"),
       "run this .scn instead of generated plans")(
       "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
-      "times", po::value(&v.times)->default_value(v.times), "how often the plan is run")(
+      "times", po::value(&v.times)->default_value(v.times),
+      "how often the plan is run at least; what it then saw too seldom makes it three times that")(
       "until-violated", po::bool_switch(&v.until_violated),
       "end with the first case in which a guarantee is violated, and do not minimise its plan")(
       "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/live/majority_watch.hpp"
+
 namespace leasehold::sim::live {
 namespace {
 
@@ -75,6 +77,40 @@ TEST(CommitPoint, AnOldPrimaryDoesNotSpeakForTheNewOne) {
   expect_spans(point, {});
   point.hear(primary(70, 100, 100, 2));
   expect_spans(point, {});
+}
+
+/// The shape of a real primary's answer, the rest of it left out.
+Json hello_of_primary() {
+  return Json::parse(R"({"isWritablePrimary": true, "electionId": {"$oid": "7fffffff0000000000000003"},
+      "lastWrite": {"opTime": {"ts": {"$timestamp": {"t": 7, "i": 2}}, "t": 3},
+                    "majorityOpTime": {"ts": {"$timestamp": {"t": 6, "i": 9}}, "t": 2}}})");
+}
+
+TEST(MemberAnswers, APrimarySaysWhatItWroteAndWhatAMajorityHas) {
+  const auto answer = answer_in(hello_of_primary());
+  EXPECT_EQ(answer.election, "7fffffff0000000000000003");
+  EXPECT_EQ(answer.written, (OpTime{3, (std::int64_t{7} << 32) + 2}));
+  EXPECT_EQ(answer.committed, (OpTime{2, (std::int64_t{6} << 32) + 9}));
+  EXPECT_LT(answer.committed, answer.written);
+}
+
+TEST(MemberAnswers, ASecondarySaysNothingOfWrites) {
+  auto hello = hello_of_primary();
+  hello["isWritablePrimary"] = false;
+  EXPECT_EQ(answer_in(hello).election, "");
+}
+
+TEST(MemberAnswers, APrimaryThatDoesNotKnowYetWhatAMajorityHasGivesNoAnswer) {
+  for (const char* missing : {"majorityOpTime", "opTime"}) {
+    auto hello = hello_of_primary();
+    hello["lastWrite"].erase(missing);
+    EXPECT_THROW((void)answer_in(hello), std::exception) << missing;
+  }
+  for (const char* missing : {"lastWrite", "electionId"}) {
+    auto hello = hello_of_primary();
+    hello.erase(missing);
+    EXPECT_THROW((void)answer_in(hello), std::exception) << missing;
+  }
 }
 
 }  // namespace

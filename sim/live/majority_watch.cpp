@@ -15,7 +15,8 @@ OpTime op_time(const Json& value) {
   return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
 }
 
-/// A primary that has just begun may not know yet what a majority has: then this throws.
+}  // namespace
+
 MemberAnswer answer_in(const Json& hello) {
   MemberAnswer answer;
   if (!hello.value("isWritablePrimary", false)) return answer;
@@ -24,8 +25,6 @@ MemberAnswer answer_in(const Json& hello) {
   answer.committed = op_time(hello.at("lastWrite").at("majorityOpTime"));
   return answer;
 }
-
-}  // namespace
 
 MajorityWatch::MajorityWatch(const std::vector<std::string>& uris,
                              std::function<std::int64_t()> now_ns)

@@ -13,6 +13,10 @@
 
 namespace leasehold::sim::live {
 
+/// What a member's answer to `hello` says. A primary that has just begun may not know yet what a
+/// majority has: then this throws, and such an answer counts as none.
+[[nodiscard]] MemberAnswer answer_in(const Json& hello);
+
 /// Measures when a replica set had no majority: asks its members themselves, past all proxies.
 ///
 /// Thread safety: all but the destructor from any thread.
