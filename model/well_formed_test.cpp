@@ -16,6 +16,29 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
   EXPECT_EQ(f.why, "a: a hand-over by who still holds");
 }
 
+/// Of one time are the deletions of a batch, of several locks, and nothing else.
+TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
+  const auto form_with = [](const char* second_lock, Kind second_kind) {
+    auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
+    const auto put = std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::put; });
+    auto of_another = *put;
+    of_another.name = "another";
+    ++of_another.order;
+    history.insert(put + 1, of_another);
+    const auto gone =
+        std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::gone; });
+    auto second = *gone;
+    second.name = second_lock;
+    second.kind = second_kind;
+    if (second_kind == Kind::put) second.lock_id = "0123456789abcdef0123456789abcdef.1.x";
+    history.insert(gone + 1, second);
+    return find(judge(history, {}), Guarantee::form);
+  };
+  EXPECT_EQ(form_with("another", Kind::gone).why, "");
+  EXPECT_EQ(form_with("lock", Kind::gone).why, "two writes of one time");
+  EXPECT_EQ(form_with("another", Kind::put).why, "two writes of one time");
+}
+
 Finding grounds_of(const History& history) { return find(judge(history, {}), Guarantee::grounded); }
 
 TEST(CheckGrounds, AGrantAndAnAnsweredReleaseNeedAReplyThatSaysSo) {

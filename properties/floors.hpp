@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ struct Times {
 /// From how many seconds on G8 can be shown.
 [[nodiscard]] std::int64_t seconds_for_g8(const VerifyOptions& options);
 
+/// The kinds of the plan's faults that can take effect with such power, on a worker's lock or ours.
+[[nodiscard]] std::set<std::string> kinds_that_hit(const sim::Plan& plan, sim::Power power,
+                                                   bool foreign);
+
 /// The least of what makes a run interesting, by kind of event or fault; what is less than one is
-/// not asked for. Of a chosen plan nothing: its hit rate is the result; nor of a worker's run.
+/// not asked for. Of a chosen plan: that each kind of its faults takes effect.
 [[nodiscard]] Totals activity_floors(const VerifyOptions& options);
 
 /// Of the checks of a guarantee at most so many percent may be excused, by world. What was measured

@@ -132,6 +132,42 @@ TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
   EXPECT_EQ(settling(), 6);
 }
 
+sim::FaultPlan fault(sim::FaultPlan::Kind kind) {
+  sim::FaultPlan one;
+  one.kind = kind;
+  return one;
+}
+
+TEST(VerifyFloors, EachKindOfAChosenPlansFaultsHasToTakeEffect) {
+  using enum sim::FaultPlan::Kind;
+  auto options = usual();
+  options.plan = sim::Plan();
+  options.plan->faults = {fault(crash), fault(lost_replies), fault(lost_replies), fault(errors)};
+  EXPECT_EQ(activity_floors(options),
+            (Totals{{"crash", 1}, {"lost-replies", 1}, {"errors", 1}}));
+  options.set.uri = "mongodb://db1/?replicaSet=rs";
+  options.set.power = sim::Power::links;
+  EXPECT_EQ(activity_floors(options), (Totals{{"crash", 1}, {"lost-replies", 1}}));
+}
+
+/// An administrator and fail points leave its documents alone.
+TEST(VerifyFloors, OfAWorkersRunAskForFaultsOfProcessesLinksAndServers) {
+  auto options = usual();
+  options.foreign.emplace();
+  options.seconds = 300;
+  const auto floors = activity_floors(options);
+  for (const char* what : {"acquisitions", "crash", "pause", "network faults", "clock-jump"}) {
+    EXPECT_GT(floors.count(what), 0u) << what;
+  }
+  for (const char* what : {"ttl faults", "errors faults", "extensions", "queue_turns"}) {
+    EXPECT_EQ(floors.count(what), 0u) << what;
+  }
+  VerifyReport unhurt;
+  unhurt.options = options;
+  unhurt.totals = {{"acquisitions", 5'000}, {"crash", 50}, {"pause", 50}};
+  EXPECT_FALSE(idle(unhurt).empty()) << "its links let all through";
+}
+
 TEST(VerifyFloors, AreNeverZero) {
   auto options = usual();
   options.seconds = 20;
@@ -229,6 +265,7 @@ TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
 TEST(VerifyLength, AChosenPlanIsRunUpToThreeTimesAsOftenAsWasAsked) {
   auto report = busy();
   report.options.plan = sim::Plan();
+  report.options.plan->processes.emplace_back();
   report.options.times = 2;
   found(report, Guarantee::G5).checked = 0;
   for (report.cases = 2; report.cases < 6; ++report.cases) EXPECT_TRUE(goes_on(report));
@@ -241,7 +278,7 @@ TEST(VerifyLength, AChosenPlanIsRunUpToThreeTimesAsOftenAsWasAsked) {
 TEST(VerifyLength, AScriptedPlanShowsTheSameEachTime) {
   auto report = busy();
   report.options.plan = sim::Plan();
-  report.options.plan->steps.emplace_back();
+  report.options.plan->processes.emplace_back().scripted = true;
   report.cases = 1;
   found(report, Guarantee::G5).checked = 0;
   EXPECT_FALSE(goes_on(report));

@@ -1,5 +1,6 @@
 #include "cli/admin.hpp"
 
+#include "cli/lock_life.hpp"
 #include "core/lock_queue.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/errors.hpp"
@@ -145,8 +146,13 @@ std::unique_ptr<const SeenLock> Admin::lock(const std::string& name) {
 }
 
 Json Admin::oplog_of(const std::string& name) const {
-  return {{"ns", database_ + "." + collection_},
-          {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
+  const Json write{{"ns", database_ + "." + collection_},
+                   {"$or", Json::array({{{"o2._id", name}}, {{"o._id", name}}})}};
+  return {{"$or", Json::array({write, {{"op", "c"}, {"o.applyOps", {{"$elemMatch", write}}}}})}};
+}
+
+std::vector<Json> Admin::writes_in(const Json& entry, const std::string& name) const {
+  return writes_of(entry, database_ + "." + collection_, name);
 }
 
 Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count) {
@@ -162,14 +168,16 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
   }
   std::vector<Json> writes;
   for (const Json& entry : reply["cursor"]["firstBatch"]) {
-    const auto op = entry.value("op", "");
-    Json write{{"at", date(date_ms(entry.value("wall", Json())))},
-               {"what", op == "i"   ? "insert"
-                        : op == "d" ? "delete"
-                                    : "update"}};
-    const Json& after = entry["o"];
-    if (after.contains("lockId")) write["lockId"] = after["lockId"];
-    writes.push_back(std::move(write));
+    for (const Json& one : writes_in(entry, name)) {
+      const auto op = one.value("op", "");
+      Json write{{"at", date(date_ms(one.value("wall", Json())))},
+                 {"what", op == "i"   ? "insert"
+                          : op == "d" ? "delete"
+                                      : "update"}};
+      const Json& after = one.at("o");
+      if (after.contains("lockId")) write["lockId"] = after["lockId"];
+      writes.push_back(std::move(write));
+    }
   }
   return writes;
 }

@@ -54,6 +54,8 @@ class Admin {
 
   /// The condition on oplog entries that they are of this lock's document.
   [[nodiscard]] Json oplog_of(const std::string& name) const;
+  /// The writes of that document in such an entry, which may be of several documents.
+  [[nodiscard]] std::vector<Json> writes_in(const Json& entry, const std::string& name) const;
 
   /// The reply, also of a command that failed; `read` is shown its bytes as well.
   Json run(const std::string& database, const Json& command,

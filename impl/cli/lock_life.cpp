@@ -71,6 +71,20 @@ const char* to_string(LifeStep::Kind kind) {
   return "?";
 }
 
+std::vector<Json> writes_of(const Json& entry, const std::string& space, const std::string& name) {
+  if (entry.value("op", "") != "c") return {entry};
+  std::vector<Json> all;
+  for (Json part : entry.at("o").value("applyOps", Json::array())) {
+    const Json& key = part.contains("o2") ? part["o2"] : part["o"];
+    if (part.value("ns", "") != space || key.value("_id", Json()) != name) continue;
+    for (const char* of_the_entry : {"ts", "wall"}) {
+      part[of_the_entry] = entry.value(of_the_entry, Json());
+    }
+    all.push_back(std::move(part));
+  }
+  return all;
+}
+
 void LockLife::read(const Json& entry) {
   const auto at_ms = date_ms(entry.value("wall", Json()));
   if (is_election(entry)) {

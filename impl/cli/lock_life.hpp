@@ -46,6 +46,11 @@ struct LifeStep {
 
 [[nodiscard]] const char* to_string(LifeStep::Kind kind);
 
+/// The writes of one lock's document in an oplog entry of it: the entry, or those of its parts
+/// (`applyOps`) that are of the document. Servers since 6.1 delete expired documents in batches.
+[[nodiscard]] std::vector<mongo::Json> writes_of(const mongo::Json& entry, const std::string& space,
+                                                 const std::string& name);
+
 /// Reads oplog entries, oldest first, in extended JSON: of the lock's document, and of elections.
 /// Entries before the first whole document (an insert or a replacement) are held against what is
 /// known of it.

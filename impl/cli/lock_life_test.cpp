@@ -122,6 +122,26 @@ TEST(LockLife, ForceAndTheTtlMonitorAndElectionsAreToldApart) {
   EXPECT_EQ(life.steps()[3].kind, Kind::removed);
 }
 
+/// Since 6.1 the TTL monitor writes one entry for all that it deletes in a batch.
+TEST(LockLife, ADeletionInABatchIsOne) {
+  const auto lock = id(1, 1, "a");
+  const auto deletion = [](const char* space, const char* name) {
+    return Json{{"op", "d"}, {"ns", space}, {"o", {{"_id", name}}}};
+  };
+  const Json batch = entry("c", 70'000,
+                           {{"applyOps", Json::array({deletion("d.locks", "another"),
+                                                      deletion("d.locks", "n"),
+                                                      deletion("d.other", "n")})}});
+  const auto writes = writes_of(batch, "d.locks", "n");
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(writes_of(batch, "d.locks", "third").size(), 0u);
+  const auto life = life_of({entry("i", 1'000, document(lock, 1'000)), writes[0]});
+  ASSERT_EQ(life.steps().size(), 2u);
+  EXPECT_EQ(life.steps()[1].kind, Kind::removed);
+  EXPECT_EQ(life.steps()[1].at_ms, 70'000);
+  EXPECT_EQ(life.holder(), "");
+}
+
 TEST(LockLife, WhoTookItBeforeTheFirstEntryIsAHolderAllTheSame) {
   const auto life = life_of(
       {entry("u", 11'000, extension(id(1, 2, "a"), 11'000)), entry("d", 12'000, {{"_id", "n"}})});

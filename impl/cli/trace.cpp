@@ -32,9 +32,10 @@ int read_oplog(Admin& admin, const std::string& name, milliseconds since, LockLi
               {"projection", {{"ts", 1}, {"op", 1}, {"o", 1}, {"wall", 1}}},
               {"maxTimeMS", 60'000}},
              [&](const bson_t& bytes) {
-               const Json entry = mongo::to_json(bytes);
-               life.read(entry);
-               writes += entry.value("op", "") != "n" ? 1 : 0;
+               for (const Json& write : admin.writes_in(mongo::to_json(bytes), name)) {
+                 life.read(write);
+                 writes += write.value("op", "") != "n" ? 1 : 0;
+               }
              });
   return writes;
 }

@@ -11,7 +11,7 @@ namespace leasehold::lab {
 [[nodiscard]] std::string to_markdown(const properties::Matrix& matrix, std::uint64_t seeds);
 [[nodiscard]] nlohmann::ordered_json to_json(const properties::Matrix& matrix);
 
-/// Whether no cell of this lock is violated.
+/// Whether each promised cell of this lock holds.
 [[nodiscard]] bool keeps_its_promises(const properties::Matrix& matrix, const std::string& lock);
 
 }  // namespace leasehold::lab

@@ -200,7 +200,8 @@ TEST(OwnSet, EachFaultOfALinkTakesEffectOnAForeignLock) {
     EXPECT_EQ(result.took_effect.count(kind), 1u) << kind;
   }
   for (const auto& f : properties::judge(result.history, run.foreign->promises).findings) {
-    EXPECT_NE(f.verdict, model::Verdict::violated) << to_string(f.guarantee) << ": " << f.why;
+    EXPECT_TRUE(f.verdict == model::Verdict::holds || f.never_tested())
+        << to_string(f.guarantee) << ": " << f.why;
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_GT(traffic_of(set, "p" + std::to_string(i) + ".1").to_members, 0) << i;

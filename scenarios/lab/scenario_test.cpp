@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "properties/simulate.hpp"
 
@@ -27,6 +28,25 @@ TEST(Scenarios, EachSaysWhatWhyAndWhoReportedIt) {
     EXPECT_NE(s.about.find("Reported: "), std::string::npos) << s.name;
     EXPECT_FALSE(s.locks.empty()) << s.name;
   }
+}
+
+/// A member whose clock jumps ahead stands for election by itself, before it is told to; and nobody
+/// connects anew while two-primaries-during-a-grant refuses it.
+TEST(Scenarios, EachFaultTakesEffect) {
+  std::set<std::string> idle;
+  for (const auto& s : stories()) {
+    const auto took_effect = simulate(s.plan).run.took_effect;
+    for (const auto& fault : s.plan.faults) {
+      const auto kind = sim::to_string(fault.kind);
+      if (!took_effect.contains(kind)) idle.insert(s.name + ": " + kind);
+    }
+  }
+  EXPECT_EQ(idle, (std::set<std::string>{
+                      "successor-ahead-beyond-the-margin: step-up",
+                      "successor-clock-ahead: step-up",
+                      "successor-clock-ahead-and-the-holder-dead: step-up",
+                      "two-primaries-during-a-grant: refuse-link",
+                  }));
 }
 
 TEST(Scenarios, EachTellsTheStoryOfItsFile) {

@@ -164,7 +164,7 @@ OrdinarySet& ordinary_set() {
   return set;
 }
 
-TEST(LabVerifyUri, OnAnOrdinarySetNothingIsViolatedAndNothingIsLeft) {
+TEST(LabVerifyUri, OnAnOrdinarySetAllButG8HoldsAndNothingIsLeft) {
   const RunFolder folder;
   const auto json_file = folder.path + "/out.json";
   const auto ran =
@@ -174,7 +174,8 @@ TEST(LabVerifyUri, OnAnOrdinarySetNothingIsViolatedAndNothingIsLeft) {
   std::ifstream in(json_file);
   const auto json = nlohmann::json::parse(in);
   for (const auto& [guarantee, found] : json["guarantees"].items()) {
-    EXPECT_NE(found["verdict"], "violated") << guarantee << found;
+    const bool may_be_unknown = guarantee == "G8" && found["verdict"] == "unknown";
+    EXPECT_TRUE(found["verdict"] == "holds" || may_be_unknown) << guarantee << found;
   }
   // It goes on for want of G8, and a pass of the monitor may come before it ends.
   EXPECT_NE(ran.out.find("too little was seen"), std::string::npos) << ran.out;

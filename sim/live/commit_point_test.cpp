@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <leasehold/fencing_token.hpp>
+
 #include "sim/live/majority_watch.hpp"
 
 namespace leasehold::sim::live {
@@ -81,16 +83,21 @@ TEST(CommitPoint, AnOldPrimaryDoesNotSpeakForTheNewOne) {
 
 /// The shape of a real primary's answer, the rest of it left out.
 Json hello_of_primary() {
-  return Json::parse(R"({"isWritablePrimary": true, "electionId": {"$oid": "7fffffff0000000000000003"},
-      "lastWrite": {"opTime": {"ts": {"$timestamp": {"t": 7, "i": 2}}, "t": 3},
-                    "majorityOpTime": {"ts": {"$timestamp": {"t": 6, "i": 9}}, "t": 2}}})");
+  return Json::parse(R"(
+      {"isWritablePrimary": true, "electionId": {"$oid": "7fffffff0000000000000003"},
+       "lastWrite": {
+         "opTime": {"ts": {"$timestamp": {"t": 1700000007, "i": 2}}, "t": 3},
+         "majorityOpTime": {"ts": {"$timestamp": {"t": 1700000006, "i": 9}}, "t": 2}}})");
 }
 
 TEST(MemberAnswers, APrimarySaysWhatItWroteAndWhatAMajorityHas) {
   const auto answer = answer_in(hello_of_primary());
   EXPECT_EQ(answer.election, "7fffffff0000000000000003");
-  EXPECT_EQ(answer.written, (OpTime{3, (std::int64_t{7} << 32) + 2}));
-  EXPECT_EQ(answer.committed, (OpTime{2, (std::int64_t{6} << 32) + 9}));
+  const auto at = [](std::uint32_t seconds, std::uint32_t increment) {
+    return FencingToken::from_timestamp(seconds, increment).value();
+  };
+  EXPECT_EQ(answer.written, (OpTime{3, at(1'700'000'007, 2)}));
+  EXPECT_EQ(answer.committed, (OpTime{2, at(1'700'000'006, 9)}));
   EXPECT_LT(answer.committed, answer.written);
 }
 

@@ -31,12 +31,23 @@ Timestamp Replication::next_time(int member) {
 /// Takes the time at once, so that no time is used twice.
 void Replication::write(int member, Change change, std::shared_ptr<const FencedWrite> fenced,
                         const std::string& tag) {
+  append(member, next_time(member), std::move(change), std::move(fenced), tag);
+}
+
+void Replication::delete_at_once(int member, const std::vector<std::string>& ids) {
+  if (ids.empty()) return;
+  const auto time = next_time(member);
+  for (const auto& id : ids) append(member, time, {id, nullptr}, nullptr, {});
+}
+
+void Replication::append(int member, Timestamp time, Change change,
+                         std::shared_ptr<const FencedWrite> fenced, const std::string& tag) {
   Member& m = members_[member];
   const auto now = members_.queue.now();
   const bool newest = std::none_of(members_.begin(), members_.end(),
                                    [&](const Member& other) { return other.term > m.term; });
   if (newest && behind_since_ == 0) behind_since_ = now;
-  m.data.append({next_time(member), m.term, std::move(change), std::move(fenced), tag, now}, now);
+  m.data.append({time, m.term, std::move(change), std::move(fenced), tag, now}, now);
   m.match[member] = m.data.log().size();
 }
 
@@ -132,11 +143,13 @@ void Replication::advance(int primary) {
   answer_waiters(p);
 }
 
-/// By time, for after a loss of data the log may be another, and shorter.
+/// By time, for after a loss of data the log may be another, and shorter. What was deleted at once
+/// has one time, and is announced at once.
 void Replication::announce(const MemberData& data, std::size_t from, std::size_t upto) {
+  const auto before = announced_;
   for (auto i = from; i < upto; ++i) {
     const Entry& entry = data.log()[i];
-    if (entry.time <= announced_) continue;
+    if (entry.time <= before || entry.time < announced_) continue;
     announced_ = entry.time;
     listener_.on_committed(entry);
   }

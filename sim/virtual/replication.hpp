@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/virtual/members.hpp"
 
@@ -33,6 +34,9 @@ class Replication {
   /// REQUIRES: the member is primary. Nothing is sent by this.
   void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
              const std::string& tag = {});
+  /// Deletions of one time, as mongod since 6.1 writes those of a pass of its TTL monitor: none of
+  /// them is replicated without the others.
+  void delete_at_once(int member, const std::vector<std::string>& ids);
   /// Sends what is new to each secondary; while a message is on its way the next one waits for it.
   void send_news(int from);
   /// What a candidate fetches before it stands, if the other has more: all at once, as if the way
@@ -47,6 +51,8 @@ class Replication {
 
  private:
   Timestamp next_time(int member);
+  void append(int member, Timestamp time, Change change, std::shared_ptr<const FencedWrite> fenced,
+              const std::string& tag);
   void receive(int from, int to, std::size_t upto);
   void roll_back(Member& secondary, std::size_t common);
   void acknowledge(int from, int to, std::size_t has, std::int64_t term);

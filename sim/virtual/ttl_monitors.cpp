@@ -21,7 +21,11 @@ void TtlMonitors::pass(int member) {
   if (m.is_primary && !off_[member] && m.ttl_index) {
     // By the primary's clock alone: one that is an hour ahead deletes what has an hour to go.
     const auto gone = expired(m.data.locks(), *m.ttl_index, Date{members_.clock_ms(member)});
-    for (const auto& id : gone) replication_.write(member, {id, nullptr});
+    if (members_.settings.ttl_deletes_at_once) {
+      replication_.delete_at_once(member, gone);
+    } else {
+      for (const auto& id : gone) replication_.write(member, {id, nullptr});
+    }
     deletions_ += static_cast<std::int64_t>(gone.size());
     if (!gone.empty()) replication_.send_news(member);
   }

@@ -134,11 +134,11 @@ TEST(ReplicaSet, AKilledPrimaryIsReplacedAndComesBack) {
 
 /// {findAndModify} that stores $$NOW.
 /// So the reply shows which clock reading the command was executed with.
-Object stamp(std::int32_t wtimeout_ms = 2'000) {
+Object stamp(std::int32_t wtimeout_ms = 2'000, const std::string& id = "l") {
   const Object now = make({{"$set", make({{"at", std::string("$$NOW")}})}});
   const Object concern = make({{"w", std::string("majority")}, {"wtimeout", wtimeout_ms}});
   return make({{"findAndModify", std::string("locks")},
-               {"query", make({{"_id", std::string("l")}})},
+               {"query", make({{"_id", id}})},
                {"update", Array{{now}}},
                {"upsert", true},
                {"new", true},
@@ -372,6 +372,30 @@ TEST(ReplicaSet, AClockThatGoesBackMakesTheTtlMonitorSleepLonger) {
   EXPECT_EQ(set.servers.counts().ttl_deletions, 0);
   set.run_ms(4'000);
   EXPECT_EQ(set.servers.counts().ttl_deletions, 1);
+}
+
+/// Measured on 7.0.11: one oplog entry, so one time, for all that a pass deletes.
+TEST(ReplicaSet, ATtlMonitorThatDeletesAtOnceGivesAllDeletionsOneTime) {
+  for (const bool at_once : {false, true}) {
+    EventQueue queue;
+    Random random(1);
+    std::vector<Timestamp> gone;
+    const auto note = [&](const Entry& entry) {
+      if (!entry.change.id.empty() && !entry.change.after) gone.push_back(entry.time);
+    };
+    ReplicaSet servers(queue, random, {.ttl_deletes_at_once = at_once}, {note});
+    const auto ask = [&](const Object& command) {
+      servers.command(0, {.command = std::make_shared<const Object>(command)},
+                      [](ReplicaSet::Answer, const Object&) {});
+    };
+    ask(make_index(0));
+    for (const char* id : {"a", "b", "c"}) ask(stamp(2'000, id));
+    while (queue.now() < 5'000 * kMs && queue.step()) {
+    }
+    ASSERT_EQ(gone.size(), 3u);
+    EXPECT_EQ(gone[0] == gone[2], at_once);
+    EXPECT_EQ(gone[0] == gone[1], at_once);
+  }
 }
 
 /// With its data it is a member like any other: at the end it and one more are the majority.
