@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "scenarios/lab/run_program.hpp"
 #include "sim/live/live_test.hpp"
@@ -198,6 +203,81 @@ class Security : public testing::Test {
     EXPECT_EQ(ran.out.find("pw-"), std::string::npos) << ran.out;
   }
 };
+
+/// Takes connections and says nothing.
+class SilentServer {
+ public:
+  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    if (bind(socket_, any, size) != 0 || listen(socket_, SOMAXCONN) != 0 ||
+        getsockname(socket_, any, &size) != 0) {
+      throw std::runtime_error("no port for a silent server");
+    }
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { close(socket_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+
+  [[nodiscard]] std::string uri() const {
+    return "mongodb://" + sim::live::address_of(port_) + "/?replicaSet=rs";
+  }
+
+ private:
+  int socket_, port_ = 0;
+};
+
+/// How often each exit code came, -1 for a death by signal: ten processes at a time.
+std::map<int, int> ends_of(const std::vector<std::string>& command) {
+  const char* wanted = std::getenv("LEASEHOLD_ROUNDS");
+  const int rounds = wanted == nullptr ? 40 : std::atoi(wanted);
+  std::atomic<int> left{rounds};
+  std::mutex mutex;
+  std::map<int, int> ends;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 10; ++t) {
+    threads.emplace_back([&] {
+      while (left-- > 0) {
+        const auto code = run_program(command).exit_code;
+        const std::lock_guard lock(mutex);
+        ++ends[code];
+      }
+    });
+  }
+  threads.clear();
+  for (const auto& [code, times] : ends) {
+    std::cout << command.back() << " ended with " << code << ": " << times << "\n";
+  }
+  return ends;
+}
+
+/// Whichever thread of the driver is in whichever call when main returns.
+TEST_F(Security, NoProcessDiesAtItsEnd) {
+  const std::vector<std::string> job{LEASEHOLD_COMMAND_PROGRAM, "run", "-q"};
+  const auto shortly = [&job] {
+    auto words = job;
+    words.insert(words.end(), {"-w", "0.5", "ends", "--", "true"});
+    return words;
+  }();
+  auto patiently = job;
+  patiently.insert(patiently.end(), {"ends", "--", "true"});
+  const auto only = [](const std::map<int, int>& ends) {
+    return ends.size() == 1 ? ends.begin()->first : -2;
+  };
+  setenv("LEASEHOLD_URI", set().as("locker").c_str(), 1);
+  EXPECT_EQ(only(ends_of(patiently)), 0);
+  EXPECT_EQ(only(ends_of({LEASEHOLD_EXAMPLE_PROGRAM, set().as("locker")})), 0);
+  const SilentServer silent;
+  for (const auto& server : {sim::live::shared_set().uri(), silent.uri()}) {
+    const auto uri = sim::live::with_option(server, "tls=true&serverSelectionTimeoutMS=800");
+    setenv("LEASEHOLD_URI", uri.c_str(), 1);
+    EXPECT_EQ(only(ends_of(shortly)), 69) << uri;
+  }
+}
 
 TEST_F(Security, TheLeastRoleIsEnough) {
   const auto ran = run_shortly(set().as("locker"));
