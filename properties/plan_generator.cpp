@@ -114,6 +114,9 @@ class Generator {
   [[nodiscard]] std::int64_t read_live_count(FaultKind kind);
   void read_fault(FaultKind kind);
   void read_healthy();
+  void read_triggered();
+  template <typename Choice>
+  std::vector<Choice> read_some(const std::vector<Choice>& all);
 
   Reader in_;
   const PlanLimits& limits_;
@@ -215,6 +218,54 @@ void Generator::read_healthy() {
   for (std::int64_t i = 0; i < count; ++i) read_fault(FaultKind::crash);
 }
 
+/// Half of them, and at least one.
+template <typename Choice>
+std::vector<Choice> Generator::read_some(const std::vector<Choice>& all) {
+  std::vector<Choice> some;
+  for (const auto& one : all) {
+    if (in_.chance(50)) some.push_back(one);
+  }
+  const auto any = in_.between(0, static_cast<std::int64_t>(all.size()) - 1);
+  if (some.empty()) some.push_back(all[static_cast<std::size_t>(any)]);
+  return some;
+}
+
+/// Faults that begin when a command is sent: what is rare is mostly that a fault and a command meet
+/// within a few ms. Each plan has some kinds and some commands, and faults of one length.
+void Generator::read_triggered() {
+  using enum FaultPlan::Kind;
+  using Command = FaultPlan::Command;
+  constexpr Range kLong_ms{200, 2'500};
+  constexpr int kLongestShort = 11, kMostWaitedFor = 3;  // powers of two
+  const auto kinds = read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link,
+                                           slow_link, pause, crash, two_primaries, step_up, errors});
+  // Of attempts there are many more than of all others: they are one command of six.
+  const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
+                                            Command::hand_over, Command::pass_on, Command::look});
+  const auto one_of = [this](const auto& all) {
+    return all[static_cast<std::size_t>(in_.between(0, static_cast<std::int64_t>(all.size()) - 1))];
+  };
+  const auto power_of_two = [this](int most) {
+    return in_.between(1, std::int64_t{1} << in_.between(0, most));
+  };
+  const bool long_ones = in_.chance(50);
+  for (auto left = in_.between(2, 10); left > 0; --left) {
+    FaultPlan f;
+    f.kind = one_of(kinds);
+    f.on = one_of(commands);
+    f.nth = power_of_two(kMostWaitedFor);
+    f.at_ms = in_.between(0, plan_.faulty_ms - 1);
+    const auto process = in_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1);
+    if (in_.chance(50)) f.process = process;
+    f.pick = in_.between(0, ranges_.picks);
+    const auto ranges = ranges_of(f.kind, plan_.clock_margin_ms);
+    const auto for_ms = long_ones ? in_.within(kLong_ms) : power_of_two(kLongestShort);
+    if (ranges.for_ms.high > 0) f.for_ms = for_ms;
+    f.amount = in_.choice(ranges.amount);
+    if (limits_.groups.contains(sim::group_of(f.kind))) plan_.faults.push_back(f);
+  }
+}
+
 Plan Generator::read() {
   constexpr int kForeignLongHolds = 3;  ///< times as many
   // From here on kinds are read last, so that what else a seed stands for stays as it was.
@@ -237,7 +288,10 @@ Plan Generator::read() {
   }
   read_kinds(kReadLast, sim::kFaultKinds);
   const bool faulty = !limits_.only && !limits_.groups.empty();
-  if (faulty && in_.chance(ranges_.healthy_percent)) read_healthy();
+  const bool healthy = faulty && in_.chance(ranges_.healthy_percent);
+  if (healthy) read_healthy();
+  const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
+  if (triggered && in_.chance(50)) read_triggered();
   // Left out, not undrawn: the rest of the plan is the same on anybody's servers.
   std::erase_if(plan_.faults,
                 [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });
@@ -277,7 +331,7 @@ Numbers numbers_of(std::uint64_t seed, std::size_t count) {
 }
 
 Plan draw_plan(std::uint64_t seed, const PlanLimits& limits) {
-  // Of the longest live plan, an hour of all kinds, with room; those of `simulate` end at 400.
+  // Of the longest live plan, an hour of all kinds, with room; those of `simulate` end at 500.
   constexpr std::size_t kLiveNumbers = 200'000;
   return plan_from(
       limits.manner == Manner::live ? numbers_of(seed, kLiveNumbers) : numbers_of(seed), limits);

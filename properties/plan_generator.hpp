@@ -47,8 +47,8 @@ struct PlanLimits {
 /// Reads a plan from the numbers; where they end, zeros follow, which stand for the least.
 [[nodiscard]] sim::Plan plan_from(const Numbers& numbers, const PlanLimits& limits);
 
-/// The numbers that a seed stands for; 400 are what a seed of `simulate` means.
-[[nodiscard]] Numbers numbers_of(std::uint64_t seed, std::size_t count = 400);
+/// The numbers that a seed stands for; 500 are what a seed of `simulate` means.
+[[nodiscard]] Numbers numbers_of(std::uint64_t seed, std::size_t count = 500);
 
 /// The plan that this seed draws. The same seed and limits give the same plan.
 [[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);

@@ -82,7 +82,10 @@ void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& 
   properties::add(totals, of_run);
   properties::add(took_effect, one.run.took_effect);
   std::set<std::string> kinds;
-  for (const FaultPlan& f : plan.faults) kinds.insert(to_string(f.kind));
+  for (const FaultPlan& f : plan.faults) {
+    // One that waits for a command may wait in vain.
+    if (f.on == FaultPlan::Command::none) kinds.insert(to_string(f.kind));
+  }
   for (const auto& kind : kinds) {
     ++enabled[kind];
     if (one.run.took_effect.contains(kind)) ++bit[kind];

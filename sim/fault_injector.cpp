@@ -62,6 +62,7 @@ int FaultInjector::successor(const FaultPlan& fault, int primary) {
 /// may leave its connections alone for half a minute.
 void FaultInjector::heal() {
   healed_ = true;
+  waiting_.clear();
   lasting_.end_all([](K kind) { return !is_of_index(kind); });
   if (!cluster_.servers) return;
   cluster_.servers->members.settle();
@@ -76,6 +77,7 @@ void FaultInjector::heal() {
 void FaultInjector::inject(const FaultPlan& fault) {
   // The healed phase is measured without faults, also without those that the plan has later.
   if (healed_) return;
+  if (fault.on != FaultPlan::Command::none) return waiting_.push_back(fault);
   switch (fault.kind) {
     case K::crash: return crash(fault);
     case K::pause:
@@ -84,6 +86,21 @@ void FaultInjector::inject(const FaultPlan& fault) {
     default:
       if (cluster_.servers) inject_into_servers(fault);
   }
+}
+
+void FaultInjector::saw_send(std::int64_t place, const std::string& verb) {
+  const auto begins = [&](FaultPlan& fault) {
+    const bool awaited = (fault.process < 0 || fault.process == place) && verb == to_string(fault.on);
+    if (!awaited || --fault.nth > 0) return false;
+    auto now = fault;
+    now.on = FaultPlan::Command::none;
+    now.process = place;
+    ++begun_at_commands_;
+    // Within the event of a sending nothing may change what sends.
+    cluster_.call_at(cluster_.now_ns(), [this, now] { inject(now); });
+    return true;
+  };
+  std::erase_if(waiting_, begins);
 }
 
 void FaultInjector::inject_into_servers(const FaultPlan& fault) {

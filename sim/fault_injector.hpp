@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/disturbed_links.hpp"
 #include "sim/lasting_faults.hpp"
@@ -30,6 +31,12 @@ class FaultInjector {
   /// Throws when a server in trouble has no answer; then the fault has no effect, or a part of it
   /// until its time is over.
   void inject(const FaultPlan& fault);
+  /// This process, by its place in the plan, sends a command, which histories call `verb`: what
+  /// waits for that begins after the event of now. Not called, it never does.
+  void saw_send(std::int64_t place, const std::string& verb);
+  [[nodiscard]] bool awaits_a_command() const { return !waiting_.empty(); }
+  /// How many have begun at a command.
+  [[nodiscard]] std::int64_t begun_at_commands() const { return begun_at_commands_; }
   /// Ends all faults; none begins after this. Throws what stands in the way.
   void heal();
 
@@ -60,6 +67,8 @@ class FaultInjector {
 
   const ClusterControl cluster_;
   const std::int64_t clock_margin_ms_;
+  std::vector<FaultPlan> waiting_;  ///< for a command; `nth` counts down
+  std::int64_t begun_at_commands_ = 0;
   LastingFaults lasting_{cluster_};
   DisturbedLinks links_{cluster_};
   // Of what only one can have at a time, the last to begin has it, and its end alone ends it.

@@ -137,6 +137,36 @@ struct Injection : testing::Test {
       1'000};
 };
 
+TEST_F(Injection, AtACommandItBeginsAfterTheNthOfItsProcess) {
+  faults.inject({.kind = K::lost_replies,
+                 .for_ms = 40,
+                 .process = 0,
+                 .on = FaultPlan::Command::hand_over,
+                 .nth = 2});
+  EXPECT_TRUE(faults.awaits_a_command());
+  faults.saw_send(0, "hand-over");
+  faults.saw_send(1, "hand-over");
+  faults.saw_send(0, "delete");
+  run_to(5);
+  EXPECT_EQ(notes(), std::vector<std::string>());
+  faults.saw_send(0, "hand-over");
+  EXPECT_EQ(notes(), std::vector<std::string>()) << "not within the sending";
+  run_to(10);
+  EXPECT_EQ(notes(), (std::vector<std::string>{"lost-replies begins"}));
+  EXPECT_EQ(faults.begun_at_commands(), 1);
+  EXPECT_FALSE(faults.awaits_a_command());
+  run_to(100);
+  EXPECT_EQ(notes().size(), 2u);
+}
+
+TEST_F(Injection, WhatWaitsForACommandNeverBeginsInTheHealedPhase) {
+  faults.inject({.kind = K::crash, .on = FaultPlan::Command::acquire});
+  faults.heal();
+  faults.saw_send(0, "acquire");
+  run_to(10);
+  EXPECT_EQ(notes(), std::vector<std::string>());
+}
+
 TEST_F(Injection, OfTwoFaultsOfOneLinkTheFirstToEndLeavesTheOther) {
   inject(K::cut_link, 500);
   inject(K::slow_link, 200, 30);

@@ -65,15 +65,14 @@ class Fields {
     values_.erase(found);
   }
   void take(const std::string& key, Waiting& value, std::int64_t, std::int64_t) {
-    const auto found = values_.find(key);
-    if (found == values_.end()) return;
-    const auto name = std::find(kWaitingNames.begin(), kWaitingNames.end(), found->second);
-    if (name == kWaitingNames.end()) {
-      throw std::runtime_error(key + " is '" + found->second + "': it must be one of " +
-                               listed(kWaitingNames));
+    take_name(key, value, kWaitingNames);
+  }
+  void take(const std::string& key, FaultPlan::Command& value, std::int64_t, std::int64_t) {
+    std::vector<std::string> names;
+    for (int c = 0; c < kTriggers; ++c) {
+      names.emplace_back(to_string(static_cast<FaultPlan::Command>(c)));
     }
-    value = static_cast<Waiting>(name - kWaitingNames.begin());
-    values_.erase(found);
+    take_name(key, value, names);
   }
   void done() const {
     if (!values_.empty()) throw std::runtime_error("unknown key '" + values_.begin()->first + "'");
@@ -89,6 +88,19 @@ class Fields {
   }
 
  private:
+  template <typename Named, typename Names>
+  void take_name(const std::string& key, Named& value, const Names& names) {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return;
+    const auto name = std::find(names.begin(), names.end(), found->second);
+    if (name == names.end()) {
+      throw std::runtime_error(key + " is '" + found->second + "': it must be one of " +
+                               listed(names));
+    }
+    value = static_cast<Named>(name - names.begin());
+    values_.erase(found);
+  }
+
   std::map<std::string, std::string> values_;
 };
 
@@ -101,6 +113,7 @@ auto reading(Fields& words, Part& part) {
 }
 
 void write_value(std::ostream& out, Waiting value) { out << to_string(value); }
+void write_value(std::ostream& out, FaultPlan::Command value) { out << to_string(value); }
 void write_value(std::ostream& out, std::int64_t value) { out << value; }
 
 /// A visitor that writes them, each as "before key between value".

@@ -58,6 +58,8 @@ void of_fault(const Visit& visit) {
   visit("amount", &F::amount, Limits{-kWeek_ms, kWeek_ms}, Written::unless_usual);
   visit("process", &F::process, Limits{kAny, kMost}, Written::unless_usual);
   visit("member", &F::member, Limits{kAny, kMost}, Written::unless_usual);
+  visit("on", &F::on, Limits{0, kTriggers - 1}, Written::unless_usual);
+  visit("nth", &F::nth, Limits{1, kMost}, Written::unless_usual);
 }
 
 template <typename Visit>

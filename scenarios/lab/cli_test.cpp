@@ -74,6 +74,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
              bad_field = place.file("field.scn", "process waiting=eager\n"),
              bad_place = place.file("place.scn", "process\nstep write at=0 process=4\n"),
              only_virtual = place.file("virtual.scn", "lock canary-extend\nprocess\n"),
+             at_a_command = place.file("command.scn", "process\nfault crash at=0 on=delete\n"),
              steps_down = place.file("down.scn", "process\nfault step-down at=400\n"),
              kills = place.file("kill.scn", "process\nfault kill-member at=700 for=300\n");
   struct Case {
@@ -96,6 +97,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"verify", "--plan", bad_field}, "line 1: waiting is 'eager': it must be one of"},
       {{"verify", "--plan", bad_place}, "line 2: process is 4: the plan has only 1"},
       {{"verify", "--plan", only_virtual}, "which only the virtual world has"},
+      {{"verify", "--plan", at_a_command}, "a fault has on=delete, which only the virtual world has"},
       {{"verify", "--plan", nothing}, "the plan ends without a process"},
       {{"verify", "--plan", rubbish}, "line 1: unknown word"},
       {{"verify", "--plan", folder}, "it cannot be read, or is no file"},

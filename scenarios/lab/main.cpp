@@ -88,6 +88,11 @@ sim::Plan read_plan(const std::string& file) {
 
 sim::Plan read_live_plan(const std::string& file) {
   auto plan = read_plan(file);
+  for (const auto& fault : plan.faults) {
+    if (fault.on == sim::FaultPlan::Command::none) continue;
+    throw UsageError("plan is '" + file + "': a fault has on=" + sim::to_string(fault.on) +
+                     ", which only the virtual world has");
+  }
   if (sim::lock_under_test(plan.lock).runs_live) return plan;
   throw UsageError("plan is '" + file + "': its lock is '" + plan.lock +
                    "', which only the virtual world has");

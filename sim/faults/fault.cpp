@@ -8,6 +8,11 @@ namespace leasehold::sim {
 
 const char* to_string(FaultPlan::Kind kind) { return about(kind).name; }
 
+const char* to_string(FaultPlan::Command command) {
+  constexpr std::array kNames{"none", "acquire", "extend", "delete", "hand-over", "pass-on", "look"};
+  return kNames[static_cast<std::size_t>(command)];
+}
+
 std::optional<FaultPlan::Kind> fault_named(const std::string& name) {
   const auto found =
       std::find_if(kAboutFaults.begin(), kAboutFaults.end(),

@@ -53,6 +53,11 @@ struct FaultPlan {
   std::int64_t amount = 0;
   std::int64_t process = -1;  ///< this very one, by its place in the plan
   std::int64_t member = -1;   ///< this very one
+  /// It begins right after this command was sent for the `nth` time from `at_ms` on: by `process`,
+  /// or by any if that is not said. It then hits the sender. In the virtual world alone.
+  enum class Command { none, acquire, extend, remove, hand_over, pass_on, look };
+  Command on = Command::none;
+  std::int64_t nth = 1;
 
   bool operator==(const FaultPlan&) const = default;
 };
@@ -135,6 +140,9 @@ static_assert(
     "one row for each kind, in their order");
 
 [[nodiscard]] const char* to_string(FaultPlan::Kind kind);
+/// As histories call it; "none".
+[[nodiscard]] const char* to_string(FaultPlan::Command command);
+inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 /// Nothing for a name that none has.
 [[nodiscard]] std::optional<FaultPlan::Kind> fault_named(const std::string& name);
 

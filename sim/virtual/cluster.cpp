@@ -10,7 +10,6 @@ using std::chrono::milliseconds;
 constexpr std::int64_t kBeat = ReplicaSet::Settings{}.heartbeat_ns;
 
 /// By its name: each successor has one more ' in its own.
-std::int64_t place_of(const std::string& name) { return std::stoll(name.substr(1)); }
 
 /// Of the peer "member-1/sync": 1; of a process: -1.
 int member_of(const std::string& peer) {

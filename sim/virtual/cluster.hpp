@@ -12,6 +12,11 @@
 /// The virtual world, as faults have it in hand.
 namespace leasehold::sim::simulated {
 
+/// In the plan, of a process of it: "p3".
+[[nodiscard]] inline std::int64_t place_of(const std::string& name) {
+  return std::stoll(name.substr(1));
+}
+
 /// REQUIRES: `all` may grow, and nobody leaves it.
 class SimulatedProcesses final : public ProcessControl {
  public:

@@ -88,6 +88,8 @@ class World {
     return e;
   }
   void emit(Event&& e) {
+    const bool of_plan = e.kind == Kind::send && e.process.starts_with('p');
+    if (of_plan && faults_.awaits_a_command()) faults_.saw_send(place_of(e.process), e.verb);
     numbering_.add(e);
     out_.history.push_back(std::move(e));
   }
@@ -214,6 +216,7 @@ class World {
       if (n > 0) out_.took_effect[what] = n;
     };
     const ReplicaSet::Counts servers = servers_.counts();
+    count("begun-at-a-command", faults_.begun_at_commands());
     count("elections", servers.elections);
     count("rolled-back", servers.rolled_back);
     count("ttl-deletions", servers.ttl_deletions);
