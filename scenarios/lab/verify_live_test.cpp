@@ -80,24 +80,21 @@ TEST(LabVerify, UntilViolatedItEndsWithTheFirstViolation) {
 }
 
 TEST(LabVerify, KilledAtAnyTimeItLeavesNothingBehind) {
-  const auto leftovers = [] {
-    int found = 0;
-    for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {
-      if (entry.path().filename().string().starts_with("leasehold-")) ++found;
-    }
-    return found;
-  };
   const RunFolder folder;
-  const int before = leftovers();
+  const auto temporary = folder.path + "/tmp";  // other tests run beside this one
+  fs::create_directories(temporary);
+  int left_something = 0;
   for (const int after_ms : {300, 1'500, 5'000}) {
-    sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "verify", "--seconds", "20", "--processes",
-                                 "4", "--runs", folder.path},
+    sim::live::ChildProcess lab({"env", "TMPDIR=" + temporary, LEASEHOLD_LAB_PROGRAM, "verify",
+                                 "--seconds", "20", "--processes", "4", "--runs", folder.path},
                                 sim::live::ChildProcess::Io::nothing);
     std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+    left_something += fs::is_empty(temporary) ? 0 : 1;
     lab.kill();
-    EXPECT_TRUE(sim::live::eventually([&] { return leftovers() <= before; }))
+    EXPECT_TRUE(sim::live::eventually([&] { return fs::is_empty(temporary); }))
         << "killed after " << after_ms << " ms";
   }
+  EXPECT_GT(left_something, 0) << "else nothing was there to go";
 }
 
 TEST(LabVerify, AWorkerThatDiesIsNoVerdictOfTheLock) {
