@@ -10,6 +10,7 @@
 
 #include "core/utf8.hpp"
 #include "mongo/bson.hpp"
+#include "mongo/client.hpp"
 #include "mongo/handles.hpp"
 
 namespace leasehold::mongo {
@@ -115,7 +116,7 @@ void init_driver() {
 JsonClient::JsonClient(const std::string& uri) {
   init_driver();
   bson_error_t error;
-  mongoc_uri_t* parsed = mongoc_uri_new_with_error(uri.c_str(), &error);
+  mongoc_uri_t* parsed = parse_uri(uri, error).release();
   if (parsed == nullptr) throw std::runtime_error(std::string("uri: ") + error.message);
   if (!mongoc_uri_has_option(parsed, MONGOC_URI_DIRECTCONNECTION) &&
       mongoc_uri_get_replica_set(parsed) == nullptr) {
