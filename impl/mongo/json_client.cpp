@@ -12,6 +12,7 @@
 #include "mongo/bson.hpp"
 #include "mongo/client.hpp"
 #include "mongo/handles.hpp"
+#include "mongo/hosts.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -109,7 +110,7 @@ void init_driver() {
     // For the processes that this one starts: one that is killed leaves its counters in /dev/shm.
     setenv("MONGOC_DISABLE_SHM", "1", 0);
     mongoc_init();
-    mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
+    keep_driver_log();
   });
 }
 

@@ -83,6 +83,7 @@ TEST_F(Shows, WithoutServersEachKindOfWaitIs69AndSaysWhy) {
     const auto ran = one.get();
     EXPECT_EQ(ran.exit_code, 69) << ran.out;
     EXPECT_TRUE(has(ran, "127.0.0.1:1]")) << ran.out;
+    EXPECT_LE(std::count(ran.out.begin(), ran.out.end(), '\n'), 2) << "why it tries on, and the end";
   }
   for (const Words& words : {Words{"ls"}, Words{"show", "n"}, Words{"trace", "n"}, Words{"doctor"},
                              Words{"release", "n", "--force"}}) {
@@ -368,6 +369,27 @@ TEST_F(Shows, AHostThatIsNoMemberOfTheSetSaysWhatItIs) {
          1);
   const auto ran = leasehold({"doctor"});
   EXPECT_TRUE(has(ran, " is a standalone")) << ran.out;
+}
+
+/// One sentence with the cause, and no line of the driver's own.
+TEST_F(Shows, WhatIsWrongWithTheEncryptionIsSaidByEachSubcommand) {
+  const std::pair<const char*, const char*> wrong[]{
+      {"tls=true&tlsAllowInvalidCertificates=true", "TLS handshake failed"},
+      {"tls=true&tlsCAFile=/nowhere", "Cannot load Certificate Authorities from '/nowhere'"}};
+  for (const auto& [option, cause] : wrong) {
+    const auto with = sim::live::with_option(uri_, option);
+    setenv("LEASEHOLD_URI", sim::live::with_option(with, "serverSelectionTimeoutMS=500").c_str(), 1);
+    for (const auto& words : std::vector<std::vector<std::string>>{
+             {"ls"}, {"doctor"}, {"run", "-q", "-w", "1", lock_, "--", "true"}, {"hold", "-q", "-n", lock_}}) {
+      const auto ran = leasehold(words);
+      EXPECT_EQ(ran.exit_code, 69) << ran.out;
+      EXPECT_TRUE(has(ran, cause)) << words[0] << ": " << ran.out;
+      EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+    }
+  }
+  setenv("LEASEHOLD_URI", "mongodb://u:p/q@h/", 1);
+  EXPECT_EQ(leasehold({"run", "-q", lock_, "--", "true"}).out,
+            "leasehold: uri: Invalid host string in URI\n");
 }
 
 TEST_F(Shows, ASecretOfAnOptionIsNotTakenFromTheCommandLineAndAnAtSignIs) {
