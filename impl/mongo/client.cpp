@@ -80,7 +80,8 @@ bool all_untrusted(const bson_error_t& error, std::size_t members) {
 UriHandle parse_uri(const std::string& uri, bson_error_t& error) {
   const auto scheme = uri.find("://");
   const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
-  const auto authority = std::string_view(uri).substr(begin, uri.find_first_of("/?", begin) - begin);
+  const auto end = uri.find_first_of("/?", begin);
+  const auto authority = std::string_view(uri).substr(begin, end - begin);
   if (std::count(authority.begin(), authority.end(), '@') > 1) {
     bson_set_error(&error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG,
                    "it has more than one @: in a user name or password it is written %%40");

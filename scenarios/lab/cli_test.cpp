@@ -407,7 +407,7 @@ TEST(LabCommand, OutputThatCannotBeWrittenIsAFailure) {
   }
 }
 
-/// Else the first file or connection that is opened gets such a number, and with it what is printed.
+/// Else the first file or connection that is opened gets such a number, and what is printed.
 TEST(LabCommand, ClosedDescriptorsBecomeNoFiles) {
   const Place place;
   const auto ran = run_program(

@@ -52,10 +52,9 @@ TEST_F(InShell, SignalsThatWereIgnoredAreNotTaken) {
   holder.send_signal(SIGTERM);
   EXPECT_EQ(code_of(holder), 0);
   EXPECT_EQ(code_of(waiting), 0);
-  EXPECT_EQ(shell_says("env --ignore-signal=HUP $leasehold run $lock -- sh -c 'kill -HUP $$; echo on'")
-                .out,
-            "on\n")
-      << "by the command neither";
+  const auto ran =
+      shell_says("env --ignore-signal=HUP $leasehold run $lock -- sh -c 'kill -HUP $$; echo on'");
+  EXPECT_EQ(ran.out, "on\n") << "by the command neither";
 }
 
 TEST_F(InShell, ClosedDescriptorsBecomeNoConnections) {
