@@ -1,5 +1,3 @@
-#include <signal.h>
-
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -7,6 +5,8 @@
 #include "bench/contend/contend.hpp"
 #include "bench/contend/worker.hpp"
 #include "cli/command_line.hpp"
+#include "cli/inherited.hpp"
+#include "cli/output.hpp"
 #include "sim/live/replica_set.hpp"
 
 namespace {
@@ -24,22 +24,30 @@ int fail(const char* what, int code) {
   return code;
 }
 
+int run_or_help(const std::vector<std::string>& words) {
+  try {
+    return leasehold::cli::dispatch(
+        "leasehold-bench", kSubcommands,
+        "Exit codes: 0 done, 64 usage, 69 no mongod found, 70 the run failed.", words);
+  } catch (const leasehold::cli::HelpAsked& asked) {
+    leasehold::cli::print(asked.text);
+    return kDone;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace leasehold;
-  signal(SIGPIPE, SIG_IGN);
+  cli::settle_inherited_state();
   sim::live::init_driver();
   try {
     if (argc == 3 && std::strcmp(argv[1], "client") == 0) {  // started by contend
       return bench::run_worker(argv[2], std::cin, std::cout);
     }
-    return cli::dispatch("leasehold-bench", kSubcommands,
-                         "Exit codes: 0 done, 64 usage, 69 no mongod found, 70 the run failed.",
-                         {argv + 1, argv + argc});
-  } catch (const cli::HelpAsked& asked) {
-    std::fputs(asked.text.c_str(), stdout);
-    return kDone;
+    const int code = run_or_help({argv + 1, argv + argc});
+    cli::flush_output();
+    return code;
   } catch (const cli::UsageError& error) {
     return fail(error.what(), kUsage);
   } catch (const sim::live::NoMongod& error) {

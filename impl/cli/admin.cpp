@@ -185,7 +185,9 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
 /// The driver says what befell it; what the hosts are, they say themselves.
 Failure Admin::no_answer(const mongo::NoReply& error) const {
   std::string what = std::string("no answer from the replica set: ") + error.what();
-  for (const auto& said : mongo::words_of_hosts(uri_)) what += "; " + said;
+  const bool has_cause = what.find('[') != what.npos;
+  for (const auto& said : mongo::words_of_hosts(uri_, !has_cause)) what += "; " + said;
+  if (const auto logged = mongo::last_error_logged(); !logged.empty()) what += "; " + logged;
   return {kUnavailable, what};
 }
 

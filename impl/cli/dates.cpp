@@ -1,11 +1,13 @@
 #include "cli/dates.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 namespace leasehold::cli {
 
 std::string span(std::int64_t ms) {
-  if (ms < 0) return "-" + span(-ms);
+  if (ms <= -100) return "-" + span(-ms);
+  ms = std::max<std::int64_t>(ms, 0);
   const auto s = ms / 1'000;
   if (s < 10) return std::to_string(s) + "." + std::to_string(ms % 1'000 / 100) + " s";
   if (s < 120) return std::to_string(s) + " s";

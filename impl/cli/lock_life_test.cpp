@@ -4,6 +4,7 @@
 
 #include <leasehold/fencing_token.hpp>
 
+#include "cli/dates.hpp"
 #include "core/lock_id.hpp"
 
 namespace leasehold::cli {
@@ -46,6 +47,13 @@ LockLife life_of(const std::vector<Json>& entries) {
 }
 
 /// Who waits writes behind the holder's own part of the lockId; a release may leave a document.
+TEST(Span, OfLessThanATenthOfASecondHasNoSign) {
+  EXPECT_EQ(span(-99), "0.0 s");
+  EXPECT_EQ(span(-100), "-0.1 s");
+  EXPECT_EQ(span(0), "0.0 s");
+  EXPECT_EQ(span(-125'000), "-2 min 5 s");
+}
+
 TEST(LockLife, AQueueIsNotTheHolder) {
   const auto first = id(1, 1, "a"), second = id(1, 2, "a");
   auto freed = document("", 1'000);

@@ -30,7 +30,7 @@ std::string uri_from_file(const std::string& file) {
   return uri;
 }
 
-std::string unchecked_uri_of(const po::variables_map& values) {
+std::string uri_of(const po::variables_map& values) {
   if (values.contains("uri-file")) return uri_from_file(values["uri-file"].as<std::string>());
   if (values.contains("uri")) {
     const auto uri = values["uri"].as<std::string>();
@@ -43,12 +43,6 @@ std::string unchecked_uri_of(const po::variables_map& values) {
   const char* named = std::getenv("LEASEHOLD_URI");
   if (named != nullptr && *named != '\0') return named;
   throw UsageError("no replica set: give its URI by --uri, --uri-file or LEASEHOLD_URI");
-}
-
-std::string uri_of(const po::variables_map& values) {
-  const auto uri = unchecked_uri_of(values);
-  if (!has_stray_at(uri)) return uri;
-  throw UsageError("the URI has more than one @: in a user name or password it is written %40");
 }
 
 }  // namespace

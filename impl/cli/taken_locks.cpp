@@ -38,6 +38,7 @@ LockProvider connected(const LockOrder& order, const std::shared_ptr<Obstacles>&
   if (order.wait > milliseconds(0)) {
     longest = std::min(longest, order.wait / 2 + milliseconds(1));
   }
+  mongo::keep_driver_log();
   auto provider = LockProvider::connect(order.server.uri, options);
   if (provider) return std::move(*provider);
   throw order.failure(code_of(provider.error().kind, false, order), provider.error().message);
@@ -83,14 +84,16 @@ Take take_permit(const LockProvider& provider, const LockOrder& order) {
   throw Failure(kSignalled + signal, "");
 }
 
-/// The driver lists what befell it at each host in brackets. Where it lists nothing, the hosts
-/// answered, as something else than members of this set.
+/// The driver lists what befell it at each host in brackets, where it had the time to. Where it
+/// lists nothing, the hosts may have answered, as something else than members of this set.
 std::string cause_beside(const std::string& message, const LockOrder& order) {
-  if (message.find('[') != std::string::npos) return "";
   std::string words;
-  for (const auto& one : mongo::words_of_hosts(order.server.uri)) words += "; " + one;
-  if (words.empty() && message.ends_with(": timed out")) return "; no server answered";
-  return words;
+  if (message.find('[') == std::string::npos) {
+    for (const auto& one : mongo::words_of_hosts(order.server.uri, true)) words += "; " + one;
+    if (words.empty() && message.ends_with(": timed out")) words = "; no server answered";
+  }
+  const auto logged = mongo::last_error_logged();
+  return logged.empty() ? words : words + "; " + logged;
 }
 
 Failure failure_of(const Error& error, bool had_holder, const LockOrder& order) {

@@ -76,9 +76,4 @@ std::string secret_in(const std::string& uri) {
   return plain || cut ? "a password" : secret_option_in(parts.options);
 }
 
-bool has_stray_at(const std::string& uri) {
-  const auto authority = parts_of(uri).authority;
-  return std::count(authority.begin(), authority.end(), '@') > 1;
-}
-
 }  // namespace leasehold::cli

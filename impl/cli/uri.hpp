@@ -9,7 +9,4 @@ namespace leasehold::cli {
 /// Empty: nothing. A URI that is badly written counts as one with a password where it may be one.
 [[nodiscard]] std::string secret_in(const std::string& uri);
 
-/// Whether the driver would take a part of the password for a host, and name it in errors.
-[[nodiscard]] bool has_stray_at(const std::string& uri);
-
 }  // namespace leasehold::cli

@@ -23,9 +23,7 @@ TEST(Uri, AnAtSignInAnOptionIsNoPassword) {
        {"mongodb://h:1/?replicaSet=bar&appName=ci@build", "mongodb://h:1,[::1]:2,i/?appName=@a@",
         "mongodb://u@h:1/db", "mongodb://h", "mongodb://%2Ftmp%2Fs.sock/?appName=a@b", ""}) {
     EXPECT_EQ(secret_in(uri), "") << uri;
-    EXPECT_FALSE(has_stray_at(uri)) << uri;
   }
-  EXPECT_TRUE(has_stray_at("mongodb://u:sec@ret@h/"));
 }
 
 }  // namespace

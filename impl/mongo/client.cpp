@@ -77,6 +77,19 @@ bool all_untrusted(const bson_error_t& error, std::size_t members) {
 
 }  // namespace
 
+UriHandle parse_uri(const std::string& uri, bson_error_t& error) {
+  const auto scheme = uri.find("://");
+  const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
+  const auto end = uri.find_first_of("/?", begin);
+  const auto authority = std::string_view(uri).substr(begin, end - begin);
+  if (std::count(authority.begin(), authority.end(), '@') > 1) {
+    bson_set_error(&error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG,
+                   "it has more than one @: in a user name or password it is written %%40");
+    return nullptr;
+  }
+  return UriHandle(mongoc_uri_new_with_error(uri.c_str(), &error));
+}
+
 mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets, bson_error_t& error) {
   mongoc_client_t* client = mongoc_client_pool_try_pop(pool);
   if (client == nullptr) {

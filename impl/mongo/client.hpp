@@ -8,11 +8,16 @@
 
 #include "core/protocol.hpp"
 #include "mongo/bson.hpp"
+#include "mongo/handles.hpp"
 #include "mongo/sockets.hpp"
 
 /// The driver's clients, how a command that was given up stays unsent, and what the driver says
 /// when there is no reply.
 namespace leasehold::mongo {
+
+/// Null: `error` says why. With a second @ the driver would take the rest of a password for a host,
+/// and name it in errors.
+[[nodiscard]] UriHandle parse_uri(const std::string& uri, bson_error_t& error);
 
 /// A client of the pool whose sockets are known from now on. Null when the pool has none left:
 /// `error` says so. REQUIRES: `sockets` outlives its use.

@@ -3,6 +3,7 @@
 #include <mongoc/mongoc.h>
 
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "mongo/bson.hpp"
@@ -13,6 +14,9 @@ namespace leasehold::mongo {
 namespace {
 
 constexpr int kPatience_ms = 500;
+
+std::mutex log_mutex;
+std::string last_logged;  // protected by log_mutex
 
 using ClientHandle = std::unique_ptr<mongoc_client_t, Call<mongoc_client_destroy>>;
 
@@ -44,17 +48,21 @@ std::string text_in(const bson_t& document, const char* field) {
   return found ? bson_iter_utf8(&at, nullptr) : "";
 }
 
-/// Empty: it does not answer, or nothing is wrong with it.
-std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of) {
+/// Empty: nothing is wrong with it, or it does not answer.
+std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, bool silent_too) {
   const auto uri = uri_of(host, of);
   const ClientHandle client(uri ? mongoc_client_new_from_uri(uri.get()) : nullptr);
   Bson hello;
   hello.int32("hello", 1);
   ReplyBson reply;
-  bson_error_t error;
+  bson_error_t error{};
   const bool answered = client && mongoc_client_command_simple(client.get(), "admin", hello.get(),
                                                                nullptr, reply.out(), &error);
-  if (!answered) return "";
+  if (!answered) {
+    const std::string why = error.message;
+    const auto cause = why.find('[');
+    return silent_too && cause != why.npos ? why.substr(cause) : "";
+  }
   const std::string name = host.host_and_port;
   const auto set = text_in(*reply.get(), "setName");
   const char* wanted = mongoc_uri_get_replica_set(of);
@@ -68,13 +76,27 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of) {
 
 }  // namespace
 
-std::vector<std::string> words_of_hosts(const std::string& uri) {
+void keep_driver_log() {
+  mongoc_log_set_handler(
+      [](mongoc_log_level_t level, const char*, const char* message, void*) {
+        const std::lock_guard lock(log_mutex);
+        if (level == MONGOC_LOG_LEVEL_ERROR) last_logged = message;
+      },
+      nullptr);
+}
+
+std::string last_error_logged() {
+  const std::lock_guard lock(log_mutex);
+  return last_logged;
+}
+
+std::vector<std::string> words_of_hosts(const std::string& uri, bool silent_too) {
   init_driver();
   const UriHandle parsed(mongoc_uri_new(uri.c_str()));
   std::vector<std::string> all;
   const auto* host = parsed ? mongoc_uri_get_hosts(parsed.get()) : nullptr;
   for (; host != nullptr; host = host->next) {
-    auto words = words_of(*host, parsed.get());
+    auto words = words_of(*host, parsed.get(), silent_too);
     if (!words.empty()) all.push_back(std::move(words));
   }
   return all;

@@ -10,7 +10,9 @@
 
 #include "core/utf8.hpp"
 #include "mongo/bson.hpp"
+#include "mongo/client.hpp"
 #include "mongo/handles.hpp"
+#include "mongo/hosts.hpp"
 
 namespace leasehold::mongo {
 namespace {
@@ -108,14 +110,14 @@ void init_driver() {
     // For the processes that this one starts: one that is killed leaves its counters in /dev/shm.
     setenv("MONGOC_DISABLE_SHM", "1", 0);
     mongoc_init();
-    mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
+    keep_driver_log();
   });
 }
 
 JsonClient::JsonClient(const std::string& uri) {
   init_driver();
   bson_error_t error;
-  mongoc_uri_t* parsed = mongoc_uri_new_with_error(uri.c_str(), &error);
+  mongoc_uri_t* parsed = parse_uri(uri, error).release();
   if (parsed == nullptr) throw std::runtime_error(std::string("uri: ") + error.message);
   if (!mongoc_uri_has_option(parsed, MONGOC_URI_DIRECTCONNECTION) &&
       mongoc_uri_get_replica_set(parsed) == nullptr) {

@@ -268,7 +268,7 @@ Result<PoolHandle> own_pool(TransportOptions& options) {
     keep_log_quiet();
   });
   bson_error_t error;
-  const UriHandle uri(mongoc_uri_new_with_error(options.uri.c_str(), &error));
+  const UriHandle uri = parse_uri(options.uri, error);
   if (!uri) return no_pool(error);
   set_options(uri.get(), options);
   PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);

@@ -144,6 +144,16 @@ TEST(Connect, ANameServerThatDoesNotAnswerIsNoBadUri) {
   EXPECT_EQ(LockProvider::connect("mongodb+srv://").error().kind, ErrorKind::invalid_option);
 }
 
+/// What stands behind the first is a part of the password, which errors would name as a host.
+TEST(Connect, ASecondAtSignOfALogInIsRefused) {
+  const auto provider = LockProvider::connect("mongodb://u:sec@ret@127.0.0.1:1/");
+  ASSERT_FALSE(provider);
+  EXPECT_EQ(provider.error().kind, ErrorKind::invalid_option);
+  EXPECT_EQ(provider.error().message,
+            "uri: it has more than one @: in a user name or password it is written %40");
+  EXPECT_TRUE(LockProvider::connect("mongodb://u:sec%40ret@127.0.0.1:1/?appName=ci@build"));
+}
+
 TEST(Connect, TheDatabaseOfOneMemberAloneIsRefused) {
   for (const ProviderOptions& options : {ProviderOptions{.database = "local"}, ProviderOptions()}) {
     const auto provider = LockProvider::connect("mongodb://127.0.0.1:1/local", options);

@@ -25,6 +25,15 @@ std::int64_t ms_of(FencingToken operation_time) {
   return ((operation_time.value() >> kSecondsAt) + FencingToken::kEpochSeconds) * 1'000;
 }
 
+/// Why there is no permit, by a look that shows no free slot. Without an answer none is known to be
+/// taken.
+Error why_not(const core::Reply& reply) {
+  if (reply.outcome == core::Outcome::done) return {ErrorKind::refused, 0, "all are taken"};
+  const bool permanent = reply.outcome == core::Outcome::configuration;
+  return {permanent ? ErrorKind::configuration : ErrorKind::unavailable, reply.code,
+          "which are taken is not known: " + reply.message};
+}
+
 }  // namespace
 
 std::vector<int> free_slots(const std::vector<std::string>& slots, const core::Reply& reply) {
@@ -114,10 +123,7 @@ void PermitCall::looked(const core::Reply& reply) {
     return attempt(free[static_cast<std::size_t>(any(free.size()))]);
   }
   if (home_slot_ >= 0) return look_later();
-  if (single()) {
-    return fail({ErrorKind::refused, 0,
-                 reply.outcome == core::Outcome::done ? "all are taken" : reply.message});
-  }
+  if (single()) return fail(why_not(reply));
   const auto lengths = queue_lengths(order_.slots, reply);
   const auto shortest = *std::min_element(lengths.begin(), lengths.end());
   std::vector<int> candidates;

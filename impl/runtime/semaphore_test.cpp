@@ -73,6 +73,14 @@ TEST(Semaphores, WithoutWaitingItSaysThatAllAreTaken) {
   EXPECT_EQ(refused.error().message, "semaphore 's': all are taken");
 }
 
+TEST(Semaphores, WithoutAnAnswerNoneIsSaidToBeTaken) {
+  Fixture f;
+  f.server->mode = Mode::hang;
+  const auto error = semaphore(f, 3, milliseconds(300)).try_acquire().error();
+  EXPECT_EQ(error.kind, ErrorKind::unavailable) << error.message;
+  EXPECT_NE(error.message.find("no reply"), std::string::npos) << error.message;
+}
+
 TEST(Semaphores, AWaitEndsInTimeOrByItsStopToken) {
   Fixture f;
   f.server->mode = Mode::refuse;

@@ -395,6 +395,29 @@ TEST(LabCommand, SaysItsVersion) {
   EXPECT_TRUE(ran.out.starts_with("leasehold-lab ")) << ran.out;
 }
 
+/// What a short command says is written by its last flush alone.
+TEST(LabCommand, OutputThatCannotBeWrittenIsAFailure) {
+  const std::string program = LEASEHOLD_LAB_PROGRAM;
+  for (const auto* words : {"--version", "--help", "verify --help", "diagram", "scenario list",
+                            "simulate --seeds 1..3"}) {
+    const auto ran = run_program({"/bin/sh", "-c", "'" + program + "' " + words + " > /dev/full"});
+    EXPECT_EQ(ran.exit_code, 70) << words;
+    EXPECT_NE(ran.out.find("cannot"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find(": No space left on device\n"), std::string::npos) << ran.out;
+  }
+}
+
+/// Else the first file or connection that is opened gets such a number, and what is printed.
+TEST(LabCommand, ClosedDescriptorsBecomeNoFiles) {
+  const Place place;
+  const auto ran = run_program(
+      {"/bin/sh", "-c",
+       "cd '" + place.cwd + "'; mkfifo history; exec 9<>history; '" LEASEHOLD_LAB_PROGRAM
+       "' check history <&- 9>&- & until ls -l /proc/$!/fd | grep -q history; do :; done; "
+       "readlink /proc/$!/fd/0; kill $!"});
+  EXPECT_EQ(ran.out, "/dev/null\n");
+}
+
 TEST(LabCommand, CheckNamesTheBadLineOfAHistory) {
   const std::string file = testing::TempDir() + "bad-history.jsonl";
   std::ofstream(file) << "{\"at_ns\":1,\"kind\":\"run\"}\n{\"at_ns\":2,\"kind\":\"dance\"}\n";

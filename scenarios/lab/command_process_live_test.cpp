@@ -52,6 +52,9 @@ TEST_F(InShell, SignalsThatWereIgnoredAreNotTaken) {
   holder.send_signal(SIGTERM);
   EXPECT_EQ(code_of(holder), 0);
   EXPECT_EQ(code_of(waiting), 0);
+  const auto ran =
+      shell_says("env --ignore-signal=HUP $leasehold run $lock -- sh -c 'kill -HUP $$; echo on'");
+  EXPECT_EQ(ran.out, "on\n") << "by the command neither";
 }
 
 TEST_F(InShell, ClosedDescriptorsBecomeNoConnections) {
@@ -146,9 +149,14 @@ TEST_F(InShell, ACommandOfAnotherUserIsSaidToRunOn) {
 
 TEST_F(InShell, AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs) {
   auto wrapper = start("setsid sleep 3 & echo $! > '" + folder_ + "/apart'; '" + kCommand +
-                           "' run '" + lock_ + "-inner' -- sleep 100",
+                           "' run '" + lock_ + "-inner' -- sh -c 'echo $$ > \"" + folder_ +
+                           "/inner\"; exec sleep 100'",
                        "2s");
-  EXPECT_TRUE(eventually([this] { return leasehold({"show", lock_ + "-inner"}).exit_code == 0; }));
+  pid_t inner = 0;
+  EXPECT_TRUE(eventually([&] {
+    std::ifstream(folder_ + "/inner") >> inner;
+    return inner != 0;
+  }));
   EXPECT_EQ(leasehold({"release", lock_, "--force"}).exit_code, 0);
   EXPECT_EQ(code_of(wrapper), kLost);
   pid_t apart = 0;
@@ -156,6 +164,7 @@ TEST_F(InShell, AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs) {
   EXPECT_FALSE(is_gone(apart)) << "it has left the group";
   // The inner one was killed: its lock ends with its lease; its command is gone at once.
   EXPECT_TRUE(child_is_gone());
+  EXPECT_TRUE(eventually([&] { return is_gone(inner); }, seconds(1)));
 }
 
 TEST_F(InShell, TheSecondOfTwoLocksIsTakenByForceAndTheCommandEnds) {

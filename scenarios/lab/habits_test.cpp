@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-/// The README's table of habits of flock, consul lock, etcdctl and ShedLock: a test for each row.
+/// The tables of what people know from other software: a test for each row.
 namespace leasehold::lab {
 namespace {
 
-/// Of command_live_test and command_habits_live_test.
-const std::map<std::string, std::string> kShownBy{
+using Rows = std::map<std::string, std::string>;
+
+const Rows kHabits{
     {"one attempt", "WhoKnowsFlockFindsItsOptions"},
     {"wait so long", "WhoKnowsFlockFindsItsOptions"},
     {"exit code if it is taken", "WhoKnowsFlockFindsItsOptions"},
@@ -25,6 +26,25 @@ const std::map<std::string, std::string> kShownBy{
     {"so many holders at once", "PermitsAreAsManyAsWereAskedFor"},
 };
 
+const Rows kAsWrapper{
+    {"a signal is ignored", "SignalsThatWereIgnoredAreNotTaken"},
+    {"SIGCHLD is ignored", "AnIgnoredSigchldDoesNotHideTheEndOfTheCommand"},
+    {"0, 1 or 2 is closed", "ClosedDescriptorsBecomeNoConnections"},
+    {"TERM, HUP, USR1, USR2 to the wrapper", "SignalsGoToTheCommand"},
+    {"Ctrl-C, loop of a shell", "InterruptEndsALoopOfTheShellAndOneOfAScript"},
+    {"Ctrl-C, loop of a script", "InterruptEndsALoopOfTheShellAndOneOfAScript"},
+    {"Ctrl-Z and `fg`", "StopAndForegroundAreThoseOfAnyJob"},
+    {"reads the terminal in a pipe", "ACommandInAPipeReadsTheTerminalAndTheOthersToo"},
+    {"in the background", "ABackgroundJobThatReadsTheTerminalIsAStoppedJob"},
+    {"is process 1", "AsProcessNumberOneItReapsOrphansAndPassesCodesOn"},
+    {"the command is another user's", "ACommandOfAnotherUserIsSaidToRunOn"},
+    {"the command left by setsid", "AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs"},
+    {"SIGKILL to the wrapper",
+     "AKilledWrapperTakesTheWholeGroupWithItAndTheLockStaysForItsLease"},
+    {"output to /dev/full", "OutputThatCannotBeWrittenIsAFailure"},
+    {"one inside another", "AChildInASessionOfItsOwnIsNotKilledAndANestedRunIs"},
+};
+
 std::string text_of(const std::string& file) {
   std::ifstream in(file);
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -32,11 +52,10 @@ std::string text_of(const std::string& file) {
   return text;
 }
 
-std::vector<std::string> rows_of_the_table() {
-  const auto readme = text_of(LEASEHOLD_README);
-  const std::string head = "| habit | there | here |\n|---|---|---|\n";
-  const auto begin = readme.find(head) + head.size();
-  const auto table = readme.substr(begin, readme.find("\n\n", begin) + 1 - begin);
+std::vector<std::string> rows_below(const std::string& head, const std::string& file) {
+  const auto page = text_of(file);
+  const auto begin = page.find(head) + head.size();
+  const auto table = page.substr(begin, page.find("\n\n", begin) + 1 - begin);
   std::vector<std::string> rows;
   const std::regex row(R"(\| (.+?) \|.*\n)");
   for (std::sregex_iterator at(table.begin(), table.end(), row), end; at != end; ++at) {
@@ -45,15 +64,41 @@ std::vector<std::string> rows_of_the_table() {
   return rows;
 }
 
-TEST(Habits, EachRowOfTheReadmeIsShownByATest) {
-  const auto rows = rows_of_the_table();
-  EXPECT_EQ(rows.size(), kShownBy.size());
-  const auto tests = text_of(LEASEHOLD_SCENARIOS "/lab/command_live_test.cpp") +
-                     text_of(LEASEHOLD_SCENARIOS "/lab/command_habits_live_test.cpp");
+void expect_each_is_shown(const std::vector<std::string>& rows, const Rows& shown_by) {
+  EXPECT_EQ(rows.size(), shown_by.size());
+  std::string tests;
+  for (const auto* of : {"", "_habits", "_process"}) {
+    tests += text_of(LEASEHOLD_SCENARIOS "/lab/command" + std::string(of) + "_live_test.cpp");
+  }
   for (const auto& row : rows) {
-    const auto shown = kShownBy.find(row);
-    ASSERT_NE(shown, kShownBy.end()) << row;
+    const auto shown = shown_by.find(row);
+    ASSERT_NE(shown, shown_by.end()) << row;
     EXPECT_NE(tests.find(", " + shown->second + ")"), std::string::npos) << row;
+  }
+}
+
+TEST(Habits, EachRowOfTheReadmeIsShownByATest) {
+  expect_each_is_shown(rows_below("| habit | there | here |\n|---|---|---|\n", LEASEHOLD_README),
+                       kHabits);
+}
+
+TEST(Habits, EachRowOfTheTableOfWrappersIsShownByATest) {
+  expect_each_is_shown(
+      rows_below("| | leasehold run | flock | timeout | sudo | tini | systemd-run |\n"
+                 "|---|---|---|---|---|---|---|\n",
+                 LEASEHOLD_SCENARIOS "/../impl/cli/README.md"),
+      kAsWrapper);
+}
+
+/// security_live_test leaves out each right in turn.
+TEST(ManPage, HasTheLeastRoleThatIsTried) {
+  const auto tests = text_of(LEASEHOLD_SCENARIOS "/lab/security_live_test.cpp");
+  const std::string head = "kLeast{";
+  const auto begin = tests.find(head) + head.size();
+  const auto least = "actions: [" + tests.substr(begin, tests.find('}', begin) - begin) + "]}";
+  for (const auto* page : {"/../impl/cli/leasehold.1", "/../impl/README.md"}) {
+    EXPECT_NE(text_of(LEASEHOLD_SCENARIOS + std::string(page)).find(least), std::string::npos)
+        << page << " lacks " << least;
   }
 }
 

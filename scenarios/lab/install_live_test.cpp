@@ -44,7 +44,7 @@ TEST_F(Installed, AProgramFoundByPkgConfigLocks) {
             "export PKG_CONFIG_PATH=$(dirname $(find \"$PWD/prefix\" -name leasehold.pc)) && "
             "c++ -std=c++20 '" LEASEHOLD_INSTALL_TEST
             "/main.cpp' -o install_test "
-            "$(pkg-config --cflags --libs --static leasehold)");
+            "$(pkg-config --cflags --libs leasehold)");
   ASSERT_EQ(built.exit_code, 0) << built.out;
   expect_locks("install_test");
 }

@@ -1,4 +1,3 @@
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/inherited.hpp"
+#include "cli/output.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "sim/live/replica_set.hpp"
 #include "sim/lock_registry.hpp"
@@ -39,6 +40,15 @@ int run_lab(const std::vector<std::string>& words) {
     throw HelpAsked{"leasehold-lab " LEASEHOLD_VERSION "\n"};
   }
   return cli::dispatch("leasehold-lab", kSubcommands, kExitCodes, words);
+}
+
+int run_or_help(const std::vector<std::string>& words) {
+  try {
+    return run_lab(words);
+  } catch (const HelpAsked& asked) {
+    cli::print(asked.text);
+    return kHolds;
+  }
 }
 
 }  // namespace
@@ -151,12 +161,11 @@ std::vector<sim::Waiting> parse_waitings(const std::string& text) {
 
 int main(int argc, char** argv) {
   using namespace leasehold::lab;
-  signal(SIGPIPE, SIG_IGN);
+  leasehold::cli::settle_inherited_state();
   try {
-    return run_lab({argv + 1, argv + argc});
-  } catch (const HelpAsked& asked) {
-    std::fputs(asked.text.c_str(), stdout);
-    return kHolds;
+    const int code = run_or_help({argv + 1, argv + argc});
+    leasehold::cli::flush_output();
+    return code;
   } catch (const UsageError& error) {
     std::fprintf(stderr, "leasehold-lab: %s\n", error.what());
     return kUsage;
