@@ -15,8 +15,15 @@ namespace {
 
 constexpr int kPatience_ms = 500;
 
-std::mutex log_mutex;
-std::string last_logged;  // protected by log_mutex
+/// Never destroyed, because the driver's threads may log while the process ends.
+struct KeptLog {
+  std::mutex mutex;
+  std::string last;  ///< protected by mutex
+};
+KeptLog& kept_log() {
+  static auto& log = *new KeptLog();
+  return log;
+}
 
 using ClientHandle = std::unique_ptr<mongoc_client_t, Call<mongoc_client_destroy>>;
 
@@ -79,15 +86,16 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, boo
 void keep_driver_log() {
   mongoc_log_set_handler(
       [](mongoc_log_level_t level, const char*, const char* message, void*) {
-        const std::lock_guard lock(log_mutex);
-        if (level == MONGOC_LOG_LEVEL_ERROR) last_logged = message;
+        if (level != MONGOC_LOG_LEVEL_ERROR) return;
+        const std::lock_guard lock(kept_log().mutex);
+        kept_log().last = message;
       },
       nullptr);
 }
 
 std::string last_error_logged() {
-  const std::lock_guard lock(log_mutex);
-  return last_logged;
+  const std::lock_guard lock(kept_log().mutex);
+  return kept_log().last;
 }
 
 std::vector<std::string> words_of_hosts(const std::string& uri, bool silent_too) {
