@@ -20,7 +20,8 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
 TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
   const auto form_with = [](const char* second_lock, Kind second_kind) {
     auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
-    const auto put = std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::put; });
+    const auto put =
+        std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::put; });
     auto of_another = *put;
     of_another.name = "another";
     ++of_another.order;

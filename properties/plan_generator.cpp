@@ -237,8 +237,9 @@ void Generator::read_triggered() {
   using Command = FaultPlan::Command;
   constexpr Range kLong_ms{200, 2'500};
   constexpr int kLongestShort = 11, kMostWaitedFor = 3;  // powers of two
-  const auto kinds = read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link,
-                                           slow_link, pause, crash, two_primaries, step_up, errors});
+  const auto kinds =
+      read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link, slow_link, pause,
+                            crash, two_primaries, step_up, errors});
   // Of attempts there are many more than of all others: they are one command of six.
   const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
                                             Command::hand_over, Command::pass_on, Command::look});

@@ -90,8 +90,8 @@ void FaultInjector::inject(const FaultPlan& fault) {
 
 void FaultInjector::saw_send(std::int64_t place, const std::string& verb) {
   const auto begins = [&](FaultPlan& fault) {
-    const bool awaited = (fault.process < 0 || fault.process == place) && verb == to_string(fault.on);
-    if (!awaited || --fault.nth > 0) return false;
+    const bool sent_by_it = fault.process < 0 || fault.process == place;
+    if (!sent_by_it || verb != to_string(fault.on) || --fault.nth > 0) return false;
     auto now = fault;
     now.on = FaultPlan::Command::none;
     now.process = place;

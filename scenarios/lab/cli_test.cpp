@@ -97,7 +97,7 @@ TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
       {{"verify", "--plan", bad_field}, "line 1: waiting is 'eager': it must be one of"},
       {{"verify", "--plan", bad_place}, "line 2: process is 4: the plan has only 1"},
       {{"verify", "--plan", only_virtual}, "which only the virtual world has"},
-      {{"verify", "--plan", at_a_command}, "a fault has on=delete, which only the virtual world has"},
+      {{"verify", "--plan", at_a_command}, "a fault has on=delete, which only the virtual"},
       {{"verify", "--plan", nothing}, "the plan ends without a process"},
       {{"verify", "--plan", rubbish}, "line 1: unknown word"},
       {{"verify", "--plan", folder}, "it cannot be read, or is no file"},

@@ -135,8 +135,8 @@ std::string reproduction(const Scenario& s, const Options& options, const std::s
   return "reproduces " + to_string(s.reproduces);
 }
 
-/// What is wrong if a fault did nothing that takes effect in the virtual world: then a live run shows
-/// nothing of the story.
+/// What is wrong if a fault did nothing that takes effect in the virtual world: then a live run
+/// shows nothing of the story.
 std::string idle_faults(const sim::Plan& plan, const Options& options,
                         const sim::FaultCounts& took_effect) {
   const auto virtually = sim::simulated::SimulatedWorld().run(plan).took_effect;

@@ -30,7 +30,7 @@ TEST(Scenarios, EachSaysWhatWhyAndWhoReportedIt) {
   }
 }
 
-/// A member whose clock jumps ahead stands for election by itself, before it is told to; and nobody
+/// A member whose clock jumps ahead stands for election by itself, before the fault; and nobody
 /// connects anew while two-primaries-during-a-grant refuses it.
 TEST(Scenarios, EachFaultTakesEffect) {
   std::set<std::string> idle;

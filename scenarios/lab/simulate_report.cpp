@@ -32,7 +32,8 @@ void print_report(const SimulateReport& report, double cpu) {
     fmt::print("{:<16} {:>16} {:>15} {:>13}\n", kind, runs, count(report.bit),
                count(report.took_effect));
   }
-  for (const char* what : {"begun-at-a-command", "elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
+  for (const char* what :
+       {"begun-at-a-command", "elections", "rolled-back", "ttl-deletions", "wtimeouts"}) {
     if (report.took_effect.contains(what))
       fmt::print("{:>9} {}\n", report.took_effect.at(what), what);
   }

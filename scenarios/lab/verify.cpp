@@ -49,7 +49,8 @@ class ProgressLine {
     if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
       end();
       const auto& asked = report.options;
-      fmt::print(stderr, "after {:.0f} s too little was seen ({}): goes on, for up to {} {} in all\n",
+      fmt::print(stderr,
+                 "after {:.0f} s too little was seen ({}): goes on, for up to {} {} in all\n",
                  report.went_on_after_s, to_string(report.went_on_for),
                  properties::kMostTimesAsked * (asked.plan ? asked.times : asked.seconds),
                  asked.plan ? "runs" : "s");

@@ -9,7 +9,8 @@ namespace leasehold::sim {
 const char* to_string(FaultPlan::Kind kind) { return about(kind).name; }
 
 const char* to_string(FaultPlan::Command command) {
-  constexpr std::array kNames{"none", "acquire", "extend", "delete", "hand-over", "pass-on", "look"};
+  constexpr std::array kNames{"none",      "acquire", "extend", "delete",
+                              "hand-over", "pass-on", "look"};
   return kNames[static_cast<std::size_t>(command)];
 }
 
