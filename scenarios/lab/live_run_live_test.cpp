@@ -204,15 +204,20 @@ TEST(LiveTokens, RiseOverAThousandHandOversAndTenStepUpsEachItsWritesTime) {
     plan.faults.push_back({FaultPlan::Kind::step_up, 2'000 + i * 3'500, 0, i});
     plan.faults.push_back({FaultPlan::Kind::crash, 3'500 + i * 3'500, 0, i});
   }
-  const auto findings = model::judge(run_plan(plan), {});
-  // The plan is for the tokens: short of them, what it did not put to the test is not its fault.
-  EXPECT_EQ(model::overall_tested(findings), Verdict::holds) << explain(findings);
-  const Finding& tokens = findings.at(4);
-  ASSERT_EQ(tokens.guarantee, model::Guarantee::G4);
-  EXPECT_GE(tokens.checked, 1'000);
-  EXPECT_GT(findings.at(1).counts.at("takeovers"), 0);
-  std::printf("%ld tokens of one name, %ld takeovers\n", static_cast<long>(tokens.checked),
-              static_cast<long>(findings.at(1).counts.at("takeovers")));
+  std::int64_t tokens = 0, takeovers = 0;
+  // A slow machine needs more than one run for as many.
+  for (int runs = 0; runs < 5 && tokens < 1'000; ++runs, ++plan.seed) {
+    const auto findings = model::judge(run_plan(plan), {});
+    // The plan is for the tokens: short of them, what it did not put to the test is not its fault.
+    ASSERT_EQ(model::overall_tested(findings), Verdict::holds) << explain(findings);
+    ASSERT_EQ(findings.at(4).guarantee, model::Guarantee::G4);
+    tokens += findings.at(4).checked;
+    takeovers += findings.at(1).counts.at("takeovers");
+  }
+  EXPECT_GE(tokens, 1'000);
+  EXPECT_GT(takeovers, 0);
+  std::printf("%ld tokens of one name, %ld takeovers\n", static_cast<long>(tokens),
+              static_cast<long>(takeovers));
 }
 
 /// The last yes of one holder, and its release, are made to come 20 ms after the next one's first.
