@@ -174,8 +174,8 @@ TEST(LabVerifyUri, OnAnOrdinarySetAllButG8HoldsAndNothingIsLeft) {
     const bool may_be_unknown = guarantee == "G8" && found["verdict"] == "unknown";
     EXPECT_TRUE(found["verdict"] == "holds" || may_be_unknown) << guarantee << found;
   }
-  // It does not go on for want of G8 alone. If it does for another reason, a pass of the monitor may
-  // come before it ends.
+  // It does not go on for want of G8 alone. If it does for another reason, the monitor may pass
+  // before it ends.
   const bool unknown = json["guarantees"]["G8"]["verdict"] == "unknown";
   const auto needs = ran.out.find("the TTL monitor runs once in 60 s here, so it needs --seconds");
   EXPECT_EQ(unknown, needs != std::string::npos) << ran.out;
