@@ -33,9 +33,9 @@ bool is_well_formed(const Judgement& judgement) {
 }
 
 /// Adds what one run says of one guarantee.
-void add(Cell& cell, const model::Finding& f, std::uint64_t seed) {
+void add(Cell& cell, const model::Finding& f, bool counts, std::uint64_t seed) {
   if (cell.state == State::not_promised) return;
-  cell.checked += f.checked;
+  if (counts) cell.checked += f.checked;
   if (cell.state == State::violated || f.verdict != model::Verdict::violated) return;
   cell.state = State::violated;
   cell.why = f.why;
@@ -97,11 +97,10 @@ std::map<model::Guarantee, Cell> run_row(const std::string& lock, const std::str
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto judgement = run(matrix_plan(lock, fault, seed));
     const bool counts = is_well_formed(judgement);
-    for (auto f : judgement.findings) {
-      if (!counts) f.checked = 0;
+    for (const auto& f : judgement.findings) {
       if (std::find(model::kPromised.begin(), model::kPromised.end(), f.guarantee) !=
           model::kPromised.end()) {
-        add(row[f.guarantee], f, seed);
+        add(row[f.guarantee], f, counts, seed);
       }
     }
   }

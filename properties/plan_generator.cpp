@@ -27,6 +27,10 @@ class Reader {
   /// So many of so many.
   bool share(int part, int whole) { return between(0, whole - 1) >= whole - part; }
   bool chance(int percent) { return share(percent, 100); }
+  template <typename Choice>
+  const Choice& one_of(const std::vector<Choice>& all) {
+    return all[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(all.size()) - 1))];
+  }
 
  private:
   const Numbers& numbers_;
@@ -225,8 +229,8 @@ std::vector<Choice> Generator::read_some(const std::vector<Choice>& all) {
   for (const auto& one : all) {
     if (in_.chance(50)) some.push_back(one);
   }
-  const auto any = in_.between(0, static_cast<std::int64_t>(all.size()) - 1);
-  if (some.empty()) some.push_back(all[static_cast<std::size_t>(any)]);
+  const auto& any = in_.one_of(all);
+  if (some.empty()) some.push_back(any);
   return some;
 }
 
@@ -243,17 +247,14 @@ void Generator::read_triggered() {
   // Of attempts there are many more than of all others: they are one command of six.
   const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
                                             Command::hand_over, Command::pass_on, Command::look});
-  const auto one_of = [this](const auto& all) {
-    return all[static_cast<std::size_t>(in_.between(0, static_cast<std::int64_t>(all.size()) - 1))];
-  };
   const auto power_of_two = [this](int most) {
     return in_.between(1, std::int64_t{1} << in_.between(0, most));
   };
   const bool long_ones = in_.chance(50);
   for (auto left = in_.between(2, 10); left > 0; --left) {
     FaultPlan f;
-    f.kind = one_of(kinds);
-    f.on = one_of(commands);
+    f.kind = in_.one_of(kinds);
+    f.on = in_.one_of(commands);
     f.nth = power_of_two(kMostWaitedFor);
     f.at_ms = in_.between(0, plan_.faulty_ms - 1);
     const auto process = in_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1);

@@ -46,7 +46,6 @@ LockLife life_of(const std::vector<Json>& entries) {
   return life;
 }
 
-/// Who waits writes behind the holder's own part of the lockId; a release may leave a document.
 TEST(Span, OfLessThanATenthOfASecondHasNoSign) {
   EXPECT_EQ(span(-99), "0.0 s");
   EXPECT_EQ(span(-100), "-0.1 s");
@@ -54,6 +53,7 @@ TEST(Span, OfLessThanATenthOfASecondHasNoSign) {
   EXPECT_EQ(span(-125'000), "-2 min 5 s");
 }
 
+/// Who waits writes behind the holder's own part of the lockId; a release may leave a document.
 TEST(LockLife, AQueueIsNotTheHolder) {
   const auto first = id(1, 1, "a"), second = id(1, 2, "a");
   auto freed = document("", 1'000);

@@ -9,8 +9,6 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kBeat = ReplicaSet::Settings{}.heartbeat_ns;
 
-/// By its name: each successor has one more ' in its own.
-
 /// Of the peer "member-1/sync": 1; of a process: -1.
 int member_of(const std::string& peer) {
   for (int m = 0; m < ReplicaSet::kMembers; ++m) {

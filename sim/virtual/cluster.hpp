@@ -12,7 +12,7 @@
 /// The virtual world, as faults have it in hand.
 namespace leasehold::sim::simulated {
 
-/// In the plan, of a process of it: "p3".
+/// In the plan, of a process by its name, "p3": each successor has one more ' in its own.
 [[nodiscard]] inline std::int64_t place_of(const std::string& name) {
   return std::stoll(name.substr(1));
 }
