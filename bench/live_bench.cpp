@@ -14,7 +14,7 @@ LockProvider told_provider(const std::string& uri, const std::string& database, 
                                           .server_selection_timeout = std::chrono::seconds(5),
                                           .on_wire = std::move(on_wire)});
   auto parts = runtime::production_parts(std::move(transport).value(),
-                                         std::make_unique<core::ProviderCore>("bench"));
+                                         std::make_unique<core::ProviderCore>("bench", workers));
   parts.workers = workers;
   return detail::Access::provider(runtime::Driver::make(std::move(parts)));
 }

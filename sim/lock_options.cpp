@@ -31,7 +31,10 @@ bool waits_in_queue(const ProcessPlan& plan, const std::string& lock) {
   return !lock_under_test(lock).is_published() && core::queues(options_of(plan, lock, 0));
 }
 
-int workers_of(const ProcessPlan& plan) { return plan.scripted ? 1 : 3; }
+int workers_of(const ProcessPlan& plan) {
+  if (plan.workers > 0) return plan.workers;
+  return plan.scripted ? 1 : 3;
+}
 
 LongHolding long_holding(const ProcessPlan& plan, const LockOptions& options) {
   constexpr std::int64_t kCadencesOfALease = 3;

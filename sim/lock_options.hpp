@@ -15,8 +15,8 @@ namespace leasehold::sim {
 /// strategy, as the core does. A published lock polls, whatever its strategy.
 [[nodiscard]] bool waits_in_queue(const ProcessPlan& plan, const std::string& lock);
 
-/// How many commands a process may have under way. A scripted one has a single connection, so that
-/// a step's command finds one that stands.
+/// How many commands a process may have under way. Unless its plan says so, a scripted one has a
+/// single connection, so that a step's command finds one that stands.
 [[nodiscard]] int workers_of(const ProcessPlan& plan);
 
 /// How long a long holding of the process lasts: drawn from the one to the other.

@@ -35,6 +35,7 @@ struct ProcessPlan {
   std::int64_t max_holding_ms = 0;  ///< after which the lock itself ends a holding; 0: never
   bool scripted = false;            ///< does what the plan's steps say, and nothing else
   std::int64_t queue_room = 64;     ///< so many it lets stand in a lock's queue
+  int workers = 0;  ///< commands under way at once; 0: three, of a scripted one one
   bool old_release = false;         ///< of the lock, which knew no queues: it overwrites them
 
   bool operator==(const ProcessPlan&) const = default;

@@ -26,6 +26,7 @@ TEST(Plans, AreReadBackAsTheyWereWritten) {
   Plan plan;
   plan.processes.resize(2);
   plan.processes[1].queue_room = 2;
+  plan.processes[1].workers = 2;
   plan.processes[1].old_release = true;
   plan.processes[0].long_hold_leases = 2;
   plan.election_timeout_ms = 30'000;

@@ -46,11 +46,13 @@ std::vector<SessionId> Attempts::ids() const {
   return all;
 }
 
-/// A timer of an earlier plan finds a later time, or another phase.
+/// A timer of an earlier plan finds a later time, or another phase. A call whose time is over sends
+/// nothing more: its give_up timer, which is late, ends it without a trace.
 void Attempts::due(SessionId id, PendingCommands& pending, Step step) {
   const AcquireCall* call = find(id);
   const auto* waiting = call == nullptr ? nullptr : call->in<AcquireCall::Waiting>();
-  if (waiting != nullptr && step.now >= waiting->attempt_at) start(id, pending, step);
+  if (waiting == nullptr || step.now < waiting->attempt_at || call->times_out(step.now)) return;
+  start(id, pending, step);
 }
 
 /// The lockId whose holder is presumed dead travels with the attempt: the server compares it inside
@@ -60,10 +62,6 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
   const auto* before = call.in<AcquireCall::Attempting>();
   LEASEHOLD_CHECK(before == nullptr || before->command == 0);
   if (!pending.may_send()) return stand_in_line(id, pending, step);
-  if (call.single_attempt && call.give_up_at) {
-    clear_timer(Timer::Kind::give_up, id, step);  // from here on its command has a time-out
-    call.give_up_at.reset();
-  }
   ++call.attempts;
   PendingCommand attempt{.kind = PendingCommand::Kind::attempt,
                          .sessions = {id},
@@ -92,7 +90,7 @@ void Attempts::stand_in_line(SessionId id, PendingCommands& pending, Step step) 
   call.phase = AcquireCall::Waiting{step.now};
   pending.stand_in_line({Timer::Kind::attempt, id}, step.now);
   if (!call.single_attempt) return;
-  // Its caller was promised an answer within one operation.
+  // Its caller was promised an answer within one operation, in line and under way together.
   call.give_up_at = step.now + call.options.effective_operation_timeout();
   set_timer(Timer::Kind::give_up, id, *call.give_up_at, step);
 }

@@ -61,6 +61,18 @@ struct StreamWorld : CoreWorld {
   }
 };
 
+/// It may hang for longer than an operation, and every other command would wait for it.
+TEST(Stream, OpeningItTakesNoSlot) {
+  StreamWorld w;
+  w.core = ProviderCore("host:1:test", 1);
+  w.acquire(1, "lock", StreamWorld::queued());
+  w.answer_refused();
+  ASSERT_EQ(w.step(), Step::open);
+  const auto before = w.attempts();
+  w.acquire(2, "free");
+  EXPECT_EQ(w.attempts(), before + 1);
+}
+
 TEST(Stream, OnlyARefusedCallThatWantsOneOpensIt) {
   StreamWorld w;
   w.hold(1, "mine", StreamWorld::queued());

@@ -67,14 +67,31 @@ TEST(FlowControl, ASingleAttemptThatFindsNoSlotEndsWithinAnOperation) {
   EXPECT_EQ(w.core.cleanups_left(), 0u);
 }
 
-TEST(FlowControl, ASingleAttemptThatWasSentHasItsWholeTime) {
+TEST(FlowControl, ASingleAttemptThatWaitedEndsWithinOneOperationAllTheSame) {
   auto w = world_with(1);
   w.acquire(1, "one");
   w.acquire(2, "other", CoreWorld::options(), {}, true);
   w.advance(milliseconds(900));
   w.give(ReplyArrived{w.sent()[0].id, w.won(w.sent()[0])});
-  w.advance(milliseconds(900));
+  ASSERT_EQ(w.sent_as<AcquireCommand>().size(), 2u);
+  w.advance(milliseconds(99));
   EXPECT_FALSE(w.has<Ended>());
+  w.advance(milliseconds(1));
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unknown_outcome);
+  EXPECT_EQ(w.core.cleanups_left(), 1u) << "it was sent: it may have won";
+}
+
+/// A process that was stopped finds everything due at once, in any order.
+TEST(FlowControl, ACallWhoseTimeIsOverIsNotSentThoughASlotIsFree) {
+  auto w = world_with(1);
+  ask(w, 1, 2, milliseconds(500));
+  w.now += milliseconds(600);
+  w.give(ReplyArrived{w.sent()[0].id, w.won(w.sent()[0])});
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
+  w.advance(milliseconds(0));
+  EXPECT_EQ(w.count<Ended>(), 1);
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
 }
 
 TEST(FlowControl, AReleaseIsNotBehindAllAttempts) {
@@ -107,6 +124,19 @@ TEST(FlowControl, NoAttemptIsSentWhileExtensionsAreBehind) {
                         CoreWorld::with(Outcome::done, static_cast<std::int64_t>(count))});
   }
   EXPECT_EQ(w.sent_as<AcquireCommand>().size(), attempts + 1);
+}
+
+TEST(FlowControl, ASlotThatAnAnswerFreesIsForExtensionsThatWaitNotForWhatFollowsFromTheAnswer) {
+  auto w = world_with(1);
+  w.hold(1, "held");
+  ask(w, 2, 2);
+  w.now += milliseconds(1'000);
+  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+  w.give(CancelAsked{2});
+  const auto attempt = w.sent_as<AcquireCommand>().back();
+  w.give(ReplyArrived{attempt.id, w.won(attempt)});  // a delete follows
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
 }
 
 TEST(FlowControl, InTroubleOneCommandAtATimeAsksUntilOneIsAnswered) {

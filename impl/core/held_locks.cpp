@@ -72,15 +72,25 @@ void HeldLocks::arm_round_at(LocalInstant at, Step step) {
   set_timer(Timer::Kind::extension_round, 0, at, step);
 }
 
-/// Linear in the locks held: called once a round and once an answer, never once a lock.
+/// Linear in the locks held: once a round.
 void HeldLocks::arm_round(Step step) {
   if (is_behind()) return;  // the next free slot is the round's
-  std::optional<LocalInstant> earliest;
+  auto earliest = LocalInstant::max();
   for (const auto& [id, lock] : locks_) {
-    if (!wants_extension(lock)) continue;
-    if (!earliest || lock.extend_at < *earliest) earliest = lock.extend_at;
+    if (wants_extension(lock)) earliest = std::min(earliest, lock.extend_at);
   }
-  if (earliest) arm_round_at(*earliest, step);
+  if (earliest < LocalInstant::max()) arm_round_at(earliest, step);
+}
+
+/// Of all others the next extension is armed already, or behind.
+void HeldLocks::arm_round_of(const std::vector<SessionId>& ids, Step step) {
+  if (is_behind()) return;
+  auto earliest = LocalInstant::max();
+  for (const auto id : ids) {
+    const HeldLock* lock = find(id);
+    if (lock != nullptr && wants_extension(*lock)) earliest = std::min(earliest, lock->extend_at);
+  }
+  if (earliest < LocalInstant::max()) arm_round_at(earliest, step);
 }
 
 /// Forgets the round before anything is sent, so that what an answer arms counts as new.

@@ -40,8 +40,8 @@ class HeldLocks {
   /// the timer set again.
   [[nodiscard]] bool lease_ends(SessionId id, Step step);
 
-  /// Arms a round for the earliest extension that is wanted.
-  void arm_round(Step step);
+  /// Arms a round for the earliest extension that is wanted of these, whose command was answered.
+  void arm_round_of(const std::vector<SessionId>& ids, Step step);
   /// Whether the round's timer fired for the round that is armed, which is over with that.
   [[nodiscard]] bool round_begins(LocalInstant now);
   /// Those whose leases are over although their timers have not fired: after a pause of the process
@@ -65,6 +65,7 @@ class HeldLocks {
   bool operator==(const HeldLocks&) const = default;
 
  private:
+  void arm_round(Step step);
   void arm_round_at(LocalInstant at, Step step);
   void plan_round(LocalInstant now);
   [[nodiscard]] std::vector<SessionId> next_batch(LocalInstant now);

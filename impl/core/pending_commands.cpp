@@ -10,9 +10,8 @@ namespace leasehold::core {
 namespace {
 
 bool takes_slot(const decltype(Command::body)& body) {
-  const auto* stream = std::get_if<StreamCommand>(&body);
-  const bool awaits_news = stream != nullptr && stream->step == StreamCommand::Step::next;
-  return !awaits_news && !std::holds_alternative<EnsureIndexCommand>(body);
+  return !std::holds_alternative<StreamCommand>(body) &&
+         !std::holds_alternative<EnsureIndexCommand>(body);
 }
 
 }  // namespace

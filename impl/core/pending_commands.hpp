@@ -38,8 +38,8 @@ struct PendingCommand {
 /// Once as many commands in a row as there are slots were not answered in time, the servers are
 /// taken to be away or overloaded: then one command at a time asks, until one is answered.
 ///
-/// Two kinds take no slot: a step of the change stream that waits for news, and the creation of the
-/// index, which may take ten seconds.
+/// Two kinds take no slot, because they may take longer than any operation timeout: the steps of
+/// the change stream, one at a time, and the creation of the index.
 ///
 /// INVARIANT: each has its command_timeout timer set; ids and beats never come twice.
 /// INVARIANT: between two events of the core nothing waits in line while a slot is free.
@@ -50,7 +50,12 @@ class PendingCommands {
   explicit PendingCommands(int slots = kUnbounded) : slots_(slots) {}
 
   /// Whether a slot is free. Who finds none stands in line.
-  [[nodiscard]] bool may_send() const { return busy_ < (unheard_ < slots_ ? slots_ : 1); }
+  [[nodiscard]] bool may_send() const {
+    return !others_first_ && busy_ < (unheard_ < slots_ ? slots_ : 1);
+  }
+  /// Those who wait go before what an event itself has to send: the slot that it frees is theirs.
+  void put_others_first(bool first) { others_first_ = first; }
+  [[nodiscard]] bool anyone_waits() const { return !attempts_.empty() || !cleanups_.empty(); }
 
   /// Has this timer's owner called once a slot is free. It is due since then: of its kind, the
   /// longest due is the first.
@@ -98,6 +103,7 @@ class PendingCommands {
   int unheard_ = 0;  ///< commands in a row that were not answered in time; at most `slots_`
   Line attempts_, cleanups_;
   bool attempt_next_ = true;
+  bool others_first_ = false;  ///< within an event only
   CommandId last_command_ = 0;
   std::uint64_t last_beat_ = 0;
 };

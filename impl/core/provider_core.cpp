@@ -10,7 +10,9 @@ namespace leasehold::core {
 /// One event is carried to its end before the next: between two of them every invariant holds.
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
   const Step step{now, entropy, out};
+  pending_.put_others_first(held_.is_behind() || pending_.anyone_waits());
   std::visit([&](const auto& e) { on(e, step); }, event);
+  pending_.put_others_first(false);
   send_what_waits(step);
 }
 
@@ -96,7 +98,7 @@ void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
   if (!command) return;
   const auto lose_all = [&](const std::vector<HeldLocks::Loss>& losses) {
     for (const auto& [session, reason] : losses) lose(session, reason, step);
-    held_.arm_round(step);
+    held_.arm_round_of(command->sessions, step);
   };
   switch (command->kind) {
     case PendingCommand::Kind::attempt: return answer_attempt(*command, reply, step);
@@ -122,16 +124,7 @@ void ProviderCore::on(const TimerFired& event, Step step) {
   switch (event.timer.kind) {
     case Timer::Kind::attempt:
     case Timer::Kind::stream: return contenders_.due(event.timer, pending_, step);
-    case Timer::Kind::give_up: {
-      const AcquireCall* call = contenders_.find(id);
-      if (call == nullptr || !call->times_out(step.now)) return;
-      if (call->single_attempt) {
-        return give_up(id, ErrorKind::unavailable,
-                       "not sent within the operation timeout: other commands were before it",
-                       step);
-      }
-      return give_up(id, ErrorKind::timed_out, "timed out", step);
-    }
+    case Timer::Kind::give_up: return time_is_over(id, step);
     case Timer::Kind::lease_end:
       if (held_.lease_ends(id, step)) lose(id, LostReason::deadline, step);
       return;
@@ -147,6 +140,18 @@ void ProviderCore::on(const TimerFired& event, Step step) {
     case Timer::Kind::cleanup: return departures_.due(id, false, pending_, step);
     case Timer::Kind::report: return departures_.report_unknown(id, step);
   }
+}
+
+/// The timer may be early, or of a call before. A single attempt has one only if it waited in line.
+void ProviderCore::time_is_over(SessionId id, Step step) {
+  const AcquireCall* call = contenders_.find(id);
+  if (call == nullptr || !call->times_out(step.now)) return;
+  if (!call->single_attempt) return give_up(id, ErrorKind::timed_out, "timed out", step);
+  if (call->in<AcquireCall::Attempting>()) {
+    return give_up(id, ErrorKind::unknown_outcome, "no reply within the operation timeout", step);
+  }
+  give_up(id, ErrorKind::unavailable,
+          "not sent within the operation timeout: other commands were before it", step);
 }
 
 /// What it means for the call, Contenders says.

@@ -98,6 +98,7 @@ class ProviderCore final : public Provider {
   void conclude(SessionId id, const CallResult& result, Step step);
   void win(SessionId id, const Win& win, Step step);
   void win_too_late(SessionId id, Step step);
+  void time_is_over(SessionId id, Step step);
   void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
   void end_call(SessionId id, const Error& error, Step step);
   void lose(SessionId id, LostReason reason, Step step);

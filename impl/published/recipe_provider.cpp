@@ -292,8 +292,8 @@ void RecipeProvider::clear_timers(SessionId id, std::initializer_list<Timer::Kin
 }
 
 std::unique_ptr<core::Provider> provider_named(std::string_view lock, std::string holder,
-                                               const Hardening& hardening) {
-  if (lock == "leasehold") return std::make_unique<core::ProviderCore>(holder);
+                                               int workers, const Hardening& hardening) {
+  if (lock == "leasehold") return std::make_unique<core::ProviderCore>(holder, workers);
   const Recipe* recipe = recipe_named(lock);
   return recipe == nullptr ? nullptr : std::make_unique<RecipeProvider>(*recipe, hardening);
 }

@@ -86,7 +86,7 @@ class RecipeProvider final : public core::Provider {
 
 /// A provider by the laboratory's names: "leasehold" and those of the recipes; null for any other.
 [[nodiscard]] std::unique_ptr<core::Provider> provider_named(std::string_view lock,
-                                                             std::string holder,
+                                                             std::string holder, int workers,
                                                              const Hardening& hardening = {});
 
 }  // namespace leasehold::published

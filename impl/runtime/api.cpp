@@ -280,13 +280,13 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
 }
 
 Result<LockProvider> LockProvider::connect(const std::string& uri, ProviderOptions options) {
-  auto core = std::make_unique<core::ProviderCore>(options.holder);
+  auto core = std::make_unique<core::ProviderCore>(options.holder, options.workers);
   return runtime::connect_with(std::move(core), {.uri = uri}, std::move(options));
 }
 
 Result<LockProvider> connect(std::shared_ptr<mongoc_client_pool_t> pool, ProviderOptions options) {
   if (!pool) return bad_option("pool is empty: it must be one of the driver's");
-  auto core = std::make_unique<core::ProviderCore>(options.holder);
+  auto core = std::make_unique<core::ProviderCore>(options.holder, options.workers);
   return runtime::connect_with(std::move(core), {.pool = std::move(pool)}, std::move(options));
 }
 

@@ -95,10 +95,9 @@ struct Workers::State {
 
 namespace {
 
-/// A step of the change stream that waits for news, and the creation of the index.
+/// Longer than any operation timeout: as in PendingCommands.
 bool may_take_long(const core::Command& command) {
-  const auto* stream = std::get_if<core::StreamCommand>(&command.body);
-  return (stream != nullptr && stream->step == core::StreamCommand::Step::next) ||
+  return std::holds_alternative<core::StreamCommand>(command.body) ||
          std::holds_alternative<core::EnsureIndexCommand>(command.body);
 }
 

@@ -11,7 +11,7 @@ namespace leasehold::runtime {
 
 /// The bounded set of activities that carry commands. A worker whose command was abandoned no
 /// longer counts: another may start in its place, so one hung socket never holds up the rest. The
-/// same holds for one that waits for news of a change stream, and for one that makes the index.
+/// same holds for one that carries a step of the change stream, and for one that makes the index.
 ///
 /// Once as many commands in a row as there are workers were abandoned, and nothing was heard in
 /// between, the servers are taken to be away or overloaded: then one command at a time asks, an

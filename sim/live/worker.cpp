@@ -196,7 +196,8 @@ class Worker {
     }
     const int workers = workers_of(order_.plan);
     auto parts = runtime::production_parts(
-        std::move(transport), published::provider_named(lock.provider(), order_.name), clock_);
+        std::move(transport), published::provider_named(lock.provider(), order_.name, workers),
+        clock_);
     parts.workers = workers;
     parts.observer = recorder_;
     return runtime::Driver::make(std::move(parts));

@@ -77,7 +77,8 @@ std::shared_ptr<runtime::Driver> Process::make_driver() {
        .clock = borrowed(machine_.clock),
        .executor = borrowed(machine_),
        .entropy = std::make_unique<Random>(random_.draw()),
-       .provider = published::provider_named(lock_under_test(world_.plan.lock).provider(), name_),
+       .provider = published::provider_named(lock_under_test(world_.plan.lock).provider(), name_,
+                                              workers_of(plan_)),
        .workers = workers_of(plan_),
        .on_warning = [](const std::string&) {},
        .observer = recorder_});

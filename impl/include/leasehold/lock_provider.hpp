@@ -85,7 +85,10 @@ struct ProviderOptions {
   std::string collection = "distributed.locks";
   /// Stored in lock documents for people to read ("host:pid:application"); empty: not stored.
   std::string holder = default_holder();
-  /// How many commands may be under way at once. 1..64. A command that hangs does not count.
+  /// How many commands may be under way at once. 1..64. A command that hangs does not count. What
+  /// finds none free waits unsent, and its time-out counts from its sending: extensions first, then
+  /// releases by turns with attempts. Where the servers cannot extend more locks than are held,
+  /// further acquires wait.
   int workers = 4;
   /// How long one command may look for a server that takes writes.
   std::chrono::milliseconds server_selection_timeout{5'000};
