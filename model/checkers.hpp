@@ -21,9 +21,16 @@ inline constexpr const char* kNeverTested = "never put to the test";
 inline constexpr const char* kStalled = "the machine stalled ";
 
 /// Why nobody can tell whether something was violated: such a check is counted, and not as checked.
-enum class Excuse : std::uint8_t { stall, disturbance, pause, moved_clock, unread_oplog };
-inline constexpr std::array kExcuses{"stalls", "disturbances", "pauses", "moved clocks",
-                                     "an unread oplog"};
+enum class Excuse : std::uint8_t {
+  stall,
+  disturbance,
+  pause,
+  moved_clock,
+  unread_oplog,
+  congestion
+};
+inline constexpr std::array kExcuses{"stalls",       "disturbances",    "pauses",
+                                     "moved clocks", "an unread oplog", "congestion"};
 using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `Excuse`
 
 /// What one checker found.

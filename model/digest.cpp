@@ -50,6 +50,7 @@ class Builder {
           machine_stalls_.push_back(stalls_.back());
         }
         break;
+      case Kind::congestion: add_congestion(e, event(i)); break;
       case Kind::no_majority: disturbed_.push_back({event(i).from_ns, e.at_ns}); break;
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
       case Kind::fault:
@@ -92,6 +93,10 @@ class Builder {
   Digest finish() {
     for (const auto& [id, from] : paused_) process_of(id).away.push_back({from, kNever});
     for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
+    for (auto& [id, spans] : congested_) {
+      if (!spans.empty()) spans.back().to = std::min(spans.back().to, out_.history->back().at_ns);
+      process_of(id).congested = MergedSpans(std::move(spans));
+    }
     for (const auto& [what, begun] : lasting_) {
       for (const std::size_t fault : begun) disturbed_[fault].to = kNever;
     }
@@ -233,6 +238,12 @@ class Builder {
     paused_.erase(began);
   }
 
+  void add_congestion(const Fact& e, const Event& said) {
+    auto& spans = congested_[e.process];
+    if (said.begins) spans.push_back({e.at_ns, kNever});
+    if (said.ends && !spans.empty()) spans.back().to = e.at_ns;
+  }
+
   /// One that lasts disturbs the servers until it ends. Of two of one kind on one victim each has
   /// an end of its own.
   void add_fault(const Event& e) {
@@ -301,6 +312,7 @@ class Builder {
   static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
   Digest out_;
   std::map<Id, std::int64_t> paused_;
+  std::map<Id, std::vector<Span>> congested_;
   std::vector<Span> disturbed_;
   /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;

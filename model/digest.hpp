@@ -77,6 +77,7 @@ struct ProcessDigest {
   std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
   std::vector<Span> away;              ///< paused or stalled; sorted by their begin
+  MergedSpans congested;               ///< when what it had to send waited for a worker
   /// The harness learns of a death late, and who is killed in a stall cannot say that it stalled.
   [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
   std::array<std::int64_t, kVerbs> sent{};   ///< commands by kind, as the core sent them

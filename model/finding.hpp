@@ -42,15 +42,18 @@ struct TimeBound {
   std::int64_t happened = kNever;  ///< kNever: not while the history lasted
   std::int64_t until = kNever;     ///< it was wanted no longer, some time after `latest`
   Needs needs = Needs::servers;
+  std::int64_t uncongested = kNever;  ///< it was due by then, had nothing waited for a worker
 };
 
 /// Puts a bound to the test. What is late by no more than the stalls between when it was due and
 /// when that was seen is nobody's fault for certain: it is counted as excused, and not as checked.
+/// So is what waited for a worker that long.
 /// `why` makes the sentence.
 template <typename Why>
 void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
                  std::initializer_list<Index> events) {
   const bool late = bound.happened > bound.latest;
+  if (!late && bound.happened > bound.uncongested) return excuse(f, Excuse::congestion);
   const auto latest =
       late ? stalls(d, bound.needs).put_off(bound.due, bound.latest) : bound.latest;
   if (!late || std::min({bound.happened, bound.until, d.finished_ns}) > latest) {
@@ -74,6 +77,21 @@ inline std::int64_t when_running(const Digest& d, const ProcessDigest& process,
   return instant;
 }
 
+inline std::int64_t shortest_lease(const Asked& ask) {
+  return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
+}
+
+/// Whether what this caller's process had to send within this span, and sent later or never, waited
+/// for a worker until then. What has waited for two leases is not sent any more.
+inline bool waited_for_worker(const Digest& d, const Asked& ask, const Span& due,
+                              std::int64_t sent = kNever) {
+  const ProcessDigest& process = *d.process_of[ask.process];
+  const auto free_by = process.congested.put_off(due.from, due.to);
+  if (free_by == due.to) return false;
+  const auto over = std::min({sent, process.last_ns, due.from + 2 * shortest_lease(ask)});
+  return over <= free_by || !d.ran_throughout(ask.process, {due.from, free_by});
+}
+
 /// Who asked for the lock that this put was written for.
 struct Writer {
   SendDigest command;
@@ -87,10 +105,6 @@ inline std::optional<Writer> writer_of(const Digest& d, Index put) {
   const SessionDigest& session = d.session_of(d.fact(sent.send));
   if (session.ask == kNone) return std::nullopt;
   return Writer{sent, &session, &session.asked};
-}
-
-inline std::int64_t shortest_lease(const Asked& ask) {
-  return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
 }
 
 /// How long a span of the asking process's own clock takes by the harness's, at most. A clock whose

@@ -48,6 +48,17 @@ class HistoryBuilder {
     return add(e);
   }
 
+  /// All workers of the process were taken.
+  HistoryBuilder& congestion(int from, int to, const std::string& process) {
+    for (const bool begins : {true, false}) {
+      Event e = event(begins ? from : to, Kind::congestion, process);
+      e.begins = begins;
+      e.ends = !begins;
+      add(e);
+    }
+    return *this;
+  }
+
   HistoryBuilder& no_majority(int from, int at) {
     Event e = event(at, Kind::no_majority, "");
     e.from_ns = from * kMillion;
@@ -127,9 +138,10 @@ class HistoryBuilder {
     return add(e);
   }
 
-  HistoryBuilder& lose(int at, const std::string& process, int session) {
+  HistoryBuilder& lose(int at, const std::string& process, int session,
+                       const std::string& why = "deadline") {
     Event e = event(at, Kind::lost, process, session);
-    e.outcome = "deadline";
+    e.outcome = why;
     return add(e);
   }
 

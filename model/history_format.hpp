@@ -19,6 +19,7 @@ enum class Kind : std::uint8_t {
   pause,
   resume,
   stall,
+  congestion,
   no_majority,
   fault,
   heal,
@@ -226,6 +227,11 @@ inline constexpr std::array kAll{
               "the process, by its own watchdog, or the machine or member `victim`, by the "
               "harness's, did not run",
               {process, victim, from_ns}},
+    AboutKind{Kind::congestion,
+              "congestion",
+              "what the process had to send waited, from here on or until here, because all its "
+              "workers were taken",
+              {process, begins, ends}},
     AboutKind{Kind::no_majority,
               "no-majority",
               "until then no majority had what the newest primary had written, or nobody was "

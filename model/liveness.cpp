@@ -56,10 +56,16 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
     return;
   }
   const Span& waited = call.waited;
-  const auto latest = while_answered(name, kNoText, ask.at_ns, turns).to;
-  if (s.granted == kNone && waited.to <= latest) return;
+  const Window window = while_answered(name, kNoText, ask.at_ns, turns);
+  const auto latest = window.to;
+  if (s.granted == kNone && waited.to <= latest) {
+    if (waited.to > window.uncongested) excuse(f, Excuse::congestion);
+    return;
+  }
   if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
-  check_bound(d, f, {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to},
+  check_bound(d, f,
+              {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to,
+               Needs::servers, window.uncongested},
               [&] {
                 return who() + " did not get the lock in " + ms(latest - ask.at_ns) +
                        " although all faults had stopped";
@@ -93,7 +99,9 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
       continue;
     }
     bounded = true;
-    check_bound(d, f, {window->from, window->to, changed, call.waited.to},
+    check_bound(d, f,
+                {window->from, window->to, changed, call.waited.to, Needs::servers,
+                 window->uncongested},
                 [&] {
                   return "lock '" + d.name(dead.name) + "': " + d.process_name(s.process) +
                          " waited more than " + ms(bound) + " for a dead holder's lock";
@@ -132,7 +140,9 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
     const SessionDigest& s = *call.session;
     const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns, &f);
     if (!window) continue;
-    check_bound(d, f, {window->from, window->to, taken, call.waited.to},
+    check_bound(d, f,
+                {window->from, window->to, taken, call.waited.to, Needs::servers,
+                 window->uncongested},
                 [&] {
                   return "lock '" + d.name(s.asked.name) + "': " + d.process_name(s.process) +
                          " left it free for more than " + ms(window->to - window->from);
@@ -154,7 +164,8 @@ bool died(const Digest& d, const Tenure& t) {
   return d.deletes.of(t.owner).empty() && d.hand_overs.of(t.owner).empty();
 }
 
-/// A call that ended without the lock, and whose process went on, deletes what it may have won.
+/// A call that ended without the lock, and whose process went on, deletes what it may have won,
+/// once a worker is free.
 void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
@@ -163,6 +174,7 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
   const Span rest{from, d.stalls.put_off(from, from + holder.ask->operation_timeout_ms * kMs +
                                                    d.allowed.truth_lag_ns)};
   if (d.process_of[process]->last_ns <= rest.to || !d.ran_throughout(process, rest)) return;
+  if (waited_for_worker(d, *holder.ask, rest)) return excuse(f, Excuse::congestion);
   violate(f,
           "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
               " returned without the lock and left its lock document",
@@ -178,7 +190,10 @@ void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return excuse(f, Excuse::pause);
   ++f.counts["limited_holdings"];
   const auto deletes = d.deletes.of(d.fact(s.granted).owner);
-  if (!deletes.empty() && d.fact(deletes.front().send).at_ns <= latest) return;
+  const auto sent = deletes.empty() ? kNever : d.fact(deletes.front().send).at_ns;
+  if (sent <= latest) return;
+  const Span due{lost.at_ns, latest};
+  if (waited_for_worker(d, s.asked, due, sent)) return excuse(f, Excuse::congestion);
   violate(f,
           "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
               " did not give it back at the end of its longest holding",
@@ -212,6 +227,9 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
   const bool lived =
       d.process_of[ask.process]->last_ns > rest.to && d.ran_throughout(ask.process, rest);
   if (d.fact(t.last_put).at_ns >= soonest || !lived) return;
+  if (d.process_of[ask.process]->congested.meet({soonest, rest.to})) {
+    return excuse(f, Excuse::congestion);
+  }
   violate(f,
           "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
               " did not delete what an attempt left that was executed after its deletion",

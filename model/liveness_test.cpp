@@ -250,5 +250,41 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
   EXPECT_EQ(with(4'000).counts.at("ghosts"), 1);
 }
 
+/// A delete that is due waits for a worker, and is sent at the end of that.
+TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
+  const auto given_back = [](int from, int to, int deleted) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(900, "a", 1, "max_holding");
+    if (from > 0) s.congestion(from, to, "a");
+    return judged(s.clean_up(deleted, deleted + 10, "a", 1, 110).ask(8'000, "a", 2),
+                  Guarantee::G7, 9'000);
+  };
+  EXPECT_EQ(given_back(0, 0, 1'800).violations, 1);
+  const auto excused = given_back(900, 1'800, 1'800);
+  EXPECT_EQ(excused.violations, 0) << excused.why;
+  EXPECT_EQ(excused.excused[static_cast<std::size_t>(Excuse::congestion)], 1);
+  EXPECT_EQ(given_back(900, 1'500, 2'500).violations, 1) << "a worker was free long before";
+  EXPECT_EQ(given_back(900, 1'800, 1'000).all_excused(), 0) << "it was in time all the same";
+}
+
+TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
+  const auto taken = [](int congested_until, int won, const char* whose) {
+    HistoryBuilder s;
+    s.start(1, "a").start(1, "b").start(1, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+    s.ask(30, "b", 1).refused(30, 40, "b", 1).release(50, 60, "a", 1, 105);
+    if (congested_until > 0) s.congestion(70, congested_until, whose);
+    return judged(s.win(won, won + 10, "b", 1, 110), Guarantee::G7, 15'000);
+  };
+  const auto excused = [](const Finding& f) {
+    return f.excused[static_cast<std::size_t>(Excuse::congestion)];
+  };
+  EXPECT_EQ(taken(0, 3'000, "b").violations, 1);
+  EXPECT_EQ(taken(2'500, 3'000, "b").violations, 0);
+  EXPECT_EQ(excused(taken(2'500, 3'000, "b")), 1);
+  EXPECT_EQ(taken(2'500, 3'000, "c").violations, 1) << "another process was congested";
+  EXPECT_EQ(taken(2'500, 5'000, "b").violations, 1) << "it had workers again";
+  EXPECT_EQ(excused(taken(2'500, 500, "b")), 0) << "it was in time all the same";
+}
+
 }  // namespace
 }  // namespace leasehold::model

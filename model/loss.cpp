@@ -211,8 +211,8 @@ const SendDigest* longest_lease(const Digest& d, const Asked& ask,
   return longest;
 }
 
-/// An extension that failed is followed by another while there is time: a lease does not run out
-/// with half of it unused.
+/// An extension that failed is followed by another while there is time and a worker: a lease does
+/// not run out with half of it unused.
 void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto extensions = d.extensions.of(s.id);
   if (extensions.empty()) return;
@@ -224,6 +224,8 @@ void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
   if (quiet.to <= latest) return;
   if (!d.ran_throughout(s.process, quiet)) return excuse(f, Excuse::pause);
   if (quiet.to <= d.machine_stalls.put_off(quiet.from, latest)) return excuse(f, Excuse::stall);
+  const MergedSpans& congested = d.process_of[s.process]->congested;
+  if (quiet.to <= congested.put_off(quiet.from, latest)) return excuse(f, Excuse::congestion);
   violate(f,
           "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
               " let its lease run out for " + ms(quiet.to - quiet.from) +

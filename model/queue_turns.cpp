@@ -219,15 +219,22 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
   if (!d.unanswered(sent)) from = std::min(from, d.fact(sent.reply).at_ns);
   const auto bound = cycles(d, s, all, way);
   const auto until = stood_until(d, s, call);
-  auto latest = from + bound;
+  auto latest = from + bound, uncongested = latest;
   if (!own && until <= latest) return;  // most leave sooner, or are served, also below
-  if (served > latest) latest = while_answered(waiters, kNoText, from, bound).to;
-  if (!own && until <= latest) return;
+  if (served > latest) {
+    const Window window = while_answered(waiters, kNoText, from, bound);
+    latest = window.to;
+    uncongested = window.uncongested;
+  }
+  if (!own && until <= latest) {
+    if (until > uncongested) excuse(f, Excuse::congestion);
+    return;
+  }
   const Span window{from, std::min(latest, served)};
   if (!d.ran_throughout(session.process, window)) return excuse(f, Excuse::pause);
   if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
   ++f.counts["queue_waits"];
-  check_bound(d, f, {from, latest, served, until},
+  check_bound(d, f, {from, latest, served, until, Needs::servers, uncongested},
               [&] {
                 return whose(d, s.joined) + " stood in the queue, and was not served in the " +
                        ms(latest - from) + " of the turns before it";

@@ -1,6 +1,7 @@
 #include "model/waiters.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::model {
 namespace {
@@ -34,7 +35,19 @@ void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswe
     const auto reply = command.reply == kNone ? d.finished_ns : d.fact(command.reply).at_ns;
     const auto until = std::min(reply, send.at_ns + longest);
     const bool slow = d.allowed.slow_servers || d.disturbed({send.at_ns - longest, until});
-    all.push_back({send.process, {send.at_ns, until}, longest, slow});
+    all.push_back({send.process, {send.at_ns, until}, longest, false, slow});
+  }
+}
+
+/// Of those who ask for this name.
+void add_congestions(const Digest& d, Waiters& name) {
+  Id last = kNoText;
+  for (const Waiter& call : name.calls) {
+    const Id process = call.session->process;
+    if (std::exchange(last, process) == process) continue;
+    for (const Span& span : d.process_of[process]->congested.all()) {
+      name.unanswered.push_back({process, span, 0, true});
+    }
   }
 }
 
@@ -61,25 +74,33 @@ void note_patient(const Digest& d, Waiters& name) {
 
 }  // namespace
 
-Span while_answered(const Waiters& name, Id process, std::int64_t from, std::int64_t bound) {
-  Span window{from, from + bound};
+Window while_answered(const Waiters& name, Id process, std::int64_t from, std::int64_t bound) {
+  Window window{{from, from + bound}, from + bound};
   for (const Unanswered& u : name.unanswered) {
     if (u.span.from >= window.to) break;
     if (process != kNoText && u.process != process) continue;
-    if (!u.slow_servers && u.span.from >= from + u.longest_ns) continue;
-    if (u.span.to > from) window.to = std::max(window.to, u.span.to + bound);
+    if (!u.congestion && !u.slow_servers && u.span.from >= from + u.longest_ns) continue;
+    if (u.span.to <= from) continue;
+    const auto to = u.span.to + bound;
+    window.to = std::max(window.to, to);
+    if (u.congestion || u.span.from >= window.uncongested) continue;
+    window.uncongested = std::max(window.uncongested, to);
   }
   return window;
 }
 
-std::optional<Span> must_have_tried(const Digest& d, const Waiters& name, const Waiter& call,
-                                    std::int64_t from, std::int64_t bound, Finding* excused) {
+std::optional<Window> must_have_tried(const Digest& d, const Waiters& name, const Waiter& call,
+                                      std::int64_t from, std::int64_t bound, Finding* excused) {
   const Asked& ask = call.session->asked;
   if (ask.single_attempt) return std::nullopt;  // it tries once
   from = std::max(from, call.waited.from);
   if (call.lives_until < from + bound) return std::nullopt;  // which most do not
-  const Span window = while_answered(name, ask.process, from, bound);
-  if (call.waited.to < window.to) return std::nullopt;
+  const Window window = while_answered(name, ask.process, from, bound);
+  if (call.waited.to < window.to) {
+    const bool congested = call.waited.to >= window.uncongested;
+    if (congested && excused != nullptr) excuse(*excused, Excuse::congestion);
+    return std::nullopt;
+  }
   const bool disturbed = d.disturbed(window);
   if (!disturbed && d.ran_throughout(ask.process, window)) return window;
   if (excused != nullptr) excuse(*excused, disturbed ? Excuse::disturbance : Excuse::pause);
@@ -97,6 +118,7 @@ std::vector<Waiters> waiters_by_name(const Digest& d) {
     add_unanswered(d, s, name.unanswered);
   }
   for (Waiters& name : names) {
+    add_congestions(d, name);
     std::sort(name.unanswered.begin(), name.unanswered.end(),
               [](const Unanswered& a, const Unanswered& b) { return a.span.from < b.span.from; });
     note_patient(d, name);

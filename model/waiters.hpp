@@ -14,14 +14,15 @@ namespace leasehold::model {
 }
 
 /// An attempt that nobody answered, until its process gave it up: after its operation timeout, and
-/// as late as the world allows.
+/// as late as the world allows. Or what the process had to send waited for a worker.
 struct Unanswered {
   Id process;
   Span span;
   std::int64_t longest_ns;  ///< from its sending until it is given up at the latest
+  bool congestion = false;
   /// The servers may have been slower than that: they were disturbed while it was under way or that
   /// long before, or they are real ones.
-  bool slow_servers;
+  bool slow_servers = false;
 };
 
 /// One acquire call that waits.
@@ -32,8 +33,8 @@ struct Waiter {
   std::int64_t attempts_ns;  ///< how long it may leave a free lock
 };
 
-/// Who asks for one name, in the order of process and session, and what servers left unanswered, in
-/// the order of sending.
+/// Who asks for one name, in the order of process and session, and when no attempt was answered, in
+/// the order of their begin.
 struct Waiters {
   std::vector<Waiter> calls;
   std::vector<Unanswered> unanswered;
@@ -45,22 +46,28 @@ struct Waiters {
   std::vector<std::int64_t> tried;
 };
 
+/// Within it an attempt is made and answered.
+struct Window : Span {
+  std::int64_t uncongested = kNever;  ///< by then, had nothing waited for a worker
+};
+
 /// By id of the name.
 [[nodiscard]] std::vector<Waiters> waiters_by_name(const Digest& d);
 
-/// From then on for `bound`, which begins again after each attempt of this process (empty: of any)
-/// that had no answer: nobody is late on servers which are slower than its operation timeout. Where
-/// servers are not slow only one that was sent in the first operation timeout counts, for it may
-/// have stood behind others: after that a process is to blame for what hangs in it. It counts for
-/// all calls of a process, for only the head of its queue makes attempts.
-[[nodiscard]] Span while_answered(const Waiters& name, Id process, std::int64_t from,
-                                  std::int64_t bound);
+/// From then on for `bound`, which begins again after each congestion of this process (empty: any)
+/// and each attempt of it that had no answer: nobody is late on servers which are slower than its
+/// operation timeout. Where servers are not slow only an attempt of the first operation timeout
+/// counts, for it may have stood behind others: after that a process is to blame for what hangs in
+/// it. It counts for all calls of a process, for only the head of its queue makes attempts.
+[[nodiscard]] Window while_answered(const Waiters& name, Id process, std::int64_t from,
+                                    std::int64_t bound);
 
 /// Whether this one waits from then on for so long that it must have tried, undisturbed. If only a
 /// disturbance or a pause says that it need not have, `excused` counts that.
-[[nodiscard]] std::optional<Span> must_have_tried(const Digest& d, const Waiters& name,
-                                                  const Waiter& call, std::int64_t from,
-                                                  std::int64_t bound, Finding* excused = nullptr);
+[[nodiscard]] std::optional<Window> must_have_tried(const Digest& d, const Waiters& name,
+                                                    const Waiter& call, std::int64_t from,
+                                                    std::int64_t bound,
+                                                    Finding* excused = nullptr);
 
 /// When a put executed at the earliest: no write does before it was sent.
 [[nodiscard]] std::int64_t executed_from(const Digest& d, Index put);

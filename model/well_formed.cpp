@@ -104,6 +104,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
         break;
       default: break;
     }
+    if (e.process != kNoText && e.kind != Kind::stored) check_congestion(i, e);
     sessions_.visit(i, e);
   }
 
@@ -129,7 +130,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       const bool same = other.kind == Kind::send && other.command == e.command;
       if (same && other.session == e.session) broken("a statement appears twice", {s, i});
     }
-    if (c.send == kNone) c.send = i;
+    if (c.send == kNone) {
+      c.send = i;
+      count_under_way(e, 1);
+    }
     c.last = i;
     ++c.statements;
   }
@@ -139,7 +143,28 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     if (c.send == kNone) broken("a reply without a command", {i});
     if (c.reply != kNone) broken("a second reply to a command", {c.reply, i});
     c.reply = i;
-    if (c.send != kNone) sessions_.answered(d_.fact(c.send));
+    if (c.send == kNone) return;
+    count_under_way(d_.fact(c.send), -1);
+    sessions_.answered(d_.fact(c.send));
+  }
+
+  /// A change stream and the making of the index take no worker from others.
+  void count_under_way(const Fact& send, int change) {
+    const bool counts = send.verb != Verb::stream && send.verb != Verb::index;
+    if (counts) processes_[send.process].under_way += change;
+  }
+
+  /// Of its own word that all its workers are taken: for longer than a step none is idle.
+  void check_congestion(Index i, const Fact& e) {
+    ProcessLife& life = processes_[e.process];
+    if (e.at_ns > life.idle_ns) {
+      violate(f_.grounded, d_.process_name(e.process) + ": it waited for a worker, and none worked",
+              {life.congested, i});
+      life.congested = kNone;
+    }
+    if (e.kind == Kind::congestion) life.congested = d_.at(i).begins ? i : kNone;
+    const bool idle = life.congested != kNone && life.under_way == 0;
+    life.idle_ns = idle ? std::min(life.idle_ns, e.at_ns) : kNever;
   }
 
   void name_stray_fields(Index i) {
@@ -154,7 +179,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   void visit_process(Index i, const Fact& e) {
     if (e.kind == Kind::exit) return;
     const bool harness = e.kind == Kind::crash || e.kind == Kind::pause || e.kind == Kind::resume;
-    auto& [started, crashed, paused] = processes_[e.process];
+    ProcessLife& life = processes_[e.process];
+    auto &started = life.started, &crashed = life.crashed, &paused = life.paused;
     if (e.kind == Kind::start) {
       if (started) broken("a process started twice", {i});
       started = true;
@@ -270,7 +296,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       const bool granted =
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
       const bool given_back = !d_.deletes.of(owner).empty();
-      if (!granted && !given_back && goes_on(d_, reply, 1'000 * kMs)) {
+      if (granted || given_back) return;
+      const Span due{reply.at_ns, reply.at_ns + 1'000 * kMs};
+      if (s.ask != kNone && waited_for_worker(d_, s.asked, due)) return;
+      if (goes_on(d_, reply, 1'000 * kMs)) {
         all.push_back({"a win that came to nothing", {statement}});
       }
       return;
@@ -337,6 +366,9 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   struct ProcessLife {
     bool started = false, crashed = false, paused = false;
+    int under_way = 0;        ///< of its commands, those that take a worker
+    Index congested = kNone;  ///< since then, as it says
+    std::int64_t idle_ns = kNever;  ///< it is congested, and none is under way, since then
   };
 
   const Digest& d_;

@@ -121,6 +121,17 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
   }
 }
 
+TEST(CheckForm, WhoWaitsForAWorkerWhileNoneWorksIsViolated) {
+  const auto with = [](int from, int to) {
+    HistoryBuilder s;
+    s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).congestion(from, to, "a");
+    return grounds_of(s.release(30, 40, "a", 1, 110).end(9'000)).violations;
+  };
+  EXPECT_EQ(with(11, 20), 0);
+  EXPECT_EQ(with(11, 25), 1);
+  EXPECT_EQ(with(21, 35), 1);
+}
+
 TEST(CheckForm, WhatIsNotWholeIsUnknown) {
   const auto whole = good().end(9'000);
   ASSERT_EQ(overall_tested(judge(whole, {})), Verdict::holds);

@@ -214,6 +214,7 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
     if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
     if (e.kind == Kind::lost) ++totals["losses"];
+    if (e.kind == Kind::congestion && e.begins) ++totals["congestions"];
     if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
     if (e.kind == Kind::held) totals["held_asked"] += e.count;
     if (e.kind == Kind::notified) ++totals["lost_fired"];

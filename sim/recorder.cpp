@@ -210,6 +210,11 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
     e.outcome = to_string(released->result);
     emit_(std::move(e));
     forget(released->session);
+  } else if (const auto* congested = std::get_if<core::Congested>(&effect)) {
+    Event e = at(now, Kind::congestion);
+    e.begins = congested->begins;
+    e.ends = !congested->begins;
+    emit_(std::move(e));
   }
 }
 

@@ -28,11 +28,17 @@ AcquireCall Attempts::take(SessionId id, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(!taken.empty());
   AcquireCall& call = taken.mapped();
   if (call.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
-  if (const auto* waiting = call.in<AcquireCall::Waiting>()) {
-    clear_timer(Timer::Kind::attempt, id, step);
-    pending.leave_line({Timer::Kind::attempt, id}, waiting->attempt_at);
-  }
+  call_off(id, call, pending, step);
   return std::move(call);
+}
+
+/// The attempt that it waits for, if it waits for one, is not due any more.
+void Attempts::call_off(SessionId id, const AcquireCall& call, PendingCommands& pending,
+                        Step step) {
+  const auto* waiting = call.in<AcquireCall::Waiting>();
+  if (waiting == nullptr) return;
+  clear_timer(Timer::Kind::attempt, id, step);
+  pending.leave_line({Timer::Kind::attempt, id}, waiting->attempt_at);
 }
 
 const AcquireCall* Attempts::find(SessionId id) const {
@@ -116,18 +122,19 @@ void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pen
 }
 
 /// As after an answer: what becomes of it is being decided.
-void Attempts::stop_waiting(SessionId id, Step step) {
+void Attempts::stop_waiting(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Waiting>());
-  clear_timer(Timer::Kind::attempt, id, step);
+  call_off(id, call, pending, step);
   call.phase = AcquireCall::Attempting{};
 }
 
 /// From here on its owner may be in the document by another command than its own attempts.
-const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a_row, Step step) {
+const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a_row,
+                                     PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(!call.single_attempt && call.can_receive());
-  if (call.in<AcquireCall::Waiting>()) clear_timer(Timer::Kind::attempt, id, step);
+  call_off(id, call, pending, step);
   call.hand_overs = in_a_row;
   call.phase = AcquireCall::Receiving{hand_over};
   return call;

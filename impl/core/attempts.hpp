@@ -49,10 +49,11 @@ class Attempts {
   /// The next attempt is at that time, if it waits for a later one.
   void bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step);
   /// It has the lock by other means than its attempts: the next is not due any more.
-  void stop_waiting(SessionId id, Step step);
+  void stop_waiting(SessionId id, PendingCommands& pending, Step step);
 
   /// It makes no attempts while this hand-over is under way, the next of so many in a row.
-  const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row, Step step);
+  const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row,
+                             PendingCommands& pending, Step step);
   /// Nothing was handed over, or nobody knows: it makes attempts of its own. `unclear`: its owner
   /// may be in the document after all; then its own attempt recognises it.
   void contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step);
@@ -82,6 +83,7 @@ class Attempts {
   bool operator==(const Attempts&) const = default;
 
  private:
+  static void call_off(SessionId id, const AcquireCall& call, PendingCommands& pending, Step step);
   void see_holder(AcquireCall& call, const Reply& refusal, Step step);
   void join_queue(AcquireCall& call, Step step);
   void stand_in_line(SessionId id, PendingCommands& pending, Step step);

@@ -50,8 +50,7 @@ void Cleanups::take_over(CleanupId id, Cleanup taken, PendingCommands& pending, 
   LEASEHOLD_CHECK(is_new && id <= last_);
   const Cleanup& cleanup = entry->second;
   if (cleanup.command != 0) return;  // its answer has the delete follow
-  clear_timer(Timer::Kind::cleanup, id, step);
-  send_delete(id, pending, step);
+  send_now(id, pending, step);
 }
 
 /// By owner, never by name alone: whatever became of the lock since, another's document is not
@@ -65,6 +64,14 @@ void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
   }
   cleanup.command = pending.send({.kind = PendingCommand::Kind::cleanup, .cleanup = id},
                                  cleanup.timeout, command_of(cleanup), step);
+}
+
+/// Whatever it waits for.
+void Cleanups::send_now(CleanupId id, PendingCommands& pending, Step step) {
+  const Timer timer{Timer::Kind::cleanup, id};
+  clear_timer(timer.kind, id, step);
+  pending.leave_line(timer, cleanups_.at(id).next_at);
+  send_delete(id, pending, step);
 }
 
 /// Nothing is deleted before: a delete that overtakes the attempt would find nothing, and the
@@ -110,8 +117,7 @@ bool Cleanups::granted_since(Owner owner, PendingCommands& pending, Step step) {
   } else {
     // The precaution that this brings forward comes in its time besides.
     cleanup.resend |= cleanup.acknowledged;
-    clear_timer(Timer::Kind::cleanup, id, step);
-    send_delete(id, pending, step);
+    send_now(id, pending, step);
   }
   return true;
 }

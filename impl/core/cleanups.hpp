@@ -57,6 +57,7 @@ class Cleanups {
 
  private:
   void send_delete(CleanupId id, PendingCommands& pending, Step step);
+  void send_now(CleanupId id, PendingCommands& pending, Step step);
   void retry(CleanupId id, Step step);
 
   std::map<CleanupId, Cleanup> cleanups_;

@@ -121,7 +121,7 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
   if (!call.in<AcquireCall::Waiting>()) return {};
   if (named.as == NamedOwner::As::holder) {
     if (const auto sent = usable_since(call, named, step.now)) {
-      attempts_.stop_waiting(id, step);
+      attempts_.stop_waiting(id, pending, step);
       return Win{Granted::By::pass_on, command, *sent, named.document, named.at};
     }
   }
@@ -168,9 +168,9 @@ SessionId Contenders::receiver_after(SessionId releaser, const std::string& name
 
 /// From here on it is the head, whatever its hand-over brings.
 const AcquireCall& Contenders::receive(SessionId id, CleanupId hand_over, int in_a_row,
-                                       Step step) {
+                                       PendingCommands& pending, Step step) {
   queues_.pass_to(attempts_.at(id).name, id);
-  return attempts_.receive(id, hand_over, in_a_row, step);
+  return attempts_.receive(id, hand_over, in_a_row, pending, step);
 }
 
 void Contenders::contend_for_itself(SessionId id, bool unclear, PendingCommands& pending,

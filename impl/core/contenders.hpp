@@ -68,7 +68,8 @@ class Contenders {
   /// nobody.
   [[nodiscard]] SessionId receiver_after(SessionId releaser, const std::string& name) const;
   /// It becomes the head, and waits for this hand-over, the next of so many in a row.
-  const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row, Step step);
+  const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row,
+                             PendingCommands& pending, Step step);
   /// The giver has had its answer; from here on it is a call like any other (see Attempts).
   void contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step);
   /// What it won cannot be used: it asks again, now, as somebody else (see Attempts).

@@ -113,7 +113,7 @@ TEST(Contenders, AReceiverThatGotNothingAsksAtOnce) {
   w.ask(1);
   w.ask(2);
   w.contenders.won(1, std::get<Win>(w.answer(1, shows(w.asked()))), w.pending, w.step());
-  w.contenders.receive(2, 7, 1, w.step());
+  w.contenders.receive(2, 7, 1, w.pending, w.step());
   EXPECT_EQ(w.contenders.receiver_after(2, "lock"), 0u);
   w.contenders.contend_for_itself(2, true, w.pending, w.step());
   EXPECT_EQ(w.last<AcquireCommand>().session, 2u);

@@ -139,6 +139,55 @@ TEST(FlowControl, ASlotThatAnAnswerFreesIsForExtensionsThatWaitNotForWhatFollows
   EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
 }
 
+/// The attempts of the receiver were refused: it has nothing to clean up.
+TEST(FlowControl, AHandOverThatWasNeverSentEndsAsADeleteOfItsGiverAlone) {
+  auto w = world_with(1);
+  w.hold(1, "lock");
+  w.acquire(2, "lock");  // behind it
+  ask(w, 3, 3);          // takes the slot
+  w.give(ReleaseAsked{1});
+  w.give(CancelAsked{2});
+  w.give(ReplyArrived{w.last_command().id, w.won(w.last_command())});
+  EXPECT_TRUE(w.sent_as<HandOverCommand>().empty());
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_FALSE(std::get<DeleteCommand>(w.last_command().body).or_owner);
+}
+
+TEST(FlowControl, CongestionIsReportedFromTheFirstThatWaitsToTheLast) {
+  auto w = world_with(1);
+  std::vector<bool> told;
+  const auto listen = [&] {
+    for (const auto& effect : w.effects) {
+      if (const auto* news = std::get_if<Congested>(&effect)) told.push_back(news->begins);
+    }
+  };
+  for (SessionId id = 1; id <= 3; ++id) {
+    ask(w, id, id);
+    listen();
+  }
+  EXPECT_EQ(told, std::vector{true});
+  w.give(CancelAsked{3});
+  listen();
+  w.give(ReplyArrived{w.last_command().id, w.won(w.last_command())});
+  listen();
+  EXPECT_EQ(told, (std::vector{true, false}));
+}
+
+/// It got the lock from this process while it waited for a slot.
+TEST(FlowControl, WhoeverIsGivenTheLockLeavesTheLine) {
+  auto w = world_with(1);
+  w.hold(1, "lock");
+  w.acquire(2, "lock");
+  w.give(ReleaseAsked{1});  // the hand-over takes the slot
+  const auto hand_over = w.last_command();
+  w.give(ReplyArrived{hand_over.id, CoreWorld::with(Outcome::done)});  // nothing there: it contends
+  ask(w, 3, 3);
+  const auto attempt = w.last_command();
+  w.give(ReplyArrived{attempt.id, w.won(attempt)});
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 3u);
+  EXPECT_EQ(w.count<Congested>(), 2) << "no line is left";
+}
+
 TEST(FlowControl, InTroubleOneCommandAtATimeAsksUntilOneIsAnswered) {
   auto w = world_with(2);
   ask(w, 1, 20);

@@ -35,6 +35,7 @@ void HandOvers::send(CleanupId id, PendingCommands& pending, Step step) {
                                 .cleanup = id,
                                 .beat = beat},
                                giver.timeout, std::move(command), step);
+  hand_over.sent = true;
 }
 
 /// INVARIANT: `given` only with the time of the write that gave. The receiver's token is that time,
@@ -100,11 +101,13 @@ void HandOvers::end(CleanupId id, ReleaseResult giver, Step step) {
   hand_overs_.erase(id);
 }
 
-/// The command that is under way stays so: to cut it off would leave open what it did.
+/// The command that is under way stays so: to cut it off would leave open what it did. Of one that
+/// was never sent the receiver has nothing to delete.
 Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending) {
   auto stopped = hand_overs_.extract(id);
   LEASEHOLD_CHECK(!stopped.empty());
   Cleanup giver = std::move(stopped.mapped().giver);
+  if (!stopped.mapped().sent) giver.or_owner.reset();
   if (giver.command != 0) pending.at(giver.command).sessions.clear();
   return giver;
 }

@@ -15,6 +15,7 @@ struct HandOver {
   // Of the receiver.
   std::chrono::milliseconds expiry;
   std::chrono::milliseconds clock_margin;
+  bool sent = false;  ///< before, the document cannot be the receiver's
   bool operator==(const HandOver&) const = default;
 };
 
@@ -22,9 +23,9 @@ struct HandOver {
 /// Without an answer it is sent again, at an even pace, for somebody waits for it. Who gives to
 /// whom, the queues say; what the receiver does with it, ProviderCore.
 ///
-/// INVARIANT: each has a command under way or its cleanup timer set, and a receiver that is
-/// Receiving by this very number. The giver's handle was over before the first command was sent, so
-/// held() is never true for both.
+/// INVARIANT: each has a command under way, its cleanup timer set, or stands in the line of those
+/// that wait for a slot, and a receiver that is Receiving by this very number. The giver's handle
+/// was over before the first command was sent, so held() is never true for both.
 class HandOvers {
  public:
   explicit HandOvers(std::string holder) : holder_(std::move(holder)) {}

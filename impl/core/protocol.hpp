@@ -331,8 +331,13 @@ struct Released {
 struct Warned {
   std::string message;
 };
+/// From here on (`begins`), or until here, something that is due waits unsent for a free slot (see
+/// PendingCommands). For who checks how soon it is sent.
+struct Congested {
+  bool begins;
+};
 using Effect = std::variant<Send, Abandon, SetTimer, ClearTimer, Granted, Extended, Lost, Ended,
-                            Released, Warned>;
+                            Released, Warned, Congested>;
 using Effects = std::vector<Effect>;
 
 }  // namespace leasehold::core

@@ -10,10 +10,13 @@ namespace leasehold::core {
 /// One event is carried to its end before the next: between two of them every invariant holds.
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
   const Step step{now, entropy, out};
-  pending_.put_others_first(held_.is_behind() || pending_.anyone_waits());
+  pending_.put_others_first(congested_);
   std::visit([&](const auto& e) { on(e, step); }, event);
   pending_.put_others_first(false);
   send_what_waits(step);
+  const bool congested = held_.is_behind() || pending_.anyone_waits();
+  if (congested != congested_) out.push_back(Congested{congested});
+  congested_ = congested;
 }
 
 /// A clean-up may go between two commands of extensions: releases are what ends that there are too
@@ -65,7 +68,8 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
       lock->may_be_handed_over() ? contenders_.receiver_after(event.session, lock->name) : 0;
   if (next != 0) {
     const CleanupId id = departures_.new_id();
-    const AcquireCall& receiver = contenders_.receive(next, id, lock->hand_overs + 1, step);
+    const AcquireCall& receiver =
+        contenders_.receive(next, id, lock->hand_overs + 1, pending_, step);
     return departures_.hand_over(id, std::move(release), next, receiver, pending_, step);
   }
   // Where others queue, who waits here joins them at once; otherwise once it is free.

@@ -109,6 +109,7 @@ class ProviderCore final : public Provider {
   Departures departures_;
   IndexCreation index_;
   bool extended_last_ = false;  ///< the last free slot was for extensions
+  bool congested_ = false;      ///< between two events: something waits for a slot
 };
 
 }  // namespace leasehold::core

@@ -58,6 +58,7 @@ class EffectRunner {
   void apply(const core::Ended& effect) { answer(effect.session, effect.error); }
   void apply(const core::Released& effect);
   void apply(const core::Warned& effect) { warn(effect.message); }
+  void apply(const core::Congested&) {}  // for observers
   void answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result);
 
   const Parts parts_;

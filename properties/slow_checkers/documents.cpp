@@ -13,7 +13,8 @@ bool leaves_what_it_won(const Questions& q, const Stay& s) {
   if (ended == nullptr || !q.deletes_of(s.owner).empty() || q.gives_away(s.owner)) return false;
   const double until = q.put_off(
       at(ended), at(ended) + static_cast<double>(s.ask->operation_timeout_ms) * kMs + q.lag());
-  return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until);
+  return q.last_sign(s.ask->process) > until && q.ran(s.ask->process, at(ended), until) &&
+         !q.waited_for_worker(*s.ask, at(ended), until);
 }
 
 /// "... and once more after an operation timeout": what was executed in between does not stay.
@@ -30,6 +31,9 @@ bool stays_after_the_delete(const Questions& q, const Stay& s) {
   const bool between = s.put->order > answer->order && at(s.put) < at(answer) + timeout * fast;
   const double until =
       q.put_off(at(answer), at(answer) + q.own_time(*s.ask, timeout) + q.late(), false);
+  for (const auto& one : q.congestions(s.ask->process)) {
+    if (one.from < until && at(answer) + timeout * fast < one.to) return false;
+  }
   return between && q.last_sign(s.ask->process) > until &&
          q.ran(s.ask->process, at(answer), until);
 }

@@ -21,6 +21,22 @@ Draws draws_for(model::Guarantee guarantee, std::uint32_t seed) {
   return Draws(all);
 }
 
+/// All workers of a process are taken for a while.
+void congest(model::History& h, Draws& draw) {
+  if (!draw.one_in(4)) return;
+  const int from_ms = draw.from(5, 6'000), to_ms = from_ms + draw.from(1, 3'000);
+  Event e;
+  e.kind = Kind::congestion;
+  e.process = draw.any_of({"a", "b"});
+  for (const bool begins : {true, false}) {
+    e.at_ns = (begins ? from_ms : to_ms) * model::kMs;
+    e.begins = begins;
+    e.ends = !begins;
+    h.push_back(e);
+  }
+  model::sort_by_time(h);
+}
+
 }  // namespace
 
 HistoryGenerator::HistoryGenerator(model::Guarantee guarantee, std::uint32_t seed)
@@ -194,6 +210,7 @@ model::History HistoryGenerator::history() {
   befall(h);
   spoiler_.spoil(h, guarantee_);
   spoiler_.lose_some(h);
+  congest(h, draw_);  // last, so that the rest is as without it
   return h;
 }
 

@@ -161,6 +161,7 @@ bool gave_up_extending(const Questions& q, const Event& ask, const Event& lost) 
   if (reply == nullptr || done(reply)) return false;
   const double latest = at(reply) + own_lease(ask) / 2 + q.late();
   return at(&lost) > q.put_off(at(reply), latest, false) &&
+         at(&lost) > q.sends_by(lost.process, at(reply), latest) &&
          q.ran(lost.process, at(reply), at(&lost));
 }
 

@@ -46,7 +46,9 @@ bool keeps_beyond_its_limit(const Questions& q, const Event& ask) {
   if (granted == nullptr || lost == nullptr || lost->outcome != "max_holding") return false;
   if (!q.ran(ask.process, at(lost), at(lost) + q.late())) return false;
   const auto deletes = q.deletes_of(granted->owner);
-  return deletes.empty() || at(deletes.front()) > at(lost) + q.late();
+  const double sent = deletes.empty() ? kForever : at(deletes.front());
+  const double latest = at(lost) + q.late();
+  return sent > latest && !q.waited_for_worker(ask, at(lost), latest, sent);
 }
 
 /// A retry that finds its own owner there has won.

@@ -44,8 +44,8 @@ inline bool excuses(const Questions& q, const Hanging& h, double from) {
   return q.live() || h.from < from + h.longest || q.disturbed(h.from - h.longest, h.to);
 }
 
-/// When a bound ends that begins again after an attempt without an answer, of the asking process or
-/// of anybody for this name.
+/// When a bound ends that begins again after an attempt without an answer, and after a congestion,
+/// of the asking process or of anybody for this name.
 inline double while_answered(const Questions& q, const Event& ask, bool by_anybody, double from,
                       double bound) {
   double latest = from + bound;
@@ -58,6 +58,14 @@ inline double while_answered(const Questions& q, const Event& ask, bool by_anybo
       if (!one || one->to <= from || one->to + bound <= latest || !excuses(q, *one, from)) continue;
       latest = one->to + bound;
       later = true;
+    }
+    for (const Event* other : q.all(Kind::ask)) {
+      if (other->name != ask.name || (!by_anybody && other->process != ask.process)) continue;
+      for (const auto& one : q.congestions(other->process)) {
+        if (one.from >= latest || one.to <= from || one.to + bound <= latest) continue;
+        latest = one.to + bound;
+        later = true;
+      }
     }
   }
   return latest;

@@ -115,6 +115,33 @@ bool WorldQuestions::ran(const std::string& process, double from, double to) con
   return true;
 }
 
+std::vector<WorldQuestions::Congestion> WorldQuestions::congestions(
+    const std::string& process) const {
+  std::vector<Congestion> found;
+  for (const Event* e : all(Kind::congestion)) {
+    if (e->process != process) continue;
+    if (e->begins) found.push_back({at(e), kForever});
+    if (e->ends && !found.empty()) found.back().to = at(e);
+  }
+  return found;
+}
+
+double WorldQuestions::sends_by(const std::string& process, double from, double to) const {
+  for (const Congestion& one : congestions(process)) {
+    if (one.to > from && one.from <= to) to += one.to - std::max(one.from, from);
+  }
+  return to;
+}
+
+bool WorldQuestions::waited_for_worker(const Event& ask, double from, double to,
+                                       double sent) const {
+  const double by = sends_by(ask.process, from, to);
+  if (by == to) return false;
+  const double two_leases = 2 * own_lease(ask);
+  return sent <= by || from + two_leases <= by || last_sign(ask.process) <= by ||
+         !ran(ask.process, from, by);
+}
+
 double WorldQuestions::runs_from(const std::string& process, double from) const {
   for (bool moved = true; moved;) {
     moved = false;

@@ -76,6 +76,17 @@ class WorldQuestions {
   /// stood still in the meantime.
   [[nodiscard]] double put_off(double from, double latest, bool by_members = true) const;
   [[nodiscard]] bool ran(const std::string& process, double from, double to) const;
+  /// When what this process had to send waited for a worker, one after the other.
+  struct Congestion {
+    double from, to;
+  };
+  [[nodiscard]] std::vector<Congestion> congestions(const std::string& process) const;
+  /// When what it had to send between both is sent, at the latest.
+  [[nodiscard]] double sends_by(const std::string& process, double from, double to) const;
+  /// Whether what its caller had to have sent in between waited for a worker until it was sent, or
+  /// the process had ended or slept; what has waited for two leases is not sent.
+  [[nodiscard]] bool waited_for_worker(const Event& ask, double from, double to,
+                                       double sent = kForever) const;
   /// When this process, from then on, runs and goes on running for as long as it may be late.
   [[nodiscard]] double runs_from(const std::string& process, double from) const;
   [[nodiscard]] double last_sign(const std::string& process) const;

@@ -246,6 +246,7 @@ class CoreSystem::Reaction {
   }
   // For people; a warning changes no state.
   void carry_out(const core::Warned&) {}
+  void carry_out(const core::Congested&) {}  // never: nothing waits where slots are unbounded
 
   [[nodiscard]] std::size_t lock_of(const User& user) const {
     return system_.scope_.lock_of(static_cast<std::size_t>(&user - a_.users.data()));

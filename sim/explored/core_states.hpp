@@ -57,6 +57,8 @@ struct Actor {
     bool operator==(const Awaited&) const = default;
   };
 
+  // Without a bound on slots: each order of who waits for one would be a state of its own, and a
+  // command that is sent later is one that the servers execute later, which is explored.
   core::ProviderCore core{""};
   // How many numbers it has drawn. Part of the state: the next owner depends on it.
   std::uint64_t drawn = 0;

@@ -27,7 +27,7 @@ std::shared_ptr<T> borrowed(T& part) {
 /// How long servers are busy with a command. The members of the virtual world take no time.
 struct Costs {
   std::int64_t command_ns = kMs;  ///< so 1,000 attempts a second
-  std::int64_t extension_ns = 40 * kGrain;  ///< of one lock
+  std::int64_t extension_ns = 5 * kGrain;  ///< of one lock
 
   [[nodiscard]] std::int64_t of(const core::Command& command) const {
     const auto* extend = std::get_if<core::ExtendCommand>(&command.body);
@@ -84,7 +84,7 @@ class World {
                                      .clock = borrowed<const runtime::Clock>(machine_.clock),
                                      .executor = borrowed<runtime::Executor>(machine_),
                                      .entropy = std::make_unique<Random>(2),
-                                     .provider = std::make_unique<core::ProviderCore>("p", kWorkers),
+                                     .provider = std::make_unique<core::ProviderCore>("", kWorkers),
                                      .workers = kWorkers,
                                      .on_warning = [](const std::string&) {}});
   }
@@ -154,7 +154,7 @@ class World {
 
 int locks() {
   const char* wanted = std::getenv("LEASEHOLD_LOCKS");
-  return wanted == nullptr ? 10'000 : std::atoi(wanted);
+  return wanted == nullptr ? 20'000 : std::atoi(wanted);
 }
 
 /// Goodput: granted a second, asking for so many at a time, until all are granted.
