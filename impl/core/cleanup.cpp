@@ -12,15 +12,13 @@ constexpr std::chrono::seconds kLongestCleanupPause{5};
 
 }  // namespace
 
-/// Two leases from now whoever waits has seen the document unchanged for a whole one and takes it
-/// from its dead owner: nothing depends on this clean-up any more.
 Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
                    LocalInstant now) {
   Cleanup cleanup;
   cleanup.name = name;
   cleanup.owner = owner;
   cleanup.timeout = options.effective_operation_timeout();
-  cleanup.give_up_at = now + 2 * options.expiry;
+  cleanup.give_up_at = two_leases_from(now, options.expiry);
   return cleanup;
 }
 

@@ -43,7 +43,13 @@ struct Cleanup {
   bool operator==(const Cleanup&) const = default;
 };
 
-/// For what this owner may have in the database; the document frees itself two leases from now.
+/// By then another process has seen the document unchanged for a whole lease, and takes it from its
+/// dead owner: nothing depends on a clean-up any more.
+[[nodiscard]] inline LocalInstant two_leases_from(LocalInstant now, Duration expiry) {
+  return now + 2 * expiry;
+}
+
+/// For what this owner may have in the database.
 [[nodiscard]] Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& options,
                                  LocalInstant now);
 

@@ -85,7 +85,7 @@ void Departures::ended(const AcquireCall& call, PendingCommands& pending, Step s
   if (call.queues()) remember(call.name, call.owner, call.options, step.now);
   if (const auto* receiving = call.in<AcquireCall::Receiving>()) {
     const CleanupId passing = receiving->hand_over;
-    cleanups_.take_over(passing, hand_overs_.stop(passing, pending), pending, step);
+    cleanups_.take_over(passing, hand_overs_.stop(passing, pending, step.now), pending, step);
   }
   const auto* attempting = call.in<AcquireCall::Attempting>();
   if (attempting != nullptr && attempting->command != 0) {
@@ -154,7 +154,7 @@ void Departures::granted(const NamedOwner& named, Owner owner, PendingCommands& 
   cleanup.by = Cleanup::By::pass_on;
   cleanup.known_at = named.at;
   cleanup.timeout = departed->timeout;
-  cleanup.give_up_at = step.now + 2 * departed->expiry;
+  cleanup.give_up_at = two_leases_from(step.now, departed->expiry);
   cleanups_.start(std::move(cleanup), pending, step);
 }
 

@@ -1,5 +1,6 @@
 #include "core/hand_overs.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.hpp"
@@ -102,12 +103,18 @@ void HandOvers::end(CleanupId id, ReleaseResult giver, Step step) {
 }
 
 /// The command that is under way stays so: to cut it off would leave open what it did. Of one that
-/// was never sent the receiver has nothing to delete.
-Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending) {
+/// was never sent the receiver has nothing to delete; of one that was, its lease may begin as late
+/// as now.
+Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending, LocalInstant now) {
   auto stopped = hand_overs_.extract(id);
   LEASEHOLD_CHECK(!stopped.empty());
-  Cleanup giver = std::move(stopped.mapped().giver);
-  if (!stopped.mapped().sent) giver.or_owner.reset();
+  const HandOver& hand_over = stopped.mapped();
+  Cleanup giver = hand_over.giver;
+  if (hand_over.sent) {
+    giver.give_up_at = std::max(giver.give_up_at, two_leases_from(now, hand_over.expiry));
+  } else {
+    giver.or_owner.reset();
+  }
   if (giver.command != 0) pending.at(giver.command).sessions.clear();
   return giver;
 }

@@ -51,7 +51,7 @@ class HandOvers {
 
   /// The receiver ends: the delete that it becomes. The reply to its command, if one is under way,
   /// is nobody's but the delete's from here on.
-  [[nodiscard]] Cleanup stop(CleanupId id, PendingCommands& pending);
+  [[nodiscard]] Cleanup stop(CleanupId id, PendingCommands& pending, LocalInstant now);
 
   [[nodiscard]] std::size_t left() const { return hand_overs_.size(); }
 

@@ -12,12 +12,13 @@ using Answer = HandOvers::Answer;
 
 const CleanupId kId = 5;
 const Owner kGiver{1, 2}, kReceiver{3, 4};
+constexpr milliseconds kReceiversLease(3'000);
 
 /// One hand-over, without queues, calls or clean-ups.
 struct HandOverWorld {
   HandOverWorld() {
     HandOver hand_over{cleanup_of("lock", kGiver, CoreWorld::options(), now), 7,
-                       milliseconds(3'000), milliseconds(0)};
+                       kReceiversLease, milliseconds(0)};
     hand_over.giver.or_owner = kReceiver;
     hand_over.giver.known_at = FencingToken(1'000);
     hand_over.giver.reporting = 6;
@@ -78,12 +79,14 @@ TEST(HandOvers, NothingAfterAnUnansweredOneIsUnclear) {
 
 TEST(HandOvers, AStoppedOneLeavesADeleteOfBothOwnersAndItsCommand) {
   HandOverWorld w;
-  const auto left = w.hand_overs.stop(kId, w.pending);
+  w.now += milliseconds(700);
+  const auto left = w.hand_overs.stop(kId, w.pending, w.now);
   EXPECT_EQ(left.owner, kGiver);
   EXPECT_EQ(left.or_owner, kReceiver);
   EXPECT_EQ(left.command, w.last().id);
   EXPECT_TRUE(w.pending.at(left.command).sessions.empty()) << "nobody receives any more";
   EXPECT_EQ(left.reporting, 6u) << "the giver still waits for its result";
+  EXPECT_GE(left.give_up_at, w.now + 2 * kReceiversLease) << "its lease may begin as late as now";
 }
 
 TEST(HandOvers, ATimerThatIsEarlyOrOfNoneDoesNothing) {
