@@ -332,11 +332,4 @@ Numbers numbers_of(std::uint64_t seed, std::size_t count) {
   return numbers;
 }
 
-Plan draw_plan(std::uint64_t seed, const PlanLimits& limits) {
-  // Of the longest live plan, an hour of all kinds, with room; those of `simulate` end at 500.
-  constexpr std::size_t kLiveNumbers = 200'000;
-  return plan_from(
-      limits.manner == Manner::live ? numbers_of(seed, kLiveNumbers) : numbers_of(seed), limits);
-}
-
 }  // namespace leasehold::properties

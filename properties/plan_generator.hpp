@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,8 +9,8 @@
 
 #include "sim/plan.hpp"
 
-/// Plans out of plain numbers: a vector of them is read by an interpreter of its own, so that
-/// RapidCheck shrinks vectors (fast) and a seed gives a plan without RapidCheck at all.
+/// Plans out of plain numbers, which an interpreter of its own reads: of `simulate`, those that a
+/// seed always stood for; of live runs, RapidCheck's (see plans.hpp).
 namespace leasehold::properties {
 
 using Numbers = std::vector<std::uint32_t>;
@@ -52,5 +53,13 @@ struct PlanLimits {
 
 /// The plan that this seed draws. The same seed and limits give the same plan.
 [[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);
+
+/// The plan with everything taken out that the failure does not need: faults, processes, names,
+/// time, drift, percentages. `fails` is asked for each candidate; the plan itself has to fail.
+[[nodiscard]] sim::Plan minimise(sim::Plan plan,
+                                 const std::function<bool(const sim::Plan&)>& fails);
+
+/// Processes, faults and steps: what a reader has to understand.
+[[nodiscard]] std::size_t entries(const sim::Plan& plan);
 
 }  // namespace leasehold::properties

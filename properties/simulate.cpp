@@ -24,40 +24,6 @@ constexpr std::int64_t kFewAcquisitions = 10;
 constexpr std::int64_t kRunsForAnIdleOne = 10'000;
 constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
 
-/// Takes out whatever part of the list is not needed, in halves, then one by one.
-template <typename T>
-void shorten(Plan& plan, std::vector<T> Plan::*list, std::size_t keep,
-             const std::function<bool(const Plan&)>& fails) {
-  for (std::size_t chunk = std::max<std::size_t>((plan.*list).size() / 2, 1);;) {
-    bool shorter = false;
-    for (std::size_t from = 0; from < (plan.*list).size();) {
-      const std::size_t size = (plan.*list).size();
-      const std::size_t to = std::min(from + chunk, size);
-      if (size - (to - from) < keep) break;
-      Plan candidate = plan;
-      auto& entries = candidate.*list;
-      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(from),
-                    entries.begin() + static_cast<std::ptrdiff_t>(to));
-      if (fails(candidate)) {
-        plan = std::move(candidate);
-        shorter = true;
-      } else {
-        from = to;
-      }
-    }
-    if (chunk == 1 && !shorter) return;
-    chunk = std::max<std::size_t>(chunk / 2, 1);
-  }
-}
-
-/// Makes a number the given one, if the plan still fails then.
-template <typename Set>
-void try_change(Plan& plan, const std::function<bool(const Plan&)>& fails, Set set) {
-  Plan candidate = plan;
-  set(candidate);
-  if (!(candidate == plan) && fails(candidate)) plan = std::move(candidate);
-}
-
 }  // namespace
 
 Simulated simulate(const Plan& plan) {
@@ -182,39 +148,6 @@ model::Verdict SimulateReport::verdict() const {
   const auto found = model::overall(findings);
   if (found == model::Verdict::holds && !shortfall().empty()) return model::Verdict::unknown;
   return found;
-}
-
-std::size_t entries(const Plan& plan) {
-  return plan.processes.size() + plan.faults.size() + plan.steps.size();
-}
-
-Plan minimise(Plan plan, const std::function<bool(const Plan&)>& asked) {
-  // Who is named by a step or a fault stays.
-  const auto fails = [&](const Plan& p) { return sim::unsound(p).empty() && asked(p); };
-  for (std::size_t before = 0; before != entries(plan);) {
-    before = entries(plan);
-    shorten(plan, &Plan::faults, 0, fails);
-    if (is_scripted(plan)) {  // steps know their processes by place
-      shorten(plan, &Plan::steps, 0, fails);
-    } else {
-      shorten(plan, &Plan::processes, 1, fails);
-    }
-  }
-  try_change(plan, fails, [](Plan& p) { p.locks = 1; });
-  for (std::int64_t ms = plan.faulty_ms / 2; ms >= 200; ms /= 2) {
-    try_change(plan, fails, [ms](Plan& p) {
-      p.faulty_ms = ms;
-      std::erase_if(p.faults, [ms](const FaultPlan& f) { return f.at_ms >= ms; });
-    });
-  }
-  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-    for (auto field : {&ProcessPlan::single_attempt_percent, &ProcessPlan::cancel_percent,
-                       &ProcessPlan::long_hold_percent}) {
-      try_change(plan, fails, [&](Plan& p) { p.processes[i].*field = 0; });
-    }
-    try_change(plan, fails, [&](Plan& p) { p.processes[i].drift_ppm = 0; });
-  }
-  return plan;
 }
 
 }  // namespace leasehold::properties

@@ -52,12 +52,4 @@ struct SimulateReport {
   [[nodiscard]] std::string faults_shortfall() const;
 };
 
-/// The plan with everything taken out that the failure does not need: faults, processes, names,
-/// time, drift, percentages. `fails` is asked for each candidate; the plan itself has to fail.
-[[nodiscard]] sim::Plan minimise(sim::Plan plan,
-                                 const std::function<bool(const sim::Plan&)>& fails);
-
-/// Processes, faults and steps: what a reader has to understand.
-[[nodiscard]] std::size_t entries(const sim::Plan& plan);
-
 }  // namespace leasehold::properties

@@ -99,8 +99,7 @@ class Run {
     finish();
     const bool reducible =
         report_.harness_failure.empty() && !stop_() && !options_.until_violated;
-    if (broken_ && reducible && !options_.foreign) reduce(*broken_);
-    if (broken_ && reducible && options_.foreign && options_.plan) reduce_live(*broken_);
+    if (broken_ && reducible && (!options_.foreign || options_.plan)) reduce(*broken_);
     if (broken_ && options_.foreign && !options_.plan) say_how_to_reduce(*broken_);
     report_.proxied = site_.traffic();
     report_.left_behind = site_.leave();
@@ -184,30 +183,15 @@ class Run {
         "to make its plan smaller: " + repeat_command(of_the_plan, 0) + " (three minutes at most)";
   }
 
-  /// The virtual world has no lock that is not ours: a plan that somebody chose is minimised live,
-  /// with fewer tries.
-  void reduce_live(const Broken& broken) {
-    if (sim::is_scripted(broken.plan)) return;
-    const auto began = SteadyClock::now();
-    int runs = 0;
-    const auto fails = [&](const sim::Plan& plan) {
-      for (int i = 0; i < kLiveTries; ++i) {
-        if (SteadyClock::now() - began > kLiveLimit || stop_()) return false;
-        const auto history = run_plan({kReduced + runs++, plan}).history;
-        if (breaks(judge(history, report_.promises()), broken.guarantee)) return true;
-      }
-      return false;
-    };
-    const auto plan = minimise(broken.plan, fails);
-    const auto file = fs::path(broken.folder) / "smallest.scn";
-    std::ofstream(file) << to_scn(plan);
-    report_.reduced = "minimised live in " + std::to_string(runs) + " runs, from " +
-                      std::to_string(entries(broken.plan)) + " to " +
-                      std::to_string(entries(plan)) + " entries: " + file.string();
+  /// The first plan that failed: shrunk where runs are cheap and exact; live, if that tells nothing
+  /// of a real set.
+  void reduce(const Broken& broken) {
+    if (!options_.foreign && reduce_virtually(broken)) return;
+    if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
   }
 
-  /// The first plan that failed, minimised where runs are cheap and exact, and tried live again.
-  void reduce(const Broken& broken) {
+  /// Whether what came of it fails live.
+  bool reduce_virtually(const Broken& broken) {
     int runs = 0;  // bounds: smaller is better, smallest is not needed
     const auto began = SteadyClock::now();
     sim::live::Progress progress{.phase = "making the failing plan smaller"};
@@ -225,19 +209,44 @@ class Run {
       report_.reduced = "in the virtual world the failing plan does not break " +
                         std::string(to_string(broken.guarantee)) + " in " + std::to_string(tried) +
                         " seeds";
-      return;
+      return false;
     }
     plan = minimise(plan, fails);
+    int hits = 0;
+    for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.guarantee);
+    keep_smallest(broken, plan, "minimised in the virtual world in " + std::to_string(runs));
+    report_.reduced += "; tried live, it failed in " + std::to_string(hits) + " of " +
+                       std::to_string(kLiveTries) + " runs";
+    return hits > 0;
+  }
+
+  /// With fewer tries: each takes as long as the plan.
+  void reduce_live(const Broken& broken) {
+    const auto began = SteadyClock::now();
+    const int before = reducing_runs_;
+    const auto fails = [&](const sim::Plan& plan) {
+      for (int i = 0; i < kLiveTries; ++i) {
+        if (SteadyClock::now() - began > kLiveLimit || stop_()) return false;
+        if (breaks_live(plan, broken.guarantee)) return true;
+      }
+      return false;
+    };
+    const auto plan = minimise(broken.plan, fails);
+    keep_smallest(broken, plan, "minimised live in " + std::to_string(reducing_runs_ - before));
+  }
+
+  bool breaks_live(const sim::Plan& plan, Guarantee guarantee) {
+    const auto history = run_plan({kReduced + reducing_runs_++, plan}).history;
+    return breaks(judge(history, report_.promises()), guarantee);
+  }
+
+  /// Beside the plan that it came from.
+  void keep_smallest(const Broken& broken, const sim::Plan& plan, const std::string& how) {
     const auto file = fs::path(broken.folder) / "smallest.scn";
     std::ofstream(file) << to_scn(plan);
-    int hits = 0;
-    for (int i = 0; i < kLiveTries && !stop_(); ++i) {
-      const auto findings = judge(run_plan({kReduced + i, plan}).history).findings;
-      hits += first_violated(findings) ? 1 : 0;
-    }
-    report_.reduced = "minimised in the virtual world, " + std::to_string(entries(plan)) +
-                      " entries: " + file.string() + "; tried live, it failed in " +
-                      std::to_string(hits) + " of " + std::to_string(kLiveTries) + " runs";
+    if (!report_.reduced.empty()) report_.reduced += "\n";
+    report_.reduced += how + " runs, from " + std::to_string(entries(broken.plan)) + " to " +
+                       std::to_string(entries(plan)) + " entries: " + file.string();
   }
 
   /// Returns the folder.
@@ -328,6 +337,7 @@ class Run {
   const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
   const std::function<bool()>& stop_;
   std::optional<Broken> broken_;  ///< the first
+  int reducing_runs_ = 0;         ///< live ones, of candidates for a smaller plan
   bool nobody_ready_ = false;     ///< of the last case's workers
   const SteadyClock::time_point began_ = SteadyClock::now();
   sim::live::RunSite site_{
