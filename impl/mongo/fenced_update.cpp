@@ -81,6 +81,36 @@ Bson command_of(const FencedTarget& target, const bson_t& id, const bson_t& upda
   return command;
 }
 
+/// Finds the document if its token is of a type that no number can be compared with.
+Bson stranger_of(const FencedTarget& target, const bson_t& id) {
+  Bson filter = copy_of(id);
+  filter.doc(kToken, [](Bson& b) {
+    b.doc("$not", [](Bson& f) {
+      f.array("$type", [](Bson& types) { types.text("0", "number").text("1", "null"); });
+    });
+    b.flag("$exists", true);
+  });
+  Bson command;
+  command.text("find", target.collection).copy("filter", filter);
+  command.flag("singleBatch", true).int64("batchSize", 1);
+  return command;
+}
+
+/// Why nothing was written: a later holder, or no such document; or neither can be said.
+Result<bool> refusal(mongoc_client_t* client, const FencedTarget& target, const bson_t& id) {
+  const Bson command = stranger_of(target, id);
+  mongo::ReplyBson reply;
+  bson_error_t error{};
+  mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr, nullptr,
+                                  reply.out(), &error);
+  bson_iter_t at, found;
+  const bool strange = bson_iter_init(&at, reply.get()) &&
+                       bson_iter_find_descendant(&at, "cursor.firstBatch.0", &found);
+  if (!strange) return false;
+  return Error{ErrorKind::configuration, 0,
+               "the document's fencingToken is no number: no token can be compared with it"};
+}
+
 Error failure(const core::Reply& reply) {
   const auto kind = reply.outcome == core::Outcome::configuration  ? ErrorKind::configuration
                     : reply.outcome == core::Outcome::not_executed ? ErrorKind::unavailable
@@ -116,11 +146,12 @@ Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, 
     if (read.code == kDuplicateKey) {
       const auto index = mongo::duplicate_index(*reply.get());
       if (index != "{_id}") return taken(read, index);
-      if (again) return false;
+      if (again) return refusal(client, target, id);
       continue;
     }
     if (read.outcome != core::Outcome::done) return failure(read);
-    return read.matched == 1;
+    if (read.matched == 1) return true;
+    return refusal(client, target, id);
   }
 }
 

@@ -133,8 +133,8 @@ TEST_F(Habits, ASignalWhileItHoldsOnDoesNotFreeTheLockEarly) {
   EXPECT_FALSE(lock_is_free());
 }
 
-TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
-  ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
+/// What it says once it holds.
+std::string first_line(const ChildProcess& holder) {
   std::string line;
   EXPECT_TRUE(eventually([&] {
     char buffer[256];
@@ -142,6 +142,12 @@ TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
     if (n > 0) line.append(buffer, static_cast<std::size_t>(n));
     return line.find('\n') != std::string::npos;
   }));
+  return line;
+}
+
+TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
+  ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
+  const auto line = first_line(holder);
   EXPECT_EQ(line.find("holding "), 0u) << line;
   EXPECT_NE(line.find(' ' + lock_ + '\n'), std::string::npos) << line;
   EXPECT_EQ(leasehold({"run", "-n", lock_, "--", "true"}).exit_code, kNotAcquired);
@@ -151,6 +157,16 @@ TEST_F(Habits, HoldKeepsTheLockUntilItIsEnded) {
 }
 
 /// The protocol of sd_notify: a datagram to the socket that NOTIFY_SOCKET names.
+TEST_F(Habits, HoldFreesTheLockAtASignalAndEndsWithItsCode) {
+  for (const auto& [signal, code] : {std::pair{SIGHUP, 129}, std::pair{SIGQUIT, 131}}) {
+    ChildProcess holder(words({"hold", lock_}), ChildProcess::Io::pipes);
+    first_line(holder);
+    holder.send_signal(signal);
+    EXPECT_EQ(code_of(holder), code);
+    EXPECT_TRUE(lock_is_free());
+  }
+}
+
 TEST_F(Habits, HoldTellsTheServiceManagerThatItIsReady) {
   const std::string path = folder_ + "/notify";
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

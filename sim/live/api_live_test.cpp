@@ -273,6 +273,24 @@ TEST_F(Fenced, ATokenThatIsNullCountsAsNone) {
   EXPECT_EQ(integer(stored()[0]["fencingToken"]), 5);
 }
 
+TEST_F(Fenced, ATokenThatIsNoNumberIsSaidToBeNone) {
+  MongoClient writer(shared_set().uri());
+  for (const Json& token : {Json("7"), Json::object({{"t", 7}}), Json(true), Json::array({7})}) {
+    writer.must(database_, {{"delete", "orders"},
+                            {"deletes", Json::array({{{"q", Json::object()}, {"limit", 0}}})}});
+    writer.must(database_, {{"insert", "orders"},
+                            {"documents",
+                             Json::array({{{"_id", "order"}, {"fencingToken", token}}})}});
+    for (const bool upsert : {false, true}) {
+      const auto written = update(R"({"$inc": {"n": 1}})", 8, upsert);
+      ASSERT_FALSE(written) << token;
+      EXPECT_EQ(written.error().kind, ErrorKind::configuration);
+      EXPECT_NE(written.error().message.find("is no number"), std::string::npos);
+    }
+    EXPECT_FALSE(stored()[0].contains("n"));
+  }
+}
+
 TEST_F(Fenced, BadArgumentsAreNamedAndNothingIsSent) {
   EXPECT_EQ(update(R"({"n": 1})", 5).error().message,
             "update has 'n': it must have update operators only, each with a document");

@@ -107,6 +107,9 @@ struct ProviderOptions {
 /// Commands run on at most `workers` threads; a waiting acquire occupies none. No driver session,
 /// read preference or write concern of the caller is used: writes are majority, reads primary.
 /// MongoDB 5.1 or newer, a replica set; a standalone or a mongos is refused with the first acquire.
+/// What callbacks are called for waits in line without a bound while one of them does not return. A
+/// contradiction in the library's own state ends the process by SIGABRT, with a sentence on
+/// standard error, because a lock that went on then might be held twice.
 /// Failure: values, see Result. Construction contacts no server.
 /// Thread safety: all calls from any thread.
 /// Fork: the locks stay the parent's. In the child handles are not held, calls fail with

@@ -49,7 +49,8 @@ struct FencedTarget {
 /// off. A holder that is outrun by another's upsert of the same document is tried once more, and
 /// refused only by a higher token. Error: `unknown_outcome` may have been written; `invalid_option`
 /// names what is wrong with the arguments; `unavailable` and `configuration` were not, the latter
-/// also if another document has the same keys of a unique index, which the message names.
+/// also if another document has the same keys of a unique index, which the message names, or if the
+/// document's `fencingToken` is neither a number nor null. A refusal costs a read, which asks that.
 /// Thread safety: as the client, which is for one thread at a time.
 ///
 ///     BSON_APPEND_UTF8(&id, "_id", "order-7");            // {_id: "order-7"}
