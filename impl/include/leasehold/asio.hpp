@@ -12,9 +12,9 @@
 namespace leasehold {
 namespace detail {
 
-/// A handler on its way to its associated executor, which has work until then. Whoever ends it, and
-/// on whichever thread: the handler is called, and destroyed, on its executor only. One that is
-/// never called is destroyed there all the same.
+/// Keeps the associated executor of a handler busy until the handler was posted to it. Whichever
+/// thread ends the operation, the handler is called, and destroyed, on its executor only. A handler
+/// that is never called is destroyed there too.
 template <typename Handler>
 class HandlerUnderway {
  public:

@@ -26,15 +26,15 @@ struct LeadershipOptions {
   /// Gets each term that is over, after the release, on the thread of `run`. Must not throw.
   /// Empty: a line on standard error for a term that was lost or ended by an exception.
   std::function<void(const Term&)> on_ended;
-  /// How long to stand back after a term whose work ended of its own accord or by `resign`, so that
-  /// another process leads next; longer than others pause between attempts. None after a term that
-  /// was lost. 0 .. `longest_pause`.
+  /// The pause after a term that the work itself or `resign` ended, so that another process leads
+  /// next: longer than others pause between attempts. There is no pause after a term that was lost.
+  /// 0 .. `longest_pause`.
   std::chrono::milliseconds pause{1'000};
-  /// The pause doubles with each term in a row whose work threw, up to this.
+  /// The pause doubles with each term in a row that an exception of the work ended, up to this.
   std::chrono::milliseconds longest_pause{60'000};
 };
 
-/// Of all processes that stand for election with the same lock at most one leads: it calls its
+/// At most one of all processes that stand for election with the same lock leads: it calls its
 /// work, which gets a stop token and the term's fencing token. When the work has returned, the lock
 /// is released and, after a pause, the process stands for election again.
 ///
@@ -42,9 +42,9 @@ struct LeadershipOptions {
 /// called; when that of `run` does. The work should then return soon.
 /// A work that does not return keeps the lock, if it was not lost, and this process leads no second
 /// time beside it: `run` waits for it.
-/// How soon there is a leader again: a leader that resigns or ends leaves the lock free at once, a
-/// dead one after the lock's expiry (see G7 in the README). `LockOptions::expiry` is hence for how
-/// long nobody leads after a crash; `queue_waiting` lets processes lead in turn.
+/// A leader that resigns or ends leaves the lock free at once, a dead one after the lock's expiry
+/// (see G7 in the README). So `LockOptions::expiry` is how long there is no leader after a crash.
+/// With `queue_waiting` the processes lead in turn.
 /// Thread safety: all calls from any thread; `run` once at a time.
 /// Destruction: `run` must have returned.
 ///

@@ -66,10 +66,10 @@ enum {
   LEASEHOLD_SHUT_DOWN = 8        /**< the provider was closed while the call waited */
 };
 
-/** What `leasehold_release` found. None of them leaves the lock ours. */
+/** What `leasehold_release` found. After any of them this process does not hold the lock. */
 enum {
   LEASEHOLD_RELEASED = 0,       /**< it was ours and is free, acknowledged by a majority */
-  LEASEHOLD_NOT_OWNER = 1,      /**< it was no longer ours; nobody's lock was touched */
+  LEASEHOLD_NOT_OWNER = 1,      /**< it was no longer ours; no lock was touched */
   LEASEHOLD_RELEASE_UNKNOWN = 2 /**< no reply in time; repeated in the background */
 };
 
@@ -80,7 +80,7 @@ typedef struct leasehold_error {
   char message[1016]; /**< UTF-8, cut off if it is longer; empty: no error */
 } leasehold_error;
 
-/** For members in which zero means the default: really none. */
+/** Turns an option off; for members in which zero means the default. */
 #define LEASEHOLD_NONE (-1)
 
 /** What all locks of a provider share; `ProviderOptions` says more. */
@@ -110,7 +110,7 @@ typedef struct leasehold_lock_options {
   const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue" */
 } leasehold_lock_options;
 
-/** Checks the URI and the options; contacts nobody. `options` may be NULL. */
+/** Checks the URI and the options; contacts no server. `options` may be NULL. */
 int leasehold_connect(const char* uri, const leasehold_provider_options* options,
                       leasehold_provider** provider, leasehold_error* error);
 

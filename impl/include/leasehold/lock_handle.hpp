@@ -14,10 +14,10 @@ class Holding;
 struct Access;
 }  // namespace detail
 
-/// What a release found. None of them leaves the lock ours.
+/// What a release found. After any of them this process does not hold the lock.
 enum class ReleaseResult {
   released,   ///< the document was ours and is gone, acknowledged by a majority
-  not_owner,  ///< the lock was no longer ours; nobody's lock was touched
+  not_owner,  ///< the lock was no longer ours; no lock was touched
   unknown,    ///< no reply in time; the delete is repeated in the background
 };
 

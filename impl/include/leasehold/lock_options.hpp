@@ -29,8 +29,8 @@ struct LockOptions {
 
   /// How far any two readings of server clocks may be apart during one lease (NTP keeps it far
   /// below the default). The document stays in force this much longer than `held()` is true.
-  /// Zero gives the behaviour of DistributedLock.MongoDB: a successor whose clock is ahead gives a
-  /// held lock away.
+  /// Zero gives the behaviour of DistributedLock.MongoDB: a new primary with a clock that is ahead
+  /// gives a held lock away.
   std::chrono::milliseconds clock_margin{30'000};
 
   /// How much faster or slower than real time this machine's clock may run. 0 .. 0.1.
@@ -40,9 +40,9 @@ struct LockOptions {
   /// expiry / 2.
   std::optional<std::chrono::milliseconds> operation_timeout;
 
-  /// So long after the granting command was sent `held()` turns false and the lock is freed for
-  /// others, however well extensions go: against work that never comes to its end. A grant that is
-  /// known only after that is given back and asked for again. 1 ms .. `kLongestDuration`. Of the
+  /// This long after the granting command was sent `held()` turns false and the lock is freed for
+  /// others, however well extensions go: this stops work that hangs. A grant that becomes known
+  /// only after that is given back and asked for again. 1 ms .. `kLongestDuration`. Of the
   /// production lock only. Default: no limit.
   std::optional<std::chrono::milliseconds> max_holding;
 

@@ -20,8 +20,8 @@ class Engine;
 struct Access;
 }  // namespace detail
 
-/// A name bound to a provider and its options. Holding it means nothing; acquire gives the proof.
-/// Not reentrant: two acquires of one name exclude each other, whoever asks.
+/// A name bound to a provider and its options. A Lock proves nothing; `acquire` gives the proof.
+/// Not reentrant: two acquires of one name exclude each other, in one thread too.
 /// Thread safety: all calls from any thread.
 class Lock {
  public:
@@ -54,9 +54,9 @@ class Lock {
   LockOptions options_;
 };
 
-/// Acquires several locks, or none: in the order of their names, so that calls of this function
-/// never wait for each other in a circle, whatever order their callers have in mind. `timeout` and
-/// `stop` are for all of them together; a zero timeout is one attempt each.
+/// Acquires several locks, or none. It takes them in the order of their names, so that calls of
+/// this function never deadlock, whatever the order of `locks`. `timeout` and `stop` are for all of
+/// them together; a zero timeout is one attempt each.
 /// The handles come in the order of `locks`. Each is extended, and lost, on its own. Two locks of
 /// one name are an error, because the second would wait for the first.
 ///
@@ -66,11 +66,11 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
                                             std::chrono::milliseconds timeout = {},
                                             const std::stop_token& stop = {});
 
-/// Who holds a lock, as its document said at one moment.
+/// The holder of a lock, as the lock's document said at one moment.
 struct SeenHolder {
   std::string holder;  ///< its `ProviderOptions::holder`; empty if it does not say
-  /// When it was granted and when it ends unless it is extended, by the server's clock; the second
-  /// includes `clock_margin`, for which nobody relies on it.
+  /// When it was granted and when it ends unless it is extended, by the server's clock. `until`
+  /// includes `clock_margin`, on which no holder relies.
   std::chrono::sys_time<std::chrono::milliseconds> since, until;
   std::chrono::milliseconds left{0};   ///< to `until` when it was read; not positive: it is over
   std::chrono::milliseconds lease{0};  ///< its expiry; 0: of other software
@@ -95,8 +95,8 @@ struct ProviderOptions {
   /// Gets in one sentence what an administrator should know: a missing TTL index, a corrupt
   /// lock document. Called on a thread of the provider; empty: standard error.
   std::function<void(const std::string&)> on_warning;
-  /// Gets everything that happens to the provider's locks, in order; Metrics counts it. Called
-  /// on a thread of the provider: be brief. Empty: nobody.
+  /// Gets everything that happens to the provider's locks, in order; Metrics counts it. Called on a
+  /// thread of the provider: be brief. Empty: not called.
   std::function<void(const LockEvent&)> on_event;
 
   static std::string default_holder();
@@ -107,7 +107,7 @@ struct ProviderOptions {
 /// Commands run on at most `workers` threads; a waiting acquire occupies none. No driver session,
 /// read preference or write concern of the caller is used: writes are majority, reads primary.
 /// MongoDB 5.1 or newer, a replica set; a standalone or a mongos is refused with the first acquire.
-/// What callbacks are called for waits in line without a bound while one of them does not return. A
+/// While a callback does not return, the calls behind it wait in line without a bound. A
 /// contradiction in the library's own state ends the process by SIGABRT, with a sentence on
 /// standard error, because a lock that went on then might be held twice.
 /// Failure: values, see Result. Construction contacts no server.
@@ -123,8 +123,8 @@ struct ProviderOptions {
 /// or a crash leave the locks to expire.
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
 /// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
-/// provider. Whoever destroys the last of them (in a callback: a thread of its own) waits for
-/// callbacks that run.
+/// provider. The thread that destroys the last of them waits for callbacks that run; in a callback,
+/// a thread of its own does.
 ///
 ///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
 ///     auto lock = provider->create_lock("nightly-report");
@@ -147,12 +147,12 @@ class LockProvider {
   /// Checks name and options.
   [[nodiscard]] Result<Lock> create_lock(const std::string& name, LockOptions options = {}) const;
 
-  /// Who holds the lock of this name: for people, logs and pages. Nothing: it is free. One
+  /// The holder of the lock of this name: for people, logs and pages. Nothing: it is free. One
   /// linearizable read, for at most `timeout`, hence true at some moment of the call; it may be
   /// wrong when it returns, so decide nothing by it: to have a lock, acquire it. A dead holder is
-  /// seen until its document is gone (`left` is then not positive), and one that has just lost
-  /// the lock until it was freed. An Error: no answer; a document that is not a lock's; a provider
-  /// of published locks.
+  /// seen until its document is gone (`left` is then not positive), and one that has just lost the
+  /// lock until it was freed. An Error: no answer; a document that is not a lock's; a provider of
+  /// published locks.
   [[nodiscard]] Result<std::optional<SeenHolder>> inspect(
       const std::string& name,
       std::chrono::milliseconds timeout = std::chrono::milliseconds(5'000)) const;

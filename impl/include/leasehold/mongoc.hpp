@@ -19,13 +19,13 @@ namespace leasehold {
 /// A provider on connections that the application has already; else as `LockProvider::connect`.
 ///
 /// It takes clients out of the pool for as long as it lives: up to `workers`, and one for each
-/// change stream, two while it is replaced; up to four times as many while commands hang. None left
-/// is said by the call that needed it; that is this one if the options name no database, which only
-/// a client knows. The pool's URI decides what options cannot say: `server_selection_timeout` is
-/// not used, a socket time-out (300 s unless named) bounds a hung command, and one host needs
-/// `replicaSet` or `directConnection=false`; and the driver keeps each client that nobody uses any
-/// more, with its sockets, unless `minPoolSize` names how many (1 in pools of our own). The pool
-/// lives on until the last command has ended, hence shared.
+/// change stream, two while it is replaced; up to four times as many while commands hang. If the
+/// pool is empty, the call that needs a client fails; `connect` needs one if the options name no
+/// database, because only a client knows it. The pool's URI decides what options cannot say:
+/// `server_selection_timeout` is not used, a socket time-out (300 s unless named) bounds a hung
+/// command, and one host needs `replicaSet` or `directConnection=false`. The driver keeps each
+/// unused client, with its sockets, unless `minPoolSize` names how many (1 in pools of our own).
+/// The pool is shared, because it lives on until the last command has ended.
 ///
 ///     std::shared_ptr<mongoc_client_pool_t> pool(mongoc_client_pool_new(uri),
 ///                                                mongoc_client_pool_destroy);

@@ -28,7 +28,7 @@ struct Hardening {
   bool operator==(const Hardening&) const = default;
 };
 
-/// What `connect` takes, such as "distributed-lock"; who published each: REFERENCES.md.
+/// What `connect` takes, such as "distributed-lock"; REFERENCES.md names the author of each.
 [[nodiscard]] const std::vector<std::string>& names();
 
 /// As LockProvider::connect. `options.collection` and `options.holder` are not used: each lock
@@ -43,7 +43,7 @@ struct Hardening {
 /// "document-level" as published: the lock stands on the user's own entity.
 struct Entity {
   std::string id, value;
-  std::string lock_id;  ///< of whoever got it from `lock`
+  std::string lock_id;  ///< of the caller that got it from `lock`
 };
 
 /// The repository of "document-level". It never waits; an expired holder's work is refused at its

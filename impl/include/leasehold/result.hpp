@@ -15,8 +15,7 @@ enum class ErrorKind {
                     ///< after its own end
   cancelled,        ///< the stop token asked
   unavailable,      ///< no server could be reached, or none that takes writes
-  unknown_outcome,  ///< a single attempt whose reply was lost; what it may have won is being
-                    ///< deleted
+  unknown_outcome,  ///< a single attempt without a reply; what it may have won is being deleted
   configuration,    ///< retrying cannot help: authentication, permission, wrong kind of server
   shut_down,        ///< the provider was destroyed while the call waited
 };

@@ -16,7 +16,7 @@ struct HeldRun {
   ReleaseResult release = ReleaseResult::unknown;
 };
 
-/// How long to wait for the lock; whom to obey.
+/// How long to wait for the lock, and which stop token to obey.
 struct RunOptions {
   /// Empty: for ever. Zero: one attempt.
   std::optional<std::chrono::milliseconds> timeout;

@@ -13,11 +13,11 @@ namespace leasehold {
 
 /// One of the places of a semaphore, held as a lock is: see LockHandle.
 struct Permit {
-  int slot = 0;  ///< 0 to N-1: nobody else has the same one, as long as the handle is held
+  int slot = 0;  ///< 0 to N-1: no other holder has the same one, as long as the handle is held
   LockHandle handle;
 };
 
-/// So many holders at once, of all processes that use the same name: each of the N slots is a lock
+/// Up to N holders at once, of all processes that use the same name: each of the N slots is a lock
 /// of its own, `NAME#0` to `NAME#N-1`, on the same documents. So ls, show, trace, inspect and
 /// `release --force` work on a slot as on any lock, and all that is promised of a lock is promised
 /// of a slot.
@@ -25,15 +25,15 @@ struct Permit {
 /// Guaranteed, under the assumptions of the lock (README): never more than N permits are held at
 /// once by `held()`; if processes disagree on N, never more than the largest of them. Fencing
 /// tokens rise per slot, not across slots: fence what belongs to a slot by its token, by `slot`. A
-/// dead holder's slot is taken over by one who waits at it within about one lease and a pause, and
-/// by anybody within lease, `clock_margin` and three seconds; ten more on a set that takes no other
-/// writes, since a read is dated by the last one.
-/// Fairness: one who finds all slots taken waits at one of them, that with the shortest queue at
-/// that time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first
-/// come, first served among those who wait at that slot. Once in about a second it looks at all
-/// slots, by one read, and takes one that stands free; it keeps its place until it has a permit.
-/// Not guaranteed: an order among those who wait at different slots. Who comes later may be served
-/// sooner, and a slot where nobody waits may stand free for about a second.
+/// dead holder's slot is taken over by a call that waits at it within about one lease and a pause,
+/// and by any call within lease, `clock_margin` and three seconds; ten more on a set that takes no
+/// other writes, since a read is dated by the last one.
+/// Fairness: a call that finds all slots taken waits at the one with the shortest queue at that
+/// time, and is served there as `LockOptions::waiting` has it: with `queue_waiting` first come,
+/// first served among the calls that wait at that slot. Once in about a second it looks at all
+/// slots, by one read, and takes one that is free; it keeps its place until it has a permit.
+/// Not guaranteed: an order among calls that wait at different slots. A later call may be served
+/// sooner, and a slot without waiting calls may stay free for about a second.
 /// Cost: one command where the slot that is tried first is free, three where another is; a call
 /// that waits costs what one that waits for a lock does, and a read a second.
 /// Thread safety: all calls from any thread.

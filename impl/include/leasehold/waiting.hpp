@@ -16,8 +16,8 @@ struct AttemptSeen {
   /// How old a wait for this lock usually is when it ends, as `next_pace` said last.
   std::optional<std::chrono::nanoseconds> pace;
   std::chrono::nanoseconds last_pause{0};  ///< of this call; zero before the first
-  /// The lock's queue (see `queue_waiting`) had no room for this call: how long those who stand in
-  /// it take to be served, as far as they were seen to move; zero: not yet.
+  /// How long the calls in the lock's queue (see `queue_waiting`) take to be served, as far as they
+  /// were seen to move, if it had no room for this call; zero: they were not seen to move yet.
   std::optional<std::chrono::nanoseconds> full_queue_lasts;
 };
 
@@ -48,8 +48,8 @@ class WaitingStrategy {
     return std::nullopt;
   }
 
-  /// For a strategy whose calls stand in the lock's queue (see `queue_waiting`): how long one that
-  /// has stood there for so long pauses before it asks again. None: they do not
+  /// For a strategy that has its calls stand in the lock's queue (see `queue_waiting`): how long a
+  /// call that has stood there for `waited` pauses before it asks again. None: its calls do not
   /// queue. No longer than `longest_pause`.
   [[nodiscard]] virtual std::optional<std::chrono::nanoseconds> renewal(
       std::chrono::nanoseconds /*waited*/) const {
@@ -74,40 +74,40 @@ enum class Jitter {
   decorrelated,  ///< uniform in [base, 3 * the pause before], at most max
 };
 
-/// Pauses that grow with every refusal, from `base` to `max`. Kind to the server, unfair to who has
-/// waited long: newcomers ask more often than they.
+/// Pauses that grow with every refusal, from `base` to `max`. Kind to the server, unfair to callers
+/// that have waited long: newcomers ask more often than they.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> exponential_waiting(
     Jitter jitter, std::chrono::milliseconds base = std::chrono::milliseconds(10),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
 
 /// Aims at the end of a wait: a first attempt at once, then one when the wait is as old as waits
-/// for this lock usually are, and ever closer ones past that; so whoever has waited longest asks
-/// most. In [min, max].
+/// for this lock usually are, and ever closer ones past that; so the call that has waited longest
+/// asks most. In [min, max].
 ///
-/// The load is bounded although nobody knows how many wait: each waiter learns its pace from the
-/// share of its own attempts that win, until that share is about the same however many contend. The
-/// price is that the lock is idle for a part of the time, about a fifth.
+/// The load is bounded although no waiter knows how many wait: each learns its pace from the share
+/// of its own attempts that win, until that share is about the same however many contend. The price
+/// is that the lock is idle for a part of the time, about a fifth.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> adaptive_waiting(
     std::chrono::milliseconds min = std::chrono::milliseconds(2),
     std::chrono::milliseconds max = std::chrono::milliseconds(800));
 
-/// Fair between processes: whoever finds the lock held stands in a queue that is kept in the lock's
-/// own document, and a release passes the lock to the first of them, in one command. So there is an
-/// order, nobody polls, and nobody is woken in vain.
+/// Fair between processes: a call that finds the lock held stands in a queue that is kept in the
+/// lock's own document, and a release passes the lock to the first call in it, in one command. So
+/// there is an order, no call polls, and none is woken in vain.
 ///
-/// A provider hears by a change stream, of its own grants alone, that a lock was passed to it (the
-/// role needs `find` and `changeStream`). A call that waits also asks again now and then, ever more
-/// seldom, at least each `longest`: that keeps its place, takes a lock that has become free
-/// otherwise, and finds a grant whose news were lost. Without a stream calls queue all the same,
-/// but ask as often as with `adaptive_waiting`.
+/// A provider learns from a change stream, which reports its own grants alone, that a lock was
+/// passed to it (the role needs `find` and `changeStream`). A waiting call also asks again now and
+/// then, ever more seldom, at least each `longest`: that keeps its place, takes a lock that has
+/// become free otherwise, and finds a grant that the stream did not report. Without a stream calls
+/// queue all the same, but ask as often as with `adaptive_waiting`.
 ///
-/// The order is that of first refusals, and a preference, no promise: a place is lost when the
-/// document is deleted or overwritten by somebody who does not know of queues. In a queue of 64
-/// nobody else finds room; they ask again about when it has been served.
+/// The order is that of first refusals. It is a preference, no promise: a place is lost when the
+/// document is deleted, or overwritten by software that does not know of queues. A queue has room
+/// for 64 calls; further ones ask again about when these have been served.
 ///
-/// A call of this library that finds a queue stands in it, whatever its own strategy: one that
-/// polls would find the lock free by luck alone. Other software that polls, such as the .NET
-/// package, has that luck when a release leaves the lock free for a moment, about once a second.
+/// A call of this library that finds a queue stands in it, whatever its own strategy, because one
+/// that polls would find the lock free by luck alone. Other software that polls, such as the .NET
+/// package, can win only when a release leaves the lock free for a moment, about once a second.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> queue_waiting(
     std::chrono::milliseconds longest = std::chrono::seconds(10));
 
