@@ -4,7 +4,7 @@
 
 namespace leasehold::core {
 
-/// A caller that timed out wants to know what stood in its way: held by whom, or why no server
+/// A caller that timed out wants to know the reason: the holder of the lock, or why no server
 /// answered.
 Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
   std::string message = "lock '" + name + "': " + why;
@@ -12,15 +12,15 @@ Error AcquireCall::error(ErrorKind kind, const std::string& why) const {
   return {kind, last_failure.code, std::move(message)};
 }
 
-/// Asked of every call for each reply of the stream, so it looks at nothing but the call.
+/// This is asked of every call for each reply of the stream, so it looks at nothing but the call.
 bool AcquireCall::listens() const {
   return !in<Queued>() && queues();
 }
 
-/// As Attempting without a command it cannot be sent again by the way.
+/// Neither a timer nor its turn in line sends a call again that is Attempting without a command.
 ///
-/// INVARIANT: the number is the other half of what was written when the command was sent; another
-/// one would settle a call by an answer that is not its own.
+/// INVARIANT: the answered command is the one that the phase names; another one would settle the
+/// call by an answer that is not its own.
 void AcquireCall::settle(const PendingCommand& command) {
   const auto* attempting = in<Attempting>();
   const auto* receiving = in<Receiving>();

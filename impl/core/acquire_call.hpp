@@ -10,8 +10,8 @@
 namespace leasehold::core {
 
 /// One acquire call that has not won yet: the value that the parts of the core pass on. Contenders
-/// has it until it wins or ends, then a HeldLock or a Cleanup is made of it. What is valid in one
-/// phase only stands in that phase.
+/// has it until it wins or ends; then a HeldLock or a Cleanup is made of it. Data that is valid in
+/// one phase only is a member of that phase.
 struct AcquireCall {
   /// Behind others of this process: it sends nothing.
   struct Queued {
@@ -45,7 +45,7 @@ struct AcquireCall {
   LocalInstant contends_since;  ///< when it became the head of its queue
   Duration last_pause{0};       ///< zero before its first
   int attempts = 0;
-  int unanswered = 0;     ///< attempts of this owner whose outcome is unknown
+  int unanswered = 0;     ///< attempts of this owner with an unknown outcome
   bool late_win = false;  ///< its owner has the document, but the win came too late to be used
   int hand_overs = 0;     ///< in a row up to this call
   bool corruption_reported = false;  ///< once a call, not once an attempt
@@ -56,8 +56,8 @@ struct AcquireCall {
   /// What the caller gets that ends for this reason; the last failure says more.
   [[nodiscard]] Error error(ErrorKind kind, const std::string& why) const;
 
-  /// What its attempt with this beat writes if it wins. The lease is in it for those who observe
-  /// the holder, `holder` for people.
+  /// What its attempt with this beat writes if it wins. Other processes need the lease to observe
+  /// the holder; `holder` is for people.
   [[nodiscard]] std::string lock_id(std::uint64_t beat, const std::string& holder) const {
     return format_lock_id({owner, options.expiry.count(), beat, holder});
   }
@@ -67,11 +67,11 @@ struct AcquireCall {
 
   /// Whether its attempts leave an entry in the lock's queue if they are refused.
   [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
-  /// Whether it acts on news of a change stream. Those who wait behind others of this process, and
-  /// single attempts, which are past them, do not.
+  /// Whether it acts on news of a change stream. Calls that wait behind others of this process do
+  /// not, nor do single attempts, which are in no queue.
   [[nodiscard]] bool listens() const;
-  /// Whether it may receive the lock from a handle of this process: it waits for its turn. Whose
-  /// attempt is under way gets the lock by that, or is refused: it is too late to give it.
+  /// Whether it may receive the lock from a handle of this process: it waits for its turn. A call
+  /// with an attempt under way cannot: the attempt gets the lock or is refused.
   [[nodiscard]] bool can_receive() const { return in<Queued>() || in<Waiting>(); }
   /// Whether its timeout is over. The timer that asks may be early, or of a call before.
   [[nodiscard]] bool times_out(LocalInstant now) const { return give_up_at && now >= *give_up_at; }

@@ -13,9 +13,9 @@ const LockDocument* shown(const Reply& reply) {
 
 }  // namespace
 
-/// A duplicate key is a refusal too: somebody else inserted the name between match and insert
-/// (MongoDB manual, "findAndModify", upsert with a unique index).
-/// Any beat of this owner is ours: the document may show an earlier attempt that won unanswered.
+/// A duplicate key is a refusal too: another client inserted the name between match and insert
+/// (MongoDB manual, "findAndModify", upsert with a unique index). Any beat of this owner is ours:
+/// the document may show an earlier attempt that won unanswered.
 bool refuses(const Reply& reply, Owner owner) {
   const LockDocument* document = shown(reply);
   return reply.outcome == Outcome::duplicate_key ||

@@ -30,8 +30,8 @@ enum class AttemptAnswer {
 [[nodiscard]] AttemptAnswer read_answer(const AcquireCall& call, std::uint64_t beat,
                                         const std::string& holder, const Reply& reply);
 
-/// Who has the lock, for people: the part of the lockId after the beat, or all of one that is not
-/// of our form.
+/// The holder, for people: the part of the lockId after the beat, or all of a lockId that is not of
+/// our form.
 [[nodiscard]] std::string held_by(const LockDocument& document);
 
 }  // namespace leasehold::core

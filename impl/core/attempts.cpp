@@ -52,7 +52,7 @@ std::vector<SessionId> Attempts::ids() const {
   return all;
 }
 
-/// A timer of an earlier plan finds a later time, or another phase. A call whose time is over sends
+/// A timer of an earlier plan finds a later time, or another phase. A call past its timeout sends
 /// nothing more: its give_up timer, which is late, ends it without a trace.
 void Attempts::due(SessionId id, PendingCommands& pending, Step step) {
   const AcquireCall* call = find(id);
@@ -61,7 +61,7 @@ void Attempts::due(SessionId id, PendingCommands& pending, Step step) {
   start(id, pending, step);
 }
 
-/// The lockId whose holder is presumed dead travels with the attempt: the server compares it inside
+/// The attempt carries the lockId of a holder that is presumed dead: the server compares it inside
 /// the write, so an extension in between still wins.
 void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
@@ -89,8 +89,8 @@ void Attempts::start(SessionId id, PendingCommands& pending, Step step) {
       std::move(attempt), call.options.effective_operation_timeout(), std::move(command), step)};
 }
 
-/// It waits as between two attempts, so that all else that may befall a call then may befall it
-/// here: it can be given the lock, and its end leaves nothing behind.
+/// It waits as between two attempts, so that a call in line is like any other that waits: it can be
+/// given the lock, and its end leaves nothing behind.
 void Attempts::stand_in_line(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   call.phase = AcquireCall::Waiting{step.now};
@@ -114,7 +114,7 @@ void Attempts::plan(SessionId id, LocalInstant attempt_at, PendingCommands& pend
   start(id, pending, step);
 }
 
-/// Never put off: what was planned before may be a holder's presumed death.
+/// Only moves the attempt earlier: the planned time may be when the holder counts as dead.
 void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pending, Step step) {
   const AcquireCall* call = find(id);
   const auto* waiting = call == nullptr ? nullptr : call->in<AcquireCall::Waiting>();
@@ -140,7 +140,7 @@ const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a
   return call;
 }
 
-/// At once, without the pause of a refusal: nobody has refused it, and the lock may be free.
+/// At once, without the pause of a refusal: no holder has refused it, and the lock may be free.
 void Attempts::contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Receiving>());
@@ -149,8 +149,8 @@ void Attempts::contend_for_itself(SessionId id, bool unclear, PendingCommands& p
   start(id, pending, step);
 }
 
-/// The delete may come late: this owner must not win again before it. What the dead owner's
-/// requests may still do is the clean-up's business from here on.
+/// A new owner, because the delete may come late and the old one must not win again before it. What
+/// requests of the old owner may still do is for the clean-up to undo.
 void Attempts::start_over(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(!call.single_attempt);
@@ -160,7 +160,7 @@ void Attempts::start_over(SessionId id, PendingCommands& pending, Step step) {
   start(id, pending, step);
 }
 
-/// By the owner and the lockId that the attempt had: what the document shows besides is another's.
+/// By the owner and the lockId of the attempt: anything else in the document belongs to another.
 AttemptAnswer Attempts::read(SessionId id, const PendingCommand& attempt,
                              const Reply& reply) const {
   return read_answer(calls_.at(id), attempt.beat, holder_, reply);
@@ -186,7 +186,7 @@ void Attempts::refused(SessionId id, const PendingCommand& attempt, const Reply&
   if (!reply.documents.empty()) see_holder(call, reply, step);
   if (call.single_attempt) return;
   const bool joins = call.queues() && !queued;  // its next attempt leaves its entry
-  // By a duplicate key nobody was shown: nor is it known whether it is who was observed.
+  // A duplicate key shows no holder, so whether the observed one still holds is unknown.
   const auto dead =
       reply.documents.empty() ? std::nullopt : pacing_.presumed_dead(call, step.now);
   const bool at_once = joins || (dead && dead != attempt.observed);
@@ -194,8 +194,8 @@ void Attempts::refused(SessionId id, const PendingCommand& attempt, const Reply&
        step);
 }
 
-/// Who holds it, and since when it was seen so: for people, for the presumption of death, and for
-/// this call's place in the queue.
+/// Notes the holder and when it was seen: for people, for the presumption of death, and for this
+/// call's place in the queue.
 void Attempts::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   const LockDocument& document = refusal.documents.front();
   call.last_failure.message = held_by(document);
@@ -210,11 +210,11 @@ void Attempts::see_holder(AcquireCall& call, const Reply& refusal, Step step) {
   if (call.queues()) call.place.shown(document, call.owner, refusal.operation_time, step.now);
 }
 
-/// Where others queue, who polls would find the lock free by luck alone: it queues as well,
-/// whatever its strategy, and asks no more seldom than that would.
+/// Where others queue, a call that polls would find the lock free by luck alone. So it queues too,
+/// whatever its strategy, and asks at least as often as that strategy would.
 ///
-/// Its owner changes, for the first half of one that queues names its provider. Not while a
-/// document or a request of the old one may be about.
+/// Its owner changes, because the owner of a call that queues begins with its provider's half. Not
+/// while a document or a request of the old owner may be about.
 void Attempts::join_queue(AcquireCall& call, Step step) {
   if (call.single_attempt || call.queues() || call.may_own()) return;
   const auto longest = call.options.waiting->longest_pause();
@@ -222,8 +222,8 @@ void Attempts::join_queue(AcquireCall& call, Step step) {
   call.owner = owners_.draw(call.queues(), step);
 }
 
-/// As the strategy says, like a refusal: without an answer nobody knows whether the lock is free.
-/// But the first attempt after a lost reply is worth it at once, for it recognises its own win.
+/// As the strategy says, like a refusal: without an answer it is unknown whether the lock is free.
+/// But the first attempt after a lost reply is sent at once, because it recognises its own win.
 /// Only the first: a server that answers nothing is not asked ever faster.
 void Attempts::failed(SessionId id, const Reply& reply, bool unanswered, bool stream_open,
                       PendingCommands& pending, Step step) {

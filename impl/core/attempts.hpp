@@ -14,8 +14,8 @@
 namespace leasehold::core {
 
 /// The acquire calls of a provider, and the attempts that each of them makes: it sends them, reads
-/// their answers, and plans the next. Pacing says when; which of the calls may contend, and what a
-/// win or an end brings about, others do.
+/// their answers, and plans the next. Pacing says when; Contenders decides which call may contend,
+/// and ProviderCore what a win or an end brings about.
 ///
 /// INVARIANT: of a call at most one attempt is under way, and none while its attempt timer is set.
 /// INVARIANT: a single attempt makes one, and waits for nothing but a free slot.
@@ -54,18 +54,18 @@ class Attempts {
   /// It makes no attempts while this hand-over is under way, the next of so many in a row.
   const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row,
                              PendingCommands& pending, Step step);
-  /// Nothing was handed over, or nobody knows: it makes attempts of its own. `unclear`: its owner
-  /// may be in the document after all; then its own attempt recognises it.
+  /// The hand-over gave nothing, or its outcome is unknown: the call makes attempts of its own.
+  /// `unclear`: its owner may be in the document after all; then its own attempt recognises it.
   void contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step);
   /// What it won cannot be used, and a delete of its owner is about to be sent: it asks again, now,
-  /// as somebody else.
+  /// with a new owner.
   void start_over(SessionId id, PendingCommands& pending, Step step);
 
   /// What the reply to this attempt says. REQUIRES: the call was settled by it
   [[nodiscard]] AttemptAnswer read(SessionId id, const PendingCommand& attempt,
                                    const Reply& reply) const;
-  /// Another holds the lock. What that teaches is kept, and the next attempt planned, at once if
-  /// that holder was presumed dead while this one was under way.
+  /// Another holds the lock. The call keeps what that teaches, and its next attempt is planned: at
+  /// once if that holder came to be presumed dead while this attempt was under way.
   void refused(SessionId id, const PendingCommand& attempt, const Reply& reply, bool stream_open,
                PendingCommands& pending, Step step);
   /// No answer, or one that says that it was not executed: the next attempt is planned.

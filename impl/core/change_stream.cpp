@@ -13,8 +13,8 @@ constexpr int kMostRetryDoublings = 10;
 
 }  // namespace
 
-/// The stream outlives the last waiter for a while: to open one costs a round trip and a cursor at
-/// the server, and who waits once often waits again.
+/// The stream outlives the last waiter for a while: opening one costs a round trip and a cursor at
+/// the server, and a process that waited once often waits again.
 void ChangeStream::listen(std::uint64_t provider, PendingCommands& pending, Step step) {
   provider_ = provider;
   wanted_until_ = step.now + kStreamIdle;
@@ -77,7 +77,7 @@ void ChangeStream::due(PendingCommands& pending, Step step) {
   if (phase_ == Phase::open) send(StreamCommand::Step::next, pending, step);
 }
 
-/// Those who wait go on by polling until it is open again, which wakes them all.
+/// Waiting calls go on by polling until it is open again, which has them all ask.
 void ChangeStream::failed(const Reply& reply, bool listened, Step step) {
   if (reply.outcome == Outcome::configuration) {
     phase_ = Phase::refused;
@@ -93,22 +93,22 @@ void ChangeStream::failed(const Reply& reply, bool listened, Step step) {
   pause(Phase::pausing, retry, step);
 }
 
-/// The cursor is given back: a server keeps one that nobody reads for minutes.
+/// The cursor is closed, because a server keeps an unread one for minutes.
 void ChangeStream::close(PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(phase_ == Phase::open);
   phase_ = Phase::closing;
   send(StreamCommand::Step::close, pending, step);
 }
 
-/// Or nobody knows: a cursor that nobody reads dies by itself. One that is wanted again since is
-/// opened anew only now.
+/// Closed, or the answer is missing: an unread cursor dies by itself. A stream that became wanted
+/// meanwhile is opened anew only now.
 void ChangeStream::closed(bool listened, PendingCommands& pending, Step step) {
   if (is_wanted(listened, step.now)) return open(pending, step);
   *this = {};
 }
 
-/// A close that is under way is waited for. A step that is, is given up: its cursor is one that
-/// nobody reads. Only a cursor at rest needs a command.
+/// Waits for a close that is under way. Gives up another step that is: its cursor is not read any
+/// more. Only an idle cursor needs a command.
 void ChangeStream::end(PendingCommands& pending, Step step) {
   if (phase_ == Phase::closing) {
     wanted_until_ = {};
@@ -121,7 +121,7 @@ void ChangeStream::end(PendingCommands& pending, Step step) {
   *this = {};
 }
 
-/// The idle time begins anew whenever somebody is found listening.
+/// The idle time begins anew whenever a call is found listening.
 bool ChangeStream::is_wanted(bool listened, LocalInstant now) {
   if (listened) wanted_until_ = now + kStreamIdle;
   return now < wanted_until_;

@@ -30,8 +30,8 @@ class ChangeStream {
   enum class Heard { nothing, opened, news };
   Heard answered(CommandId command, const Reply& reply, bool listened, PendingCommands& pending,
                  Step step);
-  /// After news: closes it if nobody has listened for a while; otherwise reads on, at once if a
-  /// call awaits news.
+  /// After news: closes the stream if no call has listened for a while; otherwise reads on, at once
+  /// if a call awaits news.
   void read_on(bool listened, bool awaited, PendingCommands& pending, Step step);
 
   /// Its timer fired.

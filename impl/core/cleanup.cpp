@@ -22,8 +22,8 @@ Cleanup cleanup_of(const std::string& name, Owner owner, const LockOptions& opti
   return cleanup;
 }
 
-/// The first is a quarter of the timeout, so that a caller who waits for its release may still hear
-/// of the second try.
+/// The first is a quarter of the timeout, so that a caller that waits for its release may still
+/// hear of the second try.
 Duration pause_after_failure(const Cleanup& cleanup, LocalInstant now) {
   const auto first = std::clamp<Duration>(cleanup.timeout / 4, std::chrono::milliseconds(10),
                                           std::chrono::seconds(1));
@@ -38,13 +38,13 @@ void pause(CleanupId id, Cleanup& cleanup, Duration pause, Step step) {
   set_timer(Timer::Kind::cleanup, id, cleanup.next_at, step);
 }
 
-/// Who releases is not kept waiting for longer than one operation: then the result is unknown, and
+/// The releaser is not kept waiting for longer than one operation: then the result is unknown, and
 /// the clean-up goes on without it.
 void report_in_time(CleanupId id, const Cleanup& cleanup, Step step) {
   if (cleanup.reporting) set_timer(Timer::Kind::report, id, step.now + cleanup.timeout, step);
 }
 
-/// Also when it is too late for the caller, who got "unknown": then nobody waits any more.
+/// Does nothing if the caller already got "unknown": then no session waits any more.
 void report(CleanupId id, Cleanup& cleanup, ReleaseResult result, Step step) {
   if (!cleanup.reporting) return;
   clear_timer(Timer::Kind::report, id, step);

@@ -8,7 +8,7 @@
 
 namespace leasehold::core {
 
-/// An owner whose document, if there is one, has to go.
+/// A delete or pass-on by owner, repeated until a majority confirms it or `give_up_at` has come.
 ///
 ///     attempt under way --answered--> delete under way --a majority has it--> gone, or once more
 ///                                       ^         |                           after a pause
@@ -21,12 +21,12 @@ struct Cleanup {
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
   /// What the next command is. `unless_queued` becomes a pass-on if it finds nothing to delete: the
-  /// document has gone, or somebody waits for the lock.
+  /// document has gone, or a call waits for the lock.
   enum class By { deletion, deletion_unless_queued, pass_on };
   By by = By::deletion;
-  bool offers = false;  ///< pass-on: anybody may take it
-  /// When the document, or an entry in its queue, was this owner's; none: nobody ever heard so. It
-  /// is the token of a lock that was held.
+  bool offers = false;  ///< pass-on: any process may take it
+  /// When the document, or an entry in its queue, was this owner's; none: no reply ever showed so.
+  /// It is the token of a lock that was held.
   FencingToken known_at;
   std::chrono::milliseconds timeout;
   LocalInstant give_up_at;  ///< the document frees itself like a crashed holder's
@@ -39,7 +39,7 @@ struct Cleanup {
   bool resend = false;             ///< one more delete, after a pause, against late requests
   int failures = 0;                ///< of deletes, in a row
   bool acknowledged = false;       ///< by a majority: only a resend is left
-  std::optional<SessionId> reporting;  ///< who waits for the result
+  std::optional<SessionId> reporting;  ///< the session that waits for the result
   bool operator==(const Cleanup&) const = default;
 };
 
@@ -62,7 +62,7 @@ void pause(CleanupId id, Cleanup& cleanup, Duration pause, Step step);
 /// Sets the timer by which its result is reported, known or not.
 void report_in_time(CleanupId id, const Cleanup& cleanup, Step step);
 
-/// Notifies who waits for the result, once.
+/// Notifies the session that waits for the result, once.
 void report(CleanupId id, Cleanup& cleanup, ReleaseResult result, Step step);
 
 }  // namespace leasehold::core

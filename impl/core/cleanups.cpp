@@ -38,7 +38,7 @@ CleanupId Cleanups::add(Cleanup cleanup, Step step) {
   return id;
 }
 
-/// The report timer comes first: even a delete that is never answered must not keep who releases
+/// The report timer comes first: even a delete that is never answered must not keep the releaser
 /// waiting.
 void Cleanups::start(Cleanup cleanup, PendingCommands& pending, Step step) {
   send_delete(add(std::move(cleanup), step), pending, step);
@@ -75,7 +75,7 @@ void Cleanups::send_now(CleanupId id, PendingCommands& pending, Step step) {
 }
 
 /// Nothing is deleted before: a delete that overtakes the attempt would find nothing, and the
-/// attempt would then leave a lock that nobody has.
+/// attempt would then win a lock for a call that has ended.
 void Cleanups::attempt_ended(CleanupId id, bool may_have_won, const Reply& reply,
                              PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
@@ -105,7 +105,7 @@ void Cleanups::hand_over_ended(CleanupId id, Outcome outcome, PendingCommands& p
   send_delete(id, pending, step);
 }
 
-/// A command under way may have been executed before the grant.
+/// A command in flight may predate this grant: then one more is sent afterwards.
 bool Cleanups::granted_since(Owner owner, PendingCommands& pending, Step step) {
   const auto found = std::find_if(cleanups_.begin(), cleanups_.end(), [owner](const auto& c) {
     return c.second.owner == owner || c.second.or_owner == owner;
@@ -115,15 +115,15 @@ bool Cleanups::granted_since(Owner owner, PendingCommands& pending, Step step) {
   if (cleanup.command != 0) {
     cleanup.resend = true;
   } else {
-    // The precaution that this brings forward comes in its time besides.
+    // If this brings a resend forward, another one follows after a pause.
     cleanup.resend |= cleanup.acknowledged;
     send_now(id, pending, step);
   }
   return true;
 }
 
-/// A delete that nobody acknowledged is repeated even if it was executed: a primary that steps down
-/// may lose it, and with it the release.
+/// A delete without an acknowledgement is repeated even if it was executed: a primary that steps
+/// down may lose it, and with it the release.
 bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply,
                                PendingCommands& pending, Step step) {
   const CleanupId id = command.cleanup;
@@ -204,7 +204,7 @@ std::size_t Cleanups::left() const {
       cleanups_.begin(), cleanups_.end(), [](const auto& c) { return !c.second.acknowledged; }));
 }
 
-/// What is still to be sent, and when; whose document it is goes with its number.
+/// What is still to be sent, and when; its number stands for name and owner.
 void Cleanups::mix_into(HashMixer& hash) const {
   for (const auto& [id, cleanup] : cleanups_) {
     hash.mix(id << 3 | (cleanup.outcome_uncertain ? 1u : 0u) | (cleanup.resend ? 2u : 0u) |

@@ -7,9 +7,9 @@
 
 namespace leasehold::core {
 
-/// What may have been left in the database, until it is certainly gone. A release is one, and so is
-/// what an ended call may have won. Each is repeated with growing pauses until a majority
-/// acknowledges it, or until the document would have expired by itself.
+/// Deletes of what may have been left in the database, until it is certainly gone. A release is
+/// one, and so is what an ended call may have won. Each is repeated with growing pauses until a
+/// majority acknowledges it, or until the document would have expired by itself.
 ///
 /// INVARIANT: a number names one clean-up, or the hand-over that it was before; never two.
 class Cleanups {
@@ -23,18 +23,18 @@ class Cleanups {
   /// Keeps it, and sends its delete.
   void start(Cleanup cleanup, PendingCommands& pending, Step step);
 
-  /// Nobody receives what this hand-over was to give: its delete follows at once, or once the
-  /// command under way was answered.
+  /// This hand-over has no receiver any more: its delete follows at once, or once the command under
+  /// way was answered.
   void take_over(CleanupId id, Cleanup cleanup, PendingCommands& pending, Step step);
 
   /// The attempt that an ended call had under way was answered, or never will be.
   void attempt_ended(CleanupId id, bool may_have_won, const Reply& reply, PendingCommands& pending,
                      Step step);
-  /// The same of a hand-over whose receiver has ended.
+  /// The same for a hand-over after the end of its receiver.
   void hand_over_ended(CleanupId id, Outcome outcome, PendingCommands& pending, Step step);
 
-  /// The lock was passed to this owner, which is over. Whether a clean-up of it goes on: that one
-  /// sends its command now, or once more, and its answer stays the one that is reported.
+  /// The lock was passed to this owner of an ended session. Whether a clean-up of it goes on: that
+  /// one sends its command now, or once more, and its answer stays the one that is reported.
   bool granted_since(Owner owner, PendingCommands& pending, Step step);
 
   /// Whether a document is certainly gone by this delete, or passed on.

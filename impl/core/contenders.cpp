@@ -7,12 +7,12 @@
 namespace leasehold::core {
 namespace {
 
-/// Who is offered a lock leaves it to those who poll for so long.
+/// For this long a call that is offered a lock leaves it to calls that poll.
 constexpr std::chrono::milliseconds kTurnOfOthers{20};
 
-/// When the attempt was sent from which the lease of this grant counts; none: it cannot be used.
-/// Not from the news, nor from anything read since: what is read may be of an old primary, from
-/// before the grant ended again. What is too old is made new by an attempt, which finds the lock
+/// When the attempt was sent that the lease of this grant counts from; none: it cannot be used. The
+/// lease never counts from the news or from a later read, because a read may be of an old primary,
+/// from before the grant ended again. An attempt renews a grant that is too old: it finds the lock
 /// its own.
 std::optional<LocalInstant> usable_since(const AcquireCall& call, const NamedOwner& named,
                                          LocalInstant now) {
@@ -89,8 +89,8 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
   return notify(id, *news, 0, pending, step);
 }
 
-/// News that a rival holds it: for the strategy, and for the queue's next release. The stream is
-/// opened by the first call that stands in a queue: who finds a lock free needs none.
+/// News that a rival holds it: for the strategy, and for the queue's next release. The first call
+/// that stands in a queue opens the stream; a call that finds the lock free needs none.
 void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
                          PendingCommands& pending, Step step) {
   attempts_.refused(id, attempt, reply, hears(id), pending, step);
@@ -102,15 +102,15 @@ void Contenders::refused(SessionId id, const PendingCommand& attempt, const Repl
   stream_.listen(call.owner.high, pending, step);
 }
 
-/// Only the head has an entry in the lock's queue: those behind it have asked nobody yet.
+/// Only the head has an entry in the lock's queue: the calls behind it have sent nothing yet.
 SessionId Contenders::head_with(Owner owner, const std::string& name) const {
   const WaitQueue* queue = queues_.find(name);
   const AcquireCall* call = queue == nullptr ? nullptr : attempts_.find(queue->head);
   return call != nullptr && call->owner == owner ? queue->head : 0;
 }
 
-/// During an attempt they wait for its answer, which may be of later than they are. A call that
-/// gets the lock from this process has other things to do.
+/// During an attempt the news wait for its answer, which may be of a later time. A call that is
+/// Receiving gets the lock from this process and needs no news.
 CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId command,
                               PendingCommands& pending, Step step) {
   AcquireCall& call = attempts_.at(id);
@@ -125,8 +125,8 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
       return Win{Granted::By::pass_on, command, *sent, named.document, named.at};
     }
   }
-  // A lock that it was offered it leaves to others first. One that it may have, its own attempt
-  // shows.
+  // A call that was offered a lock leaves it to others first. Otherwise its own attempt shows
+  // whether it has the lock.
   const auto turn = named.as == NamedOwner::As::next ? kTurnOfOthers : Duration(0);
   attempts_.bring_forward(id, step.now + turn, pending, step);
   return {};
@@ -137,7 +137,7 @@ ChangeStream::Heard Contenders::stream_answered(CommandId command, const Reply& 
   return stream_.answered(command, reply, attempts_.anyone_listens(), pending, step);
 }
 
-/// One that was opened just now may have missed what somebody waits for.
+/// A stream that was opened just now may have missed a grant for a waiting call.
 void Contenders::read_on(ChangeStream::Heard heard, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(heard != ChangeStream::Heard::nothing);
   if (heard == ChangeStream::Heard::opened) {
@@ -158,7 +158,7 @@ void Contenders::lock_freed(const std::string& name, PendingCommands& pending, S
   attempts_.bring_forward(queue->head, queue->turn_after_release(step.now), pending, step);
 }
 
-/// Once closed nobody receives: all calls have ended.
+/// Once closed there is no receiver: all calls have ended.
 SessionId Contenders::receiver_after(SessionId releaser, const std::string& name) const {
   if (closed_) return 0;
   const SessionId next = queues_.after(releaser, name);
@@ -182,7 +182,7 @@ void Contenders::start_over(SessionId id, PendingCommands& pending, Step step) {
   attempts_.start_over(id, pending, step);
 }
 
-/// For the strategy's pace, and whose turn it is in this process.
+/// Keeps what the win teaches: the strategy's pace, and since when this process has the lock.
 void Contenders::won(SessionId id, const Win& win, PendingCommands& pending, Step step) {
   const AcquireCall& call = attempts_.at(id);
   if (win.by == Granted::By::attempt) attempts_.won(id, step.now);
@@ -192,15 +192,15 @@ void Contenders::won(SessionId id, const Win& win, PendingCommands& pending, Ste
   take(id, pending, step);
 }
 
-/// Nobody follows one that was not the head, or a single attempt, which is in no queue.
+/// No call follows one that was not the head, nor a single attempt, which is in no queue.
 void Contenders::leave(SessionId id, const std::string& name, LocalInstant at_latest,
                        PendingCommands& pending, Step step) {
   const SessionId next = queues_.leave(name, id, !closed_);
   if (next != 0) attempts_.contend(next, at_latest, hears(next), pending, step);
 }
 
-/// For how long this process had it, hand-overs included: so long, at most, it leaves the lock to a
-/// rival before it asks again.
+/// The tenure is how long this process had the lock, hand-overs included. For at most so long it
+/// leaves the lock to a rival before it asks again.
 void Contenders::released(SessionId id, const std::string& name, LocalInstant at_latest,
                           PendingCommands& pending, Step step) {
   WaitQueue* queue = queues_.headed_by(id, name);

@@ -16,15 +16,14 @@ namespace leasehold::core {
 using CallResult = std::variant<std::monostate, Win, Error>;
 
 /// How the calls of this process contend for locks, from being asked until they win or end. It
-/// decides whose turn it is and what each does about an answer or about news: try now, try sooner,
-/// wait, take what it was granted. It knows the queues of this process, the calls that wait in
-/// them, and what the change stream is open for; of locks that are held, and of what a call leaves
-/// in the database, it knows nothing.
+/// decides which call is next and what each does about an answer or about news: try now, try
+/// sooner, wait, take what it was granted. It knows the queues of this process, the calls that wait
+/// in them, and what the change stream is open for. It does not know the locks that are held, nor
+/// what a call leaves in the database.
 ///
 /// INVARIANT: a call that is no single attempt is the head of its queue exactly if it is not
-/// Queued. So of all calls of a process for one lock one asks the server, and single attempts
-/// besides.
-/// INVARIANT: whoever is Receiving is the head of its queue: nobody else contends meanwhile.
+/// Queued. So for one lock one call of a process asks the server, besides single attempts.
+/// INVARIANT: a call that is Receiving is the head of its queue: no other contends meanwhile.
 /// INVARIANT: the head of a queue is a call here, or a session that holds the lock.
 ///
 ///     contenders.add(asked, pending, step);                            // -> Send{acquire}
@@ -37,7 +36,7 @@ class Contenders {
 
   /// A new call: it contends at once if it is the first for its lock or a single attempt.
   void add(const AcquireAsked& asked, PendingCommands& pending, Step step);
-  /// Nobody's turn comes any more, and the stream ends. Returns those that are to end by that.
+  /// No call gets its turn any more, and the stream ends. Returns the calls that end by that.
   [[nodiscard]] std::vector<SessionId> close(PendingCommands& pending, Step step);
 
   /// Null: there is none; it has won or ended.
@@ -61,18 +60,17 @@ class Contenders {
   [[nodiscard]] ChangeStream::Heard stream_answered(CommandId command, const Reply& reply,
                                                     PendingCommands& pending, Step step);
   void read_on(ChangeStream::Heard heard, PendingCommands& pending, Step step);
-  /// A document of this process is gone for certain: that is news for who waits here.
+  /// A document of this process is gone for certain: that is news for the calls that wait here.
   void lock_freed(const std::string& name, PendingCommands& pending, Step step);
 
-  /// Who may receive the lock that this session releases: it waits, and its turn is next. 0:
-  /// nobody.
+  /// The call that may receive the lock that this session releases: it waits, and is next. 0: none.
   [[nodiscard]] SessionId receiver_after(SessionId releaser, const std::string& name) const;
   /// It becomes the head, and waits for this hand-over, the next of so many in a row.
   const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row,
                              PendingCommands& pending, Step step);
   /// The giver has had its answer; from here on it is a call like any other (see Attempts).
   void contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step);
-  /// What it won cannot be used: it asks again, now, as somebody else (see Attempts).
+  /// What it won cannot be used: it asks again, now, with a new owner (see Attempts).
   void start_over(SessionId id, PendingCommands& pending, Step step);
 
   /// It holds the lock by that: it is no call any more, and goes on as the head of its queue.
@@ -81,8 +79,8 @@ class Contenders {
   AcquireCall take(SessionId id, PendingCommands& pending, Step step) {
     return attempts_.take(id, pending, step);
   }
-  /// This session, which held the lock or asked for it, is done with its queue. Whoever becomes the
-  /// head by that contends, with a first attempt at that time at the latest.
+  /// This session, which held the lock or asked for it, is done with its queue. The call that
+  /// becomes the head by that contends, with a first attempt at that time at the latest.
   void leave(SessionId id, const std::string& name, LocalInstant at_latest,
              PendingCommands& pending, Step step);
   /// The same after a release without hand-over, which ends the tenure of this process.

@@ -8,9 +8,8 @@
 
 namespace leasehold::core {
 
-/// A release passes the lock on where somebody queued lately. Elsewhere it deletes the document;
-/// one who might meet a queue all the same, because it queues itself, makes sure that there is
-/// none.
+/// A release passes the lock on where calls queued lately. Elsewhere it deletes the document; a
+/// call that queues itself may meet a queue all the same, and deletes only if there is none.
 Cleanup::By Departures::way_out(const std::string& name, const LockOptions& options,
                                 LocalInstant now) const {
   if (queues_seen_.anyone_waited(name, now)) return Cleanup::By::pass_on;
@@ -44,20 +43,19 @@ void Departures::remember(const std::string& name, Owner owner, const LockOption
                             {name, options.effective_operation_timeout(), options.expiry, now});
 }
 
-/// Whether it offers the lock to anybody is asked by a pass-on alone: after a delete anybody may
-/// have it as it is.
+/// `offers` is used by a pass-on alone: after a delete any process may have the lock anyway.
 Cleanup Departures::release_of(const HeldLock& lock, SessionId session, Step step) {
   Cleanup release = cleanup_of(lock, step.now);
   release.reporting = session;
   release.offers = lock.had_its_turns();
-  // A late attempt of it would leave an entry, by which somebody could pass the lock to nobody.
+  // A late attempt of it would leave an entry: a release could pass the lock to this owner.
   if (lock.late_commands && queues(lock.options)) {
     remember(lock.name, lock.owner, lock.options, step.now);
   }
   return release;
 }
 
-/// It is sent after those who wait here were seen to: a hand-over would have been instead.
+/// ProviderCore calls this after it looked for a receiver: with one it hands over instead.
 void Departures::start(Cleanup release, PendingCommands& pending, Step step) {
   cleanups_.start(std::move(release), pending, step);
 }
@@ -93,7 +91,7 @@ void Departures::ended(const AcquireCall& call, PendingCommands& pending, Step s
     cleanup.awaits_attempt = true;
     cleanup.outcome_uncertain = call.may_own();
     cleanup.command = attempting->command;
-    // From here on the answer is nobody's but the clean-up's.
+    // From here on the answer is the clean-up's alone.
     PendingCommand& attempt = pending.at(attempting->command);
     attempt.sessions.clear();
     attempt.cleanup = cleanups_.add(std::move(cleanup), step);
@@ -131,7 +129,7 @@ std::optional<HandOvers::Answer> Departures::answered_hand_over(const PendingCom
   return hand_overs_.answered(command, reply, pending, step);
 }
 
-/// A pass-on shows the document as it was before, and with it who waited then.
+/// A pass-on shows the document as it was before, and with it the calls that waited then.
 std::optional<std::string> Departures::answered_delete(const PendingCommand& command,
                                                        const Reply& reply,
                                                        PendingCommands& pending, Step step) {
@@ -158,13 +156,13 @@ void Departures::granted(const NamedOwner& named, Owner owner, PendingCommands& 
   cleanups_.start(std::move(cleanup), pending, step);
 }
 
-/// The number is a clean-up's or a hand-over's, never both: one of the two finds nothing.
+/// An id is that of a clean-up or of a hand-over, never of both: one of the two finds nothing.
 void Departures::due(CleanupId id, bool waited_in_line, PendingCommands& pending, Step step) {
   cleanups_.due(id, waited_in_line, pending, step);
   hand_overs_.due(id, pending, step);
 }
 
-/// Likewise.
+/// As `due`: one of the two finds nothing.
 void Departures::report_unknown(CleanupId id, Step step) {
   cleanups_.report_unknown(id, step);
   hand_overs_.report_unknown(id, step);

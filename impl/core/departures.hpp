@@ -12,11 +12,11 @@
 
 namespace leasehold::core {
 
-/// How the owners of a provider leave the database once their session is over, whether it held or
-/// only asked. It decides by which command each goes (a hand-over inside this process, a pass-on to
-/// the first who waits elsewhere, a delete), and knows what is under way for those that go: the
-/// clean-ups, the hand-overs, and for which locks others were seen to queue. Of calls that still
-/// wait and of locks that are still held it knows nothing.
+/// Sends the command that ends each ownership once its session is over, whether that held or only
+/// asked: a hand-over inside this process, a pass-on to the first call that waits elsewhere, or a
+/// delete. It knows what is under way for the owners that go: the clean-ups, the hand-overs, and
+/// for which locks others were seen to queue. It does not know the calls that still wait, nor the
+/// locks that are still held.
 ///
 /// INVARIANT: an owner that comes here is dead: no attempt and no extension by it is sent any more.
 /// INVARIANT: whatever an owner may have left is the business of a clean-up or of a hand-over,
@@ -35,7 +35,7 @@ class Departures {
   }
 
   /// The handle of this session has ended: how its lock goes, unless it is handed over. Nothing is
-  /// sent yet, for whoever waits here may come first.
+  /// sent yet, because a call that waits here may come first.
   [[nodiscard]] Cleanup release_of(const HeldLock& lock, SessionId session, Step step);
   /// Sends that.
   void start(Cleanup release, PendingCommands& pending, Step step);
@@ -49,12 +49,12 @@ class Departures {
   void give_back(const HeldLock& lock, PendingCommands& pending, Step step);
   /// This call has ended: what it may have won goes, and its entry in the lock's queue.
   void ended(const AcquireCall& call, PendingCommands& pending, Step step);
-  /// What this call won is over before anybody could use it. The call goes on, by another owner.
+  /// What this call won was over before it could be used. The call goes on, by another owner.
   void won_too_late(const AcquireCall& call, PendingCommands& pending, Step step);
 
   /// The attempt that an ended call had under way was answered, or never will be.
   void answered_attempt(CleanupId id, const Reply& reply, PendingCommands& pending, Step step);
-  /// A hand-over was; none: its receiver has ended, and nobody has the lock by it.
+  /// A hand-over was; none: its receiver has ended, and no call has the lock by it.
   [[nodiscard]] std::optional<HandOvers::Answer> answered_hand_over(const PendingCommand& command,
                                                                     const Reply& reply,
                                                                     PendingCommands& pending,

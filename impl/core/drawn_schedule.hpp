@@ -75,7 +75,7 @@ class DrawnSchedule : public CoreWorld {
   std::function<void(const Effects&)> after_each;
 
  private:
-  /// Of the sessions so far, and one that nobody asked for: an event may name anything.
+  /// Of the sessions so far, and one that was never asked for: an event may name anything.
   void draw_event() {
     const auto session = [this] {
       return static_cast<SessionId>(*rc::gen::inRange<std::uint64_t>(1, last_session_ + 2));

@@ -7,8 +7,8 @@
 
 namespace leasehold::core {
 
-/// The timer for the report comes first: even a hand-over that is never answered must not keep who
-/// releases waiting.
+/// The report timer comes first: even a hand-over that is never answered must not keep the releaser
+/// waiting.
 void HandOvers::start(CleanupId id, HandOver hand_over, PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(hand_over.receiver != 0 && hand_over.giver.or_owner);
   report_in_time(id, hand_over.giver, step);
@@ -82,7 +82,7 @@ HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply
   return Answer::waits;
 }
 
-/// Its number may be a clean-up's by now, whose timer it then is.
+/// Its number may have become a clean-up's: then the timer is for that.
 void HandOvers::due(CleanupId id, PendingCommands& pending, Step step) {
   const auto found = hand_overs_.find(id);
   if (found == hand_overs_.end()) return;

@@ -10,7 +10,7 @@ namespace leasehold::core {
 
 /// A lock on its way from a handle that has ended to a call of the same process that waits for it.
 struct HandOver {
-  Cleanup giver;  ///< what becomes of it if nobody receives: the delete of both owners
+  Cleanup giver;  ///< what becomes of it without a receiver: the delete of both owners
   SessionId receiver = 0;
   // Of the receiver.
   std::chrono::milliseconds expiry;
@@ -20,8 +20,8 @@ struct HandOver {
 };
 
 /// How locks pass along inside the process: one command each instead of a delete and an attempt.
-/// Without an answer it is sent again, at an even pace, for somebody waits for it. Who gives to
-/// whom, the queues say; what the receiver does with it, ProviderCore.
+/// Without an answer it is sent again, at an even pace, because the receiver waits for it.
+/// WaitQueues says which session gives to which; ProviderCore, what the receiver does with it.
 ///
 /// INVARIANT: each has a command under way, its cleanup timer set, or stands in the line of those
 /// that wait for a slot, and a receiver that is Receiving by this very number. The giver's handle
@@ -49,8 +49,8 @@ class HandOvers {
   /// Its report timer fired.
   void report_unknown(CleanupId id, Step step);
 
-  /// The receiver ends: the delete that it becomes. The reply to its command, if one is under way,
-  /// is nobody's but the delete's from here on.
+  /// The receiver ends: the delete that the hand-over becomes. The reply to its command, if one is
+  /// under way, is for that delete alone from here on.
   [[nodiscard]] Cleanup stop(CleanupId id, PendingCommands& pending, LocalInstant now);
 
   [[nodiscard]] std::size_t left() const { return hand_overs_.size(); }

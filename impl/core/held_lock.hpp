@@ -6,7 +6,7 @@
 
 namespace leasehold::core {
 
-/// A lock that this provider holds, or held when its handle was last asked.
+/// A lock that this provider holds, or has lost but not yet released.
 ///
 /// INVARIANT: name, options, owner, token, acquired_at and ends_at are the grant's and never
 /// change. `deadline` only ever moves on, and not beyond `ends_at`; once lost, nothing changes any
@@ -39,7 +39,7 @@ struct HeldLock {
   [[nodiscard]] bool may_be_handed_over() const {
     return !lost && !late_commands && hand_overs < options.hand_overs_in_a_row;
   }
-  /// Whether this process has had it as often in a row as it may: it becomes others' turn.
+  /// Whether this process has had it as often in a row as it may: then other processes are next.
   [[nodiscard]] bool had_its_turns() const {
     return hand_overs > 0 && hand_overs >= options.hand_overs_in_a_row;
   }

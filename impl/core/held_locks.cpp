@@ -14,7 +14,7 @@ Duration retry_pause(const LockOptions& options) {
                               std::chrono::seconds(1));
 }
 
-/// One whose deadline cannot move any more is left alone.
+/// A lock with a final deadline is left alone.
 bool wants_extension(const HeldLock& lock) {
   return !lock.lost && lock.command == 0 && lock.deadline < lock.ends_at;
 }
@@ -82,7 +82,7 @@ void HeldLocks::arm_round(Step step) {
   if (earliest < LocalInstant::max()) arm_round_at(earliest, step);
 }
 
-/// Of all others the next extension is armed already, or behind.
+/// The next extension of every other lock is armed already, or behind.
 void HeldLocks::arm_round_of(const std::vector<SessionId>& ids, Step step) {
   if (is_behind()) return;
   auto earliest = LocalInstant::max();
@@ -177,7 +177,7 @@ void HeldLocks::send_extension(const std::vector<SessionId>& ids, PendingCommand
   for (const auto id : ids) locks_.at(id).command = sent;
 }
 
-/// The lock whose extension was just answered, if it is still held; no command is under way for it.
+/// The lock after an answer for it, if it is still held; no command is under way for it then.
 HeldLock* HeldLocks::answered(SessionId id) {
   HeldLock* lock = find(id);
   if (lock == nullptr) return nullptr;
@@ -215,7 +215,7 @@ std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand&
   return losses;
 }
 
-/// Only totals come back from an extension: a read tells whose statement matched nothing.
+/// An extension returns only totals: a read tells which statements matched nothing.
 void HeldLocks::read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
                              PendingCommands& pending, Step step) {
   ReadHoldersCommand command;
@@ -228,7 +228,7 @@ void HeldLocks::read_holders(const std::vector<SessionId>& ids, const PendingCom
     command.names.push_back(lock->name);
     asked.push_back(id);
   }
-  // All were released or lost meanwhile: nobody is left who wants to know.
+  // All were released or lost meanwhile: no lock needs the answer.
   if (asked.empty()) return;
   const auto sent = pending.send(
       {.kind = PendingCommand::Kind::read_holders, .sessions = asked, .beat = extension.beat},
@@ -277,7 +277,7 @@ void HeldLocks::not_there(SessionId id, const Reply& reply, std::vector<Loss>& l
   losses.push_back({id, LostReason::not_owner});
 }
 
-/// A lock whose deadline has come is lost, whatever the server says now: held() may have answered
+/// A lock at or past its deadline is lost, whatever the server says now: held() may have answered
 /// no, and that answer is final.
 void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vector<Loss>& losses,
                          Step step) {
@@ -293,13 +293,13 @@ void HeldLocks::extended(SessionId id, const PendingCommand& extension, std::vec
                               extension.id, extension.sent, lock->deadline});
 }
 
-/// The lease is in it for those who observe the holder: they have to know how long it may live.
+/// Other processes that observe the holder need the lease: it says how long the holder may live.
 std::string HeldLocks::lock_id(const HeldLock& lock, std::uint64_t beat) const {
   return format_lock_id({lock.owner, lock.options.expiry.count(), beat, holder_});
 }
 
-/// Nobody knows what became of the extension, or it was not executed. Until the deadline there is
-/// nothing to tell the holder: the lease that it has is still its own.
+/// The outcome of the extension is unknown, or it was not executed. Until the deadline there is
+/// nothing to tell the holder: it still has its lease.
 void HeldLocks::retry(SessionId id, Step step) {
   HeldLock* lock = answered(id);
   if (lock != nullptr) lock->extend_at = step.now + retry_pause(lock->options);

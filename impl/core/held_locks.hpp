@@ -40,12 +40,12 @@ class HeldLocks {
   /// the timer set again.
   [[nodiscard]] bool lease_ends(SessionId id, Step step);
 
-  /// Arms a round for the earliest extension that is wanted of these, whose command was answered.
+  /// Arms a round for the earliest extension wanted of these; their command was answered.
   void arm_round_of(const std::vector<SessionId>& ids, Step step);
   /// Whether the round's timer fired for the round that is armed, which is over with that.
   [[nodiscard]] bool round_begins(LocalInstant now);
-  /// Those whose leases are over although their timers have not fired: after a pause of the process
-  /// a round may come before them. What is over is lost, never extended.
+  /// Locks that are past their deadline although their timers have not fired: after a pause of the
+  /// process a round may come before the timers. A lease that is over is lost, never extended.
   [[nodiscard]] std::vector<SessionId> over(LocalInstant now) const;
   /// Renews what is due, and what will be due within half a cadence: handles that were taken at
   /// different times fall into step, and a round costs few commands.

@@ -7,7 +7,7 @@
 
 namespace leasehold::core {
 namespace {
-/// After so many leases without a look somebody has surely taken or renewed the lock.
+/// After so many leases without a look another process has surely taken or renewed the lock.
 constexpr int kDropAfterLeases = 10;
 }
 
@@ -16,7 +16,7 @@ constexpr int kDropAfterLeases = 10;
 void HolderObservations::see(const std::string& name, const std::string& lock_id,
                              LocalInstant now) {
   const auto parts = parse_lock_id(lock_id);
-  // Ours is gone, then: whoever stands there now has a lease that nobody can know.
+  // The lockId of our form is gone; the lease of the holder that is there now is unknown.
   if (!parts) {
     observations_.erase(name);
     return;
@@ -58,7 +58,7 @@ std::optional<std::string> HolderObservations::presumed_dead(const std::string& 
   const auto at = presumed_dead_at(name, max_drift);
   if (!at || now < *at) return std::nullopt;
   const auto& sight = observations_.at(name);
-  // Long unconfirmed: somebody has surely renewed or taken it since, and the server would refuse.
+  // Long unconfirmed: it was surely renewed or taken since, and the server would refuse.
   if (now - sight.last_seen > kDropAfterLeases * sight.lease) return std::nullopt;
   return sight.lock_id;
 }

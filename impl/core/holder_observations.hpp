@@ -20,7 +20,7 @@ namespace leasehold::core {
 class HolderObservations {
  public:
   /// A reply received now showed `lock_id` as the holder of `name`. A value of another form than
-  /// ours is forgotten: nobody knows its lease.
+  /// ours makes it forget the name, because the lease of that holder is unknown.
   void see(const std::string& name, const std::string& lock_id, LocalInstant now);
 
   /// When the lockId last seen for `name` proves its holder dead.

@@ -22,7 +22,7 @@ void IndexCreation::ensure(PendingCommands& pending, Step step) {
   pending.send({.kind = PendingCommand::Kind::index}, kIndexTimeout, EnsureIndexCommand{}, step);
 }
 
-/// Refused for good, say by access rights: a warning, once, for somebody may make it by hand.
+/// Refused for good, say by access rights: one warning, because an administrator may make it.
 void IndexCreation::answered(const Reply& reply, Step step) {
   LEASEHOLD_CHECK(state_ == State::asked);
   const bool try_again =

@@ -6,8 +6,8 @@ namespace leasehold::core {
 
 /// The TTL index, made once per provider. It only removes the documents of dead holders, which any
 /// acquire may overwrite: so no lock waits for it, and without it every guarantee still holds
-/// (MongoDB manual, "TTL indexes"; without the index documents of dead holders stay until somebody
-/// wants their lock).
+/// (MongoDB manual, "TTL indexes"; without the index the document of a dead holder stays until a
+/// call wants its lock).
 ///
 /// INVARIANT: at most one command of it is under way, and kIndexTries in all.
 class IndexCreation {

@@ -11,20 +11,20 @@ inline constexpr std::chrono::milliseconds kMaxExpiry{std::chrono::hours(24)};
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxHolderBytes = 256;
 
-/// Statements of one `update` command: more raise the latency of everyone else on the server and
-/// lose more on a time-out, and the total is no faster.
+/// Statements of one `update` command: more raise the latency of all other clients of the server
+/// and lose more on a time-out, and the total is no faster.
 inline constexpr std::size_t kMaxBatch = 500;
 
 /// A lease shorter than this travels alone, so that it never waits behind others.
 inline constexpr std::chrono::milliseconds kAloneBelow{2'000};
 
-/// Names whose last sight is kept for observing dead holders.
+/// For how many names the last sight of a holder is kept.
 inline constexpr std::size_t kMaxSights = 10'000;
 
-/// Names whose pace is kept for strategies that learn.
+/// For how many names a pace is kept, for strategies that learn.
 inline constexpr std::size_t kMaxPaces = 10'000;
 
-/// How many may stand in the queue of a lock. Who finds it full asks again when it was served.
+/// How many calls may stand in the queue of a lock. One that finds it full asks again later.
 inline constexpr std::size_t kMostInQueue = 64;
 
 /// Each keeps the lock from other processes for one more holding, so that there has to be an end.
@@ -37,7 +37,7 @@ inline constexpr std::chrono::seconds kRivalMemory{10};
 /// this, so a dead stream is noticed within this time.
 inline constexpr std::chrono::milliseconds kStreamTimeout{3'000};
 
-/// For how long a change stream stays open when nobody waits any more.
+/// For how long a change stream stays open when no call waits any more.
 inline constexpr std::chrono::seconds kStreamIdle{10};
 
 /// How often a change stream is read while no call stands in a queue.

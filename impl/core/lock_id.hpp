@@ -8,7 +8,7 @@
 
 namespace leasehold::core {
 
-/// Who holds a lock: one acquire call of one process. Fresh entropy for each.
+/// The holder of a lock: one acquire call of one process. Fresh entropy for each.
 struct Owner {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -26,9 +26,9 @@ struct Owner {
 ///
 ///     <owner>.<lease ms>.<beat>[.<holder>][~<queue>]
 ///
-/// The beat makes each value name one execution of one command; the holder is for people only. The
-/// lease is for those who observe the holder: they have to know for how long this value may stand
-/// while it lives. The queue is `lock_queue.hpp`'s: those who wait for the lock.
+/// The beat makes each value name one execution of one command; the holder is for people only.
+/// Other processes need the lease to observe the holder: it says for how long this value may stand
+/// while the holder lives. The queue is `lock_queue.hpp`'s: the calls that wait for the lock.
 ///
 /// INVARIANT: a provider writes no value twice. A process that has seen one unchanged for its whole
 /// lease knows by that alone that its holder has not extended.
@@ -49,8 +49,8 @@ struct LockId {
 [[nodiscard]] std::optional<LockId> parse_lock_id(std::string_view lock_id);
 [[nodiscard]] std::optional<LockId> parse_lock_id(std::string&&) = delete;
 
-/// Who holds the lock, for people: the holder, or the whole value, without a queue, where that is
-/// of another form or names no holder.
+/// The holder of the lock, for people: its name, or the whole value but the queue if that is of
+/// another form or names no holder.
 [[nodiscard]] std::string_view holder_for_people(std::string_view lock_id);
 
 }  // namespace leasehold::core

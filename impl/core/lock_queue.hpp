@@ -10,11 +10,11 @@
 #include "core/lock_id.hpp"
 
 /// The queue of a lock, between processes: it stands in the `lockId` of the lock's document, behind
-/// the holder's own. So the document has no other fields than that of the .NET package, whose class
-/// refuses unknown ones, and whoever knows nothing of queues sees one long name.
+/// the holder's own. So the document has no other fields than that of the .NET package, which
+/// refuses unknown ones, and software that knows nothing of queues sees one long name.
 ///
 ///     <lockId of the holder>~<entry>~<entry>...
-///     <entry> = <until, 13 digits>.<stands, 9 digits>.<lasts, 9 digits>.<lockId of who waits>
+///     <entry> = <until, 13 digits>.<stands, 9 digits>.<lasts, 9 digits>.<lockId of the waiter>
 ///
 /// `until`, in ms since 1970 on the server's clock, is when the entry is void; it was dated
 /// `stands` ms before that. `lasts` is for how long the document of a grant by it is in force: the
@@ -30,7 +30,7 @@ inline constexpr int kEntryLockIdAt = kLastsAt + kSpanDigits + 1;
 /// Both parts of a lockId, without the mark between them.
 struct LockIdAndQueue {
   std::string_view lock_id;
-  std::string_view queue;  ///< empty: nobody waits
+  std::string_view queue;  ///< empty: no call waits
 };
 [[nodiscard]] LockIdAndQueue split_queue(std::string_view lock_id_of_document);
 
@@ -39,7 +39,7 @@ struct LockIdAndQueue {
                                               std::chrono::milliseconds lasts,
                                               std::string_view lock_id);
 
-/// Who waits, by the owners of the entries. What is no entry is left out.
+/// The owners of the entries, in their order. What is no entry is left out.
 [[nodiscard]] std::vector<Owner> owners_in(std::string_view queue);
 
 /// How many of them stand before this one; none: it is not there.

@@ -16,7 +16,7 @@ namespace leasehold::core {
 /// INVARIANT: at most kMaxPaces names; the one not used for longest makes room.
 class PaceEstimates {
  public:
-  /// None: nobody who learns has had an answer for this name yet, or it made room.
+  /// None: no call that learns has had an answer for this name yet, or it made room.
   [[nodiscard]] std::optional<Duration> pace(const std::string& name) const {
     const auto found = paces_.find(name);
     return found == paces_.end() ? std::nullopt : std::optional(found->second.pace);

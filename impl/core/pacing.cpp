@@ -5,8 +5,8 @@
 namespace leasehold::core {
 namespace {
 
-/// An entry outlives two renewals: one that is lost or late does not lose the place. Who crashed
-/// while it waited is passed over after that.
+/// An entry outlives two renewals: one that is lost or late does not lose the place. A waiter that
+/// crashed is passed over after that.
 constexpr int kRenewalsOfEntry = 3;
 
 /// A strategy may be the application's own: its pause is held to the bound that it gives itself.
@@ -15,9 +15,9 @@ Duration bounded(const WaitingStrategy& waiting, Duration pause) {
   return std::clamp<Duration>(pause, Duration(0), longest);
 }
 
-/// How long a call pauses that stands in the lock's queue, and hears when its turn has come. What
-/// it waited before there was room does not count: its place is as new as anybody's. At most a
-/// third of the lease, so that a grant finds an attempt recent enough to count from.
+/// The pause of a call that stands in the lock's queue and hears when its turn has come. The wait
+/// before there was room does not count: its place is as new as any other. At most a third of the
+/// lease, so that a grant finds an attempt recent enough to count from.
 Duration renewal_of(const AcquireCall& call, LocalInstant now) {
   const WaitingStrategy& waiting = *call.options.waiting;
   const Duration pause =
@@ -32,9 +32,9 @@ std::chrono::milliseconds entry_is_good_for(const AcquireCall& call, LocalInstan
   return std::chrono::ceil<std::chrono::milliseconds>(kRenewalsOfEntry * renewal_of(call, now));
 }
 
-/// Only what an attempt shows teaches: without an answer nobody knows whether the lock was free.
+/// Only what an attempt shows teaches: without an answer it is unknown whether the lock was free.
 void Pacing::learn(const AcquireCall& call, bool won, LocalInstant now) {
-  // One whose turn comes by the queue says nothing of how often to ask.
+  // A call that gets its turn by the queue says nothing of how often to ask.
   if (call.place.awaits_news) return;
   paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won), now);
 }
@@ -56,9 +56,9 @@ LocalInstant Pacing::next_attempt_at(AcquireCall& call, bool refused, bool strea
   return dead_at && *dead_at > step.now ? std::min(at, *dead_at) : at;
 }
 
-/// It keeps the pace of who left: those who give up do not make the others ask more often. But what
-/// is left of that pause was another call's, maybe a minute: its own strategy may be quicker, and
-/// it must not end unasked, for the lock may be free. Half of its time is left for the reply.
+/// The new head inherits the attempt time of the call before it, so that short-lived callers do not
+/// raise the poll rate. It asks earlier if its own strategy says so, or at half of its timeout: the
+/// lock may be free, and the reply needs the other half.
 LocalInstant Pacing::first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                       Step step) const {
   if (at_latest <= step.now) return at_latest;
@@ -66,7 +66,7 @@ LocalInstant Pacing::first_attempt_at(AcquireCall& call, LocalInstant at_latest,
   return call.give_up_at ? std::min(at, step.now + (*call.give_up_at - step.now) / 2) : at;
 }
 
-/// Before the first attempt of a head that was queued it counts as one: pauses grow with it.
+/// A head before its first attempt counts as after one, because pauses grow with attempts.
 AttemptSeen Pacing::seen_by(const AcquireCall& call, bool refused, LocalInstant now) const {
   return {.attempts = std::max(call.attempts, 1),
           .refused = refused,

@@ -13,7 +13,7 @@ namespace leasehold::core {
 
 /// When a call that waits asks again: as its strategy says, or when the holder that was seen is
 /// presumed dead if that comes first. It knows what attempts have taught of holders and of paces,
-/// by name; of timers, commands and whose turn it is it knows nothing.
+/// by name. It does not know timers, commands or the order of the calls.
 ///
 /// INVARIANT: no attempt is put off beyond a time at which the holder seen last will be presumed
 /// dead: a crashed holder costs one lease and not one pause more.

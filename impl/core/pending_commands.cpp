@@ -41,7 +41,7 @@ std::optional<PendingCommand> PendingCommands::take(CommandId id, Step step) {
   return std::move(node.mapped());
 }
 
-/// The connection it hangs on is cut; whether it was executed, nobody will know.
+/// The connection it hangs on is cut; whether it was executed stays unknown.
 void PendingCommands::abandon(CommandId id, Step step) {
   step.out.push_back(Abandon{id});
   take(id, step);
@@ -52,7 +52,7 @@ void PendingCommands::not_heard() {
   if (slots_ != kUnbounded) unheard_ = std::min(unheard_ + 1, slots_);
 }
 
-/// A release that waited behind thousands of attempts would keep its lock from everybody.
+/// By turns, because a release behind thousands of attempts would keep its lock from all others.
 std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
   const bool attempt = attempts_too && !attempts_.empty() && (attempt_next_ || cleanups_.empty());
   Line& line = attempt ? attempts_ : cleanups_;
@@ -63,7 +63,7 @@ std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
   return next;
 }
 
-/// What each is for, equality tells apart.
+/// Equality tells apart what each is for.
 void PendingCommands::mix_into(HashMixer& hash) const {
   for (const auto& [id, pending] : pending_) {
     hash.mix(id);

@@ -24,16 +24,16 @@ struct PendingCommand {
   LocalInstant sent;
   std::vector<SessionId> sessions;  ///< attempt, hand_over: one, or none if its call has ended;
                                     ///< extension and read_holders: all that they are for
-  CleanupId cleanup = 0;  ///< cleanup and hand_over; attempt: who cleans up after a call that ended
+  CleanupId cleanup = 0;            ///< cleanup and hand_over; attempt: for a call that has ended
   std::uint64_t beat = 0;  ///< attempt, extension, hand_over; read_holders: of the extension before
-  std::optional<std::string> observed;  ///< attempt: the lockId whose holder was presumed dead
+  std::optional<std::string> observed;  ///< attempt: the lockId of a holder that is presumed dead
   bool counts = true;                   ///< filled in by `send`: it takes one of the slots
   bool operator==(const PendingCommand&) const = default;
 };
 
-/// The commands under way, the numbers that name them, and the line of those that wait for a slot:
-/// of so many slots each command under way takes one. What waits in line is not built yet, so its
-/// time has not begun, and it can end without a trace.
+/// The commands under way, the numbers that name them, and the line of timers that wait for a slot.
+/// Each command under way takes one of the slots. A command that waits in line is not built yet, so
+/// its time has not begun, and it can end without a trace.
 ///
 /// Once as many commands in a row as there are slots were not answered in time, the servers are
 /// taken to be away or overloaded: then one command at a time asks, until one is answered.
@@ -49,11 +49,11 @@ class PendingCommands {
 
   explicit PendingCommands(int slots = kUnbounded) : slots_(slots) {}
 
-  /// Whether a slot is free. Who finds none stands in line.
+  /// Whether a slot is free. A command that finds none stands in line.
   [[nodiscard]] bool may_send() const {
     return !others_first_ && busy_ < (unheard_ < slots_ ? slots_ : 1);
   }
-  /// Those who wait go before what an event itself has to send: the slot that it frees is theirs.
+  /// What waits in line goes before what an event itself has to send, and gets the slot it frees.
   void put_others_first(bool first) { others_first_ = first; }
   [[nodiscard]] bool anyone_waits() const { return !attempts_.empty() || !cleanups_.empty(); }
 
@@ -64,7 +64,7 @@ class PendingCommands {
   }
   /// REQUIRES: it is due since then
   void leave_line(Timer timer, LocalInstant since) { line_of(timer.kind).erase({since, timer}); }
-  /// Whose turn it is: attempts and clean-ups (with hand-overs) take turns. None: nobody waits.
+  /// The next in line, attempts and clean-ups (with hand-overs) by turns. None: the line is empty.
   std::optional<Timer> next_in_line(bool attempts_too);
 
   /// Before `take`: this command was answered by a server or by the driver, or was given up.
@@ -78,8 +78,8 @@ class PendingCommands {
   /// The command that was answered, which is over with that; none: it was over already.
   std::optional<PendingCommand> take(CommandId id, Step step);
 
-  /// Nobody wants its reply any more. Only for what writes nothing: of a write that was cut off
-  /// nobody would know what it did.
+  /// Its reply is not wanted any more. Only for what writes nothing, because it stays unknown what
+  /// a write did that was cut off.
   void abandon(CommandId id, Step step);
 
   [[nodiscard]] bool contains(CommandId id) const { return pending_.contains(id); }

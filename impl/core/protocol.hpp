@@ -23,7 +23,7 @@ using CommandId = std::uint64_t;  ///< one command sent; chosen by the core
 
 /// Take the lock if it is missing, ours, exactly `observed`, or expired on the server's clock.
 struct AcquireCommand {
-  SessionId session;  ///< on whose behalf; not sent
+  SessionId session;  ///< on its behalf; not sent
   std::string name;
   Owner owner;
   std::string lock_id;
@@ -39,7 +39,7 @@ struct AcquireCommand {
 /// Renew one lock, if it is still this owner's of that grant. `expiresAt` never moves back by it:
 /// an extension that a server executes late must not shorten what a newer one gave.
 struct ExtendStatement {
-  SessionId session;  ///< on whose behalf; not sent
+  SessionId session;  ///< on its behalf; not sent
   std::string name;
   Owner owner;
   ServerInstant acquired_at;  ///< names the grant, where the owner alone may name a later one
@@ -54,8 +54,8 @@ struct ExtendCommand {
   bool operator==(const ExtendCommand&) const = default;
 };
 
-/// Read who holds these locks: after an extension that matched fewer than it sent; or, on behalf of
-/// no session, to choose one that may be free.
+/// Read the holders of these locks: after an extension that matched fewer than it sent; or, on
+/// behalf of no session, to choose one that may be free.
 struct ReadHoldersCommand {
   std::vector<std::string> names;
   bool until = false;  ///< and until when
@@ -69,28 +69,28 @@ struct DeleteCommand {
   std::string name;
   Owner owner;
   std::optional<Owner> or_owner;  ///< or this one's: of a hand-over that was given up
-  bool unless_queued = false;     ///< only while nobody stands in the lock's queue
+  bool unless_queued = false;     ///< only while no call stands in the lock's queue
   bool operator==(const DeleteCommand&) const = default;
 };
 
-/// This owner leaves the lock and its queue: what it holds goes to the first who waits, or becomes
-/// free if nobody does.
+/// This owner leaves the lock and its queue: what it holds goes to the first call in the queue, or
+/// becomes free if the queue is empty.
 struct PassOnCommand {
   std::string name;
   Owner owner;
   std::optional<Owner> or_owner;  ///< as well: of a hand-over that was given up
-  /// The first who waits is only notified of its turn, and anybody may take the lock. So it is too
-  /// when no release has been like that for a while: those who poll never see a lock free that
-  /// passes from hand to hand.
+  /// The first call in the queue is only notified of its turn, and any process may take the lock.
+  /// The server does so too when no release has been like that for a while, because calls that poll
+  /// never see a lock free that passes from hand to hand.
   bool offers = false;
   bool operator==(const PassOnCommand&) const = default;
 };
 
 /// Give the lock of one owner to the next, of the same process, if it is either's.
 struct HandOverCommand {
-  SessionId session;  ///< who receives; not sent
+  SessionId session;  ///< the receiver; not sent
   std::string name;
-  Owner from;   ///< whose handle is over before this is sent
+  Owner from;   ///< its handle is over before this is sent
   Owner owner;  ///< the receiver's
   std::string lock_id;
   std::chrono::milliseconds lease;
@@ -133,7 +133,7 @@ struct RawCommand {
   bool operator==(const RawCommand&) const = default;
 };
 
-/// Read who holds a lock, for people: on behalf of no session, and no decision hangs on it.
+/// Read the holder of a lock, for people: on behalf of no session, and no decision hangs on it.
 struct InspectCommand {
   std::string name;
   bool operator==(const InspectCommand&) const = default;
@@ -149,16 +149,16 @@ struct Command {
 };
 
 /// What became of a command, as far as its reply tells. Only `done` proves that a write stays; an
-/// error of which nobody knows better is `unknown`.
+/// error without a known meaning is `unknown`.
 enum class Outcome {
   done,           ///< executed, and acknowledged by a majority
   unknown,        ///< may have been executed, may still be, may be rolled back
   not_executed,   ///< certainly not executed; another try may succeed
-  duplicate_key,  ///< somebody else inserted the name first
+  duplicate_key,  ///< another client inserted the name first
   configuration,  ///< certainly not executed; another try cannot succeed
 };
 
-/// A lock document as somebody left it. `corruption` says what is wrong with it, or is empty; a
+/// A lock document as a write left it. `corruption` says what is wrong with it, or is empty; a
 /// corrupt document counts as held.
 struct LockDocument {
   std::string name;
@@ -167,10 +167,10 @@ struct LockDocument {
   std::int64_t fencing_token = 0;  ///< as stored: a lower bound of the grant's own
   std::string corruption;
   std::string value = {};  ///< document-level: of the entity that the lock is on
-  std::string queue = {};  ///< those who wait, as `lock_queue.hpp` reads them
+  std::string queue = {};  ///< the calls that wait, as `lock_queue.hpp` reads them
   ServerInstant expires_at = {}, read_at = {};  ///< where it was asked for
 
-  /// A release may leave a document, dated 1970: of nobody, or of an owner whose turn it is to take
+  /// A release may leave a document, dated 1970: of no owner, or of an owner that is next to take
   /// the lock. REQUIRES: `expires_at` was asked for.
   [[nodiscard]] bool is_free() const { return corruption.empty() && expires_at == ServerInstant(); }
   bool operator==(const LockDocument&) const = default;
@@ -220,7 +220,7 @@ struct Timer {
     command_timeout,  ///< command: no answer in time, it is cut off
     extension_round,  ///< the earliest extension is due
     cleanup,          ///< cleanup: the pause before the next delete or hand-over is over
-    report,           ///< cleanup: who releases has waited long enough, the result is unknown
+    report,           ///< cleanup: the releaser has waited long enough, the result is unknown
     stream,           ///< the pause before the stream's next step is over
   };
   Kind kind;
@@ -239,8 +239,8 @@ struct AcquireAsked {
   std::optional<LocalInstant> give_up_at;  ///< none: never
   bool single_attempt = false;
 };
-/// The caller does not want it any more. Whoever has won meanwhile keeps the lock until it
-/// releases.
+/// The caller does not want it any more. A session that has won meanwhile keeps the lock until it
+/// is released.
 struct CancelAsked {
   SessionId session;
 };
@@ -249,7 +249,7 @@ struct CancelAsked {
 struct ReleaseAsked {
   SessionId session;
 };
-/// Somebody asked `held()` at or after the deadline and got false: that answer is final.
+/// A caller asked `held()` at or after the deadline and got false: that answer is final.
 struct DeadlineSeen {
   SessionId session;
 };
@@ -285,8 +285,8 @@ struct SetTimer {
 struct ClearTimer {
   Timer timer;
 };
-// What became of a session. Each says which lock and grant it is of, and what comes by a command
-// which one it was, so that nobody needs a table to translate it.
+// What became of a session. Each names the lock and the grant, and the command if it comes by one,
+// so that no table is needed to translate it.
 struct Granted {
   SessionId session;
   std::string name;
@@ -332,7 +332,7 @@ struct Warned {
   std::string message;
 };
 /// From here on (`begins`), or until here, something that is due waits unsent for a free slot (see
-/// PendingCommands). For who checks how soon it is sent.
+/// PendingCommands). For checks of how soon it is sent.
 struct Congested {
   bool begins;
 };

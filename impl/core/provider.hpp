@@ -18,8 +18,8 @@ class Provider {
   /// Appends what is to be done because of `event` to `out`. `now.local` never runs backwards.
   virtual void next(const Event& event, const Clocks& now, Entropy& entropy, Effects& out) = 0;
 
-  /// Deletes that no majority has acknowledged yet: a provider waits for these at its end, for a
-  /// while, so that nobody has to wait for a lease that nobody has.
+  /// Deletes that no majority has acknowledged yet. A provider waits for these at its end, for a
+  /// while, so that other processes need not wait for the lease of a holder that has gone.
   [[nodiscard]] virtual std::size_t cleanups_left() const = 0;
 
   bool operator==(const Provider&) const = default;

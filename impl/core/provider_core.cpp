@@ -52,13 +52,13 @@ void ProviderCore::on(const AcquireAsked& event, Step step) {
   contenders_.add(event, pending_, step);
 }
 
-/// Who has won already keeps the lock: the caller finds it and may release.
+/// A session that has won already keeps the lock: the caller finds it and may release.
 void ProviderCore::on(const CancelAsked& event, Step step) {
   give_up(event.session, ErrorKind::cancelled, "cancelled", step);
 }
 
-/// Held or lost, the handle has ended: it answers no from before this event on. The lock goes to
-/// who waits here, by a hand-over, or to anybody.
+/// Held or lost, the handle has ended: it answers no from before this event on. The lock goes to a
+/// call that waits here, by a hand-over, or to any process.
 void ProviderCore::on(const ReleaseAsked& event, Step step) {
   // Before anything is sent: this process must not hold what the server may give to another.
   const auto lock = held_.take(event.session, step);
@@ -72,7 +72,7 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
         contenders_.receive(next, id, lock->hand_overs + 1, pending_, step);
     return departures_.hand_over(id, std::move(release), next, receiver, pending_, step);
   }
-  // Where others queue, who waits here joins them at once; otherwise once it is free.
+  // Where others queue, the calls that wait here join them at once; otherwise once it is free.
   const bool queued = release.by == Cleanup::By::pass_on;
   contenders_.released(event.session, lock->name, queued ? step.now : LocalInstant::max(), pending_,
                        step);
@@ -110,7 +110,7 @@ void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
       return lose_all(held_.extension_answered(*command, reply, pending_, step));
     case PendingCommand::Kind::read_holders:
       return lose_all(held_.read_holders_answered(*command, reply, step));
-    // That a lock has become free is news for who waits for it here.
+    // A lock that has become free is news for the calls that wait for it here.
     case PendingCommand::Kind::cleanup:
       if (const auto freed = departures_.answered_delete(*command, reply, pending_, step)) {
         contenders_.lock_freed(*freed, pending_, step);
@@ -122,7 +122,7 @@ void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
   }
 }
 
-/// Whether it is of any use still, each part says: a timer may fire early, twice, or too late.
+/// Each part says whether the timer is of use: it may fire early, twice, or too late.
 void ProviderCore::on(const TimerFired& event, Step step) {
   const auto id = event.timer.id;
   switch (event.timer.kind) {
@@ -158,7 +158,7 @@ void ProviderCore::time_is_over(SessionId id, Step step) {
           "not sent within the operation timeout: other commands were before it", step);
 }
 
-/// What it means for the call, Contenders says.
+/// Contenders decides what it means for the call.
 void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step) {
   // After the first answer: a process that only waits needs no index, and a server that answers can
   // make it.
@@ -169,14 +169,14 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
   }
   const SessionId id = attempt.sessions.front();
   const AcquireCall& call = contenders_.at(id);
-  // Another's document shows who waits for it, which decides how this process will release it.
+  // The document of another holder shows its queue, which decides how this process will release.
   if (refuses(reply, call.owner) && !reply.documents.empty()) {
     departures_.see(call.name, reply.documents.front(), step.now);
   }
   conclude(id, contenders_.answered(id, attempt, reply, pending_, step), step);
 }
 
-/// INVARIANT: whoever received is the head of its queue already, so nobody else contends by this.
+/// INVARIANT: the receiver is the head of its queue already, so no other call contends by this.
 void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& reply, Step step) {
   const auto answer = departures_.answered_hand_over(command, reply, pending_, step);
   if (!answer) return;
@@ -199,8 +199,8 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
   }
 }
 
-/// Who is named is a call that waits, or an owner that has departed and may be granted the lock all
-/// the same. Most are neither: the provider's own writes, of locks that it holds or held.
+/// A named owner is that of a call that waits, or one that has departed and may be granted the lock
+/// all the same. Most are neither: the provider's own writes, of locks that it holds or held.
 void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
   const auto heard = contenders_.stream_answered(command, reply, pending_, step);
   if (heard == ChangeStream::Heard::nothing) return;
@@ -217,7 +217,7 @@ void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step ste
   contenders_.read_on(heard, pending_, step);
 }
 
-/// A call that goes on is Contenders' alone.
+/// A call that goes on is for Contenders alone.
 void ProviderCore::conclude(SessionId id, const CallResult& result, Step step) {
   if (const auto* won = std::get_if<Win>(&result)) return win(id, *won, step);
   if (const auto* error = std::get_if<Error>(&result)) end_call(id, *error, step);
@@ -246,8 +246,8 @@ void ProviderCore::win(SessionId id, const Win& win, Step step) {
   contenders_.won(id, win, pending_, step);
 }
 
-/// What was won is over before anybody could use it: it is given back, by its owner. The call goes
-/// on with another, unless it was to ask only once.
+/// The win was over before it could be used: its owner gives the lock back. The call goes on with
+/// another owner, unless it was to ask only once.
 void ProviderCore::win_too_late(SessionId id, Step step) {
   AcquireCall& call = contenders_.at(id);
   if (call.single_attempt) {
@@ -266,8 +266,8 @@ void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why,
   if (call != nullptr) end_call(id, call->error(kind, why), step);
 }
 
-/// The caller hears of the end at once; what may have been won is cleaned up behind its back.
-/// Whoever is next in the queue asks no later than this call would have.
+/// The caller hears of the end at once; a possible win is deleted in the background. The next call
+/// in the queue asks no later than this call would have.
 void ProviderCore::end_call(SessionId id, const Error& error, Step step) {
   step.out.push_back(Ended{id, contenders_.at(id).name, error});
   const AcquireCall call = contenders_.take(id, pending_, step);
@@ -277,7 +277,7 @@ void ProviderCore::end_call(SessionId id, const Error& error, Step step) {
                     step);
 }
 
-/// Those who wait here contend at once: whoever took the lock away is not in this process.
+/// The calls that wait here contend at once: no call of this process took the lock away.
 void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   const HeldLock* lock = held_.find(id);
   if (lock == nullptr || lock->lost) return;
@@ -291,7 +291,7 @@ void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
   contenders_.leave(id, lock->name, step.now, pending_, step);
 }
 
-/// Not everything is mixed in: what differs in two equal hashes, equality tells apart.
+/// Not everything is mixed in: equality tells apart what differs under equal hashes.
 std::size_t ProviderCore::hash() const {
   HashMixer hash;
   contenders_.mix_into(hash);

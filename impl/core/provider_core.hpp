@@ -34,10 +34,10 @@ namespace leasehold::core {
 ///                                  |                                              |
 ///                                  +--> Ended, and what it may have won --> Cleanup <--
 ///
-/// Who decides what: Contenders, whose turn it is and what a call does about an answer; HeldLocks,
-/// what is extended when; Departures, how an owner leaves the database; IndexCreation, the TTL
-/// index. They know nothing of each other: how a session passes from one to the next is here, and
-/// only here. What they share is PendingCommands, the numbers of what was sent.
+/// Contenders decides which call is next and what it does about an answer; HeldLocks, what is
+/// extended when; Departures, how an owner leaves the database; IndexCreation, the TTL index. They
+/// know nothing of each other: only this class passes a session from one to the next. What they
+/// share is PendingCommands, the numbers of what was sent.
 ///
 /// Time: `now` never runs backwards between calls. Copyable, comparable and hashable, so that it
 /// can be simulated and explored. Not thread-safe: its driver serialises the calls.
@@ -46,18 +46,18 @@ namespace leasehold::core {
 ///     // effects: Send{acquire}, SetTimer{command_timeout}, SetTimer{give_up}
 ///     core.next(ReplyArrived{1, reply}, now, entropy, effects);  // -> Granted{7, token, ...}
 ///
-/// INVARIANT: a session is either an acquire call or a held lock, never both. Whoever is Receiving
-/// is the receiver of one HandOver, and no other call is.
+/// INVARIANT: a session is either an acquire call or a held lock, never both. A call that is
+/// Receiving is the receiver of one HandOver, and no other call is.
 /// Flow control: what finds no free slot (see PendingCommands) waits unsent, and is sent in this
 /// order: extensions that are due; clean-ups and hand-overs by turns with attempts. While there are
 /// more extensions than slots, no attempt is sent: what is held stays held, and new grants wait.
 ///
-/// INVARIANT: an owner is used by one of the three parts at a time: no command is sent for it by
-/// who has passed it on.
+/// INVARIANT: one of the three parts uses an owner at a time: a part that has passed an owner on
+/// sends no command for it.
 class ProviderCore final : public Provider {
  public:
-  /// `holder` goes into lock ids for people to read; empty for none. Of so many commands that
-  /// `slots` says the replies may be outstanding.
+  /// `holder` goes into lock ids for people to read; empty for none. Replies of at most `slots`
+  /// commands may be outstanding.
   explicit ProviderCore(const std::string& holder, int slots = PendingCommands::kUnbounded)
       : pending_(slots),
         contenders_(without_queue_marks(holder)),

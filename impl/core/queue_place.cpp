@@ -7,8 +7,8 @@
 namespace leasehold::core {
 namespace {
 
-/// An entry is renewed by the next attempt that is answered. So many in a row without one would be
-/// minutes; and a grant that names an older one is no more than a hint to ask.
+/// An entry is renewed by the next attempt that is answered. This many in a row without an answer
+/// take minutes; and a grant that names an older one is no more than a hint to ask.
 constexpr std::size_t kAttemptsRemembered = 8;
 
 }  // namespace
@@ -26,8 +26,8 @@ std::optional<LocalInstant> QueuePlace::sent_at(std::uint64_t beat) const {
   return found == attempts_.end() ? std::nullopt : std::optional(found->sent);
 }
 
-/// A place that was lost, because somebody deleted or overwrote the document, is a new one when it
-/// is found again: its time begins anew.
+/// A place that was lost, because the document was deleted or overwritten, is a new one when it is
+/// found again: its time begins anew.
 void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken at,
                        LocalInstant now) {
   const auto owners = owners_in(document.queue);
@@ -43,9 +43,9 @@ void QueuePlace::shown(const LockDocument& document, Owner owner, FencingToken a
   }
 }
 
-/// A queue that moved by so many places in that time is served whole in as much for each place. One
-/// that has not moved yet goes on being watched from when it was seen first. Where all are new, it
-/// may have been served long ago: that takes no longer than was known, and no longer than so.
+/// Estimate: places x (time / places moved), since the look that `full_` notes. A queue that has
+/// not moved stays watched from that look. If the entry that was last then has gone, the estimate
+/// is that time, at most the old estimate.
 void QueuePlace::see_full(const std::vector<Owner>& owners, LocalInstant now) {
   const Full before = full_.value_or(Full{owners.back(), now, Duration(0)});
   if (!full_) full_ = before;
@@ -56,7 +56,7 @@ void QueuePlace::see_full(const std::vector<Owner>& owners, LocalInstant now) {
   if (!left) {
     full_ = Full{owners.back(), now, known ? std::min(before.lasts, since) : since};
   } else if (const int moved = places - static_cast<int>(*left) - 1; moved > 0) {
-    // Who left the queue and came again stands last, too, as if it had hardly moved.
+    // An owner that left the queue and came again is last too, as if the queue had hardly moved.
     const Duration lasts = since / moved * places;
     full_ = Full{owners.back(), now, known ? std::min(lasts, 2 * before.lasts) : lasts};
   }

@@ -16,16 +16,16 @@ namespace leasehold::core {
 /// What an acquire call knows of its place in the lock's queue between processes.
 ///
 /// Each attempt of it that is refused renews its entry there, and writes the beat of the attempt
-/// into it. Who passes the lock on copies that beat: so a grant names the very attempt before which
-/// nobody can have seen it, and the lease counts from when that was sent.
+/// into it. A release that passes the lock on copies that beat: so a grant names the very attempt
+/// before which no process can have seen it, and the lease counts from the sending of that attempt.
 ///
 /// INVARIANT: what is remembered of attempts is in the order of their sending. `full_` is set only
-/// while it does not stand: whoever has a place does not care how long the queue is.
+/// while it does not stand, because a call with a place does not need the queue's length.
 class QueuePlace {
  public:
   /// An attempt that may leave an entry is sent.
   void sent(std::uint64_t beat, LocalInstant now);
-  /// When the attempt of this beat was sent; none: nobody remembers.
+  /// When the attempt of this beat was sent; none: it is not remembered.
   [[nodiscard]] std::optional<LocalInstant> sent_at(std::uint64_t beat) const;
 
   /// A refused attempt showed this queue, at this operation time.
@@ -62,7 +62,7 @@ class QueuePlace {
     bool operator==(const Attempt&) const = default;
   };
   struct Full {
-    Owner last;         ///< who stood last
+    Owner last;         ///< the owner that stood last
     LocalInstant seen;  ///< and when
     Duration lasts{0};
     bool operator==(const Full&) const = default;

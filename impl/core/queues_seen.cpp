@@ -18,7 +18,7 @@ void make_room(Map& map, Since since) {
 
 }  // namespace
 
-/// That nobody waits now says little: waiters of a lock that changes hands often come and go.
+/// An empty queue says little: waiters of a lock that changes hands often come and go.
 void QueuesSeen::see(const std::string& name, const LockDocument& document, LocalInstant now) {
   if (document.queue.empty()) return;
   if (!waited_.contains(name)) make_room(waited_, [](LocalInstant at) { return at; });
@@ -26,7 +26,7 @@ void QueuesSeen::see(const std::string& name, const LockDocument& document, Loca
 }
 
 /// For as long as a rival is remembered. A queue that is overlooked goes with the document, unless
-/// who releases queues itself (Cleanup::By): its waiters ask again and stand in another order.
+/// the releasing call queues itself (Cleanup::By): its waiters ask again, in another order.
 bool QueuesSeen::anyone_waited(const std::string& name, LocalInstant now) const {
   const auto found = waited_.find(name);
   return found != waited_.end() && now - found->second < kRivalMemory;

@@ -7,16 +7,16 @@
 
 namespace leasehold::core {
 
-/// What one event gives to whoever handles it: the time, randomness, and where effects go. Made
-/// anew for each event; nothing keeps it.
+/// What one event gives to the code that handles it: the time, randomness, and where effects go.
+/// Made anew for each event, and never kept.
 struct Step {
   LocalInstant now;
   Entropy& entropy;
   Effects& out;
 };
 
-/// Both are effects like any other: whoever carries them out keeps at most one timer of a kind and
-/// id, so that setting it again moves it (see SetTimer).
+/// Both are effects like any other: the driver that carries them out keeps at most one timer of a
+/// kind and id, so that setting it again moves it (see SetTimer).
 inline void set_timer(Timer::Kind kind, std::uint64_t id, LocalInstant at, Step step) {
   step.out.push_back(SetTimer{{kind, id}, at});
 }
@@ -25,8 +25,8 @@ inline void clear_timer(Timer::Kind kind, std::uint64_t id, Step step) {
   step.out.push_back(ClearTimer{{kind, id}});
 }
 
-/// 128 bits: no two calls of any two processes are the same owner but by a chance that nobody will
-/// see. The order of the draws is part of what a seed stands for.
+/// 128 bits: two calls of any two processes are the same owner by a negligible chance only. The
+/// order of the draws is part of what a seed stands for.
 inline Owner fresh_owner(Step step) { return {step.entropy.draw(), step.entropy.draw()}; }
 
 /// Mixes what tells two states apart best into one number. Equality looks at the rest. The number

@@ -11,8 +11,8 @@ LocalInstant WaitQueue::turn_after_release(LocalInstant now) const {
   return now + (rival ? tenure : Duration(0));
 }
 
-/// In the order of the calls, whatever their timeouts: nobody of this process is overtaken but by
-/// single attempts.
+/// In the order of the calls, whatever their timeouts: only single attempts overtake a call of this
+/// process.
 bool WaitQueues::join(const std::string& name, SessionId id) {
   WaitQueue& queue = queues_[name];
   LEASEHOLD_CHECK(queue.head != id);
@@ -48,7 +48,7 @@ SessionId WaitQueues::leave(const std::string& name, SessionId id, bool promote)
   return queue.head;
 }
 
-/// Who holds past the queue is in none: its release helps the head that contends meanwhile.
+/// A session that holds past the queue is in none: its release helps the head that contends.
 SessionId WaitQueues::after(SessionId id, const std::string& name) const {
   const WaitQueue* queue = find(name);
   if (queue == nullptr) return 0;
@@ -65,7 +65,7 @@ void WaitQueues::pass_to(const std::string& name, SessionId to) {
   queue.waiters.pop_front();
 }
 
-/// Null is the usual answer for a name that nobody here wants: news of all locks are looked up.
+/// Null is usual for a name that no call here wants: news of all locks are looked up.
 const WaitQueue* WaitQueues::find(const std::string& name) const {
   const auto found = queues_.find(name);
   return found == queues_.end() ? nullptr : &found->second;

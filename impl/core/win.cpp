@@ -5,7 +5,7 @@
 namespace leasehold::core {
 
 /// Everything counts from the sending of the command that won: the server may have executed it at
-/// once, and whoever comes next waits by the server's clock from then.
+/// once, and the next holder waits by the server's clock from then.
 HeldLock held_lock(const AcquireCall& call, const Win& win) {
   const LockOptions& options = call.options;
   HeldLock lock;

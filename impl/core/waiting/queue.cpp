@@ -20,14 +20,14 @@ constexpr nanoseconds kShortestLook = milliseconds(100), kLongestLook = millisec
 /// thousand would ask in vain most of the time; later, the queue would run empty before they come.
 constexpr int kMostQueues = 3;
 
-/// Spread wide: those who found no room together must not come back together.
+/// Spread wide: calls that found no room together must not come back together.
 nanoseconds until_room(nanoseconds queue_lasts, std::uint64_t random) {
   const auto lasts = std::min<nanoseconds>(queue_lasts, core::kLongestPause);
   return core::random_span(std::max(lasts, kShortestLook),
                            std::max(kMostQueues * lasts, kLongestLook), random);
 }
 
-/// Who hears of no grant, or found neither a place nor a full queue, does as adaptive waiting.
+/// A call that hears of no grant, or found neither a place nor a full queue, pauses adaptively.
 class QueueWaiting final : public WaitingStrategy {
  public:
   explicit QueueWaiting(nanoseconds longest) : longest_(longest) {}

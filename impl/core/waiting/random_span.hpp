@@ -15,9 +15,8 @@ inline std::chrono::milliseconds bounded_pause(std::chrono::milliseconds pause) 
 }
 
 /// A time in [low, high], each ns equally likely; `low` if the span is empty. By a remainder and
-/// not by a library's distribution, whose result differs between libraries: a seed stands for one
-/// run everywhere. What the remainder prefers is one part in 10^5 for a span of 24 h, and less
-/// below.
+/// not by a library's distribution, because a seed stands for one run everywhere and libraries
+/// differ. What the remainder prefers is one part in 10^5 for a span of 24 h, and less below.
 inline std::chrono::nanoseconds random_span(std::chrono::nanoseconds low,
                                             std::chrono::nanoseconds high, std::uint64_t random) {
   const auto choices =

@@ -27,8 +27,8 @@ struct LeadershipOptions {
   /// Empty: a line on standard error for a term that was lost or ended by an exception.
   std::function<void(const Term&)> on_ended;
   /// The pause after a term that the work itself or `resign` ended, so that another process leads
-  /// next: longer than others pause between attempts. There is no pause after a term that was lost.
-  /// 0 .. `longest_pause`.
+  /// next: longer than others pause between attempts. None after a term that was lost, unless its
+  /// work threw. 0 .. `longest_pause`.
   std::chrono::milliseconds pause{1'000};
   /// The pause doubles with each term in a row that an exception of the work ended, up to this.
   std::chrono::milliseconds longest_pause{60'000};
