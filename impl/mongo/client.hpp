@@ -15,11 +15,11 @@
 /// when there is no reply.
 namespace leasehold::mongo {
 
-/// Null: `error` says why. With a second @ the driver would take the rest of a password for a host,
-/// and name it in errors.
+/// Null: `error` says why. A URI with a second @ gives null, because the driver would parse the
+/// rest of a password as a host name, and name it in errors.
 [[nodiscard]] UriHandle parse_uri(const std::string& uri, bson_error_t& error);
 
-/// A client of the pool whose sockets are known from now on. Null when the pool has none left:
+/// A client of the pool; its sockets are known from now on. Null when the pool has none left:
 /// `error` says so. REQUIRES: `sockets` outlives its use.
 [[nodiscard]] mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets,
                                       bson_error_t& error);
@@ -27,13 +27,13 @@ namespace leasehold::mongo {
 /// Null is fine.
 void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client);
 
-/// The command that a connection carries, as another thread sees it that gives it up.
+/// The command that a connection carries, as seen by another thread that gives it up.
 ///
 /// INVARIANT: once it is given up, nothing of it is sent. The driver may wait for a primary for as
-/// long as the server selection time-out, in which nothing can be cut; so it is asked for a primary
-/// first, then this is asked, and only then is the command aimed at that one member, where cutting
-/// its sockets stops it. Given up before it has begun, it does not begin. Who gives up may be late:
-/// the number says that the next command is another.
+/// long as the server selection time-out, and nothing can be cut in that time. So the driver is
+/// asked for a primary first, then this class is asked, and only then is the command sent to that
+/// one member, where cutting its sockets stops it. A command that is given up before it has begun
+/// does not begin. `give_up` may come late: its number tells the command from the next one.
 ///
 /// Thread safety: `give_up` from any thread, the rest from the connection's.
 class Underway {

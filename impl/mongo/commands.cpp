@@ -300,7 +300,7 @@ Bson build_body(const EnsureIndexCommand&, const std::string& collection, millis
 }
 
 /// A write by which an owner of this provider gets the lock changes the token's lower bound too;
-/// one that only changes the queue behind its lockId does not, and is reported to nobody.
+/// one that only changes the queue behind its lockId does not, and is not reported.
 void append_grants(Bson& any, std::uint64_t provider) {
   const std::string prefix = '^' + to_hex(core::Owner{provider, 0}).substr(0, 16);
   any.doc("0", [&](Bson& replaced) {

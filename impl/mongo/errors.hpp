@@ -6,7 +6,7 @@
 
 namespace leasehold::mongo {
 
-/// What a server error code says about the command: the one table of errors. A code that nobody
+/// What a server error code says about the command: the one table of errors. A code that is not
 /// listed is unknown: a wrong "unknown" costs one delete, a wrong "failed" an orphan.
 [[nodiscard]] core::Outcome outcome_of_error(int code);
 

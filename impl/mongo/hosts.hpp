@@ -13,7 +13,7 @@ void keep_driver_log();
 [[nodiscard]] std::string last_error_logged();
 
 /// Asks each host that the URI names, by itself and without a log-in, what it is, because a driver
-/// that looks for a replica set does not tell whom it found instead. A sentence for each host that
+/// that looks for a replica set does not tell what it found instead. A sentence for each host that
 /// is no member of it: "h:1 is a standalone", "h:1 is a member of 'rs', the URI says 'other'"; or
 /// knows no primary. Waits half a second for each at most.
 /// `silent_too`: also why a host does not answer, which the driver says in brackets, "[..]", unless

@@ -42,7 +42,7 @@ class JsonClient {
   /// The same, tried once.
   Json run_once(const std::string& database, const Json& command, const Read& read = {});
 
-  /// The same for a command in bytes, whose reply `read` is shown.
+  /// The same for a command in bytes; `read` gets its reply.
   void run_bytes(const std::string& database, const _bson_t& command, const Read& read);
 
   /// Shows `use` each document that a `find` finds, batch by batch. Nothing, or the reply of the

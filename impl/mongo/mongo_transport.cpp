@@ -28,11 +28,11 @@ using core::Command;
 using core::Outcome;
 using core::Reply;
 
-/// The last resort against a socket that hangs where nobody can cut it.
+/// The last resort against a socket that hangs where no thread can cut it.
 constexpr int kSocketTimeoutMs = 60'000;
 constexpr int kMaxClients = 256;
-/// The driver takes `minPoolSize` for how many clients it keeps that nobody uses: those of workers
-/// that stood in for hung ones would stay for ever, with the sockets that were cut.
+/// The driver keeps at most `minPoolSize` idle clients: the clients of workers that replaced hung
+/// ones would else stay for ever, with the sockets that were cut.
 constexpr int kMaxIdleClients = 1;
 
 struct Shared {
@@ -124,8 +124,8 @@ class MongoConnection final : public core::Connection {
     return refused;
   }
 
-  /// A capped collection loses its oldest documents, and with them locks that are held. Who may not
-  /// ask is not refused for that.
+  /// A capped collection loses its oldest documents, and with them locks that are held. A role that
+  /// may not list collections is not refused for that.
   std::optional<Reply> refusal_of_collection() {
     Bson list;
     list.int32("listCollections", 1);
@@ -224,9 +224,9 @@ void keep_log_quiet() {
 }
 
 /// OpenSSL tears itself down in exit() unless its first user says otherwise. A thread of the driver
-/// whose server hangs may then still be in it, and would crash a process that has done its work.
-/// Looked up, because a driver may be built without OpenSSL. Later than another user's first call
-/// it has no effect.
+/// may still be in it then, because its server hangs, and would crash a process that has done its
+/// work. Looked up, because a driver may be built without OpenSSL. Without effect if OpenSSL was
+/// used before.
 void leave_openssl_to_the_kernel() {
   using Init = int (*)(std::uint64_t options, const void* settings);
   constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT

@@ -17,13 +17,13 @@ struct TransportOptions {
   std::string database;                        ///< empty: the URI's, or "leasehold"
   std::string collection;
   std::chrono::milliseconds server_selection_timeout;
-  /// Gets the name of each command that the driver sends, handshakes left out; empty: nobody.
+  /// Gets the name of each command that the driver sends, handshakes left out; may be empty.
   std::function<void(const std::string&)> on_wire;
 };
 
 /// A transport over a pool of libmongoc clients. The driver's own retries are off, or a reply says
-/// that it was one: they would turn a token into another write's time. Contacts nobody until a
-/// command is executed.
+/// that it was one, because a retry would turn a token into another write's time. Contacts no
+/// server until a command is executed.
 Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options);
 
 }  // namespace leasehold::mongo

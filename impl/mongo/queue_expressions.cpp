@@ -9,8 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// No entry is good for longer: one of a member whose clock was years ahead is dropped, and so is
-/// text that only looks like an entry.
+/// No entry is good for longer. One that a member dated by a clock years ahead is dropped, and so
+/// is text that only looks like an entry.
 constexpr milliseconds kLongestEntry = std::chrono::hours(48);
 /// The first release in so long leaves the lock free for a turn. A power of ten ms: compared by
 /// digits.
@@ -134,7 +134,7 @@ Bson is_turn_of_all() {
 
 constexpr std::int64_t kLongAgo = 0;  ///< 1970: the lock is free
 
-/// Nobody waits: as after a delete. Its lockId is nobody's, so that no late extension revives it.
+/// The queue is empty: as after a delete. The lockId has no owner, so no late extension revives it.
 Bson freed_document(const Bson& token) {
   Bson d;
   d.text("_id", "$_id").text("lockId", "").text("acquiredAt", "$acquiredAt");
@@ -150,8 +150,8 @@ Bson number_in_head(int at, int digits) {
 
 /// A release may have begun before the attempt that left $$head was even sent, and executes after
 /// it all the same: $$NOW is of when a command began. A grant is dated no earlier than its entry,
-/// or the others would see it expired while its receiver, who counts from that attempt, relies on
-/// it.
+/// because its receiver counts from that attempt and would else rely on a lease that others see
+/// expired.
 Bson granted_at() {
   const Bson until = number_in_head(0, core::kUntilDigits);
   const Bson stands = number_in_head(core::kStandsAt, core::kSpanDigits);
@@ -162,8 +162,8 @@ Bson granted_at() {
   return expression("$add", text("$$NOW"), nested(ahead));
 }
 
-/// To $$queue's first, $$head: it gets the lock; or it is offered the lock, which is free then. Who
-/// is offered it stays the first in the queue, for somebody else may be quicker.
+/// To $$queue's first, $$head: it gets the lock; or it is offered the lock, which is free then. An
+/// entry that is offered it stays the first in the queue, because another call may be quicker.
 Bson given_document(bool offers, const Bson& token) {
   static const Bson lock_id =
       expression("$substrBytes", text("$$head"), number(core::kEntryLockIdAt), number(-1));

@@ -7,11 +7,11 @@
 #include "core/protocol.hpp"
 #include "mongo/bson.hpp"
 
-/// What the commands do with the queue in a lock's document (`core/lock_queue.hpp`). Entries that
-/// are over are dropped by whoever writes.
+/// What the commands do with the queue in a lock's document (`core/lock_queue.hpp`). Each write
+/// drops the entries that are over.
 namespace leasehold::mongo {
 
-/// `lock_id`, followed by all who wait but this owner, who has stopped waiting.
+/// `lock_id`, followed by all entries but this owner's, which has stopped waiting.
 [[nodiscard]] Bson followed_by_queue(const std::string& lock_id, core::Owner without);
 
 /// `lock_id`, followed by what follows the document's: cheaper, and leaves all as it is.
