@@ -50,7 +50,7 @@ Driver::Driver(DriverParts parts)
       runner_({workers_, timers_, callbacks_, losses_}, std::move(parts.on_warning),
               std::move(parts.on_event)) {}
 
-/// Each part stops before what it uses: from here on nothing steps, so that timers and workers, who
+/// Each part stops before what it uses: from here on nothing steps. So timers and workers, which
 /// step and are used by steps, end in any order.
 Driver::~Driver() {
   {
@@ -116,7 +116,7 @@ core::SessionId Driver::acquire_async(const std::string& name, const LockOptions
   return acquire(name, options, timeout,
                  [=, driver = shared_from_this(), kept = std::move(done)](State state) mutable {
                    if (no_thread_to_call_it) return call(driver, kept, state);
-                   // What is left here, under the lock, is empty: both go to who calls it.
+                   // What is left here, under the lock, is empty: both go to the callback's thread.
                    Callbacks& callbacks = driver->callbacks_;
                    callbacks.post([call, driver = std::move(driver), kept = std::move(kept),
                                    state = std::move(state)] { call(driver, kept, state); });

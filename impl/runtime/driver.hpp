@@ -66,10 +66,10 @@ struct DriverParts {
 
 /// Runs a provider: moves its commands to workers, its timers to the clock, its news to handles and
 /// users. It decides nothing. The same code runs on threads (ThreadExecutor) and, with one thread
-/// and virtual time, in the simulation. What a step wants done EffectRunner carries out; what the
-/// core does not hear of, Reads and LaterCalls do, with locks of their own.
+/// and virtual time, in the simulation. EffectRunner carries out what a step wants done; Reads and
+/// LaterCalls, with locks of their own, do what the core does not hear of.
 ///
-/// Who runs what:
+/// Threads:
 ///
 ///     any thread of the user ── acquire, cancel, release, held ──┐
 ///     workers (at most 4 x limit) ── reply ──────────────────────┤ step(): the core, under one
@@ -78,7 +78,7 @@ struct DriverParts {
 ///              commands -> Workers   timers -> Timers   results, events -> Callbacks (one thread)
 ///                                                       losses -> LossSignals (a thread each)
 ///
-/// Who owns what:
+/// Ownership:
 ///
 ///     LockProvider, Lock, LockHandle, an asynchronous call that waits ──> Driver ──> its parts
 ///     Driver ──> HandleState <── LockHandle            (a HandleState owns nothing)
@@ -89,7 +89,7 @@ struct DriverParts {
 /// Likewise where a thread must not wait.
 /// Users' functions are called and destroyed outside every lock, there and nowhere else.
 ///
-/// An acquire costs two thread switches and no more: whoever has an event steps the core itself.
+/// An acquire costs two thread switches only: the thread with an event steps the core itself.
 /// Thread safety: all calls from any thread.
 class Driver : public detail::Engine, public std::enable_shared_from_this<Driver> {
  public:

@@ -30,7 +30,7 @@ void EffectRunner::warn(const std::string& message) {
   parts_.callbacks.post([this, message]() noexcept {
     try {
       on_warning_(message);
-    } catch (...) {  // nobody is left to be warned of that
+    } catch (...) {  // what on_warning_ throws has no handler left
       std::fprintf(stderr, "leasehold: %s\n", message.c_str());
     }
   });

@@ -18,7 +18,7 @@
 namespace leasehold::runtime {
 
 /// Carries out what the core wants done, in order: commands go to workers, times to timers, results
-/// to who asked, and what became of a held lock to its handle. It knows which calls wait for an
+/// to the callers, and what became of a held lock to its handle. It knows which calls wait for an
 /// answer and which handles there are, and decides nothing.
 ///
 /// INVARIANT: a session has a call that waits, then a handle, then neither: the core says each
@@ -39,7 +39,7 @@ class EffectRunner {
   EffectRunner(Parts parts, std::function<void(const std::string&)> on_warning,
                std::function<void(const LockEvent&)> on_event);
 
-  /// Who waits for what becomes of this session.
+  /// `answered` gets what becomes of this session.
   void expect(core::SessionId session, Answered answered);
 
   /// The effects of this event, which happened at that time. Commands are moved out of them.

@@ -9,9 +9,9 @@
 
 namespace leasehold::runtime {
 
-/// Work that is done whenever somebody asked for it: `turn` runs once or more after each `wake`,
-/// never twice at the same time. Destroying it means that no further turn begins; one under way
-/// goes on, and may be what destroys it.
+/// Work that is done on request: `turn` runs once or more after each `wake`, never twice at the
+/// same time. Destroying it means that no further turn begins; one under way goes on, and may be
+/// what destroys it.
 /// Thread safety: `wake` from any thread.
 class Activity {
  public:
@@ -44,9 +44,9 @@ class Executor {
   /// Runs `job` once, beside everything else. False: no thread is available now.
   virtual bool run_apart(Job job) = 0;
 
-  /// Waits until `met` says true, which is asked with `lock` held, whenever `changed` was
-  /// notified; at most for `limit`. Returns what it said last. Where there is but one thread nobody
-  /// else could make it true: then it is asked once.
+  /// Waits until `met` says true, which is asked with `lock` held, whenever `changed` was notified;
+  /// at most for `limit`. Returns what it said last. With one thread only, no other can make it
+  /// true: then it is asked once.
   virtual bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                     core::Duration limit, const std::function<bool()>& met) = 0;
 

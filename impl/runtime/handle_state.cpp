@@ -14,7 +14,7 @@ HandleState::Left HandleState::left_at(core::LocalInstant instant) {
   auto deadline = deadline_.load();
   while (deadline != kOver) {
     if (now < deadline) return {std::chrono::nanoseconds(deadline - now)};
-    // The answer "no" must stay: whoever first gives it closes the door to late extensions.
+    // The answer "no" must stay: the first question that gets it shuts out late extensions.
     if (deadline_.compare_exchange_weak(deadline, kOver)) return {.just_over = true};
   }
   return {};
@@ -80,8 +80,8 @@ void Handle::release_async(HandleState::Released done) const {
     if (done) done(ReleaseResult::not_owner);
     return;
   }
-  // Who gets the answer owns the driver: until then it may be all that is left of it. There is one
-  // of it only, which is destroyed where it is called.
+  // The callback keeps the driver alive until the release is answered. There is one callback only,
+  // and it is destroyed where it is called.
   HandleState::Released tell = [driver = driver_, done = std::move(done)](ReleaseResult result) {
     if (done) done(result);
   };

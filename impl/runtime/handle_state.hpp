@@ -55,15 +55,15 @@ class HandleState {
   void end() { deadline_.store(kOver); }
   void signal_lost() { lost_.request_stop(); }
 
-  /// Whether nobody had asked for the release before. `then` gets the answer; empty: nobody does.
+  /// Whether this is the first request for the release. `then` gets the answer; it may be empty.
   [[nodiscard]] bool ask_release(Released then);
   /// The answer if there is one; otherwise `then` is taken, and gets it.
   [[nodiscard]] std::optional<ReleaseResult> when_released(Released& then);
-  /// Returns whom to tell, and the same answer to everybody who waits for it.
+  /// Returns the functions to call; every thread that waits for the answer gets it too.
   [[nodiscard]] std::vector<Released> answer_release(ReleaseResult result);
   ReleaseResult wait_for_release();
 
-  /// From here on nobody waits for the release because the handle is destroyed.
+  /// From here on the destruction of the handle does not wait for the release.
   void end_in_background() { ends_in_background_.store(true); }
   [[nodiscard]] bool ends_in_background() const { return ends_in_background_.load(); }
 
@@ -102,9 +102,9 @@ class Handle : public detail::Holding {
   /// The same, and waits for the answer. Later calls get the first one again.
   ReleaseResult release() const;
   /// Begins the release and keeps the driver until its answer, which `done` gets, as users'
-  /// functions are called; empty: nobody does. What is destroyed later does not wait for it.
+  /// functions are called; `done` may be empty. What is destroyed later does not wait for it.
   void release_async(HandleState::Released done) const;
-  /// The end of its owner, who may be on a thread that must not wait.
+  /// Its owner (a LockHandle) ends, maybe on a thread that must not wait.
   void let_go();
   void end_in_background() const { state_->end_in_background(); }
 

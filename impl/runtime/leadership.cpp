@@ -112,7 +112,7 @@ void Leadership::State::call_work(Term& term, const Underway& underway,
   term.ran_on = ended.time_since_epoch() - std::chrono::nanoseconds(lost_at.load());
 }
 
-/// Whoever resigns waits until the lock is free too.
+/// `resign` waits until the lock is free too, so a term is over only after the release.
 Term Leadership::State::lead(LockHandle handle, const std::stop_token& stop) {
   std::stop_source ends;
   const Underway underway{handle, ends};

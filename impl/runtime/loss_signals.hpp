@@ -10,9 +10,9 @@
 namespace leasehold::runtime {
 
 /// Fires the `lost()` tokens of handles. A user's stop callbacks run inside that, and may take
-/// their time; so a loss waits neither for the queue of other callbacks nor for another loss:
-/// whoever takes one sees to it that somebody comes for the next. Threads exist only while losses
-/// wait or callbacks run, at most kMostThreads at a time.
+/// their time; so a loss waits neither for the queue of other callbacks nor for another loss: each
+/// thread starts another one for the next loss before it runs callbacks. Threads exist only while
+/// losses wait or callbacks run, at most kMostThreads at a time.
 ///
 /// INVARIANT: while a loss waits, a thread is on its way, or kMostThreads are at it.
 /// Thread safety: all calls from any thread.

@@ -53,7 +53,7 @@ void Reads::timed_out(core::CommandId command) {
   looked(command, {.message = "no reply in time"});
 }
 
-/// Under the lock. A reply that nobody waits for any more is nothing.
+/// Under the lock. A reply that no caller waits for any more is dropped.
 void Reads::looked(core::CommandId command, core::Reply reply) {
   auto look = looks_.extract(command);
   if (!look) return;

@@ -21,8 +21,8 @@
 namespace leasehold::runtime {
 
 /// Reads of lock documents that the core does not hear of: for people, or as a hint for what to ask
-/// next. It knows which reads are under way and who waits for each; no decision about a held lock
-/// hangs on one.
+/// next. It knows which reads are under way and which caller waits for each; no decision about a
+/// held lock hangs on one.
 ///
 /// INVARIANT: a read is answered once: by its reply, or when its time is over, whichever is first.
 /// Thread safety: all calls from any thread.
@@ -34,10 +34,10 @@ class Reads {
 
   [[nodiscard]] bool available() const { return available_; }
 
-  /// Who holds a lock. Waits for the reply as long as it may take.
+  /// Reads the holder of a lock. Waits for the reply as long as it may take.
   core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout);
 
-  /// Who holds these locks and until when; `done` is called as Callbacks calls.
+  /// Reads the holders of these locks, and until when; `done` is called as Callbacks calls.
   void look_at(std::vector<std::string> names, std::chrono::milliseconds timeout,
                std::function<void(core::Reply)> done);
 

@@ -70,8 +70,8 @@ struct Workers::State {
     return found == workers.end() ? nullptr : *found;
   }
 
-  /// The core sends no more than there are workers; reads come without a bound, and take turns with
-  /// what it sends, whose time runs.
+  /// The core sends no more than there are workers. Reads come without a bound, and take turns with
+  /// the core's commands, because the time of those runs.
   core::Command take() {
     const auto first = [this](const auto& wanted) {
       const auto found = std::find_if(queue.begin(), queue.end(), wanted);
@@ -221,7 +221,7 @@ void Workers::leave_soon(Worker& worker) {
   worker.activity->wake();
 }
 
-/// It is of the workers until its carrier has gone, whose end may talk to a server.
+/// A worker stays one until its carrier has gone, because the carrier's end may talk to a server.
 void Workers::leave(const Shared& state, const std::shared_ptr<Worker>& self) {
   self->carrier.reset();
   const std::lock_guard lock(state->mutex);

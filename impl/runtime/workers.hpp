@@ -9,17 +9,17 @@
 
 namespace leasehold::runtime {
 
-/// The bounded set of activities that carry commands. A worker whose command was abandoned no
-/// longer counts: another may start in its place, so one hung socket never holds up the rest. The
-/// same holds for one that carries a step of the change stream, and for one that makes the index.
+/// The bounded set of activities that carry commands. A worker with an abandoned command does not
+/// count: another may start in its place, so one hung socket never holds up the rest. The same
+/// holds for a worker that carries a step of the change stream, and for one that makes the index.
 ///
 /// Once as many commands in a row as there are workers were abandoned, and nothing was heard in
 /// between, the servers are taken to be away or overloaded: then one command at a time asks, an
 /// extension before others, until one is answered. Each cut costs a server a connection, so many
 /// processes that all go on at full rate keep an overloaded one from ever recovering.
 ///
-/// INVARIANT: no command waits while a worker that may carry it is idle or may be started. All that
-/// changes one side of that ends with `dispatch`.
+/// INVARIANT: no command waits while a worker that may carry it is idle or may be started. Call
+/// `dispatch` after changing the queue or the workers.
 /// Thread safety: all calls from any thread. `on_reply` is called on a worker without a lock, never
 /// after `stop` returned.
 class Workers {
@@ -39,8 +39,7 @@ class Workers {
 
   /// Cuts what still runs, and waits at most kStopWait for it, and for the carriers of all workers
   /// to be gone: then none of them says good-bye to a server while the process is in exit().
-  /// Threads
-  /// that hang for longer are left to themselves, with what they use.
+  /// Threads that hang for longer are left to themselves, with what they use.
   /// REQUIRES: not called by `on_reply`.
   void stop();
 
