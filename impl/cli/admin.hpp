@@ -29,7 +29,7 @@ struct SeenLock {
 
   /// "held", "held by other software", "expired", "free", "corrupt".
   [[nodiscard]] const char* state() const;
-  /// Who holds it, for people; or what is wrong with the document.
+  /// The holder, for people; or what is wrong with the document.
   [[nodiscard]] std::string holder() const;
   [[nodiscard]] bool is_corrupt() const { return !document.corruption.empty(); }
   [[nodiscard]] bool is_free() const { return document.is_free(); }

@@ -81,7 +81,7 @@ bool in_pipeline() {
   return is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO);
 }
 
-/// Process number 1 is the parent of all whose own has ended.
+/// Process number 1 becomes the parent of each process that has lost its own.
 void reap_orphans(pid_t but) {
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
@@ -110,7 +110,7 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
   close(ends[0]);
   start_ = ends[1];
   if (pid_ < 0) throw std::runtime_error(std::string("no new process: ") + std::strerror(error));
-  setpgid(pid_, pid_);  // it does so too; whoever comes first
+  setpgid(pid_, pid_);  // the child does so too, because either may be first
 }
 
 Child::~Child() {

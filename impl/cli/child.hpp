@@ -10,8 +10,8 @@ namespace leasehold::cli {
 
 /// A command in a process group of its own. Ends with this process at the latest.
 ///
-/// The group gets the terminal if ours has it: at once, or in a pipeline, whose other programs need
-/// the terminal too, when the command reads it. When the terminal stops the command, this program
+/// The group gets the terminal if ours has it: at once, or, in a pipeline, when the command reads
+/// it, because the other programs need it too. When the terminal stops the command, this program
 /// takes the terminal back and stops as well, so that the shell sees a stopped job.
 class Child {
  public:
@@ -59,8 +59,8 @@ class Child {
   bool told_to_stop_ = false;
 };
 
-/// Runs a shell command that nobody waits for and that outlives this process. Failures of it are
-/// its own to report.
+/// Runs a shell command without waiting for it; it outlives this process. Failures of it are its
+/// own to report.
 void run_detached(const std::string& shell_command, const std::vector<std::string>& environment);
 
 }  // namespace leasehold::cli

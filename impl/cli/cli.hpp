@@ -49,8 +49,8 @@ struct Server {
 [[nodiscard]] po::options_description server_options();
 
 /// From the options, the environment (`LEASEHOLD_URI`) or a file. Throws UsageError, which never
-/// shows the URI: it may have a password. One with a password is not taken from the command line,
-/// which everybody on the machine can read.
+/// shows the URI: it may have a password. A URI with a password is not taken from the command line,
+/// because every user of the machine can read that.
 [[nodiscard]] Server server_of(const po::variables_map& values);
 
 /// The name of a lock that a person typed. Throws UsageError.

@@ -304,8 +304,8 @@ void examine_documents(Admin& admin, Diagnoses& out) {
   }
 }
 
-/// The .NET package 2.8 uses one name in its code and another in its pages; both are defaults that
-/// people copy, and who uses the one does not exclude who uses the other.
+/// The .NET package 2.8 uses one name in its code and another in its pages. People copy both, and
+/// users of the one do not exclude users of the other.
 void examine_other_collection(Admin& admin, Diagnoses& out) {
   const std::string dotted = "distributed.locks", underscored = "distributed_locks";
   if (admin.collection() != dotted && admin.collection() != underscored) return;

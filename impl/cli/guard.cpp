@@ -23,7 +23,7 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
   setsid();  // no signal of the terminal or of the group is meant for it
   prctl(PR_SET_NAME, "leasehold-guard");
   dup2(orders, 0);
-  close_range(1, ~0u, 0);  // or whoever reads our output would wait for it too
+  close_range(1, ~0u, 0);  // or a reader of our output would wait for it too
   const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
   for (;;) {
     pollfd ready[]{{0, POLLIN, 0}, {timer, POLLIN, 0}};

@@ -22,8 +22,8 @@ void apply(const Json& fields, LockFields& to) {
   if (fields.contains("expiresAt")) to.expires_ms = date_ms(fields["expiresAt"]);
 }
 
-/// The document after the entry. An update is logged as a replacement, or as a difference whose
-/// sections `i` and `u` have the new values of fields.
+/// The document after the entry. An update is logged as a replacement, or as a difference with the
+/// new values of fields in its sections `i` and `u`.
 LockFields after(const Json& entry, const std::optional<LockFields>& before) {
   const Json& o = entry["o"];
   LockFields now = before.value_or(LockFields());
@@ -93,8 +93,8 @@ void LockLife::read(const Json& entry) {
   const auto op = entry.value("op", "");
   if (op == "d") return gone(at_ms);
   if (op != "i" && op != "u") return;
-  // The first that is seen of it may be an extension: of a holder that took it earlier, and whose
-  // lease ended then nobody knows.
+  // The first that is seen of it may be an extension of a holder that took it earlier: then it is
+  // unknown when its lease ended.
   if (!document_ && entry["o"].contains("diff")) {
     document_ = after(entry, LockFields());
     document_->expires_ms.reset();
@@ -107,7 +107,7 @@ std::string LockLife::holder() const {
 }
 
 /// A write of the same owner is an extension, or a retry of its acquire, which comes to the same;
-/// one that leaves the holder's part as it was is of those who wait.
+/// one that leaves the holder's part as it was is of a call in the queue.
 void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token) {
   if (now.is_free()) {
     gone(at_ms);

@@ -10,7 +10,7 @@
 /// The life of one lock, read off the oplog alone (MongoDB manual, "Replica Set Oplog"). No I/O.
 namespace leasehold::cli {
 
-/// Who holds a lock that was taken by force, until it is freed.
+/// The holder of a lock that was taken by force, until it is freed.
 inline constexpr const char* kForcedHolder = "leasehold release --force";
 
 /// The fields of a lock document that tell its life; times in ms since 1970, by the server's clock.
@@ -24,10 +24,10 @@ struct LockFields {
 /// What happened to the lock.
 struct LifeStep {
   enum class Kind {
-    taken,        ///< from nobody
+    taken,        ///< it had no holder
     extended,     ///< once or several times in a row; `last_ms` is the last time
-    taken_over,   ///< from a holder whose lease was over by the server's clock
-    handed_on,    ///< from a holder whose lease was not: handed over, or presumed dead
+    taken_over,   ///< from a holder after its lease, by the server's clock
+    handed_on,    ///< from a holder within its lease: handed over, or presumed dead
     forced,       ///< by `leasehold release --force`
     released,     ///< the document was deleted, or left free, before its lease was over
     removed,      ///< the document was deleted after that, by the TTL monitor or a clean-up
@@ -37,8 +37,8 @@ struct LifeStep {
   std::int64_t at_ms = 0;
   std::int64_t last_ms = 0;  ///< extended; else as `at_ms`
   int times = 1;             ///< extended
-  std::string holder;        ///< who has, or had, the lock: for people; the lockId, if foreign
-  std::string from;          ///< taken_over, handed_on, forced: who had it before
+  std::string holder;        ///< has, or had, the lock: for people; the lockId, if foreign
+  std::string from;          ///< taken_over, handed_on, forced: the holder before
   std::int64_t token = 0;  ///< of a grant: its operation time, as `LEASEHOLD_FENCING_TOKEN` has it
   std::int64_t held_ms = 0;  ///< released, removed and what ends a holding: since it was granted
   bool operator==(const LifeStep&) const = default;
@@ -62,7 +62,7 @@ class LockLife {
  public:
   void read(const mongo::Json& entry);
   [[nodiscard]] const std::vector<LifeStep>& steps() const { return steps_; }
-  /// Who holds it after the last entry; empty: nobody.
+  /// The holder after the last entry; empty: none.
   [[nodiscard]] std::string holder() const;
 
  private:

@@ -26,8 +26,8 @@ po::options_description release_options() {
   return o.add(server_options());
 }
 
-/// How long held() may still be true for its holder: its lease, or what the server's clock says of
-/// other software's, of which nobody knows more.
+/// How long held() may still be true for its holder: its lease, or, for other software, what is
+/// left by the server's clock, because no more is known of that.
 milliseconds longest_rest_of(const SeenLock& lock) {
   const milliseconds lease(lock.id ? lock.id->lease_ms : lock.left_ms());
   if (lease > core::kMaxExpiry) {
@@ -44,8 +44,8 @@ core::Owner fresh_owner() {
   return {entropy->draw(), entropy->draw()};
 }
 
-/// Takes the lock if it is still as it was seen, in the holder's place, until that one must have
-/// noticed. Those who wait in its queue go on waiting.
+/// Takes the lock if it is still as it was seen, in the holder's place, until that holder must have
+/// noticed. The calls in its queue go on waiting.
 core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
   const auto owner = fresh_owner();
   const core::AcquireCommand command{0,
