@@ -43,7 +43,7 @@ std::string commit(const Call& call, core::WallInstant, const Hardening&) {
   return std::string(d.bytes());
 }
 
-/// By resource, whoever holds it.
+/// By resource alone: of any holder.
 std::string release(const Call& call, const Hardening& hardening) {
   return delete_one(kCollection, call.options, [&](Bson& q) {
     q.text("resourceId", call.name);

@@ -85,7 +85,7 @@ void RecipeProvider::on(const core::ReplyArrived& event, Step step) {
   }
 }
 
-/// Whatever the answer: the published init() throws nothing that would keep anybody from trying.
+/// Whatever the answer: the published init() throws nothing that would keep a caller from trying.
 void RecipeProvider::answer_index(Step step) {
   if (--indexes_under_way_ > 0 || !recipe_->awaits_indexes) return;
   std::vector<SessionId> waiting;
