@@ -19,8 +19,8 @@ namespace leasehold::core {
 /// locks that are still held.
 ///
 /// INVARIANT: an owner that comes here is dead: no attempt and no extension by it is sent any more.
-/// INVARIANT: whatever an owner may have left is the business of a clean-up or of a hand-over,
-/// until a majority acknowledges that it has gone, or it has freed itself.
+/// INVARIANT: a clean-up or a hand-over takes care of what an owner may have left, until a majority
+/// acknowledges that it has gone, or it has freed itself.
 ///
 ///     departures.ended(call, pending, step);          // the delete of what it may have won
 ///     departures.answered_delete(command, reply, ...)  // -> "report": that lock is free now

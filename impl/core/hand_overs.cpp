@@ -102,9 +102,8 @@ void HandOvers::end(CleanupId id, ReleaseResult giver, Step step) {
   hand_overs_.erase(id);
 }
 
-/// The command that is under way stays so: to cut it off would leave open what it did. Of one that
-/// was never sent the receiver has nothing to delete; of one that was, its lease may begin as late
-/// as now.
+/// A command under way goes on, because it would be unknown what a cut one did. If none was sent,
+/// the receiver has nothing to delete; otherwise the receiver's lease may begin as late as now.
 Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending, LocalInstant now) {
   auto stopped = hand_overs_.extract(id);
   LEASEHOLD_CHECK(!stopped.empty());
@@ -119,7 +118,7 @@ Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending, LocalInstant now
   return giver;
 }
 
-/// The receiver's lease, not the giver's: it is the receiver that observers have to wait for.
+/// It has the receiver's lease, because observers presume the receiver dead by that.
 std::string HandOvers::lock_id(const HandOver& hand_over, std::uint64_t beat) const {
   return format_lock_id({*hand_over.giver.or_owner, hand_over.expiry.count(), beat, holder_});
 }

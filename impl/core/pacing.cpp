@@ -39,8 +39,8 @@ void Pacing::learn(const AcquireCall& call, bool won, LocalInstant now) {
   paces_.keep(call.name, call.options.waiting->next_pace(seen_by(call, !won, now), won), now);
 }
 
-/// One number is drawn whatever the strategy does with it: how many a run draws must not depend on
-/// whether a stream is open.
+/// One number is drawn in any case, because the draws of a run must not depend on whether a stream
+/// is open.
 LocalInstant Pacing::next_attempt_at(AcquireCall& call, bool refused, bool stream_open,
                                      Step step) const {
   const auto random = step.entropy.draw();

@@ -191,8 +191,8 @@ struct NamedOwner {
 
 struct Reply {
   /// Whether it tells of a time before this write. A primary that was cut off does not know yet
-  /// that another was elected; that nothing matched it answers at once, for there is nothing to
-  /// replicate. What was written since, it cannot deny.
+  /// that another was elected. It answers at once that nothing matched, because there is nothing to
+  /// replicate; but it cannot deny what was written since.
   [[nodiscard]] bool is_before(FencingToken write) const { return operation_time < write; }
 
   Outcome outcome = Outcome::unknown;

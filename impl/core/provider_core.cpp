@@ -19,8 +19,8 @@ void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, 
   congested_ = congested;
 }
 
-/// A clean-up may go between two commands of extensions: releases are what ends that there are too
-/// many.
+/// A clean-up may go between two commands of extensions, because only releases reduce the number of
+/// extensions.
 void ProviderCore::send_what_waits(Step step) {
   while (pending_.may_send()) {
     const bool behind = held_.is_behind();
@@ -38,7 +38,7 @@ void ProviderCore::send_what_waits(Step step) {
   }
 }
 
-/// First what is over is lost, or the round would extend it.
+/// A lock that is over is lost first, or the round would extend it.
 void ProviderCore::extend_due(Step step) {
   if (!held_.is_behind()) {
     for (const auto over : held_.over(step.now)) lose(over, LostReason::deadline, step);

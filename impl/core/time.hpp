@@ -5,9 +5,9 @@
 
 namespace leasehold::core {
 
-/// This machine's clock that runs during suspend. Comes in as an argument; nothing in the core
-/// reads it. One that stands still during suspend would have a laptop call a lease of 30 s valid
-/// that ran out while it slept.
+/// This machine's clock that runs during suspend. It comes in as an argument; the core reads no
+/// clock. By one that stands still during suspend, a laptop would call a lease of 30 s valid that
+/// ran out while it slept.
 struct LocalClock {
   using rep = std::int64_t;
   using period = std::nano;
@@ -18,9 +18,9 @@ struct LocalClock {
 using LocalInstant = LocalClock::time_point;
 using Duration = std::chrono::nanoseconds;
 
-/// A date that a server wrote, in ms since 1970. Only servers compare these: there is no
-/// conversion to LocalInstant, and no ordering. To be the same is all that a client may ask of two:
-/// with its owner, `acquiredAt` names a grant.
+/// A date that a server wrote, in ms since 1970. Only servers compare these: there is no conversion
+/// to LocalInstant, and no ordering. A client may only ask whether two are equal, because
+/// `acquiredAt` names a grant, with its owner.
 struct ServerInstant {
   std::int64_t since_1970_ms = 0;
   bool operator==(const ServerInstant&) const = default;

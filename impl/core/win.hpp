@@ -6,8 +6,8 @@
 namespace leasehold::core {
 
 /// How a call won: by which command, sent when, that left which document at which time. It decides
-/// from when the lease counts, which token the grant has, and whether it can be used at all; of
-/// queues, timers and other calls it knows nothing.
+/// from when the lease counts, which token the grant has, and whether it can be used at all. It
+/// does not know queues, timers or other calls.
 ///
 /// INVARIANT: the document is that of the very write that won, and `at` the operation time of that
 /// write: the evidence of one execution, put together from no two replies.

@@ -9,16 +9,16 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// At rest one attempt in so many wins, however many contend: with K attempts between two
-/// hand-overs one in K wins, and that share every waiter sees for itself. A refusal lengthens its
-/// pace by a step, a win shortens it by as much as that balances.
+/// In balance one attempt in so many wins, however many contend: with K attempts between two grants
+/// one in K wins, and every waiter sees that share in its own attempts. A refusal lengthens its
+/// pace by a step; a win shortens it by as much as balances that.
 constexpr double kAttemptsPerWin = 5;
 constexpr double kStep = 0.01;
 /// Before its first win a process doubles its pauses up to this, so that a thousand that ask at
 /// once make some 10,000 attempts a second and not more.
 constexpr nanoseconds kLongestWithoutPace = milliseconds(150);
-/// All begin with the same pace, whatever luck they had with their first wait, or it would take
-/// them seconds to be fair; where the first wait shows that they are many, with a part of it.
+/// All waiters begin with the same pace, or it would take seconds until they are fair; a long first
+/// wait shows that many contend, and a part of it is the pace then.
 constexpr nanoseconds kInitialPace = milliseconds(100);
 constexpr int kInitialShare = 8;
 /// Of a wait this many times the pace a refusal counts so many times as much: it is a sign that

@@ -11,7 +11,7 @@ using std::chrono::nanoseconds;
 
 /// Most waits are over before that, and then cost no renewal.
 constexpr nanoseconds kShortestRenewal = milliseconds(500);
-/// What was waited, in renewals: a place that was lost costs at most so much of the wait again.
+/// The pause is the wait so far divided by this: a lost place costs at most that much again.
 constexpr int kRenewals = 2;
 
 /// Before a full queue was seen to move: long enough for some turns, so that the next look tells.
