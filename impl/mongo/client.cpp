@@ -12,9 +12,9 @@ namespace {
 
 using core::Outcome;
 
-/// What certainly refuses a log-in, so that another try would be refused too. The driver gives one
-/// domain and code to whatever befalls it between connecting and the first command, a cut socket
-/// and a server that shuts down included; its words are all that is left to tell them apart.
+/// Words of errors that certainly refuse a log-in, so that another try would be refused too. The
+/// driver gives one domain and code to all failures between connecting and the first command, a cut
+/// socket and a server that shuts down included; only its words tell them apart.
 constexpr std::array kRefusedLogins{
     // The server's. The first is its one answer to a wrong password and to an unknown user.
     "Authentication failed.",
@@ -29,7 +29,7 @@ constexpr std::array kRefusedLogins{
     "SCRAM Failure: ",
 };
 
-/// What is said of a connection that never came to be: no command was sent on it.
+/// Words of errors of a connection that was never made: no command was sent on it.
 constexpr std::array kConnecting{
     "TLS handshake failed",
     "Failed to send \"isMaster\"",  // the first command on a connection is the driver's own
@@ -63,8 +63,8 @@ std::size_t occurrences(std::string_view text, std::string_view of) {
 }
 
 /// Whether no member at all has a certificate that we may trust: another try would find the same.
-/// The driver lists what each member that it has no connection to says, "[...] [...]", as far as
-/// its buffer goes; where that cuts the list off, those before stand for the rest.
+/// The driver lists the error of each member that it has no connection to, "[...] [...]", as far as
+/// its buffer goes; if the list is cut off, the listed members stand for the rest.
 bool all_untrusted(const bson_error_t& error, std::size_t members) {
   std::string_view complaints(error.message);
   if (complaints.size() + 1 >= sizeof error.message) {

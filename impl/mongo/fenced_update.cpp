@@ -131,8 +131,8 @@ Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, 
                            const bson_t& update, FencingToken token) {
   if (auto error = check(id, update, token)) return std::move(*error);
   const Bson command = command_of(target, id, update, token);
-  // An upsert that meets the document it did not find was outrun by another's insert, or is refused
-  // by a higher token. Once more tells: then the document is there to be found.
+  // A duplicate key: another insert came before this upsert, or a higher token refuses it. A second
+  // try tells which, because the document exists then.
   for (bool again = false;; again = true) {
     mongo::ReplyBson reply;
     bson_error_t error{};

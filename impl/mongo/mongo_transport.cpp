@@ -148,8 +148,8 @@ class MongoConnection final : public core::Connection {
     return refused;
   }
 
-  /// An index of other options, or a missing permission, is tolerated, and said in the message of a
-  /// reply that is otherwise done.
+  /// An index with other options, or a missing permission, is tolerated: the message of the reply,
+  /// which is otherwise done, tells of it.
   Reply judge_index(Reply reply) {
     constexpr int kUnauthorized = 13, kOptionsConflict = 85, kKeySpecsConflict = 86;
     if (reply.code == kUnauthorized) {
@@ -189,7 +189,7 @@ class MongoTransport final : public core::Transport {
   std::shared_ptr<Shared> shared_;
 };
 
-/// A URI of DNS seeds is looked up while it is read: a name server that is down is no bad URI.
+/// A URI of DNS seeds is looked up while it is read; the URI is not bad if a name server is down.
 Error no_pool(const bson_error_t& error) {
   const bool of_dns = is_name_resolution(error);
   return {of_dns ? ErrorKind::unavailable : ErrorKind::invalid_option,
@@ -208,7 +208,7 @@ void observe_wire(Shared& shared) {
   mongoc_apm_callbacks_destroy(callbacks);
 }
 
-/// What befalls a command comes back as its outcome; the driver would write it down besides.
+/// The failure of a command is in its outcome, so the driver need not log it as well.
 void log_what_matters(mongoc_log_level_t level, const char* domain, const char* message, void*) {
   if (level <= MONGOC_LOG_LEVEL_CRITICAL) {
     mongoc_log_default_handler(level, domain, message, nullptr);

@@ -144,8 +144,8 @@ void read_write_concern_error(Reply& out, const bson_t& reply) {
   });
 }
 
-/// Of an update only what it changed is there: by clocks that went back both dates may happen to be
-/// as they were.
+/// The report of an update has the changed fields only. A date may be missing, because a clock that
+/// went back can give the old value again.
 core::NamedOwner read_named(const bson_t& fields, const std::string& name, FencingToken at) {
   const Field acquired(fields, "acquiredAt"), expires(fields, "expiresAt");
   core::NamedOwner out;
