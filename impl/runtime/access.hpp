@@ -9,8 +9,8 @@
 
 namespace leasehold::detail {
 
-/// Between the public classes and what they stand for: an Engine is a Driver, and a Holding a
-/// Handle, always. So the public headers name nothing of the runtime.
+/// Converts between the public classes and the runtime's: an Engine is always a Driver, a Holding
+/// always a Handle. So the public headers name no class of the runtime.
 struct Access {
   static LockProvider provider(std::shared_ptr<runtime::Driver> driver) {
     return LockProvider(std::move(driver));

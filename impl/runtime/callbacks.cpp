@@ -22,8 +22,8 @@ void Callbacks::post(Function function) {
   state_->activity->wake();
 }
 
-/// One at a turn: in the virtual world a function may keep its thread busy for a while, as a user's
-/// may, and whatever is behind it has to wait.
+/// Calls one function a turn, because in the virtual world a function may keep its thread busy for
+/// a while, as a user's may, and the functions behind it have to wait.
 void Callbacks::call_next(State& state) {
   std::unique_lock lock(state.mutex);
   if (state.queue.empty()) return;

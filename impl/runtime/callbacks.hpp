@@ -10,8 +10,8 @@
 namespace leasehold::runtime {
 
 /// Calls users' functions, one after the other, on an activity of their own: results of
-/// asynchronous calls, events, warnings. So nothing that a user does holds up a timer, a command or
-/// the signal of a loss. An exception that one lets out goes to `threw`, and the next is called.
+/// asynchronous calls, events, warnings. So no user's function holds up a timer, a command or the
+/// signal of a loss. If one throws, `threw` gets the exception, and the next function is called.
 ///
 /// INVARIANT: a function is called and destroyed there and nowhere else, outside every lock.
 /// Thread safety: all calls from any thread.

@@ -63,8 +63,8 @@ Driver::~Driver() {
   callbacks_.stop();
 }
 
-/// The threads of a parent are not there to be waited for in its child. Where there is no thread
-/// for what this one may not do, the driver stays: a leak, but no deadlock.
+/// A child of fork lacks the threads that the end of a driver waits for. If this thread must not
+/// wait and there is no other, the driver stays: a leak, but no deadlock.
 void Driver::destroy(Driver* driver) {
   if (driver->forked()) return;
   const auto executor = driver->executor_;

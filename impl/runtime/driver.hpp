@@ -25,8 +25,8 @@
 
 namespace leasehold::detail {
 
-/// What a LockProvider and its locks share: a runtime::Driver and nothing else. Owned by shared
-/// pointers made of that, which destroy the whole.
+/// What a LockProvider and its locks share: a runtime::Driver and nothing else. Shared pointers
+/// own it that were made of a Driver's, so they destroy the whole.
 class Engine {
  protected:
   Engine() = default;
@@ -123,8 +123,8 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
 
   [[nodiscard]] std::uint64_t draw();
 
-  /// Gives up an owner on a thread that must not wait: should it be the last, another thread does
-  /// the rest.
+  /// Gives up an owner on a thread that must not wait: if it is the last owner, another thread
+  /// destroys the driver.
   static void drop_without_waiting(std::shared_ptr<Driver> driver);
 
   /// Whether this process is a child of the one that made the driver: without its threads. Then

@@ -13,8 +13,8 @@ void EffectRunner::expect(core::SessionId session, Answered answered) {
   waiting_[session] = std::move(answered);
 }
 
-/// The driver waits for its callbacks before it ends, so they may use what this has. Events are
-/// read first: carrying out an effect takes its command.
+/// The driver waits for its callbacks before it ends, so they may use members of this class. Events
+/// are translated first, because carrying out an effect moves its command out of it.
 void EffectRunner::run(const core::Event& event, core::Effects& effects, core::LocalInstant at) {
   if (on_event_) {
     for (auto& lock_event : translator_.translate(event, effects, at)) {
@@ -50,8 +50,8 @@ void EffectRunner::apply(const core::Extended& effect) {
   handles_.at(effect.session)->extend(effect.deadline);
 }
 
-/// It is not held from here on; the signal may take its time. Where no thread is left for that, the
-/// queue of callbacks has to do.
+/// The handle is not held from here on; its signal may come later. If there is no thread for the
+/// signal, a callback gives it.
 void EffectRunner::apply(const core::Lost& effect) {
   const auto& handle = handles_.at(effect.session);
   handle->end();

@@ -15,8 +15,8 @@
 
 namespace leasehold::detail {
 
-/// What a LockHandle keeps: a runtime::Handle and nothing else. Owned by shared pointers made of
-/// that, which destroy the whole.
+/// What a LockHandle keeps: a runtime::Handle and nothing else. Shared pointers own it that were
+/// made of a Handle's, so they destroy the whole.
 class Holding {
  protected:
   Holding() = default;

@@ -19,14 +19,14 @@ class LockEventTranslator {
                                                  core::LocalInstant now);
 
  private:
-  /// A reply names its command alone; what that was, nothing but its sending said.
+  /// A reply names its command alone; what the command was is noted when it is sent.
   struct Sent {
     enum class Kind { attempt, extension, removal } kind;
     std::string lock;     ///< attempt, removal
     std::string lock_id;  ///< attempt: what the document shows if it won
     std::vector<core::ExtendStatement> statements{};  ///< extension
   };
-  /// How long anything took is for people only: the core keeps no times for it.
+  /// The core keeps no times for people, so this notes how long anything took.
   struct Since {
     core::LocalInstant asked, granted;
   };

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 Error bad(const std::string& text) { return {ErrorKind::invalid_option, 0, text}; }
 
-/// What the call says of a slot or of all is said of the semaphore.
+/// The error of a slot, or of all slots, as an error of the semaphore.
 Error named(const std::string& name, Error error) {
   error.message = "semaphore '" + name + "': " + error.message;
   return error;

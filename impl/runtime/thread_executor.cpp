@@ -18,9 +18,9 @@ namespace {
 
 thread_local bool started_by_executor = false;
 
-/// While it exists, threads are made that leave the application's signals to the application; so
-/// are those of libmongoc, which threads of ours make. What a thread does to itself it learns of
-/// all the same: blocked, a fault would end the process past its handler.
+/// Threads that are made while it exists leave the application's signals to the application, and so
+/// do libmongoc's threads, because threads of ours make them. Signals of faults stay open, because
+/// a blocked one would end the process without its handler.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

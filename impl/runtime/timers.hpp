@@ -17,8 +17,7 @@ namespace leasehold::runtime {
 ///
 /// INVARIANT: while a timer is set, the activity is to be woken at the earliest one or before.
 /// Thread safety: all calls from any thread. `on_due` is called without a lock, never after `stop`
-/// returned. A timer that is cleared while it fires may still be reported: the core takes that for
-/// nothing.
+/// returned. A timer that is cleared while it fires may still be reported: the core ignores that.
 class Timers {
  public:
   /// Throws std::system_error where there is no thread or no descriptor for it.

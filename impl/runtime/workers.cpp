@@ -89,7 +89,7 @@ struct Workers::State {
     return command;
   }
 
-  /// Those that stood in for hung ones go when these are back. One is kept: for a change stream.
+  /// Workers that replaced hung ones go when these are back. One is kept, for a change stream.
   [[nodiscard]] bool too_many() const { return queue.empty() && counted() > limit + 1; }
 };
 
@@ -214,7 +214,7 @@ void Workers::answered(const Shared& state, const std::shared_ptr<Worker>& self,
   state->ended.notify_all();
 }
 
-/// In a turn of its own, for its carrier may be in the middle of a call.
+/// It leaves in a turn of its own, because its carrier may be in the middle of a call.
 /// REQUIRES: the mutex is held.
 void Workers::leave_soon(Worker& worker) {
   worker.leaving = true;
@@ -243,7 +243,7 @@ void Workers::stop() {
     }
   }
   executor_->wait(lock, state_->ended, kStopWait, [this] { return state_->workers.empty(); });
-  // Those that leave and have not come to it: where there is one thread they never will.
+  // Workers that are to leave and had no turn yet: with a single thread they never get one.
   std::erase_if(state_->workers, [](const auto& worker) {
     if (worker->leaving) worker->activity.reset();
     return worker->leaving;
@@ -251,7 +251,7 @@ void Workers::stop() {
   executor_->wait(lock, state_->ended, core::Duration::max(),
                   [this] { return state_->replying == 0; });
   state_->on_reply = nullptr;
-  // A transport says good-bye to its servers, which may hang: not on the caller's time.
+  // The end of a transport talks to its servers, which may hang: another thread waits for that.
   const auto gone = std::make_shared<bool>(false);
   auto carriers = std::make_shared<Carriers>(std::move(state_->carriers));
   state_->carriers = nullptr;
