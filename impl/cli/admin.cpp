@@ -182,7 +182,7 @@ Result<std::vector<Json>> Admin::last_writes(const std::string& name, int count)
   return writes;
 }
 
-/// The driver says what befell it; what the hosts are, they say themselves.
+/// The driver reports its own failure; the hosts are asked what they are.
 Failure Admin::no_answer(const mongo::NoReply& error) const {
   std::string what = std::string("no answer from the replica set: ") + error.what();
   const bool has_cause = what.find('[') != what.npos;

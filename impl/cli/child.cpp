@@ -29,7 +29,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// A password is not handed on: a command writes down its environment, or gives it to others.
+/// A password is not handed on, because a command may write down its environment or pass it on.
 bool is_handed_on(std::string_view setting) {
   constexpr std::string_view kUri = "LEASEHOLD_URI=";
   return !setting.starts_with(kUri) || secret_in(std::string(setting.substr(kUri.size()))).empty();
@@ -169,7 +169,7 @@ void Child::stop_with_it(int signal) {
   const bool had_terminal = foreground() == Foreground::commands;
   const bool on_its_own = signal == SIGTTIN || signal == SIGTTOU;
   if (had_terminal) give_terminal_to(getpgrp());
-  // What the terminal sent to our group, the group has; what it sent to the command's, it has not.
+  // Our group got what the terminal sent to it, but not what it sent to the command's group.
   stop_by(signal == SIGSTOP ? SIGTSTP : signal, had_terminal || on_its_own);
   told_to_stop_ = false;
   if ((had_terminal || on_its_own) && foreground() == Foreground::ours) give_terminal_to(pid_);

@@ -10,12 +10,12 @@
 /// The command `leasehold`: one file a subcommand.
 namespace leasehold::cli {
 
-/// Exit codes. `run` passes the command's own on; these are out of the usual ones' way.
+/// Exit codes. `run` passes on the code of its command; these codes avoid the usual ones.
 enum Exit {
   kDone = 0,
   kFound = 1,            ///< doctor: something is wrong; show, release: there is no such lock
   kUsage = 64,           ///< bad input, nothing was done
-  kUnavailable = 69,     ///< no server, or none that lets us
+  kUnavailable = 69,     ///< no server answers, or access is denied
   kCannotWrite = 74,     ///< standard output
   kNotAcquired = 75,     ///< run, hold: another held the lock for the whole wait
   kLost = 76,            ///< run: the lock was lost while the command ran
@@ -34,10 +34,10 @@ struct Failure : std::runtime_error {
 /// shell goes on with the next command of a loop unless it sees that.
 struct EndedBySignal {
   int number;
-  bool whole_group = false;  ///< the terminal sent it to the command's group alone: to ours as well
+  bool whole_group = false;  ///< the terminal sent it to the command's group: our group gets it too
 };
 [[noreturn]] void end_by(EndedBySignal by);
-/// Those that a shell looks for: SIGINT and SIGQUIT.
+/// Whether it is SIGINT or SIGQUIT, which a shell looks for.
 [[nodiscard]] bool is_of_keyboard(int signal);
 
 /// Which locks of which replica set.

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A wait that timed out has its code by what stood in its way.
+/// The code of a wait that timed out depends on whether another held the lock.
 int code_of(ErrorKind kind, bool had_holder, const LockOrder& order) {
   switch (kind) {
     case ErrorKind::invalid_option: return kUsage;
@@ -159,7 +159,7 @@ void LockOrder::report(const std::string& line) const {
   if (!quiet) say(line);
 }
 
-/// That another holds a lock, a quiet command says by its exit code alone.
+/// A quiet command reports another holder by its exit code alone.
 Failure LockOrder::failure(int code, const std::string& what) const {
   const bool expected = quiet && code == conflict_code;
   return {code, expected ? "" : what};
@@ -173,7 +173,7 @@ void Obstacles::hear(const LockEvent& event) {
   }
 }
 
-/// One attempt is no wait: how it ended is said by its failure.
+/// One attempt is no wait: its failure says how it ended.
 void Obstacles::tell(const std::string& what) const {
   if (order_.wait <= milliseconds(0)) return;
   order_.report(what);
