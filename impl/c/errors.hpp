@@ -24,7 +24,7 @@ T value_of(Result<T> result) {
   return std::move(result).value();
 }
 
-/// `pointer`, which must not be null. `name` is the argument's, `origin` says where one comes from.
+/// Returns `pointer`; refuses null. `name` is the argument's, `origin` says where one comes from.
 template <typename T>
 T* given(T* pointer, const char* name, const char* origin) {
   if (pointer == nullptr) refuse(std::string(name) + " is NULL: it must be " + origin);

@@ -22,9 +22,8 @@ struct LossWatch {
   std::stop_callback<std::function<void()>> heard;  ///< ends, and waits, before the descriptor does
 };
 
-/// In the child of a fork, what the parent made is neither waited for nor destroyed:
-/// the threads that
-/// would answer, and may hold its locks, are not there.
+/// In the child of a fork, what the parent made is neither waited for nor destroyed, because the
+/// threads that would answer, and may hold its locks, are not there.
 class MadeHere {
  public:
   [[nodiscard]] bool forked() const { return generation_ != runtime::fork_generation(); }
