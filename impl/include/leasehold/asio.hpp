@@ -48,9 +48,9 @@ class HandlerUnderway {
 /// `try_acquire` for programs on Boost.Asio: the result comes by any completion token, hence as a
 /// callback, a std::future or to a C++20 coroutine. Header-only; the library needs no Boost.
 ///
-/// The waiting occupies no thread. The handler runs on its associated executor, which has work
+/// The waiting occupies no thread. The handler runs on its associated executor, which is kept busy
 /// until then, and is destroyed there. `stop` cancels. Neither of them, nor the end of the handle,
-/// blocks the executor's threads; `LockHandle::release` does: there, use `async_release`.
+/// blocks the executor's threads. `LockHandle::release` does: use `async_release` there.
 ///
 ///     auto handle = co_await leasehold::async_acquire(lock, 5s, boost::asio::use_awaitable);
 ///     if (!handle) co_return;

@@ -39,9 +39,9 @@ struct LeadershipOptions {
 /// is released and, after a pause, the process stands for election again.
 ///
 /// The stop token of the work fires when the lock is lost, by its deadline; when `resign` is
-/// called; when that of `run` does. The work should then return soon.
-/// A work that does not return keeps the lock, if it was not lost, and this process leads no second
-/// time beside it: `run` waits for it.
+/// called; when the stop token of `run` does. The work should then return soon. While it does not
+/// return it keeps the lock, if that was not lost, and `run` waits for it: this process leads no
+/// second time beside it.
 /// A leader that resigns or ends leaves the lock free at once, a dead one after the lock's expiry
 /// (see G7 in the README). So `LockOptions::expiry` is how long there is no leader after a crash.
 /// With `queue_waiting` the processes lead in turn.
@@ -73,9 +73,9 @@ class Leadership {
   [[nodiscard]] std::optional<FencingToken> leading() const;
 
   /// Asks the work of this term to end, and waits until it has returned and the lock is free, at
-  /// most for `timeout`. False: the work still runs, and still leads unless the lock is lost; it
-  /// stays asked. True: that term is over, or there was none. Called by the work itself it asks,
-  /// does not wait, and returns false.
+  /// most for `timeout`. False: the work still runs, and still leads unless the lock is lost; the
+  /// request stands. True: that term is over, or there was none. If the work itself calls this, it
+  /// asks, does not wait, and returns false.
   bool resign(std::chrono::milliseconds timeout = {});
 
  private:

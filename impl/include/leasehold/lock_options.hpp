@@ -9,8 +9,8 @@
 
 namespace leasehold {
 
-/// As good as for ever, and an instant so much later can still be counted in ns: a longer time-out
-/// counts as this.
+/// Counts as for ever: a longer time-out is cut to this, because an instant this much later can
+/// still be counted in ns.
 inline constexpr std::chrono::milliseconds kLongestDuration{std::chrono::hours(24 * 365 * 10)};
 
 /// The options of one lock. The first three are those of DistributedLock.MongoDB, with its
@@ -20,8 +20,8 @@ struct LockOptions {
   std::chrono::milliseconds expiry{30'000};
 
   /// How often a held lock is extended to the full expiry. Default expiry / 3; below expiry less
-  /// its `max_drift`, when `held()` turns false. That leaves time for one extension; one that gets
-  /// no answer within `operation_timeout` can only be repeated if both together are below it too.
+  /// its `max_drift`, when `held()` turns false. That leaves time for one extension; to repeat one
+  /// that got no answer within `operation_timeout`, both together must be below it too.
   std::optional<std::chrono::milliseconds> extension_cadence;
 
   /// How long to pause between attempts on a held lock.

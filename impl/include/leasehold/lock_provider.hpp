@@ -85,10 +85,10 @@ struct ProviderOptions {
   std::string collection = "distributed.locks";
   /// Stored in lock documents for people to read ("host:pid:application"); empty: not stored.
   std::string holder = default_holder();
-  /// How many commands may be under way at once. 1..64. A command that hangs does not count. What
-  /// finds none free waits unsent, and its time-out counts from its sending: extensions first, then
-  /// releases by turns with attempts. Where the servers cannot extend more locks than are held,
-  /// further acquires wait.
+  /// How many commands may be under way at once. 1..64. A command that hangs does not count.
+  /// Further ones wait unsent, and their time-outs count from their sending: extensions go first,
+  /// then releases by turns with attempts. While the servers can just extend the locks that are
+  /// held, further acquires wait.
   int workers = 4;
   /// How long one command may look for a server that takes writes.
   std::chrono::milliseconds server_selection_timeout{5'000};
@@ -114,11 +114,11 @@ struct ProviderOptions {
 /// Thread safety: all calls from any thread.
 /// Fork: the locks stay the parent's. In the child handles are not held, calls fail with
 /// `shut_down`, and destruction touches nothing; a provider that the child makes is as any other.
-/// Signals: the provider's threads block all of them but those of a fault, so that they go to the
-/// application's; a process that a function of yours starts there inherits that.
+/// Signals: the provider's threads block all but those of a fault, so that signals go to the
+/// application's threads; a process that a function of yours starts there inherits that.
 /// Functions that are called on the provider's thread may throw: the exception becomes a warning.
-/// Those that a `std::stop_callback` of `lost()` calls must not: it ends the process, as by
-/// std::stop_callback's own rule.
+/// Functions that a `std::stop_callback` of `lost()` calls must not throw: that ends the process,
+/// by std::stop_callback's own rule.
 /// Process exit: handles and providers in static storage are released by `exit`; `_exit`, a signal
 /// or a crash leave the locks to expire.
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
@@ -134,8 +134,8 @@ class LockProvider {
   /// Checks the URI and the options; contacts no server, but looks up the name of a `mongodb+srv`
   /// URI: no answer is `unavailable`. The first call of a process initialises libmongoc and has it
   /// log errors only, unless the application has set a log handler (with libmongoc 2: it sets one
-  /// after this call). If it is the first that uses OpenSSL, that does not tear itself down in
-  /// exit(), where a thread that hangs could still use it.
+  /// after this call). If it is the first user of OpenSSL, OpenSSL does not tear itself down in
+  /// exit(), because a thread that hangs could still use it.
   static Result<LockProvider> connect(const std::string& uri, ProviderOptions options = {});
 
   LockProvider(LockProvider&&) noexcept = default;

@@ -57,8 +57,8 @@ class Metrics {
 
   mutable std::mutex mutex_;  // protects the rest
   std::map<std::string, OfLock> locks_;
-  /// Handles that were lost and not released yet: how many of a lock and token, which not every
-  /// kind of lock has.
+  /// How many handles of a lock and token were lost and not released yet; some kinds of locks have
+  /// no token.
   std::map<std::pair<std::string, FencingToken>, int> lost_;
 };
 

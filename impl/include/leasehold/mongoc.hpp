@@ -46,11 +46,11 @@ struct FencedTarget {
 ///
 /// `id` is {_id: ...} and nothing else; `update` has update operators only ($set, $inc, ...).
 /// True: written. False: a later holder has written, or there is no such document and `upsert` is
-/// off. A holder that is outrun by another's upsert of the same document is tried once more, and
-/// refused only by a higher token. Error: `unknown_outcome` may have been written; `invalid_option`
-/// names what is wrong with the arguments; `unavailable` and `configuration` were not, the latter
-/// also if another document has the same keys of a unique index, which the message names, or if the
-/// document's `fencingToken` is neither a number nor null. A refusal costs a read, which asks that.
+/// off. An upsert that meets another's insert of the document is tried once more, and refused only
+/// by a higher token. Error: with `unknown_outcome` it may be written; `invalid_option` names what
+/// is wrong with the arguments; with `unavailable` and `configuration` it is not. `configuration`
+/// is also that another document has the same keys of a unique index, which the message names, or
+/// that the document's `fencingToken` is neither a number nor null. A refusal costs one read more.
 /// Thread safety: as the client, which is for one thread at a time.
 ///
 ///     BSON_APPEND_UTF8(&id, "_id", "order-7");            // {_id: "order-7"}

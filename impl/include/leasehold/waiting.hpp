@@ -23,11 +23,11 @@ struct AttemptSeen {
 
 /// How long a waiting acquire pauses between two attempts.
 ///
-/// A strategy is pure: its randomness comes in, it keeps no state, so one object may serve every
+/// A strategy is pure: it gets its randomness and keeps no state, so one object may serve every
 /// lock of a process and the same code runs in production and in simulation. Waiters of one process
 /// queue: only the first in the queue makes attempts, and asks its strategy.
-/// Thread safety: all calls from any thread; they must neither block nor throw. A pause that is
-/// negative counts as 0, one above `longest_pause` as that.
+/// Thread safety: all calls from any thread; they must neither block nor throw. A negative pause
+/// counts as 0, one above `longest_pause` as `longest_pause`.
 ///
 ///     options.waiting = leasehold::adaptive_waiting();
 class WaitingStrategy {
