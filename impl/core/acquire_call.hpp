@@ -18,8 +18,8 @@ struct AcquireCall {
     bool operator==(const Queued&) const = default;
   };
   /// Between two attempts, or before its first, which waits for a free slot.
-  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line of those that
-  /// wait for a slot, due since then; or its time is over, and its give_up timer late.
+  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line for a slot, due
+  /// since `attempt_at`; or its time is over, and its give_up timer late.
   struct Waiting {
     LocalInstant attempt_at;  ///< when the next attempt is due
     bool operator==(const Waiting&) const = default;

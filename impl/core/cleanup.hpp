@@ -31,7 +31,7 @@ struct Cleanup {
   std::chrono::milliseconds timeout;
   LocalInstant give_up_at;  ///< the document frees itself like a crashed holder's
   // INVARIANT: a command is under way, or the cleanup timer is set for `next_at`, or it stands in
-  // the line of those that wait for a slot, due since then.
+  // the line for a slot, due since `next_at`.
   LocalInstant next_at;            ///< when the next command is due, with none under way
   CommandId command = 0;           ///< the one under way, or 0
   bool awaits_attempt = false;     ///< `command` is an attempt; no delete was sent yet

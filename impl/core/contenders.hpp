@@ -75,7 +75,7 @@ class Contenders {
 
   /// It holds the lock by that: it is no call any more, and goes on as the head of its queue.
   void won(SessionId id, const Win& win, PendingCommands& pending, Step step);
-  /// It ends: it is no call any more. Its place in the queue it leaves once its owner has departed.
+  /// It ends, and is no call any more; it leaves its queue once its owner has departed.
   AcquireCall take(SessionId id, PendingCommands& pending, Step step) {
     return attempts_.take(id, pending, step);
   }

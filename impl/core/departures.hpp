@@ -54,12 +54,12 @@ class Departures {
 
   /// The attempt that an ended call had under way was answered, or never will be.
   void answered_attempt(CleanupId id, const Reply& reply, PendingCommands& pending, Step step);
-  /// A hand-over was; none: its receiver has ended, and no call has the lock by it.
+  /// A hand-over was answered; none: its receiver has ended, and no call has the lock by it.
   [[nodiscard]] std::optional<HandOvers::Answer> answered_hand_over(const PendingCommand& command,
                                                                     const Reply& reply,
                                                                     PendingCommands& pending,
                                                                     Step step);
-  /// A delete or a pass-on was. The lock that is certainly not this process's any more, by that.
+  /// A delete or a pass-on was answered. Returns the lock if it has certainly left this process.
   [[nodiscard]] std::optional<std::string> answered_delete(const PendingCommand& command,
                                                            const Reply& reply,
                                                            PendingCommands& pending, Step step);

@@ -23,9 +23,9 @@ struct HandOver {
 /// Without an answer it is sent again, at an even pace, because the receiver waits for it.
 /// WaitQueues says which session gives to which; ProviderCore, what the receiver does with it.
 ///
-/// INVARIANT: each has a command under way, its cleanup timer set, or stands in the line of those
-/// that wait for a slot, and a receiver that is Receiving by this very number. The giver's handle
-/// was over before the first command was sent, so held() is never true for both.
+/// INVARIANT: each has a command under way, its cleanup timer set, or stands in the line for a
+/// slot; and it has a receiver that is Receiving by this very number. The giver's handle was over
+/// before the first command was sent, so held() is never true for both.
 class HandOvers {
  public:
   explicit HandOvers(std::string holder) : holder_(std::move(holder)) {}

@@ -31,7 +31,7 @@ class HeldLocks {
   void add(SessionId id, HeldLock lock, Step step);
   /// Its handle has ended: taken out, with its timer. None: it was over already.
   [[nodiscard]] std::optional<HeldLock> take(SessionId id, Step step);
-  /// Null: it is not held, and was not lost unreleased.
+  /// Null: it is neither held, nor lost with its release still to come.
   [[nodiscard]] HeldLock* find(SessionId id);
 
   /// Its holder is notified; nothing is extended any more.

@@ -5,7 +5,7 @@
 
 namespace leasehold::core {
 
-/// Every bound of the lock that is not an option.
+/// Bounds of the lock that are no options; others stand in the one source that needs them.
 inline constexpr std::chrono::milliseconds kMinExpiry{100};
 inline constexpr std::chrono::milliseconds kMaxExpiry{std::chrono::hours(24)};
 inline constexpr std::size_t kMaxNameBytes = 1024;
@@ -27,10 +27,10 @@ inline constexpr std::size_t kMaxPaces = 10'000;
 /// How many calls may stand in the queue of a lock. One that finds it full asks again later.
 inline constexpr std::size_t kMostInQueue = 64;
 
-/// Each keeps the lock from other processes for one more holding, so that there has to be an end.
+/// In a row: each keeps the lock from other processes for one more holding, so there is an end.
 inline constexpr int kMaxHandOvers = 1'000;
 
-/// For how long a provider takes it that a rival which held a lock wants it again.
+/// For how long a provider assumes that a rival which held a lock wants it again.
 inline constexpr std::chrono::seconds kRivalMemory{10};
 
 /// How long a step of the change stream may take. It waits for news at the server for a third of

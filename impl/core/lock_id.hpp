@@ -19,7 +19,7 @@ struct Owner {
 [[nodiscard]] std::string to_hex(Owner owner);
 /// Whether a lockId begins with this owner, whatever its beat.
 [[nodiscard]] bool names_owner(std::string_view lock_id, Owner owner);
-/// The way back; nothing for any other text.
+/// The owner that has these 32 digits; nothing for any other text.
 [[nodiscard]] std::optional<Owner> owner_from_hex(std::string_view digits);
 
 /// The value of a document's `lockId`, in its parts:
