@@ -40,7 +40,7 @@ struct EndedBySignal {
 /// Whether it is SIGINT or SIGQUIT, which a shell looks for.
 [[nodiscard]] bool is_of_keyboard(int signal);
 
-/// Which locks of which replica set.
+/// The replica set, and where its locks are.
 struct Server {
   std::string uri, database, collection;
 };

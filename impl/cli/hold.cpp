@@ -16,7 +16,7 @@ const char* kHoldUsage =
     "the lock for the whole wait, 76 the lock was lost, 128 + N ended by another signal N, or by\n"
     "any while waiting.";
 
-/// One line a lock, so that a script may read it.
+/// Prints one line a lock, so that a script may read it.
 void print_tokens(const TakenLocks& locks) {
   for (std::size_t i = 0; i < locks.names().size(); ++i) {
     print("holding " + locks.handles()[i].fencing_token().to_string() + ' ' +

@@ -203,7 +203,7 @@ int run_order(const Order& order) {
   Run run(order, locks, signals);
   const auto end = run.to_the_end();
   if (const int signal = run.hold_on()) {
-    // To release now would let another machine run what --at-least keeps it from.
+    // A release now would let another machine run what --at-least keeps it from.
     order.lock.report(order.lock.described() +
                       ": not released before --at-least; ends with its lease");
     if (is_of_keyboard(signal)) end_by({signal});

@@ -11,7 +11,7 @@ void tell_service_manager(const std::string& assignments);
 
 /// How often it wants to hear WATCHDOG=1 of this process, halved, in ms (WATCHDOG_USEC); -1: never.
 [[nodiscard]] int watchdog_period_ms();
-/// That this process lives, if it wants to hear that.
+/// Tells it that this process lives, if it wants to hear that.
 void tell_watchdog();
 
 }  // namespace leasehold::cli

@@ -42,7 +42,7 @@ class Bell {
   int fd_;
 };
 
-/// Until a signal, the bell or the limit; -1: no limit.
+/// Waits until a signal, the bell or the limit; -1: no limit.
 void wait_for(const Signals& signals, const Bell& bell, int limit_ms);
 
 }  // namespace leasehold::cli

@@ -105,7 +105,7 @@ Failure failure_of(const Error& error, bool had_holder, const LockOrder& order) 
                                  (unreached ? cause_beside(error.message, order) : ""));
 }
 
-/// On a thread of its own, so that a signal can end the wait.
+/// Acquires on a thread of its own, so that a signal can end the wait.
 Taken acquire(const Take& take, const LockOrder& order, const Obstacles& obstacles,
               const Signals& signals) {
   std::optional<Result<Taken>> result;

@@ -35,7 +35,7 @@ struct LockOrder {
 
 /// Their options, without the replica set's.
 [[nodiscard]] po::options_description lock_options();
-/// So that a name may stand without --lock.
+/// Lets a name stand without --lock.
 [[nodiscard]] po::positional_options_description lock_names();
 [[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
 
