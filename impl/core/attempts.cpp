@@ -17,7 +17,7 @@ void Attempts::add(const AcquireAsked& asked, Step step) {
   call.give_up_at = asked.give_up_at;
   call.single_attempt = asked.single_attempt;
   call.owner = owners_.draw(call.queues(), step);
-  // For a call that contends at once; `contend` sets it again for one that was queued.
+  // This is for a call that contends at once; `contend` sets it again for one that was queued.
   call.contends_since = step.now;
   if (asked.give_up_at) set_timer(Timer::Kind::give_up, asked.session, *asked.give_up_at, step);
 }
@@ -121,7 +121,7 @@ void Attempts::bring_forward(SessionId id, LocalInstant at, PendingCommands& pen
   if (waiting != nullptr && at < waiting->attempt_at) plan(id, at, pending, step);
 }
 
-/// As after an answer: what becomes of it is being decided.
+/// The call is then as after an answer: what becomes of it is being decided.
 void Attempts::stop_waiting(SessionId id, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Waiting>());
@@ -140,7 +140,7 @@ const AcquireCall& Attempts::receive(SessionId id, CleanupId hand_over, int in_a
   return call;
 }
 
-/// At once, without the pause of a refusal: no holder has refused it, and the lock may be free.
+/// The attempt is sent at once, because no holder has refused the call and the lock may be free.
 void Attempts::contend_for_itself(SessionId id, bool unclear, PendingCommands& pending, Step step) {
   AcquireCall& call = at(id);
   LEASEHOLD_CHECK(call.in<AcquireCall::Receiving>());
@@ -160,7 +160,7 @@ void Attempts::start_over(SessionId id, PendingCommands& pending, Step step) {
   start(id, pending, step);
 }
 
-/// By the owner and the lockId of the attempt: anything else in the document belongs to another.
+/// Compares the owner and the lockId of the attempt: any other content belongs to another call.
 AttemptAnswer Attempts::read(SessionId id, const PendingCommand& attempt,
                              const Reply& reply) const {
   return read_answer(calls_.at(id), attempt.beat, holder_, reply);

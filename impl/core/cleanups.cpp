@@ -44,7 +44,7 @@ void Cleanups::start(Cleanup cleanup, PendingCommands& pending, Step step) {
   send_delete(add(std::move(cleanup), step), pending, step);
 }
 
-/// It keeps its report timer, which is set already, and its number.
+/// The clean-up keeps the number of the hand-over, and the report timer, which is set already.
 void Cleanups::take_over(CleanupId id, Cleanup taken, PendingCommands& pending, Step step) {
   const auto [entry, is_new] = cleanups_.emplace(id, std::move(taken));
   LEASEHOLD_CHECK(is_new && id <= last_);
@@ -53,8 +53,8 @@ void Cleanups::take_over(CleanupId id, Cleanup taken, PendingCommands& pending, 
   send_now(id, pending, step);
 }
 
-/// By owner, never by name alone: whatever became of the lock since, another's document is not
-/// touched. That makes it safe to send again.
+/// The delete names the owner, so that another's document is not touched, whatever became of the
+/// lock since. That makes it safe to send again.
 void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.command == 0);
@@ -66,7 +66,7 @@ void Cleanups::send_delete(CleanupId id, PendingCommands& pending, Step step) {
                                  cleanup.timeout, command_of(cleanup), step);
 }
 
-/// Whatever it waits for.
+/// Sends the command now, whether it waits for its timer or for a slot.
 void Cleanups::send_now(CleanupId id, PendingCommands& pending, Step step) {
   const Timer timer{Timer::Kind::cleanup, id};
   clear_timer(timer.kind, id, step);
@@ -96,7 +96,7 @@ void Cleanups::attempt_ended(CleanupId id, bool may_have_won, const Reply& reply
   send_delete(id, pending, step);
 }
 
-/// Whatever it did, both owners have to go.
+/// Both owners have to go, whatever the hand-over did.
 void Cleanups::hand_over_ended(CleanupId id, Outcome outcome, PendingCommands& pending, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   LEASEHOLD_CHECK(cleanup.or_owner);
@@ -164,8 +164,8 @@ bool Cleanups::delete_answered(const PendingCommand& command, const Reply& reply
   return left;
 }
 
-/// For two leases and no longer: by then the document frees itself, and a server that was away for
-/// hours is not met by all the deletes of those hours.
+/// Repeats the delete for two leases and no longer: by then the document frees itself, and a server
+/// that was away for hours is not met by all the deletes of those hours.
 void Cleanups::retry(CleanupId id, Step step) {
   Cleanup& cleanup = cleanups_.at(id);
   if (step.now >= cleanup.give_up_at) {
@@ -191,7 +191,7 @@ void Cleanups::due(CleanupId id, bool waited_in_line, PendingCommands& pending, 
   cleanups_.erase(found);
 }
 
-/// It goes on without its caller: only the answer is given up, not the delete.
+/// The clean-up goes on without its caller: only the answer is given up, not the delete.
 void Cleanups::report_unknown(CleanupId id, Step step) {
   const auto found = cleanups_.find(id);
   if (found != cleanups_.end()) report(id, found->second, ReleaseResult::unknown, step);

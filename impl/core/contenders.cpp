@@ -45,7 +45,7 @@ std::vector<SessionId> Contenders::close(PendingCommands& pending, Step step) {
   return attempts_.ids();
 }
 
-/// Both kinds may come early, late and for what is over: the parts find that nothing is due.
+/// Both kinds of timer may be early, late or of something over: then the parts find nothing due.
 void Contenders::due(Timer timer, PendingCommands& pending, Step step) {
   if (timer.kind == Timer::Kind::stream) return stream_.due(pending, step);
   attempts_.due(timer.id, pending, step);
@@ -150,8 +150,8 @@ void Contenders::read_on(ChangeStream::Heard heard, PendingCommands& pending, St
   stream_.read_on(attempts_.anyone_listens(), attempts_.anyone_stands(), pending, step);
 }
 
-/// In its turn: another process that was seen to want the lock gets a chance before (see
-/// WaitQueue).
+/// The head asks in its turn: another process that was seen to want the lock gets a chance before
+/// (see WaitQueue).
 void Contenders::lock_freed(const std::string& name, PendingCommands& pending, Step step) {
   const WaitQueue* queue = queues_.find(name);
   if (queue == nullptr) return;
@@ -166,7 +166,7 @@ SessionId Contenders::receiver_after(SessionId releaser, const std::string& name
   return call != nullptr && call->can_receive() ? next : 0;
 }
 
-/// From here on it is the head, whatever its hand-over brings.
+/// The call is the head from here on, whatever its hand-over brings.
 const AcquireCall& Contenders::receive(SessionId id, CleanupId hand_over, int in_a_row,
                                        PendingCommands& pending, Step step) {
   queues_.pass_to(attempts_.at(id).name, id);

@@ -36,7 +36,7 @@ Cleanup Departures::cleanup_of(const AcquireCall& call, LocalInstant now) const 
   return cleanup;
 }
 
-/// It may be granted the lock yet, by an entry or by a command that was never answered.
+/// The owner may be granted the lock yet, by an entry or by a command that was never answered.
 void Departures::remember(const std::string& name, Owner owner, const LockOptions& options,
                           LocalInstant now) {
   queues_seen_.leave_behind(owner,
@@ -60,7 +60,7 @@ void Departures::start(Cleanup release, PendingCommands& pending, Step step) {
   cleanups_.start(std::move(release), pending, step);
 }
 
-/// It waits no longer for an answer than the more impatient of both would.
+/// The hand-over waits for an answer as long as the shorter timeout of giver and receiver.
 void Departures::hand_over(CleanupId id, Cleanup giver, SessionId to, const AcquireCall& receiver,
                            PendingCommands& pending, Step step) {
   LEASEHOLD_CHECK(giver.name == receiver.name);
@@ -71,7 +71,7 @@ void Departures::hand_over(CleanupId id, Cleanup giver, SessionId to, const Acqu
                     step);
 }
 
-/// Its release, whenever that comes, sends another delete, which finds nothing and reports so.
+/// The release of the handle sends another delete later, which finds nothing and reports so.
 void Departures::give_back(const HeldLock& lock, PendingCommands& pending, Step step) {
   cleanups_.start(cleanup_of(lock, step.now), pending, step);
 }
@@ -139,8 +139,8 @@ std::optional<std::string> Departures::answered_delete(const PendingCommand& com
   return name;
 }
 
-/// It is given back at once, or others would wait for its lease. Most news are of this provider's
-/// own writes, of owners that are not remembered here.
+/// The lock is given back at once, or others would wait for its lease. Most news are of this
+/// provider's own writes, of owners that are not remembered here.
 void Departures::granted(const NamedOwner& named, Owner owner, PendingCommands& pending,
                          Step step) {
   const auto departed = queues_seen_.take(owner);

@@ -17,7 +17,7 @@ void HandOvers::start(CleanupId id, HandOver hand_over, PendingCommands& pending
   send(id, pending, step);
 }
 
-/// It names both owners: sent again it finds what it may have written the time before.
+/// The command names both owners: sent again, it finds what it may have written before.
 void HandOvers::send(CleanupId id, PendingCommands& pending, Step step) {
   HandOver& hand_over = hand_overs_.at(id);
   Cleanup& giver = hand_over.giver;
@@ -49,7 +49,7 @@ HandOvers::Answer HandOvers::answered(const PendingCommand& command, const Reply
   LEASEHOLD_CHECK(giver.command == command.id);
   LEASEHOLD_CHECK(command.sessions.front() == hand_over.receiver);
   giver.command = 0;
-  // From the first reply that is missing on, "nothing there" may be the doing of that very command.
+  // After a missing reply, "nothing there" may be the effect of that very command.
   const bool first_unknown = reply.outcome == Outcome::unknown && !giver.outcome_uncertain;
   giver.outcome_uncertain |= reply.outcome == Outcome::unknown;
   // An old primary, cut off before the giver won, finds nothing of what was written since.

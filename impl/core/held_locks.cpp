@@ -32,7 +32,7 @@ void HeldLocks::add(SessionId id, HeldLock lock, Step step) {
   LEASEHOLD_CHECK(is_new);
 }
 
-/// Also if it is lost, and its timer cleared already: to clear it twice does no harm.
+/// Takes a lost lock too, with its timer cleared already: to clear it twice does no harm.
 std::optional<HeldLock> HeldLocks::take(SessionId id, Step step) {
   auto node = locks_.extract(id);
   if (node.empty()) return std::nullopt;
@@ -58,7 +58,7 @@ bool HeldLocks::lease_ends(SessionId id, Step step) {
   return false;
 }
 
-/// Also if it is lost: its release is still to come, and has a document to look for.
+/// Finds a lost lock too: its release is still to come, and has a document to look for.
 HeldLock* HeldLocks::find(SessionId id) {
   const auto found = locks_.find(id);
   return found == locks_.end() ? nullptr : &found->second;
@@ -100,7 +100,7 @@ bool HeldLocks::round_begins(LocalInstant now) {
   return true;
 }
 
-/// By the deadline itself, not by its timer: both are due at one time, in any order.
+/// Compares the deadline, not the timer: both are due at one time, in any order.
 std::vector<SessionId> HeldLocks::over(LocalInstant now) const {
   std::vector<SessionId> ids;
   for (const auto& [id, lock] : locks_) {
@@ -204,7 +204,7 @@ std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand&
   std::vector<Loss> losses;
   const auto matched = static_cast<std::size_t>(std::max<std::int64_t>(reply.matched, 0));
   if (matched == executed.size()) {
-    // From the sending, not from now: the server may have executed it at once.
+    // The lease counts from the sending, because the server may have executed it at once.
     for (const auto id : executed) extended(id, extension, losses, step);
   } else if (matched == 0) {
     // No statement matched, so a read has nothing to tell apart.
@@ -233,7 +233,7 @@ void HeldLocks::read_holders(const std::vector<SessionId>& ids, const PendingCom
   const auto sent = pending.send(
       {.kind = PendingCommand::Kind::read_holders, .sessions = asked, .beat = extension.beat},
       timeout, std::move(command), step);
-  // What it confirms is the extension: the lease counts from when that was sent.
+  // The read confirms the extension: the lease counts from when that was sent.
   pending.at(sent).sent = extension.sent;
   for (const auto id : asked) locks_.at(id).command = sent;
 }

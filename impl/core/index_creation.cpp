@@ -13,7 +13,7 @@ constexpr int kIndexTries = 5;
 
 }  // namespace
 
-/// By each answer of a server until it is settled, so it needs no timer of its own.
+/// Called at each answer of a server until it is settled, so it needs no timer of its own.
 void IndexCreation::ensure(PendingCommands& pending, Step step) {
   if (state_ != State::wanted) return;
   LEASEHOLD_CHECK(tries_ < kIndexTries);

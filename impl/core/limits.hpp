@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxPaces = 10'000;
 /// How many calls may stand in the queue of a lock. One that finds it full asks again later.
 inline constexpr std::size_t kMostInQueue = 64;
 
-/// In a row: each keeps the lock from other processes for one more holding, so there is an end.
+/// Hand-overs in a row: each keeps the lock from other processes for one more holding.
 inline constexpr int kMaxHandOvers = 1'000;
 
 /// For how long a provider assumes that a rival which held a lock wants it again.

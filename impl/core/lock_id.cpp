@@ -65,7 +65,7 @@ bool names_owner(std::string_view lock_id, Owner owner) {
          lock_id.substr(kOwnerDigits).starts_with('.');
 }
 
-/// Both halves by themselves: no integer has 128 bits.
+/// The halves are read by themselves, because no integer has 128 bits.
 std::optional<Owner> owner_from_hex(std::string_view digits) {
   Owner owner;
   if (digits.size() != kOwnerDigits) return std::nullopt;

@@ -60,7 +60,7 @@ std::optional<Error> check(const LockOptions& o) {
   if (o.max_holding && (*o.max_holding <= milliseconds(0) || *o.max_holding > kLongestDuration)) {
     return broken("max_holding", ms(*o.max_holding), "it must be 1 ms to 10 years");
   }
-  // In this form NaN breaks the rule, too.
+  // NaN breaks the rule too, in this form.
   if (!(o.max_drift >= 0 && o.max_drift <= 0.1)) {
     return broken("max_drift", std::to_string(o.max_drift), "it must be 0 to 0.1");
   }
@@ -90,7 +90,7 @@ std::optional<Error> check_name(const std::string& name) {
   return rule.empty() ? std::nullopt : broken("lock name", bytes(name), rule);
 }
 
-/// It stands in every lockId that is written: that is why its length is bounded.
+/// Its length is bounded, because it stands in every lockId that is written.
 std::optional<Error> check_holder(const std::string& holder) {
   if (holder.size() > core::kMaxHolderBytes) {
     return broken("holder", bytes(holder), "it must have at most 256 bytes");

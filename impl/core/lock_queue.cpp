@@ -5,7 +5,7 @@
 namespace leasehold::core {
 namespace {
 
-/// With a fixed number of digits the server cuts the parts by their places.
+/// The number of digits is fixed, so that the server can cut the parts by their places.
 std::string digits_of(std::chrono::milliseconds span) {
   std::string digits = std::to_string(span.count());
   digits.insert(0, kSpanDigits - std::min<std::size_t>(kSpanDigits, digits.size()), '0');
@@ -14,7 +14,7 @@ std::string digits_of(std::chrono::milliseconds span) {
 
 }  // namespace
 
-/// At the first mark: a holder's name has none (`without_queue_marks`).
+/// Splits at the first mark, because a holder's name has none (`without_queue_marks`).
 LockIdAndQueue split_queue(std::string_view whole) {
   const auto mark = whole.find(kQueueMark);
   if (mark == std::string_view::npos) return {whole, {}};
@@ -49,7 +49,7 @@ std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner o
   return static_cast<std::size_t>(found - owners.begin());
 }
 
-/// One character for one, so that a name that was short enough stays so.
+/// Replaces one character by one, so that a name that was short enough stays so.
 std::string without_queue_marks(std::string holder) {
   std::replace(holder.begin(), holder.end(), kQueueMark, '-');
   return holder;

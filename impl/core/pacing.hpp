@@ -39,7 +39,7 @@ class Pacing {
   /// below: whether a change stream is open that reports what this call waits for. What the call
   /// then waits for, and for how long, is noted in it.
   LocalInstant next_attempt_at(AcquireCall& call, bool refused, bool stream_open, Step step) const;
-  /// For one that becomes the head of its queue: its first attempt, at that time at the latest.
+  /// The first attempt of a call that becomes the head of its queue: at that time at the latest.
   LocalInstant first_attempt_at(AcquireCall& call, LocalInstant at_latest, bool stream_open,
                                 Step step) const;
 
