@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <mongoc/mongoc.h>
 
 #include <future>
 #include <leasehold/run_while_held.hpp>

@@ -166,8 +166,8 @@ TEST(LiveHarness, AFaultOfALinkThatFindsNobodyLeavesStartingMembersAlone) {
   EXPECT_LT(heal->at_ns - history.front().at_ns, 25'000'000'000);
 }
 
-/// As many plans as the time allows; the first that violates a guarantee is shrunk, for as long
-/// again. Judged as `verify` judges.
+/// As many plans as the time allows, with the checks of `verify`; the first that violates a
+/// guarantee is shrunk, for as long again.
 TEST(LiveProperty, EveryGuaranteeHoldsInEveryDrawnRun) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kTime{45};
