@@ -1,6 +1,7 @@
 #pragma once
 
 #include <rapidcheck/Gen.h>
+#include <rapidcheck/Random.h>
 
 #include <iosfwd>
 

@@ -148,14 +148,16 @@ TEST(Connect, ANameServerThatDoesNotAnswerIsNoBadUri) {
 /// What stands behind the first is a part of the password, which errors would name as a host.
 int lines_of_the_application = 0;
 
+/// The handler stays for the tests after this one.
 TEST(Connect, LeavesTheApplicationItsLogHandler) {
-  mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*,
-                            void*) { ++lines_of_the_application; },
-                         nullptr);
+  mongoc_log_set_handler(
+      [](mongoc_log_level_t, const char* domain, const char*, void*) {
+        lines_of_the_application += std::string_view(domain) == "application" ? 1 : 0;
+      },
+      nullptr);
   EXPECT_TRUE(LockProvider::connect("mongodb://127.0.0.1:1/?replicaSet=rs"));
   mongoc_log(MONGOC_LOG_LEVEL_WARNING, "application", "a line");
   EXPECT_EQ(lines_of_the_application, 1);
-  mongoc_log_set_handler(mongoc_log_default_handler, nullptr);
 }
 
 TEST(Connect, ASecondAtSignOfALogInIsRefused) {
