@@ -39,8 +39,12 @@ Bson query_of(const bson_t& id, FencingToken token) {
   Bson query = copy_of(id);
   query.array("$or", [&](Bson& either) {
     either.doc("0", [](Bson& b) { b.null(kToken); });  // missing, or null as some mappers write it
-    either.doc("1",
-               [&](Bson& b) { b.doc(kToken, [&](Bson& f) { f.int64("$lte", token.value()); }); });
+    either.doc("1", [&](Bson& b) {
+      b.doc(kToken, [&](Bson& f) {
+        f.int64("$lte", token.value());
+        f.doc("$not", [](Bson& n) { n.text("$type", "array"); });  // $lte asks its elements
+      });
+    });
   });
   return query;
 }
@@ -83,12 +87,16 @@ Bson command_of(const FencedTarget& target, const bson_t& id, const bson_t& upda
 
 /// Finds the document if its token is of a type that no number can be compared with.
 Bson stranger_of(const FencedTarget& target, const bson_t& id) {
-  Bson filter = copy_of(id);
-  filter.doc(kToken, [](Bson& b) {
+  const auto not_number = [](Bson& b) {
     b.doc("$not", [](Bson& f) {
       f.array("$type", [](Bson& types) { types.text("0", "number").text("1", "null"); });
     });
     b.flag("$exists", true);
+  };
+  Bson filter = copy_of(id);
+  filter.array("$or", [&](Bson& either) {
+    either.doc("0", [&](Bson& b) { b.doc(kToken, not_number); });
+    either.doc("1", [](Bson& b) { b.doc(kToken, [](Bson& f) { f.text("$type", "array"); }); });
   });
   Bson command;
   command.text("find", target.collection).copy("filter", filter);
