@@ -16,8 +16,8 @@ using sim::ProcessPlan;
 using Shrinks = rc::Seq<rc::Shrinkable<Plan>>;
 using Change = std::function<void(Plan&)>;
 
-/// Numbers that are set to the least, each by itself.
-std::vector<Change> changes_of(const Plan& plan) {
+/// What makes every later run cheaper.
+std::vector<Change> smaller_sizes(const Plan& plan) {
   std::vector<Change> changes{[](Plan& p) { p.locks = 1; }};
   for (std::int64_t ms = plan.faulty_ms / 2; ms >= 200; ms /= 2) {
     changes.emplace_back([ms](Plan& p) {
@@ -25,6 +25,12 @@ std::vector<Change> changes_of(const Plan& plan) {
       std::erase_if(p.faults, [ms](const FaultPlan& f) { return f.at_ms >= ms; });
     });
   }
+  return changes;
+}
+
+/// What a reader need not think of.
+std::vector<Change> zeros(const Plan& plan) {
+  std::vector<Change> changes;
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     for (auto field : {&ProcessPlan::single_attempt_percent, &ProcessPlan::cancel_percent,
                        &ProcessPlan::long_hold_percent}) {
@@ -35,19 +41,20 @@ std::vector<Change> changes_of(const Plan& plan) {
   return changes;
 }
 
-/// Delta debugging: chunks of the lists, in halves, then one by one, until none can go; then the
-/// numbers. It is where the search stands: the shrinks of a candidate go on from there.
+/// Delta debugging: sizes; then chunks of the lists, in halves, then one by one, until none can go;
+/// then numbers, to zero. It is where the search stands: the shrinks of a candidate go on from
+/// there.
 class Search {
  public:
   explicit Search(Plan plan) : plan_(std::move(plan)), at_start_(entries(plan_)) {
-    enter(Stage::faults);
+    enter(Stage::sizes);
   }
 
   /// The next candidate, for RapidCheck.
   rc::Maybe<rc::Shrinkable<Plan>> operator()() {
     while (auto candidate = next()) {
       Search chosen = *this;
-      chosen.removed_ = stage_ != Stage::numbers;
+      chosen.removed_ = true;
       from_ += chunk_;
       // What a step or a fault names stays.
       if (*candidate == plan_ || !sim::unsound(*candidate).empty()) continue;
@@ -59,34 +66,43 @@ class Search {
   }
 
  private:
-  enum class Stage { faults, actors, numbers };
+  enum class Stage { sizes, faults, actors, zeros };
 
   void enter(Stage stage) {
     stage_ = stage;
     from_ = 0;
     removed_ = false;
-    if (stage == Stage::faults) chunk_ = half_of(plan_.faults.size());
-    if (stage == Stage::actors) chunk_ = half_of(scripted() ? plan_.steps.size()
-                                                            : plan_.processes.size());
-    if (stage != Stage::numbers) return;
     chunk_ = 0;
-    changes_ = std::make_shared<const std::vector<Change>>(changes_of(plan_));
+    change_ = 0;
+    if (stage == Stage::sizes) change_by(smaller_sizes(plan_));
+    if (stage == Stage::faults) chunk_ = half_of(plan_.faults.size());
+    if (stage == Stage::actors) {
+      chunk_ = half_of(scripted() ? plan_.steps.size() : plan_.processes.size());
+    }
+    if (stage == Stage::zeros) change_by(zeros(plan_));
+  }
+  void change_by(std::vector<Change> changes) {
+    changes_ = std::make_shared<const std::vector<Change>>(std::move(changes));
   }
 
   std::optional<Plan> next() {
-    if (stage_ == Stage::faults) {
-      if (auto shorter = without_chunk(&Plan::faults, 0)) return shorter;
-      enter(Stage::actors);
+    for (;;) {
+      auto candidate = next_of_stage();
+      if (candidate || stage_ == Stage::zeros) return candidate;
+      if (stage_ == Stage::actors) {
+        const bool another_round = std::exchange(at_start_, entries(plan_)) != entries(plan_);
+        enter(another_round ? Stage::faults : Stage::zeros);
+      } else {
+        enter(stage_ == Stage::sizes ? Stage::faults : Stage::actors);
+      }
     }
-    if (stage_ == Stage::actors) {
-      // Steps know their processes by place.
-      auto shorter = scripted() ? without_chunk(&Plan::steps, 0)
-                                : without_chunk(&Plan::processes, 1);
-      if (shorter) return shorter;
-      const bool another_round = std::exchange(at_start_, entries(plan_)) != entries(plan_);
-      enter(another_round ? Stage::faults : Stage::numbers);
-      if (another_round) return next();
-    }
+  }
+
+  std::optional<Plan> next_of_stage() {
+    if (stage_ == Stage::faults) return without_chunk(&Plan::faults, 0);
+    // Steps know their processes by place.
+    if (stage_ == Stage::actors && scripted()) return without_chunk(&Plan::steps, 0);
+    if (stage_ == Stage::actors) return without_chunk(&Plan::processes, 1);
     if (change_ == changes_->size()) return std::nullopt;
     Plan changed = plan_;
     (*changes_)[change_++](changed);
@@ -116,7 +132,7 @@ class Search {
   static std::size_t half_of(std::size_t size) { return std::max<std::size_t>(size / 2, 1); }
 
   Plan plan_;
-  Stage stage_ = Stage::faults;
+  Stage stage_ = Stage::sizes;
   std::size_t chunk_ = 1, from_ = 0;
   bool removed_ = false;  ///< anything, in chunks of this size
   std::size_t at_start_;  ///< entries, when this round of both lists began

@@ -16,9 +16,9 @@ namespace leasehold::properties {
 /// shows little.
 [[nodiscard]] rc::Gen<sim::Plan> plans(PlanLimits limits);
 
-/// This plan, and the plans that are smaller by one thing: without a part of its faults, then of
-/// its processes (of its steps, if it is scripted), with fewer names, less time, no drift, zero
-/// percent. Once one of them is chosen, what was tried before is not tried again at once.
+/// This plan, and the plans that are smaller by one thing: with one name, less time, without a part
+/// of its faults, then of its processes (of its steps, if it is scripted), with zero percent and no
+/// drift. Once one of them is chosen, what was tried before is not tried again at once.
 [[nodiscard]] rc::Shrinkable<sim::Plan> with_shrinks(sim::Plan plan);
 
 }  // namespace leasehold::properties

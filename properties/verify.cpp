@@ -27,7 +27,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr int kQuietEvery = 4;  ///< of so many cases one has healthy servers
 constexpr double kHealingSeconds = 2.8;
 constexpr int kVirtualTries = 20;
-constexpr int kMostVirtualRuns = 100;
+constexpr int kMostVirtualRuns = 300;
 constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
 constexpr int kLiveTries = 2;
 constexpr std::chrono::seconds kLiveLimit{180};
