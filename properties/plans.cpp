@@ -35,8 +35,9 @@ std::vector<Change> changes_of(const Plan& plan) {
   return changes;
 }
 
-/// Delta debugging: chunks of the lists, in halves, then one by one, until none can go; then the
-/// numbers. It is where the search stands: the shrinks of a candidate go on from there.
+/// Delta debugging: removes chunks of the lists, in halves, then one by one, until none can go;
+/// then reduces numbers. An object is a place in the search, from which a candidate's shrinks go
+/// on.
 class Search {
  public:
   explicit Search(Plan plan) : plan_(std::move(plan)), at_start_(entries(plan_)) {
@@ -49,7 +50,7 @@ class Search {
       Search chosen = *this;
       chosen.removed_ = stage_ != Stage::numbers;
       from_ += chunk_;
-      // What a step or a fault names stays.
+      // Processes and locks that a step or a fault names stay.
       if (*candidate == plan_ || !sim::unsound(*candidate).empty()) continue;
       chosen.plan_ = *candidate;
       return rc::shrinkable::lambda([plan = std::move(*candidate)] { return plan; },
@@ -128,7 +129,7 @@ class Search {
 
 rc::Gen<Plan> plans(PlanLimits limits) {
   return [limits = std::move(limits)](const rc::Random& seed, int) {
-    // Of the longest live plan, an hour of all kinds, with room.
+    // The longest live plan, an hour of all kinds, fits.
     constexpr std::size_t kNumbers = 200'000;
     rc::Random random = seed;
     Numbers numbers(kNumbers);
@@ -142,7 +143,7 @@ rc::Shrinkable<Plan> with_shrinks(Plan plan) {
                                 [plan] { return rc::makeSeq<Search>(plan); });
 }
 
-/// As RapidCheck does with what fails a property: the first that fails as well, and on from there.
+/// Like RapidCheck with a failing property: goes on from the first candidate that fails too.
 Plan minimise(Plan plan, const std::function<bool(const Plan&)>& fails) {
   auto smallest = with_shrinks(std::move(plan));
   for (auto shrinks = smallest.shrinks(); auto next = shrinks.next();) {
