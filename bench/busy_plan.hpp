@@ -4,7 +4,7 @@
 
 namespace leasehold::bench {
 
-/// Eight processes on two locks, with some of everything, for `faulty_ms`.
+/// Eight processes on two locks, with a little of everything, for `faulty_ms`.
 inline sim::Plan busy_plan(std::uint64_t seed, std::int64_t faulty_ms, bool faults) {
   using Kind = sim::FaultPlan::Kind;
   sim::Plan plan;

@@ -6,8 +6,8 @@
 
 #include "sim/live/mongod.hpp"
 
-/// What the preloaded clock costs a mongod: the same command on two, one with and one without it,
-/// in turns, so that both meet the same noise.
+/// The cost of the preloaded clock for a mongod: the same command on two, one with and one without
+/// it, in turns, so that both meet the same noise.
 namespace {
 
 using namespace leasehold::sim::live;

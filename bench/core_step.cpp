@@ -6,7 +6,7 @@
 #include "core/provider_core.hpp"
 #include "sim/random.hpp"
 
-/// The core alone, without I/O: what one step costs, and how often it allocates.
+/// The core alone, without I/O: the cost of one step, and how often it allocates.
 namespace {
 std::int64_t allocations = 0;
 }
@@ -25,7 +25,7 @@ namespace {
 using namespace core;
 using std::chrono::milliseconds;
 
-/// A core that holds so many locks, and a server that says yes.
+/// A core that holds this many locks, and a server that grants all.
 class Holder {
  public:
   explicit Holder(std::int64_t locks) {

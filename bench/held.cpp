@@ -8,7 +8,7 @@
 #include "leasehold/leasehold.hpp"
 #include "sim/live/replica_set.hpp"
 
-/// What it costs to keep many locks: extensions travel in batches.
+/// The cost of keeping many locks: extensions travel in batches.
 namespace leasehold::bench {
 namespace {
 

@@ -19,7 +19,7 @@ std::int64_t operations_of(const model::History& history) {
 }
 
 /// A history of at least this many operations: acquires, extensions, releases, failed attempts,
-/// unknown outcomes and expiries. One is kept, for those that are measured one after the other.
+/// unknown outcomes and expiries. One is kept for benchmarks that run one after the other.
 const model::History& history_of(std::int64_t operations) {
   static std::map<std::int64_t, model::History> kept;
   if (kept.contains(operations)) return kept[operations];
@@ -41,7 +41,7 @@ void report(benchmark::State& run, const model::History& history) {
       Counter(operations * 1e-9, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 
-/// Making numbers of the events of a history that lies in memory.
+/// Numbers the events of a history in memory.
 void intern_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   for (auto _ : run) benchmark::DoNotOptimize(model::facts(history));
@@ -56,7 +56,7 @@ void check(const model::Digest& digest) {
   benchmark::DoNotOptimize(refinement->result());
 }
 
-/// What `simulate` does after a run, whose events were numbered when they were recorded.
+/// What `simulate` does after a run: events were numbered when they were recorded.
 void judge_facts(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   const auto facts = model::facts(history);
@@ -69,15 +69,15 @@ void judge_facts(benchmark::State& run) {
   report(run, history);
 }
 
-/// All that `verify` and `simulate` check of a history in memory: its form, all guarantees, whether
-/// each step is an arrow of the diagrams, and one of the abstract lock.
+/// All that `verify` and `simulate` check in a history in memory: its form, all guarantees, whether
+/// each step is an arrow of the diagrams, and of the abstract lock.
 void judge_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   for (auto _ : run) check(model::digest(history));
   report(run, history);
 }
 
-/// The last part of it.
+/// The refinement alone.
 void refine_history(benchmark::State& run) {
   const auto& history = history_of(run.range(0));
   const auto digest = model::digest(history);
@@ -85,7 +85,7 @@ void refine_history(benchmark::State& run) {
   report(run, history);
 }
 
-/// One after the other, for they are of the same history.
+/// One after the other, because they share a history.
 void register_all(std::int64_t operations) {
   const auto add = [&](const char* name, void (*measure)(benchmark::State&)) {
     benchmark::RegisterBenchmark(name, measure)->Arg(operations)->Unit(benchmark::kMillisecond);

@@ -6,7 +6,7 @@
 
 namespace leasehold::bench {
 
-/// A provider that tells of each command on the wire. Aborts for a bad URI.
+/// A provider that reports each command on the wire. Aborts for a bad URI.
 [[nodiscard]] LockProvider told_provider(const std::string& uri, const std::string& database,
                                          int workers,
                                          std::function<void(const std::string&)> on_wire);

@@ -9,8 +9,8 @@
 #include "mongo/commands.hpp"
 #include "sim/live/replica_set.hpp"
 
-/// What the lock costs beside its two commands: an acquire and a release, and the very same
-/// commands by the bare driver, in turns, so that both meet the same noise.
+/// The cost of the lock beyond its two commands: an acquire and a release, and the same commands by
+/// the bare driver, in turns, so that both meet the same noise.
 namespace leasehold::bench {
 namespace {
 
@@ -94,7 +94,7 @@ void one_at_a_time(benchmark::State& state) {
 }
 BENCHMARK(one_at_a_time)->Iterations(600)->Unit(benchmark::kMillisecond);
 
-/// Cycles a second of 16 threads; `make` gives each a function of the name to take and to free.
+/// Cycles a second of 16 threads; `make` gives each a function that takes and frees a name.
 template <typename Make>
 double rate(int names_each, Make make) {
   std::atomic<std::int64_t> cycles = 0;

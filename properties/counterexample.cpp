@@ -15,11 +15,11 @@ using Action = sim::StepPlan::Action;
 
 constexpr std::int64_t kBegin_ms = 100;
 constexpr std::int64_t kLease_ms = model::lock_world::kLease * kTick_ms;
-constexpr std::int64_t kCadence_ms = kLease_ms / 3;  ///< of extensions; and an operation timeout
-constexpr std::int64_t kSoon_ms = 60;   ///< what takes no longer is as good as at once
-constexpr std::int64_t kAgain_ms = 50;  ///< after an extension that nobody answered
+constexpr std::int64_t kCadence_ms = kLease_ms / 3;  ///< of extensions; also an operation timeout
+constexpr std::int64_t kSoon_ms = 60;   ///< shorter times count as at once
+constexpr std::int64_t kAgain_ms = 50;  ///< after an extension that was not answered
 constexpr std::int64_t kQuiet_ms = 150;  ///< in which a winner sends nothing that matters
-constexpr std::int64_t kPatience_ms = kCadence_ms - 30;  ///< of who waits for an answer
+constexpr std::int64_t kPatience_ms = kCadence_ms - 30;  ///< of a call that waits for an answer
 constexpr std::int64_t kApart_ms = 400;  ///< the steps of one tick, at most: less than a tick
 constexpr std::int64_t kLongest_ms = 20;  ///< between two of them
 constexpr std::int64_t kNear_ms = 4;      ///< around a sending or an answer
@@ -45,7 +45,7 @@ class StepTeller {
     for (std::size_t i = 0; i < way_.size(); ++i) visit(i);
     add_ttl();
     plan_.faulty_ms = at_.back() + 3 * kLease_ms;
-    // Whoever holds by then writes: what the fenced resource makes of it is checked, too.
+    // Clients that hold by then write: what the fenced resource makes of it is checked, too.
     for (int c = 0; c < scope_.clients; ++c) add_step(Action::write, at_.back() + kNear_ms, c);
     const auto by_time = [](const auto& a, const auto& b) { return a.at_ms < b.at_ms; };
     std::stable_sort(plan_.steps.begin(), plan_.steps.end(), by_time);
@@ -54,8 +54,8 @@ class StepTeller {
   }
 
  private:
-  /// Steps of later ticks come as much later, so that what is over by a tick is over. The lock
-  /// extends by its own cadence, and what follows such a step waits for it.
+  /// Steps of later ticks come as much later, so that leases and time-outs that are over by a tick
+  /// are over. The lock extends by its own cadence, and later steps wait for it.
   void set_times() {
     const auto apart = std::clamp<std::int64_t>(
         kApart_ms / static_cast<std::int64_t>(way_.size() + 1), 1, kLongest_ms);
@@ -80,7 +80,7 @@ class StepTeller {
         at = std::max(since, last + 1);
         was_answered = is_answered(i, action.client);
       }
-      // Of what nobody awaits the abstract lock forgets how old it is: it may be as old as that.
+      // The abstract lock forgets the age of an unawaited request: it may be as old as that.
       const auto started = since + action.waited * kTick_ms + kNear_ms;
       if (action.act == LockAct::execute && at < started && action.waited > 0) {
         shift += started - at;
@@ -93,8 +93,8 @@ class StepTeller {
     }
   }
 
-  /// An attempt that waits longer may as well be sent later: nobody can tell. Soon enough for
-  /// another, should the first reach an old primary.
+  /// An attempt that waits longer may be sent later, without a difference. Soon enough for another
+  /// one, if the first reaches an old primary.
   void send_later(std::size_t i) {
     const int client = way_[i].action.client;
     const auto executed = next_of(i, client, slot_filled(i, client));
@@ -126,8 +126,8 @@ class StepTeller {
     }
   }
 
-  /// As long as its longest between a refusal, or an attempt that nobody answered, and the next
-  /// attempt of that call.
+  /// The longest time between a refusal, or an unanswered attempt, and the next attempt of that
+  /// call.
   [[nodiscard]] std::int64_t pause_of(int client) const {
     std::int64_t longest = kLongest_ms, free_at = 0;
     for (std::size_t i = 0; i < way_.size(); ++i) {
@@ -157,7 +157,7 @@ class StepTeller {
         add_step(Action::release, at_[i], client);
         return follow(i, client);
       case LockAct::hand_over:
-        // Who is to receive it must have asked by then.
+        // The receiver must have asked by then.
         if (from.client[action.waited].phase == model::lock_world::kIdle) ask(i, action.waited);
         add_step(Action::release, at_[i] + kNear_ms, client);
         return follow(i, action.waited, kNear_ms);
@@ -177,7 +177,7 @@ class StepTeller {
     add_step(Action::acquire, at_[i], client, timeout);
   }
 
-  /// What becomes of the message that was sent in this step, as what its link does to it.
+  /// Makes faults of the link from what happens to the message that this step sent.
   void follow(std::size_t i, int client, std::int64_t after = 0) {
     const int slot = slot_filled(i, client);
     if (slot < 0) return;
@@ -186,7 +186,7 @@ class StepTeller {
     if (executed >= way_.size() || way_[executed].action.act == LockAct::lose) {
       return never_heard(sent - kNear_ms / 2, sent + kNear_ms / 2, client);
     }
-    // What comes next does not wait for it, or it is executed at once.
+    // The next step does not wait for it, or it is executed at once.
     const bool at_once = executed == i + 1 || at_[executed] - sent <= kSoon_ms;
     const auto late = at_once ? 0 : at_[executed] - sent;
     if (late > 0) {
@@ -211,8 +211,8 @@ class StepTeller {
     std::int64_t sent_ms, executed_ms;
   };
 
-  /// When it is heard, if it is. What is not heard by the end may be heard at once: who holds is
-  /// seen to hold.
+  /// When the reply is heard, if it is. A reply that is not heard by the end may be heard at once:
+  /// a holder is seen to hold.
   std::optional<std::int64_t> follow_reply(const Exchange& x) {
     const auto heard = next_of(x.executed, x.client, x.slot);
     const bool ends = heard == way_.size();
@@ -237,7 +237,7 @@ class StepTeller {
                        [](const auto& step) { return step.action.act == LockAct::commit; });
   }
 
-  /// A holder that sends nothing in the counterexample does not extend: what it sends is not heard.
+  /// A holder that sends nothing in the counterexample does not extend: its messages are not heard.
   void keep_silent(std::size_t won, int client, std::int64_t since) {
     auto until = at_.back() + kTick_ms;
     for (std::size_t k = won + 1; k < way_.size(); ++k) {
@@ -250,7 +250,7 @@ class StepTeller {
     never_heard(since, until, client);
   }
 
-  /// What it sends arrives when all is over. To cut its link would not outlast a failover.
+  /// Its messages arrive when all is over. A cut link would not outlast a failover.
   void never_heard(std::int64_t from, std::int64_t until, int client) {
     if (until > from) add_fault(FaultKind::late_requests, from, until - from, client, kNever_ms);
   }
@@ -265,7 +265,7 @@ class StepTeller {
     return action.client == client && sends_any(action);
   }
 
-  /// Whether its sender waits for it no more.
+  /// Whether its sender no longer waits for it.
   [[nodiscard]] bool times_out(std::size_t from, std::size_t to, int client) const {
     return std::any_of(way_.begin() + static_cast<std::ptrdiff_t>(from),
                        way_.begin() + static_cast<std::ptrdiff_t>(to), [&](const auto& step) {
@@ -296,8 +296,8 @@ class StepTeller {
     return way_.size();
   }
 
-  /// A failover that loses nothing is to the lock a clock that jumps; and what is on its way still
-  /// arrives. With a write that is rolled back, or a primary that does not know, the old one is cut
+  /// A failover that loses nothing is a clock jump to the lock, and messages under way still
+  /// arrive. With a write that is rolled back, or a primary that does not know, the old one is cut
   /// off before that write.
   void fail_over(std::size_t i) {
     const auto& [tick, from, action, to] = way_[i];
@@ -306,7 +306,7 @@ class StepTeller {
       return plan_.faults.push_back(
           {.kind = FaultKind::clock_jump, .at_ms = at_[i], .amount = amount, .member = 0});
     }
-    // The second member's is ahead, for good.
+    // The second member's clock is ahead, for good.
     plan_.faults.push_back(
         {.kind = FaultKind::clock_jump, .amount = scope_.skew * kTick_ms, .member = 1});
     const auto cut = from.dirty == 0 ? at_[i] : written_at(i) - kNear_ms;
@@ -314,7 +314,7 @@ class StepTeller {
         {.kind = FaultKind::two_primaries, .at_ms = cut, .for_ms = at_.back() - cut + kTick_ms});
   }
 
-  /// Before when the write that this failover loses was sent.
+  /// The time before which the write was sent that this failover loses.
   [[nodiscard]] std::int64_t written_at(std::size_t i) const {
     while (i > 0 && way_[i].from.dirty != 0) --i;
     const int client = way_[i].action.client;
@@ -322,7 +322,7 @@ class StepTeller {
     return at_[i];
   }
 
-  /// It is off but for the passes that delete something.
+  /// The monitor is off except for passes that delete something.
   void add_ttl() {
     std::int64_t from = 0;
     for (std::size_t i = 0; i < way_.size(); ++i) {

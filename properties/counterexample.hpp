@@ -6,12 +6,12 @@
 #include "model/lock_system.hpp"
 #include "sim/plan.hpp"
 
-/// From the abstract lock to the real one: a counterexample of the explorer, as a story for both
-/// worlds.
+/// From the abstract lock to the real one: turns a counterexample of the explorer into a story for
+/// both worlds.
 namespace leasehold::properties {
 
-/// The abstract lock for an explorer, which keeps the path of its last story: what was
-/// found, step by step. Not thread-safe while it makes one.
+/// The abstract lock for an explorer. It keeps the path of its last story, step by step. Not
+/// thread-safe while it makes one.
 class TracedLock : public model::LockSystem {
  public:
   using LockSystem::LockSystem;
@@ -28,13 +28,12 @@ class TracedLock : public model::LockSystem {
 /// A lease of the abstract lock has two ticks; this is one in a story.
 inline constexpr std::int64_t kTick_ms = 500;
 
-/// The same asks, releases, deaths, failovers and passes of the TTL monitor at the same times, and
-/// links that make each message as late as it is in the counterexample. What the lock decides by
-/// itself is its own: when it tries again, extends, cleans up and gives up waiting for an answer.
-/// So a sound lock gets through what a variant does not, and a lock with the variant's error mostly
-/// breaks.
+/// The plan has the same asks, releases, deaths, failovers and passes of the TTL monitor at the
+/// same times, and links that make each message as late as in the counterexample. The lock itself
+/// decides when it tries again, extends, cleans up and gives up waiting for an answer. So a sound
+/// lock survives what breaks a variant, and a lock with the variant's error mostly breaks.
 ///
-/// A client of the .NET package is played by the lock as well.
+/// The lock also plays a client of the .NET package.
 [[nodiscard]] sim::Plan counterexample_plan(const model::Scope& scope,
                                             const std::vector<model::LockSystem::Taken>& way,
                                             const std::string& lock);

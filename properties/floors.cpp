@@ -15,9 +15,9 @@ using model::Verdict;
 
 constexpr int kCaseSeconds = 20;
 constexpr int kEveryKindFrom_s = 240;
-/// The few plans of a shorter run may have no process that queues.
+/// The few plans of a shorter run may have no process with a queue.
 constexpr int kQueuesFrom_s = 60;
-/// From the end of the faults until a generated plan's dead documents have expired, at the longest.
+/// From the end of the faults until a generated plan's dead documents have expired, at most.
 constexpr std::int64_t kLongestDeath_ms = 26'000;
 constexpr double kDocumentSeconds = 60;
 constexpr std::int64_t kMostDocuments = 20;  ///< that a floor asks for
@@ -39,8 +39,8 @@ std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options, bool 
                                 1);
 }
 
-/// Of which kind or group of faults so many are felt in 300 s, where there is the power that most
-/// kinds of the group need.
+/// The number of faults of a kind or group that must have an effect in 300 s, given the power that
+/// most kinds of the group need.
 struct GroupFloor {
   const char* group;
   const char* what;
@@ -68,7 +68,7 @@ bool used_up(const VerifyReport& so_far) {
   return sim::is_scripted(*options.plan) || so_far.cases >= kMostTimesAsked * options.times;
 }
 
-/// Faults that bit, by group.
+/// Faults that had an effect, by group.
 Totals by_group(const std::map<std::string, std::int64_t>& faults) {
   Totals sums;
   for (const auto& [name, count] : faults) {
@@ -155,7 +155,7 @@ Totals activity_floors(const VerifyOptions& options) {
     const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
     count = static_cast<std::int64_t>(asked);
   }
-  // In a run that is long enough every kind has to be felt.
+  // In a run that is long enough every kind must have an effect.
   if (options.foreign || seconds < kEveryKindFrom_s) return floors;
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
     const bool can = sim::power_of(kind) <= options.set.power;
@@ -235,7 +235,7 @@ bool goes_on(const VerifyReport& so_far) {
   if (used_up(so_far)) return false;
   if (model::overall_tested(so_far.findings) != Verdict::holds) return false;
   auto missing = shortfalls(so_far);
-  // A case that does not wait for a slow TTL monitor never sees what it deletes.
+  // A case that does not wait for a slow TTL monitor never sees its deletions.
   if (has_slow_ttl(options) && !settles_at_last(so_far)) {
     std::erase_if(missing, [](const Shortfall& s) { return s.what == to_string(Guarantee::G8); });
   }

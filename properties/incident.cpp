@@ -112,7 +112,7 @@ class IncidentReader {
   [[nodiscard]] std::int64_t began_ms() const { return began_ms_; }
 
  private:
-  /// Of one process and lock: the latest call.
+  /// The latest call of one process and lock.
   struct Call {
     std::int64_t session = 0;
     std::int64_t last_ms = 0;  ///< its last line; 0: none
@@ -130,7 +130,7 @@ class IncidentReader {
     return e;
   }
 
-  /// An event of the line's call.
+  /// Adds an event of the line's call.
   Event& add(Kind kind, const LogLine& line, std::int64_t at_ms) {
     Event e = event(kind, at_ms);
     e.process = line.process;
@@ -142,7 +142,7 @@ class IncidentReader {
     return history_.back();
   }
 
-  /// The primary's date may be wrong, and so may be that in the document, which is another's.
+  /// The primary's date may be wrong, and so may be the document's, which is of another primary.
   void add(Event e, std::int64_t wall_ms) {
     e.at_ns = ns(wall_ms + error_ms_);
     e.from_ns = ns(wall_ms - error_ms_);
@@ -150,7 +150,7 @@ class IncidentReader {
     history_.push_back(std::move(e));
   }
 
-  /// It was asked for then or later; without a line of that, at any time since the one before.
+  /// The call was asked for then or later; without such a line, at any time since the line before.
   void ask(Call& call, const LogLine& line, std::int64_t at_ms) {
     call.session = ++sessions_[line.process];
     call.waits = true;
@@ -225,8 +225,8 @@ Incident read_incident(const std::vector<Json>& entries, std::vector<LogLine> lo
     promises.tokens = model::Promises::Tokens::none;
     leave_out("G4 not checked (no log has tokens)");
   }
-  // Whether a process ran when it was to be notified, logs do not say; nor who else asked for a
-  // lock.
+  // Logs do not say whether a process ran when it was to be notified, nor which other callers asked
+  // for a lock.
   promises.tells_loss = false;
   promises.waits = model::Promises::Waits::none;
   promises.passes_on_leases = std::nullopt;

@@ -59,7 +59,7 @@ void take(LogLine& line, const std::string& field, const std::string& value) {
   }
 }
 
-/// Other members are somebody's own.
+/// Other members of the JSON are the user's own.
 LogLine from_json(const std::string& text) {
   LogLine line;
   const auto json = Json::parse(text);

@@ -8,7 +8,7 @@
 
 namespace leasehold::properties {
 
-/// What an application wrote down of a lock: scenarios/INCIDENTS.md.
+/// What an application logged of a lock: scenarios/INCIDENTS.md.
 struct LogLine {
   enum class Is {
     asked,
@@ -35,11 +35,11 @@ struct LogLine {
 };
 [[nodiscard]] const char* to_string(LogLine::Is is);
 
-/// Each line is a JSON object or words. Empty lines and such as begin with `#` are left out. Throws
-/// std::runtime_error that names the line, the value and the rule.
+/// Each line is a JSON object or words. Empty lines and lines that begin with `#` are left out.
+/// Throws std::runtime_error that names the line, the value and the rule.
 [[nodiscard]] std::vector<LogLine> read_log(std::istream& in);
 
-/// As words.
+/// The line as words.
 [[nodiscard]] std::string to_text(const LogLine& line);
 
 /// "2026-11-24T20:00:00.123Z", or ms since 1970. Throws std::runtime_error.

@@ -15,7 +15,7 @@ using model::Span;
 using model::WorkerCall;
 
 constexpr std::int64_t kSettled_ms = 100;  ///< before the first step
-constexpr std::int64_t kGranted_ms = 500;  ///< a time-out allows for a grant that comes later here
+constexpr std::int64_t kGranted_ms = 500;  ///< allowance of a time-out for a later grant here
 constexpr std::int64_t kAround_leases = 3;  ///< of a violation that a story tells
 constexpr std::int64_t kLate_ms = 20;
 
@@ -52,7 +52,7 @@ class Storyteller {
   }
 
  private:
-  /// From the question until it was given back, ended or died.
+  /// From the request until the lock was given back, the call ended or its process died.
   [[nodiscard]] Span span_of(const WorkerCall& call) const {
     const auto& s = *call.session;
     Span span{call.ask->at_ns, d_.finished_ns};
@@ -62,12 +62,12 @@ class Storyteller {
     return span;
   }
 
-  /// Of the first violation the calls around it.
+  /// Chooses the calls around the first violation.
   void choose(const std::vector<model::Finding>& findings) {
     const auto violated = [](const auto& f) {
       return f.verdict == model::Verdict::violated && !f.events.empty();
     };
-    // What a release did comes before what came of it.
+    // The violation of a release comes before its consequences.
     auto found = std::find_if(findings.begin(), findings.end(), [&](const auto& f) {
       return violated(f) && f.guarantee == model::Guarantee::G6;
     });
@@ -97,7 +97,7 @@ class Storyteller {
 
   [[nodiscard]] std::int64_t at_ms(std::int64_t ns) const { return (ns - zero_ns_) / kMs; }
 
-  /// As a stamp was before it was moved apart.
+  /// The stamp before it was moved apart.
   [[nodiscard]] std::int64_t logged_ms(const Event& e, bool moved_later) const {
     return at_ms(e.at_ns + (moved_later ? -2 : 0) * error_ns_);
   }
@@ -151,7 +151,7 @@ class Storyteller {
     return std::max<std::int64_t>(took, 0) + (call.granted != nullptr ? kGranted_ms : 0);
   }
 
-  /// A holder that was to extend its lock, and did not for a whole lease, was stopped or cut off
+  /// A holder that had to extend its lock, and did not for a whole lease, was stopped or cut off
   /// until it did something again.
   void add_stop(sim::Plan& plan, const HeldDocument& doc) {
     if (doc.call == nullptr || !places_.contains(*doc.call->process)) return;
@@ -196,7 +196,7 @@ class Storyteller {
     }
   }
 
-  /// What nobody answered may have been on its way until the harm was done.
+  /// An unanswered release may have been on its way until the harm was done.
   void add_late_releases(sim::Plan& plan) const {
     for (const WorkerCall* call : told_) {
       const auto& s = *call->session;

@@ -24,15 +24,14 @@ namespace {
 
 constexpr const char* kNotRead = "the server's oplog was not read to its end";
 
-/// Sums, but for what is the largest of all runs.
+/// Adds them up, except for values that are the largest of all runs.
 void add_counts(Totals& to, const Totals& from) {
   for (const auto& [key, count] : from) {
     to[key] = key.starts_with("largest") ? std::max(to[key], count) : to[key] + count;
   }
 }
 
-/// One of many runs that tested nothing says nothing. What only a stall explains is the least that
-/// can be unknown.
+/// A run that tested nothing weighs nothing. An unknown weighs less if only a stall explains it.
 int weight(const Finding& f) {
   if (f.never_tested()) return 0;
   if (f.verdict == Verdict::violated) return 4;
@@ -51,14 +50,14 @@ void merge(Finding& a, const Finding& b) {
   a.events = b.events;
 }
 
-/// Nothing that is violated is made less, and nothing that is unknown gets another reason.
+/// A violation stays one, and an unknown keeps its reason.
 void make_unknown(Finding& f, const char* why) {
   if (f.verdict != Verdict::holds) return;
   f.verdict = Verdict::unknown;
   f.why = why;
 }
 
-/// Of a live run, which reads the oplog again at its end.
+/// Only for a live run, because that reads the oplog again at its end.
 void add_majority(std::vector<Finding>& findings, const model::History& history) {
   Finding f;
   f.guarantee = Guarantee::majority;
@@ -176,8 +175,8 @@ bool breaks(const Judgement& judgement, Guarantee guarantee) {
 
 namespace {
 
-/// What is seldom, and easily comes about no more when something else is changed: an extension of
-/// several locks, a document of an owner that was deleted before.
+/// Rare events that other changes easily make disappear: an extension of several locks, a document
+/// of an owner that was deleted before.
 void add_beacons(const model::History& history, Totals& totals) {
   std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
   std::set<std::string> deleted;

@@ -10,11 +10,11 @@ namespace {
 using sim::FaultPlan;
 using State = Cell::State;
 
-/// How often a guarantee has to have been put to the test before a cell says that it holds.
+/// The number of checks of a guarantee that a cell needs to say that it holds.
 constexpr std::int64_t kFloor = 3;
 
-/// Nothing takes a lock over where nobody dies, and then G1 is never put to the test. A published
-/// lock breaks promises by the death alone, which has a row of its own.
+/// Without a death no lock is taken over, and then G1 is never put to the test. A published lock
+/// breaks promises by the death alone, which has a row of its own.
 void let_one_die(sim::Plan& plan, std::uint64_t seed) {
   FaultPlan death;
   death.kind = FaultPlan::Kind::crash;
@@ -24,7 +24,7 @@ void let_one_die(sim::Plan& plan, std::uint64_t seed) {
   plan.faults.insert(std::find_if(plan.faults.begin(), plan.faults.end(), later), death);
 }
 
-/// What the run says is worth nothing if its recorder missed something.
+/// A run says nothing if its recorder missed something.
 bool is_well_formed(const Judgement& judgement) {
   const auto& all = judgement.findings;
   return std::none_of(all.begin(), all.end(), [](const model::Finding& f) {
@@ -79,7 +79,7 @@ sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::ui
   plan.ttl_period_ms = 2'000;
   if (lock == "leasehold" && seed % 2 == 0) let_one_die(plan, seed);
   for (auto& p : plan.processes) {
-    p.expiry_ms = 1'000;  // one limit for all, as their texts take it for granted
+    p.expiry_ms = 1'000;  // one limit for all, because their texts assume it
     p.long_hold_percent = 10;
     if (lock == "leasehold") continue;
     p.callers = 1;  // a published lock is one for each holder, and waits as distributed-lock does

@@ -32,23 +32,23 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<model::Guara
 [[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
                                     std::uint64_t seed);
 
-/// What shows a violated cell: the plan of its run, made as small as it goes.
+/// The plan of a violated cell's run, minimised.
 [[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
                                       model::Guarantee guarantee, std::uint64_t seed);
 
-/// One lock under one fault: so many runs, and what they say of each guarantee. `run` is a world.
+/// One lock under one fault: what `seeds` runs show of each guarantee. `run` is a world.
 using RunPlan = std::function<Judgement(const sim::Plan&)>;
 [[nodiscard]] std::map<model::Guarantee, Cell> run_row(const std::string& lock,
                                                        const std::string& fault,
                                                        std::uint64_t seeds, const RunPlan& run);
 
-/// The first of so many virtual runs of a row in which the lock breaks the guarantee.
+/// The first of this many virtual runs of a row in which the lock breaks the guarantee.
 [[nodiscard]] std::optional<std::uint64_t> first_break(const std::string& lock,
                                                        const std::string& fault,
                                                        model::Guarantee guarantee,
                                                        std::uint64_t seeds);
 
-/// A cell in which the live world may show a violation that the virtual one does not have, and the
+/// A cell in which the live world may show a violation that the virtual one does not, and the
 /// mechanism that makes the difference. Written down before a run.
 struct LiveDifference {
   std::string_view lock;

@@ -22,9 +22,9 @@ class Reader {
     return low + static_cast<std::int64_t>(number % static_cast<std::uint64_t>(high - low + 1));
   }
   std::int64_t within(Range r) { return between(r.low, r.high); }
-  /// Reads nothing where there is no choice.
+  /// Reads no number where there is no choice.
   std::int64_t choice(Range r) { return r.low == r.high ? r.low : within(r); }
-  /// So many of so many.
+  /// True `part` times in `whole`.
   bool share(int part, int whole) { return between(0, whole - 1) >= whole - part; }
   bool chance(int percent) { return share(percent, 100); }
   template <typename Choice>
@@ -37,7 +37,7 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-/// A number that is usually of one range, and once in so many of another (0: never).
+/// A number that is usually of one range, and once in `one_in` of another (0: never).
 struct Mixed {
   Range usual;
   int one_in = 0;
@@ -48,12 +48,12 @@ struct Mixed {
   }
 };
 
-/// What plans of one manner look like. Percentages are of processes unless said otherwise.
+/// The ranges of plans of one manner. Percentages are of processes unless said otherwise.
 struct Ranges {
   Mixed clock_margin_ms, expiry_ms;
   Range longer_wait_ms;  ///< beyond the shortest wait
   Range hold_ms;
-  /// The rare ones only with the usual leases: of long leases few, so that every run has its
+  /// The rare ones only with the usual leases: long leases have few, so that every run has
   /// acquisitions.
   Mixed long_hold_percent;
   int drifting_percent;  ///< of plans
@@ -66,7 +66,7 @@ struct Ranges {
   int healthy_percent;
 };
 
-/// Of who queues, in longest pauses of who polls.
+/// Renewals of a queued call, in longest pauses of a polling one.
 constexpr std::int64_t kRenewalPauses = 10;
 
 const Ranges& ranges_for(Manner manner) {
@@ -85,7 +85,7 @@ const Ranges& ranges_for(Manner manner) {
       .picks = 1'000,
       .healthy_percent = 15,
   };
-  // Mostly short leases: a run sees more of them end. Who wants healthy servers leaves out groups.
+  // Mostly short leases: a run sees more of them end. For healthy servers, leave out groups.
   static const Ranges live{
       .clock_margin_ms = {{500, 2'000}, 5, {2'000, 10'000}},
       .expiry_ms = {{300, 1'500}, 4, {1'500, 3'000}},
@@ -144,9 +144,9 @@ ProcessPlan Generator::read_process(bool drifts) {
   if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
   const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::queue));
   p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
-  // Who queues hears of its turn; renewals as frequent as polls would hide what it does not hear.
+  // Queued calls hear of their turn; renewals as frequent as polls would hide what they miss.
   if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
-  // One twice as often as each other number.
+  // One caller is twice as likely as each other number.
   p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
   if (in_.chance(ranges_.few_hand_overs_percent)) {
     p.hand_overs = static_cast<int>(in_.within(ranges_.few_hand_overs));
@@ -154,11 +154,11 @@ ProcessPlan Generator::read_process(bool drifts) {
   return p;
 }
 
-/// About one fault of this kind in so many ms of a live run.
+/// There is about one fault of this kind in this many ms of a live run.
 std::int64_t interval_ms(FaultKind kind, Reader& in, int locks, bool foreign) {
   if (sim::about(kind).stops_writes) return 15'000;
   switch (kind) {
-    // Each costs its lock about a lease; a lock is to be at work most of the time.
+    // Each costs its lock about a lease, but a lock has to work most of the time.
     case FaultKind::crash:
     case FaultKind::pause: return in.between(5'000, 8'000) / locks;
     case FaultKind::step_up: return in.between(4'000, 7'000);
@@ -171,8 +171,8 @@ std::int64_t interval_ms(FaultKind kind, Reader& in, int locks, bool foreign) {
 }
 
 std::int64_t Generator::read_live_count(FaultKind kind) {
-  // Half of them in each plan, so that locks are at work most of the time. Two primaries always:
-  // other faults of the moment often prevent the election.
+  // Half of them in each plan, so that locks work most of the time. Two primaries always, because
+  // other faults often prevent that election.
   const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
   if (!always && in_.chance(50)) return 0;
   const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
@@ -191,7 +191,7 @@ std::int64_t Generator::read_count(FaultKind kind) {
 }
 
 void Generator::read_fault(FaultKind kind) {
-  // Longer than most leases: of shorter pauses a real process feels nothing.
+  // Longer than most leases, because a real process hardly notices shorter pauses.
   constexpr Range kLivePause_ms{1'200, 4'500};
   FaultPlan f;
   f.kind = kind;
@@ -213,7 +213,7 @@ void Generator::read_kinds(int from, int to) {
   }
 }
 
-/// Leaves out what disturbs servers or links, and has holders die.
+/// Leaves out faults of servers and links, and lets holders die.
 void Generator::read_healthy() {
   std::erase_if(plan_.faults, [](const FaultPlan& f) {
     return f.kind != FaultKind::crash && f.kind != FaultKind::pause && f.kind != FaultKind::suspend;
@@ -234,8 +234,8 @@ std::vector<Choice> Generator::read_some(const std::vector<Choice>& all) {
   return some;
 }
 
-/// Faults that begin when a command is sent: what is rare is mostly that a fault and a command meet
-/// within a few ms. Each plan has some kinds and some commands, and faults of one length.
+/// Faults that begin when a command is sent, because a fault and a command seldom meet within a few
+/// ms. Each plan has some kinds and some commands, and faults of one length.
 void Generator::read_triggered() {
   using enum FaultPlan::Kind;
   using Command = FaultPlan::Command;
@@ -244,7 +244,7 @@ void Generator::read_triggered() {
   const auto kinds =
       read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link, slow_link, pause,
                             crash, two_primaries, step_up, errors});
-  // Of attempts there are many more than of all others: they are one command of six.
+  // Attempts are far more frequent than all others: they are one command of six.
   const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
                                             Command::hand_over, Command::pass_on, Command::look});
   const auto power_of_two = [this](int most) {
@@ -270,7 +270,7 @@ void Generator::read_triggered() {
 
 Plan Generator::read() {
   constexpr int kForeignLongHolds = 3;  ///< times as many
-  // From here on kinds are read last, so that what else a seed stands for stays as it was.
+  // From here on kinds are read last, so that seeds keep their meaning.
   constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
   constexpr int kMaxHoldingPercent = 25;
   plan_.lock = limits_.lock;
@@ -294,7 +294,7 @@ Plan Generator::read() {
   if (healthy) read_healthy();
   const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
   if (triggered && in_.chance(50)) read_triggered();
-  // Left out, not undrawn: the rest of the plan is the same on anybody's servers.
+  // Left out after they were drawn, so that the rest of the plan is the same on all servers.
   std::erase_if(plan_.faults,
                 [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });
   std::stable_sort(plan_.faults.begin(), plan_.faults.end(),

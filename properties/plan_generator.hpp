@@ -9,22 +9,22 @@
 
 #include "sim/plan.hpp"
 
-/// Plans out of plain numbers, which an interpreter of its own reads: of `simulate`, those that a
-/// seed always stood for; of live runs, RapidCheck's (see plans.hpp).
+/// Plans made of plain numbers by an interpreter: for `simulate` the numbers of a seed, for live
+/// runs RapidCheck's (see plans.hpp).
 namespace leasehold::properties {
 
 using Numbers = std::vector<std::uint32_t>;
 
-/// For which world a plan is: how often what is drawn, and from which ranges.
+/// The world of a plan: how often something is drawn, and from which ranges.
 enum class Manner {
   simulated,  ///< each fault kind on or off for the whole plan ("swarm"); extremes are frequent
   live,       ///< faults as often as real servers get over them; a run of seconds is worth its time
 };
 
-/// All but the queue: a seed stands for the plan that it always stood for.
+/// All but the queue, so that a seed keeps its plan.
 [[nodiscard]] std::vector<sim::Waiting> drawn_waitings();
 
-/// What is given for a generated plan; the rest is drawn. Ranges include both ends.
+/// The given parts of a generated plan; the rest is drawn. Ranges include both ends.
 struct PlanLimits {
   Manner manner = Manner::simulated;
   std::string lock = "leasehold";
@@ -32,30 +32,30 @@ struct PlanLimits {
   sim::Range locks{1, 3};
   std::int64_t faulty_ms = 6'000;
   std::set<std::string> groups{sim::fault_groups().begin(), sim::fault_groups().end()};
-  /// Each process waits in one of these ways, drawn; with queues only if they are named.
+  /// Each process waits in one of these ways, by a draw; in queues only if they are named.
   std::vector<sim::Waiting> waitings = drawn_waitings();
   std::optional<sim::FaultPlan::Kind> only = {};  ///< this fault kind, always, and no other
   /// A lock that is not ours: more of what shows how it goes on when its lease is over, and of wall
   /// clocks, for whatever it may depend on them.
   bool foreign = false;
-  /// What there is: the same plan, but for the faults that need more.
+  /// The power over the servers: the same plan, without the faults that need more.
   sim::Power power = sim::Power::members;
 };
 
 /// Limits of live plans, which are larger.
 [[nodiscard]] PlanLimits live_limits();
 
-/// Reads a plan from the numbers; where they end, zeros follow, which stand for the least.
+/// Reads a plan from the numbers; after their end zeros follow, which stand for the least values.
 [[nodiscard]] sim::Plan plan_from(const Numbers& numbers, const PlanLimits& limits);
 
-/// The numbers that a seed stands for; 500 are what a seed of `simulate` means.
+/// The numbers of a seed; a seed of `simulate` has 500.
 [[nodiscard]] Numbers numbers_of(std::uint64_t seed, std::size_t count = 500);
 
-/// The plan that this seed draws. The same seed and limits give the same plan.
+/// The plan of this seed. The same seed and limits give the same plan.
 [[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);
 
-/// The plan with everything taken out that the failure does not need: faults, processes, names,
-/// time, drift, percentages. `fails` is asked for each candidate; the plan itself has to fail.
+/// The plan without all that the failure does not need: faults, processes, names, time, drift,
+/// percentages. `fails` is called for each candidate; the plan itself has to fail.
 [[nodiscard]] sim::Plan minimise(sim::Plan plan,
                                  const std::function<bool(const sim::Plan&)>& fails);
 

@@ -9,8 +9,8 @@ namespace leasehold::properties {
 
 using sim::Range;
 
-/// How long drawn faults of a kind last, and how large they are; 0 to 0: the kind has no such
-/// number. For a plan with this clock margin.
+/// How long drawn faults of a kind last, and how large they are, for a plan with this clock margin;
+/// 0 to 0: the kind has no such number.
 struct FaultRanges {
   Range for_ms, amount;
 };

@@ -23,7 +23,7 @@ constexpr const char* kLocksWord = "# locks: ";
 constexpr const char* kReproducesWord = "# reproduces: ";
 constexpr std::size_t kLockColumn = 18;
 
-/// A variant promises what the lock promises that it spoils, which is the production lock.
+/// A variant promises what the lock promises from which it was made, the production lock.
 bool is_promised(const std::string& lock, model::Guarantee guarantee) {
   const bool is_variant = sim::promise_of(lock, model::Guarantee::G1).empty();
   return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
@@ -104,7 +104,7 @@ Scenario read_scenario(const fs::path& file) {
 std::vector<Scenario> read_scenarios(const fs::path& folder) {
   std::vector<Scenario> all;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    // Plans for locks of other people tell nothing of ours.
+    // Plans for other locks show nothing of ours.
     const bool of_others = entry.path().parent_path().filename() == "others";
     if (entry.path().extension() != ".scn" || of_others) continue;
     auto scenario = read_scenario(entry.path());

@@ -16,9 +16,8 @@ struct Scenario {
   std::string name;                ///< of the file, which states the failure
   std::string group;               ///< its folder
   std::string about;               ///< the comment before the plan
-  std::vector<std::string> locks;  ///< that the story concerns: "# locks: ..."; none: all five
-  /// The promises that the plan's lock breaks in it, as the story's author says: "# reproduces:
-  /// G2".
+  std::vector<std::string> locks;  ///< of the story: "# locks: ..."; none: all five
+  /// The promises that the plan's lock breaks in it, by the story's author: "# reproduces: G2".
   model::GuaranteeSet reproduces;
   sim::Plan plan;        ///< its `lock` is the one that the story is about
   std::string head;      ///< the file up to "----"
@@ -27,17 +26,16 @@ struct Scenario {
 
 /// Throws std::runtime_error that names the file and what is wrong.
 [[nodiscard]] Scenario read_scenario(const std::filesystem::path& file);
-/// All below a folder whose every step a person wrote, by group and name.
+/// All scenarios below a folder, with steps written by a person, by group and name.
 [[nodiscard]] std::vector<Scenario> read_scenarios(const std::filesystem::path& folder);
 
-/// The plan as it would be had nothing gone wrong: no faults, and no steps that are the fault.
+/// The plan without the failure: no faults, and no steps that are the fault.
 [[nodiscard]] sim::Plan without_fault(sim::Plan plan);
 
-/// What a lock promises and did not keep, as "G1 G2"; empty: it kept all.
+/// The promises that a lock did not keep, as "G1 G2"; empty: it kept all.
 [[nodiscard]] std::string broken_promises(const std::string& lock, const Judgement& judgement);
 
-/// Of the guarantees that the story is to break, those that its lock kept; empty: it reproduces
-/// all.
+/// The guarantees that the story has to break and its lock kept; empty: it reproduces all.
 [[nodiscard]] model::GuaranteeSet not_reproduced(const Scenario& scenario,
                                                  const Judgement& judgement);
 

@@ -16,8 +16,8 @@ using sim::simulated::Object;
 using sim::simulated::Timestamp;
 using sim::simulated::Value;
 
-/// What no reader of a reply looks at, or what names this run's own things. Error labels: the
-/// adapter goes by codes.
+/// Masks what no reader of a reply uses, and what names objects of this run. Error labels are
+/// masked because the adapter goes by codes.
 bool is_masked(const std::string& key) {
   static const std::set<std::string> masked{"operationTime",
                                             "$clusterTime",
@@ -111,8 +111,8 @@ Answer Stage::note(const std::string& label, Call call, std::int64_t limit_ms) {
   times_.resize(lines_.size());
   const Value* time = answer.reply.find("operationTime");
   // A stream's reply is of the time up to which a majority has everything, as far as the server has
-  // heard by then; nobody reads it.
-  // Nor does anybody read when an index was made: the simulated set's oplog has no such entry.
+  // heard by then; no client reads it.
+  // No client reads when an index was made, either: the simulated set's oplog has no such entry.
   const std::string& name = requests_.at(call).bytes.fields.at(0).first;
   const bool read = name != "aggregate" && name != "getMore" && name != "createIndexes";
   if (time != nullptr && compares_times_ && read) times_.back() = *time->as<Timestamp>();

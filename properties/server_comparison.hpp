@@ -27,8 +27,8 @@ struct Answer {
 
 using Call = std::size_t;  ///< a command under way, each on a connection of its own
 
-/// Three members as a script needs them: 0 is primary when it begins. `collection()` holds the
-/// documents; every other state is undone by whoever owns the cluster.
+/// Three members for a script: 0 is primary when it begins. `collection()` has the documents; the
+/// owner of the cluster undoes every other state.
 class Cluster {
  public:
   static constexpr int kMembers = 3;
@@ -42,14 +42,14 @@ class Cluster {
   virtual ~Cluster() = default;
 
   virtual Call send(int member, const sim::simulated::Object& command) = 0;
-  /// What a findAndModify waits for inside: a lock that somebody else has, so that nobody can step
-  /// down either; or a fail point before it has looked at anything.
+  /// What a findAndModify waits for inside: a lock that another client has, which also keeps
+  /// members from stepping down; or a fail point before it has looked at anything.
   enum class Hold { lock, fail_point };
-  /// The next findAndModify waits so long inside the primary.
+  /// The next findAndModify waits this long inside the primary.
   virtual void hold_next_inside(std::int64_t ms, Hold hold = Hold::lock) = 0;
-  /// Waits for the answer for at most so long.
+  /// Waits for the answer, for this long at most.
   virtual Answer await(Call call, std::int64_t limit_ms) = 0;
-  /// Closes the connection; what was sent may still be executed.
+  /// Closes the connection; commands that were sent may still be executed.
   virtual void hang_up(Call call) = 0;
   virtual void pass(std::int64_t ms) = 0;
 
@@ -58,7 +58,7 @@ class Cluster {
   /// Secondaries fetch nothing, while heartbeats and votes go on.
   virtual void hold_replication(bool on) = 0;
   virtual void step_up(int member) = 0;
-  virtual void step_down() = 0;  ///< of the primary, with nobody asked to follow
+  virtual void step_down() = 0;  ///< of the primary, with no member asked to follow
   virtual void stop(int member) = 0;
   virtual void go_on(int member) = 0;
   virtual void kill(int member) = 0;
@@ -67,22 +67,22 @@ class Cluster {
 
   /// What the member's wall clock shows.
   [[nodiscard]] virtual std::int64_t wall_ms(int member) = 0;
-  /// The member that says it is primary, of the latest election, waited for.
+  /// Waits for a member that says it is primary, of the latest election.
   [[nodiscard]] virtual int primary() = 0;
-  /// Writes something of its own, and waits until every member has it.
+  /// Writes an entry of its own, and waits until every member has it.
   virtual void catch_up() = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Cluster> simulated_cluster(std::uint64_t seed);
 
-/// A line of what a script saw: which reply, and what of it is comparable. Dates are only "date";
+/// A line of what a script saw: which reply, with its comparable parts. Dates are only "date";
 /// operation times are shown by their rank among all that the script saw.
 struct Seen {
   std::string label, text;
   bool operator==(const Seen&) const = default;
 };
 
-/// What a script works with: it asks, and writes down what came back.
+/// A script's tools: it asks, and writes the answers down.
 class Stage {
  public:
   explicit Stage(Cluster& servers) : cluster(servers) {}
@@ -92,7 +92,7 @@ class Stage {
   Answer note(const std::string& label, Call call, std::int64_t limit_ms = 10'000);
   Answer ask(const std::string& label, int member, const Request& request);
   void note(const std::string& label, const std::string& text) { lines_.push_back({label, text}); }
-  /// From here on: two primaries count their times apart.
+  /// From here on, because two primaries count their times apart.
   void leave_out_times() { compares_times_ = false; }
   /// All lines, with the ranks of the operation times.
   [[nodiscard]] std::vector<Seen> lines() const;
@@ -117,7 +117,7 @@ struct Script {
 /// All of them, in this order.
 [[nodiscard]] std::vector<Script> scripts();
 
-/// Runs the script on a cluster whose member 0 is primary.
+/// Runs the script on a cluster that has member 0 as primary.
 [[nodiscard]] std::vector<Seen> run_script(const Script& script, Cluster& cluster);
 
 }  // namespace leasehold::properties

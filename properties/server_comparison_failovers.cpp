@@ -1,6 +1,6 @@
 #include "properties/server_comparison_requests.hpp"
 
-// Commands, and what becomes of them when the primary changes.
+// Commands during a change of primary.
 namespace leasehold::properties {
 namespace {
 
@@ -21,7 +21,7 @@ void ordinary_life(Stage& s) {
   s.ask("look again", 0, look("l"));
 }
 
-/// No transaction number: the server cannot know a command again, whatever the driver does.
+/// Without a transaction number the server cannot recognise a command, whatever the driver does.
 void sent_twice_is_executed_twice(Stage& s) {
   begin(s);
   const auto same = acquire("l", kA);
@@ -210,7 +210,7 @@ void zombies_of_a_short_stop(Stage& s) {
   s.note("once it goes on", waits);
 }
 
-/// Nobody waits for it any more, and it is executed.
+/// Commands that no client waits for any more are executed.
 void zombies_of_closed_connections(Stage& s) {
   begin(s);
   s.cluster.stop(0);

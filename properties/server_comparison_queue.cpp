@@ -12,7 +12,7 @@ void a_lock_passes_along_its_queue(Stage& s) {
   s.ask("B again, at its place", 0, queue_up("l", kB, 3));
   s.ask("B's late command changes nothing of it", 0, queue_up("l", kB, 2));
   s.ask("A releases unless somebody waits", 0, release_unless_queued("l", kA));
-  // Offered each time: whether a lock is given at once depends on the second that it is.
+  // Offered each time, because the present second decides whether a lock is given at once.
   s.ask("A offers", 0, pass_on("l", kA, true));
   s.ask("B takes it", 0, queue_up("l", kB, 4));
   s.ask("B has it, C waits", 0, look("l"));

@@ -28,8 +28,8 @@ constexpr const char* kHoldInside = "hangBeforeFindAndModifyPerformsUpdate";
 constexpr std::int32_t kOpMsg = 2013;
 constexpr std::size_t kHeader = 16, kBeforeBody = 21;
 
-/// A connection that sends one command as an OP_MSG and reads one reply. No driver: what a driver
-/// adds by itself (sessions, read preferences, retries) is not what is compared here.
+/// A connection that sends one command as an OP_MSG and reads one reply. It is no driver, because a
+/// driver's additions (sessions, read preferences, retries) are not compared here.
 class Wire {
  public:
   explicit Wire(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -87,7 +87,7 @@ class Wire {
     std::memcpy(&length, read_.data(), sizeof length);
     return read_.size() >= static_cast<std::size_t>(length);
   }
-  /// Without members of types that nobody here computes with.
+  /// Without members of types that the simulated set does not compute with.
   static Object known_part(const bson_t& body) {
     bson_t known = BSON_INITIALIZER;
     bson_copy_to_excluding_noinit(&body, &known, "$clusterTime", "electionId", "topologyVersion",
@@ -111,7 +111,7 @@ sim::live::ReplicaSetOptions options() {
 class RealCluster final : public Cluster {
  public:
   RealCluster() : set_(options()) {}
-  /// What hangs on the lock has to come to its end before the members do.
+  /// Commands that wait for the lock must end before the members do.
   ~RealCluster() override {
     if (holding_ >= 0) let_go();
   }

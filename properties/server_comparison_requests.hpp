@@ -8,7 +8,7 @@
 
 #include "properties/server_comparison.hpp"
 
-/// What the scripts send, and what they read in the answers.
+/// The requests of scripts, and what they read in the answers.
 namespace leasehold::properties {
 
 using sim::simulated::Date;
@@ -27,15 +27,15 @@ inline constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 [[nodiscard]] Request acquire(const char* name, core::Owner owner, milliseconds timeout = kTimeout,
                               milliseconds lease = kLease);
 [[nodiscard]] Request release(const char* name, core::Owner owner, milliseconds timeout = kTimeout);
-/// Of a lock that was granted at `acquired`.
+/// For a lock that was granted at `acquired`.
 [[nodiscard]] Request extend(const char* name, core::Owner owner, Date acquired,
                              milliseconds timeout = kTimeout);
 [[nodiscard]] Request hand_over(const char* name, core::Owner from, core::Owner to);
-/// Refused, it waits in the lock's queue.
+/// A refused owner waits in the lock's queue.
 [[nodiscard]] Request queue_up(const char* name, core::Owner owner, std::uint64_t beat = 1);
 [[nodiscard]] Request pass_on(const char* name, core::Owner from, bool offers = false);
 [[nodiscard]] Request release_unless_queued(const char* name, core::Owner owner);
-/// Of grants to owners of one provider, and of releases or not.
+/// The stream of grants to owners of one provider, with releases or without.
 [[nodiscard]] Request stream_of(std::uint64_t provider);
 [[nodiscard]] Request look(const char* name);
 [[nodiscard]] Request stream(Step step, std::int64_t cursor = 0,

@@ -12,7 +12,7 @@
 /// The property over the virtual world: "every guarantee holds in every generated run".
 namespace leasehold::properties {
 
-/// From so many runs on each interesting thing has to happen, and shares of checks mean something.
+/// From this many runs on, interesting events have to happen, and shares of checks count.
 inline constexpr std::int64_t kManyRuns = 20;
 
 /// One plan, run and checked.
@@ -32,7 +32,7 @@ struct SimulateReport {
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   std::int64_t idle_runs = 0;            ///< with too few of them to say much
   std::int64_t with_queues = 0;          ///< runs in which calls stand in a lock's queue
-  bool scripted = false;                 ///< of the last run: a person wrote how often it acquires
+  bool scripted = false;                 ///< the last run's acquires were written by a person
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
   std::vector<model::Finding> findings;
@@ -41,9 +41,9 @@ struct SimulateReport {
 
   void add(std::uint64_t seed, const sim::Plan& plan, const Simulated& one, bool hashed);
   void add(const SimulateReport& other);
-  /// Holds only if the interesting things happened: each run acquired, each fault kind bit.
+  /// Holds only if each run acquired, and each fault kind had an effect.
   [[nodiscard]] model::Verdict verdict() const;
-  /// What was missing for `holds`, or empty.
+  /// What keeps it from `holds`, or empty.
   [[nodiscard]] std::string shortfall() const;
 
  private:

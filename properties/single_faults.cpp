@@ -64,8 +64,8 @@ std::vector<Plan> make_base_plans() {
           base(15, 2, {fast, slow, process(Waiting::queue, 1)})};
 }
 
-/// How large and how long: of the kind's own range; which one it hits and whether a clock goes
-/// forward or back changes from one to the next.
+/// Time and size are of the kind's own range. What it hits, and whether a clock goes forward or
+/// back, changes from one fault to the next.
 FaultPlan fault(FaultPlan::Kind kind, std::int64_t at_ms, std::int64_t number,
                 std::int64_t clock_margin_ms) {
   const auto ranges = ranges_of(kind, clock_margin_ms);

@@ -25,13 +25,13 @@ constexpr double kSampleEvery_s = 5;
 /// Faults of a short run, drawn as often, would leave a long one little but restarts.
 constexpr std::size_t kOneKillIn = 8;
 constexpr std::int64_t kHold_ms = 200, kLongerLeases = 4;
-/// What a fitted line may rise by: memory comes in pages. In an hour a leak of 50 bytes an
-/// acquisition is more.
+/// The largest rise of a fitted line, because memory comes in pages. A leak of 50 bytes an
+/// acquisition is more in an hour.
 constexpr double kMostGrowth_kib = 48;
 constexpr double kMostDescriptors = 0.5;
 
-/// When it started, in the kernel's ticks: tells a process from a later process, or a thread of
-/// another, that got the same number. Empty once it is gone.
+/// Its start time in the kernel's ticks, which tells a process from a later process, or a thread of
+/// another, with the same number. Empty once it is gone.
 std::string start_of(pid_t pid) {
   constexpr std::size_t kStart = 19;
   const auto stat = sim::live::kernel_stat(pid);
@@ -68,7 +68,7 @@ MemorySample mean_of(const std::vector<MemorySample>& all) {
   return {sum.at_s / n, sum.resident_kib / n, sum.anonymous_kib / n, sum.descriptors / n};
 }
 
-/// Of minutes, because what is weighed every few seconds is hardly independent.
+/// Of minutes, because samples of every few seconds are hardly independent.
 Trend trend_from(double from_s, const std::vector<MemorySample>& course,
                  double MemorySample::*what) {
   std::vector<double> at, values;
@@ -80,7 +80,7 @@ Trend trend_from(double from_s, const std::vector<MemorySample>& course,
   return trend(at, values);
 }
 
-/// The processes, by the time at which they were last weighed.
+/// The processes, by the times of their last samples.
 class MemorySampler {
  public:
   void started(pid_t pid) { of_[{pid, start_of(pid)}]; }

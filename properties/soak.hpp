@@ -21,19 +21,19 @@ struct SoakOptions {
   int processes = 64;  ///< every other one is never killed; those are measured
   int locks = 16;
   std::string keep_folder = "leasehold-runs";  ///< where a run that broke a guarantee is kept
-  std::optional<sim::live::ForeignLock> foreign;  ///< a worker of somebody's lock, instead of ours
+  std::optional<sim::live::ForeignLock> foreign;  ///< a worker of the user's lock, instead of ours
   sim::live::TheirSet set;  ///< where it runs, if it is not a set of our own
 };
 
-/// What the options run. Kills and pauses befall odd processes alone, and fewer of them; leases and
-/// holdings are longer than those of a short run, so that the machine has time for an hour of it.
+/// The plan for the options. Kills and pauses hit odd processes alone, and fewer of them; leases
+/// and holdings are longer than in a short run, so that the machine has time for an hour of it.
 [[nodiscard]] sim::Plan soak_plan(const SoakOptions& options);
 
-/// In less time pools and caches still fill, and growth says nothing.
+/// In less time pools and caches still fill, so that growth shows nothing.
 inline constexpr int kShortestSoakMinutes = 20;
 
-/// Of one process, or the mean of several: what /proc said. What is resident and not anonymous is
-/// pages of the program's files, read when their code runs for the first time: bounded, no leak.
+/// One process, or the mean of several, from /proc. Memory that is resident and not anonymous is
+/// pages of the program's files, read when their code first runs: it is bounded, and no leak.
 struct MemorySample {
   double at_s = 0;
   double resident_kib = 0;
@@ -41,14 +41,14 @@ struct MemorySample {
   double descriptors = 0;
 };
 
-/// How something went on average over the measured processes, from a quarter of the run on: until
-/// then pools and caches fill.
+/// The course of a value, as the mean of the measured processes, from a quarter of the run on,
+/// because pools and caches fill until then.
 struct Trend {
   double mean = 0;
   double growth = 0;  ///< of the fitted line, from the first point to the last
   double error = 0;   ///< the standard error of `growth`, by how the points lie about the line
 
-  /// It grew by more than `most`, and not by chance: by more than twice its error.
+  /// Whether it grew by more than `most`, and by more than twice its error, so not by chance.
   [[nodiscard]] bool grew(double most) const { return growth > most && growth > 2 * error; }
 };
 
@@ -67,14 +67,14 @@ struct SoakReport {
   std::string grown;    ///< what grew of anonymous memory and descriptors, in words; empty: nothing
   std::string kept;     ///< the run's folder; empty: every guarantee holds
   Stall longest_stall;  ///< of the machine or a member
-  std::string harness_failure;  ///< who died, with last words; empty: nobody
-  std::vector<std::string> left_behind;  ///< on somebody else's set, and why
+  std::string harness_failure;  ///< what died, with last words; empty: nothing
+  std::vector<std::string> left_behind;  ///< on a user's set, and why
   bool interrupted = false;
 
   /// Growth is not checked.
   [[nodiscard]] bool too_short() const { return elapsed_s < 60 * kShortestSoakMinutes; }
-  /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or nobody
-  /// was measured.
+  /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or no
+  /// process was measured.
   [[nodiscard]] model::Verdict verdict() const;
 };
 

@@ -24,7 +24,7 @@ class Transcriber {
     for (const Event& e : history) {
       if (e.token > kReadable) ranks_.emplace(e.token, 0);
       if (e.kind == Kind::start && began_ns_ == 0) began_ns_ = e.at_ns;
-      // Documents that a release or a clean-up took away; the truth names no owner.
+      // Documents that a release or a clean-up deleted; the truth names no owner.
       if (e.kind == Kind::reply && e.verb == "delete" && e.matched > 0) deleted_.insert(e.order);
     }
     int rank = 0;
@@ -73,7 +73,7 @@ class Transcriber {
     }
   };
 
-  /// What a story's transcript leaves out.
+  /// The parts that a story's transcript leaves out.
   std::string beside(const Event& e) {
     const auto who = short_name(e.process) + call(e.process, e.session);
     switch (e.kind) {

@@ -7,15 +7,15 @@
 
 namespace leasehold::properties {
 
-/// A history in words, a line an event: who asked, got, lost and released which
-/// lock, wrote to the resource, was killed or stopped; which faults came and went; which documents
-/// nobody's release took away. Times in ms from the first process's start; processes are A, B, C;
-/// tokens beyond what a person can read are T1, T2, ... in their order.
+/// A history in words, a line an event: which process asked for, got, lost and released which lock,
+/// wrote to the resource, was killed or stopped; which faults came and went; which documents went
+/// without a release. Times in ms from the first process's start; processes are A, B, C; tokens
+/// beyond what a person can read are T1, T2, ... in their order.
 [[nodiscard]] std::vector<std::string> transcript(const model::History& history);
 
-/// The part of it in which these events decided something: what happened to their lock from the
-/// first of them to the last, and to their processes; with the writes of its document and what
-/// holders answered. The events themselves have a mark.
+/// The part in which these events decided something: the events of their lock from the first of
+/// them to the last, and of their processes; with the writes of its document and the answers of
+/// holders. The events themselves have a mark.
 [[nodiscard]] std::vector<std::string> transcript_of(const model::History& history,
                                                      const std::vector<model::Index>& events);
 

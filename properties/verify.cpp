@@ -24,7 +24,7 @@ using model::Guarantee;
 using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr int kQuietEvery = 4;  ///< of so many cases one has healthy servers
+constexpr int kQuietEvery = 4;  ///< one of this many cases has healthy servers
 constexpr double kHealingSeconds = 2.8;
 constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 300;
@@ -33,7 +33,7 @@ constexpr int kLiveTries = 2;
 constexpr std::chrono::seconds kLiveLimit{180};
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
-/// So that some holdings last until another can have the lock, by whatever clocks.
+/// So that some holdings last until another process can have the lock, by any clocks.
 void outlast_margins(sim::Plan& plan, const model::Promises& promises) {
   const auto margins_ms = 2 * promises.clock_margin_ms.value_or(0);
   for (auto& process : plan.processes) {
@@ -68,7 +68,7 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
-/// No worker of the run: another run would show no more.
+/// No worker of the run was ready: another run would show no more.
 bool nobody_was_ready(const model::History& history) {
   const auto has = [&](const auto& is) {
     return std::any_of(history.begin(), history.end(), is);
@@ -107,7 +107,7 @@ class Run {
   }
 
  private:
-  /// A machine that is slow sees as much as a fast one, only later.
+  /// A slow machine sees as much as a fast one, only later.
   void go_on(int next) {
     const auto another = [&] {
       report_.interrupted = stop_();
@@ -168,7 +168,7 @@ class Run {
     if (!failed_before) report_.shown = std::move(history);
   }
 
-  /// A run whose result is unknown is none: minutes of smaller ones would tell nothing.
+  /// A run with an unknown result is none: minutes of smaller ones would tell nothing.
   struct Broken {
     sim::Plan plan;
     Guarantee guarantee;
@@ -183,14 +183,14 @@ class Run {
         "to make its plan smaller: " + repeat_command(of_the_plan, 0) + " (three minutes at most)";
   }
 
-  /// The first plan that failed: shrunk where runs are cheap and exact; live, if that tells nothing
-  /// of a real set.
+  /// The first failing plan, shrunk in the virtual world, where runs are cheap and exact; live, if
+  /// that shows nothing of a real set.
   void reduce(const Broken& broken) {
     if (!options_.foreign && reduce_virtually(broken)) return;
     if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
   }
 
-  /// Whether what came of it fails live.
+  /// Whether the result fails live.
   bool reduce_virtually(const Broken& broken) {
     int runs = 0;  // bounds: smaller is better, smallest is not needed
     const auto began = SteadyClock::now();
@@ -220,7 +220,7 @@ class Run {
     return hits > 0;
   }
 
-  /// With fewer tries: each takes as long as the plan.
+  /// With fewer tries, because each takes as long as the plan.
   void reduce_live(const Broken& broken) {
     const auto began = SteadyClock::now();
     const int before = reducing_runs_;
@@ -293,7 +293,7 @@ class Run {
            " s here, so it needs --seconds " + std::to_string(needed);
   }
 
-  /// A generated run only: a chosen plan asks for one check.
+  /// Only for a generated run, because a chosen plan asks for one check.
   std::string how_to_judge_more(const Finding& f) const {
     if (options_.plan || nobody_ready_) return "";
     const auto seconds = static_cast<std::int64_t>(options_.seconds) * f.floor;

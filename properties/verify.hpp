@@ -19,8 +19,8 @@ struct Shortfall {
   friend bool operator==(const Shortfall&, const Shortfall&) = default;
 };
 
-/// The property run: plan after plan is drawn, run live and checked, until the time is over and
-/// enough was seen. "Every guarantee holds in every generated run."
+/// The property run: draws, runs and checks plan after plan, until the time is over and enough was
+/// seen. "Every guarantee holds in every generated run."
 struct VerifyOptions {
   std::uint64_t seed = 0;
   int seconds = 120;  ///< at least; three times as long if too little is seen
@@ -33,12 +33,12 @@ struct VerifyOptions {
   std::optional<int> only_case;   ///< repeat just this one
   std::optional<sim::Plan> plan;  ///< run this one instead of generated ones ...
   std::string plan_file;          ///< ... which stands here ...
-  int times = 1;                  ///< ... so often
-  /// A worker of somebody's lock, instead of ours, and the file of what it promises.
+  int times = 1;                  ///< ... this many times
+  /// A worker of the user's lock, instead of ours, and the file of what it promises.
   std::optional<sim::live::ForeignLock> foreign;
   std::string promises_file;
   sim::live::TheirSet set;                     ///< where they run, if it is not a set of our own
-  bool until_violated = false;                 ///< ends with the first case that is, at once
+  bool until_violated = false;                 ///< ends at once with the first violated case
   int floor_percent = 100;                     ///< of the floors that the seconds ask for
   std::string keep_folder = "leasehold-runs";  ///< where failing runs are kept
 };
@@ -50,11 +50,11 @@ struct VerifyCase {
   bool settles = true;  ///< it waits until dead holders' documents are gone
 };
 
-/// What the options run. A slow TTL monitor is waited for once, at the end, and only if the seconds
-/// are enough.
+/// The cases of the options. A slow TTL monitor is waited for once, at the end, and only if the
+/// seconds are enough.
 [[nodiscard]] std::vector<VerifyCase> cases_of(const VerifyOptions& options);
 
-/// Of the cases' plans; of one case, that of its plan.
+/// The hash of the cases' plans; of one case, that of its plan.
 [[nodiscard]] std::string hash_of(const std::vector<VerifyCase>& cases);
 
 /// The command that repeats a case, with every option that shaped it.
@@ -84,11 +84,11 @@ struct VerifyReport {
   std::vector<Shortfall> went_on_for;    ///< what was seen too seldom in them ...
   double went_on_after_s = 0;            ///< ... when they were over
   std::string advice;                    ///< what to do about a verdict that is unknown
-  std::vector<std::string> left_behind;  ///< on somebody else's set, and why
-  std::string reduced;                   ///< what came of making it small in the virtual world
+  std::vector<std::string> left_behind;  ///< on a user's set, and why
+  std::string reduced;                   ///< the result of its minimisation in the virtual world
   Stall longest_stall;                   ///< of the machine or a member
-  std::string harness_failure;           ///< who died, with last words; empty: nobody
-  sim::live::Traffic proxied;            ///< through the proxies before somebody else's members
+  std::string harness_failure;           ///< what died, with last words; empty: nothing
+  sim::live::Traffic proxied;            ///< through the proxies before a user's members
   std::set<std::string> past_proxies;    ///< processes that were connected to them otherwise
   model::History shown;                  ///< the first case that failed, else the last
   [[nodiscard]] model::Verdict verdict() const;

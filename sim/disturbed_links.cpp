@@ -49,7 +49,7 @@ void DisturbedLinks::disturb(LinkRules::Owner by, const Links& links, const Link
 
 void DisturbedLinks::leave(LinkRules::Owner by, bool resets) {
   for (const Link& link : rules_.remove(by)) {
-    // First what waits goes, or the rule's end would let it through.
+    // Waiting bytes are dropped first, or the rule's end would let them through.
     if (resets) cluster_.servers->links.reset_link(link);
     cluster_.servers->links.set_link_rule(link, rules_.of(link));
   }

@@ -14,7 +14,7 @@ constexpr std::int64_t kMs = 1'000'000;
 // Shorter than a lease, as a supervisor's restart: the successor meets its predecessor's lock.
 constexpr std::int64_t kComesBack = 50 * kMs;
 constexpr milliseconds kElectionLimit{2'000};
-/// Before the old primary notices that it reaches nobody.
+/// Before the old primary notices that it reaches no member.
 constexpr milliseconds kSecondPrimaryLimit{500};
 constexpr std::int64_t kErrorsLast_ms = 2'000;
 
@@ -22,8 +22,8 @@ bool is_of_index(K kind) { return kind == K::drop_index || kind == K::change_ind
 
 }  // namespace
 
-/// Whom a fault befalls: the one that the plan names; else mostly one that holds a lock if there is
-/// any, else any that runs; every fourth time one that waits for a reply.
+/// The process that a fault hits: the one that the plan names; else mostly one that holds a lock if
+/// there is any, else any that runs; every fourth time one that waits for a reply.
 std::optional<ProcessView> FaultInjector::victim(const FaultPlan& fault) {
   // In the order in which they were started, so `pick` means the same each time. A fault at a
   // random process would mostly hit one that has nothing to lose.
@@ -44,7 +44,8 @@ int FaultInjector::member_of(const FaultPlan& fault) {
   return member_hit(fault, cluster_.servers->members.primary(), cluster_.servers->members.size());
 }
 
-/// Who may follow this primary: the one that the plan names, or any that orders reach; -1: none.
+/// Which member may follow this primary: the one that the plan names, or any that orders reach; -1:
+/// none.
 int FaultInjector::successor(const FaultPlan& fault, int primary) {
   auto& servers = cluster_.servers->members;
   if (fault.member >= 0 && fault.kind != K::two_primaries) return member_of(fault);
@@ -58,8 +59,8 @@ int FaultInjector::successor(const FaultPlan& fault, int primary) {
   return -1;
 }
 
-/// What changed the index ends last: to build one asks all members, and one whose clock moved back
-/// may leave its connections alone for half a minute.
+/// Faults of the index end last, because building it asks all members, and one may leave its
+/// connections alone for half a minute after its clock moved back.
 void FaultInjector::heal() {
   healed_ = true;
   waiting_.clear();
@@ -67,7 +68,7 @@ void FaultInjector::heal() {
   if (!cluster_.servers) return;
   cluster_.servers->members.settle();
   lasting_.end_all(is_of_index);
-  // What an earlier primary did may have been rolled back since, the end of an earlier fault
+  // An earlier primary's changes may have been rolled back since, the end of an earlier fault
   // included.
   if (!ttl_seconds_) return;
   cluster_.insist("restoring the index",
@@ -132,7 +133,7 @@ void FaultInjector::crash(const FaultPlan& fault) {
   // A story's processes do what its steps say; a successor would need steps of its own.
   if (hit->scripted) return;
   cluster_.call_at(cluster_.now_ns() + kComesBack, [this, name = hit->name] {
-    // One that starts in the healed phase would count as a process that has to finish it.
+    // A successor that starts in the healed phase would count as a process that has to finish it.
     if (!healed_) cluster_.processes.start_successor(name);
   });
 }
@@ -248,8 +249,8 @@ void FaultInjector::administer(const FaultPlan& fault) {
 }
 
 void FaultInjector::split(const FaultPlan& fault) {
-  // By cutting it off the old primary stays one for an election timeout; who is elected at once is
-  // another beside it. Without the election the old one may step down before there is a new one.
+  // A primary that is cut off stays one for an election timeout; one elected at once is beside it.
+  // Without the election the old one may step down before there is a new one.
   auto& servers = cluster_.servers->members;
   const bool elects = fault.kind == K::two_primaries;
   const int member = elects ? servers.primary() : member_of(fault);
@@ -379,8 +380,8 @@ void FaultInjector::hold_inside(const FaultPlan& fault) {
 }
 
 void FaultInjector::disturb_link(const FaultPlan& fault) {
-  // With nobody to hit it must not disturb a link of no name: that is a member's which asks at its
-  // start which address is its own.
+  // With no process to hit, it must not disturb a link of no name: that is a member's which asks at
+  // its start which address is its own.
   const auto process = victim(fault);
   if (!process) return;
   const milliseconds amount(fault.amount);
@@ -393,7 +394,7 @@ void FaultInjector::disturb_link(const FaultPlan& fault) {
     case K::lost_replies: rule = {.hold_replies = true}; break;
     default: rule = {.delay_requests = amount}; break;
   }
-  // The one of now. After an election the process's way to the new one is free again.
+  // The present primary. After an election the process's link to the new one is free again.
   if (rule.hold_requests || rule.refuse) {
     links = {{process->name, std::max(cluster_.servers->members.primary(), 0)}};
   }

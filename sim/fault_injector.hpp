@@ -10,12 +10,12 @@
 
 namespace leasehold::sim {
 
-/// Brings a plan's faults about, in either world, and takes them away again: it decides whom a
-/// fault hits, what it does to them, and what of several faults there can be at once. How faults
-/// last is `LastingFaults`' part, what links carry that of `DisturbedLinks`.
+/// Brings a plan's faults about, in either world, and ends them: it decides what a fault hits, what
+/// it does, and which faults may overlap. `LastingFaults` decides how faults last, `DisturbedLinks`
+/// what links carry.
 ///
-/// A fault is counted only once it did something, so that a run whose faults all missed proves
-/// nothing.
+/// A fault is counted only once it did something, so that a run proves nothing if all its faults
+/// missed.
 ///
 /// Determinism: nothing is drawn here. What a fault hits follows from the plan and the state of the
 /// run alone.
@@ -28,22 +28,22 @@ class FaultInjector {
   FaultInjector(const FaultInjector&) = delete;
   FaultInjector& operator=(const FaultInjector&) = delete;
 
-  /// Throws when a server in trouble has no answer; then the fault has no effect, or a part of it
+  /// Throws when a server in trouble does not answer. Then the fault has no effect, or a part of it
   /// until its time is over.
   void inject(const FaultPlan& fault);
-  /// This process, by its place in the plan, sends a command, which histories call `verb`: what
-  /// waits for that begins after the event of now. Not called, it never does.
+  /// This process, by its place in the plan, sends a command, which histories call `verb`. Faults
+  /// that wait for it begin after the present event; without this call they never begin.
   void saw_send(std::int64_t place, const std::string& verb);
   [[nodiscard]] bool awaits_a_command() const { return !waiting_.empty(); }
-  /// How many have begun at a command.
+  /// Returns how many faults began at a command.
   [[nodiscard]] std::int64_t begun_at_commands() const { return begun_at_commands_; }
-  /// Ends all faults; none begins after this. Throws what stands in the way.
+  /// Ends all faults; none begins after this. Throws the error of what did not end.
   void heal();
 
  private:
   using Id = LastingFaults::Id;
 
-  // Nothing: nobody runs that could be hit; the fault then passes without effect or event.
+  // Nothing: no process runs that could be hit; the fault then passes without effect or event.
   [[nodiscard]] std::optional<ProcessView> victim(const FaultPlan& fault);
   [[nodiscard]] int member_of(const FaultPlan& fault);
   [[nodiscard]] int successor(const FaultPlan& fault, int primary);
@@ -71,12 +71,12 @@ class FaultInjector {
   std::int64_t begun_at_commands_ = 0;
   LastingFaults lasting_{cluster_};
   DisturbedLinks links_{cluster_};
-  // Of what only one can have at a time, the last to begin has it, and its end alone ends it.
-  Id failing_ = 0;                         ///< whose commands fail
-  std::map<int, Id> clocks_;               ///< who moved this member's last
+  // What only one fault can have at a time belongs to the last that began; only its end ends it.
+  Id failing_ = 0;                         ///< the fault that makes commands fail
+  std::map<int, Id> clocks_;               ///< the fault that moved this member's last
   std::map<std::string, Id> wall_clocks_;  ///< and this process's
   int ttl_off_ = 0;                        ///< how many have the monitor off
-  // INVARIANT: all of them by one fault, so the plan's kinds decide how many may be away at once.
+  // INVARIANT: all by one fault, so the plan's kinds decide how many may be away at once.
   bool members_away_ = false;
   bool lost_data_ = false, index_disturbed_ = false, healed_ = false;
   std::optional<std::int64_t> ttl_seconds_;  ///< of the index, before it was first disturbed

@@ -27,7 +27,7 @@ void LastingFaults::note(const FaultPlan& fault, const std::string& hit, Part pa
 void LastingFaults::for_a_while(const FaultPlan& fault, std::vector<std::string> hit,
                                 std::int64_t for_ms, const Begin& begin, End end_it) {
   const auto from = cluster_.now_ns();
-  // Before it does anything: what it does may be seen before this returns.
+  // Before it does anything, because its effect may be seen before this returns.
   for (const auto& each : hit) note(fault, each, Part::begins, fault.amount, from);
   const Id id = ++last_;
   lasting_[id] = {fault, std::move(hit), std::move(end_it)};
@@ -43,7 +43,7 @@ void LastingFaults::for_a_while(const FaultPlan& fault, std::vector<std::string>
 /// Both the fault's own time and `end_all` come here; the first of them does it.
 void LastingFaults::end(Id id) {
   if (try_to_end(id)) return;
-  // A server that has no time for us now.
+  // A server did not answer in time.
   cluster_.call_at(cluster_.now_ns() + kTryAgain, [this, id] { end(id); });
 }
 
@@ -69,7 +69,7 @@ void LastingFaults::end_all(const std::function<bool(FaultPlan::Kind)>& wanted) 
       if (wanted(fault.fault.kind)) ids.push_back(id);
     }
     std::string complaint;
-    // All are tried, so that one server without an answer keeps no other fault alive.
+    // All are tried, so that one unanswering server keeps no other fault alive.
     for (const Id id : ids) {
       if (try_to_end(id) || !complaint.empty()) continue;
       const Lasting& left = lasting_.at(id);

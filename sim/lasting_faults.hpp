@@ -9,28 +9,28 @@
 
 namespace leasehold::sim {
 
-/// The faults that last: when each begins and ends, that it ends whatever happens, what the history
-/// says of it, and whether it counts. What a fault does is its own, in two functions.
+/// The faults that last: when each begins and ends, that it ends in any case, what the history says
+/// of it, and whether it counts. Two functions of each fault do what it does.
 ///
 /// INVARIANT: each fault that began ends once: by its own time, by `end_all`, or at once when it
-/// could not begin. One whose end throws is tried again until it does not.
+/// could not begin. If its end throws, it is tried again until it succeeds.
 ///
 /// Not thread-safe. REQUIRES: it outlives what it asked `call_at` for, and the cluster outlives it.
 class LastingFaults {
  public:
   using Id = LinkRules::Owner;
   using Begin = std::function<void(Id)>;
-  using End = std::function<bool(Id)>;  ///< whether the fault is proved to have taken effect
+  using End = std::function<bool(Id)>;  ///< returns whether the fault certainly had an effect
 
   explicit LastingFaults(const ClusterControl& cluster) : cluster_(cluster) {}
 
-  /// Notes for everyone in `hit` that it begins and ends; `begin` is called at once, so it may
-  /// refer to the caller's locals, and `end` may not. Throws what `begin` throws.
+  /// Notes for all in `hit` that it begins and ends. `begin` is called at once, so it may refer to
+  /// the caller's locals; `end` may not. Throws what `begin` throws.
   void for_a_while(const FaultPlan& fault, std::vector<std::string> hit, std::int64_t for_ms,
                    const Begin& begin, End end);
-  /// Those of the wanted kinds. Throws what stands in the way of the first that did not end.
+  /// Ends those of the wanted kinds. Throws the error of the first that did not end.
   void end_all(const std::function<bool(FaultPlan::Kind)>& wanted);
-  /// Of a fault that ends nothing, but takes the place of others.
+  /// For a fault that ends nothing, but takes the place of others.
   [[nodiscard]] Id next_id() { return ++last_; }
 
   /// A fault of one moment, in the history; `amount` in the unit of its kind.
@@ -48,7 +48,7 @@ class LastingFaults {
   enum class Part { whole, begins, ends };
   struct Lasting {
     FaultPlan fault;
-    std::vector<std::string> hit;  ///< of whom the history says that it begins and ends
+    std::vector<std::string> hit;  ///< processes with a begin and an end in the history
     End end;
     std::string complaint = "not tried yet";  ///< why it did not end
   };

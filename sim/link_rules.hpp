@@ -9,25 +9,24 @@
 /// What faults do to the links of a run, in either world.
 namespace leasehold::sim {
 
-/// What happens to the bytes between one peer and one member. Nothing is ever dropped from a
-/// connection that lives on, since TCP does not do that either: bytes wait, or the connection is
-/// reset.
+/// What happens to the bytes between one peer and one member. Nothing is dropped from a connection
+/// that lives on, because TCP does not do that either: bytes wait, or the connection is reset.
 struct LinkRule {
   bool hold_requests = false;                   ///< bytes to the member wait until the rule changes
   bool hold_replies = false;                    ///< bytes from it
   std::chrono::milliseconds delay_requests{0};  ///< they arrive that much later, even if the sender
                                                 ///< has closed by then
   std::chrono::milliseconds delay_replies{0};
-  bool refuse = false;  ///< connections are reset, new ones as soon as they say who they are
+  bool refuse = false;  ///< connections are reset, new ones as soon as they name their sender
 
   bool operator==(const LinkRule&) const = default;
 };
 
-/// Both at once: whatever one of them holds or refuses, and the longer delays.
+/// Both at once: all that one of them holds or refuses, and the longer delays.
 [[nodiscard]] LinkRule both(const LinkRule& a, const LinkRule& b);
 
-/// Who speaks, and to which member. A process speaks by its name, a member as "member-0/beat"
-/// (heartbeats, votes) or "member-0/sync" (replication).
+/// The sender, and the member that it speaks to. A process speaks by its name, a member as
+/// "member-0/beat" (heartbeats, votes) or "member-0/sync" (replication).
 struct Link {
   std::string peer;
   int member = 0;
@@ -44,9 +43,9 @@ class LinkRules {
 
   /// REQUIRES: this owner has none.
   void add(Owner owner, Links links, const LinkRule& rule);
-  /// Ends the rule of this owner alone, and gives the links that it was for; none if it had none.
+  /// Ends the rule of this owner alone, and returns the links that it was for; none if it had none.
   Links remove(Owner owner);
-  /// What holds for this link: all its rules at once.
+  /// All rules of this link at once.
   [[nodiscard]] LinkRule of(const Link& link) const;
 
  private:

@@ -11,15 +11,15 @@ namespace leasehold::sim {
 [[nodiscard]] LockOptions options_of(const ProcessPlan& plan, const std::string& lock,
                                      std::int64_t clock_margin_ms);
 
-/// Whether its calls stand in the lock's queue, and hear by a change stream: asked of its waiting
-/// strategy, as the core does. A published lock polls, whatever its strategy.
+/// Whether its calls stand in the lock's queue, and hear by a change stream. The waiting strategy
+/// decides it, as in the core. A published lock polls, whatever its strategy.
 [[nodiscard]] bool waits_in_queue(const ProcessPlan& plan, const std::string& lock);
 
-/// How many commands a process may have under way. Unless its plan says so, a scripted one has a
-/// single connection, so that a step's command finds one that stands.
+/// How many commands a process may have under way. A scripted process has a single connection
+/// unless its plan says otherwise, so that a step's command finds one that stands.
 [[nodiscard]] int workers_of(const ProcessPlan& plan);
 
-/// How long a long holding of the process lasts: drawn from the one to the other.
+/// The range from which a long holding of the process is drawn.
 struct LongHolding {
   std::int64_t least_ms, most_ms;
 };

@@ -12,9 +12,9 @@ struct Recipe;
 
 namespace leasehold::sim {
 
-/// How the production lock is sabotaged on purpose between core and server, so that a run can fail.
-/// All but the last make a lock that the checkers have to find out; the last makes a run that
-/// differs from its repetition.
+/// A deliberate bug in the production lock, between core and server, so that a run can fail. Each
+/// but the last makes a lock that the checkers have to find out; the last makes a run that differs
+/// from its repetition.
 enum class Sabotage {
   none,
   deletes_without_owner,
@@ -23,8 +23,8 @@ enum class Sabotage {
   reads_the_real_clock
 };
 
-/// A lock that a plan may name: the production lock, one of the published ones, or the production
-/// lock with a planted error.
+/// A lock that a plan may name: the production lock, a published one, or the production lock with a
+/// planted error.
 struct LockUnderTest {
   std::string name;
   Sabotage sabotage = Sabotage::none;
@@ -33,20 +33,19 @@ struct LockUnderTest {
 
   [[nodiscard]] bool is_published() const { return recipe != nullptr; }
   [[nodiscard]] bool is_sabotaged() const { return sabotage != Sabotage::none; }
-  /// Whose provider it runs on (`published::provider_named`).
+  /// The provider that it runs on (`published::provider_named`).
   [[nodiscard]] std::string provider() const { return is_published() ? name : "leasehold"; }
   /// Where its documents are.
   [[nodiscard]] std::string collection() const;
 };
 
-/// The one list of locks: whoever asks what a lock is, asks this.
+/// The one list of locks: all code that asks what a lock is uses this.
 [[nodiscard]] const std::vector<LockUnderTest>& locks();
-/// Throws std::runtime_error that lists all for a name that none has.
+/// Throws std::runtime_error that lists all locks, if none has the name.
 [[nodiscard]] const LockUnderTest& lock_under_test(std::string_view name);
 
-/// The sentence of its author by which `lock` promises `guarantee`, or empty: it does not promise
-/// it. What the production lock promises is in its README; one with a planted error promises
-/// nothing.
+/// The sentence by which the author of `lock` promises `guarantee`; empty: it does not promise it.
+/// The production lock's promises are in its README; a lock with a planted error promises nothing.
 [[nodiscard]] std::string_view promise_of(std::string_view lock, model::Guarantee guarantee);
 
 }  // namespace leasehold::sim

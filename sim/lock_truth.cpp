@@ -7,7 +7,7 @@ namespace leasehold::sim {
 namespace {
 
 constexpr char kQueueMark = '~';  // as the document has it; not asked of the lock under test
-/// Of an entry: until when it is good, two spans, and then who waits.
+/// Of an entry: its date, in two spans, and then the owner that waits.
 constexpr int kPartsBeforeLockId = 3;
 
 std::string_view cut_off(std::string_view& rest, char at) {
@@ -19,7 +19,7 @@ std::string_view cut_off(std::string_view& rest, char at) {
 
 }  // namespace
 
-/// What is no entry has no owner.
+/// Text that is no entry has no owner.
 LockTruth::Queue LockTruth::queue_in(std::string_view lock_id) {
   Queue queue;
   cut_off(lock_id, kQueueMark);
@@ -35,8 +35,8 @@ LockTruth::Queue LockTruth::queue_in(std::string_view lock_id) {
   return queue;
 }
 
-/// Who stood there before and does now. An entry that was over and is renewed all the same is
-/// dropped and joins again in one write: it stands behind others that stood behind it.
+/// The owners that stood there before and still do. An entry that was over and is renewed all the
+/// same is dropped and joins again in one write: it stands behind others that stood behind it.
 std::set<std::string> LockTruth::kept_places(const Queue& before, const Queue& now) {
   std::map<std::string, std::size_t> old_places;
   for (const Entry& entry : before) {
@@ -90,8 +90,8 @@ std::string LockTruth::holder_in(std::string_view lock_id) {
   return std::string(lock_id.substr(0, lock_id.find(kQueueMark)));
 }
 
-/// Each lockId names one execution of one command: where the holder's stays and what follows it
-/// changes, only somebody queued, or left the queue.
+/// Each lockId names one execution of one command. If the holder's part stays and what follows it
+/// changes, an owner only joined or left the queue.
 LockTruth::Became LockTruth::written(const std::string& id, const std::string& lock_id, bool free) {
   Lock& lock = locks_[id];
   const bool was_free = lock.free;

@@ -9,8 +9,8 @@
 
 #include "model/history.hpp"
 
-/// What the writes of lock documents, in the oplog's order, are to the lock. Where processes queue
-/// in the document there are writes that are nothing to it, and documents of free locks.
+/// What the writes of lock documents, in the oplog's order, mean for the lock. If processes queue
+/// in the document, some writes mean nothing for it, and free locks have documents.
 namespace leasehold::sim {
 
 class LockTruth {
@@ -18,24 +18,24 @@ class LockTruth {
   enum class Became { held, free, nothing };
 
   /// By `_id`. The lockId as it stands; `free`: the document is in force since 1970 no more, as a
-  /// release leaves it that offers the lock, or finds that nobody waits.
+  /// release leaves it that offers the lock, or finds no owner waiting.
   [[nodiscard]] Became written(const std::string& id, const std::string& lock_id, bool free);
   [[nodiscard]] Became deleted(const std::string& id);
 
-  /// Who joins the lock's queue by a write, and who leaves it; the lockId as it stands, empty: the
-  /// document is deleted. `place` events without a time; entries are the same if their owners are.
+  /// Owners that join and leave the lock's queue by a write; the lockId as it stands, empty:
+  /// deleted. `place` events without a time; entries are the same if their owners are.
   [[nodiscard]] model::History queued(const std::string& id, const std::string& name,
                                       std::string_view lock_id, std::int64_t order);
 
-  /// Without the queue behind it.
+  /// The holder's part, without the queue behind it.
   [[nodiscard]] static std::string holder_in(std::string_view lock_id);
 
  private:
   struct Lock {
     std::string lock_id;
-    bool free = false;  ///< there is a document all the same
+    bool free = false;  ///< although there is a document
   };
-  /// Who waits, and until when the entry is good, in ms since 1970.
+  /// The owner that waits, and until when the entry is good, in ms since 1970.
   struct Entry {
     std::string lock_id;
     std::int64_t until_ms = 0;
@@ -45,7 +45,7 @@ class LockTruth {
   static std::set<std::string> kept_places(const Queue& before, const Queue& now);
 
   std::map<std::string, Lock> locks_;
-  std::map<std::string, Queue> queues_;  ///< those where somebody waits
+  std::map<std::string, Queue> queues_;  ///< those with waiting owners
 };
 
 }  // namespace leasehold::sim

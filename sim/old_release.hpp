@@ -5,11 +5,11 @@
 #include "core/protocol.hpp"
 #include "mongo/json_client.hpp"
 
-/// A process of a release that knew no queues, beside those of this one: what it writes and reads.
+/// What a process of a release without queues writes and reads, beside processes of this release.
 namespace leasehold::sim {
 
-/// The command as such a process sends it: it writes the lockId alone, and whoever queues in the
-/// document loses the place. Null: as it is.
+/// The command as such a process sends it: it writes the lockId alone, and owners that queue in the
+/// document lose their places. Null: as it is.
 [[nodiscard]] mongo::Json without_queue(const core::Command& command,
                                         const std::string& collection);
 

@@ -42,7 +42,7 @@ std::string listed(const Names& names) {
   return text;
 }
 
-/// A line's fields, key=value each. Every one has to be used, and be a whole number.
+/// A line's fields, key=value each. Each must be used, and must be a whole number.
 class Fields {
  public:
   explicit Fields(std::istream& line) {
@@ -195,7 +195,7 @@ void require_places(const FaultPlan& fault, const Plan& plan) {
   require_place("process", fault.process, processes_of(plan));
 }
 
-/// False: the plan has no number of that name.
+/// False: the plan has no such number.
 bool read_number(Plan& plan, const std::string& key, const std::string& text) {
   bool known = false;
   fields::of_plan([&](const char* name, auto member, Limits limits, Written) {

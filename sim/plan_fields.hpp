@@ -5,8 +5,8 @@
 
 #include "sim/plan.hpp"
 
-/// The fields of a plan, in the order of writing: beside `plan.hpp` the only place that names each.
-/// A visitor gets its word, the member, what is allowed, and when it is written.
+/// The fields of a plan, in the order of writing: besides `plan.hpp` the only place that names
+/// each. A visitor gets the word, the member, its range, and when it is written.
 namespace leasehold::sim::fields {
 
 inline constexpr std::int64_t kMaxCallers = 64;
@@ -25,7 +25,7 @@ struct Limits {
 };
 enum class Written { always, unless_usual };
 
-/// Of a process.
+/// The fields of a process.
 template <typename Visit>
 void of_process(const Visit& visit) {
   using P = ProcessPlan;
@@ -75,7 +75,7 @@ void of_step(const Visit& visit) {
   visit("fault", &S::is_the_fault, Limits{0, 1}, Written::unless_usual);
 }
 
-/// Those of the plan itself that are numbers, a line each.
+/// The fields of the plan itself that are numbers, a line each.
 template <typename Visit>
 void of_plan(const Visit& visit) {
   visit("locks", &Plan::locks, Limits{1, kMaxLocks}, Written::always);

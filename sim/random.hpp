@@ -6,11 +6,11 @@
 
 namespace leasehold::sim {
 
-/// SplitMix64: what simulated processes draw, and all that a virtual run does. The same numbers on
+/// SplitMix64: the random numbers of simulated processes and of virtual runs. They are the same on
 /// every machine, which the distributions of the standard library do not promise.
 ///
 /// A part that draws often (a process, its machine, its network) has a generator of its own, seeded
-/// by one draw of its parent's: one more draw there does not shift the numbers of all the others.
+/// by one draw of its parent's, so that one more draw there shifts no numbers of others.
 ///
 /// INVARIANT: the state advances once for each draw and depends on nothing else. The constants and
 /// the number of draws are part of what a seed means: to change either changes every generated run,
@@ -26,10 +26,9 @@ class Random final : public core::Entropy {
     return z ^ z >> 31;
   }
 
-  /// Both ends included.
-  /// The remainder favours low numbers by span / 2^64, which no run is long enough to notice. It
-  /// takes one draw, where a rejecting method would take a varying number; none when there is
-  /// nothing to choose.
+  /// Both ends included. The remainder favours low numbers by span / 2^64, which no run is long
+  /// enough to notice. It takes one draw, because a rejecting method would take a varying number;
+  /// none if there is nothing to choose.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     if (high <= low) return low;
     const auto span = static_cast<std::uint64_t>(high - low) + 1;

@@ -152,7 +152,7 @@ void Recorder::on_send(const core::Command& command, core::LocalInstant now) {
   }
 }
 
-/// A published lock: what prepares an attempt is to the checkers a look.
+/// A published lock: to the checkers a command that prepares an attempt is a look.
 void Recorder::on_plain(Event e, Sent& sent, const core::RawCommand& plain) {
   constexpr std::array kVerbs{"look", "acquire", "extend", "delete", "index"};
   e.verb = kVerbs[static_cast<std::size_t>(plain.role)];
@@ -218,7 +218,7 @@ void Recorder::on_effect(const core::Effect& effect, core::LocalInstant now) {
   }
 }
 
-/// Nothing happens to it any more; a process lives for long.
+/// Nothing more happens to it, and a process lives long.
 void Recorder::forget(core::SessionId session) {
   names_.erase(session);
   std::erase_if(grants_, [session](const auto& grant) {

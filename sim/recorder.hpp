@@ -10,7 +10,7 @@
 
 namespace leasehold::sim {
 
-/// Of an event as its process's own clock has it, the times that it names, by the harness's.
+/// Converts the times in an event from its process's own clock to the harness's.
 template <typename TrueTime>
 void set_true_times(model::Event& e, TrueTime true_time) {
   for (auto* time : {&e.sent_ns, &e.deadline_ns, &e.give_up_ns}) {
@@ -32,12 +32,12 @@ class Recorder final : public runtime::Observer {
   /// Counts a command that the driver put on the wire.
   void wire(const std::string& command);
 
-  /// All faults are over: acquire calls asked for from now on say so.
+  /// All faults are over: acquire calls from now on say so.
   void heal();
 
-  /// Whom this process's latest grant of `name` with `token` went to, until it has released. A
-  /// holder asks as soon as it has its handle: with a lock whose tokens start again, another
-  /// session may be granted the same ones later.
+  /// The session that got this process's latest grant of `name` with `token`, until it has
+  /// released. A holder asks as soon as it has its handle: with a lock that starts its tokens
+  /// again, another session may be granted the same ones later.
   struct Grant {
     std::int64_t session = 0;
     std::string owner;
@@ -45,7 +45,7 @@ class Recorder final : public runtime::Observer {
   };
   [[nodiscard]] Grant grant_of(const std::string& name, FencingToken token) const;
 
-  /// How many acquire calls and handles it keeps in mind: of those that ended, none.
+  /// How many acquire calls and handles it keeps in mind; none that ended.
   [[nodiscard]] std::size_t sessions() const;
 
   /// How many commands the driver sent, as `wire` events.
@@ -78,7 +78,7 @@ class Recorder final : public runtime::Observer {
   mutable std::mutex mutex_;  // protects the rest
   bool healed_ = false;
   std::map<core::CommandId, Sent> under_way_;
-  /// Whose release is asked for, from the asking to the end or the release: an event does not say.
+  /// Locks with a requested release, from the request to the end or release: an event names none.
   std::map<core::SessionId, std::string> names_;
   std::map<std::pair<std::string, std::int64_t>, Grant> grants_;  ///< by name and token
   std::map<std::string, std::int64_t> wire_;

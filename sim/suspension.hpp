@@ -6,13 +6,13 @@
 
 namespace leasehold::sim {
 
-/// A time, by the harness's clock, in which a process's machine stood still and its clocks with it.
-/// One machine's are in order and do not overlap.
+/// A time, by the harness's clock, in which a process's machine and its clocks stood still. Those
+/// of one machine are in order and do not overlap.
 struct Suspension {
   std::int64_t from_ns = 0, for_ns = 0;
 };
 
-/// How far a clock came that stood still meanwhile and is true otherwise.
+/// What a clock shows that stood still meanwhile and is true otherwise.
 [[nodiscard]] inline std::int64_t ran_until(std::span<const Suspension> all, std::int64_t true_ns) {
   auto ran = true_ns;
   for (const auto& s : all) ran -= std::clamp<std::int64_t>(true_ns - s.from_ns, 0, s.for_ns);

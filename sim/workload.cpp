@@ -86,7 +86,7 @@ Workload::Action Workload::on(const Granted& granted, Random& random) {
 }
 
 /// Writes at the start and at the end of a holding. The second write comes late on purpose: the
-/// fence must refuse it if somebody else has written since.
+/// fence must refuse it if another process has written since.
 Workload::Action Workload::received(Random& random) {
   phase_ = Phase::holding;
   if (scripted()) return faults_ended_ ? release() : Nothing{};

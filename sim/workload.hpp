@@ -12,12 +12,12 @@
 
 namespace leasehold::sim {
 
-/// The names of a run's locks: those that are fought over, and the one that is a doomed process's.
+/// The names of a run's locks: those that are contended, and that of a doomed process.
 [[nodiscard]] std::string lock_name(std::int64_t index);
 [[nodiscard]] std::string grave_name(const std::string& process);
 
 /// What one caller of a simulated process does, in either world: given what happened to it, it says
-/// what it does next. It has no clock, no thread and no handle, so it can be tested without a
+/// what it does next. It has no clock, no thread and no handle, so that it can be tested without a
 /// world, and both worlds load the lock in the same way.
 ///
 ///     start > rest > acquire > receive > write > hold > write > release > rest > acquire ...
@@ -26,14 +26,14 @@ namespace leasehold::sim {
 /// does what the steps of the plan say. Once faults are over, each acquires a few times more, with
 /// a long timeout, and ends.
 ///
-/// It trusts nothing: it writes to the fenced resource without asking whether it still holds.
+/// It writes to the fenced resource without asking first whether it still holds the lock.
 ///
 /// The draws and their order are part of what a seed means, as those of `Random` are.
 class Workload {
  public:
   struct Setting {
     ProcessPlan process;
-    int locks = 1;             ///< names that are fought over
+    int locks = 1;             ///< names that are contended
     LongHolding long_holding;  ///< of that process
     std::string grave = {};    ///< not empty: it is doomed, and takes this lock
   };
@@ -55,7 +55,7 @@ class Workload {
   using Event = std::variant<Started, TimePassed, Granted, NotGranted, Written, Released,
                              FaultsEnded, StepDue>;
 
-  // What it does next. Each is answered by one event when it is over, but for the last three.
+  // What it does next. One event answers each when it is over, except for the last three.
   struct Rest {
     std::chrono::microseconds time{};
   };
@@ -67,7 +67,7 @@ class Workload {
   /// The user's function that gets the handle.
   struct Receive {
     bool relies_on_lost = false;  ///< during this holding it never asks `held()` by itself
-    /// How long it keeps the thread of the callbacks, where there is one.
+    /// How long it keeps the callback thread, if there is one.
     std::optional<std::chrono::microseconds> callback_time = {};
   };
   struct Write {};  ///< to the fenced resource, with the token of its handle

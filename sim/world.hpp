@@ -14,17 +14,17 @@ namespace leasehold::sim {
 /// How often each kind of fault took effect.
 using FaultCounts = std::map<std::string, std::int64_t>;
 
-/// What came of a plan, whichever world ran it.
+/// The result of a plan, in either world.
 struct RunResult {
   model::History history;
   FaultCounts took_effect;
   std::int64_t elapsed_ns = 0;  ///< of the world's own time
   std::uint64_t events = 0;     ///< of the virtual world's queue; 0 in a real one
-  std::optional<model::Facts> facts = {};  ///< of the history, if it was numbered as it came
+  std::optional<model::Facts> facts = {};  ///< of the history, if it was numbered during the run
 };
 
 /// Where a plan runs: processes with the production lock or another, a replica set, and what goes
-/// wrong with both. Whoever compares, minimises or tells a story takes a World and does not ask
+/// wrong with both. Code that compares, minimises or tells a story takes a World and does not ask
 /// which.
 ///
 ///     simulated::SimulatedWorld world;
@@ -35,15 +35,15 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// From the start of the processes to the server's truth at the end. Throws when there is no
-  /// mongod, when a process ended that nobody had killed, and when the lock sends what a simulated
-  /// server does not know.
+  /// Runs from the start of the processes to the server's truth at the end. Throws when there is no
+  /// mongod, when a process ended that the run had not killed, and when the lock sends what a
+  /// simulated server does not know.
   [[nodiscard]] virtual RunResult run(const Plan& plan) = 0;
 
-  /// Removes what runs left on servers that are somebody else's. What could not be, and why.
+  /// Removes what runs left on a user's servers. Returns what could not be removed, and why.
   virtual std::vector<std::string> leave() { return {}; }
 
-  /// Whether it takes real time, and two runs of one plan may differ.
+  /// Whether it takes real time, so that two runs of one plan may differ.
   [[nodiscard]] virtual bool is_live() const = 0;
 
  protected:

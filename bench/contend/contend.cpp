@@ -123,7 +123,7 @@ Load load_of(const po::variables_map& given) {
   return load;
 }
 
-/// What goes together, and what does not.
+/// Checks which options go together.
 void require_fitting(const Settings& s) {
   const bool programs = std::any_of(s.strategies.begin(), s.strategies.end(), is_program);
   const bool worker = std::any_of(s.strategies.begin(), s.strategies.end(), is_worker);
@@ -212,7 +212,7 @@ nlohmann::json described(const Settings& s) {
   return j;
 }
 
-/// Somebody else's, asked before anything is written.
+/// The user's servers, asked before anything is written.
 std::optional<Servers> servers_there(const Settings& s) {
   if (s.is_virtual || s.uri.empty()) return std::nullopt;
   return std::optional<Servers>(std::in_place, s.uri, s.round_trip);
@@ -236,7 +236,7 @@ class Campaign {
     const auto began = boot_ns();
     for (int repetition = 1; repetition <= s_.repetitions; ++repetition) {
       const auto order = shuffled(repetition);
-      // One rate for all strategies of a repetition, so that they get the same requests.
+      // One rate for all strategies of a repetition, so that all get the same requests.
       const double write_ms = s_.is_virtual ? virtual_write_ms(s_.round_trip) : live_write_ms();
       for (const auto& strategy : order) one(strategy, repetition, write_ms);
       std::fprintf(stderr, "repetition %d of %d: %.0f s\n", repetition, s_.repetitions,
@@ -248,7 +248,7 @@ class Campaign {
   [[nodiscard]] std::uint64_t seed_of(int repetition) const {
     return s_.seed + static_cast<std::uint64_t>(repetition) - 1;
   }
-  /// One that nobody else has, dropped after the run.
+  /// A name that no other database has; it is dropped after the run.
   [[nodiscard]] std::string database(const std::string& what) const {
     return "leasehold_bench_" + std::to_string(begun_) + "_" + what;
   }

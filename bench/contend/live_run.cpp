@@ -74,7 +74,7 @@ class Clients {
     }
   }
 
-  /// Waits until all are connected, and gives when the measured time begins.
+  /// Waits until all are connected, and returns when the measured time begins.
   std::int64_t start() {
     const auto until = boot_ns() + kReadyLimit;
     for (auto& child : children_) {
@@ -190,7 +190,7 @@ RunResult run_live(const Load& load, bool processes, Servers& servers,
   const auto [idle, all] = machine_ticks();
   const bool once = Arrivals::parse(load.arrivals).kind == Arrivals::Kind::once;
   if (once) {
-    clients.collect(out, start);  // over when everybody was served
+    clients.collect(out, start);  // over when every caller was served
   } else {
     until(start + load.end_ns());
   }

@@ -9,16 +9,16 @@
 
 namespace leasehold::bench {
 
-/// The servers of live runs: somebody else's, or three members of its own.
+/// The servers of live runs: the user's, or three members of its own.
 class Servers {
  public:
-  /// `round_trip`: added to each command by a proxy. REQUIRES: none if `uri` is not empty.
-  /// Throws NoMongod, cli::UsageError for a URI that nobody answers at.
+  /// `round_trip`: added to each command by a proxy. REQUIRES: none if `uri` is not empty. Throws
+  /// NoMongod, cli::UsageError for a URI at which no server answers.
   Servers(const std::string& uri, std::chrono::milliseconds round_trip);
   ~Servers();
 
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// Processor time of all members so far; -1: they are somebody else's.
+  /// Processor time of all members so far; -1: they are the user's.
   [[nodiscard]] double cpu_s();
   /// How long one majority write of the bare driver takes, on average over about a second.
   [[nodiscard]] double write_ms(const std::string& database) const;
@@ -30,8 +30,8 @@ class Servers {
   std::string uri_;
 };
 
-/// One run of one strategy: `processes` of clients and what they measured. Throws
-/// std::runtime_error when a client could not do its part.
+/// One run of one strategy: the clients' processes, and what they measured. Throws
+/// std::runtime_error if a client could not do its part.
 [[nodiscard]] RunResult run_live(const Load& load, bool processes, Servers& servers,
                                  const std::string& database);
 

@@ -10,7 +10,7 @@
 namespace leasehold::bench {
 namespace {
 
-constexpr double kCut = 100;  ///< no Pareto holding is so many times the mean
+constexpr double kCut = 100;  ///< no Pareto holding is longer than this many means
 constexpr int kMostLocks = 100'000;
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -29,7 +29,7 @@ double ns_of(const std::string& option, const std::string& text) {
   return static_cast<double>(cli::duration_of(option, text).count()) * 1e6;
 }
 
-/// All of the text, or nothing: not a number then.
+/// The text as a number; nothing if a part of it is none.
 double number_of(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);

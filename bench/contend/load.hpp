@@ -8,7 +8,7 @@
 
 #include "sim/random.hpp"
 
-/// What clients ask of locks: the options of `leasehold-bench contend` that both worlds share.
+/// The requests of clients: the options of `leasehold-bench contend` that both worlds share.
 namespace leasehold::bench {
 
 using sim::Random;
@@ -59,11 +59,11 @@ class Locks {
   [[nodiscard]] int draw(Random& random) const;
   [[nodiscard]] int count() const { return static_cast<int>(up_to_.size()); }
   [[nodiscard]] double share_of(int lock) const;
-  /// Of the lock that is asked for most: it is the first that a load fills.
+  /// The share of the most requested lock: it is the first that a load saturates.
   [[nodiscard]] double hottest_share() const { return share_of(0); }
 
  private:
-  std::vector<double> up_to_;  ///< the share of this lock and those before it; the last is 1
+  std::vector<double> up_to_;  ///< sums of the shares up to this lock; the last is 1
 };
 
 /// One strategy's run. Distributions stay text, so that a program in any language can be a client.
@@ -89,8 +89,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Load, strategy, beside, clients, callers, han
                                    arrivals, locks, seed, arrivals_per_s, warm_up_ms, measured_ms,
                                    drain_ms)
 
-/// The most acquisitions a second that any lock could serve: the hottest lock is never idle, and a
-/// turn is a holding and one majority write.
+/// The most acquisitions a second that any lock could serve: the hottest lock is never idle, and an
+/// acquisition takes a holding and one majority write.
 [[nodiscard]] double ideal_per_s(const Load& load, double write_ms);
 
 }  // namespace leasehold::bench

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-/// An example: all but the first pause is the one before, and a half; at most a second.
+/// An example: each pause after the first is one and a half times the last, at most a second.
 struct OneAndAHalf final : leasehold::WaitingStrategy {
   std::chrono::nanoseconds longest_pause() const override { return std::chrono::seconds(1); }
   std::chrono::nanoseconds pause(const leasehold::AttemptSeen& seen, std::uint64_t) const override {

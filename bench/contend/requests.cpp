@@ -5,7 +5,7 @@
 namespace leasehold::bench {
 namespace {
 
-/// Generators of one seed that have nothing in common, by number.
+/// Independent generators of one seed, by number.
 Random stream(std::uint64_t seed, std::uint64_t number) {
   Random of_seed(seed);
   return Random(of_seed.draw() ^ Random(number + 1).draw());

@@ -13,17 +13,17 @@ struct Request {
   std::int64_t hold_ns = 0;
 };
 
-/// What callers ask for, and when. The same seed gives every strategy the same requests: in the
-/// closed loop to each caller, in the open loop to whichever caller is idle. An open loop's times
-/// never depend on when anybody was served. Not thread-safe.
+/// The times and locks of callers' requests. The same seed gives every strategy the same requests:
+/// in the closed loop to each caller, in the open loop to any idle caller. An open loop's times
+/// never depend on when a caller was served. Not thread-safe.
 class Requests {
  public:
-  /// For `callers` of one process, the first of which has the number `first_caller`;
-  /// `arrivals_per_s` is this process's share of an open loop.
+  /// For `callers` of one process, numbered from `first_caller`; `arrivals_per_s` is this process's
+  /// share of an open loop.
   Requests(const Load& load, int first_caller, int callers, double arrivals_per_s);
 
-  /// The next for a caller (counted from the first) that is idle; none: the time is over. In an
-  /// open loop it may lie in the past, and then has waited since.
+  /// The next request for an idle caller (counted from the first); none: the time is over. In an
+  /// open loop it may lie in the past, and has waited since then.
   [[nodiscard]] std::optional<Request> next(int caller, std::int64_t now_ns);
 
  private:

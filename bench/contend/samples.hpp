@@ -11,11 +11,11 @@ namespace leasehold::bench {
 
 constexpr std::int64_t kNever = INT64_MAX;
 
-/// One request and what became of it; times in ns from the beginning of what is measured.
+/// One request and its result; times in ns from the beginning of the measured time.
 struct Sample {
   int client = 0, lock = 0;
   std::int64_t asked_ns = 0;
-  std::int64_t granted_ns = kNever;   ///< kNever: not even in the time after the end
+  std::int64_t granted_ns = kNever;   ///< kNever: not even after the measured time
   std::int64_t released_ns = kNever;  ///< when the release was called
   bool operator==(const Sample&) const = default;
 };
@@ -24,9 +24,9 @@ struct Sample {
 struct WireCounts {
   std::int64_t writes = 0, reads = 0;
   std::map<std::int64_t, std::int64_t> attempts;  ///< by second, from 0: findAndModify
-  bool counted = true;  ///< false: it cannot be, as nobody sees what a worker sends
+  bool counted = true;  ///< false: a worker's commands cannot be seen
 
-  /// `command`: its name; `at_ns` is before `end_ns` or does not count.
+  /// `command` is its name; it counts if `at_ns` is before `end_ns`.
   void count(const std::string& command, std::int64_t at_ns, std::int64_t end_ns);
   void add(const WireCounts& other);
   [[nodiscard]] std::int64_t all_attempts() const;
@@ -47,10 +47,10 @@ struct RunResult {
   double arrivals_per_s = 0;  ///< of an open loop
 };
 
-/// A row for each request: who waited at the end of the measured time has `censored` 1.
+/// A row for each request: one that still waited at the end of the measured time has `censored` 1.
 void write_samples_header(std::ostream& out);
 void write_samples(std::ostream& out, const RunResult& run, std::int64_t end_ns);
-/// A row for each run: what is not of single requests.
+/// A row for each run, with figures that no single request has.
 void write_runs_header(std::ostream& out);
 void write_run(std::ostream& out, const RunResult& run);
 

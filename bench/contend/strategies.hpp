@@ -14,11 +14,11 @@ namespace leasehold::bench {
 /// ".so". Throws cli::UsageError.
 [[nodiscard]] std::shared_ptr<const WaitingStrategy> strategy_named(const std::string& name);
 
-/// Whether this is no name but a client program of its own: a path that does not end in ".so"
+/// Whether this is no name but a client program: a path that does not end in ".so"
 /// (bench/README.md, "A client in another language").
 [[nodiscard]] bool is_program(const std::string& strategy);
 
-/// Whether this is the command of a worker around somebody's lock (`--worker`), and that command.
+/// Whether this is the command of a worker around the user's lock (`--worker`), and that command.
 [[nodiscard]] bool is_worker(const std::string& strategy);
 [[nodiscard]] std::string worker_command(const std::string& strategy);
 [[nodiscard]] std::string worker_strategy(const std::string& command);
@@ -26,7 +26,7 @@ namespace leasehold::bench {
 /// Throws cli::UsageError unless the strategy is known, or can be loaded or run.
 void require_strategy(const std::string& strategy);
 
-/// What tables call it: a path's last part without its ending.
+/// Its name in tables: a path's last part without its ending.
 [[nodiscard]] std::string label_of(const std::string& strategy);
 
 }  // namespace leasehold::bench

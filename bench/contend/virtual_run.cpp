@@ -23,7 +23,7 @@ using sim::simulated::ReplicaSet;
 using sim::simulated::to_object;
 
 constexpr std::int64_t kVirtualSecond = 1'000 * kMs;
-/// What a real change stream is behind the majority commit by.
+/// How far a real change stream is behind the majority commit.
 constexpr std::int64_t kStreamBehind = 5 * kMs / 2;
 constexpr const char* kCollection = "distributed.locks";
 
@@ -73,7 +73,7 @@ class World {
     bool waits = false;
   };
 
-  /// A majority write takes about what it takes on one machine.
+  /// A majority write takes about as long as on one machine.
   static ReplicaSet::Settings settings() {
     ReplicaSet::Settings s;
     s.replication_ns = kMs;

@@ -26,7 +26,7 @@ using std::chrono::nanoseconds;
 constexpr int kWorkers = 4;
 constexpr milliseconds kConnectLimit{20'000};
 
-/// What the threads of one process share. Thread safety: all of it.
+/// The state that the threads of one process share. Thread safety: all of it.
 class Shared {
  public:
   explicit Shared(const WorkerOrder& order)
@@ -34,7 +34,7 @@ class Shared {
         requests_(order.load, order.first_client * order.load.callers,
                   order.clients * order.load.callers, order.arrivals_per_s) {}
 
-  /// Before that, `now` is long before anything is measured.
+  /// Before that, `now` is long before the measured time.
   void start(std::int64_t at_ns) { start_ns_ = at_ns; }
   [[nodiscard]] std::int64_t now() const { return boot_ns() - start_ns_.load(); }
 
@@ -84,7 +84,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// Connects: what that costs is not measured.
+  /// Connects; this is not measured.
   virtual void prepare() = 0;
 
   void run_caller(int number) {
@@ -163,7 +163,7 @@ class ProviderClient final : public Client {
   LockProvider provider_;
 };
 
-/// A worker around somebody's lock. What it sends cannot be counted from here.
+/// A worker around the user's lock. What it sends cannot be counted from here.
 class WorkerClient final : public Client {
  public:
   WorkerClient(const WorkerOrder& order, const std::shared_ptr<Shared>& shared, int number)
@@ -285,7 +285,7 @@ int run_worker(const std::string& text, std::istream& in, std::ostream& out) {
   out << "ready" << std::endl;
   std::int64_t start = 0;
   const bool asked = static_cast<bool>(in >> start);
-  shared->start(asked ? start : INT64_MIN / 2);  // nobody reads the result: it is over at once
+  shared->start(asked ? start : INT64_MIN / 2);  // the result is not read: it is over at once
   std::this_thread::sleep_for(nanoseconds(start - boot_ns()) - milliseconds(order.load.warm_up_ms));
   begun.count_down();
   threads.clear();

@@ -72,7 +72,7 @@ void WorkerProcess::read(const std::stop_token& stop) {
   }
 }
 
-/// A loss is no answer: who holds a lock here releases it soon.
+/// A loss is no answer: a holder here releases its lock soon.
 void WorkerProcess::hear(const std::string& line) {
   try {
     const auto answer = sim::live::answer_from(line);

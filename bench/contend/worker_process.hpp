@@ -13,9 +13,9 @@
 
 namespace leasehold::bench {
 
-/// A worker around somebody's lock, which speaks the lines of scenarios/WORKERS.md: started, asked,
-/// and killed with its owner. Thread safety: all calls from any thread.
-/// Errors: std::runtime_error if it ended, hangs, or says what is no answer to a question of ours.
+/// A worker around the user's lock, which speaks the lines of scenarios/WORKERS.md: it is started,
+/// asked, and killed with its owner. Thread safety: all calls from any thread. Errors:
+/// std::runtime_error if it ended, hangs, or says what answers no question of ours.
 class WorkerProcess {
  public:
   /// `command` is for sh.
@@ -27,7 +27,7 @@ class WorkerProcess {
     std::int64_t id = 0;
     sim::live::Answer answer;
   };
-  /// What it answers, which may take that long.
+  /// Waits for its answer, which may take that long.
   Acquired acquire(const std::string& name, std::chrono::milliseconds timeout);
   sim::live::Answer release(std::int64_t id);
 

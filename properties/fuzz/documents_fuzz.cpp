@@ -7,8 +7,8 @@
 #include "sim/live/oplog_entry.hpp"
 #include "sim/lock_truth.hpp"
 
-/// Entries of an oplog about lock documents with whatever in their fields: read, or refused with a
-/// reason. A queue has as many entries as it is said to have.
+/// Oplog entries about lock documents with any fields: read, or refused with a reason. No queue
+/// loses more owners than have joined it.
 namespace leasehold::fuzz {
 namespace {
 

@@ -2,7 +2,7 @@
 #include "sim/live/peer_identity.hpp"
 #include "sim/live/wire_message.hpp"
 
-/// What the fault proxy makes of the first bytes of whoever connects to it.
+/// The fault proxy reads the first bytes of any peer that connects to it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace leasehold;
   const auto message = fuzz::text_of(bytes, size);

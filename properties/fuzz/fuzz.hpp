@@ -14,7 +14,7 @@ inline std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
-/// A property of whatever was read from outside.
+/// A property of anything that was read from outside.
 inline void must(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "broken: %s\n", what);

@@ -3,7 +3,7 @@
 #include "properties/fuzz/fuzz.hpp"
 #include "sim/live/hello_rewriter.hpp"
 
-/// What the fault proxy makes of the words of a member. The first byte says where they are split.
+/// The fault proxy reads bytes of a member. The first byte says where they are split.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace leasehold;
   if (size == 0) return 0;

@@ -8,8 +8,8 @@
 #include "properties/transcript.hpp"
 
 /// Histories that are no run of any lock: of few processes, locks, owners, commands and times, so
-/// that events have to do with each other. The checkers say something of each guarantee, and the
-/// words for it name events that are there.
+/// that events concern each other. The checkers say something of each guarantee, and their words
+/// name events that exist.
 namespace leasehold::fuzz {
 namespace {
 
@@ -43,7 +43,7 @@ const Texts& words_of(Field field) {
   }
 }
 
-/// Times and lengths about as long as each other; few numbers of all else.
+/// Times and lengths of similar size; few numbers of all else.
 std::int64_t number(Field field, FuzzedDataProvider& input) {
   constexpr std::int64_t kMs = 1'000'000;
   const std::string name = to_string(field);

@@ -8,9 +8,8 @@
 #include "mongo/replies.hpp"
 #include "properties/fuzz/fuzz.hpp"
 
-/// What a server answers. Random bytes are hardly ever BSON, so every other input is not the
-/// reply's bytes but a recipe for one, out of the fields that the reader knows and types it does
-/// not expect.
+/// A server's answers. Random bytes are hardly ever BSON, so every other input is no reply but a
+/// recipe for one, made of fields that the reader knows and types that it does not expect.
 namespace leasehold::fuzz {
 namespace {
 

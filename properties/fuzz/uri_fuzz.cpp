@@ -3,7 +3,7 @@
 #include "properties/fuzz/fuzz.hpp"
 #include "sim/live/uri.hpp"
 
-/// Connection strings, whole and spoiled: no password is shown, and nothing but hosts is replaced.
+/// Connection strings, sound and damaged: no password is shown, and only hosts are replaced.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace leasehold;
   using namespace leasehold::sim::live;

@@ -9,8 +9,8 @@
 #include "sim/live/line_reader.hpp"
 #include "sim/live/worker_protocol.hpp"
 
-/// What a worker says, byte for byte, to questions that were asked or were not: an answer, or a
-/// sentence that says what is wrong, which a report can have.
+/// A worker's output, byte for byte, to questions that were asked or not: an answer, or a sentence
+/// that says what is wrong and that a report can show.
 namespace {
 
 using namespace leasehold;

@@ -22,7 +22,7 @@ std::optional<model::Promises> promises_of(const std::string& history) {
   }
 }
 
-/// Of our own locks it is known what they sent.
+/// Only histories of our own locks have the commands that were sent.
 bool is_of_a_worker(const model::History& history) {
   const auto has = [&](model::Kind kind) {
     return std::any_of(history.begin(), history.end(),

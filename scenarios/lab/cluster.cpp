@@ -21,7 +21,7 @@ using sim::live::MongoClient;
 
 std::atomic<bool> asked_to_end = false;
 
-/// What `up` writes down for the others: where everything is.
+/// The file in which `up` tells the other subcommands where everything is.
 struct Cluster {
   pid_t pid = 0;
   std::string uri;
@@ -98,7 +98,7 @@ int status(const Cluster& cluster) {
               : hello.value("secondary", false)       ? "secondary"
                                                       : "other";
     } catch (const std::exception&) {
-      // Said as it is.
+      // It is listed as "does not answer".
     }
     const auto ahead =
         std::chrono::duration_cast<std::chrono::milliseconds>(MemberClock(member.clock).ahead());

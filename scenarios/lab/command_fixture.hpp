@@ -26,7 +26,7 @@ class Command : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(folder_);
-    // What this test was started to ignore, its commands would ignore too.
+    // Commands would inherit the signals that this test was started to ignore.
     for (const int one : {SIGINT, SIGQUIT, SIGHUP, SIGPIPE}) signal(one, SIG_DFL);
     setenv("LEASEHOLD_URI", shared_set().uri().c_str(), 1);
   }
@@ -59,7 +59,7 @@ class Command : public testing::Test {
     return pid;
   }
   [[nodiscard]] bool child_is_gone() const { return is_gone(child()); }
-  /// It may still wait for somebody to ask how it ended.
+  /// It may still be a zombie, until its parent asks how it ended.
   static bool is_gone(pid_t pid) {
     const auto stat = sim::live::kernel_stat(pid);
     return stat.empty() || stat.front() == "Z";

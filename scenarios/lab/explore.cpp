@@ -31,12 +31,12 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// One exploration: a scope with its rules, and what came of it.
+/// One exploration: a scope with its rules, and the result.
 struct Job {
   std::string name;
   model::Scope scope;
   std::string expected;                        ///< the known fault that it is to show; empty: none
-  std::optional<model::Promise> promise = {};  ///< what has to come about; else what always holds
+  std::optional<model::Promise> promise = {};  ///< liveness; else what always holds
   model::Exploration found = {};
   double cpu_seconds = 0;
   std::vector<std::string> arrows = {};
@@ -131,7 +131,7 @@ void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) 
   }
 }
 
-/// What has to come about once faults have stopped, after any faults but failovers.
+/// Liveness once faults have stopped, after any faults but failovers.
 void add_promises(Jobs& jobs, const model::Rules& rules) {
   model::Scope scope;
   scope.failovers = false;
@@ -234,7 +234,7 @@ struct ExploreCommand {
   model::Lock lock = model::Lock::leasehold;
   const model::Variant* wrong = nullptr;
 
-  /// Of the lock, with the error that was asked for.
+  /// The rules of the lock, with the chosen error.
   [[nodiscard]] model::Rules rules() const {
     auto rules = model::rules_of(lock);
     if (wrong != nullptr) wrong->change(rules);
@@ -286,7 +286,7 @@ void validate(ExploreCommand& a, bool core) {
   if (!a.stories.empty()) require_folder("stories", a.stories);
 }
 
-/// What is of the abstract lock says nothing of the core.
+/// Options of the abstract lock mean nothing for the core.
 void refuse_with_core(const po::variables_map& given) {
   for (const char* option : {"lock", "variant", "stories"}) {
     if (given.contains(option) && !given[option].defaulted()) {
@@ -315,7 +315,7 @@ Jobs jobs_for(const ExploreCommand& a) {
   return jobs;
 }
 
-/// A lock with a variant's error has no name, so its story is leasehold's, which gets through it.
+/// A lock with a variant's error has no name, so its story is leasehold's, which survives it.
 void write_stories(const ExploreCommand& a, const Jobs& jobs) {
   std::filesystem::create_directories(a.stories);
   const bool wrong = a.wrong != nullptr;
@@ -336,7 +336,7 @@ void write_stories(const ExploreCommand& a, const Jobs& jobs) {
   }
 }
 
-/// Says and writes what was found; the exit code.
+/// Prints and writes the results; returns the exit code.
 int conclude(const ExploreCommand& a, const Jobs& jobs) {
   print_arrows(jobs);
   const auto verdict = overall(jobs);

@@ -18,13 +18,13 @@ using model::kNone;
 using model::SessionDigest;
 using nlohmann::ordered_json;
 
-/// One acquire call and what became of it, with the caller of its process that made it.
+/// One acquire call and its result, with the caller of its process that made it.
 struct Call {
   const std::string* process;
   const SessionDigest* digest;
   std::int64_t from_ns;
   std::int64_t to_ns;        ///< of the holding, or of the wait
-  std::int64_t answered_ns;  ///< when the last answer to it had come
+  std::int64_t answered_ns;  ///< when its last answer had come
   int lane = 0;
 };
 
@@ -44,7 +44,7 @@ std::int64_t answered(const Digest& d, const SessionDigest& s) {
   return time_of(d, s.granted == kNone ? s.ended : s.released, d.history->back().at_ns);
 }
 
-/// By their start, each in the first lane of its process that is free then.
+/// In the order of their starts, each in the first lane of its process that is free then.
 std::vector<Call> calls_of(const Digest& d) {
   std::vector<Call> calls;
   for (const SessionDigest& s : d.sessions) {

@@ -104,7 +104,7 @@ std::vector<Json> entries_in(const std::string& file) {
   return entries;
 }
 
-/// Of the locks, and the elections meanwhile.
+/// Entries of the locks, and of the elections meanwhile.
 std::vector<Json> entries_of(const ImportCommand& a) {
   std::int64_t since_ms = 0;
   try {

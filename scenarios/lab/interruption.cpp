@@ -15,7 +15,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler may 
 void catch_interruptions() {
   const auto note = [](int) { came = true; };
   for (const int number : {SIGINT, SIGTERM}) signal(number, note);
-  // Its terminal is gone; under nohup it goes on.
+  // The terminal is gone; under nohup the process goes on.
   if (signal(SIGHUP, note) == SIG_IGN) signal(SIGHUP, SIG_IGN);
 }
 

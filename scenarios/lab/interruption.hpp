@@ -2,11 +2,11 @@
 
 namespace leasehold::lab {
 
-/// From here on Ctrl-C, SIGTERM and the end of the terminal do not end the process: a long command
-/// ends itself, between two runs, and says what it has found.
+/// From here on Ctrl-C, SIGTERM and the end of the terminal do not end the process, because a long
+/// command ends itself between two runs and reports what it has found.
 void catch_interruptions();
 
-/// Whether one came. Thread safety: any thread.
+/// Whether such a signal came. Thread safety: any thread.
 [[nodiscard]] bool interrupted();
 
 }  // namespace leasehold::lab

@@ -21,7 +21,7 @@ enum Exit {
   kUnknown = 2,
   kUsage = 64,
   kNoMongod = 69,
-  kHarnessFailure = 70,  ///< a process died that nobody killed, or the laboratory itself failed
+  kHarnessFailure = 70,  ///< a process died that was not killed, or the laboratory itself failed
 };
 
 using cli::HelpAsked;
@@ -38,10 +38,10 @@ void require_writable(const std::string& option, const std::string& file);
 /// Throws UsageError unless runs can be kept in the folder, or it can be made. Leaves nothing.
 void require_folder(const std::string& option, const std::string& folder);
 
-/// Throws UsageError unless `--lock` has one that is known, and runs live if that is asked.
+/// Throws UsageError unless `--lock` names a known lock, which runs live if `live`.
 void require_lock(const std::string& lock, bool live = false);
 
-/// "queue,uniform", as `--waiting` has it; throws UsageError for a name that is none.
+/// "queue,uniform", as `--waiting` has it; throws UsageError for an unknown name.
 std::vector<sim::Waiting> parse_waitings(const std::string& text);
 
 /// Throws UsageError unless low <= value <= high.
@@ -54,25 +54,25 @@ void require_range(const std::string& option, std::int64_t value, std::int64_t l
 /// Throws UsageError that names the file, and the line if it is one.
 [[nodiscard]] sim::Plan read_plan(const std::string& file);
 
-/// The same, of a plan that the live world can run.
+/// The same, for a plan that the live world can run.
 [[nodiscard]] sim::Plan read_live_plan(const std::string& file);
 
-/// Where the failure stories are: LEASEHOLD_SCENARIOS, or where they were installed with the
+/// The folder of the failure stories: LEASEHOLD_SCENARIOS, or where they were installed with the
 /// program; in a build those of its sources.
 [[nodiscard]] std::string scenario_folder();
 
 int verify(const std::vector<std::string>& words);
-/// A kept history, or that of a kept run's folder. Throws UsageError.
+/// A kept history, or the history of a kept run's folder. Throws UsageError.
 [[nodiscard]] model::History read_history(const std::string& file);
 
 int check(const std::vector<std::string>& words);
 int explore(const std::vector<std::string>& words);
 int prove(const std::vector<std::string>& words);
 
-/// The rest of `explore --core`; without a scope's name, of all of them.
+/// Does the rest of `explore --core`; without a scope's name, in all scopes.
 int explore_core(const model::ExploreOptions& how, const std::string& scope_name,
                  const std::string& json_file, const std::string& junit_file);
-/// What `explore --list` says of them.
+/// Prints the core's scopes for `explore --list`.
 void list_core_scopes();
 int simulate(const std::vector<std::string>& words);
 int soak(const std::vector<std::string>& words);

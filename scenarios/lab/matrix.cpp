@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 20;
 
-/// The fault that shows it best: none if that is enough, else the first in the order of the table.
+/// The fault that shows it best: none if the lock breaks without, else the first of the table.
 void write_scenarios(const properties::Matrix& matrix, const std::string& folder) {
   std::filesystem::create_directories(folder);
   for (const auto& [lock, rows] : matrix) {
@@ -37,7 +37,7 @@ void write_scenarios(const properties::Matrix& matrix, const std::string& folder
   }
 }
 
-/// Both tables, and where they differ.
+/// Prints both tables, and where they differ.
 int live_matrix(const std::string& json_file, const std::string& runs) {
   const auto progress = [](std::size_t done, std::size_t all) {
     fmt::print(stderr, "\r\x1b[K{} of {} live runs{}", done, all, done == all ? "\n" : "");

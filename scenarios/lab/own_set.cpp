@@ -18,7 +18,7 @@ using sim::live::ForeignLock;
 using sim::live::TheirSet;
 using Kind = sim::FaultPlan::Kind;
 
-/// So that more options can follow it; the one added is what the lock's driver has anyway.
+/// Prepares a URI for more options; the added option is what the lock's driver has anyway.
 std::string extensible(std::string uri) {
   if (uri.find('?') != std::string::npos) return uri;
   const auto host = uri.find("://");
@@ -26,7 +26,7 @@ std::string extensible(std::string uri) {
   return uri + (path ? "?" : "/?") + "retryWrites=false";
 }
 
-/// How far apart the members' clocks may be for the plans, and for a lock that is not ours.
+/// The clock margin of the members for the plans, and for a lock that is not ours.
 std::int64_t least_margin(const std::vector<WantedPlan>& plans,
                           const std::optional<ForeignLock>& foreign) {
   std::int64_t least = plans.front().plan.clock_margin_ms;
@@ -43,7 +43,7 @@ std::set<Kind> kinds_in(const std::vector<WantedPlan>& plans) {
   return kinds;
 }
 
-/// What such a fault lacks on a set with this power over it.
+/// The rights that such a fault lacks on a set with this power.
 std::string what_is_missing(Kind kind, Power power) {
   const auto needed = sim::power_of(kind);
   if (needed == Power::members) return "a replica set of the laboratory's own: leave out --uri";
@@ -51,7 +51,7 @@ std::string what_is_missing(Kind kind, Power power) {
   return "servers that were started with --setParameter enableTestCommands=1";
 }
 
-/// Of a plan that somebody chose nothing is left out.
+/// Nothing is left out of a plan that the user chose: a fault without its power is an error.
 void require_power(const std::vector<WantedPlan>& plans, Power power) {
   for (const auto& [plan, chosen] : plans) {
     for (const auto& fault : plan.faults) {
@@ -74,7 +74,7 @@ void say_what_is_left_out(const std::set<std::string>& groups, Power power) {
   }
 }
 
-/// By whose clock a document's date is, and how far those of other machines go wrong, nobody knows.
+/// It is unknown by which clock a document's date is, and how far those of other machines go wrong.
 void compare_no_dates(std::optional<ForeignLock>& foreign) {
   if (!foreign || !foreign->promises.document) return;
   auto& expires = foreign->promises.document->expires;

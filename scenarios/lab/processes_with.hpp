@@ -9,7 +9,7 @@
 
 namespace leasehold::lab {
 
-/// Those whose command line contains it.
+/// Processes with a command line that contains `text`.
 inline std::vector<pid_t> processes_with(const std::string& text) {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

@@ -16,7 +16,7 @@ namespace {
 using model::Verdict;
 using model::proof::Result;
 
-/// One part of the proof: what is shown, and the word for each that is.
+/// One part of the proof: its claims, and the word for each of them.
 struct Part {
   std::string name, shown;
   std::vector<Result> results;

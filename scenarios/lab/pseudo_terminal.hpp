@@ -11,7 +11,7 @@
 
 namespace leasehold::lab {
 
-/// An interactive shell on a terminal of its own, as a person has it.
+/// An interactive shell on a terminal of its own, as a person uses it.
 ///
 ///     PseudoTerminal terminal;
 ///     terminal.type("sleep 100\n");
@@ -41,7 +41,7 @@ class PseudoTerminal {
     if (write(terminal_, text.data(), text.size()) < 0) return;  // the shell is gone: nothing shows
   }
 
-  /// Whether the text is shown within ten seconds, behind what was waited for before.
+  /// Whether the text is shown within ten seconds, after the text of the last call.
   bool shows(const std::string& text) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     do {

@@ -17,8 +17,8 @@ namespace {
 using model::Finding;
 using model::Verdict;
 
-/// pugixml escapes text, but XML has no name for control characters: it would write numbers that no
-/// parser takes.
+/// pugixml escapes text, but XML has no name for control characters, and pugixml would write
+/// numbers that no parser takes.
 void set_attribute(pugi::xml_node node, const char* name, const std::string& given) {
   auto text = model::valid_utf8(given);
   const auto odd = [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; };
@@ -26,7 +26,7 @@ void set_attribute(pugi::xml_node node, const char* name, const std::string& giv
   node.append_attribute(name) = text.c_str();
 }
 
-/// A test case: passed without a `problem`, which is JUnit's word for what became of it.
+/// A test case: passed without a `problem`, which is JUnit's word for its result.
 void add_case(pugi::xml_node suite, const std::string& name, const std::string& problem,
               const std::string& message) {
   auto one = suite.append_child("testcase");
@@ -131,7 +131,7 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
 void write_json(const std::string& file, const nlohmann::ordered_json& json) {
   if (file.empty()) return;
   std::ofstream out(file);
-  // The name of a file need be no text.
+  // A file's name need not be text.
   out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }

@@ -15,14 +15,14 @@ namespace leasehold::lab {
 /// {"lifecycle": {"Waiting --Give Up--> [*]": 12, ...}, ...}
 [[nodiscard]] nlohmann::ordered_json arrows_json(const sim::ArrowCounts& taken);
 
-/// Which published arrows were taken how often, and which never.
+/// How often each published arrow was taken, and which never.
 [[nodiscard]] std::string arrows_table(const sim::ArrowCounts& taken);
 
 /// The table of guarantees, for a terminal.
 [[nodiscard]] std::string table(const std::vector<model::Finding>& findings);
 
-/// The first violation's events, as they stand in the history; of a worker, whose users see no
-/// command, what happened between them, in words and in ms from the start of the run.
+/// The first violation's events, as in the history. For a worker, because users see no commands:
+/// what happened between its users, in words and in ms from the start of the run.
 [[nodiscard]] std::string story(const std::vector<model::Finding>& findings,
                                 const model::History& history, bool of_a_worker = false);
 
@@ -32,23 +32,23 @@ void write_json(const std::string& file, const nlohmann::ordered_json& json);
 struct JunitSuite {
   std::string name;
   double seconds = 0;
-  std::string harness_failure = {};  ///< an error of its own, unless it is empty
+  std::string harness_failure = {};  ///< reported as an error, unless it is empty
 };
 struct JunitCase {
   std::string name;
   model::Verdict verdict = model::Verdict::holds;
   std::string why = {};  ///< unless it holds
-  bool skipped = false;  ///< what only a stall explains is no failure
+  bool skipped = false;  ///< no failure, if only a stall explains it
 };
-/// Unless the file's name is empty.
+/// Writes nothing if the file's name is empty.
 void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<JunitCase>& cases);
-/// A test case a finding.
+/// Writes a test case for each finding.
 void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<model::Finding>& findings);
 
-/// The verdict in words and as an exit code. A harness failure never holds, and is no mere unknown;
-/// what is certainly violated stays so.
+/// The verdict in words and as an exit code. A harness failure never holds, and is more than
+/// unknown; a certain violation stays one.
 struct Ending {
   std::string word;
   int exit_code;

@@ -20,7 +20,7 @@ using model::Kind;
 
 constexpr std::size_t kMostStoryLines = 20'000;
 
-/// Gathers what the page draws. Times in ms from the first event.
+/// Gathers the data of the page. Times in ms from the first event.
 class Gatherer {
  public:
   Gatherer(const model::History& history, const std::optional<model::Promises>& promises)
@@ -191,7 +191,7 @@ class Gatherer {
 std::string run_page(const model::History& history,
                      const std::optional<model::Promises>& promises) {
   std::string data = Gatherer(history, promises).gather().dump();
-  // In JSON a "<" is in a string. So none ends the script or opens a comment in it.
+  // In JSON each "<" is in a string. Escaped, none ends the script or opens a comment in it.
   boost::replace_all(data, "<", "\\u003c");
   return pages::filled(
       pages::run_page_html,

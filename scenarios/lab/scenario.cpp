@@ -39,7 +39,7 @@ struct Options {
   sim::live::TheirSet set;
 };
 
-/// What is wrong with a story's file is wrong with what was asked.
+/// An error in a story's file is a usage error.
 template <typename Read>
 auto reading(const Read& read) {
   try {
@@ -55,7 +55,7 @@ std::vector<Scenario> stories_in(const std::string& folder) {
   return reading([&] { return properties::read_scenarios(folder); });
 }
 
-/// The stories that were named, by name or as a file.
+/// The chosen stories, by name or as a file.
 std::vector<Scenario> chosen(const Options& options) {
   const auto all = stories_in(options.folder);
   if (options.all) return all;
@@ -88,7 +88,7 @@ std::unique_ptr<sim::World> world_of(const Options& o) {
 
 constexpr const char* kNothingSeen = "unknown: ";
 
-/// The expected result for a lock; without a fault, no violation. That nobody can tell is expected
+/// The expected result for a lock; without a fault, no violation. An unknown result is expected
 /// only where the story says so.
 bool is_as_expected(const Scenario& s, const Options& options, const std::string& lock,
                     const properties::Judgement& judgement) {
@@ -104,7 +104,7 @@ bool is_as_expected(const Scenario& s, const Options& options, const std::string
   return broken == expected.starts_with("violated");
 }
 
-/// Of somebody's lock: what it promises is all that is checked.
+/// Of the user's lock: only what it promises is checked.
 std::string verdict_of_worker(const properties::Judgement& judgement) {
   std::string broken;
   for (const auto& f : judgement.findings) {
@@ -116,8 +116,8 @@ std::string verdict_of_worker(const properties::Judgement& judgement) {
   return to_string(model::overall_tested(judgement.findings));
 }
 
-/// The locks that a run is about: the one asked for, else in the virtual world all, live the
-/// story's own and leasehold.
+/// The locks of a run: the one asked for; else in the virtual world all, and live the story's own
+/// and leasehold.
 std::vector<std::string> locks_for(const Scenario& s, const Options& options, bool live) {
   if (options.foreign) return {options.foreign->promises.name};
   if (!options.lock.empty()) return {options.lock};
@@ -126,7 +126,7 @@ std::vector<std::string> locks_for(const Scenario& s, const Options& options, bo
   return {s.plan.lock, "leasehold"};
 }
 
-/// Whether it showed what it was written for; empty: this run was not to show it.
+/// Whether it reproduced its failure; empty: this run was not meant to.
 std::string reproduction(const Scenario& s, const Options& options, const std::string& lock,
                          const properties::Judgement& judgement) {
   if (lock != s.plan.lock || s.reproduces.empty() || options.without_fault) return "";
@@ -135,8 +135,8 @@ std::string reproduction(const Scenario& s, const Options& options, const std::s
   return "reproduces " + to_string(s.reproduces);
 }
 
-/// What is wrong if a fault did nothing that takes effect in the virtual world: then a live run
-/// shows nothing of the story.
+/// What is wrong if a fault had no effect that has one in the virtual world, because such a live
+/// run shows nothing of the story.
 std::string idle_faults(const sim::Plan& plan, const Options& options,
                         const sim::FaultCounts& took_effect) {
   const auto virtually = sim::simulated::SimulatedWorld().run(plan).took_effect;
@@ -156,7 +156,7 @@ struct StoryRun {
   double seconds = 0;
 };
 
-/// Of one story with one lock: "story.html" itself if there is no other.
+/// The file of one story with one lock: "story.html" itself if there is no other.
 std::string report_file_of(const Options& options, const Scenario& s, const std::string& lock,
                            bool only) {
   const fs::path file(options.report_file);
@@ -174,7 +174,7 @@ void show_run(const Options& options, const properties::Judgement& judgement,
                          story(judgement.findings, history, options.foreign.has_value())));
 }
 
-/// Until it gives the expected result; the last try is the one that is shown.
+/// Repeats until the expected result; the last try is shown.
 StoryRun run_story(const Scenario& s, const Options& options, const std::string& lock, bool only,
                    sim::World& world) {
   auto plan = options.without_fault ? properties::without_fault(s.plan) : s.plan;
@@ -196,7 +196,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
     const auto idle = world.is_live() ? idle_faults(plan, options, run.took_effect) : "";
     one.expected = idle.empty() && is_as_expected(s, options, lock, judgement);
     if (!idle.empty() && !one.verdict.starts_with("violated")) one.verdict = kNothingSeen + idle;
-    // A busy machine may upset a story's times, and no more than that.
+    // A busy machine may upset a story's times, but nothing more.
     if (lock == "leasehold" && one.verdict.starts_with("violated")) break;
   }
   if (interrupted()) return one;
@@ -215,7 +215,7 @@ StoryRun run_story(const Scenario& s, const Options& options, const std::string&
   return one;
 }
 
-/// One story with its locks, as far as nobody interrupted it.
+/// One story with its locks, until the user interrupts it.
 std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& options,
                                          sim::World& world) {
   std::vector<StoryRun> all;
@@ -229,7 +229,7 @@ std::vector<StoryRun> run_with_its_locks(const Scenario& s, const Options& optio
   return all;
 }
 
-/// A test case a story and lock; a golden part that differs is one as well.
+/// A test case for each story and lock; a golden part that differs is another.
 JunitCase case_of(const StoryRun& one) {
   if (one.expected) return {one.story + ": with " + one.lock};
   return {one.story + ": with " + one.lock, model::Verdict::violated,
@@ -250,7 +250,7 @@ nlohmann::ordered_json json_of(const std::vector<StoryRun>& all) {
   return json;
 }
 
-/// The golden part, held against a fresh run of it.
+/// Compares the golden part with a fresh run of it.
 bool matches(const Scenario& s) {
   const auto now = properties::render_expectation(s);
   if (now == s.expected) return true;
@@ -278,7 +278,7 @@ int show(const Options& options) {
   return kHolds;
 }
 
-/// Each as a file to begin with; none that is there is touched.
+/// Writes each as a file to begin with; leaves existing files alone.
 int begin(const Options& options) {
   if (options.names.empty()) throw UsageError("scenario new: name the file, as my-story.scn");
   for (const auto& name : options.names) {
@@ -308,7 +308,7 @@ int rewrite_all(const std::vector<Scenario>& stories) {
   return kHolds;
 }
 
-/// Before anything runs on the user's own set.
+/// Prepares the user's own set, before anything runs on it.
 void prepare_own_set(Options& options, const std::vector<Scenario>& stories) {
   const auto plans = [&](const sim::live::TheirSet&) {
     std::vector<WantedPlan> all;

@@ -22,7 +22,7 @@ using properties::PlanLimits;
 using properties::SimulateReport;
 using sim::Plan;
 
-/// Else a minus sign would make a large number.
+/// Otherwise a minus sign would make a large number.
 void require_digits(const std::string& text) {
   if (text.find_first_not_of("0123456789.") != std::string::npos) throw std::invalid_argument("");
 }
@@ -50,8 +50,8 @@ void parse_seeds(const std::string& text, Seeds& seeds) {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// What a run broke first, in the order of the table; of a run that broke nothing, what stayed
-/// unknown although it was put to the test.
+/// The first broken guarantee of a run, in the order of the table; if it broke none, what stayed
+/// unknown although it was exercised.
 std::string broken_by(const properties::Simulated& one) {
   for (const auto wanted : {model::Verdict::violated, model::Verdict::unknown}) {
     for (const auto& f : one.judgement.findings) {
@@ -63,7 +63,7 @@ std::string broken_by(const properties::Simulated& one) {
   return "";
 }
 
-/// The smallest plan that breaks the same guarantee, in a file.
+/// Writes the smallest plan that breaks the same guarantee to a file.
 void keep_failure(const Plan& plan, const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
   const auto broken = broken_by(properties::simulate(plan));
@@ -79,7 +79,7 @@ void keep_failure(const Plan& plan, const std::string& folder, const std::string
              small.processes.size(), small.faults.size(), file, file);
 }
 
-/// A run is a function of its plan: empty, or where a second run of the first plan differs.
+/// A run is a function of its plan: empty if so, or where a second run differs.
 std::string repeat(const Plan& plan) {
   return sim::simulated::first_difference(sim::simulated::run(plan).history,
                                           sim::simulated::run(plan).history);
@@ -91,7 +91,7 @@ struct SimulateCommand {
   std::string seeds = "1..1000", waiting, file, folder = "leasehold-runs";
   std::string json_file, junit_file, history, page;
   bool hashed = false, until_failure = false;
-  bool given_lock = false;  ///< --lock was: it is the one of a plan file, too
+  bool given_lock = false;  ///< --lock was given: it counts for a plan file, too
 
   [[nodiscard]] Plan plan_of(std::uint64_t seed) const {
     if (file.empty()) return properties::draw_plan(seed, limits);
@@ -123,7 +123,7 @@ po::options_description options_for(SimulateCommand& a) {
   return options;
 }
 
-/// Reads what is text, and throws UsageError for the first thing that is wrong.
+/// Reads text, and throws UsageError for the first error.
 void validate(SimulateCommand& a) {
   require_lock(a.limits.lock);
   parse_seeds(a.seeds, a.range);

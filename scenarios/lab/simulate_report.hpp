@@ -14,7 +14,7 @@ struct Conclusion {
   model::Verdict verdict = model::Verdict::unknown;
   bool hashed = false;
 };
-/// Prints hash and verdict, writes the files that are named; the exit code.
+/// Prints hash and verdict, and writes the files with a name; returns the exit code.
 int conclude(const properties::SimulateReport& report, const Conclusion& conclusion,
              const std::string& json_file, const std::string& junit_file);
 

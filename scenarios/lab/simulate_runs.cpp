@@ -17,7 +17,7 @@ using properties::SimulateReport;
 
 namespace {
 
-/// What all cores do together: a run after another, until there are enough.
+/// What all cores share: they take one run after another, until there are enough.
 class Shared {
  public:
   Shared(const Seeds& seeds, const PlanLimits& limits, bool hashed, bool until_failure)
@@ -43,7 +43,7 @@ class Shared {
       const sim::Plan plan = properties::draw_plan(seed, limits_);
       try {
         mine.add(seed, plan, properties::simulate(plan), hashed_);
-      } catch (...) {  // what the simulated server does not know
+      } catch (...) {  // an operation that the simulated server does not know
         enough_ = true;
         throw;
       }

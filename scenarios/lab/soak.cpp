@@ -43,7 +43,7 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
           {"verdict", ending_of(report.verdict(), report.harness_failure).word}};
 }
 
-/// The findings, and whether the processes grew as one more.
+/// The findings, with the growth of the processes as one more.
 std::vector<model::Finding> with_growth(const properties::SoakReport& report) {
   auto findings = report.findings;
   model::Finding growth;
@@ -86,13 +86,13 @@ void print(const properties::SoakReport& report) {
   fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
 }
 
-/// What the command line says: the run, and where its results go.
+/// The command line: the run, and where its results go.
 struct SoakArguments {
   properties::SoakOptions run;
   std::string json_file, junit_file, page, history;
 };
 
-/// Its plan, on the user's own set.
+/// The plan of the soak, on the user's own set.
 WantedRuns wanted(const properties::SoakOptions& s) {
   return {[&s](const sim::live::TheirSet& set) {
             auto there = s;

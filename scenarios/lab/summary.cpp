@@ -12,7 +12,7 @@ namespace {
 using model::Finding;
 using model::Verdict;
 
-/// In a cell of a table, or a paragraph: one line, and nothing that Markdown or HTML knows.
+/// Text for a cell of a table or a paragraph: one line, without markup of Markdown or HTML.
 std::string plain(const std::string& text) {
   std::string out;
   for (const char c : text) {

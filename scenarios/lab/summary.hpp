@@ -7,12 +7,12 @@
 
 namespace leasehold::lab {
 
-/// What a reader of a CI job wants to know first.
+/// The first things that a reader of a CI job wants to know.
 struct Summary {
   std::string command;       ///< of leasehold-lab, such as "verify"
   std::string verdict;       ///< in a word
   std::string run;           ///< what was run, in a line
-  std::string failure = {};  ///< why the run says little, or nothing; empty: it does not
+  std::string failure = {};  ///< why the run says little, or nothing
   std::string repeat = {};   ///< the command that repeats what failed; empty: nothing did
 };
 
@@ -21,8 +21,8 @@ struct Summary {
 [[nodiscard]] std::string to_markdown(const Summary& summary,
                                       const std::vector<model::Finding>& findings);
 
-/// At the end of the file: a job may write several, as into the file of GITHUB_STEP_SUMMARY. Does
-/// nothing if its name is empty. Throws std::runtime_error.
+/// Appends to the file, because a job may write several, as to GITHUB_STEP_SUMMARY. Does nothing if
+/// its name is empty. Throws std::runtime_error.
 void append_summary(const std::string& file, const std::string& markdown);
 
 }  // namespace leasehold::lab

@@ -41,8 +41,8 @@ Progress progress_of(const VerifyReport& report, const sim::live::Progress& now)
   return p;
 }
 
-/// A line that overwrites itself on a terminal, and comes every ten seconds in a log. That the
-/// seconds were not enough is said once.
+/// A line that overwrites itself on a terminal, and comes every ten seconds in a log. It says once
+/// that the seconds were not enough.
 class ProgressLine {
  public:
   void show(const VerifyReport& report, const sim::live::Progress& now) {
@@ -244,7 +244,7 @@ po::options_description options_for(VerifyCommand& a) {
   return options;
 }
 
-/// Of an option that was given; the others keep their default.
+/// Takes the value of a given option; the others keep their default.
 template <typename Number>
 void take(const po::variables_map& given, const char* option, int value, int low, int high,
           Number& target) {
@@ -262,7 +262,7 @@ void take_worker(const po::variables_map& given, VerifyCommand& a) {
   }
 }
 
-/// Throws UsageError for the first thing that is wrong.
+/// Throws UsageError for the first error.
 void validate(const po::variables_map& given, VerifyCommand& a) {
   auto& v = a.v;
   require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
@@ -288,7 +288,7 @@ void validate(const po::variables_map& given, VerifyCommand& a) {
   require_folder("runs", v.keep_folder);
 }
 
-/// Its plans, on the user's own set.
+/// The plans of the run, on the user's own set.
 WantedRuns wanted(const VerifyOptions& v) {
   return {[&v](const sim::live::TheirSet& set) {
             auto there = v;

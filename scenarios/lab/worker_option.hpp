@@ -8,14 +8,14 @@
 
 namespace leasehold::lab {
 
-/// `--worker COMMAND --promises FILE`: the lock of somebody else that is checked instead.
+/// `--worker COMMAND --promises FILE`: the user's lock, which is checked instead.
 struct WorkerOption {
   std::string command, promises_file;
 
   void add_to(po::options_description& options);
 
-  /// Nothing if it was not given. What a lock promises is never guessed: without a file nobody can
-  /// be blamed for anything. Throws UsageError.
+  /// Nothing if it was not given. Promises are never guessed: a lock without a file of promises can
+  /// break none. Throws UsageError.
   [[nodiscard]] std::optional<sim::live::ForeignLock> lock(const po::variables_map& given) const;
 };
 

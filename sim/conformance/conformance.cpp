@@ -27,7 +27,7 @@ using Step = model::LifecycleStep;
 using State = std::uint8_t;
 using Input = std::uint8_t;
 
-/// A table whose states and inputs are numbers: `[state][input]` is the arrow.
+/// A table with numbers for states and inputs: `[state][input]` is the arrow.
 class CompiledTable {
  public:
   CompiledTable(const TransitionTable& table, std::vector<std::int64_t>& taken)
@@ -67,7 +67,7 @@ class CompiledTable {
     State to = 0;
   };
 
-  /// One that no arrow has gets a number too: nothing leaves it.
+  /// An input or state that no arrow has gets a number too: nothing leaves it.
   static std::uint8_t number(std::vector<std::string_view>& all, std::string_view name) {
     const auto found = std::find(all.begin(), all.end(), name);
     const auto place = static_cast<std::size_t>(found - all.begin());
@@ -174,11 +174,11 @@ class Conformer final : public model::Inquiry<Conformance> {
   struct Session {
     State life;
     State chart;
-    bool won = false;  ///< an attempt won, and nothing was made of it yet
+    bool won = false;  ///< an attempt won, without a grant so far
   };
-  /// Whose document a write found, by the write's lockId.
+  /// The document that a write found, and its owner, by the write's lockId.
   struct Found {
-    Id owner = kNoText;  ///< empty: nobody's
+    Id owner = kNoText;  ///< empty: it has no owner
     bool known = false;
   };
 
@@ -229,15 +229,15 @@ class Conformer final : public model::Inquiry<Conformance> {
     }
   }
 
-  /// A driver's retry says that an attempt won but not when: then the news of that very write,
-  /// which the change stream brings, grant the lock (see `core::read_answer`).
+  /// A driver's retry says that an attempt won but not when. Then the news of that write, from the
+  /// change stream, grant the lock (see `core::read_answer`).
   void passed_on(Session& s, Index i) {
     if (s.won) won_too_late(s, i);
     live(s, Step::passed_on, i);
     chart(s, ways_.passed_on, i);
   }
 
-  /// Nothing was made of a win: the call asks again, hears of it, or ends.
+  /// A win became no grant: the call asks again, hears of it, or ends.
   void won_too_late(Session& s, Index i) {
     live(s, Step::won_too_late, i);
     chart(s, ways_.won_too_late, i);
@@ -273,14 +273,14 @@ class Conformer final : public model::Inquiry<Conformance> {
     }
     if (e.outcome == Outcome::done || e.outcome == Outcome::duplicate_key) {
       live(s, Step::attempt_refused, i);
-      // Of a race that was lost it was free when we set out.
+      // The lock of a lost race was free when the attempt was sent.
       return chart(s, lost_race(attempt, e) ? ways_.lost_race : ways_.refused, i);
     }
     live(s, Step::attempt_unanswered, i);
     chart(s, ways_.unanswered, i);
   }
 
-  /// Whether the release of this session gave its lock to another, as far as it knew.
+  /// Whether the release of this session gave its lock to another, as far as the session knew.
   bool handed_over(const Fact& released) const {
     const auto& s = d_.session_of(released);
     if (s.granted == kNone || released.outcome != Outcome::released) return false;
@@ -288,7 +288,7 @@ class Conformer final : public model::Inquiry<Conformance> {
     return !d_.hand_overs.of(owner).empty() && d_.deletes.of(owner).empty();
   }
 
-  /// Whether the holder that refused us was granted while our attempt was out.
+  /// Whether the holder in the refusal was granted while the attempt was under way.
   bool lost_race(const Fact& attempt, const Fact& reply) const {
     const Index winner = d_.writers[reply.lock_id].send;
     if (winner == kNone) return false;
@@ -296,10 +296,10 @@ class Conformer final : public model::Inquiry<Conformance> {
     return send.verb == Verb::acquire && send.at_ns > attempt.at_ns && send.at_ns < reply.at_ns;
   }
 
-  /// Which way a win went through the chart is shown by the document before it.
+  /// The document before a win shows the win's way through the chart.
   void chart_win(Session& s, const Fact& attempt, Index i) {
     const Found& stood = found_[attempt.lock_id];
-    if (!stood.known) return;  // a history that lacks the very write
+    if (!stood.known) return;  // the history lacks that write
     const bool given = attempt.verb == Verb::hand_over && stood.owner == attempt.other_owner;
     const bool ours = stood.owner == d_.owner_of_lock_id(attempt);
     chart(s,
@@ -314,7 +314,7 @@ class Conformer final : public model::Inquiry<Conformance> {
   void lost(Index i, const Fact& e) {
     Session& s = session(e);
     live(s, Step::lost, i);
-    // The signal ends what the diagram shows; a release may still follow.
+    // The signal is the end of the diagram; a release may still follow.
     State signalled = s.life;
     live(signalled, Step::signalled, i);
   }
@@ -365,8 +365,8 @@ class Conformer final : public model::Inquiry<Conformance> {
     Index last_put, change;
   };
 
-  /// Whether the lease of the last write can have run out before the change came: nobody sees it
-  /// run out, and a lock that is taken in mid-lease is no path.
+  /// Whether the lease of the last write can have run out before the change came. No process sees
+  /// it run out, and a lock that is taken in mid-lease is no path.
   bool can_have_run_out(const End& end) const {
     const auto holder = end.last_put == kNone ? std::nullopt : model::writer_of(d_, end.last_put);
     if (!holder) return true;
@@ -375,7 +375,7 @@ class Conformer final : public model::Inquiry<Conformance> {
     return by >= model::earliest_end(d_, *holder);
   }
 
-  /// How a holder's time at the document ended: what expired first, if anything.
+  /// The end of a holder's time at the document: what expired first, if anything, then `how`.
   void end_tenure(State& state, const End& end, Input how) {
     const Index i = end.change;
     const auto go = [&](Input input) { take(document_, state, input, i); };
@@ -391,7 +391,7 @@ class Conformer final : public model::Inquiry<Conformance> {
     }
     go(how);
     if (how == inputs_.ttl) {
-      // No client sees it: the arrow that the lifecycle diagram draws for it.
+      // No client sees it, but the lifecycle diagram has an arrow for it.
       State unseen = lifecycle_.state("Waiting");
       live(unseen, Step::cleaned_up, i);
     }
@@ -409,8 +409,8 @@ class Conformer final : public model::Inquiry<Conformance> {
     }
   }
 
-  /// Owners whose handle was lost before it was released, and those with an extension that was sent
-  /// and never executed.
+  /// Owners with a handle that was lost before it was released, and those with an extension that
+  /// was sent and never executed.
   void note_unexecuted() {
     lost_owners_.resize(d_.facts.owners);
     unexecuted_.resize(d_.facts.owners);
@@ -434,7 +434,7 @@ class Conformer final : public model::Inquiry<Conformance> {
   const DocumentInputs inputs_{document_};
   const State paused_ = flowchart_.state("P"), asking_ = flowchart_.state("B");
   std::vector<Session> sessions_;
-  std::vector<Index> attempts_;              ///< by command: its sending, of one that asks
+  std::vector<Index> attempts_;              ///< by command: the sending of an attempt
   std::vector<Found> found_;                 ///< by lockId
   std::vector<bool> lost_owners_, unexecuted_;  ///< by owner
 };

@@ -7,8 +7,8 @@
 #include "model/transition_table.hpp"
 #include "model/walk.hpp"
 
-/// Is every run of the lock a path of the diagrams? What a history shows of the document and of an
-/// attempt is mapped to their arrows here; what it shows of a handle, by model/lifecycle_steps.hpp.
+/// Checks that each run of the lock is a path of the diagrams. Events of documents and attempts are
+/// mapped to arrows here, events of a handle by model/lifecycle_steps.hpp.
 namespace leasehold::sim {
 
 struct Tables {
@@ -17,15 +17,15 @@ struct Tables {
   const model::TransitionTable& flowchart = model::flowchart();
 };
 
-/// How often each arrow was taken: for each table, one count an arrow, in the table's order.
+/// How often each arrow was taken: for each table, one count for each arrow, in the table's order.
 using ArrowCounts = std::map<std::string, std::vector<std::int64_t>>;
 
 struct Conformance {
   ArrowCounts taken;
-  model::Finding finding;  ///< violated where a step was no arrow; names state and input
+  model::Finding finding;  ///< violated if a step was no arrow; names state and input
 };
 
-/// REQUIRES: the history is whole (form_inquiry); the steps of one that is not fit nowhere.
+/// REQUIRES: the history is whole (form_inquiry), because steps of a partial one fit nowhere.
 [[nodiscard]] Conformance conform(const model::History& history, const Tables& tables = {});
 [[nodiscard]] Conformance conform(const model::Digest& digest, const Tables& tables = {});
 /// The same, as part of a walk. The digest must outlive it.

@@ -26,7 +26,7 @@ class CountedEntropy final : public core::Entropy {
   std::uint64_t& drawn_;
 };
 
-/// Only what asks for the lock is asked whose it is: its outcome moves a caller along the diagram.
+/// The call of a command that asks for the lock: its outcome moves that call along the diagram.
 Actor::Awaited awaited(const core::Command& command) {
   if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
     return {acquire->session};
@@ -35,7 +35,7 @@ Actor::Awaited awaited(const core::Command& command) {
   return given == nullptr ? Actor::Awaited{} : Actor::Awaited{given->session, true};
 }
 
-/// Which call an effect decides: then that is an arrow of its own.
+/// The call that an effect grants or ends, which is an arrow of its own.
 core::SessionId settled_by(const core::Effect& effect) {
   if (const auto* granted = std::get_if<core::Granted>(&effect)) return granted->session;
   const auto* ended = std::get_if<core::Ended>(&effect);
@@ -50,11 +50,10 @@ class CoreSystem::Reaction {
   Reaction(const CoreSystem& system, const Actor& before, unsigned who, unsigned tick)
       : system_(system), a_(before), who_(who), tick_(tick) {}
 
-  // An event may bring about others at once; they are seen in the same step.
+  // An event may cause others at once; they are seen in the same step.
   Effect run(const core::Event& event) {
     events_ = {event};
-    // A copy of each: `step` appends to the list.
-    // By the index: the list grows while it is gone through.
+    // A copy of each event, by its index, because `step` appends to the list while this loop runs.
     for (std::size_t e = 0; e < events_.size(); ++e) step(core::Event(events_[e]));
     tidy_up();
     out_.actor = system_.states_.keep(std::move(a_));
@@ -69,7 +68,7 @@ class CoreSystem::Reaction {
     core::Reply reply;  ///< an empty one if it timed out
   };
 
-  /// Whose call it is; null: of one that is over.
+  /// The user that made the call; null: the call is over.
   User* user_of(core::SessionId session) {
     const auto found = std::find_if(a_.users.begin(), a_.users.end(), [&](const User& user) {
       return user.session == session && session != 0;
@@ -109,9 +108,9 @@ class CoreSystem::Reaction {
       at(release->session).holds = false;
       take(at(release->session), Life::release_asked);
     }
-    // Asked before the core is, which forgets the command by this very event.
+    // Before the core's step, because the core forgets the command by this event.
     const auto heard = heard_of_the_attempt(event);
-    // The count goes on from where this actor's draws had come to.
+    // The count goes on from this actor's last draw.
     CountedEntropy entropy(who_, a_.drawn);
     core::Effects effects;
     a_.core.next(event, system_.scope_.clock(who_, tick_), entropy, effects);
@@ -121,8 +120,8 @@ class CoreSystem::Reaction {
     }
   }
 
-  /// A grant or an end is an arrow of its own. Without either the attempt had an outcome after
-  /// which the call goes on waiting.
+  /// A grant or an end is an arrow of its own. Without either the attempt had an outcome, and the
+  /// call goes on waiting.
   void learn(const Heard& heard, const core::Effects& effects) {
     User* const user = user_of(heard.session);
     if (user == nullptr || user->life != "Acquiring") return;
@@ -134,12 +133,12 @@ class CoreSystem::Reaction {
 
   /// The reply to a call's attempt, or its time-out.
   std::optional<Heard> heard_of_the_attempt(const core::Event& event) {
-    // Its reply ends the waiting for it, whatever it says.
+    // Its reply ends the wait for it, whatever the reply says.
     if (const auto* reply = std::get_if<core::ReplyArrived>(&event)) {
       const auto found = a_.awaited.find(reply->command);
       if (found == a_.awaited.end()) return std::nullopt;
       const Heard heard{found->second.session, found->second.hand_over, reply->reply};
-      // Also where nobody asked: a late reply is no reason to wait for it again.
+      // Also if no command awaits it, because a late reply is no reason to wait for it again.
       a_.awaited.erase(found);
       return heard;
     }
@@ -147,16 +146,15 @@ class CoreSystem::Reaction {
     if (fired == nullptr) return std::nullopt;
     a_.timers.erase(fired->timer);
     if (fired->timer.kind != Timer::Kind::command_timeout) return std::nullopt;
-    // An attempt that timed out has the same arrow as one that was answered with an unknown
-    // outcome.
+    // An attempt that timed out has the same arrow as an unknown outcome.
     const auto found = a_.awaited.find(fired->timer.id);
     if (found == a_.awaited.end()) return std::nullopt;
     return Heard{found->second.session, found->second.hand_over, {}};
   }
 
   [[nodiscard]] static Life outcome_of(const Heard& heard, const User& user) {
-    // The document after the attempt says who holds the lock. Ours without a grant: the deadline
-    // had passed when the reply came.
+    // The document after the attempt says which owner holds the lock. Ours without a grant: the
+    // deadline had passed when the reply came.
     const core::Reply& reply = heard.reply;
     if (heard.hand_over && reply.outcome == core::Outcome::done && reply.documents.empty()) {
       return Life::nothing_to_hand_over;
@@ -171,15 +169,15 @@ class CoreSystem::Reaction {
   void carry_out(const core::Send& send) {
     if (answered_at_once(send.command)) return;
     follow(send.command);
-    // Until its reply or its time-out: a state without either has nothing more to hear.
+    // Until its reply or its time-out: a state without either has nothing more to receive.
     a_.awaited.emplace(send.command.id, awaited(send.command));
     Message request{who_, std::make_shared<const core::Command>(send.command)};
     // It goes on in the next step, before anything else happens.
     request.fresh = true;
     out_.sent.push_back(system_.states_.keep(std::move(request)));
   }
-  /// No fault hits these: the index is there from the start, and decides nothing; no change stream
-  /// is permitted, so that who queues hears of its turn by its own attempt.
+  /// No fault hits these. The index is there from the start, and decides nothing. No change stream
+  /// is permitted, so that a queued call hears of its turn by its own attempt.
   bool answered_at_once(const core::Command& command) {
     core::Reply reply;
     if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
@@ -192,7 +190,7 @@ class CoreSystem::Reaction {
     events_.emplace_back(core::ReplyArrived{command.id, reply});
     return true;
   }
-  /// What its being sent means to those whom it is of.
+  /// What it means to the users of the command that it was sent.
   void follow(const core::Command& command) {
     if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
       at(acquire->session).owner = acquire->owner;
@@ -208,13 +206,13 @@ class CoreSystem::Reaction {
       if (User* const giver = user_of_owner(gone->owner)) giver->hands_over = false;
     }
   }
-  // As the runtime cuts a command off at its socket: no reply of it is read any more.
+  // The runtime cuts a command off at its socket, so its reply is not read any more.
   void carry_out(const core::Abandon& abandon) {
     a_.awaited.erase(abandon.command);
     out_.abandoned.push_back(abandon.command);
   }
   void carry_out(const core::SetTimer& timer) { a_.timers[timer.timer] = timer.at; }
-  void carry_out(const core::ClearTimer&) {}  // to fire does no harm, and tidy_up forgets it
+  void carry_out(const core::ClearTimer&) {}  // a late timer does no harm, and tidy_up drops it
   void carry_out(const core::Granted& granted) {
     User& user = at(granted.session);
     take(user, granted.by == core::Granted::By::pass_on ? Life::passed_on : Life::granted);
@@ -227,7 +225,7 @@ class CoreSystem::Reaction {
     take(at(extended.session), Life::extended);
     at(extended.session).deadline = extended.deadline;
   }
-  // From here on its user knows. That it is notified in time is `judge_tick`'s matter.
+  // From here on its user knows. `judge_tick` checks that it is notified in time.
   void carry_out(const core::Lost& lost) {
     take(at(lost.session), Life::lost);
     at(lost.session).holds = false;
@@ -244,7 +242,7 @@ class CoreSystem::Reaction {
     user.hands_over = false;
     take(user, given ? Life::handed_over : Life::deleted);
   }
-  // For people; a warning changes no state.
+  // Warnings are for people and change no state.
   void carry_out(const core::Warned&) {}
   void carry_out(const core::Congested&) {}  // never: nothing waits where slots are unbounded
 
@@ -252,7 +250,7 @@ class CoreSystem::Reaction {
     return system_.scope_.lock_of(static_cast<std::size_t>(&user - a_.users.data()));
   }
 
-  /// Takes out what can do nothing any more and would only tell equal states apart.
+  /// Takes out what has no effect any more, because it would only tell equal states apart.
   void tidy_up() {
     for (User& user : a_.users) {
       if (!user.asks()) user.waits_since = 0;
@@ -269,15 +267,15 @@ class CoreSystem::Reaction {
     if (a_.is_outside() && !asks && a_.awaited.empty() && idle) a_ = {};
   }
 
-  /// To fire it would have no effect on the core. One taken out by mistake would hide behaviours,
-  /// and the numbers of states, which are pinned, would fall.
+  /// It would have no effect on the core. A timer that is taken out by mistake would hide
+  /// behaviours, and the pinned numbers of states would fall.
   bool does_nothing(const Timer& timer) {
     const User* const user = user_of(timer.id);
     switch (timer.kind) {
       case Timer::Kind::command_timeout: return !a_.awaited.contains(timer.id);
       case Timer::Kind::attempt: return user == nullptr || user->life != "Waiting";
       case Timer::Kind::give_up: return user == nullptr || !user->asks();
-      // Of one that does not hold the end has been reported.
+      // The end was reported unless the user holds.
       case Timer::Kind::lease_end: return user == nullptr || !user->holds;
       default: return false;
     }
@@ -290,7 +288,7 @@ class CoreSystem::Reaction {
   Effect out_;
 };
 
-/// On a copy: the actor itself stays as it was, for other steps of the states that have it.
+/// Works on a copy, because other steps of the states that have this actor need it unchanged.
 CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned who, unsigned tick,
                                      const core::Event& event) const {
   return Reaction(*this, before, who, tick).run(event);

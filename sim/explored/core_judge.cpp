@@ -9,14 +9,14 @@ namespace {
 
 using namespace terms;
 
-/// Nobody's if there is none, or if its lockId is not of our form.
+/// Nothing if there is no document, or if its lockId is not of our form.
 std::optional<core::Owner> owner_of(const Document& document) {
   if (!document) return std::nullopt;
   const auto parts = core::parse_lock_id(*document->find("lockId")->as<std::string>());
   return parts ? std::optional(parts->owner) : std::nullopt;
 }
 
-/// Also if it is of a call of this process that is over: any of its owners is meant.
+/// Also of a call of this process that is over: any of the process's owners counts.
 bool belongs_to(const Document& document, unsigned who) {
   const auto owner = owner_of(document);
   return owner && owner->high >> kOwnerShift == who + 1;
@@ -30,13 +30,13 @@ bool equal(const Document& a, const Document& b) {
 
 }  // namespace
 
-/// As an acquire compares: at that very time it is over.
+/// As an acquire compares: at that time it is over.
 bool is_over(const Document& document, std::int64_t now_ms) {
   return document->find("expiresAt")->as<simulated::Date>()->ms <= now_ms;
 }
 
-/// As `held()` answers: by the clock, whether the loss was reported or not. A paused holder counts:
-/// it goes on where it was. A crashed one is no process any more that could be asked.
+/// As `held()` answers: by the clock, whether the loss was reported or not. A paused holder counts,
+/// because it goes on where it was. A crashed one does not, because no process is left to ask.
 bool CoreJudge::holds(const World& w, unsigned who, std::size_t which) const {
   const Actor& a = states_.actor(w, who);
   const User& user = a.users[which];
@@ -44,7 +44,7 @@ bool CoreJudge::holds(const World& w, unsigned who, std::size_t which) const {
 }
 
 bool CoreJudge::two_hold(const World& w) const {
-  // Counted for each lock: a process may hold both, and two of its users one each.
+  // Counted for each lock, because a process may hold both, with one user each.
   std::array<unsigned, kLocks> holders{};
   for (unsigned who = 0; who < 2; ++who) {
     for (std::size_t u = 0; u < kUsers; ++u) holders[scope_.lock_of(u)] += holds(w, who, u) ? 1 : 0;
@@ -56,9 +56,9 @@ void CoreJudge::judge_state(World& to) const {
   if (to.broken == none && two_hold(to)) to.broken = g2;
 }
 
-/// Whether another call than this owner's holds the lock, also one of a process that crashed:
-/// before the deadline on the holder's own clock it may act. Not of the one process of both, for
-/// who its dead calls were is not kept.
+/// Whether another call than this owner's holds the lock, also a call of a process that crashed:
+/// before the deadline on its own clock it may act. Two calls of one crashed process are not
+/// compared, because the owners of its dead calls are not kept.
 bool CoreJudge::another_holds(const World& w, std::size_t lock, core::Owner owner) const {
   for (unsigned who = 0; who < 2; ++who) {
     if (states_.actor(w, who).crashed && owner.high >> kOwnerShift == who + 1) continue;
@@ -75,7 +75,7 @@ void CoreJudge::judge_acquire(World& to, const core::AcquireCommand& acquire,
                               const Change& change) const {
   const auto& [lock, before, after] = change;
   const auto old_owner = owner_of(before);
-  // Refused, it may have joined the queue.
+  // A refused attempt may have joined the queue.
   if (owner_of(after) != acquire.owner) return;
   if (another_holds(to, lock, acquire.owner) && to.broken == none) to.broken = g1;
   // A write over one's own document: an earlier attempt had won, and its answer was lost.
@@ -94,7 +94,7 @@ void CoreJudge::judge_write(World& to, const Message& by, const Documents& befor
   }
 }
 
-/// By whose document it was and whose it is now: what the write did, whatever was meant by it.
+/// By the document's owner before and after: what the write did, whatever was meant by it.
 void CoreJudge::judge_change(World& to, const Message& by, const Change& change) const {
   const auto& [lock, before, after] = change;
   const auto old_owner = owner_of(before);
@@ -112,15 +112,15 @@ void CoreJudge::judge_change(World& to, const Message& by, const Change& change)
     const auto of_lock = std::find_if(all.begin(), all.end(), [&](const auto& statement) {
       return statement.name == kNames[change.lock];
     });
-    // A statement must not touch a document that none of its batch names.
+    // A statement must not touch a document of no lock in its batch.
     require(of_lock != all.end() && old_owner == of_lock->owner, g6);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&body)) {
-    // The receiver's own: it is sent again when its answer was lost.
+    // The receiver's own owner is right too: the command is sent again when its answer was lost.
     require(old_owner == given->from || old_owner == given->owner, g6);
     require(!another_holds(to, lock, given->owner), g1);
     seen_ |= 1u << handed_over;
   } else if (const auto* passed = std::get_if<core::PassOnCommand>(&body)) {
-    if (owner_of(after) == old_owner) return;  // only its entry in the queue went
+    if (owner_of(after) == old_owner) return;  // only an entry of the queue was removed
     require(old_owner == passed->owner || old_owner == passed->or_owner, g6);
     if (after && owner_of(after)) seen_ |= 1u << passed_on;
   }
@@ -132,24 +132,24 @@ unsigned CoreJudge::takeover_ticks() const {
   return kLeaseTicks + 1 + 2 + 2 + (scope_.drifts() ? 1 : 0);
 }
 
-/// All that was due in this tick has been done, or time would not go on.
+/// All that was due in this tick has been done, because time would not go on otherwise.
 void CoreJudge::judge_user(World& to, unsigned who, const User& user) const {
   // By its own clock, as its user would ask.
   if (user.holds && scope_.clock(who, to.tick) >= user.deadline) to.broken = g5;
-  // A fault or a write may have begun the wait anew: a holder that extends is alive.
+  // A fault or a write may start the wait anew, because a holder that extends is alive.
   const auto since = std::max({user.waits_since, to.fault_at, to.written_at});
   if (user.asks() && to.tick - since >= takeover_ticks()) to.broken = g7;
 }
 
-/// Calls, commands and clean-ups are over: nobody is left who would delete what is still there.
+/// Calls, commands and clean-ups are over: no process would delete what is still there.
 void CoreJudge::judge_left(World& to, unsigned who) const {
   const Actor& a = states_.actor(to, who);
-  const unsigned late =  // a request that nobody can call back may win when all is over
+  const unsigned late =  // a request cannot be called back, and may win when all is over
       1u << static_cast<unsigned>(CoreFault::late) | 1u << static_cast<unsigned>(CoreFault::inside);
   const bool over = a.is_outside() && a.awaited.empty() && a.core.cleanups_left() == 0;
   if (!over || (to.faults & late) != 0) return;
   for (const Document& left : states_.documents(to.documents)) {
-    // One that could not be deleted for two leases frees itself, as a crashed holder's does.
+    // A document that could not be deleted for two leases frees itself, as a crashed holder's does.
     if (belongs_to(left, who) && !is_over(left, CoreServer::clock_ms(to))) to.broken = orphan;
   }
 }
@@ -159,7 +159,7 @@ void CoreJudge::judge_tick(World& to) const {
   if (to.broken != none) return;
   for (unsigned who = 0; who < 2; ++who) {
     const Actor& a = states_.actor(to, who);
-    // Who takes no step cannot be notified, nor wait for anything.
+    // A process that takes no step cannot be notified, and waits for nothing.
     if (a.crashed || a.paused) continue;
     for (const User& user : a.users) judge_user(to, who, user);
     judge_left(to, who);

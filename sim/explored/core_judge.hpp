@@ -15,17 +15,18 @@ namespace leasehold::sim::explored {
 /// before time goes on. It marks the first that is broken in the world (`terms::Broken`), and notes
 /// in `seen` what happened (`terms::Sight`).
 ///
-/// What users see is checked: `held()` by each process's own clock, and whose document was written.
+/// What users see is checked: `held()` by each process's own clock, and owners of written
+/// documents.
 class CoreJudge {
  public:
   CoreJudge(const CoreScope& scope, const CoreStates& states, std::uint64_t& seen)
       : scope_(scope), states_(states), seen_(seen) {}
 
-  /// Of every state: G2.
+  /// Checks G2 in every state.
   void judge_state(World& to) const;
-  /// Of a write that was just stored: G1, G6.
+  /// Checks G1 and G6 after a write was stored.
   void judge_write(World& to, const Message& by, const Documents& before) const;
-  /// What has to be true before time goes on: G5, G7.
+  /// Checks G5 and G7 before time goes on.
   void judge_tick(World& to) const;
 
  private:

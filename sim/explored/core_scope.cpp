@@ -55,16 +55,16 @@ constexpr unsigned bits(std::initializer_list<CoreFault> faults) {
   return all;
 }
 
-// What one process with one user and the usual faults must come to show.
+// What must be seen with one user in each process and the usual faults.
 constexpr auto kUsual = bits({takeover_observed, takeover_by_clock, own_win, notified_lost,
                               extension, ttl, late_ghost, given_up});
 // No clock frees a dead holder's lock within the ticks: it has to be observed.
 constexpr unsigned kDeadly = bits({CoreFault::crash, CoreFault::pause, CoreFault::lost_reply});
-// What tells a majority's data from a primary's own, and what hides which of them was heard of.
+// Faults that tell a majority's data from a primary's own, and faults that hide it.
 constexpr unsigned kBranches =
     bits({CoreFault::rolled_back, CoreFault::old_primary, CoreFault::lost_reply,
           CoreFault::error_after, CoreFault::crash});
-// What can part a batch from its answer. All kinds would be more states than fit the memory.
+// Faults that can part a batch from its answer. All kinds are too many states for memory.
 constexpr unsigned kOfBatches =
     bits({CoreFault::late, CoreFault::lost_reply, CoreFault::crash, CoreFault::error_after,
           CoreFault::pause, CoreFault::old_primary});
@@ -72,7 +72,7 @@ constexpr unsigned kAllKinds = (1u << kCoreFaults) - 1;
 
 }  // namespace
 
-/// Long with one fault, short with two: each fits the memory and the minutes of a test run.
+/// Long with one fault, short with two, so that each fits the memory and minutes of a test run.
 const std::vector<NamedCoreScope>& core_scopes() {
   static const std::vector<NamedCoreScope> scopes{
       {"one-fault", {.ticks = 10, .faults = 1}, 3'772'463, kUsual},

@@ -15,8 +15,8 @@ using simulated::Object;
 using simulated::Timestamp;
 using simulated::to_object;
 
-// Any time at which tokens are positive. All operation times are of this one second, so a token is
-// named by its counter, which is the number of the write.
+// Any time at which tokens are positive. All operation times are of this second, so a token is its
+// counter, which is the number of the write.
 constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;
 constexpr std::uint32_t kEpoch_s = 1'700'000'000;
 constexpr int kNotWritablePrimary = 10107, kPrimarySteppedDown = 189;
@@ -30,7 +30,7 @@ void add_write_concern_error(Object& reply) {
   reply.set("writeConcernError", error);
 }
 
-/// {w: "majority"} is not acknowledged: by a primary that steps down, or that an old one is.
+/// No acknowledgement of {w: "majority"}: by a primary that steps down, or by an old primary.
 bool lacks_majority(std::optional<CoreFault> fault, bool wrote) {
   if (fault == CoreFault::error_after || fault == CoreFault::rolled_back) return true;
   return fault == CoreFault::old_primary && wrote;
@@ -59,7 +59,7 @@ const CoreServer::Execution& CoreServer::execute(const World& w, std::uint32_t n
   const std::array<std::uint64_t, 2> key{
       number | std::uint64_t{documents} << 32,
       w.tick | w.ahead << 8 | std::uint64_t{writes} << 16 | how_it_goes << 32};
-  // Neither who waits for the reply nor what time it is for its sender plays a part.
+  // The waiting call and the time of its sender's clock play no part.
   const auto known = executions_.find(key);
   if (known != executions_.end()) return known->second;
   const Message& m = states_.message(number);
@@ -74,14 +74,14 @@ const CoreServer::Execution& CoreServer::execute(const World& w, std::uint32_t n
     const auto cluster = static_cast<std::uint32_t>(m.started_ms ? m.started_at : writes);
     reply = run(*m.command, {Date{now}, Timestamp{kEpoch_s, cluster}}, done);
     if (fault == CoreFault::error_after && w.tick % 2 == 1) {
-      // As often an error of its own says so, of which nobody can tell whether it came before.
+      // As often an error of its own says so. By it, a client cannot tell whether it came before.
       reply = simulated::error_reply(kInterruptedDueToReplStateChange, "interrupted");
     } else if (lacks_majority(fault, done.writes > 0)) {
       add_write_concern_error(reply);
     }
   }
-  // Of its own write, or of the last one before if it changed nothing, as mongod says it.
-  // Set last: an error carries it too.
+  // The time of its own write, or of the last one before if it changed nothing, as in mongod. Set
+  // last, because an error carries it too.
   reply.set("operationTime", Timestamp{kEpoch_s, writes + done.writes});
   done.reply = mongo::read_reply(*m.command, *Bytes(reply).get());
   return executions_.emplace(key, std::move(done)).first->second;
@@ -90,7 +90,7 @@ const CoreServer::Execution& CoreServer::execute(const World& w, std::uint32_t n
 /// The adapter's own bytes, and its own reading of the reply: what is explored is what runs.
 Object CoreServer::run(const core::Command& command, const simulated::Start& start,
                        Execution& done) {
-  // All that is there, for a command may name both locks.
+  // All documents, because a command may name both locks.
   Collection collection;
   const Documents& before = states_.documents(done.documents);
   for (std::size_t lock = 0; lock < kLocks; ++lock) {
@@ -99,7 +99,7 @@ Object CoreServer::run(const core::Command& command, const simulated::Start& sta
   const auto bytes = mongo::build(command, "distributed.locks");
   auto executed = simulated::execute(to_object(*bytes.get()), collection, start);
   for (const Change& change : executed.changes) collection.apply(change);
-  // A statement that changes nothing has no entry in the oplog, so it makes no time pass.
+  // A statement that changes nothing has no entry in the oplog, so no time passes.
   done.writes = static_cast<unsigned>(executed.changes.size());
   Documents after;
   for (std::size_t lock = 0; lock < kLocks; ++lock) after[lock] = collection.find(kNames[lock]);

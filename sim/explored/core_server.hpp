@@ -10,8 +10,8 @@
 
 namespace leasehold::sim::explored {
 
-/// The set of servers of an exploration: it executes the core's commands by the virtual world's
-/// evaluator, each as the fault that hits it has it.
+/// The servers of an exploration. They execute the core's commands by the virtual world's
+/// evaluator, with the effect of the fault that hits the command.
 ///
 /// Thread safety: none.
 class CoreServer {
@@ -27,7 +27,7 @@ class CoreServer {
     unsigned writes = 0;  ///< entries of the oplog
     core::Reply reply;
   };
-  /// Of the request with this number. Nothing is stored by it.
+  /// Executes the request with this number. Stores nothing.
   const Execution& execute(const World& w, std::uint32_t number, std::optional<CoreFault> fault);
 
   /// The primary's wall clock, since 1970.

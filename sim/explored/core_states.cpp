@@ -12,8 +12,8 @@ std::size_t mixed(std::size_t seed, std::size_t value) {
 
 }  // namespace
 
-// By what the command is, not where it is kept: the same one sent in another order of events is the
-// same message.
+// By the command's content, not its address: the same command sent in another order of events is
+// the same message.
 bool Message::operator==(const Message& other) const {
   return who == other.who && *command == *other.command && started_ms == other.started_ms &&
          started_at == other.started_at && reply == other.reply && fresh == other.fresh;
@@ -33,8 +33,7 @@ std::uint32_t Pool<T>::keep(T value, std::size_t hash) {
 }
 
 std::uint32_t CoreStates::keep(Actor actor) {
-  // Not all that is compared is mixed in: timers and what is awaited follow from the core's state,
-  // mostly.
+  // Timers and awaited replies are left out, because they mostly follow from the core's state.
   std::size_t hash = mixed(actor.core.hash(), actor.drawn);
   for (const User& user : actor.users) {
     hash = mixed(hash, static_cast<std::size_t>(user.deadline.time_since_epoch().count()));
@@ -45,7 +44,7 @@ std::uint32_t CoreStates::keep(Actor actor) {
 }
 
 std::uint32_t CoreStates::keep(Message message) {
-  // What tells commands of one number apart. More would cost more than the comparisons it spares.
+  // What tells commands of one number apart. More would cost more than it saves.
   const core::Command& command = *message.command;
   std::size_t hash = mixed(command.id, message.who * 4 + (message.fresh ? 1 : 0));
   const auto mix_text = [&hash](const std::string& text) {
@@ -60,7 +59,7 @@ std::uint32_t CoreStates::keep(Message message) {
     hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].token.value()));
     hash = mixed(hash, static_cast<std::size_t>(extend->statements[0].acquired_at.since_1970_ms));
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&command.body)) {
-    // The higher half only says whose it is, which is mixed in already.
+    // The higher half only names the process, which is mixed in already.
     hash = mixed(hash, gone->owner.low);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&command.body)) {
     mix_text(given->lock_id);
@@ -93,8 +92,8 @@ std::uint32_t CoreStates::keep(const Documents& documents) {
   return at->second;
 }
 
-/// Places that are as large as the scopes need: a number that outgrew its bits would change
-/// another, and two worlds could become one state.
+/// Fields as large as the scopes need. A number that outgrew its bits would change another, and two
+/// worlds could become one state.
 CoreStates::Words CoreStates::pack(const World& w) {
   // Bits that are not set stay 0: equal worlds have equal words, by which states are compared.
   Words s{};
@@ -106,7 +105,7 @@ CoreStates::Words CoreStates::pack(const World& w) {
   s[2] = w.faults | std::uint64_t{w.granted[1]} << 16 | std::uint64_t{w.before} << 24 |
          std::uint64_t{w.before_writes} << 48;
   auto messages = w.messages;
-  // On their way they have no order. From the largest, so that free places (0) are last.
+  // Messages under way have no order. From the largest, so that free places (0) are last.
   std::sort(messages.numbers.begin(), messages.numbers.end(), std::greater<>());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     s[3 + i / 2] |= std::uint64_t{messages[i]} << (i % 2 * 32);
@@ -134,7 +133,7 @@ World CoreStates::unpack(const Words& s) {
   w.before_writes = bits(48, 8, 2);
   for (std::size_t i = 0; i < kMaxMessages; ++i) {
     const auto number = static_cast<std::uint32_t>(s[3 + i / 2] >> (i % 2 * 32));
-    // They come sorted; a position is of this state only, and no step is named by it.
+    // They come sorted; a position is of this state only, and no step refers to it.
     if (number != kNoMessage) w.messages.push_back(number);
   }
   return w;

@@ -17,14 +17,14 @@
 #include "model/transition_table.hpp"
 #include "sim/virtual/collection.hpp"
 
-/// The states of the production core in small scope: what one consists of, and how it is kept in
-/// six words. No step is decided here.
+/// The states of the production core in small scope: what a state consists of, and how it is kept
+/// in six words. No step is decided here.
 namespace leasehold::sim::explored {
 
 using simulated::Document;
 
 // Two in each of the last three words of a state. A scope that needs more ends with an exception,
-// and not with a verdict on half of it.
+// because a verdict on half of it would be wrong.
 inline constexpr std::size_t kMaxMessages = 6;
 inline constexpr std::uint32_t kNoMessage = 0;  ///< numbers in a state are one more
 
@@ -32,12 +32,12 @@ inline constexpr std::size_t kLocks = 2;         ///< at most, in a scope
 inline constexpr std::size_t kUsers = 2;         ///< of a process, at most
 using Documents = std::array<Document, kLocks>;  ///< all that the collection has
 
-/// Who makes acquire calls, one after another, and holds what they win.
+/// Makes acquire calls, one after another, and holds what they win.
 struct User {
   std::string_view life = model::kOutside;  ///< state of the lifecycle table
   core::SessionId session = 0;              ///< of its latest call
   core::Owner owner;
-  core::LocalInstant deadline;  ///< until when held() is true, or was when it crashed
+  core::LocalInstant deadline;  ///< the end of held(), also after a crash
   int asks_left = 0;
   unsigned waits_since = 0;  ///< the tick of its call
   bool holds = false;
@@ -47,18 +47,18 @@ struct User {
 };
 /// A process: its provider's core, the timers and replies that it waits for, and its users.
 ///
-/// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is
-/// in here and compared, and what can have no effect any more is taken out (`tidy_up`).
+/// INVARIANT: equal actors do the same from here on. So all that the core's future depends on is in
+/// here and is compared, and `tidy_up` takes out what can have no effect any more.
 struct Actor {
-  /// Of attempts and hand-overs the call that asks, of others 0.
+  /// The call that asks, for attempts and hand-overs; else 0.
   struct Awaited {
     core::SessionId session = 0;
     bool hand_over = false;
     bool operator==(const Awaited&) const = default;
   };
 
-  // Without a bound on slots: each order of who waits for one would be a state of its own, and a
-  // command that is sent later is one that the servers execute later, which is explored.
+  // Without a bound on slots, because each order of waiting commands would be a state of its own. A
+  // later send equals a later execution by the servers, which is explored.
   core::ProviderCore core{""};
   // How many numbers it has drawn. Part of the state: the next owner depends on it.
   std::uint64_t drawn = 0;
@@ -81,7 +81,7 @@ struct Message {
   unsigned who = 0;
   std::shared_ptr<const core::Command> command;
   std::optional<core::Reply> reply = {};
-  bool fresh = false;                           ///< sent just now: it goes on before all else
+  bool fresh = false;                           ///< sent just now: it goes on first
   std::optional<std::int64_t> started_ms = {};  ///< inside: $$NOW
   std::uint64_t started_at = 0;                 ///< inside: the oplog's length
   bool operator==(const Message& other) const;
@@ -91,14 +91,14 @@ struct Message {
 /// INVARIANT: each number fits the bits that `pack` gives it.
 struct World {
   std::array<std::uint32_t, 2> actors{};
-  // What a majority has; and in scopes with old primaries what it had before its last write, and
+  // What a majority has. In scopes with old primaries also what it had before its last write, and
   // how long the oplog was then.
   std::uint32_t documents = 0, before = 0;
   unsigned before_writes = 0;
   // `writes`: the oplog's length, and so the counter of the next operation time. `ahead`: in ticks.
   // `broken`: the first property that failed. Documents 0 are none.
   unsigned tick = 0, writes = 1, ahead = 0, broken = 0;
-  std::array<unsigned, kLocks> granted{};  ///< of each lock the highest token that was granted
+  std::array<unsigned, kLocks> granted{};  ///< the highest granted token of each lock
   // The ticks of the last fault and of the last write: the bound of G7 counts from them.
   unsigned fault_at = 0, written_at = 0;
   unsigned faults = 0;  ///< bits
@@ -122,8 +122,8 @@ struct World {
   } messages;
 };
 
-/// What a step did, so that the same step of another state need not be made again. Keys are whole,
-/// not hashes, so a collision costs time only.
+/// What a step did, so that the same step of another state need not be made again. Keys are whole
+/// and no hashes, so a collision costs time only.
 struct KeyHash {
   std::size_t operator()(const std::array<std::uint64_t, 2>& key) const {
     return (key[0] * 0x9E3779B97F4A7C15u ^ key[1]) * 0xFF51AFD7ED558CCDu;
@@ -132,12 +132,12 @@ struct KeyHash {
 template <typename T>
 using Memo = std::unordered_map<std::array<std::uint64_t, 2>, T, KeyHash>;
 
-/// Values by number.
+/// Values, each with a number.
 ///
 /// INVARIANT: a value is in it once, and never changes or moves: its number is its identity. The
 /// hash only finds candidates; values are compared whole.
 template <typename T>
-/// Nothing is ever taken out: a state that was seen once may be met again at any time.
+/// Nothing is ever taken out, because a state that was seen once may be met again at any time.
 class Pool {
  public:
   std::uint32_t keep(T value, std::size_t hash);
@@ -151,8 +151,8 @@ class Pool {
 /// An actor, a document or a message is kept once and named by its number, so that states are small
 /// and are still compared whole.
 ///
-/// Numbers depend on the order in which values were first met. So words of two of these say nothing
-/// to each other, and an exploration keeps one of them to its end.
+/// Numbers depend on the order in which values were first met. So words of two of these objects
+/// cannot be compared, and an exploration keeps one object to its end.
 ///
 /// Thread safety: none.
 class CoreStates {

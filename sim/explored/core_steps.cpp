@@ -18,11 +18,11 @@ const char* verb(const core::Command& command) {
   return kVerbs[command.body.index()];
 }
 
-// A reply's number, for the same reply to the same actor has the same effect. 1 to 4 are the other
-// kinds of events.
+// The reply's number, because the same reply to the same actor has the same effect. 1 to 4 are the
+// other kinds of events.
 std::uint64_t reply_key(std::uint32_t message) { return 5 | std::uint64_t{message} << 8; }
 
-/// As a story says it of whoever notices it.
+/// The name that a story gives to what the process notices.
 const char* name_of(Timer::Kind kind) {
   constexpr std::array kNames{"time of its next attempt",
                               "end of its timeout",
@@ -51,13 +51,13 @@ const char* how_it_went(std::optional<CoreFault> fault, bool wrote) {
 
 }  // namespace
 
-/// In a fixed order, so that the first counterexample that is found is the same one each time.
+/// In a fixed order, so that the first counterexample is the same each time.
 void CoreSystem::steps(const State& from) const {
   found_.clear();
   const World w = CoreStates::unpack(from);
   for (std::size_t i = 0; i < w.messages.size(); ++i) {
-    // Nothing but this: what else could happen now can happen before the event that sent it, or
-    // after it was answered, or the request is late, which is a fault.
+    // Only this step, because anything else can happen before the event that sent it, or after its
+    // answer, or the request is late, which is a fault.
     if (states_.message(w.messages[i]).fresh) return message_steps(w, i);
   }
   for (unsigned who = 0; who < 2; ++who) actor_steps(w, who);
@@ -70,7 +70,7 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
   // The core's answer depends on the tick, as its clock; `who` is in the owners that it draws.
   const std::array<std::uint64_t, 2> known{
       to.actors[who] | std::uint64_t{who} << 32 | std::uint64_t{to.tick} << 40, key};
-  // Actors have numbers, so that the key is whole: equal actors at one tick do the same.
+  // Actors have numbers, so the key is complete: equal actors at one tick do the same.
   auto found = effects_.find(known);
   if (found == effects_.end()) {
     found = effects_.emplace(known, react(actor(to, who), who, to.tick, event)).first;
@@ -82,7 +82,7 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
   if (effect.broken != none && to.broken == none) to.broken = effect.broken;
   for (std::size_t lock = 0; lock < kLocks; ++lock) {
     if (effect.tokens[lock] == 0) continue;
-    // The counter of its time, which is the number of its write; less than 256 in any scope.
+    // The counter of its time, which is the number of its write; below 256 in any scope.
     const auto number = static_cast<unsigned>(effect.tokens[lock] & 0xFF);
     if (number <= to.granted[lock] && to.broken == none) to.broken = g4;
     to.granted[lock] = std::max(to.granted[lock], number);
@@ -90,11 +90,11 @@ const CoreSystem::Effect& CoreSystem::give(World& to, unsigned who, const core::
   return effect;
 }
 
-/// Nobody waits for them any more. Requests cannot be called back.
-/// To keep them would tell states apart that go on alike.
+/// No call waits for them any more. Requests cannot be called back. To keep them would tell states
+/// apart that go on alike.
 void CoreSystem::drop_replies(World& w, unsigned who,
                               std::optional<core::CommandId> command) const {
-  // From the end, for taking one out moves those after it.
+  // From the end, because taking one out moves those after it.
   for (std::size_t i = w.messages.size(); i-- > 0;) {
     const Message& m = states_.message(w.messages[i]);
     const bool its = m.who == who && (!command || m.command->id == *command);
@@ -104,7 +104,7 @@ void CoreSystem::drop_replies(World& w, unsigned who,
 
 void CoreSystem::actor_steps(const World& w, unsigned who) const {
   const Actor& a = actor(w, who);
-  // It never comes back: one that starts anew would be one more process that knows nothing.
+  // Never again: a successor would be one more process that knows nothing.
   if (a.crashed) return;
   if (a.paused) {
     World to = w;
@@ -122,8 +122,8 @@ void CoreSystem::actor_steps(const World& w, unsigned who) const {
   actor_faults(w, who);
 }
 
-/// Timers that are due come before new calls of its user: a process whose timers wait is the fault
-/// "pause". False: none is due.
+/// Timers that are due come before new calls of the process's users, because a process that delays
+/// its timers is the fault "pause". False: none is due.
 bool CoreSystem::timer_step(const World& w, unsigned who) const {
   const Actor& a = actor(w, who);
   // One timer at a time, the earliest: the runtime fires them in the order of their times. The
@@ -153,16 +153,16 @@ void CoreSystem::user_steps(const World& w, unsigned who, std::size_t which) con
     --asker.asks_left;
     asker.waits_since = w.tick;
     asker.session = ++asking.sessions;
-    // Kept apart, for the actor is given away.
+    // A copy, because the actor is moved away.
     const auto session = asker.session;
     to.actors[who] = states_.keep(std::move(asking));
-    // Without a time-out: to give up at any time is the fault "cancel".
+    // Without a time-out, because giving up at any time is the fault "cancel".
     give(to, who,
          core::AcquireAsked{session, kNames[scope_.lock_of(which)], options_, std::nullopt, false},
          1 | of_user);
     emit(std::move(to), "asks", who, "");
   }
-  // At any time, also after the loss: its user need not have noticed.
+  // At any time, also after the loss, because its user need not have noticed.
   if (user.holds || user.life == "Lost") {
     World to = w;
     give(to, who, core::ReleaseAsked{user.session}, 2 | of_user);
@@ -170,7 +170,7 @@ void CoreSystem::user_steps(const World& w, unsigned who, std::size_t which) con
   }
 }
 
-/// Its caller gives up: what its attempts may have won has to be given back.
+/// Its caller gives up: what its attempts may have won must be given back.
 void CoreSystem::cancel(const World& w, unsigned who, std::size_t which) const {
   const User& user = actor(w, who).users[which];
   if (World to = w; user.asks() && spend(to, CoreFault::cancel)) {
@@ -190,7 +190,7 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
   }
   if (World to = w; !a.is_outside() && spend(to, CoreFault::crash)) {
     // A fresh actor, with nothing that could act. What it held is kept: its lease runs on, and to
-    // give its lock away before the deadline is wrong (G1), although nobody is left who asks.
+    // give its lock away before the deadline is wrong (G1), although no user is left to ask.
     Actor crashed;
     crashed.crashed = true;
     for (std::size_t u = 0; u < kUsers; ++u) {
@@ -203,8 +203,8 @@ void CoreSystem::actor_faults(const World& w, unsigned who) const {
   }
 }
 
-/// A fresh request executes and is answered at once, or a fault befalls it now; what it left on its
-/// way arrives some time.
+/// A fresh request executes and is answered at once, or a fault hits it now. What the fault left
+/// under way arrives at some time.
 void CoreSystem::message_steps(const World& w, std::size_t at) const {
   const Message& m = states_.message(w.messages[at]);
   if (m.reply) {
@@ -218,15 +218,15 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
   }
   // A late request does this at any step from now on, once.
   execute(w, at, std::nullopt);
-  // One fault hits a request when it is sent. A late one has had its.
+  // One fault hits a request when it is sent. A late request has had its fault.
   if (!m.fresh) return;
-  // All that may become of one execution; each is a step of its own, and a fault spent.
+  // All outcomes of one execution; each is a step of its own, and costs a fault.
   for (const auto fault :
        {CoreFault::error_before, CoreFault::error_after, CoreFault::lost_reply,
         CoreFault::slow_reply, CoreFault::rolled_back, CoreFault::old_primary}) {
     execute(w, at, fault);
   }
-  // Its sender notices by the command's timer, which is not removed by this.
+  // Its sender notices by the command's timer, which stays.
   if (World to = w; spend(to, CoreFault::lost_request)) {
     to.messages.take_out(at);
     emit(std::move(to), verb(*m.command), m.who, "is lost on its way");
@@ -238,8 +238,8 @@ void CoreSystem::message_steps(const World& w, std::size_t at) const {
     emit(std::move(to), verb(*m.command), m.who, "takes its time");
   }
   if (World to = w; spend(to, CoreFault::inside)) {
-    // Now is when the server reads it; it writes by this clock reading whenever it executes. The
-    // cluster time is of now, too.
+    // The server reads it now; whenever it executes, it uses this clock reading. The cluster time
+    // is the present one, too.
     underway.started_ms = CoreServer::clock_ms(w);
     underway.started_at = w.writes;
     to.messages[at] = states_.keep(std::move(underway));
@@ -254,10 +254,10 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   const CoreServer::Execution& done = server_.execute(w, w.messages[at], fault);
   // Three branches of the data: what an old primary has, what is lost with its primary, what stays.
   if (fault == CoreFault::old_primary) {
-    // Nobody will know its write; that it found nothing to write, it says at once.
+    // No reply will tell of its write. That it found nothing to write, it says at once.
     if (done.writes == 0 && w.before != w.documents) seen_ |= 1u << old_primary_denies;
   } else if (fault == CoreFault::rolled_back) {
-    // Nobody has it any more, but its time is over: what is written later has a later one.
+    // No member has it any more, but its time is over: what is written later has a later time.
     to.writes += done.writes;
     if (done.writes > 0) seen_ |= 1u << rolled_back_write;
   } else if (done.writes > 0) {
@@ -268,7 +268,7 @@ void CoreSystem::execute(const World& w, std::size_t at, std::optional<CoreFault
   emit(std::move(to), verb(*m.command), m.who, how_it_went(fault, done.writes > 0));
 }
 
-/// By so many entries of the oplog.
+/// `writes`: the entries of the oplog.
 void CoreSystem::store(World& to, std::uint32_t documents, unsigned writes) const {
   if (scope_.has(CoreFault::old_primary)) {
     to.before = to.documents;
@@ -279,11 +279,11 @@ void CoreSystem::store(World& to, std::uint32_t documents, unsigned writes) cons
   to.written_at = to.tick;
 }
 
-/// Atomic for each document, and of two documents at once: who sees one of two extended learns
-/// nothing by it.
+/// Atomic for each document, and here for two documents at once, because a client learns nothing
+/// from seeing one of two extended.
 void CoreSystem::write(World& to, const Message& by, const CoreServer::Execution& done) const {
   const Documents& before = states_.documents(to.documents);
-  // A command that its actor has given up executes all the same: that is what owners are for.
+  // A command that its actor has given up executes all the same: owners exist for this case.
   if (!actor(to, by.who).awaited.contains(by.command->id)) seen_ |= 1u << late_ghost;
   store(to, done.documents, done.writes);
   // Only an extension writes two: then one reply answers for both.
@@ -302,7 +302,7 @@ void CoreSystem::answer(World& to, const Message& m, const CoreServer::Execution
   give(to, m.who, core::ReplyArrived{m.command->id, done.reply}, reply_key(reply));
 }
 
-/// At any time from then on, or never within the behaviour: how late the monitor is, is free.
+/// At any time from then on, or never within the behaviour: the monitor may be late by any time.
 void CoreSystem::remove_expired(const World& w, std::size_t lock) const {
   // Each document by itself: a pass of the monitor may be cut short between two of them.
   Documents documents = states_.documents(w.documents);
@@ -316,26 +316,26 @@ void CoreSystem::remove_expired(const World& w, std::size_t lock) const {
 
 void CoreSystem::server_steps(const World& w) const {
   for (std::size_t lock = 0; lock < kLocks; ++lock) remove_expired(w, lock);
-  // An election, as far as a lock can tell: its data are the same, as a majority had them.
+  // An election, as a lock sees it: the data are the same, because a majority had them.
   if (World to = w; w.ahead == 0 && spend(to, CoreFault::clock)) {
-    // Never back: a clock that is behind makes leases longer only.
+    // Never back, because a clock that is behind only makes leases longer.
     to.ahead = 1;
     emit(std::move(to), "another member is primary, its clock a margin ahead", 2, "");
   }
   if (w.tick == scope_.ticks) return;
-  // Behaviours in which nobody has asked yet differ by a shift in time only.
+  // Behaviours in which no user has asked yet differ by a shift in time only.
   if (w.tick == 0 && actor(w, 0).users[0].asks_left == scope_.acquires[0]) return;
   for (unsigned who = 0; who < 2; ++who) {
     const Actor& a = actor(w, who);
-    // These may be late for as long as one likes; the others are as prompt as a tick.
+    // Crashed and paused processes may be late by any time; the others are as prompt as a tick.
     if (a.crashed || a.paused) continue;
     for (const auto& [timer, when] : a.timers) {
       if (when <= scope_.clock(who, w.tick)) return;  // it runs, so it fires them first
     }
   }
   World to = w;
-  // REQUIRES: nothing is due. Then time may go on, though much else could happen first.
-  // With the tick that ends, before it is counted up.
+  // REQUIRES: nothing is due. Time may go on, though much else could happen first. Checked with the
+  // tick that ends.
   judge_.judge_tick(to);
   ++to.tick;
   emit(std::move(to), "time goes on", 2, "");

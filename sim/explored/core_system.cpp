@@ -10,7 +10,7 @@ namespace {
 
 using namespace terms;
 
-/// In the order of `terms::Broken`, whose values are in the states.
+/// In the order of `terms::Broken`, because the states hold its values.
 constexpr std::array<const char*, 9> kBroken{
     nullptr,
     "G1: a lease was given away before it ran out or was released",
@@ -22,7 +22,7 @@ constexpr std::array<const char*, 9> kBroken{
     "G7: a call that is over left its lock behind",
     "arrows: a step that no diagram has"};
 
-/// From a tick to a tick, whatever is drawn: pauses and renewals have one length.
+/// From tick to tick, whatever the draw: pauses and renewals have one length.
 class QueueOfTicks final : public WaitingStrategy {
  public:
   std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override {
@@ -36,7 +36,7 @@ class QueueOfTicks final : public WaitingStrategy {
 
 }  // namespace
 
-/// In the order of `terms::Sight`. What a scope cannot show, an exploration of it must not claim.
+/// In the order of `terms::Sight`. An exploration must not claim what its scope cannot show.
 const std::vector<std::string>& CoreSystem::seen_events() {
   static const std::vector<std::string> names{"takeover of one observed dead",
                                               "takeover by the server's clock",
@@ -61,13 +61,13 @@ CoreSystem::CoreSystem(const CoreScope& scope)
   options_.extension_cadence = kTick;
   options_.operation_timeout = kTick;
   options_.clock_margin = scope.margin_ticks * kTick;
-  // From a tick to a tick: the pause has one length, whatever is drawn.
+  // From tick to tick: the pause has one length, whatever the draw.
   options_.waiting = uniform_waiting(kTick, kTick);
   if (scope.queue) options_.waiting = std::make_shared<QueueOfTicks>();
   if (scope.drifts()) options_.max_drift = kMostDrift;
 }
 
-/// Nobody has asked yet, and there is no document.
+/// No user has asked yet, and there is no document.
 CoreSystem::State CoreSystem::first() const {
   World w;
   for (unsigned who = 0; who < 2; ++who) {
@@ -79,14 +79,14 @@ CoreSystem::State CoreSystem::first() const {
   return CoreStates::pack(w);
 }
 
-/// The properties are checked where a step is made, for most are of steps; a state only carries
-/// what was found.
+/// The properties are checked when a step is made, because most are about steps; a state only
+/// carries the result.
 model::Judgement CoreSystem::judge(const State& state) const {
   return {.broken = kBroken[CoreStates::unpack(state).broken], .reached = seen_};
 }
 
-/// Which faults a behaviour has had is part of the state, so two that differ in it alone are two:
-/// what is left to befall them differs.
+/// The faults of a behaviour are part of the state, so two that differ only in them are two states,
+/// because other faults are left for them.
 bool CoreSystem::spend(World& w, CoreFault fault) const {
   // Each kind once, which bounds the search. What the same fault twice would show is left out.
   const unsigned bit = 1u << static_cast<unsigned>(fault);
@@ -101,7 +101,7 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   judge_.judge_state(to);
   const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)};
   Found found{CoreStates::pack(to), action, ""};
-  // Only the few states of a way are put in words.
+  // Only the few states of a path are put in words.
   if (telling_) {
     found.text = std::to_string(to.tick * kTick.count()) + " ms  ";
     if (who < 2) found.text += "p" + std::to_string(who) + " ";
@@ -111,8 +111,8 @@ void CoreSystem::emit(World to, const char* step, unsigned who, const char* text
   found_.push_back(std::move(found));
 }
 
-/// The steps of each state are found once more, with their texts. They are the same ones, for an
-/// effect or an execution depends on the state alone.
+/// The steps of each state are found again, with their texts. They are the same, because an effect
+/// or an execution depends on the state alone.
 std::vector<std::string> CoreSystem::story(const std::vector<State>& path) const {
   telling_ = true;
   std::vector<std::string> lines;

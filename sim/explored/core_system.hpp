@@ -14,17 +14,17 @@
 
 /// The production core in small scope, for model::Explorer: two providers, a lock or two, every
 /// order of what can happen to them. The core, the adapter's command bytes and its reading of
-/// replies are the very code of production; the server is the virtual world's evaluator. Time goes
-/// in ticks.
+/// replies are the production code; the server is the virtual world's evaluator. Time goes in
+/// ticks.
 namespace leasehold::sim::explored {
 
-/// A step is one event that one actor sees, with everything that the core does at once; requests
-/// that it sends go on in the very next step. So two such requests never interleave with anything
-/// unless a fault says so, which is what keeps the number of states within reach.
+/// A step is one event that one actor sees, with everything that the core does at once. Requests
+/// that it sends go on in the very next step, so two such requests interleave with nothing unless a
+/// fault says so. That keeps the number of states small enough.
 ///
-/// Deterministic in everything but the choice of the step: owners are counted and not random, and
-/// pauses have one length. Numbers of actors, messages and documents depend on the order of the
-/// search, so states of two explorers cannot be compared.
+/// Only the choice of the step is open: owners are counted and not random, and pauses have one
+/// length. Numbers of actors, messages and documents depend on the order of the search, so states
+/// of two explorers cannot be compared.
 ///
 /// Thread safety: none, also of the const functions, which fill tables.
 class CoreSystem {
@@ -42,18 +42,18 @@ class CoreSystem {
   void initial(Emit emit) const {
     emit(first());
   }
-  // Not to be called from within `emit`: the steps found are kept in one place.
+  // Not to be called from within `emit`, because the steps found are kept in one place.
   template <typename Emit>
   void successors(const State& from, Emit emit) const {
     steps(from);
     for (std::size_t i = 0; i < found_.size(); ++i) emit(found_[i].to, found_[i].action);
   }
-  // What was reached is of all states so far, not of this one: the explorer joins them anyway.
+  // What was reached is of all states so far, not of this one, because the explorer joins them.
   [[nodiscard]] model::Judgement judge(const State& state) const;
-  /// REQUIRES: the path was found by this object, whose numbers the states hold.
+  /// REQUIRES: this object found the path, because the states hold its numbers.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
 
-  /// What happened somewhere at least once, for the vacuity check: names in the order of the bits.
+  /// What happened somewhere at least once, for the vacuity check: names in the order of bits.
   static const std::vector<std::string>& seen_events();
 
  private:
@@ -63,7 +63,7 @@ class CoreSystem {
   struct Effect {
     std::uint32_t actor = 0;
     std::vector<std::uint32_t> sent;
-    // Commands whose replies nobody waits for any more.
+    // Commands with replies that no call waits for any more.
     std::vector<core::CommandId> abandoned;
     std::array<std::int64_t, kLocks> tokens{};  ///< granted with it, or 0
     unsigned broken = 0;
@@ -71,7 +71,7 @@ class CoreSystem {
 
   class Reaction;
 
-  // Without the text but on a way: to write it for each step would cost more than the step.
+  // Without the text, except on a story's path, because the text costs more than the step.
   struct Found {
     State to;
     Action action;
@@ -94,12 +94,12 @@ class CoreSystem {
               std::optional<CoreFault> fault) const;
   void remove_expired(const World& w, std::size_t lock) const;
   void emit(World to, const char* step, unsigned who, const char* text) const;
-  /// False: its kind has happened, is not in the scope, or there were enough. Then `w` is
-  /// unchanged.
+  /// False: its kind has happened, is not in the scope, or the scope has no faults left. Then `w`
+  /// is unchanged.
   bool spend(World& w, CoreFault fault) const;
   /// Gives the event to the actor; what it sends joins the messages.
-  /// REQUIRES: `key` names the event among all of one actor: its low byte the kind, above it what
-  /// it is of. Equal keys get the same effect, whatever the event says.
+  /// REQUIRES: `key` names the event among all of one actor: the kind in its low byte, its object
+  /// above. Equal keys get the same effect, whatever the event says.
   const Effect& give(World& to, unsigned who, const core::Event& event, std::uint64_t key) const;
   Effect react(const Actor& actor, unsigned who, unsigned tick, const core::Event& event) const;
   void drop_replies(World& w, unsigned who, std::optional<core::CommandId> command) const;
@@ -109,15 +109,15 @@ class CoreSystem {
 
   const CoreScope scope_;
   LockOptions options_;
-  // A model's steps are asked of a constant model; what they keep is not part of it.
+  // Mutable, because the explorer asks a constant model for steps; these tables are not part of it.
   mutable CoreStates states_;
-  // Most steps repeat what another state's actor or request did: these spare the core and the BSON.
+  // Most steps repeat what another state's actor or request did: then core and BSON are spared.
   mutable Memo<Effect> effects_;
   mutable std::vector<Found> found_;
   mutable std::uint64_t seen_ = 0;
   mutable CoreServer server_;
   CoreJudge judge_;
-  mutable bool telling_ = false;  ///< on a way
+  mutable bool telling_ = false;  ///< a story is written
 };
 
 }  // namespace leasehold::sim::explored

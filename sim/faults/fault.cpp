@@ -53,7 +53,7 @@ std::vector<int> members_hit(const FaultPlan& fault, int primary, int members) {
   int count = 1;
   if (fault.kind == K::kill_two) count = 2;
   if (fault.kind == K::kill_all) count = members;
-  // Who all lost their data are no set any more.
+  // Members that all lost their data are no set any more.
   if (fault.kind == K::lost_data) {
     count = static_cast<int>(std::clamp<std::int64_t>(fault.amount, 1, members - 1));
   }

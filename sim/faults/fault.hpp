@@ -9,13 +9,13 @@
 /// The vocabulary of faults, which both worlds share: `sim/fault_injector` brings them about.
 namespace leasehold::sim {
 
-/// Something that befalls the run at a time.
+/// A fault that hits the run at a time.
 struct FaultPlan {
   enum class Kind {
     crash,          ///< SIGKILL of a process; another starts, unless the process is scripted
     pause,          ///< SIGSTOP of a process for `for_ms`
     step_up,        ///< another member becomes primary
-    step_down,      ///< the primary leaves its office, with no successor ready
+    step_down,      ///< the primary steps down, with no successor ready
     kill_member,    ///< SIGKILL of a member, for `for_ms`
     stop_member,    ///< SIGSTOP, likewise
     split_members,  ///< a member reaches no other for `for_ms`
@@ -69,12 +69,12 @@ enum class Harm {
   assumption,  ///< it breaks an assumption: only stories have it
 };
 
-/// Of drawn numbers, both ends included; 0 to 0: the kind has no such number.
+/// The range of drawn numbers, both ends included; 0 to 0: the kind has no such number.
 struct Range {
   std::int64_t low = 0, high = 0;
 };
 
-/// All that is known of a kind but how it is done.
+/// All that is known of a kind, except how it is done.
 struct AboutFault {
   FaultPlan::Kind kind;
   const char* name;
@@ -84,7 +84,7 @@ struct AboutFault {
   /// How large drawn ones are. Those of `clock_jump` depend on the plan's clock margin.
   Range amount = {};
   Harm harm = Harm::none;
-  bool stops_writes = false;  ///< all majority writes, for a second or two
+  bool stops_writes = false;  ///< stops majority writes for a second or two
 };
 
 inline constexpr auto kAboutFaults = [] {
@@ -115,7 +115,7 @@ inline constexpr auto kAboutFaults = [] {
       {K::kill_all, "kill-all", "failover", {300, 1'500}, {}, Harm::none, true},
       {K::drop_index, "drop-index", "ttl", kOfIndex},
       {K::change_index, "change-index", "ttl", kOfIndex, {1, 3'600}},
-      // Longer than an election: who comes back empty must not vote for who lags.
+      // Longer than an election: an empty member must not vote for one that lags.
       {K::lost_data, "lost-data", "failover", {2'000, 3'000}, {}, Harm::alone},
       {K::drop_collection, "drop-collection", "administrator", {}, {}, Harm::assumption},
       {K::delete_document, "delete-document", "administrator", {}, {}, Harm::assumption},
@@ -157,10 +157,10 @@ inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 /// What a history calls a member: "member-1".
 [[nodiscard]] std::string member_name(int member);
 
-/// Which of so many members it befalls while `primary` is primary (-1: nobody is).
+/// The member that it hits, of `members`, while `primary` is primary (-1: none is).
 [[nodiscard]] int member_hit(const FaultPlan& fault, int primary, int members);
 
-/// All that it befalls, the first by the rule of `member_hit`, the others after it.
+/// All members that it hits: the first by the rule of `member_hit`, the others after it.
 [[nodiscard]] std::vector<int> members_hit(const FaultPlan& fault, int primary, int members);
 
 /// Whether it takes members away for a while.
@@ -173,7 +173,7 @@ inline constexpr int kTriggers = static_cast<int>(FaultPlan::Command::look) + 1;
 /// Of `errors`: the server's code, one of those that pass.
 [[nodiscard]] int error_code(const FaultPlan& fault);
 
-/// What a fault needs. Who has one of these has those before it.
+/// What a fault needs. Each includes those before it.
 enum class Power {
   processes,    ///< over those that use the lock
   links,        ///< over what they and the members say to each other
@@ -184,7 +184,7 @@ enum class Power {
 };
 [[nodiscard]] Power power_of(FaultPlan::Kind kind);
 
-/// Whether it befalls a process alone.
+/// Whether it hits a process alone.
 [[nodiscard]] bool hits_process(FaultPlan::Kind kind);
 
 }  // namespace leasehold::sim

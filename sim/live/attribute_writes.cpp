@@ -13,7 +13,7 @@ using model::Kind;
 
 struct Sent {
   std::string lock_id, owner, name;
-  std::int64_t order = 0;  ///< of its write, if it was acknowledged
+  std::int64_t order = 0;  ///< the order of its write, if that was acknowledged
   bool unanswered = true;
 };
 

@@ -68,7 +68,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool 
     posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                      0600);
   }
-  // Else it would keep connections open that we close: not every library marks its sockets.
+  // Else the child would keep closed connections open: some libraries do not mark sockets.
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   // A signal from the terminal is for the harness, which then ends its children in order.
   short flags = POSIX_SPAWN_SETPGROUP;
@@ -117,7 +117,7 @@ void ChildProcess::close_pipes() {
 void ChildProcess::close_input() { close_if_open(in_); }
 
 void ChildProcess::say(const std::string& text) const {
-  // A child that is gone hears nothing; SIGPIPE is ignored by whoever starts children.
+  // A child that is gone hears nothing; the process that starts children ignores SIGPIPE.
   if (in_ >= 0 && ::write(in_, text.data(), text.size()) < 0) return;
 }
 

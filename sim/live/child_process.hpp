@@ -49,13 +49,13 @@ class ChildProcess {
 /// there.
 [[nodiscard]] std::string beside_this_program(const std::string& file);
 
-/// What the kernel says of a process in /proc/PID/stat (proc(5)), from the third field, its state,
-/// on: the name before that may have spaces. Empty if there is none of that number.
+/// The fields of /proc/PID/stat (proc(5)) from the third, the state, on, because the name before it
+/// may have spaces. Empty: no process has that number.
 [[nodiscard]] std::vector<std::string> kernel_stat(pid_t pid);
 [[nodiscard]] bool is_stopped(pid_t pid);
 
-/// Kills processes and removes a folder when this process ends in whatever way, SIGKILL included:
-/// a shell that waits for the end of a pipe. Its own folder is where the run may keep its data.
+/// Kills processes and removes a folder when this process ends in any way, SIGKILL included: a
+/// shell that waits for the end of a pipe. The run may keep its data in that folder.
 class Janitor {
  public:
   Janitor();
@@ -63,8 +63,8 @@ class Janitor {
   Janitor(const Janitor&) = delete;
   Janitor& operator=(const Janitor&) = delete;
 
-  /// A process to be killed, stopped or not. REQUIRES: its command line or its environment
-  /// contains `folder()`, so that nobody else's process is ever hit.
+  /// A process to be killed, stopped or not. REQUIRES: its command line or its environment contains
+  /// `folder()`, so that no process of another program is ever hit.
   void watch(pid_t pid);
   [[nodiscard]] const std::string& folder() const { return folder_; }
 

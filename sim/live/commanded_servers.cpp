@@ -32,7 +32,7 @@ std::int64_t CommandedData::ttl_passes() {
   return passes;
 }
 
-/// Does not wait for one: who waits here ends no other fault in the meantime.
+/// Does not wait for one, because other faults would not end in the meantime.
 MongoClient& CommandedData::primary_client() {
   const int primary = members_.primary_now();
   if (primary < 0) throw std::runtime_error("no member is primary");
@@ -62,7 +62,7 @@ std::optional<std::int64_t> CommandedData::ttl_seconds() {
   return integer(found["expireAfterSeconds"]);
 }
 
-/// Looks first: what an earlier primary did may have been rolled back since.
+/// Looks first, because an earlier primary's changes may have been rolled back since.
 void CommandedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
   const auto found = ttl_seconds();
   if (found == seconds) return;

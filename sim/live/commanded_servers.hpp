@@ -9,12 +9,12 @@
 
 namespace leasehold::sim::live {
 
-// What faults do to a real replica set, whoever started it: by commands of an administrator, and by
-// the proxies before its members. Each change is asked for again at the servers.
+// What faults do to a real replica set, the run's or the user's, by commands of an administrator
+// and by the proxies before its members. Each change is asked for again at the servers.
 //
 // Not thread-safe. A call returns within some seconds, whatever state the servers are in.
 
-/// What commands can do with members. Their processes and clocks are in the hands of who started
+/// What commands can do with members. Their processes and clocks belong to the program that started
 /// them.
 class CommandedMembers : public MemberControl {
  public:
@@ -38,7 +38,7 @@ class CommandedMembers : public MemberControl {
   const std::string database_;
 };
 
-/// Collections that faults befall, each with its database.
+/// Collections that faults hit, each with its database.
 struct FaultyCollections {
   std::string administered;  ///< its documents and its index are deleted and changed
   std::string failing;       ///< writes to it get errors
@@ -58,7 +58,7 @@ class CommandedData final : public DataControl {
   /// At the primary of now.
   void fail_next(std::int64_t count, int code, bool executed) override;
   std::int64_t stop_failing() override;
-  /// At the primary of now, for all processes.
+  /// At the present primary, for all processes.
   [[nodiscard]] std::optional<Inside> hold_inside(const std::string& process, std::int64_t wait_ms,
                                                   std::int64_t for_ms) override;
 
@@ -68,17 +68,17 @@ class CommandedData final : public DataControl {
   [[nodiscard]] MongoClient& primary_client();
   Json administer(Json command);
   [[nodiscard]] Json ttl_index();
-  /// How often it was entered; 0 if the member's fail points are gone with it.
+  /// Returns how often it was entered; 0 if the member lost its fail points.
   std::int64_t end_fail_point(int member, const std::string& name);
 
   MemberSet& members_;
   const std::string locks_;
   const std::string failing_at_;
-  Json index_;        ///< the TTL index as it was first seen; null: never
-  int failing_ = -1;  ///< the member whose commands fail
+  Json index_;        ///< the TTL index at first sight; null: never seen
+  int failing_ = -1;  ///< the member with failing commands
 };
 
-/// By the proxies before the members. REQUIRES: there are some.
+/// Acts by the proxies before the members. REQUIRES: there are some.
 class ProxiedLinks final : public LinkControl {
  public:
   explicit ProxiedLinks(MemberSet& members) : members_(members) {}
@@ -91,7 +91,7 @@ class ProxiedLinks final : public LinkControl {
   MemberSet& members_;
 };
 
-/// A set, from all its sides.
+/// The three sides of a live set.
 class LiveServers {
  public:
   LiveServers(MemberSet& set, FaultyCollections hit, std::unique_ptr<CommandedMembers> members)

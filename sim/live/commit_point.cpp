@@ -3,8 +3,8 @@
 namespace leasehold::sim::live {
 namespace {
 
-// Members are asked ten times a second. Who asks may not run for a while and hear one of them
-// first, so one answer shows nothing.
+// Members are asked ten times a second. The asking thread may not run for a while and hear one of
+// them first, so one answer shows nothing.
 constexpr int kShown = 3;
 constexpr int kWithoutPrimary = 6;
 
@@ -19,7 +19,7 @@ void CommitPoint::hear(const MemberAnswer& answer) {
 
 void CommitPoint::hear_primary(const MemberAnswer& answer) {
   if (wanted_ && answer.committed < *wanted_) {
-    // Nobody was primary, or its writes had no majority: one span.
+    // No member was primary, or its writes had no majority: one span.
     shown_ = proven() ? kShown : shown_ + 1;
   } else {
     if (proven()) over_.push_back({since_ns_, answer.answered_ns});

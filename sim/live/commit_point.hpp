@@ -8,7 +8,7 @@
 
 namespace leasehold::sim::live {
 
-/// A place in the oplog; that of a later term comes after all of an earlier one.
+/// A place in the oplog; places of a later term come after all of an earlier one.
 struct OpTime {
   std::int64_t term = -1, time = 0;
   auto operator<=>(const OpTime&) const = default;
@@ -17,15 +17,15 @@ struct OpTime {
 /// What a member says of itself.
 struct MemberAnswer {
   std::int64_t asked_ns = 0, answered_ns = 0;
-  std::string election;  ///< by which it is primary; later ones are greater. Empty: it is none
+  std::string election;  ///< made it primary; later ones are greater. Empty: no primary
   OpTime written, committed;
 };
 
-/// Whether the majority's commit point follows what the newest primary has written, by what members
-/// answer who are asked again and again. Pure.
+/// Whether the majority's commit point follows what the newest primary has written. Concluded from
+/// answers of members that are asked again and again. Pure.
 ///
-/// A span is certain, however late who asks may be: in it the primary itself showed several times
-/// that a write had no majority, or the others answered several times and it did not.
+/// A span is certain, even if the asking thread is late: the primary itself showed in it several
+/// times that a write had no majority, or the others answered several times and it did not.
 class CommitPoint {
  public:
   struct Span {
@@ -36,7 +36,7 @@ class CommitPoint {
   void hear(const MemberAnswer& answer);
 
   [[nodiscard]] bool follows() const { return !proven(); }
-  /// The spans in which it did not follow. One that is not over yet lasts until now.
+  /// The spans in which it did not follow. A span that is not over lasts until now.
   [[nodiscard]] std::vector<Span> spans(std::int64_t now_ns) const;
 
  private:

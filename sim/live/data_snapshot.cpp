@@ -47,7 +47,7 @@ std::optional<std::string> data_snapshot(const std::string& mongod) {
   Janitor janitor;
   const auto made = janitor.folder() + "/prepared";
   make(mongod, made, janitor);
-  // Whole or not at all, also when two make it at once.
+  // Renamed as a whole, so that a folder is complete even if two processes make it at once.
   const fs::path fresh = kept.string() + "." + std::to_string(getpid());
   fs::copy(made, fresh, fs::copy_options::recursive);
   fs::rename(fresh, kept, error);

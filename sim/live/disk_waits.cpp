@@ -13,7 +13,7 @@ std::string first_line(const std::filesystem::path& file) {
   return line;
 }
 
-/// The state stands after the name, which is in parentheses and may have some itself.
+/// The state stands after the name, which is in parentheses and may contain some itself.
 bool waits_for_a_disk(const std::string& stat) {
   const auto name_ends = stat.rfind(')');
   return name_ends != std::string::npos && stat.compare(name_ends, 3, ") D") == 0;

@@ -9,7 +9,7 @@
 namespace leasehold::sim::live {
 
 /// Whether a thread of a process stands still because a disk is busy: a page of the program that
-/// was dropped from memory, or swap, has to come back. Its other threads run on, so nobody else
+/// was dropped from memory, or swap, has to come back. Its other threads run on, so no other watch
 /// notices. Linux says it in /proc/PID/task/TID (proc(5): `stat`, `schedstat`). Not thread-safe.
 class DiskWaits {
  public:

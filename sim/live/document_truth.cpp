@@ -9,7 +9,7 @@
 namespace leasehold::sim::live {
 namespace {
 
-/// By a path, like "lock.owner"; null: it is not there.
+/// The value at a path like "lock.owner"; null: there is none.
 const Json* at_path(const Json& document, const std::string& path) {
   const Json* value = &document;
   for (std::size_t from = 0; from <= path.size();) {
@@ -50,7 +50,7 @@ DocumentTruth::Seen DocumentTruth::seen_in(const Json& document, std::int64_t wa
 std::optional<model::Event> DocumentTruth::read(const Json& entry, const Json& when) {
   const auto key = id_in(entry).dump();
   const Json* document = apply(documents_, entry, key);
-  // The first that is seen of one may be a change of it.
+  // The first entry of a document may be a change of it.
   if (document != nullptr && !document->contains("_id")) documents_[key]["_id"] = id_in(entry);
   return became(key, document, when);
 }

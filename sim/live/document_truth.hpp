@@ -10,9 +10,9 @@
 
 namespace leasehold::sim::live {
 
-/// What the writes of a lock's documents are to it, of a lock that is not ours by the fields that
-/// its author named: `put` and `gone`. A lock is free whose document is gone, names no owner, or
-/// was written with a date that had passed by the primary's clock.
+/// Translates writes of a lock's documents into `put` and `gone`, for a lock that is not ours by
+/// the fields that its author named. A lock is free if its document is gone, names no owner, or was
+/// written with a date that had passed by the primary's clock.
 class DocumentTruth {
  public:
   /// `of_lock_ids`: the owner's field is the production lock's, which names more than the owner.
@@ -21,12 +21,12 @@ class DocumentTruth {
 
   [[nodiscard]] const std::string& collection() const { return mapping_.collection; }
 
-  /// Of an insert, update or delete in the collection: the event without `at_ns`. Nothing: it
+  /// The event of an insert, update or delete in the collection, without `at_ns`. Nothing: it
   /// changed nothing of a lock. `when` is the entry that has `ts` and `wall`: itself, or that of
   /// its transaction.
   std::optional<model::Event> read(const Json& entry, const Json& when);
 
-  /// Of a drop of the collection: the same for each document that was there.
+  /// The events of a drop of the collection: one for each document that was there.
   model::History drop(const Json& when);
 
  private:

@@ -27,7 +27,7 @@ tcp::endpoint loopback(int port) {
 
 }  // namespace
 
-/// Everything but the constructor's and destructor's part runs on the one thread.
+/// All but the constructor's and the destructor's part runs on the one thread.
 class FaultProxy::Inside {
  public:
   Inside() : work_(asio::make_work_guard(context_)), thread_([this] { context_.run(); }) {}
@@ -58,7 +58,7 @@ class FaultProxy::Inside {
     return listen_for({loopback(port)}, false);
   }
 
-  /// One whose name is not known here is one that refuses connections.
+  /// A member with a name that is not known here is one that refuses connections.
   int add_member(const std::string& address) {
     const auto [host, port] = host_and_port(address);
     error_code unknown;
@@ -160,7 +160,7 @@ class FaultProxy::Inside {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Rules rules_;
   std::map<int, int> ports_;  ///< member by its own port
-  ProxyOf proxies_;           ///< of the members whose words are changed
+  ProxyOf proxies_;           ///< of the members with changed replies
   std::deque<Listener> listeners_;
   std::list<std::shared_ptr<Connection>> connections_;
   std::thread thread_;

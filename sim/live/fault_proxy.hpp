@@ -14,7 +14,7 @@ struct Traffic {
   std::int64_t to_members = 0, from_members = 0;
 };
 
-/// A listener in front of each member. Learns from the first message of each connection who speaks:
+/// A listener in front of each member. Learns the sender from the first message of each connection:
 /// a client by its application name, a member as "member-0/beat" (heartbeats, votes) or
 /// "member-0/sync" (replication). Other peers have no name and no faults.
 ///
@@ -31,10 +31,10 @@ class FaultProxy {
   FaultProxy(const FaultProxy&) = delete;
   FaultProxy& operator=(const FaultProxy&) = delete;
 
-  /// The members are numbered in this order. Gives the port that stands for this one, which the
-  /// set's configuration has to name.
+  /// Members are numbered in this order. Returns the proxy's port for this member, which the set's
+  /// configuration has to name.
   int add_member(int port);
-  /// The same of a set whose configuration names the members themselves, this one by `address`
+  /// The same for a set that is configured with the members themselves, this one by `address`
   /// ("db1:27017"): what a member says of its set's addresses is changed on its way to a client.
   /// REQUIRES: all are added before clients connect.
   int add_member(const std::string& address);
@@ -50,8 +50,8 @@ class FaultProxy {
   [[nodiscard]] Traffic traffic(const std::string& peer, int member) const;
   /// The same between all peers and all members.
   [[nodiscard]] Traffic traffic() const;
-  /// The ports of this machine from which members were ever connected to: a member that hears of a
-  /// client from another one was reached past the proxies.
+  /// The ports of this machine from which members were ever connected to. A member was reached past
+  /// the proxies if it hears of a client from another port.
   [[nodiscard]] std::set<int> ports_used() const;
 
  private:

@@ -15,8 +15,8 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr milliseconds kAskEvery{5};
 
-/// Who waits so long for a lock that nobody has any more will wait for ever: it is certain by then
-/// that it is late, also when servers were busy with a fault at first.
+/// A caller that waits so long for a free lock will wait for ever: it is certain by then that it is
+/// late, also when servers were busy with a fault at first.
 std::int64_t longest_wait_ms(const ForeignSetting& setting) {
   constexpr std::int64_t kSpare_ms = 6'000;
   const auto& promised = setting.promises;
@@ -35,7 +35,7 @@ ForeignCaller::ForeignCaller(Home& home, int number)
 
 Event ForeignCaller::event(Kind kind) const { return home_.process.event(kind, id_, name_); }
 
-/// Of what the worker said: not after it was heard.
+/// An event of what the worker said, stamped no later than when it was received.
 Event ForeignCaller::event_at(Kind kind, const ForeignProcess::Heard& heard) const {
   Event e = event(kind);
   e.at_ns = std::min(e.at_ns, heard.received_ns);
@@ -56,14 +56,14 @@ void ForeignCaller::work() {
     const auto happened = std::visit([&](const auto& now) { return perform(now); }, action);
     const bool between = std::holds_alternative<Workload::Rest>(action);
     action = workload_.next(happened, random_);
-    // Between two acquires: none that is asked for from here on has a short timeout.
+    // Between two acquires, because no acquire from here on has a short timeout.
     if (!between || !home_.process.healed() || std::exchange(knows_of_end_, true)) continue;
     (void)workload_.next(Workload::FaultsEnded{}, random_);
   }
 }
 
-/// Each step at its time. One that comes while an acquire is under way does not fit, and nobody can
-/// cancel an acquire: both are left out. A holder answers what its user asks until its release.
+/// Each step at its time. One that comes while an acquire is under way does not fit, and an acquire
+/// cannot be cancelled: both are left out. A holder answers what its user asks until its release.
 void ForeignCaller::follow_script() {
   constexpr std::int64_t kLate_ns = 50 * kMs;
   for (const StepPlan& step : home_.setting.steps) {
@@ -84,8 +84,8 @@ void ForeignCaller::follow_script() {
   if (answers_) perform(Workload::Release{});
 }
 
-/// Whether the time has come; else faults are over, or it broke off before. Its user asks all the
-/// while.
+/// True: the time has come; else faults are over, or the worker broke off before. Its user asks
+/// meanwhile.
 bool ForeignCaller::hold_until(std::int64_t end_ns, bool wakes_when_healed) {
   for (;;) {
     const auto now = home_.process.now();
@@ -143,7 +143,7 @@ void ForeignCaller::emit_ended(const ForeignProcess::Heard& heard) {
   home_.process.emit(std::move(e));
 }
 
-/// A lock that says when it is lost has to do so without being asked.
+/// A lock that tells of its loss has to do so without being asked.
 Workload::Event ForeignCaller::perform(const Workload::Receive& receive) {
   relies_on_lost_ = receive.relies_on_lost && home_.setting.promises.tells_loss;
   ask();
@@ -159,7 +159,7 @@ Workload::Event ForeignCaller::perform(const Workload::Write&) {
   return Workload::Written{};
 }
 
-/// Whose worker ended meanwhile knows nothing of it.
+/// Nothing is written for a worker that ended meanwhile.
 void ForeignCaller::write_fenced() {
   const StartOrder& order = home_.setting.order;
   if (!resource_) {
@@ -199,8 +199,8 @@ Workload::Event ForeignCaller::perform(const Workload::Release&) {
   return Workload::Released{};
 }
 
-/// A "held" was true somewhere from its stamp, or else from the question, until it arrived; after a
-/// "not_held" it is asked no more.
+/// A "held" was true at some time between its stamp, or else the question, and its arrival; after a
+/// "not_held" no more is asked.
 void ForeignCaller::ask() {
   if (!answers_ || answers_->said_no() || relies_on_lost_) return;
   const auto asked = home_.process.now();

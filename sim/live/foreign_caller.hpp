@@ -10,7 +10,7 @@
 
 namespace leasehold::sim::live {
 
-/// One caller of a worker around a lock that is not ours: it runs the workload by asking the
+/// One caller of a worker around a lock that is not ours. It runs the workload by asking the
 /// worker's process, and writes to the fenced resource if the lock promises tokens. It decides what
 /// an answer means to its user, and what the history says of it.
 ///
@@ -63,7 +63,7 @@ class ForeignCaller {
   std::string name_;
   std::int64_t token_ = 0;
   bool knows_of_end_ = false;
-  bool relies_on_lost_ = false;               ///< during this holding it is not asked
+  bool relies_on_lost_ = false;               ///< no `ask` during this holding
   std::unique_ptr<FencedResource> resource_;  ///< if the lock has tokens
   std::unique_ptr<HeldAnswers> answers_;
 };

@@ -19,13 +19,13 @@ using model::Kind;
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-/// A wait counts in slices: of the time that the laboratory itself did not run, one at most.
+/// A wait counts in slices: a time in which the laboratory did not run counts as one at most.
 constexpr milliseconds kSlice{50};
 constexpr std::int64_t kStartLimit_ms = 60'000;  ///< a virtual machine or an interpreter starts
 constexpr std::size_t kLongestLine = 1 << 16;
 constexpr std::size_t kMostShown = 200;  ///< of a line that has no end
 
-/// The janitor knows it by the folder in its environment: its command line is its own.
+/// The janitor knows it by the folder in its environment, because its command line is the user's.
 std::vector<std::string> command_of(const ForeignSetting& setting, const MemberClock& clock) {
   return {"env", clock.preload(), clock.file_variable(), "sh", "-c", setting.command};
 }
@@ -64,7 +64,7 @@ ForeignProcess::ForeignProcess(const ForeignSetting& setting, Now now_ns, Emit e
   reader_ = std::jthread([this](const std::stop_token& stop) { read_answers(stop); });
 }
 
-/// So that nothing of it stands after its end.
+/// So that no event of it stands after its end.
 std::int64_t ForeignProcess::stamp() const { return std::min(now_(), ended_ns_.load()); }
 
 Event ForeignProcess::event(Kind kind, std::int64_t session, const std::string& lock) const {
@@ -122,7 +122,7 @@ void ForeignProcess::attend() {
   kill();
 }
 
-/// It has ended, or closed what it says its lines by. REQUIRES: the mutex is held by the guard.
+/// It ended, or closed its standard output. REQUIRES: the guard holds the mutex.
 void ForeignProcess::see_off(std::unique_lock<std::mutex>& guard, bool may_end) {
   guard.unlock();
   child_.wait_ms(2'000);
@@ -225,13 +225,12 @@ void ForeignProcess::hear(const std::string& line) {
   }
 }
 
-/// What stands where a line should: its worker may have forgotten the end of its lines. REQUIRES:
-/// the mutex is held.
+/// Output without an end of line: its worker may have forgotten it. REQUIRES: the mutex is held.
 std::string ForeignProcess::without_end() const {
   return unfinished_.empty() ? "" : "; it said, without the end of a line: " + unfinished_;
 }
 
-/// REQUIRES: the mutex is held. It was said after the lines before it, and so after their
+/// REQUIRES: the mutex is held. A loss was said after the lines before it, and so after their
 /// questions.
 void ForeignProcess::note_loss(const Heard& heard) {
   Event e = event(Kind::notified, heard.answer.id);
@@ -253,7 +252,7 @@ bool ForeignProcess::await_ready() {
   return phase_ == Phase::works;
 }
 
-/// It writes the question itself, so that no question of another caller stands between the two.
+/// It writes the question itself, so that no other caller's question comes between.
 std::optional<ForeignProcess::Heard> ForeignProcess::question(Dialogue::Question kind,
                                                               std::int64_t id,
                                                               const std::string& line,

@@ -21,29 +21,29 @@
 
 namespace leasehold::sim::live {
 
-/// What a worker around a lock that is not ours is started with.
+/// The start settings of a worker around a lock that is not ours.
 struct ForeignSetting {
   std::string command;  ///< for sh
   StartOrder order;
   Workload::Setting workload;
   std::uint64_t seed = 0;
   model::Promises promises;
-  std::string folder;                ///< of a janitor's, for its standard error and its clock
-  std::vector<StepPlan> steps = {};  ///< of a scripted one ...
+  std::string folder;                ///< a janitor's, for its standard error and its clock
+  std::vector<StepPlan> steps = {};  ///< of a scripted worker ...
   std::int64_t began_ns = 0;         ///< ... which count from then
-  /// How far apart faults put the members' clocks at most; 0: nobody knows.
+  /// How far apart faults put the members' clocks at most; 0: unknown.
   std::int64_t clock_margin_ms = 0;
 };
 
-/// The operating-system process of such a worker, and the lines that are exchanged with it: it
-/// decides when a question is answered, and what is wrong with the process. What is asked is its
-/// callers' matter.
+/// The operating-system process of such a worker, and the lines that are exchanged with it. It
+/// decides when a question is answered, and what is wrong with the process. Its callers decide what
+/// is asked.
 ///
-/// A line that breaks the protocol, a death that nobody asked for and a hang are `protocol` events,
-/// and its end: of one that never was ready they are no violation. Answers are stamped with their
+/// A line that breaks the protocol, a death that no fault caused and a hang are `protocol` events
+/// and end the process. They are no violation if it never was ready. Answers are stamped with their
 /// arrival.
 ///
-/// INVARIANT: `ended_ns_` never rises, and nothing of the process stands after it.
+/// INVARIANT: `ended_ns_` never rises, and no event of the process stands after it.
 ///
 /// Thread safety: callers ask from any thread; one thread attends, kills, stops and heals.
 class ForeignProcess {
@@ -60,34 +60,34 @@ class ForeignProcess {
   ForeignProcess(const ForeignSetting& setting, Now now_ns, Emit emit);
 
   [[nodiscard]] pid_t pid() const { return child_.pid(); }
-  [[nodiscard]] bool running();  ///< it said that it is ready, and has neither ended nor is stopped
-  [[nodiscard]] bool over();     ///< it ended, or was ended; nothing of it comes any more
-  /// To be called often, for it may have to be ended.
+  [[nodiscard]] bool running();  ///< it said that it is ready, and neither ended nor stopped
+  [[nodiscard]] bool over();     ///< it ended, or was ended; it says nothing more
+  /// To be called often, because the process may have to be ended.
   void attend();
-  /// It and what it started; when, if it was alive until then.
+  /// Kills it and what it started. Returns when, if it was alive until then.
   std::optional<std::int64_t> kill();
   void pause();
-  bool resume();  ///< whether it was stopped
+  bool resume();  ///< returns whether it was stopped
   void set_wall_clock(std::int64_t offset_ms);
-  /// Whether it asked its wall clock since, and was shown another time than the true one.
+  /// Whether it read its wall clock since, and was shown another time than the true one.
   [[nodiscard]] bool saw_its_wall_clock() const;
   void heal();
 
-  // What its callers need.
+  // For its callers:
   [[nodiscard]] bool await_ready();
   [[nodiscard]] bool works();  ///< it is ready, and not asked to stop, nor broken off
   [[nodiscard]] bool healed();
   /// The answer; nothing: there will be none.
   std::optional<Heard> question(Dialogue::Question kind, std::int64_t id, const std::string& line,
                                 std::int64_t limit_ms);
-  /// Whether the time passed; else it broke off before. `until_healed`: at most until then.
+  /// Returns whether the time passed; else it broke off before. `until_healed`: at most until then.
   bool rest(std::chrono::nanoseconds time, bool until_healed);
-  /// One caller has nothing to do any more. The last one's end stops the worker.
+  /// One caller has nothing to do any more. When the last one ends, the worker is stopped.
   void caller_ended();
-  /// With the stamp of now.
+  /// An event stamped with the present time.
   [[nodiscard]] model::Event event(model::Kind kind, std::int64_t session = 0,
                                    const std::string& lock = "") const;
-  /// The time of now, or that of its end, if it has ended.
+  /// The present time, or the time of its end, if it has ended.
   [[nodiscard]] std::int64_t stamp() const;
   [[nodiscard]] std::int64_t now() const { return now_(); }
   void emit(model::Event&& event) const { emit_(std::move(event)); }
@@ -106,7 +106,7 @@ class ForeignProcess {
   const Now now_;
   const Emit emit_;
   MemberClock clock_;
-  std::uint64_t shown_before_ = 0;  ///< before it was moved
+  std::uint64_t shown_before_ = 0;  ///< as of the last move
   ChildProcess child_;
 
   std::mutex mutex_;
@@ -121,7 +121,7 @@ class ForeignProcess {
   std::int64_t stopping_since_ns_ = 0;
   /// Killed or broken off.
   std::atomic<std::int64_t> ended_ns_ = std::numeric_limits<std::int64_t>::max();
-  std::int64_t said_after_ns_ = 0;  ///< what it says now was said after this question
+  std::int64_t said_after_ns_ = 0;  ///< what it says now came after this question
   Dialogue dialogue_;
   std::map<std::int64_t, std::int64_t> asked_ns_;  ///< the last question of each id
   std::map<std::int64_t, Heard> heard_;            ///< by the id of the question

@@ -82,7 +82,7 @@ bool ForeignProcesses::all_done() const {
   return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->over(); });
 }
 
-/// Waiters of a lock that hands nothing on may be late without end.
+/// Waiters of a lock without hand-overs may be late without end.
 void ForeignProcesses::end_by_force() {
   for (const auto& worker : workers_) end(*worker);
   for (const auto* all : {&workers_, &killed_}) {
@@ -91,7 +91,7 @@ void ForeignProcesses::end_by_force() {
   hand_over();
 }
 
-/// Whether it was alive until then.
+/// Returns whether it was alive until then.
 bool ForeignProcesses::end(ForeignWorker& worker) {
   const auto killed = worker.kill();
   if (!killed) return false;
@@ -113,7 +113,7 @@ std::vector<ProcessView> ForeignProcesses::running() {
   return views;
 }
 
-/// Null: it has a successor by now.
+/// Null: it was replaced by a successor.
 ForeignWorker* ForeignProcesses::named(const std::string& name) const {
   const auto found = std::find_if(workers_.begin(), workers_.end(),
                                   [&](const auto& w) { return w->name() == name; });
@@ -137,7 +137,7 @@ bool ForeignProcesses::saw_its_wall_clock(const std::string& name) {
   return worker != nullptr && worker->saw_its_wall_clock();
 }
 
-/// Nobody can hide a suspension from a worker's clocks: it is a pause.
+/// A suspension cannot be hidden from a worker's clocks: it is a pause.
 void ForeignProcesses::pause(const std::string& name, bool) {
   take(event(Kind::pause, name));
   named(name)->pause();

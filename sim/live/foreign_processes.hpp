@@ -15,7 +15,7 @@
 namespace leasehold::sim::live {
 
 /// The processes of a live run of a lock that is not ours: workers that speak the lines of
-/// scenarios/WORKERS.md. One that breaks them is ended, and has no successor.
+/// scenarios/WORKERS.md. A worker that breaks these rules is ended, and has no successor.
 class ForeignProcesses final : public RunProcesses {
  public:
   using Now = ForeignWorker::Now;
@@ -53,12 +53,12 @@ class ForeignProcesses final : public RunProcesses {
   const Now now_;
   const Emit emit_;
   std::mutex mutex_;
-  std::vector<model::Event> taken_;  ///< from their threads, protected by mutex_
+  std::vector<model::Event> taken_;  ///< from the workers' threads, protected by mutex_
   std::map<std::size_t, int> lives_;
   std::int64_t began_ns_ = 0;
   std::uint64_t seeds_ = 0;
   std::vector<std::unique_ptr<ForeignWorker>> workers_;  ///< by their places in the plan
-  std::vector<std::unique_ptr<ForeignWorker>> killed_;   ///< whose place another has
+  std::vector<std::unique_ptr<ForeignWorker>> killed_;   ///< replaced by another
 };
 
 }  // namespace leasehold::sim::live

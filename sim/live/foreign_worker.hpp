@@ -29,10 +29,10 @@ class ForeignWorker {
   [[nodiscard]] bool running() { return process_.running(); }
   [[nodiscard]] bool holds() const { return home_.holdings > 0; }
   [[nodiscard]] bool over() { return process_.over(); }
-  /// Whoever waits for what it does: to be called often, for it may have to be ended.
+  /// A caller that waits for the worker calls it often, because the process may have to be ended.
   void attend() { process_.attend(); }
-  /// It and what it started; when, if it was alive until then. A write to the resource may still be
-  /// on its way: `join` waits for it.
+  /// Kills it and what it started. Returns when, if it was alive until then. A write to the
+  /// resource may still be on its way: `join` waits for it.
   std::optional<std::int64_t> kill() { return process_.kill(); }
   void join() { callers_.clear(); }
   void pause() { process_.pause(); }

@@ -4,7 +4,7 @@ namespace leasehold::sim::live {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{3};
-/// A process that is killed takes with it what it has not written down: so many answers at most.
+/// A killed process loses the answers that it has not written down: this many at most.
 constexpr std::int64_t kFlushEvery = 16;
 
 }  // namespace
@@ -17,7 +17,7 @@ HandleWatch::HandleWatch(std::shared_ptr<const WorkerClock> clock, std::string p
 
 HandleWatch::~HandleWatch() = default;
 
-/// Sleeps for good while nobody holds anything.
+/// Sleeps without a limit while no handle is held.
 void HandleWatch::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

@@ -14,9 +14,9 @@
 
 namespace leasehold::sim::live {
 
-/// Asks the handles of a process what their user would ask, `held()`, every few ms, and listens to
-/// `lost()`; writes the answers down with what the harness's clock showed before and after.
-/// Thread safety: all calls from any thread.
+/// Asks the handles of a process as their user would, by `held()`, every few ms, and listens to
+/// `lost()`. Writes the answers down with the times of the harness's clock before and after. Thread
+/// safety: all calls from any thread.
 class HandleWatch {
  public:
   using Emit = HeldAnswers::Emit;
@@ -26,9 +26,9 @@ class HandleWatch {
   HandleWatch(const HandleWatch&) = delete;
   HandleWatch& operator=(const HandleWatch&) = delete;
 
-  /// A handle that is watched, until this is destroyed. The handle must outlive it and stay where
-  /// it is. A silent one is asked only on request: its user relies on `lost()` alone, and a
-  /// question at the deadline would do what a timer has to.
+  /// Watches a handle until this is destroyed. The handle must outlive it and stay where it is. A
+  /// silent one is asked only on request, because its user relies on `lost()` alone, and a question
+  /// at the deadline would do what a timer has to do.
   class Watched {
    public:
     Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session, std::string name,
@@ -37,7 +37,7 @@ class HandleWatch {
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
 
-    /// Asks now as well: around writes, at the beginning and at the end.
+    /// Asks now as well: before and after writes, at the beginning and at the end.
     void ask();
 
    private:

@@ -27,24 +27,24 @@ using model::Kind;
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kStartUp = 300 * kMs;  ///< until the processes run
-/// Of workers whose steps have their times: an interpreter starts.
+/// For workers that follow steps with times: an interpreter starts.
 constexpr std::int64_t kForeignStartUp = 3'000 * kMs;
-/// Two waits of a minute for each caller, twice over: where servers are slower than the operation
-/// timeouts, they all time out.
+/// Two waits of a minute for each caller, twice over, because all time out if servers are slower
+/// than the operation timeouts.
 constexpr std::int64_t kHealLimit = 240'000 * kMs;
-/// Beyond that a run goes on, and its history says that nobody has a majority.
+/// After that a run goes on, and its history says that no member has a majority.
 constexpr std::int64_t kMajorityLimit = 30'000 * kMs;
 constexpr std::int64_t kTtlSlack = 2'500 * kMs;  ///< the monitor's own work, and our reading of it
 // What the checkers allow this world.
 constexpr std::int64_t kLateness = 400 * kMs;    ///< of a process on a busy machine
 constexpr std::int64_t kTruthLag = 1'000 * kMs;  ///< from a commit to our reading of it
-constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< of servers whose election timeout is not said
+constexpr std::int64_t kFaultEcho_ms = 3'000;    ///< of servers with an unknown election timeout
 constexpr int kGraves = 2;
 constexpr const char* kGrave = "grave";  ///< as progress counts it
 
 constexpr const char* kNotTouched = "not.touched";
 
-/// Of a lock that is not ours, if its author says.
+/// For a lock that is not ours, if its author gave one.
 const model::DocumentMapping* mapping_of(const LiveRun& run) {
   const bool said = run.foreign && run.foreign->promises.document;
   return said ? &*run.foreign->promises.document : nullptr;
@@ -57,7 +57,7 @@ std::string collection_of(const Plan& plan, const LiveRun& run) {
   return mapping == nullptr ? kNotTouched : mapping->collection;
 }
 
-/// An administrator leaves the documents and indexes of a lock that is not ours alone: nobody
+/// An administrator leaves the documents and indexes of a lock that is not ours alone: no author
 /// promises to do without them.
 FaultyCollections hit_by_faults(const Plan& plan, const LiveRun& run) {
   const auto locks = run.database + "." + collection_of(plan, run);
@@ -168,7 +168,7 @@ class Harness {
     for (int i = 0; i < plan_.locks; ++i) names.push_back(lock_name(i));
     for (int i = 0; i < kGraves; ++i) names.push_back(grave_name(doomed_name(i)));
     FencedResource(run_.uri, run_.database).create(names);
-    // A story tells who is primary at its beginning.
+    // A story tells which member is primary at its beginning.
     if (is_scripted(plan_) && run_.servers != nullptr) run_.servers->step_up(0);
     began_ = now();
     processes_->start_all(began_ + start_up_ns_, is_scripted(plan_) ? 0 : kGraves);
@@ -211,7 +211,7 @@ class Harness {
     }
   }
 
-  /// So that the rest of the run can be distinguished from what is dead.
+  /// If a process or member died, restarts the members, so that the rest does not fail of it.
   void restart_members() {
     for (int i = 0; somebody_died() && run_.servers != nullptr && i < run_.servers->size(); ++i) {
       run_.servers->mongod(i).restart();
@@ -266,14 +266,14 @@ class Harness {
     return uris.empty() ? std::vector{run_.uri} : uris;
   }
 
-  /// What ended before the run began is none of it.
+  /// Spans that ended before the run began do not count.
   void take_spans_without_a_majority() {
     for (auto& span : majority_.events()) {
       if (span.at_ns > history_.front().at_ns) keep(std::move(span));
     }
   }
 
-  /// A member that we stopped or killed did not stall.
+  /// A member that the run stopped or killed did not stall.
   void take_stalls() {
     auto away = members_away(history_, now());
     away.push_back({"", healing_from_, healing_to_});
@@ -283,7 +283,7 @@ class Harness {
     }
   }
 
-  /// Those that are due. One may ask for another.
+  /// Makes the calls that are due. A call may ask for another.
   void make_calls() {
     while (!calls_.empty() && calls_.begin()->first <= now()) {
       const auto due = calls_.extract(calls_.begin());
@@ -291,7 +291,7 @@ class Harness {
     }
   }
 
-  /// Servers in trouble may have no answer for us; then the fault does not take effect.
+  /// Servers in trouble may not answer; then the fault has no effect.
   void inject(const FaultPlan& fault) {
     try {
       faults_->inject(fault);
@@ -325,7 +325,7 @@ class Harness {
     phase_ = "healing";
   }
 
-  /// While the processes are connected still.
+  /// While the processes are still connected.
   void look_past_proxies() {
     if (run_.user_set == nullptr) return;
     std::vector<std::string> names;
@@ -333,10 +333,10 @@ class Harness {
     progress_.past_proxies = run_.user_set->past_proxies(names, OplogReader::kClientName);
   }
 
-  /// The last dead documents have to disappear in their time, and are given it.
+  /// The last dead documents get the time in which they have to disappear.
   void wait_for_graves() {
     phase_ = "cleaning up";
-    // Nobody promises that those of a lock that is not ours go away.
+    // No author promises that documents of another lock go away.
     if (run_.foreign) return;
     const auto longest = std::max_element(
         plan_.processes.begin(), plan_.processes.end(),
@@ -363,7 +363,7 @@ class Harness {
   std::multimap<std::int64_t, std::function<void()>> calls_;  ///< by when they are due
   model::History history_;
   Progress progress_;
-  std::multiset<std::pair<std::string, std::string>> lasting_;  ///< faults, and whom they hit
+  std::multiset<std::pair<std::string, std::string>> lasting_;  ///< faults, and what they hit
   std::string phase_;
   std::int64_t reported_ = 0;
   std::int64_t healing_from_ = 0, healing_to_ = 0;

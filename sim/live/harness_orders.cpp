@@ -28,8 +28,8 @@ void HarnessOrders::read_orders(const std::stop_token& stop) {
   char buffer[64];
   std::string heard;
   for (int turn = 0; !stop.stop_requested(); ++turn) {
-    // What is resident is then what is in use: the soak looks for growth. Not in the watchdog,
-    // which would take the time for a stall.
+    // Then resident memory is memory in use, because the soak looks for growth. Not in the
+    // watchdog, which would take the time for a stall.
     if (turn % kTrimEvery == 0) malloc_trim(0);
     pollfd input{STDIN_FILENO, POLLIN, 0};
     if (poll(&input, 1, kLookEvery_ms) <= 0) continue;

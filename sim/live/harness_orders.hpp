@@ -12,17 +12,17 @@
 namespace leasehold::sim::live {
 
 /// What the harness tells a worker by its standard input, one order a line: that faults are over,
-/// or by how much its wall clock is off. A worker ends when its standard input does: the harness is
-/// gone.
+/// or by how much its wall clock is off. A worker ends when its standard input ends, because then
+/// the harness is gone.
 ///
 /// Thread safety: all but `listen` from any thread.
 class HarnessOrders {
  public:
   explicit HarnessOrders(WorkerClock& clock) : clock_(clock) {}
 
-  /// From now on, until this ends. Once.
+  /// Listens from now on, until this ends. To be called once.
   void listen();
-  /// Until faults are over, at most.
+  /// Waits for this time, but at most until faults are over.
   void wait(std::chrono::nanoseconds time);
   [[nodiscard]] bool healed() const { return healed_; }
 

@@ -12,7 +12,7 @@
 namespace leasehold::sim::live {
 namespace {
 
-/// A set has 50 members at most, and a host's name 255 letters: with all else a third of this.
+/// A set has at most 50 members, and a host's name 255 letters: with the rest a third of this.
 constexpr std::size_t kLargestHello = 1 << 16;
 constexpr std::uint32_t kHasChecksum = 1;
 constexpr std::size_t kFlags = kMessageHeader, kChecksum = 4, kLength = 4;
@@ -130,7 +130,7 @@ std::string HelloRewriter::pass(std::string_view bytes) {
     const auto size = message_size(message_);
     if (!begins_a_candidate()) {
       out += std::exchange(message_, {});
-      // What has no size is no message, and nor is what follows.
+      // Bytes without a size are no message, and neither are those after them.
       unchanged_ = size ? *size - kMessageHeader : std::numeric_limits<std::size_t>::max();
       continue;
     }
@@ -140,7 +140,7 @@ std::string HelloRewriter::pass(std::string_view bytes) {
   return out;
 }
 
-/// Takes bytes over until the message has so many.
+/// Takes bytes over until the message has `size` bytes.
 void HelloRewriter::collect(std::string_view& bytes, std::size_t size) {
   if (message_.size() >= size) return;
   const auto missing = std::min(size - message_.size(), bytes.size());

@@ -7,17 +7,17 @@
 
 namespace leasehold::sim::live {
 
-/// By the addresses with which a set's configuration names its members ("db1:27017"): those of the
-/// proxies before them.
+/// From the addresses by which a set's configuration names its members ("db1:27017") to those of
+/// the proxies before them.
 using ProxyOf = std::map<std::string, std::string>;
 
-/// What a member says to a client, with the addresses of proxies in place of the members' own: so a
-/// driver that looks for the other members finds proxies.
+/// What a member says to a client, with the addresses of proxies in place of the members' own, so
+/// that a driver that looks for the other members finds proxies.
 ///
-/// Changed are the replies to `hello` and `isMaster` alone, by OP_MSG or the old OP_REPLY, also
-/// those that come unasked one after the other: `hosts`, `passives`, `arbiters`, `primary` and
-/// `me`. A member that has no proxy is left out, and so is `compression`, for what is compressed
-/// cannot be read here. All else passes byte for byte.
+/// Only replies to `hello` and `isMaster` are changed, by OP_MSG or the old OP_REPLY, also those
+/// that come unasked one after the other: `hosts`, `passives`, `arbiters`, `primary` and `me`. A
+/// member without a proxy is left out, and so is `compression`, because compressed bytes cannot be
+/// read here. All else passes byte for byte.
 ///
 /// One for each connection, and one thread. The bytes may be split anywhere.
 ///
@@ -28,8 +28,8 @@ class HelloRewriter {
   /// `me`: the address to which the client connected. REQUIRES: `proxies` outlives it.
   HelloRewriter(const ProxyOf& proxies, std::string me);
 
-  /// What may go on of these bytes and those before. The begin of a message that may be a reply to
-  /// `hello` waits for its end; nothing that is larger than such a reply waits.
+  /// Returns what may go on of these bytes and those before. A message that may be a reply to
+  /// `hello` waits for its end; a message that is larger than such a reply does not.
   [[nodiscard]] std::string pass(std::string_view bytes);
 
  private:
@@ -42,8 +42,8 @@ class HelloRewriter {
 
   const ProxyOf& proxies_;
   const std::string me_;
-  std::string message_;        ///< as far as it has come
-  std::size_t unchanged_ = 0;  ///< so many bytes of another message are still to come
+  std::string message_;        ///< the bytes received so far
+  std::size_t unchanged_ = 0;  ///< bytes of another message still to come
 };
 
 }  // namespace leasehold::sim::live

@@ -9,7 +9,7 @@
 /// A process that stands for election until it is killed, and says on standard output when it led:
 ///     begin NS TOKEN
 ///     yes NS TOKEN    it led then
-///     no NS TOKEN     it did not, and nobody had asked the work to end
+/// no NS TOKEN it did not, and the work had not been asked to end
 ///     asked NS TOKEN  the work was asked to end
 int main(int argc, char** argv) {
   using namespace leasehold;

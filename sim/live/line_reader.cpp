@@ -13,7 +13,7 @@ bool LineReader::read_from(int fd) {
   return true;
 }
 
-/// What was given is cut off only when there is no more: a cut for each line would be quadratic.
+/// Returned lines are cut off when no other is left: a cut for each line would be quadratic.
 std::optional<std::string> LineReader::next() {
   const auto end = text_.find('\n', from_);
   if (end == std::string::npos) {

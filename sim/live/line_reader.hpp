@@ -13,21 +13,21 @@ namespace leasehold::sim::live {
 ///     }
 class LineReader {
  public:
-  /// Reads once what is there now. Whether anything was.
+  /// Reads once what is there now. Returns whether there was anything.
   bool read_from(int fd);
-  /// The next line that is whole by now, without its end.
+  /// The next line that is complete, without its end.
   [[nodiscard]] std::optional<std::string> next();
 
-  /// Whether nothing comes any more.
+  /// Whether nothing more will come.
   [[nodiscard]] bool ended() const { return ended_; }
-  /// The bytes that `next` has not given: after it gave nothing, those of a line without an end.
+  /// The bytes not returned yet: once `next` returns nothing, those of a line without an end.
   [[nodiscard]] std::size_t waiting() const { return text_.size() - from_; }
-  /// Those, or so many of them at most.
+  /// Those bytes, `most` of them at most.
   [[nodiscard]] std::string rest(std::size_t most) const { return text_.substr(from_, most); }
 
  private:
   std::string text_;
-  std::size_t from_ = 0;  ///< of what was not given yet
+  std::size_t from_ = 0;  ///< where the rest begins
   bool ended_ = false;
 };
 

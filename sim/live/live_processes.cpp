@@ -18,7 +18,7 @@ using model::Kind;
 
 constexpr const char* kDoomed = "grave";
 constexpr int kReapLimit_ms = 5'000;  ///< from the end of its output to that of a process
-/// What malloc keeps for each thread is twenty times what is in use and fills up for hours: that
+/// malloc's caches of each thread are twenty times the memory in use and fill up for hours, which
 /// would hide whether a process grows.
 constexpr const char* kNoThreadCaches =
     "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0";
@@ -138,8 +138,8 @@ void LiveProcesses::start(std::size_t i) {
   actors_[i] = spawn(order);
 }
 
-/// A process that takes a lock which nobody else wants, and dies with it: its document is for the
-/// TTL monitor.
+/// A process that takes a lock that no other process wants, and dies with it: its document is for
+/// the TTL monitor.
 void LiveProcesses::start_doomed(int i) {
   auto order = order_for(doomed_name(i), plan_.processes[0]);
   order.doomed = true;
@@ -153,7 +153,7 @@ void LiveProcesses::listen(Actor& actor) {
   if (actor.lines.ended()) output_ended(actor);
 }
 
-/// Its output ended. Who was not stopped by the harness is in the history, with its last words.
+/// Its output ended. A process that ended by itself is in the history, with its last words.
 void LiveProcesses::output_ended(Actor& actor) {
   actor.done = true;
   actor.holding.clear();
@@ -210,9 +210,9 @@ void LiveProcesses::set_wall_clock(const std::string& name, std::int64_t offset_
   if (Actor* actor = named(name)) actor->child.say("wall " + std::to_string(offset_ms) + "\n");
 }
 
-/// Kills the process; it is dead for certain when the event is written.
+/// Kills the process; it is certainly dead when the event is written.
 bool LiveProcesses::crash(Actor& actor) {
-  actor.killed = actor.child.running();  // else it was somebody else
+  actor.killed = actor.child.running();  // else the harness did not kill it
   actor.child.kill();
   listen(actor);
   if (!actor.killed) return false;

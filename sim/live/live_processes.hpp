@@ -17,12 +17,12 @@ namespace leasehold::sim::live {
 
 [[nodiscard]] std::string doomed_name(int number);
 
-/// Says in the event how a process ended. `status` is waitpid(2)'s, `words_file` has what it wrote
-/// last.
+/// Says in the event how a process ended. `status` is waitpid(2)'s; `words_file` has its last
+/// words.
 void tell_ending(model::Event& e, int status, const std::string& words_file);
 
 /// The processes of a live run: starts them, reads what they say into the history, and does to them
-/// what faults ask for. One that ends unasked is an `exit` event.
+/// what faults ask for. A process that ends unasked is an `exit` event.
 class LiveProcesses final : public RunProcesses {
  public:
   using Now = std::function<std::int64_t()>;
@@ -57,7 +57,7 @@ class LiveProcesses final : public RunProcesses {
     std::int64_t suspended_at = 0;  ///< while its machine is
     std::string errors;             ///< the file of its standard error
     std::string suspended_file;     ///< what its clock leaves out
-    bool started = false;           ///< it said so
+    bool started = false;           ///< it said that it started
     bool killed = false;            ///< by us
     bool done = false;              ///< its output ended
     [[nodiscard]] bool is_doomed() const { return name.starts_with("grave"); }

@@ -31,7 +31,7 @@ inline std::string fresh_database() {
   return "live_test_" + std::to_string(++last);
 }
 
-/// A provider whose commands on the wire are counted, and whose warnings are kept.
+/// A provider that counts its commands on the wire, and keeps its warnings.
 class CountedProvider {
  public:
   explicit CountedProvider(const std::string& database, const std::string& application = "test",
@@ -89,7 +89,7 @@ class CountedProvider {
   LockProvider provider;
 };
 
-/// Waits, with a limit, for what another process or thread brings about.
+/// Waits, with a limit, for an effect of another process or thread.
 template <typename Condition>
 bool eventually(Condition condition, milliseconds limit = milliseconds(10'000)) {
   const auto until = std::chrono::steady_clock::now() + limit;

@@ -18,8 +18,8 @@ void LiveWorld::start_servers_for(const Plan& plan) {
   ReplicaSetOptions options{.faulty = true};
   // At least the usual one: a busy machine's heartbeats may be late.
   options.election_timeout_ms = std::max(plan.election_timeout_ms, options.election_timeout_ms);
-  // A member whose clock was put back sleeps for so long wherever it waits, and above all in its
-  // TTL monitor.
+  // A member with a clock that was put back sleeps for so long wherever it waits, and above all in
+  // its TTL monitor.
   if (!site_ || clocks_moved_ || options.election_timeout_ms != election_timeout_ms_) {
     site_.reset();
     site_ = std::make_unique<RunSite>(setting_.set, options);

@@ -10,13 +10,13 @@
 
 namespace leasehold::sim::live {
 
-/// A replica set with faults for any number of runs, each in a database of its own. One of ours is
-/// started with the first run, and anew for one that it does not suit.
+/// A replica set with faults for any number of runs, each in a database of its own. A set of ours
+/// is started with the first run, and again for a run that it does not suit.
 class LiveWorld final : public World {
  public:
   struct Setting {
-    std::optional<ForeignLock> foreign = {};  ///< it runs this one, whichever the plan names
-    TheirSet set = {};                        ///< where, if it is not a set of ours
+    std::optional<ForeignLock> foreign = {};  ///< this lock runs instead of the plan's
+    TheirSet set = {};                        ///< where it runs, if not on a set of ours
     std::function<bool()> stop = {};          ///< true ends a run early; may be empty
   };
   LiveWorld() = default;
@@ -26,7 +26,7 @@ class LiveWorld final : public World {
   [[nodiscard]] bool is_live() const override { return true; }
   std::vector<std::string> leave() override;
 
-  /// What the names of the databases of this process begin with.
+  /// The common prefix of this process's databases.
   [[nodiscard]] static std::string databases();
 
  private:

@@ -70,7 +70,7 @@ void MajorityWatch::watch(const std::stop_token& stop, MongoClient& client) {
       const std::lock_guard lock(mutex_);
       commit_point_.hear(answer);
     } catch (const std::exception&) {
-      // Who does not answer, or not all of it, says nothing; the others do.
+      // A member that does not answer, or not completely, shows nothing; the others do.
     }
     std::this_thread::sleep_for(kEvery);
   }

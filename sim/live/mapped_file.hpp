@@ -10,7 +10,7 @@
 
 namespace leasehold::sim::live {
 
-/// A file that several processes map and read and write as one `Block`; a new one is zeros. The
+/// A file that several processes map, read and write as one `Block`; a new one is zeros. The
 /// block's members say what may be done to it at the same time.
 template <typename Block>
 class MappedFile {

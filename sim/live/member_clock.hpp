@@ -19,7 +19,7 @@ class MemberClock {
   /// Opens the file, or makes it, with a clock that shows real time. Throws std::runtime_error.
   explicit MemberClock(const std::string& file) : file_(file), block_("clock file", file) {}
 
-  /// So far ahead of real time from now on, and as fast.
+  /// From now on it is this far ahead of real time, and runs at its speed.
   void set(std::chrono::nanoseconds ahead);
   /// From where it is now, this much too fast.
   void drift(std::int64_t ppm);
@@ -28,7 +28,7 @@ class MemberClock {
   /// How often its process asked and was shown a time that was not the real one.
   [[nodiscard]] std::uint64_t times_shown() const { return block_->shown; }
 
-  /// What a process needs in its environment, as NAME=VALUE, to have this clock. Throws
+  /// The environment, as NAME=VALUE, of a process that is to have this clock. Throws
   /// std::runtime_error if the shim is not where the build put it, or cannot be preloaded.
   [[nodiscard]] std::string preload() const;
   [[nodiscard]] const std::string& file() const { return file_; }

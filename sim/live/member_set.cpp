@@ -27,7 +27,7 @@ int MemberSet::primary_now() {
     try {
       hello = member(i).run("admin", {{"hello", 1}});
     } catch (const std::exception&) {
-      continue;  // it has no time for us
+      continue;  // it does not answer
     }
     if (!says_primary(hello) || (found >= 0 && election_of(hello) <= latest)) continue;
     found = i;
@@ -65,7 +65,7 @@ bool MemberSet::step_up(int index) {
 bool MemberSet::try_step_up(int index, milliseconds limit) {
   if (is_primary(index)) return false;
   const auto until = std::chrono::steady_clock::now() + limit;
-  // Each election that fails takes the primary from an overloaded set: less and less often.
+  // Each failed election takes the primary from an overloaded set, so it asks less and less often.
   for (auto pause = milliseconds(20);; pause *= 2) {
     if (std::chrono::steady_clock::now() >= until || !answers(index)) return false;
     (void)member(index).run("admin", {{"replSetStepUp", 1}});

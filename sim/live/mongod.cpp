@@ -30,8 +30,8 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-/// Whether somebody listens. Asked before the driver is: it leaves a server that refused alone for
-/// five seconds.
+/// Whether a server listens. Asked before the driver is, because the driver leaves a server that
+/// refused alone for five seconds.
 bool listens(int port) {
   const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   auto address = loopback(port);
@@ -40,7 +40,7 @@ bool listens(int port) {
   return connected;
 }
 
-/// Where those begin that a connection may be given for its own end.
+/// The first port that the kernel may give to a connection's own end.
 int first_ephemeral_port() {
   int first = 32'768;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
@@ -200,7 +200,7 @@ void Mongod::start() {
   stopped_ = false;
 }
 
-/// A new client knows nothing of times when the member did not answer.
+/// A new client remembers no times when the member did not answer.
 void Mongod::connect() {
   client_ = std::make_unique<MongoClient>(
       direct_uri(options_.port) + "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"

@@ -13,7 +13,7 @@
 
 namespace leasehold::sim::live {
 
-/// No mongod found, or none that starts; the message says how to get one.
+/// No mongod was found, or none that starts; the message says how to get one.
 struct NoMongod : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,17 +28,17 @@ struct NoMongod : std::runtime_error {
 /// Where scripts/fetch-mongod and prepared data have their cache.
 [[nodiscard]] std::string cache_folder();
 
-/// Ports that were free a moment ago, all different: drawn, so that two who look at once seldom
-/// find the same, and below those of outgoing connections, so that who starts again finds its own
-/// free.
+/// Ports that were free a moment ago, all different. They are drawn, so that two processes that
+/// look at once seldom find the same; they are below those of outgoing connections, so that a
+/// restarted server finds its own free.
 [[nodiscard]] std::vector<int> free_ports(int count);
 
 [[nodiscard]] std::string address_of(int port);
-/// Straight to the member there, past any proxy. More options follow an `&`.
+/// A URI straight to the member there, past any proxy. More options follow an `&`.
 [[nodiscard]] std::string direct_uri(int port);
 
-/// Repeats until it says true; throws std::runtime_error with what it last complained of once the
-/// limit is over.
+/// Repeats `attempt` until it returns true; throws std::runtime_error with its last complaint once
+/// the limit is over.
 void until_true(const std::string& what, const std::function<bool()>& attempt,
                 std::chrono::milliseconds limit = std::chrono::minutes(1));
 
@@ -68,11 +68,11 @@ class Mongod {
   void wipe();           ///< empties its data folder. REQUIRES: it is dead
   void stop();           ///< SIGSTOP; it is stopped when this returns
   void resume();
-  /// Whether it ended and nobody had asked it to. Says so once; it can be restarted then.
+  /// Whether it ended without having been asked to. Says so once; it can be restarted then.
   [[nodiscard]] bool died();
   /// As waitpid(2) says it, after `died`.
   [[nodiscard]] int exit_status() const { return process_.exit_status(); }
-  /// Whether commands have an answer to hope for.
+  /// Whether an answer to commands can be expected.
   [[nodiscard]] bool answers() const { return alive_ && !stopped_ && !starting_; }
 
   /// A client of this member alone, past any proxy.

@@ -18,7 +18,7 @@ const char* lock_id_field(const Json& document) {
   return document.contains("LockId") ? "LockId" : "lockId";
 }
 
-/// Of a document of ours; those of the published locks have other fields.
+/// The dates of a document of ours; those of the published locks have other fields.
 void add_dates(model::Event& put, const Json& document) {
   if (document.contains("acquiredAt")) put.acquired_at_ms = mongo::date_ms(document["acquiredAt"]);
   if (document.contains("expiresAt")) put.expires_at_ms = mongo::date_ms(document["expiresAt"]);
@@ -48,7 +48,7 @@ std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
                                 const std::vector<SeenEntry>& again, std::int64_t oldest) {
   std::vector<SeenEntry> gone;
   for (const auto& entry : seen) {
-    if (entry.order < oldest) continue;  // the oplog keeps so much and no more
+    if (entry.order < oldest) continue;  // older entries may have left the oplog
     const auto same_time =
         std::lower_bound(again.begin(), again.end(), entry.order,
                          [](const SeenEntry& e, std::int64_t order) { return e.order < order; });
@@ -82,7 +82,7 @@ model::History OplogReader::take() {
 }
 
 bool OplogReader::catch_up() {
-  // The round under way may have begun before; the next but one has certainly begun after.
+  // The round under way may have begun before; the one after the next certainly began after.
   const auto target = rounds_ + 2;
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (rounds_ < target && std::chrono::steady_clock::now() < limit) {
@@ -130,13 +130,13 @@ void OplogReader::follow() {
       }
       ++rounds_;
     } catch (const std::exception&) {
-      // No primary for the moment; what was not read is still there.
+      // There is no primary at the moment; what was not read is still there.
     }
     std::this_thread::sleep_for(kPause);
   }
 }
 
-/// All that comes after it in the oplog was written after it was sent, for a majority has it.
+/// All later entries in the oplog were written after it was sent, because a majority has it.
 void OplogReader::mark() {
   const auto sent = now_ns_();
   const Json reply = client_.run_once(
@@ -174,7 +174,7 @@ Json OplogReader::entries_after(const Json& timestamp) {
   return reply["cursor"]["firstBatch"];
 }
 
-/// Whether there may be more.
+/// Returns whether there may be more.
 bool OplogReader::read_batch() {
   const Json batch = entries_after(last_);
   for (const Json& entry : batch) {
@@ -215,8 +215,8 @@ LockTruth::Became OplogReader::became_of(const std::string& id, const Json* docu
   return truth_.written(id, text_in(*document, lock_id_field(*document)), free);
 }
 
-/// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity whose
-/// LockId is null is free ("document-level").
+/// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity with a
+/// null LockId is free ("document-level").
 void OplogReader::read_lock(const Json& entry, std::int64_t order) {
   model::Event event;
   event.order = order;
@@ -245,7 +245,7 @@ void OplogReader::read_document(const Json& entry, const Json& when) {
   emit(std::move(*event));
 }
 
-/// All that was there is gone.
+/// All documents that were there are gone.
 void OplogReader::read_drop(const Json& when) {
   if (documents_) {
     for (auto& event : documents_->drop(when)) emit(std::move(event));

@@ -23,18 +23,18 @@ struct SeenEntry {
   bool operator==(const SeenEntry&) const = default;
 };
 
-/// Those of `seen` that `again` has not, as far back as `oldest` reaches. Both by time.
+/// Entries of `seen` that `again` lacks, as far back as `oldest` reaches. Both are ordered by time.
 [[nodiscard]] std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
                                               const std::vector<SeenEntry>& again,
                                               std::int64_t oldest);
 
-/// The server's truth: follows the oplog, as far as a majority has it, on a connection of its own,
-/// and turns every write to the lock collection and to the fenced resource into an event.
+/// The server's truth: follows the oplog, as far as a majority has it, on a connection of its own.
+/// Turns each write to the lock collection and to the fenced resource into an event.
 ///
 /// Thread safety: `take` from any thread.
 class OplogReader {
  public:
-  /// As servers see it.
+  /// The client name that servers see.
   static constexpr const char* kClientName = "oplog-reader";
 
   struct Source {
@@ -42,8 +42,8 @@ class OplogReader {
     std::string database;
     std::string lock_collection;
     std::string resource_collection;
-    /// Of a lock that is not ours: how to read its documents. Then it also writes marks to the
-    /// database, by which it knows of each write that it was made after a mark.
+    /// For a lock that is not ours: how to read its documents. Then it also makes heartbeat writes
+    /// to the database, which show of each later write that it was made after them.
     std::optional<DocumentTruth> documents = {};
   };
   /// Follows the database from now on. `now_ns` is the harness's clock.
@@ -53,16 +53,16 @@ class OplogReader {
   /// The events since the last call.
   [[nodiscard]] model::History take();
 
-  /// Waits until everything that was written before this call has been read. False: it could not
-  /// be, within 30 s.
+  /// Waits until everything that was written before this call has been read. False: it was not
+  /// within 30 s.
   [[nodiscard]] bool catch_up();
 
-  /// Ends the following, and reads all entries once more: what a majority had has to be there
-  /// still. As `reread` events; `take` has what came before.
+  /// Ends the following, and reads all entries once more, because what a majority had must still be
+  /// there. Returns `reread` events; `take` has what came before.
   [[nodiscard]] model::History read_again();
 
  private:
-  /// Of our namespaces, after this time; as far as a majority has them.
+  /// Entries of our namespaces after this time, as far as a majority has them.
   [[nodiscard]] Json entries_after(const Json& timestamp);
   [[nodiscard]] std::int64_t oldest_entry();
   void follow();
@@ -87,7 +87,7 @@ class OplogReader {
   std::map<std::string, Json> locks_;  ///< documents as the entries left them
   LockTruth truth_;
   std::optional<DocumentTruth> documents_;
-  std::map<std::int64_t, std::int64_t> marks_;  ///< by their orders: when they were sent
+  std::map<std::int64_t, std::int64_t> marks_;  ///< times of heartbeat writes, by order
   std::map<std::string, Json> resources_;
 
   std::mutex mutex_;

@@ -6,7 +6,7 @@
 namespace leasehold::sim::live {
 namespace {
 
-constexpr std::size_t kLongestArray = 100'000;  ///< larger ones are in no document of a lock
+constexpr std::size_t kLongestArray = 100'000;  ///< no document of a lock has a larger one
 
 Json* element(Json& array, const std::string& index) {
   const auto i = static_cast<std::size_t>(std::stoul(index));
@@ -36,7 +36,7 @@ void change(Json& value, const Json& diff) {
   }
 }
 
-/// A value in it, and what stands around it, made if it is not there. Each part of the path is a
+/// The value at a path, made with all around it if it is not there. Each part of the path is a
 /// field, or a place in an array.
 Json& made(Json& document, const std::string& path) {
   Json* value = &document;

@@ -7,10 +7,10 @@
 
 namespace leasehold::sim::live {
 
-/// What entries of an oplog say, which come as extended JSON.
+/// Parts of oplog entries, which come as extended JSON.
 [[nodiscard]] std::string text_in(const Json& document, const char* key);
 
-/// Of an insert, update or delete: which document.
+/// The document's id in an insert, update or delete.
 [[nodiscard]] const Json& id_in(const Json& entry);
 
 /// The document that an entry leaves in `documents`, or null if it deletes it.

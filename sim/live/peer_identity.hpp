@@ -6,8 +6,8 @@
 
 namespace leasehold::sim::live {
 
-/// Who sends this, the first message of a connection (OP_QUERY or OP_MSG): the application's name,
-/// or for a member, known by its port, "member-N/beat" or "member-N/sync". Empty: it does not say.
+/// The sender of a connection's first message (OP_QUERY or OP_MSG): the application's name, or for
+/// a member, known by its port, "member-N/beat" or "member-N/sync". Empty: it does not say.
 [[nodiscard]] std::string peer_of(std::string_view message,
                                   const std::map<int, int>& member_by_port);
 

@@ -15,17 +15,17 @@ struct PermitClaim {
   std::int64_t token = 0;
 };
 
-/// What processes that share a semaphore saw of it, checked. All is certain: a permit counts as
-/// held from the first to the last time at which `held()` said so to its holder, and no longer.
+/// The check of what processes that share a semaphore saw of it. Each result is certain, because a
+/// permit counts as held only from the first to the last time at which `held()` said so.
 struct PermitVerdict {
   int grants = 0;
   int overlaps = 0;  ///< a slot's next permit was held while the one before still was
-  int falling = 0;   ///< a slot's next permit had no larger token
+  int falling = 0;   ///< a slot's next permit had no greater token
   int most = 0;      ///< permits held at once
 };
 [[nodiscard]] PermitVerdict judge_permits(const std::vector<PermitClaim>& claims);
 
-/// Jain's index: 1 if all had as many, 1/n if one had all; 0 of nothing.
+/// Jain's index: 1 if all had the same number, 1/n if one had all; 0 for no counts.
 [[nodiscard]] double jains_index(const std::vector<double>& counts);
 
 }  // namespace leasehold::sim::live

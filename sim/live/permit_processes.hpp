@@ -12,11 +12,11 @@
 
 namespace leasehold::sim::live {
 
-/// Processes that take permits of one semaphore (`permit_main.cpp`), as faults have them in hand,
-/// and what they said. One thread calls all of it.
+/// Processes that take permits of one semaphore (`permit_main.cpp`), for faults, and what they
+/// said. One thread calls all of it.
 class PermitProcesses final : public ProcessControl {
  public:
-  /// All but their name and what depends on it: the words of a process's command line.
+  /// The command line of the process with this name.
   using Command = std::function<std::vector<std::string>(const std::string& name)>;
   PermitProcesses(Command command, int count, std::function<std::int64_t()> now_ns);
 
@@ -27,21 +27,21 @@ class PermitProcesses final : public ProcessControl {
   void start_successor(const std::string& name) override;
   void pause(const std::string& name, bool suspends) override;
   void resume(const std::string& name) override;
-  /// REQUIRES: never called, since nothing that they do depends on a wall clock.
+  /// REQUIRES: never called, because nothing that they do depends on a wall clock.
   void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
 
-  /// A permit whose holder was killed.
+  /// A permit of a holder that was killed.
   struct Orphan {
     int slot = 0;
     std::int64_t token = 0, died_ns = 0;
   };
   [[nodiscard]] const std::vector<PermitClaim>& claims() const { return claims_; }
   [[nodiscard]] const std::vector<Orphan>& orphans() const { return orphans_; }
-  /// Permits that each place had, whoever stood there.
+  /// Permits that each place had, of all processes that stood there.
   [[nodiscard]] const std::vector<double>& grants() const { return grants_; }
   /// How often `held()` turned false while a holder used its permit.
   [[nodiscard]] int losses() const { return losses_; }
-  /// Those that ended by themselves, with what they exited with: none should.
+  /// Processes that ended by themselves, with their exit status: there should be none.
   [[nodiscard]] std::vector<std::string> ended();
 
  private:

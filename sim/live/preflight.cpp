@@ -85,7 +85,7 @@ class Look {
     return false;
   }
 
-  /// What the lock and the processes do, once each.
+  /// Does each action of the lock and the processes once.
   void rights() {
     const Json majority{{"w", "majority"}, {"wtimeout", kMajorityLimit_ms}};
     const Json all = Json::object();
@@ -140,7 +140,7 @@ class Look {
          "): grant it the role dbAdminAnyDatabase, or leave ttl out of --faults");
   }
 
-  /// By its privileges, for to try is to do. Where nobody has to log in, nobody lacks any.
+  /// By its privileges: to try is to do. A server without log-in grants every right.
   void rights_on_the_set() {
     const auto reply = client_.run("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
     const auto info = reply.value("authInfo", Json::object());
@@ -178,7 +178,7 @@ class Look {
       try {
         out_.test_commands &= says_so(client_.run_on(member.id, "admin", question));
       } catch (const std::exception&) {
-        // Of who does not answer `clocks` says so.
+        // `clocks` tells of a member that does not answer.
       }
     }
   }

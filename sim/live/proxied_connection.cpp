@@ -106,7 +106,7 @@ void Connection::arrived(Direction& d, std::string bytes) {
   d.waiting.push_back({due, std::move(bytes)});
 }
 
-/// Nothing goes to the member before it is known who speaks.
+/// Nothing goes to the member before the sender is known.
 void Connection::identify(const std::string& bytes) {
   first_ += bytes;
   if (first_.size() < 4) return;
@@ -162,8 +162,8 @@ void Connection::receiver_gone(Direction& d) {
   if (&d == &requests_) reset();
 }
 
-/// All that came has been passed on. What a client left behind executes before its member's side
-/// is closed, as it would if only the network had forgotten the client.
+/// All bytes have been passed on. What a client left behind executes before its member's side is
+/// closed, as if only the network had forgotten the client.
 void Connection::finish(Direction& d) {
   if (&d == &replies_) return reset();
   d.timer.expires_after(kLeftBehind);

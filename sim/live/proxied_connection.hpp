@@ -1,6 +1,6 @@
 #pragma once
 
-// One thread runs it all, and thread sanitizers know no fences.
+// One thread runs it all, and thread sanitizers do not know fences.
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
 
 // clang-format off
@@ -21,7 +21,7 @@
 #include "sim/live/fault_proxy.hpp"
 #include "sim/live/hello_rewriter.hpp"
 
-/// The inside of the fault proxy: all of it on one thread.
+/// The inside of the fault proxy: all of it runs on one thread.
 namespace leasehold::sim::live::proxy {
 
 using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
@@ -44,8 +44,8 @@ struct Rules {
 /// its operations is under way.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  /// `rewriter`: of what the member says; nothing: it says the right addresses itself. REQUIRES:
-  /// `rules` and `ports` outlive it.
+  /// `rewriter` changes what the member says; nothing: the member says the right addresses itself.
+  /// REQUIRES: `rules` and `ports` outlive it.
   Connection(boost::asio::ip::tcp::socket client, int member, Rules& rules,
              const std::map<int, int>& ports, std::optional<HelloRewriter> rewriter);
 
@@ -53,7 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] const Link& link() const { return link_; }
   [[nodiscard]] bool open() const { return !over_; }
   void rule_changed();
-  /// Ends both sides at once, as a host does that knows nothing of the connection.
+  /// Ends both sides at once, like a host that does not know the connection.
   void reset();
 
  private:

@@ -43,7 +43,7 @@ std::int64_t RealMembers::clock_ahead_ms(int member) {
   return std::chrono::round<milliseconds>(servers_.mongod(member).clock().ahead()).count();
 }
 
-/// True time lies between the asking and the answer. A quick answer shows a small difference.
+/// True time lies between question and answer. A quick answer shows a small difference.
 bool RealMembers::shows_its_clock(int member) {
   const bool ahead = clock_ahead_ms(member) > 0;
   for (int i = 0; i < kClockTries; ++i) {
@@ -63,8 +63,8 @@ void RealMembers::settle() {
   if (!all_have_all_data()) renew_secondaries();
 }
 
-/// A mongod whose clock moved back may leave its connections alone for half a minute; a new process
-/// does not know.
+/// A mongod may leave its connections alone for half a minute after its clock moved back; a new
+/// process has no such memory.
 void RealMembers::renew_secondaries() {
   const int primary = servers_.primary();
   for (int i = 0; i < servers_.size(); ++i) {

@@ -8,8 +8,7 @@
 
 namespace leasehold::sim::live {
 
-/// A real replica set of ours, as faults have it in hand: the kernel and the clock shim do what no
-/// command can.
+/// A real replica set of ours, for faults: the kernel and the clock shim do what no command can.
 ///
 /// Not thread-safe. `settle` returns within minutes, all else within some seconds, whatever state
 /// the servers are in.

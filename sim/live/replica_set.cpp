@@ -66,7 +66,7 @@ Json ReplicaSet::config() const {
 
 void ReplicaSet::initiate(bool prepared) {
   if (prepared) {
-    // The data knows a set already, at other addresses.
+    // The data has a set already, at other addresses.
     for (int i = 0; i < size(); ++i) {
       until_true("replSetReconfig", [&] {
         member(i).must("admin", {{"replSetReconfig", config()}, {"force", true}});

@@ -22,13 +22,13 @@ struct ReplicaSetOptions {
 };
 
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
-/// SIGKILL. Not thread-safe; the processes it starts serve anybody.
+/// SIGKILL. Not thread-safe; the processes it starts serve any client.
 class ReplicaSet final : public MemberSet {
  public:
   /// Starts it and waits until a majority write succeeds. Throws NoMongod or std::runtime_error.
   explicit ReplicaSet(ReplicaSetOptions options = {});
 
-  /// For clients; their way leads through the proxies, if there are any.
+  /// For clients; it leads through the proxies, if there are any.
   [[nodiscard]] const std::string& uri() const { return uri_; }
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] const std::string& folder() const { return janitor_.folder(); }

@@ -11,7 +11,7 @@
 
 namespace leasehold::sim::live {
 
-/// Somebody else's replica set, and what may be done to it.
+/// A user's replica set, and what may be done to it.
 struct TheirSet {
   std::string uri;                     ///< empty: there is none, we start one of our own
   Power power = Power::members;        ///< over that set; generated faults need no more
@@ -19,8 +19,8 @@ struct TheirSet {
   bool keep_databases = false;         ///< else those of the runs are dropped
 };
 
-/// The servers of any number of runs: a replica set of our own, or somebody else's, of which
-/// nothing that is ours is left at the end.
+/// The servers of any number of runs: a replica set of our own, or a user's, on which nothing of
+/// ours is left at the end.
 ///
 /// Not thread-safe.
 class RunSite {
@@ -34,17 +34,17 @@ class RunSite {
   /// A run there, in a database that no other run has.
   [[nodiscard]] LiveRun run_in(const std::string& database, Janitor& janitor,
                                const std::string& folder = "");
-  [[nodiscard]] ReplicaSet* ours() const { return ours_.get(); }  ///< null: it is theirs
+  [[nodiscard]] ReplicaSet* ours() const { return ours_.get(); }  ///< null: it is the user's
   /// Through the proxies before their members, if there are any.
   [[nodiscard]] Traffic traffic() const;
-  /// Puts back what was changed, and drops the databases, when what killed processes had sent has
-  /// arrived. What could not be, and why.
+  /// Puts back what was changed and drops the databases, once commands that killed processes had
+  /// sent have arrived. Returns what could not be done, and why.
   std::vector<std::string> leave();
 
  private:
   const TheirSet theirs_;
   std::unique_ptr<ReplicaSet> ours_;
-  std::unique_ptr<UserSet> user_set_;   ///< if faults of theirs are wanted
+  std::unique_ptr<UserSet> user_set_;   ///< if their faults are wanted
   std::vector<std::string> databases_;  ///< that were written to
 };
 

@@ -13,7 +13,7 @@ struct Place {
   std::string uri, database, collection;
 };
 
-/// The command as this lock sends it; null: as it is.
+/// The command as this lock sends it; null: unchanged.
 Json sabotaged(Sabotage sabotage, Json command) {
   if (sabotage == Sabotage::writes_for_one && command.contains("writeConcern")) {
     command["writeConcern"]["w"] = 1;

@@ -17,7 +17,7 @@ struct Changes {
   bool operator==(const Changes&) const = default;
 };
 
-/// A transport on which commands are changed on their way; those whose bytes are go by a connection
+/// A transport that changes commands on their way. Commands with changed bytes go by a connection
 /// of its own.
 [[nodiscard]] std::shared_ptr<core::Transport> changed_transport(
     std::shared_ptr<core::Transport> real, const Changes& changes, const std::string& uri,

@@ -35,7 +35,7 @@ model::History StallWatch::take() {
   return std::exchange(stalls_, {});
 }
 
-/// Who sleeps for a moment and wakes much later was not let run; nor were others.
+/// A thread that sleeps for a moment and wakes much later was not let run; nor were others.
 void StallWatch::watch_machine(const std::stop_token& stop) {
   for (auto last = now_ns_(); !stop.stop_requested();) {
     std::this_thread::sleep_for(kTick);
@@ -55,7 +55,7 @@ void StallWatch::watch_member(const std::stop_token& stop, const Member& member)
     try {
       (void)client.run_once("admin", {{"ping", 1}});
     } catch (const std::exception&) {
-      // It took as long as it took.
+      // The ping failed; its time counts all the same.
     }
     note(member.name, asked, now_ns_());
     std::this_thread::sleep_for(kPingEvery);

@@ -11,7 +11,7 @@
 
 namespace leasehold::sim::live {
 
-/// Measures what a run runs on: notes when the machine, or a member, stood still for longer than a
+/// Measures the ground of a run: notes when the machine, or a member, stood still for longer than a
 /// checker may blame on the lock.
 ///
 /// Thread safety: `take` from any thread.
@@ -27,7 +27,7 @@ class StallWatch {
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  /// `stall` events since the last call, of no process; `name` says whose.
+  /// `stall` events since the last call, of no process; `name` says of what.
   [[nodiscard]] model::History take();
 
  private:

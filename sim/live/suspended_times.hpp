@@ -10,7 +10,7 @@
 
 namespace leasehold::sim::live {
 
-/// When a simulated process's machine was suspended: the harness writes it into a small file that
+/// When a simulated process's machine was suspended. The harness writes it into a small file that
 /// both map, while the process is stopped; the process's clock leaves these times out.
 class SuspendedTimes {
  public:

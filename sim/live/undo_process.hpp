@@ -7,8 +7,8 @@
 
 namespace leasehold::sim::live {
 
-/// Undoes what we did to servers that are not ours, when this process ends in whatever way, SIGKILL
-/// included: a process of its own, `leasehold-undo`, that waits for the end of a pipe.
+/// Undoes what was done to a user's servers, when this process ends in any way, SIGKILL included: a
+/// process of its own, `leasehold-undo`, that waits for the end of a pipe.
 ///
 /// Not thread-safe.
 class UndoProcess {
@@ -20,9 +20,9 @@ class UndoProcess {
   UndoProcess(const UndoProcess&) = delete;
   UndoProcess& operator=(const UndoProcess&) = delete;
 
-  /// The command that undoes `what`, on the server of this URI.
+  /// Keeps the command that undoes `what`, on the server of this URI.
   void remember(const std::string& what, const std::string& uri, const Json& command);
-  /// It is undone.
+  /// Notes that it was undone.
   void forget(const std::string& what);
 
  private:

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-/// Connection strings, as text: what somebody wrote into one stays as it is.
+/// Connection strings, as text: what the user wrote into one stays as it is.
 namespace leasehold::sim::live {
 
 /// A URI with one more `key=value`.
@@ -19,8 +19,8 @@ namespace leasehold::sim::live {
 /// "db1:27017" in two, "[::1]:27017" too. Without a port it is MongoDB's own.
 [[nodiscard]] std::pair<std::string, std::string> host_and_port(const std::string& address);
 
-/// Why no proxies can stand before the members that this URI names, as a sentence with its remedy;
-/// empty: they can, or it is no URI.
+/// The reason why no proxies can stand before the members that this URI names, as a sentence with
+/// its remedy; empty: there is none, or it is no URI.
 [[nodiscard]] std::string why_no_proxies(const std::string& uri);
 
 }  // namespace leasehold::sim::live

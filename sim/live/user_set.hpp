@@ -13,12 +13,12 @@
 
 namespace leasehold::sim::live {
 
-/// A replica set of somebody else's, with a fault proxy on this machine before each member. Its
-/// configuration stays as it is: the proxies change what members say of it to clients that came
-/// through them, and so any driver stays behind the proxies.
+/// A user's replica set, with a fault proxy on this machine before each member. Its configuration
+/// stays as it is: the proxies change what members say of it to clients that came through them, and
+/// so any driver stays behind the proxies.
 ///
-/// What was changed on a server by `set_ttl_monitor` and `fail_point` is put back at the latest
-/// when it ends, or when this process does in whatever way.
+/// What `set_ttl_monitor` and `fail_point` changed on a server is put back at the latest when this
+/// object ends, or when this process ends in any way.
 ///
 /// Not thread-safe.
 ///
@@ -32,12 +32,12 @@ class UserSet final : public MemberSet {
   explicit UserSet(const std::string& uri);
   ~UserSet() override { (void)put_back(); }
 
-  /// For clients: as it was given, but with the proxies for hosts.
+  /// For clients: the given URI with the proxies for hosts.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// Of this member, as the set's configuration has it.
+  /// The address of this member in the set's configuration.
   [[nodiscard]] const std::string& address(int index) const { return at(index).address; }
 
-  /// Of this member alone, past its proxy.
+  /// A URI of this member alone, past its proxy.
   [[nodiscard]] const std::string& member_uri(int index) const { return at(index).uri; }
 
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
@@ -47,17 +47,17 @@ class UserSet final : public MemberSet {
 
   std::int64_t fail_point(int index, const std::string& name, const Json& mode,
                           const Json& data = {}) override;
-  /// Off where it ran; on where it was put off by this.
+  /// Off where it ran; on where this object turned it off.
   void set_ttl_monitor(bool on) override;
 
-  /// Clients of these names that a member hears of from elsewhere than the proxies: no fault of a
-  /// link reaches them. `known`: a client that certainly came through them. Where a member does not
-  /// see it come from a proxy's port (something translates addresses), or shows its clients to
-  /// users with more rights alone, nothing is said.
+  /// Clients of these names that a member hears of from elsewhere than the proxies, so that no
+  /// fault of a link reaches them. `known`: a client that certainly came through them. Nothing is
+  /// returned if a member does not see it come from a proxy's port (something translates
+  /// addresses), or shows clients only to users with more rights.
   [[nodiscard]] std::set<std::string> past_proxies(const std::vector<std::string>& names,
                                                    const std::string& known);
 
-  /// Puts back what was changed. What could not be, and why.
+  /// Puts back what was changed. Returns what could not be put back, and why.
   [[nodiscard]] std::vector<std::string> put_back();
 
  private:
@@ -80,18 +80,18 @@ class UserSet final : public MemberSet {
   std::vector<Member> members_;
   FaultProxy proxy_;
   std::string uri_;
-  /// By what it is, for people. Each is written down before the command that changes it.
+  /// By a name for people. Each is written down before the command that changes it.
   std::map<std::string, Undo> changed_;
   std::unique_ptr<UndoProcess> undo_process_;  ///< since something was changed
 };
 
-/// That set in the hands of faults: no more than commands can do.
+/// That set, for faults: no more than commands can do.
 class UserMembers final : public CommandedMembers {
  public:
   UserMembers(UserSet& set, std::string database)
       : CommandedMembers(set, std::move(database)), set_(set) {}
 
-  // The processes and the clocks of its members are nobody's here: std::logic_error.
+  // The processes and the clocks of its members are out of reach here: std::logic_error.
   void kill(const std::vector<int>& members) override;
   void restart(const std::vector<int>& members) override;
   void wipe(int member) override;

@@ -8,7 +8,7 @@
 /// Messages of MongoDB's wire protocol, as far as a proxy has to understand them.
 namespace leasehold::sim::live {
 
-/// Before each message: its size, its number, the number that it answers, and what it is.
+/// Begins each message: its size, its number, the number that it answers, and its kind.
 inline constexpr std::size_t kMessageHeader = 16;
 
 namespace op_code {

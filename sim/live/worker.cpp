@@ -51,8 +51,8 @@ void emit(const Event& event) {
   }
 }
 
-/// A driver that hears by an injected error that its primary shuts down forgets it, and hears
-/// from it again only by the next heartbeat: a real one would have said good-bye. So it asks often.
+/// A driver forgets a primary after an injected error that says it shuts down, and hears from it
+/// again only by the next heartbeat, because the primary did not really end. So it asks often.
 std::string uri_of(const WorkerConfig& order) {
   auto uri = with_option(order.uri, "appName=" + order.name);
   if (uri.find("heartbeatFrequencyMS=") != std::string::npos) return uri;
@@ -112,7 +112,7 @@ class Worker {
   }
 
  private:
-  /// What a caller has from the grant to the release.
+  /// What a caller has from the grant until the release.
   struct Holding {
     LockHandle handle;
     std::string name;
@@ -229,7 +229,7 @@ class Worker {
     write_fenced(caller, *caller.holding);
     return Workload::Written{};
   }
-  /// Asks once more when the release is asked for and not yet answered: it is not held then.
+  /// Asks once more between the request for the release and its answer: it is not held then.
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Release&) {
     Holding& holding = *caller.holding;
     holding.watched->ask();
@@ -292,7 +292,7 @@ class Worker {
     happened(provider, caller, Workload::FaultsEnded{});
   }
 
-  /// All that a scripted caller does then, up to an acquire: that waits beside the steps that come
+  /// Does what a scripted caller does then, up to an acquire, because that waits beside the steps
   /// after it.
   void happened(const LockProvider& provider, Caller& caller, Workload::Event event) {
     const std::lock_guard guard(caller.mutex);
@@ -323,8 +323,8 @@ class Worker {
     return Workload::TimePassed{};
   }
 
-  /// Says when this process, or a thread of it, did not run: on a busy machine that is no fault of
-  /// the lock.
+  /// Reports when this process, or a thread of it, did not run, because on a busy machine that is
+  /// no fault of the lock.
   void watch(const std::stop_token& stop) {
     auto last = clock_->now();
     DiskWaits disk;

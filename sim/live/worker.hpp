@@ -17,10 +17,10 @@ struct WorkerConfig {
   int locks = 1;
   std::int64_t clock_margin_ms = 0;
   std::uint64_t seed = 0;
-  bool doomed = false;  ///< take a lock that nobody else wants, hold it, and wait to be killed
+  bool doomed = false;  ///< take a lock that no other process wants, hold it, and wait to be killed
   ProcessPlan plan;
   std::vector<StepPlan> steps;  ///< its own, if it is scripted ...
-  std::int64_t began_ns = 0;    ///< ... which count from here
+  std::int64_t began_ns = 0;    ///< ... with times from here
   std::string suspended_file;   ///< live/suspended_times.hpp
 };
 

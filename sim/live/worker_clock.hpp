@@ -32,7 +32,7 @@ class WorkerClock final : public runtime::Clock {
 
   /// The harness's clock.
   [[nodiscard]] std::int64_t true_ns() const { return true_->now().time_since_epoch().count(); }
-  /// When this clock showed that time, by the harness's.
+  /// The time of the harness's clock when this clock showed that time.
   [[nodiscard]] std::int64_t true_ns_of(std::int64_t shown_ns) const {
     const auto passed = static_cast<__int128>(shown_ns - began_ns_);
     const auto ran = static_cast<std::int64_t>(passed * kMillion / (kMillion + drift_ppm_));

@@ -16,7 +16,7 @@ constexpr std::array kWords{"ready",    "granted", "refused",  "timed_out", "fai
 
 std::string line_of(const Json& json) { return json.dump() + '\n'; }
 
-/// So much of a line as a report can show.
+/// The part of a line that a report can show.
 std::string shown(const std::string& line) {
   constexpr std::size_t kMost = 200;
   return line.size() <= kMost ? line : line.substr(0, kMost) + "...";
@@ -26,7 +26,7 @@ std::string shown(const std::string& line) {
   throw std::runtime_error(why + ": " + shown(line));
 }
 
-/// A whole number, or one in decimal digits: beyond 2^53 not every language has numbers.
+/// A whole number, or one in decimal digits, because some languages have no numbers beyond 2^53.
 std::optional<std::int64_t> number(const Json& json, const char* field, const std::string& line) {
   if (!json.contains(field)) return std::nullopt;
   const Json& value = json[field];

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-/// The lines that the laboratory and a worker of anybody's lock exchange, one JSON object each; see
+/// The lines that the laboratory and a worker of any lock exchange, one JSON object each; see
 /// scenarios/WORKERS.md and scenarios/worker.schema.json.
 namespace leasehold::sim::live {
 
@@ -49,15 +49,15 @@ struct Answer {
 /// Throws std::runtime_error that says what is wrong with the line.
 [[nodiscard]] Answer answer_from(const std::string& line);
 
-/// Whether each answer of one worker has a question. It has no clock and no I/O.
+/// Checks that each answer of one worker has a question. It has no clock and no I/O.
 class Dialogue {
  public:
   enum class Question { acquire, ask, release };
 
   void started(std::int64_t at_ns) { asked_ns_ = at_ns; }
-  /// REQUIRES: an acquire has a new id; the other two have one that was granted.
+  /// REQUIRES: an acquire has a new id; a release or an `ask` has one that was granted.
   void asked(Question question, std::int64_t id, std::int64_t at_ns);
-  /// Throws std::runtime_error that says what is wrong with the answer, which was received then.
+  /// Throws std::runtime_error that says what is wrong with the answer, received at `received_ns`.
   void heard(const Answer& answer, std::int64_t received_ns);
 
  private:

@@ -52,7 +52,7 @@ void Caller::on(const Workload::Rest& rest) {
                        [this] { happened(Workload::TimePassed{}); });
 }
 
-/// By the asynchronous call: with one thread nobody could wait in a blocking one.
+/// By the asynchronous call: with one thread a blocking one would wait for ever.
 void Caller::on(const Workload::Acquire& acquire) {
   asked_name_ = acquire.lock;
   session_ = home_->driver->acquire_async(
@@ -83,7 +83,7 @@ void Caller::on(const Workload::Receive& receive) {
   Holding& holding = *holding_;
   holding.silent = receive.relies_on_lost;
   const auto session = holding.handle.session();
-  // The others are asked first: whoever still says yes then does so when this one may.
+  // The others are asked first: a holder that still says yes does so when this one may act.
   home_->on_grant(holding.name);
   // A handle that is lost already calls back at once, from within this constructor.
   holding.on_lost = std::make_unique<Holding::OnLost>(
@@ -150,7 +150,7 @@ void Caller::on(const Workload::Release&) {
   ask(*holding);
   // The user waits for the release before it goes on, as `release()` does.
   holding->handle.begin_release([this](ReleaseResult) { happened(Workload::Released{}); });
-  // Who has released is not notified of a loss any more, and none is expected.
+  // A holding that was released is not notified of a loss any more, and no loss is expected.
   holding->on_lost.reset();
   ask(*holding);
   holding->answers.flush(home_->queue.now(), home_->emit);
@@ -164,7 +164,7 @@ void Caller::on(const Workload::Release&) {
 /// It writes whatever the answer is: that stale writes are refused has to be shown, not avoided.
 void Caller::on(const Workload::Write&) {
   Holding& holding = *holding_;
-  // Asked right before: who writes after a no makes a stale write knowingly.
+  // Asked right before: a holder that writes after a no makes a stale write knowingly.
   ask(holding);
   const auto write = std::make_shared<const FencedWrite>(
       FencedWrite{holding.name, home_->process, holding.owner, ++home_->writes,

@@ -14,7 +14,7 @@
 
 namespace leasehold::sim::simulated {
 
-/// What a caller has from the grant until it asks for the release: the handle, as its user has it.
+/// What a caller has from the grant until it asks for the release: the handle, as a user has it.
 struct Holding {
   runtime::Handle handle;
   std::string name, owner;
@@ -25,13 +25,12 @@ struct Holding {
   std::unique_ptr<OnLost> on_lost = nullptr;
 };
 
-/// One thread of a simulated process: it holds or awaits one lock at a time. What it does its
-/// workload says; how it is done with callbacks, on this machine, is here. It uses its handle as a
-/// user would: it asks `held()` while it holds, listens to `lost()`, and has what it hears written
-/// down. It asks also when the answer should be no, so that a wrong answer is on record.
+/// One thread of a simulated process: it holds or awaits one lock at a time. Its workload decides
+/// what it does; here it is done, with callbacks, on this machine. It uses its handle as a user
+/// would: it asks `held()` while it holds, listens to `lost()`, and has the answers written down.
+/// It asks also when the answer should be no, so that a wrong answer is on record.
 ///
-/// INVARIANT: it has a `Holding` from the grant until the release is asked for, as its workload has
-/// it.
+/// INVARIANT: it has a `Holding` from the grant until the release is asked for, like its workload.
 ///
 /// REQUIRES: it stays where it is once it was started, and outlives the queue's events.
 class Caller {
@@ -46,11 +45,11 @@ class Caller {
     Random& random;
     const LockOptions& options;
     const std::function<void(model::Event&&)>& emit;
-    /// Whoever else holds this name is to be asked now.
+    /// Any other holder of this name is to be asked now.
     const std::function<void(const std::string& name)>& on_grant;
-    /// One of them has done all that its workload says.
+    /// One of the callers has done all that its workload says.
     std::function<void()> on_end;
-    const bool& over;  ///< the run has ended: nobody is notified any more
+    const bool& over;  ///< the run has ended: no caller is notified any more
     std::shared_ptr<runtime::Driver> driver;
     // Numbers their writes to the fence, so that what the oplog has is matched with what was asked.
     std::int64_t writes = 0;
@@ -58,20 +57,20 @@ class Caller {
 
   Caller(Home& home, Workload workload) : home_(&home), workload_(std::move(workload)) {}
 
-  /// Goes on with what its workload does after that: it started, or a step of the plan is due. All
-  /// else it sees itself.
+  /// Tells its workload that it started, or that a step of the plan is due, and does what the
+  /// workload answers. All else it notices itself.
   void happened(const Workload::Event& event);
-  /// Faults are over. It knows so from now on; what it does for it waits until the process runs.
+  /// Faults are over. It knows at once, but acts on it only when the process runs.
   void faults_end();
   /// It has done all that its workload says.
   [[nodiscard]] bool ended() const { return workload_.ended(); }
-  /// An asynchronous call that waits owns the driver; without this nothing would destroy either.
+  /// Cancels a waiting asynchronous call, because it owns the driver and would keep it alive.
   void cancel_call();
 
   [[nodiscard]] const std::optional<Holding>& holding() const { return holding_; }
   /// Asks its handle, if it has one.
   void ask();
-  /// What it was answered so far is on record.
+  /// Writes the answers so far down.
   void flush();
 
  private:
@@ -89,9 +88,9 @@ class Caller {
   void granted(runtime::Handle handle);
   void keep_asking(core::SessionId session);
   bool ask(Holding& holding) const;
-  /// After so long, if it still has this holding then.
+  /// Passes that time, if it still has this holding then.
   void pass_while_held(std::int64_t span_ns);
-  // Whether it still has the very holding that an event was asked for: it may have released it and
+  // Whether it still has the holding for which an event was asked: it may have released that and
   // got another since.
   [[nodiscard]] bool holds(core::SessionId session) const;
 

@@ -54,8 +54,8 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
   reply(kill(command.find("cursors"_key)->as<Array>()->items));
 }
 
-/// Who waits for news of one of them hears that it was killed.
-/// By the manual on killCursors the reply lists each by what became of it.
+/// A request that waits for news of one of them hears that it was killed. By the manual on
+/// killCursors the reply lists each by what became of it.
 Object ChangeStreams::kill(const std::vector<Value>& ids) {
   Array killed, unknown;
   for (const Value& id : ids) {
@@ -95,7 +95,7 @@ void ChangeStreams::next(std::int64_t id, std::int64_t wait_ms, EventQueue& queu
 
 void ChangeStreams::answer(std::int64_t id, Cursor& cursor) {
   if (!cursor.waiting) return;
-  // Cleared before the call: whoever is answered may ask again at once.
+  // Cleared before the call: the receiver of an answer may ask again at once.
   const auto waiting = std::exchange(cursor.waiting, nullptr);
   waiting(batch(id, "nextBatch", std::exchange(cursor.news, {})));
 }
@@ -114,7 +114,7 @@ void ChangeStreams::answer() {
   }
 }
 
-/// Out of the map first: who is answered may open another at once.
+/// Out of the map first: the receiver of an answer may open another at once.
 void ChangeStreams::end(const Object& error) {
   const auto cursors = std::exchange(cursors_, {});
   for (const auto& [id, cursor] : cursors) {

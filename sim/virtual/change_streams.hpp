@@ -9,11 +9,11 @@
 
 namespace leasehold::sim::simulated {
 
-/// The cursors of change streams that one member has open, on one collection: each hears of the
-/// writes that it asked for once a majority has them. Opened by a primary; they outlive its office.
+/// One member's open cursors of change streams, on one collection: each hears of the writes that it
+/// asked for once a majority has them. A primary opens them; they outlive its office.
 ///
-/// No position is kept to resume from: who loses its cursor opens another and has missed what came
-/// between. A stream only brings attempts forward, so that costs time and no safety.
+/// No position is kept to resume from: a client that loses its cursor opens another and has missed
+/// what came between. A stream only brings attempts forward, so that costs time and no safety.
 class ChangeStreams {
  public:
   // Called at once, or later from the queue, from `answer` or from `end`; exactly once for each
@@ -27,12 +27,12 @@ class ChangeStreams {
   void execute(const Object& command, EventQueue& queue, Reply reply);
 
   [[nodiscard]] bool any() const { return !cursors_.empty(); }
-  /// Only collects: all that one commit brings goes out as one batch, by `answer`.
+  /// Only collects, because all events of one commit go out as one batch, by `answer`.
   /// REQUIRES: a majority has it. A write that can be rolled back was never reported.
   void tell(const Object& event);
-  /// Answers those who wait and have news.
+  /// Answers waiting requests for which there is news.
   void answer();
-  /// The member dies or rolls back: those who wait hear this, and no cursor is left.
+  /// The member dies or rolls back: waiting requests hear this, and no cursor is left.
   void end(const Object& error);
 
  private:
@@ -41,7 +41,7 @@ class ChangeStreams {
     Object match, projection;
     Array news;
     Reply waiting;            ///< of the getMore under way; empty: none
-    std::uint64_t asked = 0;  ///< which it is
+    std::uint64_t asked = 0;  ///< names the getMore under way
   };
   void next(std::int64_t id, std::int64_t wait_ms, EventQueue& queue, Reply reply);
   static void answer(std::int64_t id, Cursor& cursor);

@@ -165,8 +165,7 @@ void ClientCommands::serve_stream(int member, const Object& command, ServerReply
       });
 }
 
-/// As an update with the query {fence: {$lte: token}} would do it: whoever is refused matched
-/// nothing.
+/// As an update with the query {fence: {$lte: token}} would do it: a refused write matched nothing.
 void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite> write,
                                   ServerReply reply) {
   Member& m = members_[member];
@@ -226,7 +225,7 @@ void ClientCommands::end_waiting(int member, std::uint64_t waiter, int code) {
   if (found == waiters.end()) return;
   Waiter late = std::move(*found);
   waiters.erase(found);
-  // The write stays. It may be a majority's later, and nobody will say so.
+  // The write stays. A majority may have it later, but no reply will say so.
   ++timed_out_;
   late.reply(ServerAnswer::reply,
              write_concern_error(std::move(late.answer), code,

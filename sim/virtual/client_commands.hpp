@@ -10,18 +10,17 @@
 namespace leasehold::sim::simulated {
 
 /// What a member does with a client's command: when it reads it, whether it executes it, what it
-/// answers and when. Documents are the collection's business, majorities that of replication; here
-/// is what lies between, which is where a client's doubts come from.
+/// answers and when. `Collection` executes, `Replication` waits for majorities; what lies between
+/// is here, and gives clients their unknown outcomes.
 ///
 /// INVARIANT: a reply is called once: at once, later, or never if the member is stopped for ever.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class ClientCommands {
  public:
-  /// A command that arrives. It then waits so long inside the server before it executes, with the
-  /// clock as it was on arrival.
-  /// Such a wait is for a lock of the storage, for example: the command has been read, and $$NOW
-  /// and maxTimeMS count from its arrival.
+  /// A command that arrives. It then waits this long inside the server before it executes, with the
+  /// clock as it was on arrival. Such a wait is for a lock of the storage, for example: the command
+  /// has been read, and $$NOW and maxTimeMS count from its arrival.
   struct Request {
     std::shared_ptr<const Object> command;
     std::string tag = {};  ///< goes into the oplog's entry, for the harness
@@ -36,15 +35,14 @@ class ClientCommands {
   /// too.
   void fenced_write(int member, std::shared_ptr<const FencedWrite> write, ServerReply reply);
 
-  /// At whichever primary is sent the next commands.
+  /// Hits the next commands at any primary.
   InjectedErrors errors;
   /// How often a wait for a majority ended without one.
   [[nodiscard]] std::int64_t timed_out() const { return timed_out_; }
 
  private:
-  /// A time of a member's wall clock, and the error when it comes first.
-  /// A wall clock may be moved while somebody waits for it; that is why this is no time of the
-  /// queue.
+  /// A time of a member's wall clock, and the error when it comes first. This is no time of the
+  /// queue, because a wall clock may be moved while a client waits for it.
   struct Deadline {
     std::int64_t wall_ns = 0;
     int code = 0;

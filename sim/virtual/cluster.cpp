@@ -175,7 +175,7 @@ std::optional<DataControl::Inside> SimulatedData::hold_inside(const std::string&
                 }};
 }
 
-/// A peer that is no member is a process, whose network obeys the rule itself. Of members the
+/// A peer that is no member is a process, and its network obeys the rule itself. Of members the
 /// link by which they replicate may be late or refuse, and the other may be down.
 void SimulatedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
   const int from = member_of(link.peer), to = link.member;

@@ -9,15 +9,15 @@
 #include "sim/cluster_control.hpp"
 #include "sim/virtual/process.hpp"
 
-/// The virtual world, as faults have it in hand.
+/// The virtual world's side of fault injection.
 namespace leasehold::sim::simulated {
 
-/// In the plan, of a process by its name, "p3": each successor has one more ' in its own.
+/// A process's place in the plan, by its name, "p3": each successor has one more ' in its own.
 [[nodiscard]] inline std::int64_t place_of(const std::string& name) {
   return std::stoll(name.substr(1));
 }
 
-/// REQUIRES: `all` may grow, and nobody leaves it.
+/// REQUIRES: `all` may grow, but never shrinks.
 class SimulatedProcesses final : public ProcessControl {
  public:
   // By pointer each: they stay where they are when another is added.
@@ -46,12 +46,12 @@ class SimulatedProcesses final : public ProcessControl {
   const All& all_;
   const std::function<void(model::Event&&)> emit_;
   const StartAnew start_anew_;
-  // Whose pause is a suspension.
+  // Processes that are suspended, not only paused.
   std::set<std::string> suspended_;
 };
 
-/// All orders arrive, and at once, whatever state a member is in.
-/// INVARIANT: it keeps nothing of its own, so what it says is true at this moment.
+/// All orders arrive at once, whatever state a member is in.
+/// INVARIANT: it keeps no state of its own, so its answers are true at this moment.
 class SimulatedMembers final : public MemberControl {
  public:
   SimulatedMembers(EventQueue& queue, ReplicaSet& servers) : queue_(queue), servers_(servers) {}
@@ -78,8 +78,8 @@ class SimulatedMembers final : public MemberControl {
   ReplicaSet& servers_;
 };
 
-/// What an administrator and the fail points of a test would do. All of it is at once, as if the
-/// command had been answered before anything else happened.
+/// What an administrator and the fail points of a test would do. All of it happens at once, as if
+/// the command had been answered before anything else happened.
 class SimulatedData final : public DataControl {
  public:
   SimulatedData(ReplicaSet& servers, SimulatedProcesses& processes)
@@ -124,10 +124,10 @@ class SimulatedLinks final : public LinkControl {
   EventQueue& queue_;
   ReplicaSet& servers_;
   SimulatedProcesses& processes_;
-  PerMember<PerMember<bool>> held_{};  ///< by who speaks and who is spoken to
+  PerMember<PerMember<bool>> held_{};  ///< by sender and receiver
 };
 
-/// The simulated set, from all its sides.
+/// The three sides of the simulated set.
 class SimulatedServers {
  public:
   SimulatedServers(EventQueue& queue, ReplicaSet& servers, SimulatedProcesses& processes)

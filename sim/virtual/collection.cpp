@@ -79,8 +79,8 @@ bool matches(const Object& query, const Object& document) {
   return true;
 }
 
-/// The update pipeline: one stage, $replaceWith or $set.
-/// The codes are mongod's. A $set whose value is missing sets nothing.
+/// The update pipeline: one stage, $replaceWith or $set. The codes are mongod's. A $set without its
+/// value sets nothing.
 Object updated(const Array& pipeline, const Object& document, const Start& start) {
   if (pipeline.items.size() != 1) throw Unsupported("a pipeline of other than one stage");
   // The manual allows several stages; each update of a lock is one.
@@ -121,7 +121,7 @@ Object modified(const Object& modifiers, const Object& document, bool inserts) {
 }
 
 /// By a pipeline, compiled or not, or by modifiers. The document itself where the update says that
-/// it stays, so that nobody has to compare the two.
+/// it stays, so that no caller has to compare the two.
 Document updated(const Value& update, const Document& document, const Start& start, bool inserts) {
   Document result;
   if (const auto* prepared = update.as<PreparedUpdate>()) {
@@ -156,8 +156,8 @@ void read_write_concern(Executed& out, const Fields& command) {
 }
 
 /// By the manual on findAndModify: one document is found, changed and returned, before it (`new`:
-/// after it), and nobody else's write comes between. That is all that a lock's safety asks of the
-/// server besides majorities.
+/// after it), and no other write comes between. That is all that a lock's safety asks of the server
+/// besides majorities.
 Executed find_and_modify(const Object& command, const Collection& collection, const Start& start) {
   const Fields fields(
       command, {"findAndModify"_key, "query"_key, "update"_key, "upsert"_key, "new"_key,
@@ -171,7 +171,7 @@ Executed find_and_modify(const Object& command, const Collection& collection, co
   const Document before = collection.find(id);
   // One document at most: `_id` is in every query.
   const bool found = before && matches(asked, *before);
-  // What a hand-over by somebody who is not the holder any more hears.
+  // The answer to a hand-over by a process that is not the holder any more.
   if (!found && !upsert) {
     Object none;
     none.set("n"_key, std::int32_t{0});
@@ -263,8 +263,8 @@ Executed update(const Object& command, const Collection& collection, const Start
   return out;
 }
 
-/// By the manual on delete: `n` is 0 if nobody matched, which is no error. A release that finds its
-/// owner gone hears of that.
+/// By the manual on delete: `n` is 0 if no document matched, which is no error. A release learns by
+/// it that its owner is gone.
 Executed remove(const Object& command, const Collection& collection) {
   const Fields fields(command, {"delete"_key, "deletes"_key, "writeConcern"_key, "maxTimeMS"_key});
   Executed out;
@@ -364,9 +364,8 @@ bool begins_with(std::string_view text, std::initializer_list<std::string_view> 
 }  // namespace
 
 /// ^literal\. or ^(one|other)\. and no other pattern: the beginning of a string. With [^~]*$ at its
-/// end also that no such mark follows.
-/// Deletes and extensions name their owner like this. Any other pattern would need an engine whose
-/// differences from the server's nobody has tested.
+/// end also that no such mark follows. Deletes and extensions name their owner like this. Any other
+/// pattern would need an engine, and its differences from the server's would be untested.
 bool matches_pattern(const std::string& text, const std::string& pattern) {
   std::string_view rest = pattern;
   if (!rest.starts_with('^')) throw Unsupported("regex " + pattern);

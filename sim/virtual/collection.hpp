@@ -8,9 +8,9 @@
 
 #include "sim/virtual/value.hpp"
 
-/// One collection of one member, and the commands of the lock on it: the very BSON that the adapter
-/// sends, executed as mongod does. Pure: a command yields a reply and changes; applying them is the
-/// member's.
+/// One collection of one member, and the lock's commands on it: the very BSON that the adapter
+/// sends, executed as mongod does. Pure: a command yields a reply and changes, and the member
+/// applies them.
 namespace leasehold::sim::simulated {
 
 /// A write as the oplog has it: the document that it leaves behind, not what was done to it. To
@@ -20,8 +20,8 @@ struct Change {
   Document after;
 };
 
-/// Ordered by name, and not by hash: TTL passes, drops and whatever else goes through all documents
-/// do so in the same order on every machine.
+/// Ordered by name, and not by hash, so that TTL passes, drops and others go through all documents
+/// in the same order on every machine.
 class Collection {
  public:
   [[nodiscard]] Document find(const std::string& id) const;
@@ -56,9 +56,9 @@ struct TtlIndex {
 };
 
 /// INVARIANT: a statement that leaves its document as it was is not in `changes`. mongod writes no
-/// oplog entry for it, so its operationTime is somebody else's write: no fencing token.
+/// oplog entry for it, so its operationTime is of another write: no fencing token.
 struct Executed {
-  Object reply;  ///< without the times, and without what the write concern adds
+  Object reply;  ///< without times and what the write concern adds
   std::vector<Change> changes;
   // Without it the reply goes at once, and a rollback may undo what it said.
   bool for_majority = false;     ///< its reply waits for a majority
@@ -66,10 +66,10 @@ struct Executed {
   std::optional<TtlIndex> ttl;   ///< the command makes this index
 };
 
-/// Throws Unsupported for a command, field or operator that is not known. What the server would
-/// answer with an error is a reply with ok: 0, or a write error.
+/// Throws Unsupported for an unknown command, field or operator. Errors of the server are replies
+/// with ok: 0, or write errors.
 ///
-/// Pure, and so the same function serves a member, the explorer and the differential test.
+/// Pure, so that the same function serves a member, the explorer and the differential test.
 /// REQUIRES: `command` names itself in its first field, as every command does.
 [[nodiscard]] Executed execute(const Object& command, const Collection& collection,
                                const Start& start);
@@ -83,7 +83,7 @@ struct Executed {
 /// Such a reply is ok: 1; `index` is the statement's place.
 void add_write_error(Array& errors, std::size_t index, int code, const std::string& message);
 
-/// The documents that the TTL index gives free.
+/// The documents that the TTL index lets expire.
 /// REQUIRES: `now` is the wall clock of the primary, which alone deletes.
 [[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
                                                Date now);

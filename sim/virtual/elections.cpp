@@ -9,7 +9,7 @@ void Elections::start() {
 }
 
 void Elections::beat() {
-  // First all hear, then all decide: who decides does so on the same news as the others.
+  // First all hear, then all decide, so that all decide on the same news.
   for (int member = 0; member < kMembers; ++member) hear_all(member);
   for (int member = 0; member < kMembers; ++member) {
     if (members_.works(member)) watch_the_clock(member);
@@ -57,7 +57,7 @@ void Elections::watch_the_clock(int member) {
   if (now - m.heard_primary > timeout + random_.between(0, 100) * kMs) stand(member);
 }
 
-/// Stands for election: those who can be asked and have no more than it has vote for it.
+/// Stands for election: members that can be asked and have no more than it has vote for it.
 bool Elections::stand(int member) {
   Member& m = members_[member];
   // It could win only the votes of other empty members, and as primary would have all data rolled
@@ -76,8 +76,8 @@ int Elections::votes_for(int member) const {
   int votes = 1;
   for (int v = 0; v < kMembers; ++v) {
     if (v == member || !members_.works(v) || !members_.reaches(member, v)) continue;
-    // By the manual those that copy vote too. All votes are cast in this one event, so nobody votes
-    // for two in one term.
+    // By the manual those that copy vote too. All votes are cast in this one event, so no member
+    // votes for two in one term.
     if (m.data.up_to_date_with(members_[v].data) && members_[v].term <= m.term) ++votes;
   }
   return votes;
@@ -87,7 +87,7 @@ void Elections::take_office(int member) {
   Member& m = members_[member];
   ++m.term;
   ++elections_;
-  // Who could be asked hears of it in the same event; others when they are heard again.
+  // A member that could be asked hears of it in the same event; others when they are heard again.
   for (int v = 0; v < kMembers; ++v) {
     if (v == member || !members_.works(v) || !members_.reaches(member, v)) continue;
     Member& voter = members_[v];
@@ -113,7 +113,7 @@ void Elections::step_up(int member) {
   // It first fetches what the old primary still has, if that answers in time.
   const bool answers = old >= 0 && members_.reaches(member, old);
   if (answers && random_.chance(50)) replication_.catch_up(member, old);
-  // Without that it is behind and nobody votes for it. A real harness asks again until it works;
+  // Without that it is behind and no member votes for it. A real harness asks again until it works;
   // here the second time does.
   if (!stand(member) && answers) {
     replication_.catch_up(member, old);

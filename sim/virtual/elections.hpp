@@ -7,16 +7,16 @@
 
 namespace leasehold::sim::simulated {
 
-/// Heartbeats and elections: it decides who is primary, and knows of the logs only which is up to
-/// date.
+/// Heartbeats and elections: decides which member is primary. Of the logs it knows only which is up
+/// to date.
 ///
 /// Elections are by the manual on replica set elections: a member that hears from no primary for
 /// the election timeout stands; the others vote for it if it has no less than they; a primary that
 /// hears from no majority for as long steps down. Priorities and catch-up periods are left out, as
 /// all members have the same.
 ///
-/// An election is one event, and so no member votes for two in one term. Two may take themselves
-/// for primary at once all the same: one that is cut off does so for an election timeout.
+/// An election is one event, so no member votes for two in one term. Two may take themselves for
+/// primary at once all the same, because a member that is cut off does so for an election timeout.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class Elections {
@@ -29,8 +29,8 @@ class Elections {
 
   /// As replSetStepUp: it stands for election now.
   void step_up(int member);
-  /// An election timer that is due when a member looks at the clock again is acted upon at once,
-  /// before the primary is heard again: always after a jump of the clock, seldom after a stop.
+  /// Acts at once on an election timer that is due when a member looks at the clock again, before
+  /// the primary is heard again: always after a jump of the clock, seldom after a stop.
   void stand_if_overdue(int member);
   /// It hears from all others that it reaches, out of turn.
   void hear_all(int member);

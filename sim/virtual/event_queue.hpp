@@ -18,15 +18,15 @@ inline constexpr std::int64_t kMs = 1'000'000;  ///< times are in ns
 /// Coarser than a ns so that a clock that is a few ppm off still shows a whole number of ns.
 inline constexpr std::int64_t kGrain = 1'000;  ///< and multiples of this
 
-/// Virtual time: what is due runs in the order of its time, and of its asking where times are
-/// equal.
+/// Virtual time: due events run in the order of their times; at equal times, in the order in which
+/// they were asked for.
 ///
-/// An event cannot be withdrawn. Who may change its mind gives it a number or a time and compares
-/// when it runs (a member's `life`, a cursor's `asked`, a timer's due time).
+/// An event cannot be withdrawn. Code that may change its mind gives it a number or a time and
+/// compares when it runs (a member's `life`, a cursor's `asked`, a timer's due time).
 ///
-/// What an event does is kept in a place of its own, which is used again when it has run: a run has
-/// thousands of events and few at a time, so that none needs the allocator, and the heap moves 24
-/// bytes and not a whole closure.
+/// An event's closure is kept in a place of its own, which is used again afterwards, because a run
+/// has thousands of events and few at a time. So no event needs the allocator, and the heap moves
+/// 24 bytes and not a whole closure.
 ///
 /// INVARIANT: `now()` never goes back: what is asked for in the past runs now.
 /// INVARIANT: the order is total. No two events compare equal, because `asked` differs, so the
@@ -66,11 +66,11 @@ class EventQueue {
     return true;
   }
 
-  /// How many events there were: what a run cost, independent of the machine.
+  /// How many events ran: the cost of a run, independent of the machine.
   [[nodiscard]] std::uint64_t ran() const { return ran_; }
 
  private:
-  static constexpr std::size_t kBytes = 64;  ///< enough for all that occur often
+  static constexpr std::size_t kBytes = 64;  ///< enough for all frequent closures
 
   struct Place {
     alignas(std::max_align_t) std::byte bytes[kBytes];
@@ -91,7 +91,7 @@ class EventQueue {
       queue.free_.push_back(&place);
     }
   };
-  /// A type of its own, so that the heap's loops have it inside.
+  /// A type of its own, so that the compiler inlines it into the heap's loops.
   struct Later {
     bool operator()(const Due& a, const Due& b) const {
       return a.time != b.time ? a.time > b.time : a.asked > b.asked;

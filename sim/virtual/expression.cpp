@@ -53,7 +53,7 @@ Value let(const Value& argument, const Scope& scope) {
   return evaluate(field_of(argument, "in"), inner);
 }
 
-/// Only the first branch whose case holds is evaluated. Acquire's first cases (missing, corrupt)
+/// Only the first branch with a true case is evaluated. Acquire's first cases (missing, corrupt)
 /// keep the later ones from documents that they would fail on.
 Value choose(const Value& argument, const Scope& scope) {
   for (const Value& branch : field_of(argument, "branches").as<Array>()->items) {

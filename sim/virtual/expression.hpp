@@ -4,8 +4,8 @@
 
 #include "sim/virtual/value.hpp"
 
-/// The aggregation expressions that the lock's commands use. An operator that is not among them
-/// throws Unsupported; the differential property holds the rest to a real mongod.
+/// The aggregation expressions that the lock's commands use. Any other operator throws Unsupported;
+/// the differential property compares these with a real mongod.
 namespace leasehold::sim::simulated {
 
 /// What an expression sees.
@@ -15,15 +15,15 @@ struct Scope {
   const Object& root;  ///< the document, $$ROOT
   // Both are of the start of the command and stay the same through all its statements, as the
   // manual says of aggregation variables. $$CLUSTER_TIME is therefore before the time that this
-  // very write will get, which is why it is no fencing token.
+  // write will get, so it is no fencing token.
   Date now;  ///< $$NOW: the server's clock when the command started
   Timestamp cluster_time;
   std::map<std::string, Value, std::less<>> variables = {};  ///< of $let
 };
 
-/// Throws ServerError where the server would answer with an error.
-/// A pure function: an update can be evaluated twice, here and in the explorer, and gives the same.
-/// Throws Unsupported for what is not known here, whatever the data.
+/// Throws ServerError where the server would answer with an error, and Unsupported for what is not
+/// known here, whatever the data. A pure function, so that an update can be evaluated twice, here
+/// and in the explorer, with the same result.
 [[nodiscard]] Value evaluate(const Value& expression, const Scope& scope);
 
 /// The operators that are known, for the list that the differential property prints.

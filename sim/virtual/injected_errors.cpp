@@ -12,7 +12,7 @@ bool is_acquire(const Object& command) {
   return command.fields.at(0).first == "findAndModify" && upsert != nullptr && upsert->truth();
 }
 
-/// Whether this is an acquire of a lock that somebody has: as if another's upsert had raced it.
+/// Whether this is an acquire of a lock that is held: as if another's upsert had raced it.
 bool finds_a_lock(const Collection& locks, const Object& command) {
   if (!is_acquire(command)) return false;
   const Value* id = command.find("query"_key)->as<Object>()->find("_id"_key);

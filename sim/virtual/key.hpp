@@ -7,19 +7,19 @@
 
 namespace leasehold::sim::simulated {
 
-/// The name of a field. Of each there is one text, which all documents share and which stays to the
-/// end of the program: to copy a key or to compare two is to do so with a pointer, and commands and
-/// documents are mostly names of fields.
+/// The name of a field. Each name has one text, which all documents share and which stays to the
+/// end of the program. So a key is copied and compared as a pointer, because commands and documents
+/// are mostly names of fields.
 ///
 /// Thread safety: all calls from any thread.
 class Key {
  public:
-  /// Looks it up, which costs more than to compare it once: what is in the code is written as
+  /// Looks it up, which costs more than one comparison. So keys in the code are written as
   /// `"name"_key`, which is looked up once.
   explicit Key(std::string_view text);
 
   [[nodiscard]] const std::string& text() const { return *text_; }
-  operator const std::string&() const { return *text_; }  // NOLINT: whoever reads it wants that
+  operator const std::string&() const { return *text_; }  // NOLINT: its readers want that
 
   bool operator==(const Key&) const = default;
   bool operator==(std::string_view text) const { return *text_ == text; }

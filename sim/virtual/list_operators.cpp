@@ -65,8 +65,8 @@ Value concatenated(Arguments texts) {
   return whole_text;
 }
 
-/// The lockId with a queue is one text, whose entries are cut apart by this. By the manual text
-/// without the separator is the one element of the result.
+/// The lockId with a queue is one text, and this cuts its entries apart. By the manual text without
+/// the separator is the one element of the result.
 Value split(Arguments v) {
   if (any_is_nothing(v)) return Null{};
   const auto* text = v[0]->as<std::string>();
@@ -99,7 +99,7 @@ Value bytes_of(Arguments v) {
   if (start < 0) throw ServerError(50752, "$substrBytes: starting index must be non-negative");
   const auto from = static_cast<std::size_t>(start);
   const auto length = asked < 0 ? std::string::npos : static_cast<std::size_t>(asked);
-  // A lockId of somebody else may hold any text, so a cut may fall within a character.
+  // A lockId of other software may hold any text, so a cut may fall within a character.
   if (continues_character(text, from)) {
     throw ServerError(28656, "$substrBytes: starting index is a UTF-8 continuation byte");
   }
@@ -110,7 +110,7 @@ Value bytes_of(Arguments v) {
 }
 
 /// A date is its ms since 1970, by the manual on $toLong. Text can be converted too; where it may
-/// be damaged a $convert is used, whose errors have an answer.
+/// be damaged a $convert is used, which says what errors give.
 Value to_long(const Value& value) {
   if (is_nothing(value)) return Null{};
   if (const auto* date = value.as<Date>()) return date->ms;
@@ -118,7 +118,7 @@ Value to_long(const Value& value) {
   throw Unsupported("$toLong of another type");
 }
 
-/// Of whole numbers alone: how mongod writes doubles and dates nobody relies on.
+/// Of whole numbers alone, because no lock relies on how mongod writes doubles and dates.
 Value to_text(const Value& value) {
   if (is_nothing(value)) return Null{};
   if (value.is<std::int32_t>() || value.is<std::int64_t>()) return std::to_string(value.integer());

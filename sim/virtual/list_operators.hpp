@@ -5,15 +5,15 @@
 
 #include "sim/virtual/expression.hpp"
 
-/// Those aggregation expressions that take text apart, and that work on lists: what the queue in a
-/// lock's document needs. The codes of their errors are mongod's.
+/// The aggregation expressions that take text apart or work on lists, for the queue in a lock's
+/// document. The codes of their errors are mongod's.
 namespace leasehold::sim::simulated {
 
-/// Evaluated, wherever they are: to copy a lockId takes longer than most operators.
+/// Evaluated arguments, by pointer, because to copy a lockId takes longer than most operators.
 using Arguments = std::span<const Value* const>;
 
-/// Arithmetic with null or a missing field is null, not an error: a damaged document does not make
-/// a command fail that only calculates with its fields.
+/// Arithmetic with null or a missing field gives null and no error, so that a damaged document does
+/// not fail a command that only calculates with its fields.
 [[nodiscard]] inline bool is_nothing(const Value& v) { return v.is<Missing>() || v.is<Null>(); }
 
 /// A named argument of an operator.
@@ -30,7 +30,7 @@ using Arguments = std::span<const Value* const>;
 [[nodiscard]] Value size_of(const Value& list);
 [[nodiscard]] Value merged(Arguments objects);
 
-// What these go through, or the error that mongod answers. REQUIRES: it is something.
+// The elements that these operators go through, or mongod's error. REQUIRES: `input` is something.
 [[nodiscard]] const std::vector<Value>& elements_for_filter(const Value& input);
 [[nodiscard]] const std::vector<Value>& elements_for_map(const Value& input);
 [[nodiscard]] const std::vector<Value>& elements_for_reduce(const Value& input);

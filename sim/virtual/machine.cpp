@@ -48,7 +48,7 @@ class Machine::SimulatedTimer final : public runtime::TimedActivity {
   const std::shared_ptr<std::int64_t> due_ = std::make_shared<std::int64_t>(kNone);
 };
 
-/// A thread whose command still hangs owns itself, as a real one does; nobody else ends it.
+/// A thread with a hanging command owns itself, as a real one does; nothing else ends it.
 Machine::~Machine() {
   for (const auto& thread : threads_) {
     if (const auto left = thread.lock()) end(*left);

@@ -15,17 +15,17 @@ namespace leasehold::sim::simulated {
 /// of which one runs at a time, for no time at all, in an order that is drawn. The runtime of
 /// production runs on it unchanged.
 ///
-/// Turns take no virtual time, so what production does in microseconds happens in one instant here;
-/// only the order of the turns varies, and that is where races between threads show. A user's
-/// function that takes its time is simulated by `keep_busy`.
+/// Turns take no virtual time, so what production does in microseconds happens in one instant here.
+/// Only the order of the turns varies, which shows races between threads. `keep_busy` simulates a
+/// user's function that takes its time.
 ///
-/// Determinism: one thread, an order drawn from `seed`, integer clocks. That there is no real
-/// thread, no real clock and no waiting is what makes a run repeatable.
+/// Determinism: one thread, an order drawn from `seed`, integer clocks. A run can be repeated
+/// because there is no real thread, no real clock and no waiting.
 ///
 /// REQUIRES: it outlives all activities that it started, and the queue's events refer to it.
 class Machine final : public runtime::Executor {
  public:
-  /// As `MachineClock` has the first three; the order of its threads is drawn from `seed`.
+  /// The first three are those of `MachineClock`; `seed` draws the order of its threads.
   Machine(EventQueue& queue, std::int64_t drift_ppm, std::int64_t epoch_ms, std::uint64_t seed)
       : clock(queue, drift_ppm, epoch_ms), queue_(queue), random_(seed) {}
   ~Machine() override;
@@ -34,21 +34,21 @@ class Machine final : public runtime::Executor {
 
   MachineClock clock;
 
-  // Never null and never false: that a machine runs out of threads is not simulated.
+  // Never null and never false, because lack of threads is not simulated.
   std::unique_ptr<runtime::Activity> start(Job turn) override;
   std::unique_ptr<runtime::TimedActivity> start_timed(Job turn) override;
   bool run_apart(Job job) override;
-  /// Asks once: with one thread nobody could make it true while this one waits.
+  /// Asks once: with one thread nothing could make it true while this one waits.
   bool wait(std::unique_lock<std::mutex>&, std::condition_variable&, core::Duration,
             const std::function<bool()>& met) override {
     return met();
   }
-  /// No thread is the runtime's own here, so it may join and destroy from wherever it is called.
+  /// False: the runtime has no thread of its own here, so it may join and destroy from anywhere.
   [[nodiscard]] bool on_own_thread() const override { return false; }
 
-  /// Something happens in the process: now, or once it runs again; never if it was killed.
-  /// All that comes from outside goes through here: a timer, a reply, a user's call. Afterwards, in
-  /// the same instant, all threads that it made ready take their turns.
+  /// Something happens in the process: now, or once it runs again; never if it was killed. All that
+  /// comes from outside goes through here: a timer, a reply, a user's call. Afterwards, in the same
+  /// instant, all threads that it made ready take their turns.
   template <typename Do>
   void run(Do job) {
     if (killed_) return;
@@ -69,15 +69,15 @@ class Machine final : public runtime::Executor {
   void later(std::int64_t span_ns, Do job) {
     queue_.after(span_ns, [this, job = std::move(job)]() mutable { run(std::move(job)); });
   }
-  /// The turn under way keeps its thread for so long: as if a user's function took that time.
+  /// The turn under way keeps its thread for this time, as a user's function would.
   /// REQUIRES: for an effect, it is called within a turn.
   void keep_busy(std::int64_t span_ns);
 
-  /// What is under way stays as it is: nothing of it runs again, and nothing is destroyed, as a
-  /// SIGKILL runs no destructors. The memory goes with this object.
+  /// Nothing of the process runs again, and nothing is destroyed, because a SIGKILL runs no
+  /// destructors. The memory goes with this object.
   void kill() { killed_ = true; }
-  /// Busy threads take their turns at once, also of a killed process: what waits for them may own
-  /// what owns it, and nothing else would ever destroy either.
+  /// Busy threads take their turns at once, also of a killed process, because a waiting closure may
+  /// own what owns it, and nothing else would destroy either.
   void let_go();
   /// SIGSTOP: the clocks go on, and what came due meanwhile runs on `resume`, late.
   void pause() { paused_ = true; }
@@ -109,11 +109,11 @@ class Machine final : public runtime::Executor {
   // INVARIANT: in the order in which they became ready; the draw is a place in it.
   std::vector<std::shared_ptr<Thread>> ready_;
   std::vector<std::shared_ptr<Thread>> busy_;  ///< have a turn to take once they are free
-  // INVARIANT: null between turns. Whoever is destroyed within its own turn keeps its function
-  // until the turn is over.
+  // INVARIANT: null between turns. A thread that is destroyed within its own turn keeps its
+  // function until the turn is over.
   Thread* running_ = nullptr;
-  // `inside_`: within `run_ready`. What is run from there leaves its threads to that loop, so turns
-  // never nest, as one thread's turn never runs inside another's.
+  // `inside_`: within `run_ready`. Jobs that run from there leave their threads to that loop, so
+  // turns never nest, as one thread's turn never runs inside another's.
   bool inside_ = false, killed_ = false, paused_ = false, suspended_ = false;
   std::vector<Job> held_back_;  ///< while it is paused
 };

@@ -28,12 +28,12 @@ class MachineClock final : public runtime::Clock {
   std::int64_t wall_offset_ms = 0;
 
   /// What this clock shows at that true time, and the first true time at which it shows that. All
-  /// that happens, happens on the grain.
+  /// events are on the grain.
   [[nodiscard]] std::int64_t shown_at(std::int64_t true_ns) const;
   [[nodiscard]] std::int64_t true_time(std::int64_t shown_ns) const;
 
-  /// From now on it stands still, and does not know it. No clock of a suspended virtual machine
-  /// sees the suspension.
+  /// From now on it stands still, and does not know it, because no clock of a suspended virtual
+  /// machine sees the suspension.
   void stand_still();
   void go_on();
 
@@ -42,7 +42,7 @@ class MachineClock final : public runtime::Clock {
 
   const EventQueue& queue_;
   const std::int64_t drift_ppm_, epoch_ms_;
-  // INVARIANT: in the order of time, and of all but the last the end is known.
+  // INVARIANT: in the order of time; only the last may have an unknown end.
   std::vector<Suspension> suspensions_;
 };
 

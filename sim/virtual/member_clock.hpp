@@ -10,11 +10,11 @@ namespace leasehold::sim::simulated {
 /// It decides what the manual's `$$NOW` is, and when a member's timers are due; no message and no
 /// order of writes depends on it.
 ///
-/// INVARIANT: a time on the grain is shown as a time on the grain, so that no rounding tells two
-/// machines apart.
+/// INVARIANT: a time on the grain is shown as a time on the grain, so that rounding is the same on
+/// all machines.
 class MemberClock {
  public:
-  /// True time plus the offset from now on, and so many parts in a million fast.
+  /// From now on it shows true time plus the offset, and runs fast by `rate_ppm`.
   void set(std::int64_t now_ns, std::int64_t offset_ms, std::int64_t rate_ppm) {
     offset_ms_ = offset_ms;
     rate_ppm_ = rate_ppm;

@@ -90,10 +90,10 @@ Document MemberData::before(std::size_t index) const {
   return nullptr;
 }
 
-/// The journal is written once in a period, besides for whoever asks for it.
+/// The journal is written once in a period, and besides when a caller asks for it.
 void MemberData::journal_by_time(std::int64_t now_ns) {
-  // Without an event for each period: nobody can tell the difference but a SIGKILL, before which
-  // this is called too.
+  // There is no event for each period, because only a SIGKILL can tell the difference, and this is
+  // called before it too.
   const auto period = now_ns / kJournalPeriod;
   if (period == journal_period_) return;
   journal_period_ = period;

@@ -7,12 +7,12 @@
 
 #include "sim/virtual/collection.hpp"
 
-/// What one member of the set has on its disk: its oplog, and the collections that the oplog makes.
+/// The disk of one member: its oplog, and the collections that the oplog makes.
 namespace leasehold::sim::simulated {
 
-/// A write to the fenced resource: refused when its token is below the greatest taken.
-/// The fence is a collection of the same set, so that its writes have their place in the same oplog
-/// as the locks' and the truth about both is in one order.
+/// A write to the fenced resource: refused when its token is below the greatest taken. The fence is
+/// a collection of the same set, so that its writes are in the same oplog as the locks', and the
+/// truth about both is in one order.
 struct FencedWrite {
   std::string name, process, owner;
   std::int64_t number = 0, token = 0;
@@ -20,9 +20,8 @@ struct FencedWrite {
 
 /// One write in the oplog.
 ///
-/// INVARIANT: time and term name an entry, and what comes before it: two logs that have the same
-/// one at a place are equal up to there (Raft's log matching). A rollback finds by it where two
-/// logs part.
+/// INVARIANT: time and term name an entry and all before it: two logs with the same entry at a
+/// place are equal up to there (Raft's log matching). By it a rollback finds where two logs part.
 struct Entry {
   Timestamp time;
   std::int64_t term = 0;
@@ -36,8 +35,8 @@ struct Entry {
   }
 };
 
-/// The log and what it leaves behind change together, in here alone. Who may write, and when a
-/// majority has something, is for others to decide (`Replication`).
+/// The log and what it leaves behind change together, in here alone. `Replication` decides which
+/// member may write, and when a majority has something.
 ///
 /// INVARIANT: `locks` and `fences` are the log, applied from the beginning.
 /// INVARIANT: `journaled` and `committed` are lengths of the log; only after a loss of data may a
@@ -56,23 +55,23 @@ class MemberData {
   /// As a secondary: what `from` has after this log, up to that length.
   /// REQUIRES: this log is a beginning of the other.
   void fetch(const MemberData& from, std::size_t upto);
-  /// All of it at once; what a majority has stays what it was known to be.
+  /// Copies all of it at once, but keeps its knowledge of what a majority has.
   void copy(const MemberData& from);
   /// Undoes all but the beginning.
   void roll_back_to(std::size_t length);
-  /// A disk that is new.
+  /// A new disk.
   void clear();
 
-  /// To the journal, at once: for who waits for a majority, or is asked what it has.
+  /// To the journal, at once: for writes that wait for a majority, or when asked what it has.
   void journal() { journaled_ = log_.size(); }
-  /// As SIGKILL: what was neither journaled in time nor is a majority's is gone.
+  /// As SIGKILL: an entry that was neither journaled in time nor is a majority's is gone.
   void lose_what_is_not_journaled(std::int64_t now_ns);
 
-  /// A majority has so much, as far as this member knows; returns what it knew before. To hear less
-  /// than that changes nothing.
+  /// A majority has this length, as far as this member knows. Returns what it knew before. A
+  /// smaller length changes nothing.
   std::size_t commit(std::size_t length);
 
-  /// How long the logs are equal, looking at no more than so much of the other.
+  /// The length up to which the logs are equal, looking at `upto` entries of the other at most.
   [[nodiscard]] std::size_t common_with(const MemberData& other, std::size_t upto) const;
   /// Whether it has at least what the other has: the later term wins, then the longer log.
   [[nodiscard]] bool up_to_date_with(const MemberData& other) const;

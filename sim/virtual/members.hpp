@@ -11,9 +11,9 @@
 #include "sim/virtual/member_data.hpp"
 #include "sim/virtual/transactions.hpp"
 
-/// The members of the simulated replica set, and the ground that they stand on: who runs, who
-/// reaches whom, what each one's clock shows, and how something is put off until a member can do
-/// it. What they do to one another is decided elsewhere (`Replication`, `Elections`).
+/// The members of the simulated replica set: which run, which reach each other, what each one's
+/// clock shows, and how an action is put off until a member can do it. `Replication` and
+/// `Elections` decide what members do to each other.
 namespace leasehold::sim::simulated {
 
 inline constexpr int kMembers = 3;
@@ -41,12 +41,12 @@ struct ServerSettings {
   int failed_fetch_percent = 0;
 };
 
-/// What comes back to a client: a reply, or nothing if the connection broke.
-/// `refused` is certain: nothing was executed. `broken` says nothing about that.
+/// The answer to a client: a reply, or nothing if the connection broke. `refused` is certain:
+/// nothing was executed. `broken` leaves that open.
 enum class ServerAnswer { reply, broken, refused };
 using ServerReply = std::function<void(ServerAnswer, Object)>;
 
-/// A client whose write waits for a majority. Found again by `id`: what waits changes meanwhile.
+/// A client with a write that waits for a majority. Found again by `id`: others come and go.
 struct Waiter {
   std::size_t index = 0;  ///< of the last entry that a majority must have
   std::uint64_t id = 0;
@@ -57,7 +57,7 @@ struct Waiter {
 /// What a stopped member will do when it goes on, or will never do.
 struct HeldBack {
   std::function<void()> run;
-  ServerReply client = nullptr;  ///< who waits for it, if anybody does
+  ServerReply client = nullptr;  ///< the client that waits for it, if any
 };
 
 /// One mongod.
@@ -66,26 +66,26 @@ struct HeldBack {
 struct Member {
   // Its process.
   bool alive = true, running = true;
-  std::uint64_t life = 0;           ///< rises with each death: timers of a former life are void
+  std::uint64_t life = 0;           ///< rises with each death: timers of a former life do nothing
   std::vector<HeldBack> held_back;  ///< while it is stopped
   MemberClock clock;
 
   // Its office.
   bool is_primary = false;
   std::int64_t term = 1;
-  // INVARIANT: times of hearing are of this member's wall clock, as its election timers are.
+  // INVARIANT: times of hearing are of this member's wall clock, like its election timers.
   std::int64_t heard_primary = 0;   ///< when a primary last reached it
   std::int64_t heard_majority = 0;  ///< as primary: when a majority last answered
 
-  // As primary, to the others. Lengths of its own log, which begin at 0 with each office: what a
-  // member has is only known once it says so in this one.
+  // As primary, of the others. Lengths of its own log, which begin at 0 with each office, because
+  // it knows what a member has only once the member said so in this one.
   PerMember<std::size_t> match{};  ///< how much the others have
   // INVARIANT: one message at a time is on its way to each.
   PerMember<bool> sending{};
 
   // Its data.
   MemberData data;
-  bool copies = false;  ///< it is to copy all data, and has none before
+  bool copies = false;  ///< it has to copy all data, and has none yet
   std::optional<TtlIndex> ttl_index;
   // The newest cluster time that it has seen, its own or another's. It never goes back, whatever
   // its clock does.
@@ -101,7 +101,7 @@ struct Member {
   std::vector<Waiter> waiters;
 
   [[nodiscard]] bool works() const { return alive && running; }
-  /// What `operationTime` says in a reply: the time of the newest write, whoever made it.
+  /// The `operationTime` of a reply: the time of the newest write, also of another client's.
   [[nodiscard]] Timestamp operation_time() const {
     return data.log().empty() ? logical : data.log().back().time;
   }
@@ -138,13 +138,12 @@ class Members {
     return (settings.epoch_ms * kMs + wall_ns(member)) / kMs;
   }
 
-  /// Now, or when it goes on; never after a death.
-  /// `life` is that of when it was asked for, so what a dead process was to do is not done by its
-  /// successor.
+  /// Now, or when it goes on; never after a death. `life` is the member's when the call was asked
+  /// for, so that a successor does not do what a dead process was to do.
   void when_running(int member, std::uint64_t life, std::function<void()> run);
   /// When the member's wall clock shows this. As a timed wait of mongod: it looks again once the
-  /// time that it saw left has passed, so a clock that goes back makes it longer, and one that goes
-  /// forward does not make it shorter.
+  /// time left has passed, so a clock that goes back makes it longer, and a clock that goes forward
+  /// does not make it shorter.
   void at_wall(int member, std::int64_t wall_ns, std::function<void()> run);
 
   /// The primary becomes a secondary. Its log stays as it is: if another goes on without its end,

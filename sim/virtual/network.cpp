@@ -76,7 +76,7 @@ std::int64_t leaked_time() {
 }  // namespace
 
 /// A connection: one command at a time. What it hangs on may be cut; an answer that comes after
-/// that is nobody's.
+/// that is dropped.
 class Network::SimulatedCarrier final : public runtime::Carrier {
  public:
   explicit SimulatedCarrier(Network& network) : network_(network) {
@@ -102,15 +102,15 @@ class Network::SimulatedCarrier final : public runtime::Carrier {
     network_.send(sent_, 0);
   }
 
-  /// Nobody is notified any more. What was to be reported owns this carrier, and ends with it.
+  /// Drops the callback: what was to be reported owns this carrier, and ends with it.
   void forget() { const auto done = std::exchange(done_, nullptr); }
 
   void interrupt(core::CommandId command) noexcept override {
     if (!sent_ || !sent_->wanted || sent_->command.id != command) return;
-    // The answer, if it comes, finds that it is not wanted. The request goes on: nobody can call
-    // back what was sent.
+    // The answer, if it comes, finds that it is not wanted. The request goes on, because it cannot
+    // be called back.
     sent_->wanted = false;
-    network_.known_primary_ = -1;  // whoever is there now is asked for
+    network_.known_primary_ = -1;  // the present one is asked for
     // Not from here: the contract of a carrier. An empty reply is an unknown outcome.
     network_.world_.machine.later(0, [this] { finish({}); });
   }
@@ -143,7 +143,7 @@ runtime::Carriers Network::carriers() {
   return [this] { return std::make_unique<SimulatedCarrier>(*this); };
 }
 
-/// What its driver can ask. A link that only delays or loses replies still tells who is primary.
+/// What its driver can ask. A link that only delays or loses replies still tells which is primary.
 std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
   std::array<bool, ReplicaSet::kMembers> members{};
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -152,9 +152,8 @@ std::array<bool, ReplicaSet::kMembers> Network::reachable() const {
   return members;
 }
 
-/// Whether the link swallows what this member answers.
-/// Looked at when the reply begins its way, so a fault that began after the request hits it too:
-/// executed, and nobody hears.
+/// Whether the link swallows what this member answers. Looked at when the reply begins its way, so
+/// a fault that began after the request hits it too: executed, but unanswered.
 bool Network::reply_stopped(int member) {
   if (!rule(member).hold_replies) return false;
   touch(member);
@@ -218,7 +217,7 @@ void Network::send(const Sent& sent, int tries) {
   answer_later(sent, 0, ReplicaSet::Answer::refused, {});  // not within `carry`, as any answer
 }
 
-/// By then it may be answered or cut off, and nobody wants it.
+/// By then it may be answered or cut off, and is not wanted.
 void Network::answer_later(const Sent& sent, std::int64_t span_ns, ReplicaSet::Answer answer,
                            Object reply) {
   // Through the machine: a paused process reads it when it goes on, a killed one never.
@@ -258,7 +257,7 @@ void Network::deliver(const Sent& sent, int member) {
     inside = *link.inside_ms.rbegin() * kMs;
   }
   // Of the queue, not the machine: what is on its way arrives also if the process is killed or
-  // stopped meanwhile. That is how a lock gets a late write of somebody who is gone.
+  // stopped meanwhile. That is how a lock gets a late write of a dead process.
   world_.queue.after(way, [this, sent, object, member, inside] {
     world_.servers.command(member, {object, tag_of(sent->command), inside},
                            [this, sent, member](ReplicaSet::Answer answer, Object reply) {

@@ -15,7 +15,7 @@
 
 namespace leasehold::sim::simulated {
 
-/// What disturbs the way between one process and the members, and how often it did.
+/// What disturbs the links between one process and the members, and how often it did.
 struct LinkFaults {
   // By member, as the links of a real process. What is held or reset here is lost.
   std::array<LinkRule, ReplicaSet::kMembers> rules{};
@@ -24,11 +24,11 @@ struct LinkFaults {
   std::int64_t waited_inside = 0;
 };
 
-/// A process's way to the replica set, as its driver has it: it finds the primary, sends commands
-/// as the adapter's bytes, loses them, is late, and has the replies read by the adapter's own code.
+/// A process's network to the replica set, as its driver has it: finds the primary, sends commands
+/// as the adapter's bytes, loses and delays them, and lets the adapter's own code read the replies.
 ///
-/// What a mongoc client does and a lock may notice is here: it goes on sending to the primary that
-/// it knows until that one fails it, and an answer that is lost is an unknown outcome.
+/// All that a mongoc client does and a lock may notice is here: it sends to the primary that it
+/// knows until that one fails it, and a lost answer is an unknown outcome.
 ///
 /// INVARIANT: each command that is carried ends at most once, by its answer or by `interrupt`.
 class Network {
@@ -64,7 +64,7 @@ class Network {
   struct Underway {
     core::Command command;
     std::function<void(ReplicaSet::Answer, const Object&)> answered;
-    // False once it is answered or cut off: what still comes for it is nobody's.
+    // False once it is answered or cut off: what still comes for it is dropped.
     bool wanted = true;
   };
   using Sent = std::shared_ptr<Underway>;
@@ -81,7 +81,7 @@ class Network {
   [[nodiscard]] bool reply_stopped(int member);
   void look_for_a_primary();
   [[nodiscard]] int primary_of_a_worker();
-  // One way, in ns. A draw for each message, so two on their way may overtake one another.
+  // One way, in ns. Drawn for each message, so two on their way may overtake one another.
   [[nodiscard]] std::int64_t latency(int member, std::chrono::milliseconds delay);
   [[nodiscard]] std::int64_t way_there(int member);
   [[nodiscard]] std::int64_t way_back(int member);
@@ -93,17 +93,17 @@ class Network {
   // All processes share what this refers to, except the machine, the recorder and the seed.
   const World world_;
   Random random_;
-  // -1: none is known. It may be wrong for as long as nobody says so, as a driver's is between two
+  // -1: none is known. It may be wrong until a member says so, as a driver's is between two
   // heartbeats. Member 0 begins as primary.
   int known_primary_ = 0;
-  // Whom it knew before, and since when it knows another: until its last worker has heard of that,
-  // a command may still go to the old one.
+  // The primary that it knew before, and since when it knows another: until its last worker has
+  // heard of that, a command may still go to the old one.
   int last_known_ = 0, before_ = 0;
   std::int64_t changed_ns_ = 0;
   std::int64_t elections_heard_ = 0;
   // Commands of the core; writes to the fence are not counted.
   int under_way_ = 0;
-  // Ordered by address, which differs from run to run: only the destructor goes through it, when
+  // Ordered by address, which differs from run to run. Only the destructor goes through it, when
   // nothing is recorded any more.
   std::set<SimulatedCarrier*> carriers_;
 };

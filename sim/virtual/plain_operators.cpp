@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kTypeMismatch = 14;
 
-/// Two ints give an int as long as it fits, else a long; a long stays one. The type is stored and
-/// so seen by whoever reads the document.
+/// Two ints give an int as long as it fits, else a long; a long stays one. The type is stored, so
+/// readers of the document see it.
 Value of_long(std::int64_t result, bool small) {
   const bool fits = result >= std::numeric_limits<std::int32_t>::min() &&
                     result <= std::numeric_limits<std::int32_t>::max();

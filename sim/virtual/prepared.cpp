@@ -152,7 +152,7 @@ struct ShapesOf<DeleteCommand> {
   static void add(Parameters& out, const DeleteCommand& c) {
     [[maybe_unused]] const auto& [f1, f2, f3, f4] = c;  // see above
     out.emplace_back(c.name);
-    // Where nobody may be queued: no mark of a queue follows the owner.
+    // Where no owner may be queued: no mark of a queue follows the owner.
     const char* const rest = c.unless_queued ? "[^~]*$" : "";
     out.emplace_back(Regex{c.or_owner ? mongo::pattern_of(c.owner, *c.or_owner, rest)
                                       : mongo::pattern_of(c.owner, rest)});

@@ -62,7 +62,7 @@ std::vector<Caller> Process::make_callers() {
   return callers;
 }
 
-/// Answers that nobody waits for any more own the driver, as their callers did.
+/// Answers that no call waits for any more own the driver, as their callers did.
 Process::~Process() {
   over_ = true;
   for (Caller& caller : callers_) caller.cancel_call();
@@ -95,7 +95,7 @@ void Process::start() {
   for (Caller& caller : callers_) caller.happened(Workload::Started{});
 }
 
-/// Whatever its handles say: a fault that looks for a holder wants one whose user acts as such.
+/// Whatever its handles say: a fault wants a holder with a user that acts as one.
 bool Process::holds() const {
   return std::any_of(callers_.begin(), callers_.end(),
                      [](const Caller& caller) { return caller.holding().has_value(); });
@@ -121,7 +121,7 @@ void Process::pause(bool suspends) {
 /// The first that it does is to ask: it does not know yet how long it was away.
 void Process::resume() {
   // Before what was held back runs: timers that came due meanwhile have not fired yet, and `held()`
-  // has to say no without them. Where nobody asks, an answer that came meanwhile may be read first.
+  // has to say no without them. Of a silent caller an answer that came meanwhile may be read first.
   for (Caller& caller : callers_) {
     if (!crashed() && caller.holding() && !caller.holding()->silent) caller.ask();
   }

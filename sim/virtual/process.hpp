@@ -13,8 +13,8 @@
 namespace leasehold::sim::simulated {
 
 /// A simulated process: a machine, a network, the runtime and the core of production on them, and
-/// its callers. It decides what a kill, a pause and the end of the faults mean to all of these;
-/// what its callers do is theirs.
+/// its callers. It decides what a kill, a pause and the end of the faults mean for them; its
+/// callers decide what they do.
 ///
 /// REQUIRES: it outlives the queue's events, which refer to it: a killed one is kept to the end.
 class Process {
@@ -26,14 +26,14 @@ class Process {
     /// Events are stamped with true time. What the process measured by its own clock is converted
     /// first, so the checkers compare times of one clock.
     std::function<void(model::Event&&)> emit;
-    /// Somebody was granted this name: whoever holds it by its own account is to be asked now.
+    /// A caller was granted this name: all that hold it by their own account are to be asked now.
     std::function<void(const std::string& name)> on_grant;
     const Plan& plan;
     Sabotage sabotage;
   };
 
-  /// `doomed`: it takes a lock that nobody else wants and holds it until it is killed, so that each
-  /// run has a dead holder's document to wait for.
+  /// `doomed`: it takes a lock that no other process wants and holds it until it is killed, so that
+  /// each run has a dead holder's document to wait for.
   Process(World world, std::string name, const ProcessPlan& plan, bool doomed);
   ~Process();
   Process(const Process&) = delete;
@@ -44,26 +44,26 @@ class Process {
   void crash();
   void pause(bool suspends);  ///< `suspends`: its machine, clocks and all
   void resume();
-  /// Faults are over: two more acquires, and then it is done; a scripted one releases what it has.
+  /// Faults are over: it makes two more acquires and is done; a scripted one releases what it has.
   void heal();
-  /// What a plan says that one of its callers does now. REQUIRES: it is scripted.
+  /// Lets one of its callers do what the plan says now. REQUIRES: it is scripted.
   void perform(const StepPlan& step);
   /// Its callers that hold this name ask their handles, if it runs.
   void ask_holders_of(const std::string& name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
-  /// It has finished the healed phase, its clean-ups included; who is dead has nothing to finish.
+  /// It has finished the healed phase and its clean-ups, or is dead and has nothing to finish.
   [[nodiscard]] bool done() const { return done_ || crashed(); }
   [[nodiscard]] bool crashed() const { return machine_.killed(); }
   [[nodiscard]] bool paused() const { return machine_.paused(); }
-  /// By its own account: from the grant until its user releases, whether it is lost or not.
+  /// By its own account: from the grant until its user releases, even if it was lost.
   [[nodiscard]] bool holds() const;
   [[nodiscard]] bool awaits_a_reply() const { return network_.awaits_a_reply(); }
   [[nodiscard]] bool is_doomed() const { return doomed_; }
 
   LinkFaults& link() { return network_.link; }
-  /// Of its wall clock; only the published locks read it.
+  /// Sets its wall clock, which only the published locks read.
   void set_wall_offset(std::int64_t ms) { machine_.clock.wall_offset_ms = ms; }
 
  private:
@@ -72,8 +72,8 @@ class Process {
   void finish_if_all_ended();
   void finish();
 
-  // The order of these members is part of what a seed means: their constructors draw. It is also
-  // that of their destruction, from the last to the first.
+  // The order of these members is part of what a seed means, because their constructors draw. They
+  // are destroyed from the last to the first.
   World world_;
   const std::string name_;
   const ProcessPlan plan_;
@@ -84,7 +84,7 @@ class Process {
   Network network_;
   LockOptions options_;
   bool done_ = false;
-  bool over_ = false;  ///< the run has ended: nobody is notified any more
+  bool over_ = false;  ///< the run has ended: no caller is notified any more
   Caller::Home home_;            ///< with the driver, which ends before what it runs on
   std::vector<Caller> callers_;  ///< and their handles before it
 };

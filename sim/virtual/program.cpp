@@ -59,7 +59,7 @@ class Program::Compiler {
       const auto slot = static_cast<std::size_t>(variables_.rend() - found) - 1;
       return {.op = Op::variable, .slot = slot};
     }
-    // Documents of locks are flat. In lists such a path has rules of its own, which nobody needs.
+    // Documents of locks are flat. In lists such a path has rules of its own, which no lock needs.
     if (text.find('.') != std::string::npos) throw Unsupported("a path inside a document");
     return {.op = Op::field, .keys = {Key(text.substr(1))}};
   }

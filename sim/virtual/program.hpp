@@ -15,27 +15,27 @@ struct PlainOperator;
 /// An update pipeline, compiled: operators, variables and parameters are found once, and not by
 /// their names at each evaluation. Commands of one shape share it and differ in its parameters.
 ///
-/// Worth it: without it a third of a run's time goes into finding names and copying values.
-/// `evaluate` is the slow twin, which a test compares it with on drawn documents.
+/// Without it a third of a run's time goes into finding names and copying values. `evaluate` is the
+/// reference implementation, with which a test compares it on generated documents.
 ///
 /// It means what the pipeline means: a pure function, with the same errors at the same places.
 class Program {
  public:
-  /// Which parameter a leaf stands for; nothing: it is what it is, in all commands of the shape.
+  /// The parameter that a leaf stands for; nothing: it is the same in all commands of the shape.
   using Hole = std::function<std::optional<std::size_t>(const Value& leaf)>;
 
   /// Throws Unsupported for what the interpreter does not know, and for what no command uses: more
   /// than four arguments of an operator, or eight variables within each other.
   Program(const Array& pipeline, const Hole& hole);
 
-  /// What is there when a command starts.
+  /// The input of a command when it starts.
   struct Given {
     Date now;
     Timestamp cluster_time;
     std::span<const Value> parameters;
   };
-  /// The document that it leaves: `before` itself if it changes nothing by returning $$ROOT.
-  /// Throws ServerError where the server would answer with an error.
+  /// Returns the document that the update leaves: `before` itself if it returns $$ROOT. Throws
+  /// ServerError where the server would answer with an error.
   [[nodiscard]] Document run(const Document& before, const Given& given) const;
 
  private:
@@ -63,17 +63,17 @@ class Program {
     map,
     reduce
   };
-  /// INVARIANT: what it means depends on nothing but the frame. So all threads may share a program.
+  /// INVARIANT: its result depends on the frame alone, so all threads may share a program.
   struct Node {
     Op op = Op::constant;
     Value value = {};                      ///< of a constant
     std::size_t slot = 0;                  ///< of a parameter; the first variable that it gives
-    const PlainOperator* plain = nullptr;  ///< which
+    const PlainOperator* plain = nullptr;  ///< the operator
     std::vector<Node> parts = {};          ///< in the order in which they may be evaluated
     std::vector<Key> keys = {};            ///< of a document's parts; of a field, its own
   };
-  /// One evaluation. INVARIANT: a variable is set before what sees it is evaluated, as the compiler
-  /// gave it a slot there; it is never unset, and nobody else knows the slot.
+  /// One evaluation. INVARIANT: a variable is set before an expression that sees it is evaluated,
+  /// because the compiler gave it a slot there; it is never unset, and nothing else knows the slot.
   struct Frame {
     const Object& document;
     const Value root, now, cluster_time;

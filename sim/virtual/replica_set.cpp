@@ -37,7 +37,7 @@ void ReplicaSet::go_on(int member) {
   // Before the times of hearing are set anew below, which is what it reads.
   if (random_.chance(kStandsAfterAStop)) elections_.stand_if_overdue(member);
   m.heard_primary = members_.wall_ns(member);
-  // It does not step down for the time in which it was stopped: it was not awake to miss anybody.
+  // It does not step down for the time in which it was stopped: it was not awake to miss others.
   m.heard_majority = members_.wall_ns(member);
   // Whether it reads first what its peers say, or what clients sent.
   if (m.is_primary && random_.chance(50)) elections_.hear_all(member);
@@ -52,12 +52,12 @@ void ReplicaSet::kill(int member) {
   // From here on no timer, sleep or wait of the process does anything.
   ++m.life;
   m.data.lose_what_is_not_journaled(members_.queue.now());
-  // Out of the member first: who hears of a broken connection may send elsewhere at once.
+  // Out of the member first: the client of a broken connection may send elsewhere at once.
   const auto waiters = std::exchange(m.waiters, {});
   const auto held_back = std::exchange(m.held_back, {});
   for (const Waiter& w : waiters) w.reply(ServerAnswer::broken, {});
   for (const HeldBack& held : held_back) {
-    // What the member itself was to do has nobody to be answered.
+    // What the member itself was to do has no client to be answered.
     if (held.client) held.client(ServerAnswer::broken, {});
   }
   m.streams.end(error_reply(kInterruptedByStateChange, "killed"));
@@ -119,8 +119,8 @@ void ReplicaSet::set_replication_delay(int member, std::int64_t delay_ns) {
 
 void ReplicaSet::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
   members_[member].clock.set(members_.queue.now(), offset_ms, rate_ppm);
-  // Measured, 12 of 12: a secondary whose clock jumps by more than the election timeout stands at
-  // once. Nothing else that waits for this clock is notified (`Members::at_wall`).
+  // Measured, 12 of 12: a secondary stands at once if its clock jumps by more than the election
+  // timeout. Nothing else that waits for this clock is notified (`Members::at_wall`).
   if (members_.works(member)) elections_.stand_if_overdue(member);
 }
 

@@ -10,12 +10,12 @@
 #include "sim/virtual/ttl_monitors.hpp"
 
 /// A replica set of three in virtual time: oplog, majority commit, heartbeats, elections, rollback,
-/// clocks of its own for each member, TTL monitor. What the lock sees of a real one, as far as
-/// `sim/README.md` says.
+/// clocks of its own for each member, TTL monitor. It is all that the lock sees of a real one,
+/// within the limits of `sim/README.md`.
 namespace leasehold::sim::simulated {
 
-/// The whole: what clients and faults have in hand. Member 0 is primary at the start. All three
-/// vote, have data and the same priority.
+/// The whole set, for clients and faults. Member 0 is primary at the start. All three vote, have
+/// data and the same priority.
 ///
 /// ```
 ///   ReplicaSet ── ClientCommands ──┐
@@ -24,10 +24,10 @@ namespace leasehold::sim::simulated {
 /// ```
 /// What befalls processes and disks is here, as it concerns all of these; the rest is theirs.
 ///
-/// Virtual time: nothing here takes time but what is asked of the queue (the way between members,
-/// waiting, sleeping). A command executes in no time, an election likewise.
-/// Determinism: members are always gone through in the order of their numbers, and all randomness
-/// is one generator's, which the world shares.
+/// Virtual time: only what is asked of the queue takes time (the way between members, waiting,
+/// sleeping). A command executes in no time, and so does an election. Determinism: members are
+/// always gone through in the order of their numbers, and all randomness is of one generator, which
+/// the world shares.
 ///
 /// REQUIRES: it outlives the queue's events; all of them refer to it.
 class ReplicaSet {
@@ -59,28 +59,27 @@ class ReplicaSet {
   void step_down_primary();  ///< without a successor that is ready
   void stop(int member);     ///< SIGSTOP
   void go_on(int member);    ///< SIGCONT
-  void kill(int member);     ///< SIGKILL; what its journal has not is gone
+  void kill(int member);     ///< SIGKILL; writes not in its journal are gone
   void restart(int member);
-  /// Its data are gone. It votes, but neither stands for election nor counts for a majority before
-  /// it has copied the primary's. REQUIRES: it is dead.
+  /// Empties its disk. It votes, but before it has copied the primary's data it neither stands for
+  /// election nor counts for a majority. REQUIRES: it is dead.
   void wipe(int member);
-  [[nodiscard]] bool copies() const;  ///< whether a member does so, or is to
+  [[nodiscard]] bool copies() const;  ///< whether a member copies all data, or has to
   /// Both directions. Links of clients are the network's; cutting these does not touch them.
   void set_link(int a, int b, bool up);
-  /// Heartbeats and votes go on.
+  /// Fetching fails; heartbeats and votes go on.
   void fail_fetch(int member, int source) { replication_.fail_fetch(member, source); }
-  /// One way, on top of the usual. It does not delay heartbeats, so nobody is elected for it.
+  /// One way, on top of the usual. It does not delay heartbeats, so it causes no election.
   void set_replication_delay(int member, std::int64_t delay_ns);
-  /// So far from true time now, and running that much fast. A secondary that jumps by more than the
-  /// election timeout takes the primary for dead at once.
-  /// In ms and parts in a million. Of the wall clock alone: messages, the journal and a command's
-  /// wait inside go by true time.
+  /// From now on its clock is off from true time by `offset_ms`, and runs fast by `rate_ppm`. A
+  /// secondary that jumps by more than the election timeout takes the primary for dead at once.
+  /// Only the wall clock is set: messages, the journal and a command's wait inside go by true time.
   void set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm);
   [[nodiscard]] std::int64_t clock_ms(int member) const { return members_.clock_ms(member); }
   void set_ttl_monitor(int member, bool on) { ttl_monitors_.set(member, on); }
   /// Whether a secondary fetches what is new; heartbeats and votes go on either way.
   void set_fetching(int member, bool on);
-  /// The next `count` commands at whichever primary, whoever sends them; 0 ends it.
+  /// The next `count` commands of any client at the primary of that moment; 0 ends it.
   void fail_next(int count, int code, bool executed) {
     commands_.errors.fail_next(count, code, executed);
   }
@@ -90,7 +89,7 @@ class ReplicaSet {
   // What an administrator does, at once on all members.
   [[nodiscard]] std::optional<TtlIndex> ttl_index() const;
   void set_ttl_index(const std::optional<TtlIndex>& index);
-  /// At the primary: whether there was one.
+  /// At the primary. Returns whether there was a collection.
   bool drop_locks();
   /// The name that was deleted; empty: none.
   std::string delete_lock(std::int64_t pick);

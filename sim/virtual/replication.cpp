@@ -93,7 +93,7 @@ void Replication::receive(int from, int to, std::size_t upto) {
   // left out.
   s.copies = false;
   s.logical = std::max(s.logical, p.logical);
-  // The index is no entry of the oplog here. Nobody reads it but who is primary, so late is enough.
+  // The index is no entry of the oplog here. Only a primary reads it, so late is enough.
   if (p.ttl_index) s.ttl_index = p.ttl_index;
   // What a majority has travels with the entries, so a secondary learns it one message late. That
   // is when its change streams report it.
@@ -159,7 +159,7 @@ void Replication::announce(const MemberData& data, std::size_t from, std::size_t
 void Replication::answer_waiters(Member& primary) {
   auto& waiters = primary.waiters;
   const auto committed = primary.data.committed();
-  // Taken out before anybody is answered: whoever hears may send the next command at once.
+  // Taken out before any is answered, because a client may send the next command at once.
   std::vector<Waiter> done;
   const auto rest = std::stable_partition(
       waiters.begin(), waiters.end(), [&](const Waiter& w) { return w.index > committed; });

@@ -9,9 +9,9 @@
 
 namespace leasehold::sim::simulated {
 
-/// The oplog's way through the set: it decides the time of each write, what each secondary gets,
-/// when a majority has it, and what is rolled back. Who is primary is not its business; it carries
-/// what a primary writes, and a message of an office that is over changes nothing.
+/// The oplog's way through the set: decides the time of each write, what each secondary gets, when
+/// a majority has it, and what is rolled back. It does not decide which member is primary: it
+/// carries what a primary writes, and ignores messages of an office that is over.
 ///
 /// As in the manual on the replica set oplog: secondaries copy the primary's log and apply it. Here
 /// the primary sends, and an answer says how much there is; a real secondary fetches, and reports
@@ -21,9 +21,9 @@ namespace leasehold::sim::simulated {
 class Replication {
  public:
   struct Listener {
-    /// Each write once, in the oplog's order, when a majority has it.
+    /// Called once for each write, in the oplog's order, when a majority has it.
     std::function<void(const Entry&)> on_committed = [](const Entry&) {};
-    /// Before that: since when there was a write of the newest primary that no majority had.
+    /// Called before: since when the newest primary had a write that no majority had.
     std::function<void(std::int64_t since_ns)> on_followed = [](std::int64_t) {};
   };
   /// `listener` is called within the event in which the primary learns of it, and must send no
@@ -31,7 +31,7 @@ class Replication {
   Replication(Members& members, Listener listener)
       : members_(members), listener_(std::move(listener)) {}
 
-  /// REQUIRES: the member is primary. Nothing is sent by this.
+  /// REQUIRES: the member is primary. Sends nothing.
   void write(int member, Change change, std::shared_ptr<const FencedWrite> fenced = nullptr,
              const std::string& tag = {});
   /// Deletions of one time, as mongod since 6.1 writes those of a pass of its TTL monitor: none of
@@ -39,8 +39,8 @@ class Replication {
   void delete_at_once(int member, const std::vector<std::string>& ids);
   /// Sends what is new to each secondary; while a message is on its way the next one waits for it.
   void send_news(int from);
-  /// What a candidate fetches before it stands, if the other has more: all at once, as if the way
-  /// took no time.
+  /// What a candidate fetches before it stands, if the other has more: all at once, without the
+  /// time of a message.
   void catch_up(int member, int from);
   /// The member fails to fetch from this source, and does not ask it again for ten seconds.
   void fail_fetch(int member, int source);
@@ -56,7 +56,7 @@ class Replication {
   void receive(int from, int to, std::size_t upto);
   void roll_back(Member& secondary, std::size_t common);
   void acknowledge(int from, int to, std::size_t has, std::int64_t term);
-  /// Moves what a majority has, and notifies all who wait for that.
+  /// Moves what a majority has, and notifies all waiting clients.
   void advance(int primary);
   void announce(const MemberData& data, std::size_t from, std::size_t upto);
   static void answer_waiters(Member& primary);

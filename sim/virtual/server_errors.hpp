@@ -4,17 +4,17 @@
 
 #include "sim/virtual/value.hpp"
 
-/// What the simulated server answers when it cannot do what it is asked.
+/// The simulated server's answers when it cannot do what a command asks.
 namespace leasehold::sim::simulated {
 
-// mongod's codes; the adapter's table of outcomes is by them.
+// mongod's codes, by which the adapter's table finds outcomes.
 inline constexpr int kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 13435,
                      kPrimarySteppedDown = 189, kWriteConcernFailed = 64, kMaxTimeExpired = 50,
                      kInterruptedByStateChange = 11602, kQueryPlanKilled = 175,
                      kIndexOptionsConflict = 85;
 
-/// Beside ok: 1 and the whole result: the write is applied on the primary and may yet reach a
-/// majority. To a lock that is an unknown outcome, not a refusal.
+/// The reply has ok: 1 and the whole result, because the write is applied on the primary and may
+/// yet reach a majority. To a lock that is an unknown outcome, not a refusal.
 inline Object write_concern_error(Object reply, int code, const std::string& message) {
   Object error;
   error.set("code"_key, std::int32_t{code});

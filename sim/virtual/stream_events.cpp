@@ -74,7 +74,7 @@ void copy_path(const Object& from, std::string_view path, Object& to) {
 }  // namespace
 
 /// By the manual on change events: `clusterTime` is the time of the oplog's entry, `documentKey`
-/// the `_id`. Resume tokens and namespaces are left out, since nobody reads them.
+/// the `_id`. Resume tokens and namespaces are left out, because no lock reads them.
 Object stream_event(const Change& change, const Document& before, Timestamp at) {
   Object key, event;
   key.set("_id"_key, change.id);

@@ -49,7 +49,7 @@ bool in_transaction(const Object& command) { return command.find("autocommit"_ke
 
 Executed Transactions::execute(const Object& command, const Collection& collection,
                                const Start& start) {
-  // mongod has a thread for it. Nobody sees a transaction between two commands, so it is soon
+  // mongod has a thread for it. No client sees a transaction between two commands, so it is soon
   // enough to look when the next one comes.
   std::erase_if(open_, [&](const auto& entry) {
     return start.now.ms - entry.second.began.ms > kLifetime_ms;
@@ -64,7 +64,7 @@ Executed Transactions::execute(const Object& command, const Collection& collecti
     open_.erase(session_of(command));
     Executed out;
     out.reply = error_reply(error.code, error.what());
-    // Before it says so, the server writes a note, for whoever waits for a majority.
+    // Before it says so, the server writes a note, for writers that wait for a majority.
     if (error.code == kNoSuchTransaction) out.changes.push_back(note_in_oplog());
     return out;
   }
@@ -77,7 +77,7 @@ Executed Transactions::insert(const Object& command, const Collection& collectio
   if (documents == nullptr || documents->items.size() != 1) throw Unsupported("several inserts");
   const auto document = std::make_shared<const Object>(*documents->items[0].as<Object>());
   const auto key = *document->find("resourceId"_key)->as<std::string>();
-  // The insert is the first statement: a transaction whose insert failed was never begun, and its
+  // The insert is the first statement: a transaction with a failed insert was never begun, and its
   // commit finds none.
   if (collection.find(key)) return duplicate_key();
   for (const auto& [session, open] : open_) {

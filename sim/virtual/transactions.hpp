@@ -12,17 +12,17 @@ namespace leasehold::sim::simulated {
 
 [[nodiscard]] bool in_transaction(const Object& command);
 
-/// Those that are open. They die with their primary's office, and after 60 s of its clock.
+/// The open transactions. They die with their primary's office, and after 60 s of its clock.
 ///
-/// A member has one of these as primary. What is inserted is not in the collection, the oplog or
-/// anybody's sight before the commit.
+/// A member has one of these as primary. Before the commit, what is inserted is in neither
+/// collection nor oplog, and no other client sees it.
 ///
 /// INVARIANT: no two open transactions insert the same key.
 class Transactions {
  public:
-  /// A key that is there is error 11000, one that another open transaction inserts is 112; both end
-  /// the transaction.
-  /// Any other error ends it too, as with mongod, unless it is of the commit's write concern.
+  /// A key that exists gives error 11000, a key that another open transaction inserts gives 112;
+  /// both end the transaction. Any other error ends it too, as with mongod, unless it is of the
+  /// commit's write concern.
   Executed execute(const Object& command, const Collection& collection, const Start& start);
 
  private:

@@ -5,9 +5,9 @@
 
 namespace leasehold::sim::simulated {
 
-/// The TTL monitor of each member, and the index that it acts on: it decides when documents go.
+/// The TTL monitor of each member, and its index: decides when documents are deleted.
 ///
-/// By the manual on TTL indexes: a background task removes what has expired, once in
+/// By the manual on TTL indexes: a background task removes expired documents, once in
 /// `ttlMonitorSleepSecs`, on the primary alone; secondaries replicate the deletions. So a document
 /// may stay for a period after it expired, and longer while there is no primary.
 ///
@@ -17,10 +17,10 @@ class TtlMonitors {
   TtlMonitors(Members& members, Replication& replication)
       : members_(members), replication_(replication) {}
 
-  /// Each monitor has a phase of its own: one that is elected does not go on with the sleep of the
-  /// primary before.
+  /// Each monitor has a phase of its own, because a new primary does not go on with the sleep of
+  /// the primary before.
   void start(Random& random);
-  /// Of one that was dead: its monitor begins with a whole sleep.
+  /// For a member that was dead: its monitor begins with a whole sleep.
   void restart(int member) { sleep(member, members_.settings.ttl_period_ns); }
   /// The monitor goes on sleeping and waking, so switching it on does not begin a new period.
   void set(int member, bool on) { off_[member] = !on; }

@@ -148,7 +148,7 @@ Value read(const bson_iter_t& at) {
     }
     case BSON_TYPE_DOCUMENT:
     case BSON_TYPE_ARRAY: return read_nested(at);
-    // Nobody here writes object ids, decimals, code and so on.
+    // No lock here writes object ids, decimals, code and so on.
     default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
   }
 }

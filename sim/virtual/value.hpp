@@ -17,8 +17,8 @@
 /// BSON values in memory: what the simulated server computes with.
 namespace leasehold::sim::simulated {
 
-/// An operator, a command or a type that the simulated server does not know. Never a guess.
-/// It ends the run: an answer that is made up would let a wrong command pass, or fail a right one.
+/// An operator, a command or a type that the simulated server does not know. It ends the run,
+/// because an invented answer would let a wrong command pass, or fail a right one.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,8 +31,8 @@ struct ServerError : std::runtime_error {
   int code;
 };
 
-/// What a path to an absent field evaluates to. In a document it is left out, so none is ever
-/// stored or sent; unlike null, which is a value.
+/// The value of a path to an absent field. In a document it is left out, so it is never stored or
+/// sent; null, in contrast, is a value.
 struct Missing {
   bool operator==(const Missing&) const = default;
 };
@@ -50,7 +50,7 @@ struct Timestamp {
   std::uint32_t seconds = 0, increment = 0;
   auto operator<=>(const Timestamp&) const = default;
 };
-/// Without options: reading one that has any is refused.
+/// Without options: a regular expression with options is refused when it is read.
 struct Regex {
   std::string pattern;
   bool operator==(const Regex&) const = default;
@@ -71,7 +71,7 @@ struct Object {
   std::vector<std::pair<Key, Value>> fields;  ///< in their order
 
   [[nodiscard]] const Value* find(const Key& key) const;
-  /// Of a key that need not be anybody's: it is compared letter by letter.
+  /// Of a key that may be in no `Key`: it is compared letter by letter.
   [[nodiscard]] const Value* find(std::string_view key) const;
   /// Replaces the field where it stands, or appends it.
   void set(const Key& key, Value value);
@@ -83,20 +83,20 @@ struct Array {
   bool operator==(const Array&) const;
 };
 
-/// A stored document is never changed, only replaced: members, oplogs and replies share it.
+/// A stored document is never changed, only replaced, because members, oplogs and replies share it.
 using Document = std::shared_ptr<const Object>;  ///< null: there is none
 
 class Program;
-/// The update of a command that was prepared: a compiled pipeline and what this command puts into
-/// it. It stands where the pipeline would; only an update understands it.
+/// The update of a prepared command: a compiled pipeline and this command's parameters. It stands
+/// in the place of the pipeline; only an update understands it.
 struct PreparedUpdate {
   std::shared_ptr<const Program> program;
   std::shared_ptr<const std::vector<Value>> parameters;
   bool operator==(const PreparedUpdate&) const = default;
 };
 
-/// Documents and arrays are shared and never changed, so that a copy of a value costs little:
-/// every command carries a pipeline, and most of it is the same each time.
+/// Documents and arrays are shared and never changed, so that a copy of a value costs little: every
+/// command carries a pipeline, and most of it is the same each time.
 template <typename T>
 struct Shared {
   std::shared_ptr<const T> of;
@@ -109,8 +109,8 @@ class Value {
   static constexpr bool kShared = std::is_same_v<T, Object> || std::is_same_v<T, Array>;
   template <typename T>
   using Stored = std::conditional_t<kShared<T>, Shared<T>, T>;
-  // INVARIANT: `type_name()` lists its names in this order. `Missing` is first: a Value that was
-  // given nothing is that.
+  // INVARIANT: `type_name()` lists its names in this order. `Missing` is first, because it is the
+  // value of a default-constructed Value.
   using Any = std::variant<Missing, Null, bool, std::int32_t, std::int64_t, double, std::string,
                            Date, Timestamp, Regex, Binary, Shared<Object>, Shared<Array>,
                            PreparedUpdate>;
@@ -172,7 +172,7 @@ class Value {
 /// first.
 [[nodiscard]] int compare(const Value& a, const Value& b);
 
-/// Throws Unsupported for a type that nobody here writes.
+/// Throws Unsupported for a type that no lock here writes.
 [[nodiscard]] Object to_object(const bson_t& bytes);
 /// A missing value appends nothing.
 void append(bson_t& to, std::string_view key, const Value& value);

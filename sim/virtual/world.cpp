@@ -52,7 +52,7 @@ class World {
                  .insist = [](const std::string&, const auto& attempt) { (void)attempt(); }},
                 plan.clock_margin_ms) {}
 
-  /// A faulty phase, the end of all faults, a healed phase in which everybody must get the lock,
+  /// A faulty phase, the end of all faults, a healed phase in which every caller must get the lock,
   /// and time for what is left to go.
   RunResult go() {
     Event begin = event(Kind::run);
@@ -99,8 +99,7 @@ class World {
       add_process("p" + std::to_string(i), plan_.processes[i], false);
     }
     // In every generated run: a dead holder's document has to disappear (G8), whatever the faults
-    // hit.
-    // A story says itself who dies.
+    // hit. A story says itself which process dies.
     if (!is_scripted(plan_)) add_process("grave", plan_.processes[0], true);
     // Faults before steps: at equal times the queue keeps the order of asking.
     for (const FaultPlan& fault : plan_.faults) {
@@ -182,7 +181,7 @@ class World {
     }
     emit(event(Kind::heal));
     for (const auto& p : processes_) {
-      // All at the same time: the healed phase begins with everybody competing.
+      // All at the same time: the healed phase begins with all of them competing.
       if (!p->crashed()) p->heal();
     }
     // The time limit counts from here. A run that exceeds it ends, and the checkers say why.
@@ -225,7 +224,7 @@ class World {
 
   const Plan& plan_;
   // INVARIANT: declared in the order of use, so each part is destroyed before what it refers to:
-  // faults, processes, members, then the queue with the events that nobody runs any more.
+  // faults, processes, members, then the queue with the events that are not run any more.
   RunResult out_;
   model::Numbering numbering_{kUsualEvents};
   EventQueue queue_;

@@ -13,8 +13,8 @@ namespace leasehold::sim::simulated {
 
 /// Throws Unsupported when the lock sends what the simulated server does not know.
 ///
-/// All that a run depends on is in `plan`, its seed included: no environment, no address, no
-/// iteration order of a hash table, no real time. Runs in several threads do not meet.
+/// A run depends on `plan` alone, its seed included: on no environment, no address, no iteration
+/// order of a hash table and no real time. Runs in several threads share nothing.
 [[nodiscard]] RunResult run(const Plan& plan);
 
 class SimulatedWorld final : public World {
@@ -23,12 +23,12 @@ class SimulatedWorld final : public World {
   [[nodiscard]] bool is_live() const override { return false; }
 };
 
-/// A hash of the whole history, as its JSON lines: the same on every machine and in every build.
-/// A test pins one, so a change of behaviour that nobody meant shows as another number.
+/// A hash of the whole history, as its JSON lines: the same on every machine and in every build. A
+/// test pins one, so an unintended change of behaviour shows as another number.
 [[nodiscard]] std::uint64_t hash(const model::History& history);
 
-/// Where two histories part, as "line 7: ... against ..."; empty if they do not.
-/// The first event that differs is near the cause of what is not deterministic; the rest follows.
+/// Where two histories part, as "line 7: ... against ..."; empty if they are equal. The first
+/// different event is near the cause of the nondeterminism; the rest follows from it.
 [[nodiscard]] std::string first_difference(const model::History& a, const model::History& b);
 
 }  // namespace leasehold::sim::simulated

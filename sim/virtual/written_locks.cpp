@@ -8,7 +8,7 @@ namespace {
 using model::Event;
 using model::Kind;
 
-/// An entity whose lock fields are null is free (document-level); any other document is a lock.
+/// An entity with null lock fields is free (document-level); any other document is a lock.
 bool is_held(const Object& document) {
   const Value* lock_id = document.find("LockId"_key);
   return lock_id == nullptr || !lock_id->is<Null>();

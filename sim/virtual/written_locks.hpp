@@ -11,8 +11,8 @@
 
 namespace leasehold::sim::simulated {
 
-/// What the writes of lock documents, in the oplog's order, are in a history: versions of a lock, a
-/// lock that is free, who joins and leaves its queue.
+/// Turns the writes of lock documents, in the oplog's order, into events: versions of a lock, a
+/// free lock, owners that join and leave its queue.
 class WrittenLocks {
  public:
   using Emit = std::function<void(model::Event&&)>;
@@ -20,7 +20,7 @@ class WrittenLocks {
   /// `emit` gets the events, without their time.
   explicit WrittenLocks(Emit emit) : emit_(std::move(emit)) {}
 
-  /// `tag`: of the command that wrote it, of a published lock, whose documents do not name it.
+  /// `tag`: the command that wrote it, if a published lock did: its documents name none.
   void add(const Change& change, std::int64_t order, const std::string& tag = {});
 
  private:
