@@ -30,7 +30,7 @@ constexpr int kVirtualTries = 20;
 constexpr int kMostVirtualRuns = 300;
 constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
 constexpr int kLiveTries = 2;
-constexpr std::chrono::seconds kLiveLimit{180};
+constexpr std::chrono::seconds kLiveLimit{60}, kChosenLiveLimit{180};
 constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
 constexpr const char* kDatabases = "leasehold_verify_";
 /// So that some holdings last until another process can have the lock, by any clocks.
@@ -223,10 +223,11 @@ class Run {
   /// With fewer tries, because each takes as long as the plan.
   void reduce_live(const Broken& broken) {
     const auto began = SteadyClock::now();
+    const auto limit = options_.foreign ? kChosenLiveLimit : kLiveLimit;
     const int before = reducing_runs_;
     const auto fails = [&](const sim::Plan& plan) {
       for (int i = 0; i < kLiveTries; ++i) {
-        if (SteadyClock::now() - began > kLiveLimit || stop_()) return false;
+        if (SteadyClock::now() - began > limit || stop_()) return false;
         if (breaks_live(plan, broken.guarantee)) return true;
       }
       return false;

@@ -126,6 +126,30 @@ TEST(FlowControl, NoAttemptIsSentWhileExtensionsAreBehind) {
   EXPECT_EQ(w.sent_as<AcquireCommand>().size(), attempts + 1);
 }
 
+/// Servers that cannot do so much within an operation timeout would never do it.
+TEST(FlowControl, ABatchOfExtensionsWithoutAnAnswerIsSentInHalvesUntilOneIsAnswered) {
+  auto w = world_with(1);
+  for (SessionId id = 1; id <= 80; ++id) w.hold(id, "held-" + std::to_string(id));
+  w.now += milliseconds(1'000);
+  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+  const auto size = [&] {
+    return std::get<ExtendCommand>(w.last_command().body).statements.size();
+  };
+  const auto answer = [&](Outcome outcome) {
+    const auto matched = outcome == Outcome::done ? static_cast<std::int64_t>(size()) : 0;
+    const auto sent = w.sent_as<ExtendCommand>().size();
+    w.give(ReplyArrived{w.last_command().id, CoreWorld::with(outcome, matched)});
+    while (w.sent_as<ExtendCommand>().size() == sent) w.advance(milliseconds(10));
+  };
+  std::vector<std::size_t> sizes{size()};
+  for (const auto outcome : {Outcome::unknown, Outcome::unknown, Outcome::unknown, Outcome::unknown,
+                             Outcome::done, Outcome::done}) {
+    answer(outcome);
+    sizes.push_back(size());
+  }
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{80, 40, 20, 10, 10, 20, 40}));
+}
+
 TEST(FlowControl, ASlotThatAnAnswerFreesIsForExtensionsThatWaitNotForWhatFollowsFromTheAnswer) {
   auto w = world_with(1);
   w.hold(1, "held");

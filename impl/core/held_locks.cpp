@@ -146,7 +146,7 @@ void HeldLocks::plan_round(LocalInstant now) {
 /// lease in a batch of 500 would wait behind the others' writes, and be lost with them.
 std::vector<SessionId> HeldLocks::next_batch(LocalInstant now) {
   std::vector<SessionId> batch;
-  while (!round_.empty() && batch.size() < kMaxBatch) {
+  while (!round_.empty() && batch.size() < largest_batch_) {
     const HeldLock* lock = find(round_.front());
     const bool wanted = lock != nullptr && wants_extension(*lock) && now < lock->deadline;
     const bool alone = wanted && travels_alone(*lock);
@@ -185,11 +185,22 @@ HeldLock* HeldLocks::answered(SessionId id) {
   return lock->lost ? nullptr : lock;
 }
 
+/// A batch without an answer may have been too much for the servers: repeated as it is, it would
+/// time out until all its leases are over. Each answer in time lets batches grow again.
+void HeldLocks::adapt_batches(std::size_t statements, Outcome outcome) {
+  if (outcome == Outcome::unknown && statements > kSmallBatch) {
+    largest_batch_ = std::max(statements / 2, kSmallBatch);
+  } else if (outcome == Outcome::done && statements == largest_batch_) {
+    largest_batch_ = std::min(2 * largest_batch_, kMaxBatch);
+  }
+}
+
 /// INVARIANT: a lock is extended only by an answer that certainly is about its own statement: all
 /// matched, or the document itself was read. A doubt costs a retry, never a wrong yes.
 std::vector<HeldLocks::Loss> HeldLocks::extension_answered(const PendingCommand& extension,
                                                            const Reply& reply,
                                                            PendingCommands& pending, Step step) {
+  adapt_batches(extension.sessions.size(), reply.outcome);
   std::vector<SessionId> executed;
   for (std::size_t i = 0; i < extension.sessions.size(); ++i) {
     const bool failed =

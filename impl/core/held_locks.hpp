@@ -70,6 +70,7 @@ class HeldLocks {
   void plan_round(LocalInstant now);
   [[nodiscard]] std::vector<SessionId> next_batch(LocalInstant now);
   void send_extension(const std::vector<SessionId>& ids, PendingCommands& pending, Step step);
+  void adapt_batches(std::size_t statements, Outcome outcome);
   void read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
                     PendingCommands& pending, Step step);
   HeldLock* answered(SessionId id);
@@ -84,6 +85,7 @@ class HeldLocks {
   std::map<SessionId, HeldLock> locks_;
   std::optional<LocalInstant> round_at_;  ///< the earliest round a timer is set for
   std::deque<SessionId> round_;           ///< those of it that no command carries yet
+  std::size_t largest_batch_ = kMaxBatch;  ///< statements that one extension carries at most
 };
 
 }  // namespace leasehold::core

@@ -15,6 +15,9 @@ inline constexpr std::size_t kMaxHolderBytes = 256;
 /// and lose more on a time-out, and the total is no faster.
 inline constexpr std::size_t kMaxBatch = 500;
 
+/// So few statements are never too many for an operation timeout.
+inline constexpr std::size_t kSmallBatch = 10;
+
 /// A lease shorter than this travels alone, so that it never waits behind others.
 inline constexpr std::chrono::milliseconds kAloneBelow{2'000};
 
