@@ -325,9 +325,10 @@ Plan plan_from(const Numbers& numbers, const PlanLimits& limits) {
   return Generator(numbers, limits).read();
 }
 
-Numbers numbers_of(std::uint64_t seed, std::size_t count) {
+Numbers numbers_of(std::uint64_t seed) {
   sim::Random random(seed);
-  Numbers numbers(count);
+  constexpr std::size_t kNumbers = 500;
+  Numbers numbers(kNumbers);
   for (auto& n : numbers) n = static_cast<std::uint32_t>(random.draw());
   return numbers;
 }

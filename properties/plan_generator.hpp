@@ -48,8 +48,8 @@ struct PlanLimits {
 /// Reads a plan from the numbers; after their end zeros follow, which stand for the least values.
 [[nodiscard]] sim::Plan plan_from(const Numbers& numbers, const PlanLimits& limits);
 
-/// The numbers of a seed; a seed of `simulate` has 500.
-[[nodiscard]] Numbers numbers_of(std::uint64_t seed, std::size_t count = 500);
+/// The numbers that a seed of `simulate` stands for.
+[[nodiscard]] Numbers numbers_of(std::uint64_t seed);
 
 /// The plan of this seed. The same seed and limits give the same plan.
 [[nodiscard]] sim::Plan draw_plan(std::uint64_t seed, const PlanLimits& limits);

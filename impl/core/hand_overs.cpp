@@ -107,8 +107,8 @@ void HandOvers::end(CleanupId id, ReleaseResult giver, Step step) {
 Cleanup HandOvers::stop(CleanupId id, PendingCommands& pending, LocalInstant now) {
   auto stopped = hand_overs_.extract(id);
   LEASEHOLD_CHECK(!stopped.empty());
-  const HandOver& hand_over = stopped.mapped();
-  Cleanup giver = hand_over.giver;
+  HandOver& hand_over = stopped.mapped();
+  Cleanup giver = std::move(hand_over.giver);
   if (hand_over.sent) {
     giver.give_up_at = std::max(giver.give_up_at, two_leases_from(now, hand_over.expiry));
   } else {

@@ -19,6 +19,11 @@ bool wants_extension(const HeldLock& lock) {
   return !lock.lost && lock.command == 0 && lock.deadline < lock.ends_at;
 }
 
+/// Never, if it wants none.
+LocalInstant next_extension(const HeldLock& lock) {
+  return wants_extension(lock) ? lock.extend_at : LocalInstant::max();
+}
+
 bool travels_alone(const HeldLock& lock) { return lock.options.expiry < kAloneBelow; }
 
 }  // namespace
@@ -67,7 +72,7 @@ HeldLock* HeldLocks::find(SessionId id) {
 /// A timer for an earlier round replaces that for a later one. One for a later round is not set:
 /// the earlier round arms the next.
 void HeldLocks::arm_round_at(LocalInstant at, Step step) {
-  if (round_at_ && *round_at_ <= at) return;
+  if (at == LocalInstant::max() || (round_at_ && *round_at_ <= at)) return;
   round_at_ = at;
   set_timer(Timer::Kind::extension_round, 0, at, step);
 }
@@ -76,10 +81,8 @@ void HeldLocks::arm_round_at(LocalInstant at, Step step) {
 void HeldLocks::arm_round(Step step) {
   if (is_behind()) return;  // the next free slot is the round's
   auto earliest = LocalInstant::max();
-  for (const auto& [id, lock] : locks_) {
-    if (wants_extension(lock)) earliest = std::min(earliest, lock.extend_at);
-  }
-  if (earliest < LocalInstant::max()) arm_round_at(earliest, step);
+  for (const auto& [id, lock] : locks_) earliest = std::min(earliest, next_extension(lock));
+  arm_round_at(earliest, step);
 }
 
 /// The next extension of every other lock is armed already, or behind.
@@ -87,10 +90,9 @@ void HeldLocks::arm_round_of(const std::vector<SessionId>& ids, Step step) {
   if (is_behind()) return;
   auto earliest = LocalInstant::max();
   for (const auto id : ids) {
-    const HeldLock* lock = find(id);
-    if (lock != nullptr && wants_extension(*lock)) earliest = std::min(earliest, lock->extend_at);
+    if (const HeldLock* lock = find(id)) earliest = std::min(earliest, next_extension(*lock));
   }
-  if (earliest < LocalInstant::max()) arm_round_at(earliest, step);
+  arm_round_at(earliest, step);
 }
 
 /// Forgets the round before anything is sent, so that what an answer arms counts as new.

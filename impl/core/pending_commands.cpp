@@ -7,22 +7,13 @@
 
 namespace leasehold::core {
 
-namespace {
-
-bool takes_slot(const decltype(Command::body)& body) {
-  return !std::holds_alternative<StreamCommand>(body) &&
-         !std::holds_alternative<EnsureIndexCommand>(body);
-}
-
-}  // namespace
-
 /// INVARIANT: numbers rise and are never used again, so a late reply meets no other command.
 CommandId PendingCommands::send(PendingCommand pending, std::chrono::milliseconds timeout,
                                 decltype(Command::body) body, Step step) {
   const CommandId id = ++last_command_;
   pending.id = id;
   pending.sent = step.now;
-  pending.counts = takes_slot(body);
+  pending.counts = !may_take_long(body);
   busy_ += pending.counts ? 1 : 0;
   LEASEHOLD_CHECK(pending_.empty() || pending_.rbegin()->first < id);
   pending_.emplace(id, std::move(pending));

@@ -148,6 +148,13 @@ struct Command {
   bool operator==(const Command&) const = default;
 };
 
+/// Whether it may take longer than any operation timeout, as steps of the change stream and the
+/// creation of the index may: then it occupies no slot and no worker that others wait for.
+[[nodiscard]] inline bool may_take_long(const decltype(Command::body)& body) {
+  return std::holds_alternative<StreamCommand>(body) ||
+         std::holds_alternative<EnsureIndexCommand>(body);
+}
+
 /// What became of a command, as far as its reply tells. Only `done` proves that a write stays; an
 /// error without a known meaning is `unknown`.
 enum class Outcome {

@@ -93,16 +93,6 @@ struct Workers::State {
   [[nodiscard]] bool too_many() const { return queue.empty() && counted() > limit + 1; }
 };
 
-namespace {
-
-/// Longer than any operation timeout: as in PendingCommands.
-bool may_take_long(const core::Command& command) {
-  return std::holds_alternative<core::StreamCommand>(command.body) ||
-         std::holds_alternative<core::EnsureIndexCommand>(command.body);
-}
-
-}  // namespace
-
 Workers::Workers(std::shared_ptr<Executor> executor, Carriers carriers, int limit,
                  std::function<void(core::CommandId, core::Reply)> on_reply)
     : executor_(executor), state_(std::make_shared<State>()) {
@@ -120,7 +110,7 @@ void Workers::dispatch(const Shared& state) {
     if (!worker) return;
     worker->given = state->take();
     worker->command = worker->given->id;
-    worker->apart = may_take_long(*worker->given);
+    worker->apart = may_take_long(worker->given->body);
     worker->activity->wake();
   }
 }
