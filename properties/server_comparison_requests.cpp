@@ -24,12 +24,6 @@ Object session(char id) { return make({{"id", Binary{std::string(16, id)}}}); }
 
 }  // namespace
 
-Object make(std::initializer_list<std::pair<const char*, Value>> fields) {
-  Object object;
-  for (const auto& [key, value] : fields) object.set(key, value);
-  return object;
-}
-
 Value list(std::vector<Value> items) { return Array{std::move(items)}; }
 
 std::string lock_id(core::Owner owner) { return core::to_hex(owner) + ".60000.1.host:1"; }

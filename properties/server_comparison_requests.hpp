@@ -1,17 +1,17 @@
 #pragma once
 
 #include <chrono>
-#include <initializer_list>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "properties/server_comparison.hpp"
+#include "sim/virtual/make_object.hpp"
 
 /// The requests of scripts, and what they read in the answers.
 namespace leasehold::properties {
 
 using sim::simulated::Date;
+using sim::simulated::make;
 using sim::simulated::Object;
 using sim::simulated::Value;
 using std::chrono::milliseconds;
@@ -20,7 +20,6 @@ using Step = core::StreamCommand::Step;
 inline constexpr milliseconds kLease{60'000}, kMargin{500}, kTimeout{5'000};
 inline constexpr core::Owner kA{1, 1}, kB{2, 2}, kC{3, 3};
 
-[[nodiscard]] Object make(std::initializer_list<std::pair<const char*, Value>> fields);
 [[nodiscard]] Value list(std::vector<Value> items);
 [[nodiscard]] std::string lock_id(core::Owner owner);
 

@@ -1,204 +1,9 @@
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
-#include "scenarios/lab/run_program.hpp"
+#include "scenarios/lab/lab_fixture.hpp"
 
 namespace leasehold::lab {
 namespace {
-
-Ran lab(std::vector<std::string> words) {
-  words.insert(words.begin(), LEASEHOLD_LAB_PROGRAM);
-  return run_program(words);
-}
-
-void expect_usage_error(const std::vector<std::string>& words, const std::string& sentence) {
-  const auto ran = lab(words);
-  EXPECT_EQ(ran.exit_code, 64) << ran.out;
-  EXPECT_NE(ran.out.find(sentence), std::string::npos) << ran.out;
-}
-
-TEST(LabCommand, BadInputIsOneSentenceThatNamesThingValueAndRule) {
-  expect_usage_error({"verify", "--processes", "0"}, "--processes is 0: it must be 1 to 256");
-  expect_usage_error({"verify", "--locks", "-1"}, "--locks is -1: it must be 1 to 1000");
-  expect_usage_error({"verify", "--seconds", "0"}, "--seconds is 0: it must be 4 to 604800");
-  expect_usage_error({"verify", "--seconds", "soon"}, "soon");
-  expect_usage_error({"verify", "--dance"}, "--dance");
-  expect_usage_error({"verify", "--lock", "padlock"}, "--lock is 'padlock'");
-  expect_usage_error({"verify", "--json", "/nowhere/out.json"},
-                     "--json is '/nowhere/out.json': it must be a file that can be written");
-  expect_usage_error({"verify", "--junit", "/nowhere/out.xml"}, "--junit is '/nowhere/out.xml'");
-  expect_usage_error({"check", "/nowhere/history"}, "history is '/nowhere/history'");
-  expect_usage_error({"check"}, "history");
-  expect_usage_error({"dance"}, "unknown subcommand 'dance'");
-  expect_usage_error({}, "no subcommand");
-}
-
-/// A folder of its own for a test's files; the commands run in an empty one beside it.
-class Place {
- public:
-  Place() {
-    std::filesystem::remove_all(root);
-    std::filesystem::create_directories(cwd);
-  }
-  ~Place() { std::filesystem::remove_all(root); }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(root + "/" + name) << text;
-    return root + "/" + name;
-  }
-  /// What a command wrote.
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ifstream in(cwd + "/" + name);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  [[nodiscard]] Ran run(std::vector<std::string> words) const {
-    words.insert(words.begin(),
-                 {"/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", cwd, LEASEHOLD_LAB_PROGRAM});
-    return run_program(words);
-  }
-  [[nodiscard]] bool is_untouched() const { return std::filesystem::is_empty(cwd); }
-
-  const std::string root = testing::TempDir() + "leasehold-cli-" + std::to_string(getpid());
-  const std::string cwd = root + "/cwd";
-};
-
-/// Everything is refused before anything is done: code 64, one sentence, nothing left behind.
-TEST(LabCommand, EveryKindOfBadInputIsRefusedInOneSentence) {
-  const Place place;
-  const auto folder = place.root, rubbish = place.file("rubbish", "\x01\xff{"),
-             nothing = place.file("nothing", ""),
-             bad_lock = place.file("lock.scn", "lock leashold\nprocess\n"),
-             bad_field = place.file("field.scn", "process waiting=eager\n"),
-             bad_place = place.file("place.scn", "process\nstep write at=0 process=4\n"),
-             only_virtual = place.file("virtual.scn", "lock canary-extend\nprocess\n"),
-             at_a_command = place.file("command.scn", "process\nfault crash at=0 on=delete\n"),
-             steps_down = place.file("down.scn", "process\nfault step-down at=400\n"),
-             kills = place.file("kill.scn", "process\nfault kill-member at=700 for=300\n");
-  struct Case {
-    std::vector<std::string> words;
-    std::string sentence;
-  };
-  std::vector<Case> cases{
-      {{"verify", "--seconds", "3"}, "--seconds is 3: it must be 4 to 604800"},
-      {{"verify", "--seconds=-5"}, "--seconds is -5"},
-      {{"verify", "--seconds", "99999999999999999999"}, "99999999999999999999"},
-      {{"verify", "--seconds"}, "--seconds"},
-      {{"verify", "--seconds", "5", "--seconds", "6"}, "more than once"},
-      {{"verify", "--case=-1"}, "--case is -1: it must be 0 to"},
-      {{"verify", "--times", "0"}, "--times is 0"},
-      {{"verify", "--floors", "101"}, "--floors is 101"},
-      {{"verify", "--lock", "canary-extend"}, "--lock is 'canary-extend': it must be one of"},
-      {{"verify", "--plan", bad_lock}, "line 1: lock is 'leashold': it must be one of"},
-      {{"simulate", "--waiting", "queue,eager"}, "'eager' is no waiting strategy"},
-      {{"verify", "--waiting", "eager"}, "'eager' is no waiting strategy"},
-      {{"verify", "--plan", bad_field}, "line 1: waiting is 'eager': it must be one of"},
-      {{"verify", "--plan", bad_place}, "line 2: process is 4: the plan has only 1"},
-      {{"verify", "--plan", only_virtual}, "which only the virtual world has"},
-      {{"verify", "--plan", at_a_command}, "a fault has on=delete, which only the virtual"},
-      {{"verify", "--plan", nothing}, "the plan ends without a process"},
-      {{"verify", "--plan", rubbish}, "line 1: unknown word"},
-      {{"verify", "--plan", folder}, "it cannot be read, or is no file"},
-      {{"verify", "--runs", rubbish}, "it must be a folder that can be written, or made"},
-      {{"verify", "--uri", "nonsense"}, "uri: "},
-      {{"verify", "--uri", "mongodb://db/", "--plan", steps_down},
-       "fault step-down at=400 needs --allow-server-faults"},
-      {{"verify", "--uri", "mongodb://db/", "--allow-server-faults", "--plan", kills},
-       "fault kill-member at=700 needs a replica set of the laboratory's own: leave out --uri"},
-      {{"verify", "--uri", "mongodb://db/?tls=true"}, "--uri has TLS"},
-      {{"verify", "--uri", "mongodb://db/?appName=x"}, "--uri has appName"},
-      {{"verify", "--allow-server-faults"}, "it is for a set that --uri names"},
-      {{"verify", "extra"}, "positional"},
-      {{"simulate", "--seeds=-1"}, "--seeds is '-1'"},
-      {{"simulate", "--seeds", "1..-3"}, "--seeds is '1..-3'"},
-      {{"simulate", "--lock", "padlock"}, "--lock is 'padlock': it must be one of"},
-      {{"simulate", "--runs", rubbish}, "--runs is '"},
-      {{"simulate", bad_lock}, "lock is 'leashold'"},
-      {{"simulate", folder}, "it cannot be read, or is no file"},
-      {{"soak", "--minutes", "0"}, "--minutes is 0"},
-      {{"soak", "--processes", "1"}, "--processes is 1"},
-      {{"soak", "--runs", rubbish}, "--runs is '"},
-      {{"soak", "--worker", "true"}, "one of them is missing"},
-      {{"soak", "--uri", "mongodb://db/?tls=true"}, "--uri has TLS"},
-      {{"soak", "--allow-server-faults"}, "it is for a set that --uri names"},
-      {{"scenario"}, "it must be list, show, run or new"},
-      {{"scenario", "run", bad_field}, "line 1: waiting is 'eager'"},
-      {{"scenario", "run", folder}, "scenario is '"},
-      {{"scenario", "list", "--folder", "/nowhere"}, "--folder is '/nowhere'"},
-      {{"scenario", "run", "--all", "--tries", "0"}, "--tries is 0"},
-      {{"scenario", "run", "--all", "--promises", nothing}, "one of them is missing"},
-      {{"scenario", "run", "--all", "--worker", "true", "--promises", nothing}, "are no JSON"},
-      {{"scenario", "run", "--all", "--lock", "padlock"}, "--lock is 'padlock'"},
-      {{"scenario", "run", steps_down, "--uri", "mongodb://db/"},
-       "scenario 'down': fault step-down at=400 needs --allow-server-faults"},
-      {{"scenario", "run", "successor-clock-ahead", "--uri", "mongodb://db/"},
-       "needs a replica set of the laboratory's own: leave out --uri"},
-      {{"scenario", "run", "release-unanswered", "--uri", "mongodb://db/?tls=true"},
-       "--uri has TLS"},
-      {{"scenario", "run", "--all", "--allow-server-faults"}, "it is for a set that --uri names"},
-      {{"cluster", "status", "--state", rubbish}, "it must be a file that cluster up wrote"},
-      {{"cluster", "up", "--state", "/nowhere/state"}, "--state is '/nowhere/state'"},
-      {{"matrix", "--scenarios", rubbish}, "--scenarios is '"},
-      {{"check", folder}, "it must be a file that can be read"},
-      {{"check", nothing}, "it must be a file that can be read"},
-      {{"check", rubbish}, "line 1: "},
-      {{"import", "--log", rubbish}, "--oplog FILE or --uri: one of them must be given"},
-      {{"import", "--oplog", rubbish}, "--log is missing"},
-      {{"import", "--oplog", rubbish, "--log", nothing}, "line 1 is no entry of an oplog"},
-      {{"import", "--oplog", nothing, "--log", rubbish}, "--log is '"},
-      {{"import", "--oplog", nothing, "--log", rubbish, "--lease-ms=0"}, "--lease-ms is 0"},
-      {{"import", "--uri", "mongodb://db/", "--log", rubbish}, "one of them is missing"},
-      {{"explore", "--max-states", "some"}, "some"},
-      {{"explore", "--core", "--stories", folder}, "--stories beside --core"},
-      {{"explore", "--stories", nothing}, "--stories is '"},
-      {{"diagram", "nope"}, "table is 'nope'"},
-  };
-  for (const char* command : {"verify", "simulate", "soak", "scenario", "cluster", "matrix",
-                              "check", "export", "import", "explore", "prove", "diagram"}) {
-    cases.push_back({{command, "--dance"}, "--dance"});
-  }
-  // Where a report goes is looked at before the run and not after it.
-  const std::vector<std::pair<std::vector<std::string>, std::vector<const char*>>> writers{
-      {{"verify"}, {"json", "junit", "report", "summary"}},
-      {{"simulate"}, {"json", "junit", "report"}},
-      {{"soak"}, {"json", "junit", "report", "history"}},
-      {{"scenario", "run", "--all"}, {"json", "junit", "report"}},
-      {{"matrix"}, {"json", "markdown"}},
-      {{"check", rubbish}, {"json", "junit", "report"}},
-      {{"import", "--oplog", nothing, "--log", nothing},
-       {"json", "junit", "report", "scenario"}},
-      {{"explore"}, {"json", "junit"}},
-      {{"prove"}, {"json", "junit"}},
-  };
-  for (const auto& [words, options] : writers) {
-    for (const std::string option : options) {
-      for (const std::string& bad : {std::string("/nowhere/file"), folder, std::string()}) {
-        auto with = words;
-        with.insert(with.end(), {"--" + option, bad});
-        cases.push_back({std::move(with), "--" + option + " is '" + bad + "'"});
-      }
-    }
-  }
-  for (const auto& [words, sentence] : cases) {
-    std::string line;
-    for (const auto& word : words) line += word + ' ';
-    const auto ran = place.run(words);
-    EXPECT_EQ(ran.exit_code, 64) << line << ran.out;
-    EXPECT_NE(ran.out.find(sentence), std::string::npos) << line << ran.out;
-    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << line << ran.out;
-    EXPECT_TRUE(place.is_untouched()) << line;
-  }
-}
-
-/// A file that did not exist is not there because a later option was refused.
-TEST(LabCommand, ARefusedCommandLeavesNoReportBehind) {
-  const Place place;
-  const auto ran = place.run({"verify", "--json", "out.json", "--junit", "/nowhere/out.xml"});
-  EXPECT_EQ(ran.exit_code, 64) << ran.out;
-  EXPECT_TRUE(place.is_untouched());
-}
 
 TEST(LabCommand, ALockGivenBesideAPlanFileIsTheOneThatRuns) {
   const Place place;
@@ -297,16 +102,6 @@ TEST(LabCommand, HelpIsThereForAll) {
   }
 }
 
-TEST(LabCommand, ExploreSaysWhatIsWrongWithAScope) {
-  expect_usage_error({"explore", "--lock", "etcd"}, "--lock is 'etcd'");
-  expect_usage_error({"explore", "--variant", "none-such"}, "--variant is 'none-such'");
-  expect_usage_error({"explore", "--lock", "insert-unique", "--variant", "no-margin"},
-                     "only leasehold has variants");
-  expect_usage_error({"explore", "--scope", "huge"}, "--scope is 'huge'");
-  expect_usage_error({"explore", "--core", "--scope", "two-clients"}, "--scope is 'two-clients'");
-  expect_usage_error({"explore", "--core", "--lock", "document-level"}, "--lock beside --core");
-}
-
 TEST(LabCommand, ExploreShowsEachKnownFaultOfADocumentsLock) {
   const auto ran = lab({"explore", "--lock", "document-level"});
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
@@ -331,17 +126,6 @@ TEST(LabCommand, ProveShowsWhatFailsInAWeakerDesign) {
   EXPECT_EQ(ran.exit_code, 1) << ran.out;
   EXPECT_NE(ran.out.find("FAILS    stands / hand over"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("306 of 307 proved"), std::string::npos) << ran.out;
-}
-
-TEST(LabCommand, SimulateSaysWhatIsWrongWithItsInput) {
-  expect_usage_error({"simulate", "--seeds", "ten"}, "--seeds is 'ten'");
-  expect_usage_error({"simulate", "--seeds", "9..3"}, "the range is empty");
-  expect_usage_error({"simulate", "--lock", "etcd"}, "--lock is 'etcd'");
-  expect_usage_error({"simulate", "--history", "/tmp/h"}, "it needs a single run");
-  expect_usage_error({"simulate", "/nowhere.scn"}, "plan is '/nowhere.scn': it cannot be read");
-  const std::string file = testing::TempDir() + "bad.scn";
-  std::ofstream(file) << "lock leasehold\nfault fire\n";
-  expect_usage_error({"simulate", file}, "line 2: unknown fault 'fire'");
 }
 
 TEST(LabCommand, SimulateRepeatsItselfToTheByte) {
@@ -418,12 +202,6 @@ TEST(LabCommand, ClosedDescriptorsBecomeNoFiles) {
   EXPECT_EQ(ran.out, "/dev/null\n");
 }
 
-TEST(LabCommand, CheckNamesTheBadLineOfAHistory) {
-  const std::string file = testing::TempDir() + "bad-history.jsonl";
-  std::ofstream(file) << "{\"at_ns\":1,\"kind\":\"run\"}\n{\"at_ns\":2,\"kind\":\"dance\"}\n";
-  expect_usage_error({"check", file}, "line 2: unknown kind 'dance'");
-}
-
 TEST(LabCommand, CheckJudgesAHistoryThatIsNotWholeUnknown) {
   const std::string file = testing::TempDir() + "short-history.jsonl";
   const std::string json = testing::TempDir() + "short-history.json";
@@ -433,10 +211,6 @@ TEST(LabCommand, CheckJudgesAHistoryThatIsNotWholeUnknown) {
   std::ifstream in(json);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(text.find("\"verdict\": \"unknown\""), std::string::npos) << text;
-}
-
-TEST(LabCommand, AFaultGroupThatDoesNotExistIsNamed) {
-  expect_usage_error({"verify", "--faults", "clock,fire"}, "'fire' is none of all, none, process");
 }
 
 TEST(LabCommand, StoriesAreListedShownAndRun) {
@@ -490,18 +264,6 @@ TEST(LabCommand, AStoryThatDoesNotReproduceItsFailureSaysSo) {
   EXPECT_NE(refused.out.find("reproduces is 'G12': it must be a guarantee that leasehold promises"),
             std::string::npos)
       << refused.out;
-}
-
-TEST(LabCommand, BadWordsOfScenarioClusterAndMatrixAreNamed) {
-  expect_usage_error({"scenario", "run", "nope"}, "scenario is 'nope': it must be one that");
-  expect_usage_error({"scenario", "run"}, "name stories, or use --all");
-  expect_usage_error({"scenario", "dance"}, "it must be list, show, run or new");
-  expect_usage_error({"scenario", "run", "--all", "--world", "moon"}, "--world is 'moon'");
-  expect_usage_error({"scenario", "run", "extension-hangs", "--lock", "x"}, "--lock is 'x'");
-  expect_usage_error({"cluster", "sing"}, "it must be up, status, step-up, skew or down");
-  expect_usage_error({"cluster", "status", "--state", "/nowhere"}, "no cluster is up");
-  expect_usage_error({"matrix", "--world", "moon"}, "--world is 'moon'");
-  expect_usage_error({"matrix", "--runs", "x"}, "--runs is 'x': virtual runs are repeated");
 }
 
 }  // namespace
