@@ -121,7 +121,8 @@ std::string SimulateReport::happenings_shortfall() const {
       usual("places_kept_by_grants", with_queues),
       rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
-      rare("extended_together", runs), rare("resurrected", runs - with_queues)};
+      rare("extended_together", runs), rare("resurrected", runs - with_queues),
+      rare("losses_by_server", runs)};
   for (const auto& [what, able, from_runs, one_in] : floors) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;
