@@ -99,7 +99,7 @@ class DataControl {
   virtual bool drop_locks() = 0;
   /// One lock's document, by `pick`. Returns its owner; empty: there is none.
   virtual std::string delete_lock(std::int64_t pick) = 0;
-  /// Those that somebody holds, in the order of their names.
+  /// Names of the locks that are held, in order.
   [[nodiscard]] virtual std::vector<std::string> held_locks() = 0;
   /// A command of the lock that an administrator sends to the primary. `answered` is called at once
   /// or later, and never if no answer comes.

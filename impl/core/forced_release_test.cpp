@@ -17,7 +17,7 @@ LockDocument seen(const std::string& lock_id, std::int64_t expires_ms = 90'000) 
 TEST(ForcedRelease, WaitsForTheHoldersLeaseAndTheDriftOfTwoClocks) {
   const auto force = forced_release(seen(format_lock_id({kHolder, 10'000, 7, "p"})), kFresh);
   EXPECT_EQ(force->wait, milliseconds(10'100));
-  EXPECT_EQ(force->take.lease, force->wait) << "who waits presumes it dead after that";
+  EXPECT_EQ(force->take.lease, force->wait) << "a waiting call presumes it dead after that";
   EXPECT_EQ(force->take.observed, "00000000000000010000000000000002.10000.7.p");
   EXPECT_EQ(force->free.owner, kFresh);
   const auto of_others = forced_release(seen("other software's"), kFresh);
@@ -25,7 +25,7 @@ TEST(ForcedRelease, WaitsForTheHoldersLeaseAndTheDriftOfTwoClocks) {
   EXPECT_EQ(forced_release(seen("other software's", 1'000), kFresh)->wait, kMinExpiry);
 }
 
-TEST(ForcedRelease, IsNotForWhatNobodyKnowsTheEndOf) {
+TEST(ForcedRelease, IsRefusedWhereTheEndOfTheLeaseIsNotKnown) {
   EXPECT_FALSE(forced_release(seen("other software's", 30'001 + 86'400'000), kFresh));
   auto corrupt = seen("");
   corrupt.corruption = "lockId is int";

@@ -70,7 +70,8 @@ bool true_after_the_loss(const Questions& q, const Event& granted) {
   return q.broken({due, due + q.late(), last_yes(q, granted), kForever, false});
 }
 
-/// "... is notified by its deadline", or once it has lost the lock, as soon as its user has the handle and its process runs.
+/// "... is notified by its deadline", or once it has lost the lock, as soon as its user has the
+/// handle and its process runs.
 bool not_notified(const Questions& q, const Event& granted, double deadline) {
   double first_asked = kForever;
   for (const char* outcome : {"yes", "no"}) {
