@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr Owner kHolder{1, 2}, kFresh{3, 4};
+constexpr Owner kVictim{1, 2}, kFresh{3, 4};
 
 LockDocument seen(const std::string& lock_id, std::int64_t expires_ms = 90'000) {
   return {.name = "l", .lock_id = lock_id, .acquired_at = {}, .corruption = {},
@@ -15,7 +15,7 @@ LockDocument seen(const std::string& lock_id, std::int64_t expires_ms = 90'000) 
 }
 
 TEST(ForcedRelease, WaitsForTheHoldersLeaseAndTheDriftOfTwoClocks) {
-  const auto force = forced_release(seen(format_lock_id({kHolder, 10'000, 7, "p"})), kFresh);
+  const auto force = forced_release(seen(format_lock_id({kVictim, 10'000, 7, "p"})), kFresh);
   EXPECT_EQ(force->wait, milliseconds(10'100));
   EXPECT_EQ(force->take.lease, force->wait) << "a waiting call presumes it dead after that";
   EXPECT_EQ(force->take.observed, "00000000000000010000000000000002.10000.7.p");
@@ -34,12 +34,12 @@ TEST(ForcedRelease, IsRefusedWhereTheEndOfTheLeaseIsNotKnown) {
 
 TEST(ForcedRelease, IsDoneOnlyWhereAMajorityHasIt) {
   using enum ForcedRelease::Taken;
-  const auto force = forced_release(seen(format_lock_id({kHolder, 10'000, 7})), kFresh);
+  const auto force = forced_release(seen(format_lock_id({kVictim, 10'000, 7})), kFresh);
   Reply reply{.outcome = Outcome::done, .documents = {seen(force->take.lock_id)}};
   EXPECT_EQ(force->taken(reply), yes);
   reply.outcome = Outcome::unknown;
   EXPECT_EQ(force->taken(reply), unconfirmed);
-  reply.documents.front() = seen(format_lock_id({kHolder, 10'000, 8}));
+  reply.documents.front() = seen(format_lock_id({kVictim, 10'000, 8}));
   EXPECT_EQ(force->taken(reply), no) << "it was extended";
   EXPECT_EQ(force->taken({.outcome = Outcome::not_executed}), no);
 }
