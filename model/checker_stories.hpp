@@ -72,4 +72,13 @@ inline HistoryBuilder holder() {
   return s;
 }
 
+/// `a` holds; `b` and then `c` stand in the queue, until 3,000 ms.
+inline HistoryBuilder two_wait(int good_until = 3'000) {
+  HistoryBuilder s;
+  s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  s.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, good_until);
+  s.ask(50, "c", 1).refused(50, 60, "c", 1).joins_queue(55, "c", 1, 102, 3'000);
+  return s;
+}
+
 }  // namespace leasehold::model

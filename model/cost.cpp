@@ -169,6 +169,12 @@ std::size_t most_commands(const Digest& d, std::span<const SendDigest> sent) {
   return others_wait ? 2 : 1;
 }
 
+/// One attempt, of which it is known what it did: nothing may be left behind.
+bool got_at_once(const Digest& d, const SessionDigest& s) {
+  const auto attempts = d.attempts.of(s.id);
+  return attempts.size() == 1 && !d.unanswered(d.writer(attempts.front()));
+}
+
 /// Whether this release was answered by who knows of the grant; an old primary does not.
 bool answered(const Digest& d, const SessionDigest& s, Index reply) {
   return reply != kNone && d.fact(reply).outcome == Outcome::done &&
@@ -193,7 +199,7 @@ void check_releases(const Digest& d, Finding& f) {
       continue;
     }
     const auto most = most_commands(d, deletes);
-    if (d.attempts.of(s.id).size() == 1 && deletes.size() > most &&
+    if (got_at_once(d, s) && deletes.size() > most &&
         answered(d, s, deletes[most - 1].reply)) {
       violate(f, d.process_name(s.process) + ": a release took more than one command",
               {s.granted, s.release, s.released});

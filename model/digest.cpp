@@ -23,6 +23,7 @@ class Builder {
     out_.truth_of.resize(all.names.size());
     out_.places.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
+    out_.by_administrator.resize(all.lock_ids.size());
     out_.replies.resize(all.commands.size(), kNone);
     lock_of_.resize(all.commands.size(), kNoText);
   }
@@ -55,6 +56,7 @@ class Builder {
       case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
       case Kind::fault:
         out_.faults.push_back(i);
+        if (e.lock_id != kNoText) out_.by_administrator[e.lock_id] = true;
         add_fault(event(i));
         break;
       case Kind::heal: out_.healed_ns = e.at_ns; break;

@@ -129,6 +129,7 @@ struct Digest {
   /// Replies that show their own owner in the document, and yet do not say that it won.
   std::vector<Index> unrecognised;
   std::vector<Index> faults;
+  std::vector<bool> by_administrator;  ///< by lockId: no client of the lock wrote it
   Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
   Grouped<SendDigest> hand_overs;  ///< by who gives
   // By session:

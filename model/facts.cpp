@@ -133,6 +133,7 @@ class Numbering::Run {
         f.order = e.order;
         standing(f.name) = f.lock_id;
         break;
+      case Kind::fault: f.lock_id = lock_id(e.lock_id); break;
       case Kind::place:
         f.lock_id = lock_id(e.lock_id);
         f.owner = out_.owner_of_lock_id[f.lock_id];

@@ -98,12 +98,16 @@ class HistoryBuilder {
     return *this;
   }
 
+  /// Of who stands in the queue the entry is renewed.
   HistoryBuilder& refused(int at, int back, const std::string& process, int session) {
     const auto id = send(at, process, session, "acquire");
+    std::int64_t order = 0;
     for (Entry& entry : queue_) {
-      if (entry.owner == owner(process, session)) entry.lock_id = id;
+      if (entry.owner != owner(process, session)) continue;
+      entry.lock_id = id;
+      order = order_;
     }
-    return reply(back, process, 0, 0);
+    return reply(back, process, order, 0);
   }
 
   /// The reply before showed what this session wrote last: it holds the lock.
@@ -124,6 +128,24 @@ class HistoryBuilder {
     e.name.clear();
     add(e);
     return reply(back, process, 0, 0);
+  }
+
+  /// A step of the change stream is sent.
+  HistoryBuilder& reads(int at, const std::string& process) {
+    Event e = event(at, Kind::send, process);
+    e.command = steps_[process] = ++command_;
+    e.verb = "stream";
+    e.name.clear();
+    return add(e);
+  }
+  /// It is answered, with all up to `order`, and the next one is sent; of a process that reads.
+  HistoryBuilder& hears(int at, const std::string& process, std::int64_t order = 0) {
+    if (!steps_.contains(process)) return *this;
+    Event e = event(at, Kind::reply, process);
+    e.command = steps_.at(process);
+    e.outcome = "done";
+    e.order = order;
+    return add(e).reads(at, process);
   }
 
   HistoryBuilder& extend(int at, int back, const std::string& process, int session,
@@ -204,26 +226,16 @@ class HistoryBuilder {
   /// is below 0.
   HistoryBuilder& pass_on(int at, int back, const std::string& process, int session, int heard,
                           const std::string& to, int receiver, std::int64_t order) {
-    add(event(at, Kind::release, process, session));
-    Event s = event(at, Kind::send, process);
-    s.command = ++command_;
-    s.verb = "pass-on";
-    s.owner = owner(process, session);
-    add(s);
-    const auto& id = attempts_.at(owner(to, receiver)).first;
-    put(at, id, order);
-    Event r = event(back, Kind::reply, process);
-    r.command = command_;
-    r.verb = "pass-on";
-    r.owner = s.owner;
-    r.outcome = "done";
-    r.matched = 1;
-    r.order = order;
-    add(r);
-    Event e = event(back, Kind::released, process, session);
-    e.outcome = "released";
-    add(e);
+    leaves(at, back, process, session, order,
+           [&] { put(at, attempts_.at(owner(to, receiver)).first, order); });
     return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
+  }
+
+  /// A release from `at` to `back` that leaves the lock free, and its queue as it is: offered to
+  /// who stands first there, or to anybody.
+  HistoryBuilder& offer(int at, int back, const std::string& process, int session,
+                        std::int64_t order) {
+    return leaves(at, back, process, session, order, [&] { gone(at, order); });
   }
 
   /// The change stream showed this session that the write at `order` made it the holder, by its
@@ -241,6 +253,8 @@ class HistoryBuilder {
                               int good_until) {
     const auto who = owner(process, session);
     queue_.push_back({who, attempts_.at(who).first, good_until});
+    Event& answer = history_.back();
+    if (answer.kind == Kind::reply && answer.process == process) answer.order = order;
     return place(at, queue_.back(), order, queue_.size());
   }
   /// Its entry goes; that of who gets the lock goes by itself.
@@ -306,6 +320,30 @@ class HistoryBuilder {
   HistoryBuilder& add(const Event& e) {
     history_.push_back(e);
     return *this;
+  }
+
+  /// A release by a pass-on, which writes that.
+  template <typename Write>
+  HistoryBuilder& leaves(int at, int back, const std::string& process, int session,
+                         std::int64_t order, const Write& write) {
+    add(event(at, Kind::release, process, session));
+    Event s = event(at, Kind::send, process);
+    s.command = ++command_;
+    s.verb = "pass-on";
+    s.owner = owner(process, session);
+    add(s);
+    write();
+    Event r = event(back, Kind::reply, process);
+    r.command = s.command;
+    r.verb = "pass-on";
+    r.owner = s.owner;
+    r.outcome = "done";
+    r.matched = 1;
+    r.order = order;
+    add(r);
+    Event e = event(back, Kind::released, process, session);
+    e.outcome = "released";
+    return add(e);
   }
 
   HistoryBuilder& answer(int at, std::pair<int, int> span, const std::string& process, int session,
@@ -374,7 +412,7 @@ class HistoryBuilder {
   HistoryBuilder& place(int at, const Entry& entry, std::int64_t order, std::size_t count) {
     Event e = event(at, Kind::place, "");
     e.lock_id = entry.lock_id;
-    e.order = order;
+    e.order = order_ = order;
     e.count = static_cast<std::int64_t>(count);
     e.matched = static_cast<std::int64_t>(queue_.size());
     e.expires_at_ms = kEpoch_ms + entry.good_until;
@@ -402,8 +440,10 @@ class HistoryBuilder {
 
   History history_;
   std::map<std::string, std::pair<std::string, int>> attempts_;  ///< by owner: lockId, sent at
+  std::map<std::string, std::int64_t> steps_;  ///< by process: that of its stream under way
   std::string observed_;  ///< of the next command
   std::vector<Entry> queue_;
+  std::int64_t order_ = 0;  ///< of the last change of it
   Event document_;        ///< the last put that no deletion followed
   std::int64_t command_ = 0;
   std::int64_t write_ = 0;

@@ -239,8 +239,9 @@ inline constexpr std::array kAll{
               {from_ns}},
     AboutKind{Kind::fault,
               "fault",
-              "the harness did something to servers or links",
-              {victim, fault, begins, ends, amount}},
+              "the harness did something to servers or links; `lock_id`: what an administrator "
+              "writes into the lock `victim`, perhaps",
+              {victim, fault, begins, ends, amount, lock_id}},
     AboutKind{Kind::heal, "heal", "no fault begins after this", {}},
     AboutKind{Kind::finish, "finish", "no process acts after this", {}},
     AboutKind{

@@ -57,6 +57,20 @@ void check_answers(const Digest& d, Finding& f, const SessionDigest& s, std::int
   }
 }
 
+/// A handle that lost its lock before its deadline does not say yes until then.
+void check_denied(const Digest& d, Finding& f, const SessionDigest& s) {
+  const auto due = when_running(d, *d.process_of[s.process], d.fact(s.lost).at_ns);
+  if (s.answers.last_yes_ns <= due) return;
+  check_bound(
+      d, f, {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever, Needs::machine},
+      [&] {
+        return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+               "'s held() was true " + ms(s.answers.last_yes_ns - d.fact(s.lost).at_ns) +
+               " after it had lost it";
+      },
+      {s.lost, s.answers.last});
+}
+
 /// A signal without a loss, or before it.
 void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.notified == kNone) return;
@@ -83,7 +97,7 @@ void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::in
       [&] {
         return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
                " was notified of its loss " +
-               (notified == kNever ? "never" : ms(notified - deadline) + " after its deadline");
+               (notified == kNever ? "never" : ms(notified - due) + " late");
       },
       {s.granted, s.notified});
 }
@@ -93,7 +107,7 @@ void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::in
 Finding check_loss_notified(const Digest& d) {
   Finding f = finding(Guarantee::G5);
   bool granted = false;
-  std::int64_t yes = 0, no = 0, notified = 0;
+  std::int64_t yes = 0, no = 0, notified = 0, by_server = 0;
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;
     granted = true;
@@ -104,10 +118,18 @@ Finding check_loss_notified(const Digest& d) {
     check_signal(d, f, s);
     if (!s.answers.any()) continue;
     check_answers(d, f, s, deadline);
-    check_notified(d, f, s, deadline);
+    if (s.lost == kNone) {
+      check_notified(d, f, s, deadline);
+      continue;
+    }
+    check_denied(d, f, s);
+    check_notified(d, f, s, std::min(deadline, d.fact(s.lost).at_ns));
+    const bool found_out = d.fact(s.lost).outcome == Outcome::not_owner;
+    by_server += found_out && s.notified != kNone ? 1 : 0;
   }
   if (granted) {
     f.counts.insert({{"yes", yes}, {"no", no}, {"asked", yes + no}, {"notified", notified}});
+    f.counts["losses_by_server"] = by_server;
   }
   return f;
 }

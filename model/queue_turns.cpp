@@ -1,20 +1,12 @@
 #include "model/queue_turns.hpp"
 
 #include <algorithm>
-#include <unordered_map>
+
+#include "model/queue_line.hpp"
+#include "model/queue_news.hpp"
 
 namespace leasehold::model {
 namespace {
-
-/// No entry is good for longer, whatever a server's clock said.
-constexpr std::int64_t kLongestEntry_ms = std::int64_t{48} * 3'600'000;
-
-/// An entry in a queue, from joining to leaving.
-struct Stand {
-  Index joined = kNone, left = kNone;
-  std::int64_t passes = 0;    ///< how often the queue had given the lock to somebody before
-  std::int64_t entries = 0;   ///< how many had joined by then
-};
 
 /// The put of this write; kNone: it gave the lock to nobody.
 Index put_at(const Digest& d, Id name, std::int64_t order) {
@@ -25,94 +17,6 @@ Index put_at(const Digest& d, Id name, std::int64_t order) {
   const bool there = found != changes.end() && d.fact(found->event).order == order;
   return there && !found->gone ? found->event : kNone;
 }
-
-/// Whether the entry was still good by the date of the release that left it out, and nobody had
-/// asked to take it out.
-bool left_out(const Digest& d, Index left, Index put) {
-  const auto until = d.at(left).expires_at_ms, now = d.at(put).acquired_at_ms;
-  if (now == 0 || until <= now || until - now >= kLongestEntry_ms) return false;
-  const auto own = d.deletes.of(d.fact(left).owner);
-  return std::none_of(own.begin(), own.end(), [&](const SendDigest& one) {
-    return d.fact(one.send).at_ns <= d.fact(left).at_ns;
-  });
-}
-
-std::string whose(const Digest& d, Index place) {
-  const SendDigest& sent = d.writer(place);
-  return "lock '" + d.name(d.fact(place).name) + "': " +
-         (sent.send == kNone ? "somebody" : d.process_name(d.fact(sent.send).process));
-}
-
-/// Goes through the writes of one queue, in their order.
-class Line {
- public:
-  Line(const Digest& d, Finding& f, Id name) : d_(d), f_(f), name_(name) {}
-
-  /// All who ever stood there.
-  std::vector<Stand> run() {
-    const auto& places = d_.places[name_];
-    for (std::size_t from = 0; from < places.size();) {
-      const auto order = d_.fact(places[from]).order;
-      std::size_t to = from;
-      while (to < places.size() && d_.fact(places[to]).order == order) ++to;
-      see({places.data() + from, to - from}, put_at(d_, name_, order));
-      from = to;
-    }
-    for (const auto& [owner, stand] : standing_) end(stand, false);
-    return std::move(all_);
-  }
-
- private:
-  /// One write. By an entry's very lockId the queue gave the lock, by any other its owner took it.
-  void see(std::span<const Index> places, Index put) {
-    const auto served = [&](Index i) {
-      return put != kNone && d_.fact(i).place == 0 && d_.fact(i).lock_id == d_.fact(put).lock_id;
-    };
-    const bool passed = std::any_of(places.begin(), places.end(), served);
-    for (const Index i : places) {
-      const Id owner = d_.fact(i).owner;
-      if (d_.fact(i).place > 0) {
-        standing_[owner] = {i, kNone, passes_, ++entries_};
-        continue;
-      }
-      const auto found = standing_.find(owner);
-      if (found == standing_.end()) continue;  // the form says so
-      found->second.left = i;
-      end(found->second, served(i));
-      if (passed && !served(i)) check_not_left_out(i, put);
-      standing_.erase(found);
-    }
-    if (passed) ++passes_;
-  }
-
-  void end(const Stand& s, bool served) {
-    all_.push_back(s);
-    const auto turns = passes_ - s.passes;
-    const auto before = d_.fact(s.joined).place - 1;
-    ++f_.checked;
-    // Where nobody else stood, or nobody was served, there was no order to keep.
-    const bool in_company = before > 0 || entries_ > s.entries;
-    if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
-    if (turns <= before) return;
-    violate(f_,
-            whose(d_, s.joined) + " stood at place " + std::to_string(before + 1) +
-                " of the queue, which served " + std::to_string(turns) + " before it",
-            {s.joined, s.left});
-  }
-
-  void check_not_left_out(Index left, Index put) {
-    if (!left_out(d_, left, put)) return;
-    violate(f_, whose(d_, left) + " stood in the queue, and a release left it out",
-            {left, put});
-  }
-
-  const Digest& d_;
-  Finding& f_;
-  const Id name_;
-  std::unordered_map<Id, Stand> standing_;  ///< by owner
-  std::int64_t passes_ = 0, entries_ = 0;
-  std::vector<Stand> all_;
-};
 
 /// The first release of this tenure that was executed after its last write, and said so.
 Index released_by(const Digest& d, const Tenure& t) {
@@ -247,11 +151,15 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
 void check_queue_turns(const Digest& d, Finding& f, const std::vector<Waiters>& waiters) {
   for (Id name = 0; name < d.places.size(); ++name) {
     if (d.places[name].empty()) continue;
-    const auto stands = Line(d, f, name).run();
+    const auto stands = check_queue_line(d, f, name);
     const auto all = holdings(d, name);
     const auto way = longest_way(d, waiters[name]);
-    for (const Stand& s : stands) check_served_in_turn(d, f, s, waiters[name], all, way);
+    for (const Stand& s : stands) {
+      check_served_in_turn(d, f, s, waiters[name], all, way);
+      check_left(d, f, s);
+    }
   }
+  check_queue_news(d, f);
 }
 
 }  // namespace leasehold::model

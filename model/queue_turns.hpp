@@ -7,8 +7,8 @@ namespace leasehold::model {
 /// What G7 promises those who stand in a lock's queue, by the server's truth of it. Who joins at
 /// place p
 ///
-/// - is passed over by nobody: while it stands there, releases give the lock to at most p - 1
-///   others, those who stood before it, and none leaves out its entry while that is good;
+/// - is passed over by nobody (`queue_line.hpp`);
+/// - hears of its turn by news where its process reads them (`queue_news.hpp`);
 /// - is served within as many cycles as there are holders until then. A cycle is a holding, as the
 ///   history shows it, at most the lease of its last write; then the way to the next holder: an
 ///   operation timeout for the release, and a longest pause and two operation timeouts until the

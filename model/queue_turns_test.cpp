@@ -3,15 +3,6 @@
 namespace leasehold::model {
 namespace {
 
-/// `a` holds; `b` and then `c` stand in the queue, until 3,000 ms.
-HistoryBuilder two_wait(int good_until = 3'000) {
-  HistoryBuilder s;
-  s.start(1, "a").start(2, "b").start(3, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
-  s.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, good_until);
-  s.ask(50, "c", 1).refused(50, 60, "c", 1).joins_queue(55, "c", 1, 102, 3'000);
-  return s;
-}
-
 TEST(CheckQueueTurns, WhoIsServedInTurnIsCounted) {
   auto s = two_wait();
   s.pass_on(300, 310, "a", 1, 315, "b", 1, 110).pass_on(400, 410, "b", 1, 415, "c", 1, 120);
@@ -19,32 +10,6 @@ TEST(CheckQueueTurns, WhoIsServedInTurnIsCounted) {
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.counts.at("queue_turns"), 2);
   EXPECT_EQ(f.counts.at("queue_waits"), 2);
-}
-
-TEST(CheckQueueTurns, WhoIsServedBeforeAnEarlierOneIsViolated) {
-  auto s = two_wait();
-  s.pass_on(300, 310, "a", 1, 315, "c", 1, 110).pass_on(400, 410, "c", 1, 415, "b", 1, 120);
-  const auto f = judged(s.release(500, 510, "b", 1, 130), Guarantee::G7);
-  EXPECT_EQ(f.verdict, Verdict::violated);
-  EXPECT_EQ(f.violations, 1);
-  EXPECT_NE(f.why.find("b stood at place 1 of the queue, which served 1"), std::string::npos)
-      << f.why;
-}
-
-TEST(CheckQueueTurns, AReleaseThatLeavesOutAGoodEntryIsViolated) {
-  const auto with = [](int good_until, bool gave_up) {
-    auto s = two_wait(good_until);
-    s.ended(280, "b", 1, "cancelled");
-    if (gave_up) s.clean_up(280, 320, "b", 1, 0);
-    s.leaves_queue(300, "b", 1, 110).pass_on(300, 310, "a", 1, 315, "c", 1, 110);
-    return judged(s.release(500, 510, "c", 1, 130), Guarantee::G7);
-  };
-  const auto f = with(3'000, false);
-  EXPECT_EQ(f.verdict, Verdict::violated);
-  EXPECT_NE(f.why.find("b stood in the queue, and a release left it out"), std::string::npos)
-      << f.why;
-  EXPECT_EQ(with(3'000, true).verdict, Verdict::holds) << "it had wished so";
-  EXPECT_EQ(with(299, false).verdict, Verdict::holds) << "its entry was over";
 }
 
 /// `b` alone waits: for a's 280 ms from its grant to its release, and for two ways of 1,350 ms.

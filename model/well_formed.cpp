@@ -320,7 +320,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       bool there = false;
       for (const Change& c : changes) {
         if (c.gone && !there) broken("a deletion of what is not there", {c.event});
-        if (!c.gone && d_.writers[c.lock_id].send == kNone) {
+        const bool sent = c.gone || d_.writers[c.lock_id].send != kNone;
+        if (!sent && !d_.by_administrator[c.lock_id]) {
           broken("a write that nobody sent", {c.event});
         }
         there = !c.gone;

@@ -40,6 +40,26 @@ TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
   EXPECT_EQ(form_with("another", Kind::put).why, "two writes of one time");
 }
 
+TEST(CheckForm, AWriteThatNoClientSentIsAnAdministratorsWhoSaysSo) {
+  constexpr const char* kForced = "0123456789abcdef0123456789abcdef.1000.1.by force";
+  auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
+  auto put = *std::ranges::find_if(history, [](const Event& e) { return e.kind == Kind::put; });
+  put.lock_id = kForced;
+  put.order = 120;
+  put.at_ns = (history.end() - 1)->at_ns;
+  const auto before_the_end = history.end() - 1;
+  history.insert(before_the_end, put);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::form).why, "a write that nobody sent");
+  Event fault;
+  fault.kind = Kind::fault;
+  fault.at_ns = put.at_ns;
+  fault.fault = "force-release";
+  fault.victim = put.name;
+  fault.lock_id = kForced;
+  history.insert(history.end() - 2, fault);
+  EXPECT_EQ(find(judge(history, {}), Guarantee::form).why, "");
+}
+
 Finding grounds_of(const History& history) { return find(judge(history, {}), Guarantee::grounded); }
 
 TEST(CheckGrounds, AGrantAndAnAnsweredReleaseNeedAReplyThatSaysSo) {

@@ -115,9 +115,14 @@ std::string SimulateReport::happenings_shortfall() const {
       usual("extensions", runs), usual("takeovers", runs), usual("losses", runs),
       usual("hand_overs", runs), usual("held_too_long", runs),
       usual("streams_broken", with_queues), usual("queue_turns", with_queues),
-      usual("queue_waits", with_queues), rare("bounded_takeovers", runs), rare("late_wins", runs),
+      usual("queue_waits", with_queues), usual("queue_news", with_queues),
+      usual("queue_offers", with_queues), usual("queue_left", with_queues),
+      usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
+      usual("places_kept_by_grants", with_queues),
+      rare("bounded_takeovers", runs), rare("late_wins", runs),
       rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
-      rare("extended_together", runs), rare("resurrected", runs - with_queues)};
+      rare("extended_together", runs), rare("resurrected", runs - with_queues),
+      rare("losses_by_server", runs)};
   for (const auto& [what, able, from_runs, one_in] : floors) {
     const auto found = totals.find(what);
     const std::int64_t seen = found == totals.end() ? 0 : found->second;

@@ -102,6 +102,10 @@ double longest_unaware(const model::History& history, const std::string& kind, i
     if (e.kind == model::Kind::ask) asks[{e.process, e.session}] = e;
     if (e.kind == model::Kind::granted) grants.push_back(e);
     if (e.kind != model::Kind::fault || e.fault != kind) continue;
+    const bool writes = std::ranges::any_of(history, [&](const auto& put) {
+      return put.kind == model::Kind::put && put.lock_id == e.lock_id;
+    });
+    if (!e.lock_id.empty() && !writes) continue;  // the lock was extended or released meanwhile
     for (const auto& grant : grants) {
       const auto end = end_of(history, grant);
       const auto& ask = asks.at({grant.process, grant.session});
@@ -114,8 +118,8 @@ double longest_unaware(const model::History& history, const std::string& kind, i
   return longest;
 }
 
-/// Nobody tells the holder, and who asks next is granted the lock: G1 and G2, and with them the
-/// second half of G3. Everything else holds.
+/// Nobody tells the holder. Who asks next is granted the lock, but after a forced release: G1 and
+/// G2, and with them the second half of G3. Everything else holds.
 class Administrator : public testing::TestWithParam<sim::FaultPlan::Kind> {};
 
 TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
@@ -129,7 +133,8 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
     for (const auto& f : one.judgement.findings) {
       const bool hurt = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G2 ||
                         f.guarantee == Guarantee::G3 || f.guarantee == Guarantee::arrows;
-      EXPECT_TRUE(hurt || f.verdict == Verdict::holds || f.never_tested())
+      const bool may_be = sim::harm_of(GetParam()) == sim::Harm::assumption;
+      EXPECT_TRUE((may_be && hurt) || f.verdict == Verdict::holds || f.never_tested())
           << seed << ' ' << to_string(f.guarantee) << f.why;
       EXPECT_EQ(f.why.find("accepted a write of an earlier holder"), std::string::npos) << seed;
     }
@@ -140,11 +145,35 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
 
 INSTANTIATE_TEST_SUITE_P(All, Administrator,
                          testing::Values(sim::FaultPlan::Kind::drop_collection,
-                                         sim::FaultPlan::Kind::delete_document),
+                                         sim::FaultPlan::Kind::delete_document,
+                                         sim::FaultPlan::Kind::force_release),
                          [](const auto& tested) {
                            const std::string name = to_string(tested.param);
-                           return name == "drop-collection" ? "drops" : "deletes";
+                           return name.substr(0, name.find('-')) + "s";
                          });
+
+/// The clock of the holder is as slow as it may be, that of the administrator as fast, and no
+/// extension gets through: its lease has just been extended when the lock is taken from it.
+TEST(Simulate, AForcedReleaseWaitsUntilAHolderThatHearsNothingMustHaveNoticed) {
+  const auto one = simulate(sim::plan_from_scn(R"(
+locks 1
+faulty 8000
+process expiry=3000 drift=-4000 scripted=1
+process expiry=3000 wait-min=1 wait-max=2 waiting=fixed scripted=1
+fault cut-link at=1063 for=5000 process=0
+fault force-release at=1064
+step acquire at=100 process=0 timeout=500
+step acquire at=1200 process=1 timeout=6000
+)"));
+  EXPECT_EQ(one.verdict(), Verdict::holds) << explain(one);
+  std::int64_t lost_ns = 0, granted_ns = 0;
+  for (const auto& e : one.run.history) {
+    if (e.kind == model::Kind::lost) lost_ns = e.at_ns;
+    if (e.kind == model::Kind::granted) granted_ns = e.at_ns;
+  }
+  EXPECT_GT(granted_ns, lost_ns);
+  EXPECT_LT(granted_ns - lost_ns, 30 * model::kMs) << "and not much longer";
+}
 
 /// Both secondaries fail to fetch at 3.98 s; a holder dies at 4 s. Its document is deleted in time,
 /// and has gone for a majority at 14 s.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/protocol.hpp"
 #include "model/history.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/link_rules.hpp"
@@ -98,6 +99,12 @@ class DataControl {
   virtual bool drop_locks() = 0;
   /// One lock's document, by `pick`. Returns its owner; empty: there is none.
   virtual std::string delete_lock(std::int64_t pick) = 0;
+  /// Names of the locks that are held, in order.
+  [[nodiscard]] virtual std::vector<std::string> held_locks() = 0;
+  /// A command of the lock that an administrator sends to the primary. `answered` is called at once
+  /// or later, and never if no answer comes.
+  using Answered = std::function<void(const core::Reply&)>;
+  virtual void ask(const core::Command& command, Answered answered) = 0;
 
   /// The next `count` writes of locks get this error; `executed`: but are executed.
   virtual void fail_next(std::int64_t count, int code, bool executed) = 0;

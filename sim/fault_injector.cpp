@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "sim/workload.hpp"
+
 namespace leasehold::sim {
 namespace {
 
@@ -17,6 +19,8 @@ constexpr milliseconds kElectionLimit{2'000};
 /// Before the old primary notices that it reaches no member.
 constexpr milliseconds kSecondPrimaryLimit{500};
 constexpr std::int64_t kErrorsLast_ms = 2'000;
+constexpr milliseconds kAdministratorWaits{2'000};  ///< for an answer
+constexpr std::uint64_t kAdministrator = 0xAD;       ///< the first half of its owners
 
 bool is_of_index(K kind) { return kind == K::drop_index || kind == K::change_index; }
 
@@ -113,6 +117,7 @@ void FaultInjector::inject_into_servers(const FaultPlan& fault) {
     case K::change_index: return disturb_index(fault);
     case K::drop_collection:
     case K::delete_document: return administer(fault);
+    case K::force_release: return force_release(fault);
     case K::split_members:
     case K::two_primaries: return split(fault);
     case K::clock_jump:
@@ -246,6 +251,47 @@ void FaultInjector::administer(const FaultPlan& fault) {
     if (!deleted.empty()) lasting_.count(fault);
   }
   lasting_.note(fault, deleted, 0, from);
+}
+
+/// What the command decides it decides here: `core::ForcedRelease`.
+void FaultInjector::force_release(const FaultPlan& fault) {
+  auto& data = cluster_.servers->data;
+  auto held = data.held_locks();
+  // The document of a doomed process has to stay until the TTL monitor deletes it (G8).
+  std::erase_if(held, [](const std::string& name) { return name.starts_with(grave_name("")); });
+  if (held.empty()) return;
+  const auto& name = held[static_cast<std::size_t>(fault.pick) % held.size()];
+  data.ask({1, kAdministratorWaits, core::ReadHoldersCommand{{name}, true}},
+           [this, fault](const core::Reply& seen) { take_by_force(fault, seen); });
+}
+
+void FaultInjector::take_by_force(const FaultPlan& fault, const core::Reply& seen) {
+  // By now the lock may have been released, and a release may leave a document.
+  if (healed_ || seen.documents.empty() || seen.documents.front().is_free()) return;
+  const auto& document = seen.documents.front();
+  const auto force = core::forced_release(document, {kAdministrator, ++forced_});
+  if (!force) return;
+  // Before it is sent: no answer does not mean no write.
+  lasting_.note_write(fault, document.name, force->take.lock_id);
+  cluster_.servers->data.ask({1, kAdministratorWaits, force->take},
+                             [this, fault, force](const core::Reply& reply) {
+                               if (force->taken(reply) != core::ForcedRelease::Taken::yes) return;
+                               lasting_.count(fault);
+                               free_after_its_wait(*force);
+                             });
+}
+
+/// On a machine whose clock is as fast as the lock allows. Also after the healing: the wait depends
+/// on no server. Without an answer the lock frees itself.
+void FaultInjector::free_after_its_wait(const core::ForcedRelease& force) {
+  const auto wait_ms = static_cast<double>(force.wait.count());
+  const auto shortest_ms = static_cast<std::int64_t>(wait_ms / (1 + LockOptions().max_drift));
+  cluster_.call_at(cluster_.now_ns() + shortest_ms * kMs, [this, free = force.free] {
+    try {
+      cluster_.servers->data.ask({1, kAdministratorWaits, free}, [](const core::Reply&) {});
+    } catch (const std::exception&) {
+    }
+  });
 }
 
 void FaultInjector::split(const FaultPlan& fault) {

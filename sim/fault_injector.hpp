@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/forced_release.hpp"
 #include "sim/disturbed_links.hpp"
 #include "sim/lasting_faults.hpp"
 
@@ -56,6 +57,9 @@ class FaultInjector {
   void take_members(const FaultPlan& fault);
   void disturb_index(const FaultPlan& fault);
   void administer(const FaultPlan& fault);
+  void force_release(const FaultPlan& fault);
+  void take_by_force(const FaultPlan& fault, const core::Reply& seen);
+  void free_after_its_wait(const core::ForcedRelease& force);
   void split(const FaultPlan& fault);
   void move_clock(const FaultPlan& fault);
   void stop_ttl(const FaultPlan& fault);
@@ -69,6 +73,7 @@ class FaultInjector {
   const std::int64_t clock_margin_ms_;
   std::vector<FaultPlan> waiting_;  ///< for a command; `nth` counts down
   std::int64_t begun_at_commands_ = 0;
+  std::uint64_t forced_ = 0;  ///< each of its owners is another
   LastingFaults lasting_{cluster_};
   DisturbedLinks links_{cluster_};
   // What only one fault can have at a time belongs to the last that began; only its end ends it.

@@ -73,6 +73,19 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
   void set_ttl_seconds(std::optional<std::int64_t> seconds) override { index = seconds; }
   bool drop_locks() override { return true; }
   std::string delete_lock(std::int64_t) override { return "lock-0"; }
+  std::vector<std::string> held_locks() override { return {"grave-p9", "lock-0", "lock-1"}; }
+  void ask(const core::Command& command, Answered answered) override {
+    asked.push_back(command.body);
+    answered(answer(command.body));
+  }
+  /// A lease of 1 s; whoever takes it has it.
+  core::Reply answer(const decltype(core::Command::body)& body) const {
+    core::LockDocument document{.name = "lock-1", .lock_id = seen_lock_id};
+    document.expires_at.since_1970_ms = 1;
+    const auto* take = std::get_if<core::AcquireCommand>(&body);
+    if (take != nullptr && take->observed == held_lock_id) document.lock_id = take->lock_id;
+    return {.outcome = core::Outcome::done, .documents = {document}};
+  }
   void fail_next(std::int64_t count, int, bool) override { failing = count; }
   std::int64_t stop_failing() override { return std::exchange(failing, 0); }
   std::optional<Inside> hold_inside(const std::string&, std::int64_t, std::int64_t) override {
@@ -88,6 +101,8 @@ struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl 
   std::map<int, std::pair<std::int64_t, std::int64_t>> clocks;
   std::optional<std::int64_t> index = 0, index_when_settled;
   std::int64_t failing = 0, touches = 0;
+  std::vector<decltype(core::Command::body)> asked;
+  std::string seen_lock_id = "00000000000000010000000000000002.1000.7", held_lock_id = seen_lock_id;
   std::map<Link, LinkRule> rules;
 };
 
@@ -258,6 +273,31 @@ TEST_F(Injection, HealingNamesTheFaultThatDoesNotEndAndWhy) {
   } catch (const std::exception& error) {
     EXPECT_EQ(error.what(), std::string("kill-member: its port was taken"));
   }
+}
+
+/// 1,010 ms, by a clock that is 0.5 % fast.
+TEST_F(Injection, WhatWasTakenByForceIsFreedOnceItsHolderMustHaveNoticedAlsoWhenAllIsHealed) {
+  faults.inject({.kind = K::force_release, .pick = 3});
+  ASSERT_EQ(cluster.asked.size(), 2u);
+  EXPECT_EQ(std::get<core::ReadHoldersCommand>(cluster.asked[0]).names,
+            std::vector<std::string>{"lock-1"});
+  EXPECT_EQ(history.back().victim, "lock-1");
+  EXPECT_EQ(history.back().lock_id, std::get<core::AcquireCommand>(cluster.asked[1]).lock_id);
+  EXPECT_EQ(counts[K::force_release], 1);
+  faults.heal();
+  run_to(1'003);
+  EXPECT_EQ(cluster.asked.size(), 2u);
+  run_to(1'004);
+  EXPECT_EQ(std::get<core::DeleteCommand>(cluster.asked.at(2)).owner,
+            std::get<core::AcquireCommand>(cluster.asked[1]).owner);
+}
+
+TEST_F(Injection, ALockThatIsExtendedMeanwhileIsNotTakenByForce) {
+  cluster.held_lock_id = "00000000000000010000000000000002.1000.8";
+  inject(K::force_release, 0);
+  run_to(3'000);
+  EXPECT_EQ(cluster.asked.size(), 2u);
+  EXPECT_EQ(counts[K::force_release], 0);
 }
 
 TEST_F(Injection, NobodyComesBackInTheHealedPhase) {

@@ -12,7 +12,7 @@ constexpr std::int64_t kTryAgain = 200 * kNsPerMs;
 }  // namespace
 
 void LastingFaults::note(const FaultPlan& fault, const std::string& hit, Part part,
-                         std::int64_t amount, std::int64_t at_ns) {
+                         std::int64_t amount, std::int64_t at_ns, const std::string& lock_id) {
   model::Event e;
   e.at_ns = at_ns;
   e.kind = model::Kind::fault;
@@ -21,6 +21,7 @@ void LastingFaults::note(const FaultPlan& fault, const std::string& hit, Part pa
   e.begins = part == Part::begins;
   e.ends = part == Part::ends;
   e.amount = amount;
+  e.lock_id = lock_id;
   cluster_.emit(std::move(e));
 }
 

@@ -41,6 +41,10 @@ class LastingFaults {
   void note_now(const FaultPlan& fault, const std::string& hit, std::int64_t amount) {
     note(fault, hit, Part::whole, amount, cluster_.now_ns());
   }
+  /// The lockId of a write that is none of the lock's clients'.
+  void note_write(const FaultPlan& fault, const std::string& name, const std::string& lock_id) {
+    note(fault, name, Part::whole, 0, cluster_.now_ns(), lock_id);
+  }
   /// It took effect.
   void count(const FaultPlan& fault) { cluster_.count_effect(fault.kind); }
 
@@ -53,7 +57,7 @@ class LastingFaults {
     std::string complaint = "not tried yet";  ///< why it did not end
   };
   void note(const FaultPlan& fault, const std::string& hit, Part part, std::int64_t amount,
-            std::int64_t at_ns);
+            std::int64_t at_ns, const std::string& lock_id = "");
   void end(Id id);
   [[nodiscard]] bool try_to_end(Id id);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/dates.hpp"
+#include "core/forced_release.hpp"
 #include "core/lock_id.hpp"
 #include "core/lock_queue.hpp"
 
@@ -134,7 +135,7 @@ void LockLife::put(const LockFields& now, std::int64_t at_ms, std::int64_t token
     step.from = holder_in(*before);
     step.held_ms = at_ms - granted_ms_;
     step.kind = is_over(*before, at_ms) ? LifeStep::Kind::taken_over : LifeStep::Kind::handed_on;
-    if (step.holder == kForcedHolder) step.kind = LifeStep::Kind::forced;
+    if (step.holder == core::kForcedHolder) step.kind = LifeStep::Kind::forced;
   }
   granted_ms_ = at_ms;
   add(std::move(step));

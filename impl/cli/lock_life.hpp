@@ -10,9 +10,6 @@
 /// The life of one lock, read off the oplog alone (MongoDB manual, "Replica Set Oplog"). No I/O.
 namespace leasehold::cli {
 
-/// The holder of a lock that was taken by force, until it is freed.
-inline constexpr const char* kForcedHolder = "leasehold release --force";
-
 /// The fields of a lock document that tell its life; times in ms since 1970, by the server's clock.
 struct LockFields {
   std::string lock_id;  ///< without the queue

@@ -5,6 +5,7 @@
 #include <leasehold/fencing_token.hpp>
 
 #include "cli/dates.hpp"
+#include "core/forced_release.hpp"
 #include "core/lock_id.hpp"
 
 namespace leasehold::cli {
@@ -122,7 +123,7 @@ TEST(LockLife, ForceAndTheTtlMonitorAndElectionsAreToldApart) {
   const auto life =
       life_of({entry("i", 1'000, document(id(1, 1, "a"), 1'000)),
                entry("n", 2'000, {{"msg", "new primary"}}),
-               entry("u", 3'000, document(id(2, 1, kForcedHolder), 3'000)),
+               entry("u", 3'000, document(id(2, 1, core::kForcedHolder), 3'000)),
                entry("d", 40'000, {{"_id", "n"}}), entry("n", 41'000, {{"msg", "periodic noop"}})});
   ASSERT_EQ(life.steps().size(), 4u);
   EXPECT_EQ(life.steps()[1].kind, Kind::new_primary);

@@ -1,9 +1,8 @@
 #include <thread>
 
 #include "cli/admin.hpp"
-#include "cli/lock_life.hpp"
 #include "cli/output.hpp"
-#include "core/limits.hpp"
+#include "core/forced_release.hpp"
 #include "mongo/queue_expressions.hpp"
 #include "runtime/os_entropy.hpp"
 
@@ -13,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTimeout{10'000};
-const milliseconds kMargin = LockOptions().clock_margin;
 
 std::string described(const SeenLock& lock) { return "lock '" + lock.document.name + "'"; }
 
@@ -26,53 +24,41 @@ po::options_description release_options() {
   return o.add(server_options());
 }
 
-/// How long held() may still be true for its holder: its lease, or, for other software, what is
-/// left by the server's clock, because no more is known of that.
-milliseconds longest_rest_of(const SeenLock& lock) {
-  const milliseconds lease(lock.id ? lock.id->lease_ms : lock.left_ms());
-  if (lease > core::kMaxExpiry) {
-    throw Failure(kFound, described(lock) + " is other software's and dated until " +
-                              date(lock.document.expires_at.since_1970_ms) +
-                              ": when its holder must have noticed is not known; --now frees it");
-  }
-  const auto drift = milliseconds(lease.count() / 100);
-  return std::max(lease + drift, core::kMinExpiry);
-}
-
 core::Owner fresh_owner() {
   const auto entropy = runtime::os_entropy();
   return {entropy->draw(), entropy->draw()};
 }
 
-/// Takes the lock if it is still as it was seen, in the holder's place, until that holder must have
-/// noticed. The calls in its queue go on waiting.
-core::Owner take(Admin& admin, const SeenLock& lock, milliseconds lease) {
-  const auto owner = fresh_owner();
-  const core::AcquireCommand command{0,
-                                     lock.document.name,
-                                     owner,
-                                     core::format_lock_id({owner, lease.count(), 1, kForcedHolder}),
-                                     lock.document.lock_id,
-                                     lease,
-                                     kMargin};
-  const auto reply = admin.must_command({1, kTimeout, command});
-  const bool ours = !reply.documents.empty() && reply.documents.front().lock_id == command.lock_id;
-  if (!ours) {
+core::ForcedRelease prepared(const SeenLock& lock) {
+  if (lock.is_corrupt()) {
+    throw Failure(kFound, described(lock) +
+                              ": when a holder must have noticed is not known; --now deletes the "
+                              "document");
+  }
+  auto force = core::forced_release(lock.document, fresh_owner());
+  if (force) return *std::move(force);
+  throw Failure(kFound, described(lock) + " is other software's and dated until " +
+                            date(lock.document.expires_at.since_1970_ms) +
+                            ": when its holder must have noticed is not known; --now frees it");
+}
+
+void take(Admin& admin, const SeenLock& lock, const core::ForcedRelease& force) {
+  using Taken = core::ForcedRelease::Taken;
+  const auto taken = force.taken(admin.must_command({1, kTimeout, force.take}));
+  if (taken == Taken::no) {
     throw Failure(kFound, described(lock) +
                               " was extended or changed hands meanwhile; nothing was done. "
                               "Its holder is alive: try again to take the lock from it anyway");
   }
-  if (reply.outcome != core::Outcome::done) {
+  if (taken == Taken::unconfirmed) {
     throw Failure(kUnavailable,
                   "no majority confirmed that the lock was taken; it frees itself in " +
-                      span((lease + kMargin).count()));
+                      span((force.take.lease + force.take.margin).count()));
   }
-  return owner;
 }
 
-void remove(Admin& admin, const SeenLock& lock, core::Owner owner) {
-  const core::DeleteCommand command{lock.document.name, owner, std::nullopt};
-  const auto reply = admin.must_command({1, kTimeout, command});
+void remove(Admin& admin, const SeenLock& lock, const core::ForcedRelease& force) {
+  const auto reply = admin.must_command({1, kTimeout, force.free});
   if (reply.outcome == core::Outcome::done && reply.matched == 1) return;
   throw Failure(kUnavailable, "no majority confirmed the deletion of " + described(lock));
 }
@@ -160,17 +146,13 @@ int release(const std::vector<std::string>& words) {
   const auto lock = found(admin, name);
   show_holder(*lock);
   if (values.contains("now")) return remove_now(admin, *lock);
-  if (lock->is_corrupt()) {
-    throw Failure(kFound, described(*lock) +
-                              ": when a holder must have noticed is not known; --now deletes the "
-                              "document");
-  }
-  const auto lease = longest_rest_of(*lock);
-  const auto owner = take(admin, *lock, lease);
-  print("taken; waiting " + span(lease.count()) + ", until the old holder must have noticed\n");
+  const auto force = prepared(*lock);
+  take(admin, *lock, force);
+  print("taken; waiting " + span(force.wait.count()) +
+        ", until the old holder must have noticed\n");
   flush_output();
-  std::this_thread::sleep_for(lease);
-  remove(admin, *lock, owner);
+  std::this_thread::sleep_for(force.wait);
+  remove(admin, *lock, force);
   print(printable(described(*lock)) + " is free\n");
   return kDone;
 }

@@ -9,7 +9,8 @@
 namespace leasehold::properties {
 namespace {
 
-/// Of a handle that was got with one attempt, so that nothing may be left behind.
+/// Of a handle that was got with one attempt, of which it is known what it did: nothing may be left
+/// behind.
 bool release_costs_more(const Questions& q, const Event& granted) {
   const Event* released = q.of(granted, Kind::released);
   if (released == nullptr || released->outcome == "unknown") return false;
@@ -26,7 +27,10 @@ bool release_costs_more(const Questions& q, const Event& granted) {
   // An old primary, which does not know of the grant, has not answered.
   const Event* answer = deletes.size() < most ? nullptr : q.reply_to(*deletes[most - 1]);
   const bool answered = done(answer) && answer->order >= granted.token;
-  return q.attempts(granted).size() == 1 && deletes.size() > most && answered;
+  const auto attempts = q.attempts(granted);
+  const Event* told = attempts.size() == 1 ? q.reply_to(*attempts.front()) : nullptr;
+  const bool known = told != nullptr && told->outcome != "unknown";
+  return known && deletes.size() > most && answered;
 }
 
 /// Whether the lock was free all the time that it was asked for, and nothing disturbed that.

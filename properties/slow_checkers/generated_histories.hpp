@@ -20,8 +20,7 @@ class HistoryGenerator {
   HistoryGenerator& operator=(const HistoryGenerator&) = delete;
 
   [[nodiscard]] model::History history();
-  /// Of a lock in whose queue others stand. One of six keeps its order for sure; one of three is
-  /// slow.
+  /// Of a lock in whose queue others stand. One of four is as it should be.
   [[nodiscard]] model::History queue_history();
 
  private:
@@ -35,10 +34,16 @@ class HistoryGenerator {
   void waiters(model::HistoryBuilder& s);
   void next_holder(model::HistoryBuilder& s);
   void loses(model::HistoryBuilder& s, int at, const char* process, int session);
-  std::vector<const char*> line_up(model::HistoryBuilder& s);
+  std::vector<const char*> line_up(model::HistoryBuilder& s, bool sound);
   std::size_t choose_next(model::HistoryBuilder& s, std::vector<const char*>& line, int now,
                           bool sound);
-  void pass_along(model::HistoryBuilder& s, std::vector<const char*> line);
+  void extend(model::HistoryBuilder& s, std::vector<const char*>& line, const char* holder,
+              int now, bool sound);
+  void pass_to_nobody(model::HistoryBuilder& s, const char* holder, const char* to, int now,
+                      bool sound);
+  int pass(model::HistoryBuilder& s, const char* holder, const char* to, int now,
+           bool other_second, bool sound);
+  void pass_along(model::HistoryBuilder& s, std::vector<const char*> line, bool sound);
   void world(model::HistoryBuilder& s);
   void clocks(History& h);
   void lasting_fault(History& h);

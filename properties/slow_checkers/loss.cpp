@@ -62,7 +62,16 @@ bool true_again(const Questions& q, const Event& granted) {
   });
 }
 
-/// "... is notified by its deadline", as soon as its user has the handle and its process runs.
+/// "Its `held()` is false" from the loss on.
+bool true_after_the_loss(const Questions& q, const Event& granted) {
+  const Event* lost = q.of(granted, Kind::lost);
+  if (lost == nullptr) return false;
+  const double due = q.runs_from(granted.process, at(lost));
+  return q.broken({due, due + q.late(), last_yes(q, granted), kForever, false});
+}
+
+/// "... is notified by its deadline", or once it has lost the lock, as soon as its user has the
+/// handle and its process runs.
 bool not_notified(const Questions& q, const Event& granted, double deadline) {
   double first_asked = kForever;
   for (const char* outcome : {"yes", "no"}) {
@@ -90,7 +99,9 @@ int slow_loss_notified(const Questions& q) {
     found += fires_for_nothing(q, *granted) ? 1 : 0;
     found += last_yes(q, *granted) > deadline.at ? 1 : 0;
     found += true_again(q, *granted) ? 1 : 0;
-    found += not_notified(q, *granted, deadline.at) ? 1 : 0;
+    found += true_after_the_loss(q, *granted) ? 1 : 0;
+    const double lost = at(q.of(*granted, Kind::lost));
+    found += not_notified(q, *granted, std::min(deadline.at, lost)) ? 1 : 0;
   }
   return found;
 }

@@ -334,6 +334,11 @@ class Conformer final : public model::Inquiry<Conformance> {
         continue;
       }
       const Index writer = d_.writers[change.lock_id].send;
+      // No path of the lock's own: another one begins.
+      if (d_.by_administrator[change.lock_id]) {
+        state = document_.state("NonExistent");
+        owner = kNoText;
+      }
       if (writer != kNone && d_.fact(writer).verb == Verb::extend) {
         go(inputs_.background, change.event);
         go(inputs_.success, change.event);

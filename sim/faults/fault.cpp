@@ -36,7 +36,8 @@ std::vector<FaultPlan::Kind> fault_kinds(Harm most) {
 
 const std::vector<std::string>& fault_groups() {
   static const std::vector<std::string> groups{"process", "failover", "network", "clock",
-                                               "ttl",     "majority", "errors"};
+                                               "ttl",     "majority", "errors",
+                                               "administrator"};
   return groups;
 }
 
@@ -98,7 +99,8 @@ Power power_of(FaultPlan::Kind kind) {
     case K::drop_index:
     case K::change_index:
     case K::drop_collection:
-    case K::delete_document: return Power::locks;
+    case K::delete_document:
+    case K::force_release: return Power::locks;
     case K::step_up:
     case K::step_down:
     case K::ttl_off: return Power::servers;

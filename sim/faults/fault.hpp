@@ -42,6 +42,7 @@ struct FaultPlan {
     delete_document,  ///< and deletes one lock's document, by `pick`
     suspend,          ///< as pause, of a process's whole machine: its clocks do not see it
     refuse_sync,      ///< a secondary fails to fetch for `for_ms`; it shuns its source for 10 s
+    force_release,    ///< an administrator frees a lock that is held, as the command does
   };
   Kind kind = Kind::crash;
   std::int64_t at_ms = 0;
@@ -78,7 +79,7 @@ struct Range {
 struct AboutFault {
   FaultPlan::Kind kind;
   const char* name;
-  /// What kinds have in common, as `--faults` names it; "administrator": no generated plan has it.
+  /// What kinds have in common, as `--faults` names it.
   const char* group;
   Range for_ms = {};  ///< how long drawn ones last
   /// How large drawn ones are. Those of `clock_jump` depend on the plan's clock margin.
@@ -121,6 +122,7 @@ inline constexpr auto kAboutFaults = [] {
       {K::delete_document, "delete-document", "administrator", {}, {}, Harm::assumption},
       {K::suspend, "suspend", "process", {100, 3'500}, {}, Harm::assumption},
       {K::refuse_sync, "refuse-sync", "majority", {300, 1'000}, {}, Harm::none, true},
+      {K::force_release, "force-release", "administrator"},
   });
 }();
 inline constexpr int kFaultKinds = static_cast<int>(kAboutFaults.size());

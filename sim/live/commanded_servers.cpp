@@ -1,5 +1,7 @@
 #include "sim/live/commanded_servers.hpp"
 
+#include "mongo/commands.hpp"
+#include "mongo/replies.hpp"
 #include "sim/live/mongod.hpp"
 
 namespace leasehold::sim::live {
@@ -93,6 +95,25 @@ std::string CommandedData::delete_lock(std::int64_t pick) {
   const auto deleted = administer({{"delete", collection()}, {"deletes", {one}}});
   if (integer(deleted["n"]) != 1) return "";
   return id.is_string() ? id.get<std::string>() : id.dump();
+}
+
+std::vector<std::string> CommandedData::held_locks() {
+  const Json dated{{"expiresAt", {{"$gt", {{"$date", 0}}}}}};
+  const auto reply = primary_client().must(
+      database(), {{"find", collection()}, {"filter", dated}, {"sort", {{"_id", 1}}}});
+  std::vector<std::string> held;
+  for (const Json& document : reply["cursor"]["firstBatch"]) {
+    if (document["_id"].is_string()) held.push_back(document["_id"]);
+  }
+  return held;
+}
+
+void CommandedData::ask(const core::Command& command, Answered answered) {
+  core::Reply reply;
+  primary_client().run_bytes(
+      database(), *mongo::build(command, collection()).get(),
+      [&](const bson_t& answer) { reply = mongo::read_reply(command, answer); });
+  answered(reply);
 }
 
 std::int64_t CommandedData::end_fail_point(int member, const std::string& name) {

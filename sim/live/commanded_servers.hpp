@@ -55,6 +55,8 @@ class CommandedData final : public DataControl {
   void set_ttl_seconds(std::optional<std::int64_t> seconds) override;
   bool drop_locks() override;
   std::string delete_lock(std::int64_t pick) override;
+  [[nodiscard]] std::vector<std::string> held_locks() override;
+  void ask(const core::Command& command, Answered answered) override;
   /// At the primary of now.
   void fail_next(std::int64_t count, int code, bool executed) override;
   std::int64_t stop_failing() override;

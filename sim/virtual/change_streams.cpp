@@ -47,7 +47,8 @@ void ChangeStreams::execute(const Object& command, EventQueue& queue, Reply repl
         throw Unsupported("a change stream without " + std::string(stage_name));
       return *argument->as<Object>();
     };
-    cursors_[++last_cursor_] = {.match = stage(1, "$match"), .projection = stage(2, "$project")};
+    last_cursor_ += members_;
+    cursors_[last_cursor_] = {.match = stage(1, "$match"), .projection = stage(2, "$project")};
     // An opened stream has no news yet: it begins at the time of its opening.
     return reply(batch(last_cursor_, "firstBatch", {}));
   }

@@ -20,6 +20,12 @@ class ChangeStreams {
   // command unless the member dies with it.
   using Reply = std::function<void(const Object&)>;
 
+  /// `member`: of so many. No cursor has the number of another member's, which would serve it.
+  void number_as(int member, int members) {
+    last_cursor_ = member + 1 - members;
+    members_ = members;
+  }
+
   [[nodiscard]] static bool serves(const Object& command);
 
   /// An `aggregate` with $changeStream, a `getMore` that waits for news, or a `killCursors`.
@@ -47,10 +53,11 @@ class ChangeStreams {
   static void answer(std::int64_t id, Cursor& cursor);
   Object kill(const std::vector<Value>& ids);
 
-  // By number, from 1 (0 means "no cursor" to a client), so that those who wait are answered in the
-  // order in which they opened. A real one's numbers are random, and nobody compares them.
+  // By number, above 0 ("no cursor" to a client), so that those who wait are answered in the order
+  // in which they opened. A real one's numbers are random, and nobody compares them.
   std::map<std::int64_t, Cursor> cursors_;
   std::int64_t last_cursor_ = 0;
+  int members_ = 1;
 };
 
 }  // namespace leasehold::sim::simulated

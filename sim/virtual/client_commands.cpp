@@ -16,18 +16,29 @@ Object not_primary(const Object& command) {
                : error_reply(kNotWritablePrimary, "not primary");
 }
 
-/// Every reply carries the time of the newest write, whoever made it.
-void answer(const Member& m, Object reply, const ServerReply& to) {
-  reply.set("operationTime"_key, m.operation_time());
-  to(ServerAnswer::reply, std::move(reply));
-}
-
 /// By the manual the options of an index change by collMod, not by making it again.
 bool contradicts_the_index(const Executed& executed, const Member& m) {
   return executed.ttl && m.ttl_index && m.ttl_index->after_s != executed.ttl->after_s;
 }
 
 }  // namespace
+
+/// Every reply carries the time of the newest write, whoever made it.
+void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to) {
+  set_times(reply, m.operation_time());
+  to(ServerAnswer::reply, std::move(reply));
+}
+
+/// By the manual `$clusterTime` is the newest time that the member has heard of, from whichever of
+/// its clients: the time of no write here.
+void ClientCommands::set_times(Object& reply, Timestamp operation) {
+  Object known;
+  known.set("clusterTime"_key,
+            Timestamp{operation.seconds, operation.increment +
+                                             static_cast<std::uint32_t>(others_.between(0, 9))});
+  reply.set("operationTime"_key, operation);
+  reply.set("$clusterTime"_key, std::move(known));
+}
 
 /// A getMore's maxTimeMS is how long it waits for news.
 ClientCommands::Deadline ClientCommands::max_time_of(int member, const Object& command) const {
@@ -152,7 +163,7 @@ void ClientCommands::serve_stream(int member, const Object& command, ServerReply
   const auto answer_stream = [this, member, reply](Object news) {
     const Member& m = members_[member];
     const auto committed = m.data.committed();
-    news.set("operationTime"_key, committed == 0 ? m.logical : m.data.log()[committed - 1].time);
+    set_times(news, committed == 0 ? m.logical : m.data.log()[committed - 1].time);
     reply(ServerAnswer::reply, std::move(news));
   };
   Member& m = members_[member];
@@ -202,7 +213,7 @@ void ClientCommands::wait_for_majority(int member, Object answer, const Deadline
   const auto length = m.data.log().size();
   // Of its own write if it made one: no other event came in between. The answer keeps this time
   // while it waits, though others write meanwhile.
-  answer.set("operationTime"_key, m.operation_time());
+  set_times(answer, m.operation_time());
   // By the manual `writeConcernMajorityJournalDefault` is on: what a majority has is journaled.
   m.data.journal();
   // A command that changed nothing waits as well, for whatever it may have read. If all is a

@@ -62,10 +62,13 @@ class ClientCommands {
   void serve_stream(int member, const Object& command, ServerReply reply);
   void wait_for_majority(int member, Object answer, const Deadline& deadline, ServerReply reply);
   void end_waiting(int member, std::uint64_t waiter, int code);
+  void answer(const Member& m, Object reply, const ServerReply& to);
+  void set_times(Object& reply, Timestamp operation);
 
   Members& members_;
   Replication& replication_;
   Random& random_;
+  Random others_{1};  ///< its own, so that the others' numbers stay as they are
   std::uint64_t last_waiter_ = 0;
   std::int64_t timed_out_ = 0;
 };

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "mongo/replies.hpp"
+#include "sim/virtual/prepared.hpp"
+
 namespace leasehold::sim::simulated {
 namespace {
 
@@ -150,6 +153,18 @@ void SimulatedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
     index.reset();
   }
   servers_.set_ttl_index(index);
+}
+
+void SimulatedData::ask(const core::Command& command, Answered answered) {
+  const int primary = servers_.primary();
+  if (primary < 0) return;
+  auto bytes = std::make_shared<const Object>(prepared(command, true));
+  servers_.command(primary, {std::move(bytes)},
+                   [command, answered = std::move(answered)](ReplicaSet::Answer answer,
+                                                             const Object& reply) {
+                     if (answer != ReplicaSet::Answer::reply) return;
+                     answered(mongo::read_reply(command, *Bytes(reply).get()));
+                   });
 }
 
 /// As the fail point failCommand; how often it struck is counted from here.

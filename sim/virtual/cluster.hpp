@@ -91,6 +91,9 @@ class SimulatedData final : public DataControl {
   void set_ttl_seconds(std::optional<std::int64_t> seconds) override;
   bool drop_locks() override { return servers_.drop_locks(); }
   std::string delete_lock(std::int64_t pick) override { return servers_.delete_lock(pick); }
+  [[nodiscard]] std::vector<std::string> held_locks() override { return servers_.held_locks(); }
+  /// On a link that no fault befalls, and without a way.
+  void ask(const core::Command& command, Answered answered) override;
   void fail_next(std::int64_t count, int code, bool executed) override;
   std::int64_t stop_failing() override;
   /// For each process on its own.

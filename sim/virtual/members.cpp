@@ -9,6 +9,7 @@ namespace leasehold::sim::simulated {
 Members::Members(EventQueue& queue_, const ServerSettings& settings_)
     : queue(queue_), settings(settings_) {
   for (auto& row : links_) row.fill(true);
+  for (int i = 0; i < kMembers; ++i) members_[i].streams.number_as(i, kMembers);
   members_[0].is_primary = true;
 }
 

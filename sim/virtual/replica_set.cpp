@@ -165,4 +165,17 @@ std::string ReplicaSet::delete_lock(std::int64_t pick) {
   return name;
 }
 
+std::vector<std::string> ReplicaSet::held_locks() const {
+  std::vector<std::string> held;
+  const int p = primary();
+  if (p < 0) return held;
+  for (const auto& [id, document] : members_[p].data.locks().documents()) {
+    const Value* expires = document->find("expiresAt"_key);
+    if (expires != nullptr && expires->is<Date>() && expires->as<Date>()->ms > 0) {
+      held.push_back(id);
+    }
+  }
+  return held;
+}
+
 }  // namespace leasehold::sim::simulated

@@ -93,6 +93,8 @@ class ReplicaSet {
   bool drop_locks();
   /// The name that was deleted; empty: none.
   std::string delete_lock(std::int64_t pick);
+  /// At the primary: those with a date to come, however near.
+  [[nodiscard]] std::vector<std::string> held_locks() const;
 
   /// What happened so far.
   struct Counts {

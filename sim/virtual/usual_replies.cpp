@@ -66,7 +66,8 @@ std::optional<core::Reply> usual_reply(const core::Command& command, const Objec
       if (!usual) return std::nullopt;
       out.documents.push_back(std::move(*usual));
     // Known, and of no use: `value` here is null, as nothing matched.
-    } else if (key != "lastErrorObject"_key && key != "nModified"_key && key != "value"_key) {
+    } else if (key != "$clusterTime"_key && key != "lastErrorObject"_key &&
+               key != "nModified"_key && key != "value"_key) {
       return std::nullopt;
     }
   }
