@@ -156,6 +156,7 @@ INSTANTIATE_TEST_SUITE_P(All, Administrator,
 /// extension gets through: its lease has just been extended when the lock is taken from it.
 TEST(Simulate, AForcedReleaseWaitsUntilAHolderThatHearsNothingMustHaveNoticed) {
   const auto one = simulate(sim::plan_from_scn(R"(
+seed 1
 locks 1
 faulty 8000
 process expiry=3000 drift=-4000 scripted=1
