@@ -48,6 +48,12 @@ leasehold_wait_seconds_count{lock="a\"b"} 2
 )")) << text;
   EXPECT_TRUE(contains(text, R"(leasehold_hold_seconds_bucket{lock="a\"b",le="1.0"} 0
 leasehold_hold_seconds_bucket{lock="a\"b",le="5.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="10.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="30.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="60.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="300.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="1800.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="+Inf"} 1
 )")) << text;
   EXPECT_TRUE(text.ends_with(R"(# TYPE leasehold_held_locks gauge
 leasehold_held_locks{lock="a\"b"} 1

@@ -2,6 +2,7 @@
 
 #include <future>
 #include <leasehold/semaphore.hpp>
+#include <map>
 #include <thread>
 
 #include "core/lock_queue.hpp"
@@ -106,6 +107,48 @@ TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
   while (f.server->looks == 0) std::this_thread::yield();
   f.server->mode = Mode::serve;
   EXPECT_TRUE(got.get_future().get());
+}
+
+/// Where it waits it is refused for ever.
+TEST(Semaphores, OneThatWaitsTakesASlotThatBecomesFreeElsewhere) {
+  Fixture f(1);  // one worker sets what it reads
+  f.server->mode = Mode::refuse;
+  std::map<std::string, int> attempts;
+  f.server->before = [&](const Command& command) {
+    const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+    if (attempt == nullptr || ++attempts[attempt->name] != 5) return;
+    f.server->only_free = attempt->name == "s#0" ? "s#1" : "s#0";
+    f.server->mode = Mode::serve;
+  };
+  const auto slots = semaphore(f, 2);
+  const auto permit = slots.try_acquire(milliseconds(20'000));
+  ASSERT_TRUE(permit) << permit.error().message;
+  EXPECT_EQ(slots.lock_name(permit->slot), f.server->only_free);
+}
+
+/// Each look shows free slots, and each attempt at one comes too late.
+TEST(Semaphores, WithoutWaitingItTriesTwiceAtMost) {
+  Fixture f;
+  std::atomic<int> attempts = 0;
+  f.server->before = [&](const Command& command) {
+    if (std::holds_alternative<core::AcquireCommand>(command.body)) {
+      ++attempts;
+      f.server->mode = Mode::refuse;
+    } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) {
+      f.server->mode = Mode::serve;
+    }
+  };
+  EXPECT_EQ(semaphore(f, 3).try_acquire().error().kind, ErrorKind::refused);
+  EXPECT_EQ(attempts, 2);
+}
+
+TEST(Semaphores, AreOfTheProductionLockOnly) {
+  auto parts = production_parts(std::make_shared<FakeServer>(),
+                                std::make_unique<core::ProviderCore>("", 4));
+  parts.inspects = false;  // as those of published locks
+  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  EXPECT_EQ(Semaphore::create(provider, "s", 2).error().message,
+            "semaphore 's' is of a published lock: it must be of the production one");
 }
 
 TEST(Semaphores, EndsWithItsProvider) {

@@ -32,13 +32,15 @@ Lock one_lock(const LockProvider& provider, LockOptions options = {}) {
 }
 
 TEST(LivePool, LocksOnTheApplicationsConnectionsExcludeEachOther) {
-  const auto pool = pool_of("retryWrites=true");
+  const auto pool = pool_of("retryWrites=true&readPreference=secondary&w=1");
   const auto database = fresh_database();
   const auto mine = on_pool(pool, database), other = on_pool(pool, database);
   auto held = one_lock(mine).try_acquire(seconds(5));
   ASSERT_TRUE(held) << held.error().message;
   EXPECT_GT(held->fencing_token(), FencingToken());
   EXPECT_EQ(one_lock(other).try_acquire().error().kind, ErrorKind::refused);
+  const auto seen = other.inspect("one");  // which no secondary answers
+  EXPECT_TRUE(seen && seen->has_value());
   EXPECT_EQ(held->release(), ReleaseResult::released);
   mongoc_client_t* client = mongoc_client_pool_pop(pool.get());  // and it is still good
   bson_t ping = BSON_INITIALIZER;

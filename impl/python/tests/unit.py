@@ -164,6 +164,10 @@ class Errors(unittest.TestCase):
         name_of = leasehold._library.library.leasehold_kind_name
         self.assertEqual({name_of(number).decode() for number in range(1, 9)}, kinds - {"?"}, "those of the library")
 
+    def test_have_the_servers_code(self):
+        error = leasehold.errors.error_of("configuration", 13, "not authorized")
+        self.assertEqual((type(error), error.code, str(error)), (leasehold.Configuration, 13, "not authorized"))
+
     def test_name_the_version_of_the_library(self):
         self.assertEqual(leasehold.__version__, os.environ["LEASEHOLD_VERSION"])
 

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <latch>
 #include <leasehold/lock_provider.hpp>
 #include <memory>
 #include <mutex>
@@ -48,6 +52,8 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::string only_free;                   ///< if not empty: the one that no other holds; likewise
   std::vector<core::LockDocument> shown;   ///< to who inspects; set while nobody asks
   std::atomic<int> looks = 0;
+  /// Sees each command before it is executed, and may set the mode for it; set while nobody asks.
+  std::function<void(const Command&)> before = [](const Command&) {};
 
  private:
   static constexpr std::int64_t kFarAway_ms = 1'000'000'000'000'000;
@@ -64,6 +70,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
     ~Link() override { --server_->links; }
 
     Reply execute(const Command& command) override {
+      server_->before(command);
       const bool deletes = std::holds_alternative<core::DeleteCommand>(command.body);
       if (server_->mode == Mode::hang || (deletes && server_->deletes_hang)) {
         return hang(command.id);
@@ -119,6 +126,25 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
     std::condition_variable changed_;
     std::optional<core::CommandId> cut_;
   };
+};
+
+/// Waits until so many releases are answered, and fails unless each found its lock: while a server
+/// is deaf, a call that waits for a release ends with `unknown`.
+class AnsweredReleases {
+ public:
+  explicit AnsweredReleases(std::ptrdiff_t count) : left_(count) {}
+
+  [[nodiscard]] std::function<void(const LockEvent&)> counter() {
+    return [this](const LockEvent& event) {
+      if (event.kind != LockEvent::Kind::released) return;
+      EXPECT_EQ(event.detail, "released") << "a call waited for it";
+      left_.count_down();
+    };
+  }
+  void wait() const { left_.wait(); }
+
+ private:
+  std::latch left_;
 };
 
 inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
