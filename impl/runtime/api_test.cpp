@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <mongoc/mongoc.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <future>
 #include <leasehold/run_while_held.hpp>
@@ -240,6 +241,13 @@ TEST(Connect, TheDatabaseOfOneMemberAloneIsRefused) {
     EXPECT_EQ(provider.error().kind, ErrorKind::invalid_option);
   }
   EXPECT_TRUE(LockProvider::connect("mongodb://127.0.0.1:1/local", {.database = "app"}));
+}
+
+TEST(Connect, AHolderIsNamedByItsHostItsProcessAndItsProgram) {
+  const auto holder = ProviderOptions().holder;
+  EXPECT_NE(holder.find(':' + std::to_string(getpid()) + ':'), std::string::npos) << holder;
+  EXPECT_NE(holder[0], ':') << holder;
+  EXPECT_FALSE(check_holder(holder));
 }
 
 TEST(Connect, TimesWithoutBoundAreTheLongestThereAre) {

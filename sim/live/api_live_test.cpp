@@ -95,6 +95,20 @@ TEST(LiveCollection, ThatCannotHoldLocksEndsWaitingCallsAtOnce) {
   }
 }
 
+TEST(LiveWarning, GoesToStandardErrorIfNoFunctionTakesIt) {
+  const auto database = fresh_database();
+  MongoClient(shared_set().uri())
+      .must(database, {{"insert", kLockCollection},
+                       {"documents", Json::array({{{"_id", "one"}, {"lockId", 7}}})}});
+  testing::internal::CaptureStderr();
+  {
+    const auto provider = LockProvider::connect(shared_set().uri(), {.database = database});
+    EXPECT_FALSE(one_lock(provider.value()).try_acquire());
+  }
+  const auto said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("leasehold: lock 'one': corrupt"), std::string::npos) << said;
+}
+
 /// A set of one member that wants a log-in, and fails on request.
 class LoginSet {
  public:
