@@ -57,8 +57,9 @@ class Lock {
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
 /// this function never deadlock, whatever the order of `locks`. `timeout` and `stop` are for all of
 /// them together; a zero timeout is one attempt each.
-/// The handles come in the order of `locks`. Each is extended, and lost, on its own. Two locks of
-/// one name are an error, because the second would wait for the first.
+/// The handles come in the order of `locks`. Each is extended, and lost, on its own; one that is
+/// lost while others are waited for ends the call with `unavailable`. Two locks of one name are an
+/// error, because the second would wait for the first.
 ///
 ///     auto both = leasehold::acquire_all({from, to}, 5s);
 ///     if (both) transfer(both->at(0).fencing_token(), both->at(1).fencing_token());
