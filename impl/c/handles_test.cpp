@@ -337,6 +337,8 @@ TEST(COptions, ZeroesAreTheDefaults) {
   EXPECT_EQ(provider.holder, untouched.holder);
   EXPECT_EQ(provider.workers, untouched.workers);
   EXPECT_EQ(provider.server_selection_timeout, untouched.server_selection_timeout);
+  none.holder = "";
+  EXPECT_EQ(read(&none).holder, "") << "but an empty name is none";
 }
 
 TEST(COptions, EachMemberArrives) {

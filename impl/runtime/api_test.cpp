@@ -117,6 +117,27 @@ TEST(Release, BeforeAnythingIsSentTheHandleIsNotHeld) {
   EXPECT_EQ(asks->held, std::optional(false));
 }
 
+/// Moved by hand; a timer waits for real time all the same.
+struct HandMovedClock final : Clock {
+  [[nodiscard]] core::LocalInstant now() const override { return core::LocalInstant(at.load()); }
+  std::atomic<core::Duration> at{std::chrono::hours(1)};
+};
+
+TEST(Held, ComparesTheClockAtEachCall) {
+  const auto clock = std::make_shared<HandMovedClock>();
+  const auto provider = detail::Access::provider(Driver::make(
+      production_parts(std::make_shared<FakeServer>(),
+                       std::make_unique<core::ProviderCore>("", 4), clock)));
+  const auto handle = provider.create_lock("lock").value().try_acquire().value();
+  EXPECT_TRUE(handle.held());
+  clock->at = clock->at.load() + std::chrono::milliseconds(29'000);
+  EXPECT_TRUE(handle.held());
+  EXPECT_LT(handle.remaining(), std::chrono::seconds(1));
+  clock->at = clock->at.load() + std::chrono::milliseconds(900);
+  EXPECT_FALSE(handle.held()) << "no timer has come yet";
+  EXPECT_EQ(handle.remaining().count(), 0);
+}
+
 TEST(Release, ThatIsBegunIsWaitedForByTheDestructorAlone) {
   Fixture f;
   {
