@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -399,6 +400,31 @@ TEST(CLibrary, ExportsTheFunctionsOfItsHeaderAlone) {
   EXPECT_EQ(declared, exported);
   EXPECT_LE(declared.size(), 16U) << "few enough to bind by hand";
   EXPECT_GE(declared.size(), 12U);
+}
+
+/// Whoever changes one of these changes the number of the ABI too; the structs of options may grow.
+TEST(CLibrary, KeepsItsNumbersAndLayouts) {
+  const std::vector<std::string> kinds{"ok",        "invalid_option", "refused",
+                                       "timed_out", "cancelled",      "unavailable",
+                                       "unknown_outcome", "configuration", "shut_down", "?"};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(leasehold_kind_name(static_cast<int>(i)), kinds[i]);
+  }
+  EXPECT_EQ((std::vector<int>{LEASEHOLD_OK, LEASEHOLD_INVALID_OPTION, LEASEHOLD_REFUSED,
+                              LEASEHOLD_TIMED_OUT, LEASEHOLD_CANCELLED, LEASEHOLD_UNAVAILABLE,
+                              LEASEHOLD_UNKNOWN_OUTCOME, LEASEHOLD_CONFIGURATION,
+                              LEASEHOLD_SHUT_DOWN}),
+            (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ((std::vector<int>{LEASEHOLD_RELEASED, LEASEHOLD_NOT_OWNER, LEASEHOLD_RELEASE_UNKNOWN,
+                              LEASEHOLD_NONE}),
+            (std::vector<int>{0, 1, 2, -1}));
+  EXPECT_EQ(sizeof(leasehold_error), 1024U);
+  EXPECT_EQ(offsetof(leasehold_error, code), 4U);
+  EXPECT_EQ(offsetof(leasehold_error, message), 8U);
+  EXPECT_EQ(offsetof(leasehold_provider_options, workers), 32U);
+  EXPECT_EQ(offsetof(leasehold_provider_options, warning_context), 56U);
+  EXPECT_EQ(offsetof(leasehold_lock_options, max_holding_ms), 40U);
+  EXPECT_EQ(offsetof(leasehold_lock_options, waiting), 64U);
 }
 
 TEST(CLibrary, HasTheNumberOfItsAbi) {

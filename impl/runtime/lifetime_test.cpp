@@ -216,6 +216,25 @@ TEST(Lifetime, AnAsynchronousHandleIsTheLastOwnerAndItsEndWaitsForNothing) {
   EXPECT_TRUE(before.as_at_the_start());
 }
 
+TEST(Lifetime, ACallbackIsNotCalledBeforeTheOneBeforeItHasReturned) {
+  Fixture f;
+  std::atomic<int> attempts = 0;
+  f.server->before = [&](const Command& command) {
+    if (std::holds_alternative<core::AcquireCommand>(command.body)) ++attempts;
+  };
+  std::atomic<bool> over = false;
+  f.provider->create_lock("one").value().acquire_async(
+      milliseconds(1'000), [&](const Result<LockHandle>&) {
+        while (attempts < 2) std::this_thread::yield();
+        for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+        over = true;
+      });
+  std::promise<bool> second;
+  f.provider->create_lock("other").value().acquire_async(
+      milliseconds(1'000), [&](const Result<LockHandle>&) { second.set_value(over); });
+  EXPECT_TRUE(second.get_future().get());
+}
+
 TEST(Lifetime, WhoDestroysTheLastOwnerWaitsForACallbackThatRuns) {
   const auto server = std::make_shared<FakeServer>();
   std::promise<void> begun;

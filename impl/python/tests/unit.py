@@ -140,6 +140,12 @@ class Waiting(unittest.TestCase):
         self.assertEqual(str(raised.exception), "the provider is closed")
         self.provider.close()
 
+    def test_is_over_once_the_block_of_the_provider_is_left(self):
+        with leasehold.connect(NOBODY) as provider:
+            lock = provider.lock("job")
+        with self.assertRaises(leasehold.ShutDown):
+            lock.acquire(0)
+
     def test_in_asyncio_ends_when_the_task_is_cancelled_and_leaves_nothing_open(self):
         async def wait():
             with self.assertRaises(asyncio.TimeoutError):

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <optional>
 
+#include "core/lock_id.hpp"
+#include "core/lock_queue.hpp"
 #include "core/provider_core.hpp"
 #include "core/transport.hpp"
 #include "runtime/access.hpp"
@@ -50,6 +52,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while nobody asks
   std::string only_free;                   ///< if not empty: the one that no other holds; likewise
+  std::string queued_at;                   ///< a lock that somebody waits for; likewise
   std::vector<core::LockDocument> shown;   ///< to who inspects; set while nobody asks
   std::atomic<int> looks = 0;
   /// Sees each command before it is executed, and may set the mode for it; set while nobody asks.
@@ -60,6 +63,11 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   [[nodiscard]] bool refuses(const std::string& name) const {
     return mode == Mode::refuse || name == refused_name ||
            (!only_free.empty() && name != only_free);
+  }
+
+  static std::string one_entry() {
+    const auto lock_id = core::format_lock_id({{1, 2}, 30'000, 1, ""});
+    return "0000000000001" + core::entry_without_until(milliseconds(5), milliseconds(9), lock_id);
   }
 
   class Link final : public core::Connection {
@@ -95,6 +103,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
           if (!server_->refuses(name)) continue;
           reply.documents.push_back({name, "somebody"});
           reply.documents.back().expires_at = {kFarAway_ms};
+          if (name == server_->queued_at) reply.documents.back().queue = one_entry();
         }
         ++server_->looks;
       }
