@@ -280,44 +280,45 @@ TEST_F(Fenced, AnUpdateIsRefusedOnceALaterHolderHasWritten) {
   EXPECT_EQ(integer(documents[0]["fencingToken"]), 7);
 }
 
-/// What a client sends.
-class Sent {
+/// A client, and what it sends.
+class HeardClient {
  public:
-  explicit Sent(mongoc_client_t* client) {
+  explicit HeardClient(const std::string& uri) : client(mongoc_client_new(uri.c_str())) {
     mongoc_apm_callbacks_t* callbacks = mongoc_apm_callbacks_new();
     mongoc_apm_set_command_started_cb(callbacks, [](const mongoc_apm_command_started_t* event) {
       char* text = bson_as_json(mongoc_apm_command_started_get_command(event), nullptr);
-      static_cast<Sent*>(mongoc_apm_command_started_get_context(event))->all.emplace_back(text);
+      static_cast<HeardClient*>(mongoc_apm_command_started_get_context(event))
+          ->sent.emplace_back(text);
       bson_free(text);
     });
     mongoc_client_set_apm_callbacks(client, callbacks, this);
     mongoc_apm_callbacks_destroy(callbacks);
   }
-  Sent(const Sent&) = delete;
-  Sent& operator=(const Sent&) = delete;
+  ~HeardClient() { mongoc_client_destroy(client); }
+  HeardClient(const HeardClient&) = delete;
+  HeardClient& operator=(const HeardClient&) = delete;
 
-  std::vector<std::string> all;
+  std::vector<std::string> sent;
+  mongoc_client_t* const client;
 };
 
 TEST_F(Fenced, IsOneCommandForAMajorityAndARefusalAReadMore) {
-  const std::unique_ptr<mongoc_client_t, void (*)(mongoc_client_t*)> client(
-      mongoc_client_new(shared_set().uri().c_str()), mongoc_client_destroy);
-  Sent sent(client.get());
+  HeardClient heard(with_option(shared_set().uri(), "readPreference=secondary"));  // of no use here
   bson_t change;
   bson_init_from_json(&change, R"({"$inc": {"n": 1}})", -1, nullptr);
   const auto written = [&](std::int64_t token, bool upsert) {
-    sent.all.clear();
+    heard.sent.clear();
     const FencedTarget target{database_, "orders", upsert};
-    return fenced_update(client.get(), target, id_, change, FencingToken(token)).value();
+    return fenced_update(heard.client, target, id_, change, FencingToken(token)).value();
   };
   EXPECT_TRUE(written(5, true));
-  ASSERT_EQ(sent.all.size(), 1u);
-  EXPECT_NE(sent.all[0].find(R"("writeConcern" : { "w" : "majority" })"), std::string::npos)
-      << sent.all[0];
+  ASSERT_EQ(heard.sent.size(), 1u);
+  EXPECT_NE(heard.sent[0].find(R"("writeConcern" : { "w" : "majority" })"), std::string::npos)
+      << heard.sent[0];
   EXPECT_FALSE(written(4, false));
-  EXPECT_EQ(sent.all.size(), 2u);
+  EXPECT_EQ(heard.sent.size(), 2u);
   EXPECT_FALSE(written(4, true));
-  EXPECT_EQ(sent.all.size(), 3u);
+  EXPECT_EQ(heard.sent.size(), 3u);
   bson_destroy(&change);
 }
 
