@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,6 +190,22 @@ TEST_F(CHandles, OfACallWhoseProviderIsClosedAreShutDown) {
   leasehold_close(&provider);
   EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
   EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_SHUT_DOWN);
+}
+
+TEST_F(CHandles, WithoutADescriptorAreUnavailable) {
+  ASSERT_NE(acquire(), nullptr);
+  leasehold_call* call = nullptr;
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{2, before.rlim_max};  // those two are open
+  setrlimit(RLIMIT_NOFILE, &none);
+  const int begun = leasehold_acquire_begin(provider, "other", nullptr, 0, &call, &error);
+  const int lost_fd = leasehold_lost_fd(handle, nullptr);
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(begun, LEASEHOLD_UNAVAILABLE);
+  EXPECT_EQ(call, nullptr);
+  EXPECT_NE(std::strstr(error.message, "no file descriptor"), nullptr) << error.message;
+  EXPECT_EQ(lost_fd, -1);
 }
 
 TEST_F(CHandles, AreRefusedWhileAnotherHolds) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <mongoc/mongoc.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <future>
@@ -308,6 +309,21 @@ TEST(Inspect, ADocumentThatAReleaseLeftIsAFreeLock) {
     const auto nobody = f.provider->inspect("lock");
     EXPECT_TRUE(nobody && !nobody->has_value()) << lock_id;
   }
+}
+
+TEST(Inspect, InAChildOfForkIsShutDown) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
+#endif
+  Fixture f;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    _exit(f.provider->inspect("lock").error().kind == ErrorKind::shut_down ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Inspect, SaysWhatStandsInTheWay) {
