@@ -125,7 +125,7 @@ struct ProviderOptions {
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
 /// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
 /// provider. The thread that destroys the last of them waits for callbacks that run; in a callback,
-/// a thread of its own does.
+/// or for a handle that waits for nothing, a thread of its own does.
 ///
 ///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
 ///     auto lock = provider->create_lock("nightly-report");
