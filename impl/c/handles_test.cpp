@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -104,6 +106,9 @@ TEST_F(CHandles, AskedForAfterTheLossAreReadableAtOnce) {
 }
 
 TEST_F(CHandles, FreedReleaseInTheBackgroundAndWaitForNothing) {
+  runtime::AnsweredReleases released(1);
+  leasehold_close(&provider);
+  provider = new leasehold_provider{runtime::provider_for(server, 4, released.counter())};
   ASSERT_NE(acquire(), nullptr);
   server->mode = Mode::deaf;
   leasehold_free(&handle);
@@ -111,6 +116,7 @@ TEST_F(CHandles, FreedReleaseInTheBackgroundAndWaitForNothing) {
   server->hear_again();
   leasehold_close(&provider);
   EXPECT_EQ(server->deletes, 1);
+  released.wait();
 }
 
 TEST_F(CHandles, OutliveTheirProvider) {
@@ -184,6 +190,22 @@ TEST_F(CHandles, OfACallWhoseProviderIsClosedAreShutDown) {
   leasehold_close(&provider);
   EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
   EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_SHUT_DOWN);
+}
+
+TEST_F(CHandles, WithoutADescriptorAreUnavailable) {
+  ASSERT_NE(acquire(), nullptr);
+  leasehold_call* call = nullptr;
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{2, before.rlim_max};  // those two are open
+  setrlimit(RLIMIT_NOFILE, &none);
+  const int begun = leasehold_acquire_begin(provider, "other", nullptr, 0, &call, &error);
+  const int lost_fd = leasehold_lost_fd(handle, nullptr);
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(begun, LEASEHOLD_UNAVAILABLE);
+  EXPECT_EQ(call, nullptr);
+  EXPECT_NE(std::strstr(error.message, "no file descriptor"), nullptr) << error.message;
+  EXPECT_EQ(lost_fd, -1);
 }
 
 TEST_F(CHandles, AreRefusedWhileAnotherHolds) {
@@ -281,12 +303,13 @@ TEST_F(CHandles, InAForksChildNothingHangsWhateverTheParentWasDoing) {
 }
 
 TEST_F(CHandles, AReleaseThatIsBegunIsOverAtOnceAndItsAnswerComesLater) {
-  ASSERT_NE(acquire(300), nullptr);
-  server->deletes_hang = true;
+  ASSERT_NE(acquire(), nullptr);
+  server->mode = Mode::deaf;
   EXPECT_EQ(leasehold_release_begin(handle, &error), LEASEHOLD_OK);
   EXPECT_EQ(leasehold_held(handle), 0);
-  server->deletes_hang = false;
-  leasehold_release(handle, &error);
+  EXPECT_EQ(server->deletes, 0);
+  server->hear_again();
+  EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED) << "the first waited in vain";
   EXPECT_EQ(leasehold_release_begin(nullptr, &error), LEASEHOLD_INVALID_OPTION);
 }
 
@@ -332,6 +355,8 @@ TEST(COptions, ZeroesAreTheDefaults) {
   EXPECT_EQ(provider.holder, untouched.holder);
   EXPECT_EQ(provider.workers, untouched.workers);
   EXPECT_EQ(provider.server_selection_timeout, untouched.server_selection_timeout);
+  none.holder = "";
+  EXPECT_EQ(read(&none).holder, "") << "but an empty name is none";
 }
 
 TEST(COptions, EachMemberArrives) {
@@ -392,6 +417,31 @@ TEST(CLibrary, ExportsTheFunctionsOfItsHeaderAlone) {
   EXPECT_EQ(declared, exported);
   EXPECT_LE(declared.size(), 16U) << "few enough to bind by hand";
   EXPECT_GE(declared.size(), 12U);
+}
+
+/// Whoever changes one of these changes the number of the ABI too; the structs of options may grow.
+TEST(CLibrary, KeepsItsNumbersAndLayouts) {
+  const std::vector<std::string> kinds{"ok",        "invalid_option", "refused",
+                                       "timed_out", "cancelled",      "unavailable",
+                                       "unknown_outcome", "configuration", "shut_down", "?"};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(leasehold_kind_name(static_cast<int>(i)), kinds[i]);
+  }
+  EXPECT_EQ((std::vector<int>{LEASEHOLD_OK, LEASEHOLD_INVALID_OPTION, LEASEHOLD_REFUSED,
+                              LEASEHOLD_TIMED_OUT, LEASEHOLD_CANCELLED, LEASEHOLD_UNAVAILABLE,
+                              LEASEHOLD_UNKNOWN_OUTCOME, LEASEHOLD_CONFIGURATION,
+                              LEASEHOLD_SHUT_DOWN}),
+            (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ((std::vector<int>{LEASEHOLD_RELEASED, LEASEHOLD_NOT_OWNER, LEASEHOLD_RELEASE_UNKNOWN,
+                              LEASEHOLD_NONE}),
+            (std::vector<int>{0, 1, 2, -1}));
+  EXPECT_EQ(sizeof(leasehold_error), 1024U);
+  EXPECT_EQ(offsetof(leasehold_error, code), 4U);
+  EXPECT_EQ(offsetof(leasehold_error, message), 8U);
+  EXPECT_EQ(offsetof(leasehold_provider_options, workers), 32U);
+  EXPECT_EQ(offsetof(leasehold_provider_options, warning_context), 56U);
+  EXPECT_EQ(offsetof(leasehold_lock_options, max_holding_ms), 40U);
+  EXPECT_EQ(offsetof(leasehold_lock_options, waiting), 64U);
 }
 
 TEST(CLibrary, HasTheNumberOfItsAbi) {

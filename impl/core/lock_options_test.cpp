@@ -22,7 +22,15 @@ TEST(LockOptions, DefaultsAreTheDocuments) {
   EXPECT_EQ(o.effective_operation_timeout(), milliseconds(10'000));
   EXPECT_EQ(o.waiting->pause({1, true}, 0), milliseconds(10));
   EXPECT_EQ(o.waiting->longest_pause(), milliseconds(800));
+  EXPECT_EQ(o.clock_margin, milliseconds(30'000));
+  EXPECT_EQ(o.max_drift, 0.005);
+  EXPECT_EQ(o.max_holding, std::nullopt);
+  EXPECT_EQ(o.hand_overs_in_a_row, 8);
   EXPECT_FALSE(check(o));
+  LockOptions longer;
+  longer.expiry = milliseconds(60'000);
+  EXPECT_EQ(longer.effective_cadence(), milliseconds(20'000));
+  EXPECT_EQ(longer.effective_operation_timeout(), milliseconds(10'000)) << "at most";
 }
 
 TEST(LockOptions, ErrorsNameTheOptionTheValueAndTheRule) {

@@ -69,6 +69,37 @@ TEST(Pacing, AStrategyIsHeldToItsOwnBound) {
   EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
 }
 
+/// Keeps what it was shown last.
+class KeepsSeen final : public WaitingStrategy {
+ public:
+  std::chrono::nanoseconds pause(const AttemptSeen& seen, std::uint64_t) const override {
+    last = seen;
+    return milliseconds(20);
+  }
+  std::chrono::nanoseconds longest_pause() const override { return seconds(10); }
+  mutable AttemptSeen last;
+};
+
+TEST(Pacing, AStrategyIsShownWhatItsCallHasSeen) {
+  PartWorld w;
+  const Pacing pacing;
+  const auto strategy = std::make_shared<KeepsSeen>();
+  auto call = waits_by(strategy);
+  call.contends_since = w.now;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const bool refused = attempt == 2;
+    call.attempts = attempt;
+    w.now += milliseconds(20);
+    pacing.next_attempt_at(call, refused, false, w.step());
+    EXPECT_EQ(strategy->last.attempts, attempt);
+    EXPECT_EQ(strategy->last.refused, refused);
+    EXPECT_EQ(strategy->last.waited, attempt * milliseconds(20));
+    EXPECT_EQ(strategy->last.last_pause, (attempt - 1) * milliseconds(20));
+    EXPECT_EQ(strategy->last.pace, std::nullopt);
+    EXPECT_EQ(strategy->last.full_queue_lasts, std::nullopt);
+  }
+}
+
 TEST(Pacing, TheNextHeadAsksAfterItsOwnPauseAndBeforeItsTimeIsOver) {
   PartWorld w;
   const Pacing pacing;

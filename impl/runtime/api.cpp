@@ -268,8 +268,9 @@ Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
     return bad_option("timeout is " + std::to_string(timeout.count()) +
                       " ms: it must be at least 1 ms");
   }
-  const auto reply = static_cast<runtime::Driver&>(*engine_).reads().inspect(
-      name, std::min(timeout, kLongestDuration));
+  auto& driver = static_cast<runtime::Driver&>(*engine_);
+  if (driver.forked()) return runtime::Driver::forked_error(name);
+  const auto reply = driver.reads().inspect(name, std::min(timeout, kLongestDuration));
   if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
   if (reply.documents.empty()) return std::optional<SeenHolder>();
   const auto& document = reply.documents.front();

@@ -1,11 +1,16 @@
 #include <gtest/gtest.h>
 #include <mongoc/mongoc.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <future>
 #include <leasehold/run_while_held.hpp>
 #include <stdexcept>
 #include <thread>
 
+#include "core/check.hpp"
+#include "runtime/cancellation.hpp"
 #include "runtime/testing/fake_server.hpp"
 
 /// What the public calls add to the driver.
@@ -78,6 +83,75 @@ TEST(AcquireAsync, StoppedAtAnyMomentItAnswersOnce) {
   }
 }
 
+/// The call may be over, and its driver gone, before the token fires.
+TEST(Cancellation, NothingIsCancelledAfterTheEnd) {
+  for (const bool ends_first : {false, true}) {
+    std::stop_source stop;
+    int cancelled = 0;
+    Cancellation cancellation;
+    if (ends_first) cancellation.end();
+    cancellation.begin(stop.get_token(), [&cancelled] { ++cancelled; });
+    cancellation.end();
+    stop.request_stop();
+    EXPECT_EQ(cancelled, 0) << ends_first;
+  }
+}
+
+/// Asks a handle whether it is held when the driver is about to send its release.
+struct AsksAtRelease final : Observer {
+  void step(const core::Event& event, const core::Effects&, core::LocalInstant) override {
+    if (std::holds_alternative<core::ReleaseAsked>(event)) held = handle->held();
+  }
+  const LockHandle* handle = nullptr;
+  std::optional<bool> held;
+};
+
+TEST(Release, BeforeAnythingIsSentTheHandleIsNotHeld) {
+  const auto asks = std::make_shared<AsksAtRelease>();
+  auto parts = production_parts(std::make_shared<FakeServer>(),
+                                std::make_unique<core::ProviderCore>("", 4));
+  parts.observer = asks;
+  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  auto handle = provider.create_lock("lock").value().try_acquire().value();
+  asks->handle = &handle;
+  EXPECT_EQ(handle.release(), ReleaseResult::released);
+  EXPECT_EQ(asks->held, std::optional(false));
+}
+
+/// Moved by hand; a timer waits for real time all the same.
+struct HandMovedClock final : Clock {
+  [[nodiscard]] core::LocalInstant now() const override { return core::LocalInstant(at.load()); }
+  std::atomic<core::Duration> at{std::chrono::hours(1)};
+};
+
+TEST(Held, ComparesTheClockAtEachCall) {
+  const auto clock = std::make_shared<HandMovedClock>();
+  const auto provider = detail::Access::provider(Driver::make(
+      production_parts(std::make_shared<FakeServer>(),
+                       std::make_unique<core::ProviderCore>("", 4), clock)));
+  const auto handle = provider.create_lock("lock").value().try_acquire().value();
+  EXPECT_TRUE(handle.held());
+  clock->at = clock->at.load() + std::chrono::milliseconds(29'000);
+  EXPECT_TRUE(handle.held());
+  EXPECT_LT(handle.remaining(), std::chrono::seconds(1));
+  clock->at = clock->at.load() + std::chrono::milliseconds(900);
+  EXPECT_FALSE(handle.held()) << "no timer has come yet";
+  EXPECT_EQ(handle.remaining().count(), 0);
+}
+
+TEST(Release, ThatIsBegunIsWaitedForByTheDestructorAlone) {
+  Fixture f;
+  {
+    auto handle = f.lock().try_acquire().value();
+    f.server->mode = Mode::deaf;
+    handle.begin_release();
+    EXPECT_FALSE(handle.held());
+    EXPECT_EQ(f.server->deletes, 0);
+    f.server->hear_again();
+  }
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
 TEST(Release, WithoutBlockingTellsWhatItFound) {
   Fixture f;
   auto handle = f.lock().try_acquire();
@@ -113,9 +187,10 @@ TEST(Release, OfAnEmptyHandleAnswersAtOnce) {
   LockHandle().release_async();
 }
 
-/// A server that answers nothing would hold up whoever waits for it.
 TEST(Release, OfAnAsynchronousHandleNeverBlocksItsDestructor) {
+  AnsweredReleases released(2);
   Fixture f;
+  f.provider.emplace(provider_for(f.server, f.workers, released.counter()));
   auto destroyed = acquire(f.lock())->answer.get();
   auto assigned = acquire(std::move(f.provider->create_lock("other")).value())->answer.get();
   f.server->mode = Mode::deaf;
@@ -125,6 +200,7 @@ TEST(Release, OfAnAsynchronousHandleNeverBlocksItsDestructor) {
   f.server->hear_again();
   f.provider.reset();
   EXPECT_EQ(f.server->deletes, 2) << "the end of the provider waits for them";
+  released.wait();
 }
 
 TEST(Release, InTheBackgroundKeepsWhatItNeeds) {
@@ -145,7 +221,17 @@ TEST(Connect, ANameServerThatDoesNotAnswerIsNoBadUri) {
   EXPECT_EQ(LockProvider::connect("mongodb+srv://").error().kind, ErrorKind::invalid_option);
 }
 
-/// What stands behind the first is a part of the password, which errors would name as a host.
+/// Until the next test brings a handler of the application's.
+TEST(Connect, HasTheDriverLogErrorsOnly) {
+  EXPECT_TRUE(LockProvider::connect("mongodb://127.0.0.1:1/?replicaSet=rs"));
+  testing::internal::CaptureStderr();
+  mongoc_log(MONGOC_LOG_LEVEL_WARNING, "driver", "a warning");
+  mongoc_log(MONGOC_LOG_LEVEL_ERROR, "driver", "an error");
+  const auto logged = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(logged.find("a warning"), std::string::npos) << logged;
+  EXPECT_NE(logged.find("an error"), std::string::npos) << logged;
+}
+
 int lines_of_the_application = 0;
 
 /// The handler stays for the tests after this one.
@@ -160,6 +246,7 @@ TEST(Connect, LeavesTheApplicationItsLogHandler) {
   EXPECT_EQ(lines_of_the_application, 1);
 }
 
+/// What stands behind the first is a part of the password, which errors would name as a host.
 TEST(Connect, ASecondAtSignOfALogInIsRefused) {
   const auto provider = LockProvider::connect("mongodb://u:sec@ret@127.0.0.1:1/");
   ASSERT_FALSE(provider);
@@ -176,6 +263,13 @@ TEST(Connect, TheDatabaseOfOneMemberAloneIsRefused) {
     EXPECT_EQ(provider.error().kind, ErrorKind::invalid_option);
   }
   EXPECT_TRUE(LockProvider::connect("mongodb://127.0.0.1:1/local", {.database = "app"}));
+}
+
+TEST(Connect, AHolderIsNamedByItsHostItsProcessAndItsProgram) {
+  const auto holder = ProviderOptions().holder;
+  EXPECT_NE(holder.find(':' + std::to_string(getpid()) + ':'), std::string::npos) << holder;
+  EXPECT_NE(holder[0], ':') << holder;
+  EXPECT_FALSE(check_holder(holder));
 }
 
 TEST(Connect, TimesWithoutBoundAreTheLongestThereAre) {
@@ -202,6 +296,10 @@ TEST(Inspect, ShowsWhoHoldsALock) {
   EXPECT_EQ((*seen)->left, std::chrono::seconds(40));
   EXPECT_EQ((*seen)->lease, std::chrono::seconds(30));
   EXPECT_EQ((*seen)->token_at_least, FencingToken(9));
+  f.server->shown[0].read_at = {70'000};
+  const auto dead = f.provider->inspect("lock");
+  ASSERT_TRUE(dead && dead->has_value()) << "as long as its document is there";
+  EXPECT_EQ((*dead)->left, std::chrono::seconds(-5));
 }
 
 TEST(Inspect, ADocumentThatAReleaseLeftIsAFreeLock) {
@@ -211,6 +309,21 @@ TEST(Inspect, ADocumentThatAReleaseLeftIsAFreeLock) {
     const auto nobody = f.provider->inspect("lock");
     EXPECT_TRUE(nobody && !nobody->has_value()) << lock_id;
   }
+}
+
+TEST(Inspect, InAChildOfForkIsShutDown) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
+#endif
+  Fixture f;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    _exit(f.provider->inspect("lock").error().kind == ErrorKind::shut_down ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Inspect, SaysWhatStandsInTheWay) {
@@ -230,8 +343,10 @@ TEST(Inspect, SaysWhatStandsInTheWay) {
 TEST(RunWhileHeld, GivesTheTokenAndReleases) {
   Fixture f;
   FencingToken given;
+  const auto caller = std::this_thread::get_id();
   const auto run = run_while_held(f.lock(), [&](const std::stop_token& stop, FencingToken token) {
     given = token;
+    EXPECT_EQ(std::this_thread::get_id(), caller);
     EXPECT_FALSE(stop.stop_requested());
     EXPECT_EQ(f.server->deletes, 0);
   });
@@ -292,6 +407,39 @@ TEST(RunWhileHeld, AnExceptionReleasesAndGoesOn) {
   };
   EXPECT_THROW((void)run_while_held(f.lock(), throwing), std::runtime_error);
   EXPECT_EQ(f.server->deletes, 1);
+}
+
+TEST(Results, WithoutAValueAreLoudHoweverTheyAreAsked) {
+  Result<std::string> result(Error{ErrorKind::refused, 0, "held by somebody"});
+  EXPECT_FALSE(result.has_value() || result);
+  EXPECT_EQ(result.error().message, "held by somebody");
+  EXPECT_THROW((void)result->size(), std::logic_error);
+  EXPECT_THROW((void)*result, std::logic_error);
+  try {
+    (void)result.value();
+    FAIL() << "it has none";
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(), "Result has no value: held by somebody");
+  }
+}
+
+TEST(FencingTokens, ArePackedTimesFrom2020To2088) {
+  const auto at = [](std::uint32_t seconds, std::uint32_t increment) {
+    return FencingToken::from_timestamp(seconds, increment);
+  };
+  constexpr std::uint32_t k2020 = 1'577'836'800, k2088 = 3'723'753'600;
+  EXPECT_EQ(at(k2020 - 1, 7), FencingToken()) << "none";
+  EXPECT_EQ(at(k2020 + 2, 7).value(), (std::int64_t{2} << 32) + 7);
+  EXPECT_EQ(at(k2020 + 2, 7).to_string(), "8589934599");
+  EXPECT_LT(at(k2020, 4'000'000'000), at(k2020 + 1, 0)) << "seconds first";
+  EXPECT_LT(at(k2088 - 1, 9), at(k2088, 1));
+  EXPECT_TRUE(at(k2088, 1) && !FencingToken());
+}
+
+TEST(Contradiction, EndsTheProcessByAbortWithASentence) {
+  const bool as_it_must_be = false;
+  EXPECT_EXIT(LEASEHOLD_CHECK(as_it_must_be), testing::KilledBySignal(SIGABRT),
+              "api_test.cpp:[0-9]+: check failed: as_it_must_be");
 }
 
 }  // namespace

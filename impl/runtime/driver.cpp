@@ -81,13 +81,16 @@ void Driver::drop_without_waiting(std::shared_ptr<Driver> driver) {
   must_not_wait = false;
 }
 
+Error Driver::forked_error(const std::string& name) {
+  return {ErrorKind::shut_down, 0,
+          "lock '" + name + "': this process is a child of fork; it needs a provider of its own"};
+}
+
 core::SessionId Driver::acquire(const std::string& name, const LockOptions& options,
                                 std::optional<std::chrono::milliseconds> timeout,
                                 Answered answered) {
   if (forked()) {
-    answered(Error{
-        ErrorKind::shut_down, 0,
-        "lock '" + name + "': this process is a child of fork; it needs a provider of its own"});
+    answered(forked_error(name));
     return 0;
   }
   core::AcquireAsked asked{0, name, options, std::nullopt, false};

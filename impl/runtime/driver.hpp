@@ -131,6 +131,9 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   /// acquires fail at once, nothing is sent, and the object must not be destroyed.
   [[nodiscard]] bool forked() const { return forks_ != fork_generation(); }
 
+  /// What a call about this lock returns then.
+  [[nodiscard]] static Error forked_error(const std::string& name);
+
   /// Ends all waiting acquires.
   void begin_close();
   /// How many deletes no majority has acknowledged.

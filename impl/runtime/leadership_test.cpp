@@ -244,6 +244,47 @@ TEST(Leadership, APauseFollowsAnExceptionAndDoublesToItsLongest) {
   }
 }
 
+TEST(Leadership, NoPauseFollowsALoss) {
+  Fixture f;
+  Candidate one(
+      short_lock(f),
+      [&](int n, const std::stop_token& stop) {
+        if (n == 1) f.server->mode = Mode::hang;
+        wait_for(stop);
+        f.server->mode = Mode::serve;
+      },
+      kEnough);
+  const auto began = std::chrono::steady_clock::now();
+  one.wait_for_term(2);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kEnough);
+  EXPECT_TRUE(one.terms.wait_for(1)[0].lost);
+  (void)one.end();
+}
+
+TEST(Leadership, WithoutAListenerABadEndIsALineOnStandardError) {
+  Fixture f;
+  std::promise<void> third;
+  int terms = 0;
+  Leadership leadership(
+      f.lock(),
+      [&](const std::stop_token& stop, FencingToken) {
+        if (++terms == 2) throw std::runtime_error("no paper");
+        if (terms < 3) return;
+        third.set_value();
+        wait_for(stop);
+      },
+      {.pause = milliseconds(0)});
+  testing::internal::CaptureStderr();
+  std::jthread thread([&](const std::stop_token& stop) { (void)leadership.run(stop); });
+  third.get_future().get();
+  thread.request_stop();
+  thread.join();
+  const auto said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("leasehold: leadership of lock 'lock': term "), 0u) << said;
+  EXPECT_TRUE(said.ends_with(" ended: its work threw: no paper\n")) << said;
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << "those that ended well have none: " << said;
+}
+
 TEST(Leadership, EndsWithItsProviderAndATermUnderWayGoesOn) {
   Fixture f;
   std::promise<void> over;

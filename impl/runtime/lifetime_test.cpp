@@ -116,6 +116,9 @@ TEST(Lifetime, ItsThreadsLeaveSignalsToTheApplication) {
       for (const int signal : {SIGTERM, SIGINT, SIGALRM, SIGHUP, SIGCHLD, SIGUSR1, SIGRTMIN}) {
         EXPECT_TRUE(blocked >> (signal - 1) & 1) << signal;
       }
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+        EXPECT_FALSE(blocked >> (fault - 1) & 1) << fault;
+      }
       ++others;
     }
   }
@@ -211,6 +214,62 @@ TEST(Lifetime, AnAsynchronousHandleIsTheLastOwnerAndItsEndWaitsForNothing) {
   handle.reset();
   over.set_value();
   EXPECT_TRUE(before.as_at_the_start());
+}
+
+TEST(Lifetime, ACallbackIsNotCalledBeforeTheOneBeforeItHasReturned) {
+  Fixture f;
+  std::atomic<int> attempts = 0;
+  f.server->before = [&](const Command& command) {
+    if (std::holds_alternative<core::AcquireCommand>(command.body)) ++attempts;
+  };
+  std::atomic<bool> over = false;
+  f.provider->create_lock("one").value().acquire_async(
+      milliseconds(1'000), [&](const Result<LockHandle>&) {
+        while (attempts < 2) std::this_thread::yield();
+        for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+        over = true;
+      });
+  std::promise<bool> second;
+  f.provider->create_lock("other").value().acquire_async(
+      milliseconds(1'000), [&](const Result<LockHandle>&) { second.set_value(over); });
+  EXPECT_TRUE(second.get_future().get());
+}
+
+TEST(Lifetime, WhoDestroysTheLastOwnerWaitsForACallbackThatRuns) {
+  const auto server = std::make_shared<FakeServer>();
+  std::promise<void> begun;
+  std::atomic<bool> over = false;
+  std::optional provider = provider_for(server, 2, [&](const LockEvent& event) {
+    if (event.kind != LockEvent::Kind::acquired) return;
+    begun.set_value();
+    while (server->deletes == 0) std::this_thread::yield();
+    for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+    over = true;
+  });
+  std::optional handle = acquired_from(provider, {});
+  begun.get_future().wait();
+  provider.reset();
+  handle.reset();
+  EXPECT_TRUE(over);
+}
+
+TEST(Lifetime, TheEndOfAProviderSaysWhatItLeavesUndeleted) {
+  const auto server = std::make_shared<FakeServer>();
+  std::promise<std::string> warned;
+  auto parts = production_parts(server, std::make_unique<core::ProviderCore>("", 4));
+  parts.on_warning = [&](const std::string& message) { warned.set_value(message); };
+  LockOptions options;
+  options.operation_timeout = milliseconds(50);
+  {
+    std::optional provider = detail::Access::provider(Driver::make(std::move(parts)));
+    auto handle = acquired_from(provider, options);
+    server->deletes_hang = true;
+    EXPECT_EQ(handle.release(), ReleaseResult::unknown);
+  }
+  EXPECT_EQ(warned.get_future().get(),
+            "the provider was destroyed with 1 clean-ups unfinished; those locks free themselves "
+            "like a crashed holder's");
+  server->deletes_hang = false;
 }
 
 /// Whether the answer comes before or after the question.

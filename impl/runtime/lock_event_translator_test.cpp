@@ -80,6 +80,30 @@ TEST(LockEventTranslator, AFailedExtensionAndALoss) {
   EXPECT_EQ(w.events[3].took, milliseconds(3'000));
 }
 
+TEST(LockEventTranslator, AnExtensionLastsFromItsSendingAndAPassOnFromTheCall) {
+  TranslatedWorld w;
+  w.ask(1);
+  w.answer(w.won(w.last_command(), 7));
+  w.now += milliseconds(1'000);
+  w.step(core::TimerFired{{core::Timer::Kind::extension_round, 0}});
+  w.now += milliseconds(3);
+  w.answer(core::CoreWorld::with(Outcome::done, 1));
+  EXPECT_EQ(w.events.back(),
+            (LockEvent{Kind::extended, "lock", FencingToken(7), milliseconds(3), {}}));
+  w.ask(2);
+  w.now += milliseconds(20);
+  core::Granted granted{};
+  granted.session = 2;
+  granted.name = "lock";
+  granted.token = FencingToken(9);
+  granted.by = core::Granted::By::pass_on;
+  core::Effects effects;
+  effects.push_back(granted);
+  EXPECT_EQ(w.translator.translate(core::ReplyArrived{99, {}}, effects, w.now),
+            (std::vector{
+                LockEvent{Kind::passed_on, "lock", FencingToken(9), milliseconds(20), {}}}));
+}
+
 TEST(LockEventTranslator, AHandOverAndACleanUp) {
   TranslatedWorld w;
   w.ask(1);

@@ -3,6 +3,8 @@
 #include <clocale>
 #include <leasehold/metrics.hpp>
 #include <locale>
+#include <thread>
+#include <vector>
 
 namespace leasehold::metrics_test {
 namespace {
@@ -48,6 +50,12 @@ leasehold_wait_seconds_count{lock="a\"b"} 2
 )")) << text;
   EXPECT_TRUE(contains(text, R"(leasehold_hold_seconds_bucket{lock="a\"b",le="1.0"} 0
 leasehold_hold_seconds_bucket{lock="a\"b",le="5.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="10.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="30.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="60.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="300.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="1800.0"} 1
+leasehold_hold_seconds_bucket{lock="a\"b",le="+Inf"} 1
 )")) << text;
   EXPECT_TRUE(text.ends_with(R"(# TYPE leasehold_held_locks gauge
 leasehold_held_locks{lock="a\"b"} 1
@@ -126,6 +134,22 @@ TEST(Metrics, OfHandlesWithoutATokenEachCountsOnceToo) {
   for (int i = 0; i < 3; ++i) metrics.count({Kind::released, "a", {}, milliseconds(1'000), {}});
   const auto text = metrics.prometheus();
   EXPECT_NE(text.find("leasehold_hold_seconds_count{lock=\"a\"} 3\n"), std::string::npos) << text;
+}
+
+TEST(Metrics, OfSeveralThreadsNoneIsForgotten) {
+  Metrics metrics;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&metrics] {
+        for (int j = 0; j < 1'000; ++j) {
+          metrics.count({Kind::attempt, "a"});
+          if (j % 100 == 0) (void)metrics.openmetrics();
+        }
+      });
+    }
+  }
+  EXPECT_TRUE(contains(metrics.prometheus(), "{lock=\"a\",event=\"attempt\"} 4000\n"));
 }
 
 TEST(Metrics, NamesBeyondAHundredShareALabel) {

@@ -134,7 +134,10 @@ TEST(Spans, SayWhatWentWrongAndALostHoldingHasOne) {
   on_event({Kind::lost, "n", FencingToken(6), milliseconds(9), "deadline"});
   on_event({Kind::released, "n", FencingToken(6), milliseconds(12), "not_owner"});
   on_event({Kind::released, "n", FencingToken(7), milliseconds(12), "unknown"});
-  ASSERT_EQ(tracer->spans.size(), 4u);
+  on_event({Kind::passed_on, "n", FencingToken(8), milliseconds(1), {}});
+  ASSERT_EQ(tracer->spans.size(), 5u);
+  EXPECT_EQ(tracer->spans[1]->attributes["leasehold.outcome"], "handed_over");
+  EXPECT_EQ(tracer->spans[4]->attributes["leasehold.outcome"], "passed_on");
   EXPECT_EQ(tracer->spans[0]->attributes, (Attributes{{"leasehold.lock", "n"},
                                                       {"leasehold.outcome", "gave_up"},
                                                       {"error.type", "timed_out"}}));

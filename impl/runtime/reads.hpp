@@ -13,7 +13,6 @@
 #include "runtime/callbacks.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/executor.hpp"
-#include "runtime/fork.hpp"
 #include "runtime/own_ids.hpp"
 #include "runtime/timers.hpp"
 #include "runtime/workers.hpp"
@@ -50,7 +49,6 @@ class Reads {
   void looked(core::CommandId command, core::Reply reply);
 
   const bool available_;
-  const int forks_ = fork_generation();
   const std::shared_ptr<const Clock> clock_;
   const std::shared_ptr<Executor> executor_;
   Workers& workers_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "runtime/testing/runtime_parts.hpp"
 
@@ -34,12 +35,20 @@ TEST(Reads, AnInspectionWaitsForItsReply) {
   EXPECT_EQ(reply.documents[0].lock_id, "somebody");
 }
 
-TEST(Reads, AnInspectionEndsWithItsTimeAndItsConnectionIsCut) {
+/// More often than there are workers: one that hung on would not be there for the last.
+TEST(Reads, AnInspectionEndsWithItsTimeAndItsWorkerIsBack) {
   ReadsWorld w;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   w.server->mode = FakeServer::Mode::hang;
-  EXPECT_EQ(w.reads.inspect("lock", milliseconds(30)).message, "no reply within 30 ms");
-  w.stop();
-  EXPECT_EQ(w.server->hanging, 0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(w.reads.inspect("lock", milliseconds(30)).message, "no reply within 30 ms");
+    while (w.server->hanging > 0 && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(w.server->hanging, 0) << "its connection was not cut";
+  }
+  w.server->mode = FakeServer::Mode::serve;
+  EXPECT_EQ(w.reads.inspect("lock", milliseconds(10'000)).documents.size(), 1u);
 }
 
 TEST(Reads, OfPublishedLocksAreRefused) {

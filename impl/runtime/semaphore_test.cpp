@@ -2,6 +2,7 @@
 
 #include <future>
 #include <leasehold/semaphore.hpp>
+#include <map>
 #include <thread>
 
 #include "core/lock_queue.hpp"
@@ -18,6 +19,12 @@ Semaphore semaphore(const Fixture& f, int permits, milliseconds expiry = millise
   options.expiry = expiry;
   options.waiting = fixed_waiting(milliseconds(1));
   return Semaphore::create(*f.provider, "s", permits, options).value();
+}
+
+/// Waits until no command runs any more that could see what a test has set.
+void end(Fixture& f) {
+  f.provider.reset();
+  while (f.server->links > 0) std::this_thread::yield();
 }
 
 TEST(Slots, AreFreeWithoutADocumentOrPastTheirEnd) {
@@ -106,6 +113,76 @@ TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
   while (f.server->looks == 0) std::this_thread::yield();
   f.server->mode = Mode::serve;
   EXPECT_TRUE(got.get_future().get());
+}
+
+/// Where it waits it is refused for ever.
+TEST(Semaphores, OneThatWaitsTakesASlotThatBecomesFreeElsewhere) {
+  Fixture f(1);  // one worker sets what it reads
+  f.server->mode = Mode::refuse;
+  std::map<std::string, int> attempts;
+  f.server->before = [&](const Command& command) {
+    const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+    if (attempt == nullptr || ++attempts[attempt->name] != 5) return;
+    f.server->only_free = attempt->name == "s#0" ? "s#1" : "s#0";
+    f.server->mode = Mode::serve;
+  };
+  {
+    const auto slots = semaphore(f, 2);
+    const auto permit = slots.try_acquire(milliseconds(20'000));
+    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == f.server->only_free);
+  }
+  end(f);
+}
+
+/// By chance it would be right five times in ten.
+TEST(Semaphores, OneThatWaitsDoesSoWhereTheQueueIsShortest) {
+  for (int i = 0; i < 10; ++i) {
+    Fixture f;
+    f.server->mode = Mode::refuse;
+    f.server->queued_at = "s#0";
+    std::atomic<int> at_long = 0, at_short = 0;
+    f.server->before = [&](const Command& command) {
+      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+      if (attempt == nullptr || f.server->looks == 0) return;
+      ++(attempt->name == "s#0" ? at_long : at_short);
+    };
+    std::stop_source stop;
+    std::promise<void> ended;
+    semaphore(f, 2).acquire_async(
+        milliseconds(20'000), [&ended](const Result<Permit>&) { ended.set_value(); },
+        stop.get_token());
+    while (at_long + at_short < 3) std::this_thread::yield();
+    stop.request_stop();
+    ended.get_future().get();
+    EXPECT_EQ(at_long, 0);
+    end(f);
+  }
+}
+
+/// Each look shows free slots, and each attempt at one comes too late.
+TEST(Semaphores, WithoutWaitingItTriesTwiceAtMost) {
+  Fixture f;
+  std::atomic<int> attempts = 0;
+  f.server->before = [&](const Command& command) {
+    if (std::holds_alternative<core::AcquireCommand>(command.body)) {
+      ++attempts;
+      f.server->mode = Mode::refuse;
+    } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) {
+      f.server->mode = Mode::serve;
+    }
+  };
+  EXPECT_EQ(semaphore(f, 3).try_acquire().error().kind, ErrorKind::refused);
+  EXPECT_EQ(attempts, 2);
+  end(f);
+}
+
+TEST(Semaphores, AreOfTheProductionLockOnly) {
+  auto parts = production_parts(std::make_shared<FakeServer>(),
+                                std::make_unique<core::ProviderCore>("", 4));
+  parts.inspects = false;  // as those of published locks
+  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  EXPECT_EQ(Semaphore::create(provider, "s", 2).error().message,
+            "semaphore 's' is of a published lock: it must be of the production one");
 }
 
 TEST(Semaphores, EndsWithItsProvider) {

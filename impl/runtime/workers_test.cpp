@@ -203,7 +203,7 @@ TEST(Workers, WhatIsAbandonedBeforeItBeganIsNeverCarried) {
 }
 
 /// Whatever is submitted, answered and abandoned, in whatever order the threads run: once they have
-/// run, no command waits while fewer than the limit are under way.
+/// run, no command waits while fewer than the limit are under way, and no more than that are.
 RC_GTEST_PROP(Workers, NoCommandWaitsWhileAWorkerMayCarryIt, ()) {
   const auto limit = *rc::gen::inRange(1, 5);
   WorkersFixture f(limit);
@@ -234,6 +234,8 @@ RC_GTEST_PROP(Workers, NoCommandWaitsWhileAWorkerMayCarryIt, ()) {
     const auto carried = std::count_if(asked.begin(), asked.end(),
                                        [&](CommandId id) { return f.wire.under_way.contains(id); });
     const auto waiting = static_cast<std::ptrdiff_t>(asked.size()) - carried;
+    RC_ASSERT(carried <= limit);
+    RC_ASSERT(f.wire.under_way.size() <= static_cast<std::size_t>(4 * limit));
     if (waiting > 0 && f.wire.under_way.size() < static_cast<std::size_t>(4 * limit)) {
       RC_ASSERT(carried >= limit);
     }

@@ -24,6 +24,16 @@ class Installed : public testing::Test {
     const auto ran = run_program({folder_ + "/" + program, sim::live::shared_set().uri()});
     EXPECT_EQ(ran.exit_code, 0) << ran.out;
     EXPECT_NE(ran.out.find(says), std::string::npos) << ran.out;
+    expect_none_held();
+  }
+  /// In the database of a URI that names none.
+  static void expect_none_held() {
+    sim::live::MongoClient client(sim::live::shared_set().uri());
+    const auto list = [&client](const sim::live::Json& command) {
+      return client.must("leasehold", command)["cursor"]["firstBatch"];
+    };
+    EXPECT_EQ(list({{"find", "distributed.locks"}}), sim::live::Json::array());
+    EXPECT_EQ(list({{"listCollections", 1}}).size(), 1u) << "it was there";
   }
 
   const std::string folder_ =

@@ -32,13 +32,15 @@ Lock one_lock(const LockProvider& provider, LockOptions options = {}) {
 }
 
 TEST(LivePool, LocksOnTheApplicationsConnectionsExcludeEachOther) {
-  const auto pool = pool_of("retryWrites=true");
+  const auto pool = pool_of("retryWrites=true&readPreference=secondary&w=1");
   const auto database = fresh_database();
   const auto mine = on_pool(pool, database), other = on_pool(pool, database);
   auto held = one_lock(mine).try_acquire(seconds(5));
   ASSERT_TRUE(held) << held.error().message;
   EXPECT_GT(held->fencing_token(), FencingToken());
   EXPECT_EQ(one_lock(other).try_acquire().error().kind, ErrorKind::refused);
+  const auto seen = other.inspect("one");  // which no secondary answers
+  EXPECT_TRUE(seen && seen->has_value());
   EXPECT_EQ(held->release(), ReleaseResult::released);
   mongoc_client_t* client = mongoc_client_pool_pop(pool.get());  // and it is still good
   bson_t ping = BSON_INITIALIZER;
@@ -91,6 +93,20 @@ TEST(LiveCollection, ThatCannotHoldLocksEndsWaitingCallsAtOnce) {
         << collection << ": " << got.error().code << ' ' << got.error().message;
     EXPECT_LT(since.elapsed(), seconds(10)) << collection;
   }
+}
+
+TEST(LiveWarning, GoesToStandardErrorIfNoFunctionTakesIt) {
+  const auto database = fresh_database();
+  MongoClient(shared_set().uri())
+      .must(database, {{"insert", kLockCollection},
+                       {"documents", Json::array({{{"_id", "one"}, {"lockId", 7}}})}});
+  testing::internal::CaptureStderr();
+  {
+    const auto provider = LockProvider::connect(shared_set().uri(), {.database = database});
+    EXPECT_FALSE(one_lock(provider.value()).try_acquire());
+  }
+  const auto said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("leasehold: lock 'one': corrupt"), std::string::npos) << said;
 }
 
 /// A set of one member that wants a log-in, and fails on request.
@@ -262,6 +278,48 @@ TEST_F(Fenced, AnUpdateIsRefusedOnceALaterHolderHasWritten) {
   EXPECT_EQ(integer(documents[0]["n"]), 3);
   EXPECT_EQ(integer(documents[0]["best"]), 9);
   EXPECT_EQ(integer(documents[0]["fencingToken"]), 7);
+}
+
+/// A client, and what it sends.
+class HeardClient {
+ public:
+  explicit HeardClient(const std::string& uri) : client(mongoc_client_new(uri.c_str())) {
+    mongoc_apm_callbacks_t* callbacks = mongoc_apm_callbacks_new();
+    mongoc_apm_set_command_started_cb(callbacks, [](const mongoc_apm_command_started_t* event) {
+      char* text = bson_as_json(mongoc_apm_command_started_get_command(event), nullptr);
+      static_cast<HeardClient*>(mongoc_apm_command_started_get_context(event))
+          ->sent.emplace_back(text);
+      bson_free(text);
+    });
+    mongoc_client_set_apm_callbacks(client, callbacks, this);
+    mongoc_apm_callbacks_destroy(callbacks);
+  }
+  ~HeardClient() { mongoc_client_destroy(client); }
+  HeardClient(const HeardClient&) = delete;
+  HeardClient& operator=(const HeardClient&) = delete;
+
+  std::vector<std::string> sent;
+  mongoc_client_t* const client;
+};
+
+TEST_F(Fenced, IsOneCommandForAMajorityAndARefusalAReadMore) {
+  HeardClient heard(with_option(shared_set().uri(), "readPreference=secondary"));  // of no use here
+  bson_t change;
+  bson_init_from_json(&change, R"({"$inc": {"n": 1}})", -1, nullptr);
+  const auto written = [&](std::int64_t token, bool upsert) {
+    heard.sent.clear();
+    const FencedTarget target{database_, "orders", upsert};
+    return fenced_update(heard.client, target, id_, change, FencingToken(token)).value();
+  };
+  EXPECT_TRUE(written(5, true));
+  ASSERT_EQ(heard.sent.size(), 1u);
+  EXPECT_NE(heard.sent[0].find(R"("writeConcern" : { "w" : "majority" })"), std::string::npos)
+      << heard.sent[0];
+  EXPECT_FALSE(written(4, false));
+  EXPECT_EQ(heard.sent.size(), 2u);
+  EXPECT_FALSE(written(4, true));
+  EXPECT_EQ(heard.sent.size(), 3u);
+  bson_destroy(&change);
 }
 
 TEST_F(Fenced, ATokenThatIsNullCountsAsNone) {

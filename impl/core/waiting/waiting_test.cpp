@@ -78,6 +78,13 @@ RC_GTEST_PROP(Waiting, WhateverTheArgumentsAPauseIsBetweenZeroAndADay, ()) {
   }
 }
 
+TEST(Waiting, ASpanThatIsNegativeOrLongerThanADayIsCut) {
+  const auto pause = [](milliseconds span) { return fixed_waiting(span)->pause({1, true}, 7); };
+  EXPECT_EQ(pause(milliseconds(-1)), milliseconds(0));
+  EXPECT_EQ(pause(milliseconds(250)), milliseconds(250));
+  EXPECT_EQ(pause(std::chrono::hours(25)), std::chrono::hours(24));
+}
+
 AttemptSeen aged(std::optional<std::chrono::nanoseconds> pace, std::chrono::nanoseconds waited) {
   return {.attempts = 1, .waited = waited, .pace = pace};
 }

@@ -30,7 +30,8 @@ extern "C" {
  * Fork: in the child, handles are not held and calls fail with LEASEHOLD_SHUT_DOWN until it
  * connects by itself. Freeing what the parent made does nothing there, and never waits.
  *
- * Signals: the library's threads block all of them, so that they go to the application's.
+ * Signals: the library's threads block all but those of a fault, so that they go to the
+ * application's.
  *
  * ABI: as long as the library is `libleasehold_c.so.1`, functions, numbers and the layout of
  * `leasehold_error` stay as they are. The two structs of options grow at their end: `size` is what

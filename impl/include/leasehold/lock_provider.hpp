@@ -57,8 +57,9 @@ class Lock {
 /// Acquires several locks, or none. It takes them in the order of their names, so that calls of
 /// this function never deadlock, whatever the order of `locks`. `timeout` and `stop` are for all of
 /// them together; a zero timeout is one attempt each.
-/// The handles come in the order of `locks`. Each is extended, and lost, on its own. Two locks of
-/// one name are an error, because the second would wait for the first.
+/// The handles come in the order of `locks`. Each is extended, and lost, on its own; one that is
+/// lost while others are waited for ends the call with `unavailable`. Two locks of one name are an
+/// error, because the second would wait for the first.
 ///
 ///     auto both = leasehold::acquire_all({from, to}, 5s);
 ///     if (both) transfer(both->at(0).fencing_token(), both->at(1).fencing_token());
@@ -124,7 +125,7 @@ struct ProviderOptions {
 /// Destruction: waiting acquires end with `shut_down`; waits at most the longest
 /// `operation_timeout` in use for clean-ups, and warns how many it left. Handles outlive the
 /// provider. The thread that destroys the last of them waits for callbacks that run; in a callback,
-/// a thread of its own does.
+/// or for a handle that waits for nothing, a thread of its own does.
 ///
 ///     auto provider = leasehold::LockProvider::connect("mongodb://db1,db2/app?replicaSet=rs");
 ///     auto lock = provider->create_lock("nightly-report");

@@ -140,6 +140,12 @@ class Waiting(unittest.TestCase):
         self.assertEqual(str(raised.exception), "the provider is closed")
         self.provider.close()
 
+    def test_is_over_once_the_block_of_the_provider_is_left(self):
+        with leasehold.connect(NOBODY) as provider:
+            lock = provider.lock("job")
+        with self.assertRaises(leasehold.ShutDown):
+            lock.acquire(0)
+
     def test_in_asyncio_ends_when_the_task_is_cancelled_and_leaves_nothing_open(self):
         async def wait():
             with self.assertRaises(asyncio.TimeoutError):
@@ -163,6 +169,10 @@ class Errors(unittest.TestCase):
                                  "unknown_outcome", "configuration", "shut_down"})
         name_of = leasehold._library.library.leasehold_kind_name
         self.assertEqual({name_of(number).decode() for number in range(1, 9)}, kinds - {"?"}, "those of the library")
+
+    def test_have_the_servers_code(self):
+        error = leasehold.errors.error_of("configuration", 13, "not authorized")
+        self.assertEqual((type(error), error.code, str(error)), (leasehold.Configuration, 13, "not authorized"))
 
     def test_name_the_version_of_the_library(self):
         self.assertEqual(leasehold.__version__, os.environ["LEASEHOLD_VERSION"])

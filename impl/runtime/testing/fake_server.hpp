@@ -1,12 +1,18 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <latch>
 #include <leasehold/lock_provider.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "core/lock_id.hpp"
+#include "core/lock_queue.hpp"
 #include "core/provider_core.hpp"
 #include "core/transport.hpp"
 #include "runtime/access.hpp"
@@ -46,14 +52,22 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
   std::string refused_name;                ///< a lock that another holds; set while nobody asks
   std::string only_free;                   ///< if not empty: the one that no other holds; likewise
+  std::string queued_at;                   ///< a lock that somebody waits for; likewise
   std::vector<core::LockDocument> shown;   ///< to who inspects; set while nobody asks
   std::atomic<int> looks = 0;
+  /// Sees each command before it is executed, and may set the mode for it; set while nobody asks.
+  std::function<void(const Command&)> before = [](const Command&) {};
 
  private:
   static constexpr std::int64_t kFarAway_ms = 1'000'000'000'000'000;
   [[nodiscard]] bool refuses(const std::string& name) const {
     return mode == Mode::refuse || name == refused_name ||
            (!only_free.empty() && name != only_free);
+  }
+
+  static std::string one_entry() {
+    const auto lock_id = core::format_lock_id({{1, 2}, 30'000, 1, ""});
+    return "0000000000001" + core::entry_without_until(milliseconds(5), milliseconds(9), lock_id);
   }
 
   class Link final : public core::Connection {
@@ -64,6 +78,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
     ~Link() override { --server_->links; }
 
     Reply execute(const Command& command) override {
+      server_->before(command);
       const bool deletes = std::holds_alternative<core::DeleteCommand>(command.body);
       if (server_->mode == Mode::hang || (deletes && server_->deletes_hang)) {
         return hang(command.id);
@@ -88,6 +103,7 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
           if (!server_->refuses(name)) continue;
           reply.documents.push_back({name, "somebody"});
           reply.documents.back().expires_at = {kFarAway_ms};
+          if (name == server_->queued_at) reply.documents.back().queue = one_entry();
         }
         ++server_->looks;
       }
@@ -119,6 +135,25 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
     std::condition_variable changed_;
     std::optional<core::CommandId> cut_;
   };
+};
+
+/// Waits until so many releases are answered, and fails unless each found its lock: while a server
+/// is deaf, a call that waits for a release ends with `unknown`.
+class AnsweredReleases {
+ public:
+  explicit AnsweredReleases(std::ptrdiff_t count) : left_(count) {}
+
+  [[nodiscard]] std::function<void(const LockEvent&)> counter() {
+    return [this](const LockEvent& event) {
+      if (event.kind != LockEvent::Kind::released) return;
+      EXPECT_EQ(event.detail, "released") << "a call waited for it";
+      left_.count_down();
+    };
+  }
+  void wait() const { left_.wait(); }
+
+ private:
+  std::latch left_;
 };
 
 inline LockProvider provider_for(std::shared_ptr<core::Transport> server, int workers = 4,
