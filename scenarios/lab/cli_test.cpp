@@ -197,7 +197,8 @@ TEST(LabCommand, ClosedDescriptorsBecomeNoFiles) {
   const auto ran = run_program(
       {"/bin/sh", "-c",
        "cd '" + place.cwd + "'; mkfifo history; exec 9<>history; '" LEASEHOLD_LAB_PROGRAM
-       "' check history <&- 9>&- & until ls -l /proc/$!/fd | grep -q ' [3-8] -> .*history'; do :; done; "
+       "' check history <&- 9>&- & "
+       "until ls -l /proc/$!/fd | grep -q ' [3-8] -> .*history'; do :; done; "
        "readlink /proc/$!/fd/0; kill $!"});
   EXPECT_EQ(ran.out, "/dev/null\n");
 }
