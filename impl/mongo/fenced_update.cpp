@@ -109,8 +109,11 @@ Result<bool> refusal(mongoc_client_t* client, const FencedTarget& target, const 
   const Bson command = stranger_of(target, id);
   mongo::ReplyBson reply;
   bson_error_t error{};
-  mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr, nullptr,
-                                  reply.out(), &error);
+  if (!mongoc_client_command_with_opts(client, target.database.c_str(), command.get(), nullptr,
+                                       nullptr, reply.out(), &error)) {
+    return Error{ErrorKind::unavailable, static_cast<int>(error.code),
+                 std::string("nothing was written, and why could not be read: ") + error.message};
+  }
   bson_iter_t at, found;
   const bool strange = bson_iter_init(&at, reply.get()) &&
                        bson_iter_find_descendant(&at, "cursor.firstBatch.0", &found);

@@ -349,6 +349,19 @@ TEST_F(Fenced, ATokenThatIsNoNumberIsSaidToBeNone) {
   }
 }
 
+/// Whether the token is a number is not known then.
+TEST_F(Fenced, ARefusalWhoseReasonCannotBeReadIsUnavailable) {
+  EXPECT_TRUE(*update(R"({"$inc": {"n": 1}})", 7, true));
+  auto& set = shared_set();
+  const Json data{{"failCommands", {"find"}}, {"errorCode", 11601}, {"appName", "fenced"}};
+  set.fail_point(set.primary(), "failCommand", {{"times", 1}}, data);
+  const auto written = update(R"({"$inc": {"n": 1}})", 5);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(written.error().code, 11601);
+  EXPECT_FALSE(*update(R"({"$inc": {"n": 1}})", 5)) << "once it can be read";
+}
+
 TEST_F(Fenced, BadArgumentsAreNamedAndNothingIsSent) {
   EXPECT_EQ(update(R"({"n": 1})", 5).error().message,
             "update has 'n': it must have update operators only, each with a document");

@@ -50,8 +50,8 @@ struct FencedTarget {
 /// by a higher token. Error: with `unknown_outcome` it may be written; `invalid_option` names what
 /// is wrong with the arguments; with `unavailable` and `configuration` it is not. `configuration`
 /// is also that another document has the same keys of a unique index, which the message names, or
-/// that the document's `fencingToken` is neither a number nor null. A refusal costs a read
-/// more, with `upsert` a second try too.
+/// that the document's `fencingToken` is neither a number nor null. A refusal costs a read more,
+/// with `upsert` a second try too; if that read fails, the error is `unavailable`.
 /// Thread safety: as the client, which is for one thread at a time.
 ///
 ///     BSON_APPEND_UTF8(&id, "_id", "order-7");            // {_id: "order-7"}
