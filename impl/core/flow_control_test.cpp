@@ -224,13 +224,19 @@ TEST(FlowControl, InTroubleOneCommandAtATimeAsksUntilOneIsAnswered) {
   EXPECT_EQ(sent(), 6u) << "both slots";
 }
 
+int locks() {
+  const char* wanted = std::getenv("LEASEHOLD_LOCKS");
+  return wanted == nullptr ? 20'000 : std::atoi(wanted);
+}
+
 /// Free locks without end, behind so many workers that each carry one command at a time, which
 /// takes its time for each statement; nothing else is simulated. Virtual time, hence exact.
 class Servers {
  public:
   static constexpr int kWorkers = 4;
 
-  explicit Servers(milliseconds lease = seconds(30),
+  /// For ten times as many locks ten times as long, so that all are extended in a cadence.
+  explicit Servers(milliseconds lease = seconds(30) * std::max(20'000, locks()) / 20'000,
                    Duration each_statement = std::chrono::microseconds(150))
       : each_statement_(each_statement) {
     options_.expiry = lease;
@@ -325,11 +331,6 @@ class Servers {
   std::map<Timer, Due::iterator> timers_;
   std::map<CommandId, Reply> replies_;
 };
-
-int locks() {
-  const char* wanted = std::getenv("LEASEHOLD_LOCKS");
-  return wanted == nullptr ? 20'000 : std::atoi(wanted);
-}
 
 /// Asks for as many as there may be at a time, until all are granted: how long that took.
 Duration all_granted(Servers& servers, int count, int at_a_time,
