@@ -37,7 +37,7 @@ struct Scope {
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package
   bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
-  int queue = 0;               ///< places in the lock document for those who wait; at most 2
+  int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
   /// Those that are looked at. Without G1, the half of G3 that rests on it is left out too.
   GuaranteeSet guarantees = kExplored;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kLongestEntry_ms = std::int64_t{48} * 3'600'000;
 /// For how long a process that a reply showed a queue knows of it, at least.
 constexpr std::int64_t kKnown_ns = 5'000 * kMs;
-/// The first pass-on in so long leaves the lock to those who poll.
+/// The first pass-on in so long leaves the lock to the calls that poll.
 constexpr std::int64_t kTurn_ms = 1'000;
 
 /// One version of the document.

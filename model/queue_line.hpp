@@ -22,7 +22,7 @@ struct Stand {
 ///   one had asked to leave. Nor does a process delete a document with somebody in its queue that
 ///   has seen that queue in the last five seconds.
 /// - It is passed on in the second of the server's clock in which it was given, or is offered: the
-///   turn of those who poll.
+///   turn of the calls that poll.
 ///
 /// Only processes are asked of which somebody stood in a queue: a release from before there were
 /// queues overwrites them. Returns all who ever stood there.

@@ -5,7 +5,7 @@
 namespace leasehold::model {
 namespace {
 
-/// When somebody may have had a lock, as far as others can tell.
+/// When a call may have had a lock, as far as others can tell.
 struct Stay {
   const WorkerCall* call = nullptr;
   std::int64_t from = kNever;     ///< kNever: it certainly had nothing
@@ -232,7 +232,7 @@ class Waits {
     }
   }
 
-  /// Who does not wait gets a lock that nobody has and nobody else asks for.
+  /// A call that does not wait gets a lock that no call has and no other call asks for.
   void check_attempt(Finding& f, const WorkerCall& call) const {
     const Span asked = asking(call);
     const Index answer = answer_of(call);
