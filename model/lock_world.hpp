@@ -113,7 +113,7 @@ struct Message {
   /// Request: observed dead; refusal: who holds; hand-over and its clean-up: who gives.
   Byte seen_owner{}, seen_beat{};
   Byte token{}, order{};  ///< of the write; the order is the truth
-  Byte age{};             ///< since it was sent; the oldest if nobody awaits it
+  Byte age{};             ///< since it was sent; the oldest if no client awaits it
   Byte committed{};       ///< a majority has what the reply says
 };
 

@@ -15,7 +15,7 @@ constexpr std::int64_t kTurn_ms = 1'000;
 
 /// One version of the document.
 struct Write {
-  Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or nobody knows
+  Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or it is unknown
   Index put = kNone, gone = kNone;  ///< what became of the lock, if anything did
   std::span<const Index> places;    ///< who joined the queue by it, and who left
 };
@@ -101,7 +101,7 @@ class Line {
     if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
   }
 
-  /// The reply to who joins shows the queue to its process.
+  /// The reply to a call that joins shows the queue to its process.
   void know(Index joined) {
     const SendDigest& sent = d_.writer(joined);
     if (!refused(d_, sent) || order_of(sent.reply) < order_of(joined)) return;

@@ -9,7 +9,7 @@ namespace leasehold::model {
 /// An entry in a queue, from joining to leaving.
 struct Stand {
   Index joined = kNone, left = kNone;
-  std::int64_t passes = 0;   ///< how often the queue had given the lock to somebody before
+  std::int64_t passes = 0;   ///< how often the queue had given the lock to a waiter before
   std::int64_t entries = 0;  ///< how many had joined by then
 };
 

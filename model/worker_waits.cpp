@@ -99,7 +99,7 @@ class Waits {
   }
 
   /// How much longer than a lease it may last: its author allows for clocks that differ, and those
-  /// of two primaries were put apart. Nothing: by more than that, or nobody knows by how much.
+  /// of two primaries were put apart. Nothing: by more than that, or it is unknown by how much.
   [[nodiscard]] std::optional<std::int64_t> margins_ms(const WorkerCall& call) const {
     const auto promised = promises_.clock_margin_ms.value_or(0);
     if (!d_.clocks_moved) return promised;
