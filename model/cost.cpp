@@ -88,7 +88,7 @@ Index look_meanwhile(const Digest& d, const std::vector<Index>& looks,
   return alone ? *look : kNone;
 }
 
-/// One command, where nobody holds the lock and no command is lost.
+/// One command, where no process holds the lock and no command is lost.
 void check_acquires(const Digest& d, Finding& f) {
   const auto before = before_each(d);
   const auto lives = lives_of(d);

@@ -122,7 +122,7 @@ struct Digest {
   std::vector<std::vector<Index>> places;
   Many<Index> stored;                         ///< accepted writes, in the server's order
   Many<Index> writes;                         ///< as their processes saw them
-  Many<SendDigest> writers;                   ///< by lockId: who sent that write
+  Many<SendDigest> writers;                   ///< by lockId: the send of that write
   Many<Index> replies;                        ///< by command: the last one
   Many<Index> all_sends, all_replies;         ///< in their order
   std::vector<Index> looks;  ///< the sendings of those, in their order
@@ -131,7 +131,7 @@ struct Digest {
   std::vector<Index> faults;
   std::vector<bool> by_administrator;  ///< by lockId: no client of the lock wrote it
   Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
-  Grouped<SendDigest> hand_overs;  ///< by who gives
+  Grouped<SendDigest> hand_overs;  ///< by the owner that gives
   // By session:
   Grouped<Index> extended;
   Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
@@ -164,12 +164,12 @@ struct Digest {
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
     return sessions[e.session];
   }
-  /// Who sent the write with the lockId of this put, grant or extension.
+  /// The send of the write with the lockId of this put, grant or extension.
   [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
   [[nodiscard]] Id owner_of_lock_id(const Fact& e) const {
     return facts.owner_of_lock_id[e.lock_id];
   }
-  /// Whether nobody knows what this command did.
+  /// Whether it is unknown what this command did.
   [[nodiscard]] bool unanswered(const SendDigest& command) const {
     return command.reply == kNone || fact(command.reply).outcome == Outcome::unknown;
   }

@@ -124,7 +124,7 @@ inline bool refused(const Digest& d, const SendDigest& attempt) {
 }
 
 /// Whether a release or clean-up of the holder gave this lock to who stood first in its queue, or
-/// may have: one that nobody answered.
+/// may have: one without an answer.
 inline bool passed_on(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   const Index by = d.claim(t.next_put);
@@ -149,7 +149,7 @@ inline bool handed_over(const Digest& d, const Tenure& t) {
 }
 
 /// When the last write under this tenure had executed at the latest: when it was acknowledged, or
-/// when the harness read it. One that nobody answered may have executed long after its sending.
+/// when the harness read it. One without an answer may have executed long after its sending.
 inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put) {
   // One that was refused left an entry in the queue, which a release has followed since.
   const Index by = d.claim(put);

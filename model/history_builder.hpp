@@ -65,7 +65,7 @@ class HistoryBuilder {
     return add(e);
   }
 
-  /// A world in which nobody is ever late, and the TTL monitor comes every second.
+  /// A world in which nothing is ever late, and the TTL monitor comes every second.
   HistoryBuilder& exact() {
     history_.front().ttl_period_ms = 1'000;
     return *this;

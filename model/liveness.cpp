@@ -124,7 +124,7 @@ std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, 
   return all;
 }
 
-/// A lock that is free does not stay so while somebody waits.
+/// A lock that is free does not stay so while a call waits.
 void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
   if (t.next_put == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
   const auto free_from = d.fact(t.next).at_ns;

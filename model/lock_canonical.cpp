@@ -196,7 +196,7 @@ void drop_irrelevant_places(World& w, const S& scope) {
   drop_idle_clean_ups(w, scope);
 }
 
-/// Replies that nobody awaits, and the ages of requests to which they make no difference.
+/// Replies that no client awaits, and the ages of requests to which they make no difference.
 template <typename S>
 void drop_messages(World& w, const S& scope) {
   for (int i = 0; i < S::clients; ++i) {
@@ -273,7 +273,7 @@ void drop_irrelevant(World& w, const S& scope) {
   }
   if (w.stale_runs == 0) w.stale = {};
   if (S::queue > 0) drop_irrelevant_places(w, scope);
-  // Where a majority is awaited, nobody ever hears what the old primary granted.
+  // Where a majority is awaited, no client ever hears what the old primary granted.
   if (w.stale_runs == 0 || scope.rules.majority) w.stale_clock = 0;
   drop_messages(w, scope);
   drop_times(w, scope);

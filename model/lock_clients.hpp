@@ -32,7 +32,7 @@ class LockClients {
   static void clean_up(Client& c, int k);
   /// Its process starts anew; what it sent is still on its way.
   static void crash(Client& c);
-  /// Nobody answers: it goes on as if the outcome were unknown.
+  /// No reply comes: it goes on as if the outcome were unknown.
   void time_out(World& w, int i) const;
   void give_up(World& w, int i) const;
   /// Whether it would leave something to clean up: between two attempts of which each was answered

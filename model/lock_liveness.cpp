@@ -7,7 +7,7 @@ using Act = LockSystem::Act;
 
 namespace {
 
-/// Whether a request or reply that somebody waits for is on its way: it takes less than a tick.
+/// Whether a request or reply that a client waits for is on its way: it takes less than a tick.
 bool awaits_something(const World& w, const Scope& scope) {
   for (int i = 0; i < scope.clients; ++i) {
     const Client& c = w.client[i];
@@ -19,7 +19,7 @@ bool awaits_something(const World& w, const Scope& scope) {
 
 }  // namespace
 
-/// Somebody holds, waits, or is about to hear; else nobody stands behind the document.
+/// A client holds, waits, or is about to hear; else no client stands behind the document.
 bool LockLiveness::pending_in(const World& w) const {
   bool waits = false, held = false, stood_behind = false;
   for (int i = 0; i < scope_.clients; ++i) {
@@ -55,7 +55,7 @@ bool LockLiveness::ends(const World& from, const World& to) const {
   return promise_ == Promise::cleans_up && to.document.owner != from.document.owner;
 }
 
-/// Whoever is idle need not ask.
+/// An idle client need not ask.
 int LockLiveness::fair_kind(const World& from, LockSystem::Action action) {
   switch (action.act) {
     case Act::tick: return 0;

@@ -7,8 +7,8 @@
 namespace leasehold::model {
 
 enum class Promise {
-  passes_on,  ///< G7: while somebody waits and nobody holds, somebody gets the lock
-  cleans_up,  ///< G8: a document that nobody stands behind goes, or another's takes its place
+  passes_on,  ///< G7: while a client waits and none holds, a client gets the lock
+  cleans_up,  ///< G8: a document that no client stands behind goes, or another's takes its place
 };
 
 /// LockSystem as EventuallySearch wants it. REQUIRES: not `losses_late`.

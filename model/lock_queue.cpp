@@ -32,7 +32,7 @@ void LockServer::execute_renewal(World& w, int i, Message& m, Document& d, How h
   refuse(m, rules_for(scope_, i), {});
 }
 
-/// Grants the first entry, and notifies its owner. False if nobody waits.
+/// Grants the first entry, and notifies its owner. False if no client waits.
 bool LockServer::pass_on(World& w, Document& d, const Rules& rules, int waited) const {
   const Entry granted = d.waiting[0];
   if (granted.owner == 0) return false;

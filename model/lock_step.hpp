@@ -6,7 +6,7 @@
 
 #include "model/lock_world.hpp"
 
-/// A step of the abstract lock: what happens, to whom, and what it is called.
+/// A step of the abstract lock: what happens, to which client, and what it is called.
 namespace leasehold::model {
 
 enum class LockAct : lock_world::Byte {

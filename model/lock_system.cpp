@@ -79,7 +79,7 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
   if (scope_.hand_overs && is_held_by(w, i, scope_)) hand_over_steps(w, i, out);
 }
 
-/// Of a call that asks, and of an extension that nobody answers.
+/// Of a call that asks, and of an extension without an answer.
 void LockSystem::caller_steps(const World& w, int i, int k, Out& out) const {
   const Client& c = w.client[i];
   const auto go = [&](Act act, auto change) { add(out, w, {act, byte(i), 0, 0}, change); };

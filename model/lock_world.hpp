@@ -37,7 +37,7 @@ struct Scope {
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
   bool dotnet = false;         ///< the last client is one of the .NET package
   bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
-  int queue = 0;               ///< places in the lock document for those who wait; at most 2
+  int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
   /// Those that are looked at. Without G1, the half of G3 that rests on it is left out too.
   GuaranteeSet guarantees = kExplored;
@@ -113,7 +113,7 @@ struct Message {
   /// Request: observed dead; refusal: who holds; hand-over and its clean-up: who gives.
   Byte seen_owner{}, seen_beat{};
   Byte token{}, order{};  ///< of the write; the order is the truth
-  Byte age{};             ///< since it was sent; the oldest if nobody awaits it
+  Byte age{};             ///< since it was sent; the oldest if no client awaits it
   Byte committed{};       ///< a majority has what the reply says
 };
 

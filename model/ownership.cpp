@@ -65,7 +65,7 @@ void check_passed_on(const Digest& d, Finding& f, const StandingWrite& before, I
           {before.last_put, claim, put});
 }
 
-/// An extension writes only where its own owner stands, a hand-over where its own or who gives.
+/// An extension writes only where its own owner stands, a hand-over where its own or the giver.
 void check_update(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
   if (d.claim(put) != kNone) return check_passed_on(d, f, before, put);
   const SendDigest& sent = d.writer(put);

@@ -10,12 +10,12 @@ namespace {
 constexpr std::int64_t kLongestEntry_ms = std::int64_t{48} * 3'600'000;
 /// For how long a process that a reply showed a queue knows of it, at least.
 constexpr std::int64_t kKnown_ns = 5'000 * kMs;
-/// The first pass-on in so long leaves the lock to those who poll.
+/// The first pass-on in so long leaves the lock to the calls that poll.
 constexpr std::int64_t kTurn_ms = 1'000;
 
 /// One version of the document.
 struct Write {
-  Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or nobody knows
+  Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or it is unknown
   Index put = kNone, gone = kNone;  ///< what became of the lock, if anything did
   std::span<const Index> places;    ///< who joined the queue by it, and who left
 };
@@ -101,7 +101,7 @@ class Line {
     if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
   }
 
-  /// The reply to who joins shows the queue to its process.
+  /// The reply to a call that joins shows the queue to its process.
   void know(Index joined) {
     const SendDigest& sent = d_.writer(joined);
     if (!refused(d_, sent) || order_of(sent.reply) < order_of(joined)) return;

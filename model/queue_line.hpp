@@ -9,7 +9,7 @@ namespace leasehold::model {
 /// An entry in a queue, from joining to leaving.
 struct Stand {
   Index joined = kNone, left = kNone;
-  std::int64_t passes = 0;   ///< how often the queue had given the lock to somebody before
+  std::int64_t passes = 0;   ///< how often the queue had given the lock to a waiter before
   std::int64_t entries = 0;  ///< how many had joined by then
 };
 
@@ -22,7 +22,7 @@ struct Stand {
 ///   one had asked to leave. Nor does a process delete a document with somebody in its queue that
 ///   has seen that queue in the last five seconds.
 /// - It is passed on in the second of the server's clock in which it was given, or is offered: the
-///   turn of those who poll.
+///   turn of the calls that poll.
 ///
 /// Only processes are asked of which somebody stood in a queue: a release from before there were
 /// queues overwrites them. Returns all who ever stood there.

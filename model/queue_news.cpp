@@ -130,7 +130,7 @@ void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
   }
 }
 
-/// A release has given the lock to who stood in its queue, and was answered.
+/// A release has given the lock to a waiter in its queue, and was answered.
 struct Passed {
   Index put = kNone;
   const SessionDigest& receiver;

@@ -8,7 +8,7 @@
 namespace leasehold::model {
 namespace {
 
-/// The put of this write; kNone: it gave the lock to nobody.
+/// The put of this write; kNone: it gave the lock to no call.
 Index put_at(const Digest& d, Id name, std::int64_t order) {
   const auto changes = d.changes_of(name);
   const auto found = std::partition_point(changes.begin(), changes.end(), [&](const Change& c) {

@@ -20,7 +20,7 @@ std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
   return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
 }
 
-/// How long a free lock may be left by somebody who waits for it.
+/// How long a free lock may be left by a call that waits for it.
 std::int64_t attempts(const Digest& d, const Asked& ask) {
   return at_most(d, ask, ask.longest_pause_ms + 2 * ask.operation_timeout_ms);
 }
@@ -39,7 +39,7 @@ void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswe
   }
 }
 
-/// Of those who ask for this name.
+/// Of the calls that ask for this name.
 void add_congestions(const Digest& d, Waiters& name) {
   Id last = kNoText;
   for (const Waiter& call : name.calls) {

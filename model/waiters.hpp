@@ -13,7 +13,7 @@ namespace leasehold::model {
   return ask.max_drift_ppm * ask.expiry_ms * 2 + ask.expiry_ms * kMs / 1'000;
 }
 
-/// An attempt that nobody answered, until its process gave it up: after its operation timeout, and
+/// An attempt without an answer, until its process gave it up: after its operation timeout, and
 /// as late as the world allows. Or what the process had to send waited for a worker.
 struct Unanswered {
   Id process;

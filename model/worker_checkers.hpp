@@ -33,7 +33,7 @@ using WorkerCalls = std::map<std::string, std::vector<WorkerCall>>;
 /// on, and relies on it for the time that it was given, unless it ends before.
 void believe_grants(Digest& d);
 
-/// The rest of G2: nobody is granted a lock while another certainly holds it.
+/// The rest of G2: no call is granted a lock while another certainly holds it.
 void check_grants_exclusive(const WorkerCalls& calls, Finding& f);
 /// G3, by the resource that the laboratory wrote to with the lock's tokens.
 [[nodiscard]] Finding check_worker_fence(const Digest& d, const WorkerCalls& calls);

@@ -98,7 +98,7 @@ std::string holder_of(const Ending& e) {
 
 std::string too_early(const Ending& e) { return ms(e.left_ns) + " before its lease ran out"; }
 
-/// Who was releasing this lock meanwhile, for people.
+/// The processes that were releasing this lock meanwhile, in words.
 std::string releasing(const Digest& d, const std::vector<WorkerCall>& calls, const Ending& e) {
   const Event& change = d.at(e.document.next);
   std::set<std::string> who;

@@ -65,7 +65,7 @@ class Attribution {
     return {begin, end};
   }
 
-  /// A call that has one write left has it, and nobody else has that one.
+  /// A call that has one write left has it, and no other call has that one.
   void settle() {
     const WorkerCall* call = settled_.back();
     settled_.pop_back();

@@ -8,7 +8,7 @@ namespace {
 
 using Writers = std::map<std::pair<std::string, std::int64_t>, const WorkerCall*>;
 
-/// Who wrote to the resource, by process and number of the write.
+/// The call that wrote to the resource, by process and number of the write.
 Writers writers(const Digest& d, const WorkerCalls& calls) {
   Writers by_session, out;
   for (const auto& [name, all] : calls) {
@@ -51,7 +51,7 @@ void check_accepted(const Digest& d, const Writers& writers, Finding& f) {
   }
 }
 
-/// Whether somebody who may be a later holder may have written a higher token before.
+/// Whether a call that may be a later holder may have written a higher token before.
 bool may_be_overtaken(const Digest& d, const Writers& writers, const WorkerCall& call,
                       const Event& write) {
   return std::any_of(d.writes.begin(), d.writes.end(), [&](Index i) {

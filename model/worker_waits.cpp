@@ -5,7 +5,7 @@
 namespace leasehold::model {
 namespace {
 
-/// When somebody may have had a lock, as far as others can tell.
+/// When a call may have had a lock, as far as others can tell.
 struct Stay {
   const WorkerCall* call = nullptr;
   std::int64_t from = kNever;     ///< kNever: it certainly had nothing
@@ -99,7 +99,7 @@ class Waits {
   }
 
   /// How much longer than a lease it may last: its author allows for clocks that differ, and those
-  /// of two primaries were put apart. Nothing: by more than that, or nobody knows by how much.
+  /// of two primaries were put apart. Nothing: by more than that, or it is unknown by how much.
   [[nodiscard]] std::optional<std::int64_t> margins_ms(const WorkerCall& call) const {
     const auto promised = promises_.clock_margin_ms.value_or(0);
     if (!d_.clocks_moved) return promised;
@@ -232,7 +232,7 @@ class Waits {
     }
   }
 
-  /// Who does not wait gets a lock that nobody has and nobody else asks for.
+  /// A call that does not wait gets a lock that no call has and no other call asks for.
   void check_attempt(Finding& f, const WorkerCall& call) const {
     const Span asked = asking(call);
     const Index answer = answer_of(call);
