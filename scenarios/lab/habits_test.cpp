@@ -14,7 +14,7 @@ using Rows = std::map<std::string, std::string>;
 
 const Rows kHabits{
     {"one attempt", "WhoKnowsFlockFindsItsOptions"},
-    {"wait so long", "WhoKnowsFlockFindsItsOptions"},
+    {"wait at most 5 s", "WhoKnowsFlockFindsItsOptions"},
     {"exit code if it is taken", "WhoKnowsFlockFindsItsOptions"},
     {"a name and a command", "WhoKnowsFlockFindsItsOptions"},
     {"hold without a command", "HoldKeepsTheLockUntilItIsEnded"},
@@ -23,7 +23,7 @@ const Rows kHabits{
     {"shortest holding", "AShortJobOfManyMachinesRunsOnceIfItsLockIsHeldLongEnough"},
     {"what the command learns", "TheCommandsOwnCodeIsPassedOnAndItHasTheToken"},
     {"the lock is lost", "WithoutServersWhoDoesNotListenIsKilledAtTheEndOfTheLease"},
-    {"so many holders at once", "PermitsAreAsManyAsWereAskedFor"},
+    {"up to 3 holders at once", "PermitsAreAsManyAsWereAskedFor"},
 };
 
 const Rows kAsWrapper{
@@ -77,16 +77,16 @@ void expect_each_is_shown(const std::vector<std::string>& rows, const Rows& show
   }
 }
 
-TEST(Habits, EachRowOfTheReadmeIsShownByATest) {
-  expect_each_is_shown(rows_below("| habit | there | here |\n|---|---|---|\n", LEASEHOLD_README),
-                       kHabits);
+TEST(Habits, EachRowOfTheTableOfHabitsIsShownByATest) {
+  expect_each_is_shown(
+      rows_below("| habit | there | here |\n|---|---|---|\n", LEASEHOLD_COMMAND_README), kHabits);
 }
 
 TEST(Habits, EachRowOfTheTableOfWrappersIsShownByATest) {
   expect_each_is_shown(
       rows_below("| | leasehold run | flock | timeout | sudo | tini | systemd-run |\n"
                  "|---|---|---|---|---|---|---|\n",
-                 LEASEHOLD_SCENARIOS "/../impl/cli/README.md"),
+                 LEASEHOLD_COMMAND_README),
       kAsWrapper);
 }
 
@@ -96,7 +96,7 @@ TEST(ManPage, HasTheLeastRoleThatIsTried) {
   const std::string head = "kLeast{";
   const auto begin = tests.find(head) + head.size();
   const auto least = "actions: [" + tests.substr(begin, tests.find('}', begin) - begin) + "]}";
-  for (const auto* page : {"/../impl/cli/leasehold.1", "/../impl/README.md"}) {
+  for (const auto* page : {"/../impl/cli/leasehold.1", "/../impl/guide/operate.md"}) {
     EXPECT_NE(text_of(LEASEHOLD_SCENARIOS + std::string(page)).find(least), std::string::npos)
         << page << " lacks " << least;
   }

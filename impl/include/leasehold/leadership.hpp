@@ -43,8 +43,8 @@ struct LeadershipOptions {
 /// return it keeps the lock, if that was not lost, and `run` waits for it: this process leads no
 /// second time beside it.
 /// A leader that resigns or ends leaves the lock free at once, a dead one after the lock's expiry
-/// (see G7 in the README). So `LockOptions::expiry` is how long there is no leader after a crash.
-/// With `queue_waiting` the processes lead in turn.
+/// (G7 of impl/GUARANTEES.md). So `LockOptions::expiry` is how long there is no leader after a
+/// crash. With `queue_waiting` the processes lead in turn.
 /// Thread safety: all calls from any thread; `run` once at a time.
 /// Destruction: `run` must have returned.
 ///

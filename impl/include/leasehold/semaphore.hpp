@@ -22,7 +22,7 @@ struct Permit {
 /// `release --force` work on a slot as on any lock, and all that is promised of a lock is promised
 /// of a slot.
 ///
-/// Guaranteed, under the assumptions of the lock (README): never more than N permits are held at
+/// Guaranteed, as far as the lock is (impl/GUARANTEES.md): never more than N permits are held at
 /// once by `held()`; if processes disagree on N, never more than the largest of them. Fencing
 /// tokens rise per slot, not across slots: fence what belongs to a slot by its token, by `slot`. A
 /// dead holder's slot is taken over by a call that waits at it within about one lease and a pause,
