@@ -22,13 +22,14 @@ install(DIRECTORY workers others DESTINATION ${data}
         PATTERN package-lock.json EXCLUDE PATTERN __pycache__ EXCLUDE)
 
 # The pages, whose links lead to the same neighbours and whose commands are those on the PATH.
-foreach(page INCIDENTS MATRIX OTHERS SCN WORKERS)
+foreach(page INCIDENTS MATRIX OTHERS SCN WORKERS guide/ci guide/own-set guide/verdict)
+  get_filename_component(folder ${page} DIRECTORY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}.md)
   file(READ ${page}.md text)
   string(REPLACE "build/bin/leasehold-lab" "leasehold-lab" text "${text}")
   string(REGEX REPLACE "scenarios/(workers|others)/" "/usr/share/leasehold/\\1/" text "${text}")
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${page}.md "${text}")
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${page}.md DESTINATION ${docs})
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${page}.md DESTINATION ${docs}/${folder})
 endforeach()
 install(FILES history.schema.json worker.schema.json DESTINATION ${docs})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright DESTINATION ${docs})
