@@ -135,7 +135,7 @@ def advice(all_measured):
         if other != best:
             parts = better_than(other, best, live)
             lines.append(f"- `{other}` is better in this: {'. '.join(p[0].upper() + p[1:] for p in parts)}." if parts
-                         else f"- `{other}` was better in nothing.")
+                         else f"- `{other}` was better in none of these three.")
     return lines
 
 
@@ -154,11 +154,10 @@ def to_choose(best, live):
         return []
     shorter = [r.mean(DEFAULT, "wait_p99_ms")[0] / r.mean(best, "wait_p99_ms")[0] for r in both]
     commands = {s: [r.mean(s, "commands_per_acq")[0] for r in both] for s in (best, DEFAULT)}
-    return [f"If several processes often want the same lock, give it `{best}_waiting()`. One wait in a hundred is then "
-            f"{span(shorter)} times shorter than with `{DEFAULT}`, the default, and an acquisition takes "
-            f"{span(commands[best])} commands instead of {span(commands[DEFAULT])}. Where they seldom meet, or may not "
-            f"read change streams, keep the default: who finds the lock free sends the same two commands with any "
-            f"strategy."]
+    return [f"If several processes often want the same lock, up to 64 at a time, give it `{best}_waiting()`. The wait p99 "
+            f"is then {span(shorter)} times shorter than with `{DEFAULT}`, the default, and an acquisition takes "
+            f"{span(commands[best])} commands instead of {span(commands[DEFAULT])}. Where it loses, and when to take "
+            f"another: [choose a waiting strategy](../impl/guide/waiting.md)."]
 
 
 def section(folder, about, plot_file):

@@ -26,10 +26,13 @@ struct AttemptSeen {
 /// A strategy is pure: it gets its randomness and keeps no state, so one object may serve every
 /// lock of a process and the same code runs in production and in simulation. Waiters of one process
 /// queue: only the first in the queue makes attempts, and asks its strategy.
+/// Which one: `uniform_waiting`, the default, where processes seldom meet; `queue_waiting` where up
+/// to 64 often wait for a lock; `adaptive_waiting` where more do, or the role lacks `changeStream`.
+/// impl/guide/waiting.md has the figures.
 /// Thread safety: all calls from any thread; they must neither block nor throw. A negative pause
 /// counts as 0, one above `longest_pause` as `longest_pause`.
 ///
-///     options.waiting = leasehold::adaptive_waiting();
+///     options.waiting = leasehold::queue_waiting();
 class WaitingStrategy {
  public:
   virtual ~WaitingStrategy() = default;
