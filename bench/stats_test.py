@@ -221,8 +221,8 @@ class Advice(Made):
 
     def test_says_nothing_of_what_intervals_do_not_show(self):
         head, other = situations.advice(self.measured(clients_16=two_strategies([5, -5, 4, -4, 1])))
-        self.assertEqual(other, "- `quick` was better in nothing." if "`other`" in head else
-                         "- `other` was better in nothing.")
+        self.assertEqual(other, "- `quick` was better in none of these three." if "`other`" in head else
+                         "- `other` was better in none of these three.")
 
     def test_is_none_of_fewer_than_five_repetitions(self):
         head = situations.advice(self.measured(clients_16=two_strategies([5, 6])))[0]
