@@ -21,7 +21,7 @@ something, and writes this page.
 
 # What the source of that version shows, of what was found.
 CAUSES = {
-    "distributed-lock-mongo": "Nothing extends the lease (`extension_cadence` is read by nobody), and nobody can send to "
+    "distributed-lock-mongo": "Nothing extends the lease (`extension_cadence` is never read), and nothing can send to "
                               "the handle's `lost_token`: who holds longer than a lease is not notified.",
     "mongo-lock-rs": "A release deletes by name, whoever holds the lock: one that comes late frees the next holder's.",
     "mongolock": "`expire` becomes a date when the call begins: who waits for the lock has it for less than that.",
@@ -41,10 +41,10 @@ CAUSES = {
 REPORTED = [
     ("distributed-lock-mongo", "its page: \"automatic lease extension\"; and in a race without faults, of hundreds of "
                                "holdings, nobody was twice inside",
-     "**contradicted**: no lease is extended, and a holding that outlasts its lease has company (G2)"),
+     "**contradicted**: no lease is extended, and while a holding outlasts its lease, a second process gets the lock (G2)"),
     ("mongo-lock-rs", "its page: it relies on clocks that agree", "not enough: they agreed, and G2 was violated"),
     ("mongolock", "\"duration in seconds after which lock can be stealed\"",
-     "**contradicted** for who waited: the duration is from when it began to wait"),
+     "**contradicted** for a caller that waited: the duration counts from when it began to wait"),
     ("mongodb-lock", "its release asks for the owner, and that the lease is not over; clocks that differ break it silently",
      "so it is: no violation without clocks that differ"),
     ("mongo-lock-node", "from its source: a waiter that began before the expiry never gets the lock",
@@ -95,7 +95,7 @@ def verdict(guarantee, runs):
 def row(promises, runs):
     cells = [verdict(guarantee, runs_like("many", runs)) for guarantee in GUARANTEES]
     moved = runs_like("clocks", runs)
-    otherwise = "violated without" if best_found("G2", runs_like("many", runs)) else "must agree"
+    otherwise = "violated, even without" if best_found("G2", runs_like("many", runs)) else "must agree"
     cells.append(verdict("G2", moved) if moved else otherwise)
     return f"| {promises['name']} | {promises['language']} | " + " | ".join(cells) + " |\n"
 
