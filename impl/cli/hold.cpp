@@ -10,7 +10,7 @@ namespace {
 const char* kHoldUsage =
     "leasehold hold --lock NAME [OPTIONS]\n\n"
     "Holds the lock until it is ended by a signal, and then releases it; for systemd units and\n"
-    "scripts. When it has the lock it prints a line with name and fencing token, and tells the\n"
+    "scripts. When it has the lock it prints \"holding TOKEN NAME\" for each, and tells the\n"
     "service manager that it is ready. Exit codes: 0 ended by SIGTERM or SIGINT, 64 bad usage,\n"
     "69 no server answers or access is denied, 74 that line cannot be written, 75 another held\n"
     "the lock for the whole wait, 76 the lock was lost, 128 + N ended by another signal N, or by\n"

@@ -34,7 +34,7 @@ std::string shown(const Cell& cell) {
 
 constexpr const char* kBesides = R"(## Besides the table
 
-What breaks none of G1 to G9, and the test that shows it:
+What breaks none of G1 to G9, and the test that shows it where there is one:
 
 - insert-unique: two inserts at once get error 112, which its code throws:
   `InsertUniqueText.TwoAtOnceGetError112WhichHardeningTakesForALostRace` (live).
