@@ -107,6 +107,7 @@ TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
         "share/leasehold/workers/ci.yml",
         "share/bash-completion/completions/leasehold-lab", "share/doc/leasehold-lab/SCN.md",
         "share/doc/leasehold-lab/WORKERS.md", "share/doc/leasehold-lab/copyright",
+        "share/doc/leasehold-lab/guide/ci.md",
         "share/doc/leasehold-lab/history.schema.json", "share/doc/leasehold-lab/worker.schema.json",
         "share/doc/leasehold-lab/workers/templates/go/worker.go"}) {
     EXPECT_TRUE(fs::exists(folder() + "/root/usr/" + file)) << file;
