@@ -38,7 +38,7 @@ const LockUnderTest& lock_under_test(std::string_view name) {
 
 std::string_view promise_of(std::string_view lock, model::Guarantee guarantee) {
   if (lock == "leasehold") {
-    return model::is_asked_of_the_lock(guarantee) ? "its README" : std::string_view();
+    return model::is_asked_of_the_lock(guarantee) ? "its guarantees" : std::string_view();
   }
   const auto* recipe = published::recipe_named(lock);
   if (recipe == nullptr) return {};
