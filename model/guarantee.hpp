@@ -8,7 +8,7 @@
 
 #include "model/enum_set.hpp"
 
-/// What a verdict is made of, named once: the promises G1 to G9 of GUARANTEES.md and the checks beside
+/// What a verdict is made of, named once: the promises G1 to G9 (GUARANTEES.md) and checks beside
 /// them. What is printed, written and said on a command line comes from this table.
 namespace leasehold::model {
 

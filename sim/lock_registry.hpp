@@ -45,7 +45,7 @@ struct LockUnderTest {
 [[nodiscard]] const LockUnderTest& lock_under_test(std::string_view name);
 
 /// The sentence by which the author of `lock` promises `guarantee`; empty: it does not promise it.
-/// The production lock's promises are in impl/GUARANTEES.md; a lock with a planted error promises nothing.
+/// Those of the production lock are in GUARANTEES.md; a lock with a planted error promises nothing.
 [[nodiscard]] std::string_view promise_of(std::string_view lock, model::Guarantee guarantee);
 
 }  // namespace leasehold::sim

@@ -203,6 +203,15 @@ TEST(LabCommand, ClosedDescriptorsBecomeNoFiles) {
   EXPECT_EQ(ran.out, "/dev/null\n");
 }
 
+/// As in the background of a script, where Ctrl-C is for the command in front.
+TEST(LabCommand, AnIgnoredSignalInterruptsNothing) {
+  const auto ran = run_program({"/bin/sh", "-c",
+                                "trap '' INT; '" LEASEHOLD_LAB_PROGRAM
+                                "' simulate --seeds 1..40 >/dev/null & "
+                                "while kill -INT $! 2>/dev/null; do :; done; wait $!"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+}
+
 TEST(LabCommand, CheckJudgesAHistoryThatIsNotWholeUnknown) {
   const std::string file = testing::TempDir() + "short-history.jsonl";
   const std::string json = testing::TempDir() + "short-history.json";

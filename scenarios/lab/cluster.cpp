@@ -2,12 +2,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
 #include "sim/live/replica_set.hpp"
 
@@ -18,8 +18,6 @@ namespace fs = std::filesystem;
 using sim::live::Json;
 using sim::live::MemberClock;
 using sim::live::MongoClient;
-
-std::atomic<bool> asked_to_end = false;
 
 /// The file in which `up` tells the other subcommands where everything is.
 struct Cluster {
@@ -77,12 +75,11 @@ int up(const std::string& file) {
     cluster.members.push_back({set.mongod(i).port(), set.mongod(i).clock().file()});
   }
   std::ofstream(file) << nlohmann::json(cluster).dump(2) << '\n';
-  signal(SIGINT, [](int) { asked_to_end = true; });
-  signal(SIGTERM, [](int) { asked_to_end = true; });
+  catch_interruptions();
   fmt::print("up: {}\ndata and logs in {}\ncluster down, or Ctrl-C, ends it\n", set.uri(),
              set.folder());
   std::fflush(stdout);
-  while (!asked_to_end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   fs::remove(file);
   return kHolds;
 }

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "cli/inherited.hpp"
+
 namespace leasehold::lab {
 namespace {
 
@@ -13,10 +15,9 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler may 
 }  // namespace
 
 void catch_interruptions() {
-  const auto note = [](int) { came = true; };
-  for (const int number : {SIGINT, SIGTERM}) signal(number, note);
-  // The terminal is gone; under nohup the process goes on.
-  if (signal(SIGHUP, note) == SIG_IGN) signal(SIGHUP, SIG_IGN);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!cli::was_ignored(number)) signal(number, [](int) { came = true; });
+  }
 }
 
 bool interrupted() { return came; }
