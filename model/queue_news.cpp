@@ -45,7 +45,9 @@ void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Re
     const auto told = place.place == 0 ? kNever : told_at(d, i);
     if (told == kNever) continue;
     const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
-    open[place.owner] = &all[s.process].waits.emplace_back(told, over_at(d, s));
+    auto& waits = all[s.process].waits;
+    waits.push_back({told, over_at(d, s)});
+    open[place.owner] = &waits.back();
   }
 }
 
