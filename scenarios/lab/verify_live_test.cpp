@@ -23,6 +23,7 @@ class RunFolder {
   RunFolder() {
     fs::remove_all(path);
     fs::create_directories(path);
+    signal(SIGINT, SIG_DFL);  // the laboratory would inherit that it is ignored
   }
   ~RunFolder() { fs::remove_all(path); }
   const std::string path = testing::TempDir() + "leasehold-verify-test-" + std::to_string(getpid());
@@ -238,6 +239,7 @@ TEST(LabScenarioUri, PlaysAStoryBehindProxiesAndLeavesNoDatabase) {
 }
 
 TEST(LabScenarioUri, InterruptedItLeavesNoDatabase) {
+  const RunFolder folder;
   sim::live::ChildProcess lab({LEASEHOLD_LAB_PROGRAM, "scenario", "run", "extension-hangs", "--uri",
                                ordinary_set().uri, "--lock", "leasehold"},
                               sim::live::ChildProcess::Io::nothing);
