@@ -170,7 +170,7 @@ TEST(DocumentLevelText, LocksTheEntityAndReleasesWithItsNewValue) {
 TEST(DocumentLevelText, AnExpiredHoldersReleaseIsRefusedAndTheValueIntact) {
   const auto database = fresh_database();
   auto entities =
-      std::move(published::Entities::connect(shared_set().uri(), milliseconds(300), database))
+      std::move(published::Entities::connect(shared_set().uri(), milliseconds(3'000), database))
           .value();
   std::vector<std::string> outside;  // work outside the entity
   auto first = entities.lock("e", {"e", "0", ""});
