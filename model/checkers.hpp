@@ -15,12 +15,12 @@ namespace leasehold::model {
 enum class Verdict { holds, violated, unknown };
 [[nodiscard]] const char* to_string(Verdict verdict);
 
-/// Why a finding is unknown that nothing put to the test.
+/// The reason of a finding without a single check, which is unknown: never exercised.
 inline constexpr const char* kNeverTested = "never put to the test";
-/// How the reason begins of one that is unknown because the machine or a member stood still.
+/// The begin of the reason of a finding that is unknown because the machine or a member stalled.
 inline constexpr const char* kStalled = "the machine stalled ";
 
-/// Why nobody can tell whether something was violated: such a check is counted, and not as checked.
+/// Why a check cannot tell whether something was violated. It counts as excused, not as checked.
 enum class Excuse : std::uint8_t {
   stall,
   disturbance,
@@ -64,8 +64,8 @@ struct Finding {
 /// G4: the tokens of one name strictly rise in commit order; each is the time of its grant's own
 /// write.
 [[nodiscard]] Finding check_token_order(const Digest& d);
-/// G5: a holder whose lease ended unreleased is notified by its deadline: its `lost()` fires and
-/// its `held()` is false. `lost()` does not fire for a lock that was not lost.
+/// G5: a holder that has not released is notified of its loss by its deadline: its `lost()` fires
+/// and its `held()` is false. `lost()` does not fire for a lock that was not lost.
 [[nodiscard]] Finding check_loss_notified(const Digest& d);
 /// G6: release, extend and clean-up never touch another's lock.
 [[nodiscard]] Finding check_ownership(const Digest& d);
@@ -80,7 +80,7 @@ struct Finding {
 /// A release says "released" only if the owner's document was there and went by it, and "not_owner"
 /// only if it was not there any more.
 [[nodiscard]] Finding check_release(const Digest& d);
-/// No handle is called lost whose document was there, or a lease of which still runs that its
+/// No handle is called lost while its document is there, or while a lease still runs that its
 /// process was given in time.
 [[nodiscard]] Finding check_needless_loss(const Digest& d);
 

@@ -52,7 +52,7 @@ bool all_answered(const Digest& d, const SessionDigest& s) {
   });
 }
 
-/// Whether the lock was free from the asking to the win, and nobody and nothing disturbed that.
+/// Whether the lock was free from the call to the win, without another call or a fault between.
 bool uncontended(const Digest& d, Finding& f, const std::vector<Index>& before,
                  const SessionDigest& s) {
   const Span asking{s.asked.at_ns, d.fact(s.granted).at_ns};
@@ -126,7 +126,7 @@ bool says_refused(const Digest& d, const Fact& attempt) {
   return another || r.outcome == Outcome::duplicate_key;
 }
 
-/// A call whose attempts were all refused has nothing to clean up.
+/// If all attempts of a call were refused, it has nothing to clean up.
 void check_refused(const Digest& d, Finding& f) {
   struct Attempts {
     Index first = kNone;
@@ -159,8 +159,8 @@ void check_refused(const Digest& d, Finding& f) {
   }
 }
 
-/// A release is one command; two where a delete finds that others wait, who were not there when the
-/// lock was got.
+/// A release is one command. It is two if its delete finds waiting calls that were not in the queue
+/// when the lock was granted.
 std::size_t most_commands(const Digest& d, std::span<const SendDigest> sent) {
   const Index first = sent.front().reply;
   const bool others_wait = sent.size() > 1 && d.fact(sent[0].send).verb == Verb::remove &&
@@ -169,13 +169,13 @@ std::size_t most_commands(const Digest& d, std::span<const SendDigest> sent) {
   return others_wait ? 2 : 1;
 }
 
-/// One attempt, of which it is known what it did: nothing may be left behind.
+/// Whether the call made one attempt, and it was answered: then nothing may be left behind.
 bool got_at_once(const Digest& d, const SessionDigest& s) {
   const auto attempts = d.attempts.of(s.id);
   return attempts.size() == 1 && !d.unanswered(d.writer(attempts.front()));
 }
 
-/// Whether this release was answered by who knows of the grant; an old primary does not.
+/// Whether a server that knows of the grant answered this release; an old primary does not know it.
 bool answered(const Digest& d, const SessionDigest& s, Index reply) {
   return reply != kNone && d.fact(reply).outcome == Outcome::done &&
          d.fact(reply).order >= d.fact(s.granted).token;

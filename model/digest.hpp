@@ -63,11 +63,11 @@ struct SessionDigest {
         ended = kNone, notified = kNone;
   Id id = 0;
   Id process = kNoText;
-  /// From then on its user holds no more, for all that the handle and its user said: it is past its
+  /// From then on its user holds no more, by what the handle and its user said: it is past its
   /// deadline, was notified, released or killed. No verdict rests on it.
   std::int64_t over_ns = kNever;
   Answers answers;  ///< what `held()` said
-  Asked asked;      ///< of one whose `ask` is known
+  Asked asked;      ///< set if `ask` is known
 };
 
 struct ProcessDigest {
@@ -78,7 +78,8 @@ struct ProcessDigest {
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
   std::vector<Span> away;              ///< paused or stalled; sorted by their begin
   MergedSpans congested;               ///< when what it had to send waited for a worker
-  /// The harness learns of a death late, and who is killed in a stall cannot say that it stalled.
+  /// Until its last own event if it crashed: the harness learns of a death late, and a process that
+  /// is killed in a stall cannot report the stall.
   [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
   std::array<std::int64_t, kVerbs> sent{};   ///< commands by kind, as the core sent them
   std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them
@@ -118,7 +119,7 @@ struct Digest {
   /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
   /// executed late) starts another.
   std::map<std::string, std::vector<Tenure>> tenures;
-  /// By id of the name: who joined its queue and who left it, in the server's order.
+  /// By id of the name: the entries that joined its queue or left it, in the server's order.
   std::vector<std::vector<Index>> places;
   Many<Index> stored;                         ///< accepted writes, in the server's order
   Many<Index> writes;                         ///< as their processes saw them

@@ -66,7 +66,7 @@ struct Fact {
   union {
     std::int64_t sent_ns = 0;
     std::int64_t last_asked_ns;
-    std::int64_t place;  ///< that somebody joins a queue at; 0: it leaves
+    std::int64_t place;  ///< of an entry that joins a queue; 0: it leaves
   };
   Id process = kNoText;  ///< in the order of their names
   Id session = 0;       ///< in the order of process and number
@@ -78,7 +78,7 @@ struct Fact {
     Id claimed_by;   ///< of a change of a document, filled in by the digest
   };
   union {
-    Id other_owner = kNoText;  ///< of a hand-over who gives, else who is deleted as well
+    Id other_owner = kNoText;  ///< of a hand-over: the giver; else deleted as well
     Id place_beside;  ///< among the `asks`, of a put the `documents`, of a `held` the `answered`
   };
   Kind kind = Kind::run;
@@ -133,8 +133,8 @@ struct Facts {
   std::size_t writes = 0;                    ///< to the resource: how many numbers
 };
 
-/// Makes facts of events, one after the other: who numbers an event when it is recorded finds it in
-/// the cache, and nobody has to go through the whole history again.
+/// Makes facts of events, one after the other. Call `add` when an event is recorded: the event is
+/// still in the cache then, and the whole history need not be read again.
 class Numbering {
  public:
   /// `events`: how many to expect.

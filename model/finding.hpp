@@ -29,7 +29,8 @@ inline std::string ms(std::int64_t ns) {
 
 inline void excuse(Finding& f, Excuse why) { ++f.excused[static_cast<std::size_t>(why)]; }
 
-/// Whose stalls delay something: of what a process does by its own clock only the machine's.
+/// The stalls that can delay something. What a process does by its own clock waits for the machine
+/// only.
 enum class Needs : std::uint8_t { machine, servers };
 
 inline const MergedSpans& stalls(const Digest& d, Needs needs) {
@@ -45,10 +46,9 @@ struct TimeBound {
   std::int64_t uncongested = kNever;  ///< it was due by then, had nothing waited for a worker
 };
 
-/// Puts a bound to the test. What is late by no more than the stalls between when it was due and
-/// when that was seen is nobody's fault for certain: it is counted as excused, and not as checked.
-/// So is what waited for a worker that long.
-/// `why` makes the sentence.
+/// Checks a bound. If stalls between `due` and the event can explain the delay, the check counts as
+/// excused, not as checked. So it does if waiting for a worker can explain it. `why` makes the
+/// sentence.
 template <typename Why>
 void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
                  std::initializer_list<Index> events) {
@@ -92,7 +92,7 @@ inline bool waited_for_worker(const Digest& d, const Asked& ask, const Span& due
   return over <= free_by || !d.ran_throughout(ask.process, {due.from, free_by});
 }
 
-/// Who asked for the lock that this put was written for.
+/// The command and the acquire call that this put was written for.
 struct Writer {
   SendDigest command;
   const SessionDigest* session = nullptr;
@@ -123,8 +123,8 @@ inline bool refused(const Digest& d, const SendDigest& attempt) {
          d.fact(attempt.reply).outcome == Outcome::done && d.fact(attempt.reply).matched == 0;
 }
 
-/// Whether a release or clean-up of the holder gave this lock to who stood first in its queue, or
-/// may have: one without an answer.
+/// Whether a release or clean-up of the holder gave this lock to the first entry of its queue, or
+/// may have done so because it has no answer.
 inline bool passed_on(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   const Index by = d.claim(t.next_put);
@@ -159,8 +159,8 @@ inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put
   return acknowledged ? std::min(d.fact(reply).at_ns, d.fact(put).at_ns) : d.fact(put).at_ns;
 }
 
-/// No lease that this write gave ends earlier: it began with the execution, after the sending.
-/// Nobody else may have the lock for a whole expiry, whatever clock he counts it by.
+/// The lease of this write ends no earlier, because it began with the execution, after the sending.
+/// No other owner may have the lock for a whole expiry, whatever clock counts it.
 inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
   return d.fact(holder.command.send).at_ns + holder.ask->expiry_ms * kMs;
 }

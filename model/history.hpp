@@ -132,8 +132,8 @@ void sort_by_time(History& history);
 /// An `exit` in words: "p0.1 exited with status 3 although the harness had not stopped it".
 [[nodiscard]] std::string describe_exit(const Event& event);
 
-/// Who ended unasked, or not when asked, with its last words; empty: nobody. Such a run says
-/// nothing of the lock.
+/// The process that ended unasked, or did not end when asked, with its last words; empty: none. A
+/// run with such a process says nothing of the lock.
 [[nodiscard]] std::string harness_failure(const History& history);
 
 /// The owner in a lockId of ours: what stands before the first dot.

@@ -98,7 +98,7 @@ class HistoryBuilder {
     return *this;
   }
 
-  /// Of who stands in the queue the entry is renewed.
+  /// Renews the entry of this owner if the queue has one.
   HistoryBuilder& refused(int at, int back, const std::string& process, int session) {
     const auto id = send(at, process, session, "acquire");
     std::int64_t order = 0;
@@ -221,9 +221,9 @@ class HistoryBuilder {
     return granted(at, back, process, to, id, order);
   }
 
-  /// A release from `at` to `back` that gives the lock to who stands first in its queue: another
-  /// process, by its latest attempt, which was refused. It hears of that at `heard`; never, if that
-  /// is below 0.
+  /// A release from `at` to `back` that gives the lock to the first entry of its queue: another
+  /// process, by its latest attempt, which was refused. `heard` is when that process is notified;
+  /// never, if it is below 0.
   HistoryBuilder& pass_on(int at, int back, const std::string& process, int session, int heard,
                           const std::string& to, int receiver, std::int64_t order) {
     leaves(at, back, process, session, order,
@@ -231,8 +231,8 @@ class HistoryBuilder {
     return heard < 0 ? *this : granted_by_news(heard, to, receiver, order);
   }
 
-  /// A release from `at` to `back` that leaves the lock free, and its queue as it is: offered to
-  /// who stands first there, or to anybody.
+  /// A release from `at` to `back` that leaves the lock free, and its queue as it is. The lock is
+  /// offered to the first entry or, without a queue, to any call.
   HistoryBuilder& offer(int at, int back, const std::string& process, int session,
                         std::int64_t order) {
     return leaves(at, back, process, session, order, [&] { gone(at, order); });
@@ -257,7 +257,7 @@ class HistoryBuilder {
     if (answer.kind == Kind::reply && answer.process == process) answer.order = order;
     return place(at, queue_.back(), order, queue_.size());
   }
-  /// Its entry goes; that of who gets the lock goes by itself.
+  /// Removes its entry. A grant removes the entry of its owner by itself.
   HistoryBuilder& leaves_queue(int at, const std::string& process, int session,
                                std::int64_t order) {
     return leaves_queue(at, owner(process, session), order);

@@ -25,8 +25,8 @@ void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
               {s.ask, end});
 }
 
-/// The longest that it takes to serve all who ask for one name once faults are over: as many turns
-/// as there are calls and one for who died before, each a lease and the way to it.
+/// The longest that it takes to serve all calls for one name once faults are over: one turn for
+/// each call and one for a holder that died before. A turn is a lease and the attempts before it.
 std::int64_t all_turns(const Waiters& waiters) {
   std::int64_t longest = 0, turns = 1;
   for (const Waiter& call : waiters.calls) {
@@ -37,8 +37,8 @@ std::int64_t all_turns(const Waiters& waiters) {
   return turns * longest;
 }
 
-/// Who asks once faults are over is served in the turns that this takes. Who waits less may end
-/// unserved, but for no other reason.
+/// A call that begins once faults are over gets the lock within `turns`. Only a shorter timeout may
+/// end it without the lock.
 void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
                               std::int64_t turns) {
   const SessionDigest& s = *call.session;
@@ -73,8 +73,8 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
               {s.ask, s.granted, s.ended});
 }
 
-/// When the change after this tenure happened at the earliest: a deletion that no reply claims was
-/// read late at most.
+/// When the change after this tenure happened at the earliest. A deletion that no reply claims
+/// happened at most `truth_lag_ns` before it was read.
 std::int64_t changed_from(const Digest& d, const Tenure& t) {
   return t.next_gone ? d.fact(t.next).at_ns - d.allowed.truth_lag_ns : executed_from(d, t.next);
 }
@@ -109,18 +109,19 @@ void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer&
                 {t.last_put, s.ask, t.next});
   }
   if (bounded) ++f.counts["bounded_takeovers"];
-  // Whoever took it in time was a waiter whose wait ended by it.
+  // Taken in time: that ended the wait of the call that took it, so no wait was long enough.
   if (!bounded && t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
 }
 
-/// Of the first `place` by their begin those who still waited long after `from`, in their order.
+/// Of the first `place` calls by their begin, those that still waited long after `from`. Sorted as
+/// in `calls`.
 std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, std::size_t place) {
   std::vector<const Waiter*> all;
   for (std::size_t i = place; i-- > 0 && waiters.reach[i] >= from;) {
     const Waiter* call = waiters.by_begin[i];
     if (call->lives_until >= from + call->attempts_ns) all.push_back(call);
   }
-  std::sort(all.begin(), all.end());  // as in `calls`
+  std::sort(all.begin(), all.end());
   return all;
 }
 
@@ -134,7 +135,7 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
       waiters.by_begin.begin(), waiters.by_begin.end(),
       [&](const Waiter* call) { return call->waited.from < taken; });
   const auto place = static_cast<std::size_t>(later - waiters.by_begin.begin());
-  f.checked += waiters.tried[place];  // who came after it was taken was not late for it
+  f.checked += waiters.tried[place];  // calls that began after it was taken are not late
   for (const Waiter* one : waited_at(waiters, free_from, place)) {
     const Waiter& call = *one;
     const SessionDigest& s = *call.session;
@@ -151,21 +152,21 @@ void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiter
   }
 }
 
-/// An attempt or a hand-over that found its own owner there has to win: it is the retry of a win
-/// whose reply was lost.
+/// An attempt or a hand-over that found its own owner there has to win: it retries a win that lost
+/// its reply.
 void check_recognised(const Digest& d, Finding& f) {
   for (const Index i : d.unrecognised) {
     violate(f, "a retry of " + d.at(i).process + " did not recognise its own win", {i});
   }
 }
 
-/// Nobody ever tried to give it up.
+/// Whether no command ever tried to give it up.
 bool died(const Digest& d, const Tenure& t) {
   return d.deletes.of(t.owner).empty() && d.hand_overs.of(t.owner).empty();
 }
 
-/// A call that ended without the lock, and whose process went on, deletes what it may have won,
-/// once a worker is free.
+/// A call that ended without the lock deletes what it may have won, once a worker is free and as
+/// long as its process runs.
 void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index ended = holder.session->ended;
   if (ended == kNone) return;
@@ -181,7 +182,7 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
           {ended, t.last_put});
 }
 
-/// Whoever wants a lock for a limited time keeps nobody waiting after it, whatever its user does.
+/// A lock with a longest holding is deleted at the end of that time, whatever its user does.
 void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.granted == kNone || s.lost == kNone) return;
   const Fact& lost = d.fact(s.lost);
@@ -210,8 +211,8 @@ Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
   return kNone;
 }
 
-/// Who has attempts on the way deletes once more, an operation timeout after the first deletion: an
-/// attempt that was executed between the two leaves nothing.
+/// A call with attempts on the way deletes once more, an operation timeout after the first delete:
+/// an attempt that was executed between the two must leave nothing.
 void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
   const Index reply = executed_after(d, t, holder);
   if (reply == kNone) return;
@@ -236,7 +237,7 @@ void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Wri
           {holder.command.send, reply, t.last_put});
 }
 
-/// Who hands over has no attempt on the way: nobody would delete what it leaves.
+/// An owner that hands over has no attempt on the way: no later delete would remove what it leaves.
 void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
                                 const Writer& holder) {
   if (d.fact(holder.command.send).verb != Verb::acquire) return;
@@ -275,7 +276,7 @@ Finding check_liveness(const Digest& d) {
       const Waiters& here = waiters[d.fact(t.last_put).name];
       if (t.next_gone) check_free_taken(d, f, t, here);
       if (left_behind(d, t)) check_passes_on(d, f, t, *holder, here);
-      // Nobody recognises that win again.
+      // In a published lock no retry recognises that win.
       if (d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
     }
   }

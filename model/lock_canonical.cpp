@@ -130,8 +130,8 @@ bool may_be_granted(const Client& c, Byte owner, const S& scope) {
   return scope.rules.accepts_ended_owners || (c.waits() && c.owner == owner);
 }
 
-/// Of a request whose reply nobody awaits: when it was sent dates the grant of its entry, or of the
-/// entry that it takes out of the queue.
+/// Whether the age of a request matters that has no client waiting for its reply: the age dates the
+/// grant of its entry, or of the entry that it takes out of the queue.
 template <typename S>
 bool matters_how_old(const Client& c, const Message& m, const S& scope) {
   if (S::queue == 0) return false;
@@ -151,7 +151,7 @@ bool may_come_up(const World& w, const S&, Byte owner) {
   return c.owner == owner || std::any_of(c.message, c.message + S::messages, writes);
 }
 
-/// Clean-ups of what cannot come up, and news of it.
+/// Drops clean-ups and notices of owners that cannot come up.
 template <typename S>
 void drop_idle_clean_ups(World& w, const S& scope) {
   if (!scope.rules.release_checks_owner || scope.all.hand_overs) return;
@@ -168,7 +168,7 @@ void drop_idle_clean_ups(World& w, const S& scope) {
   }
 }
 
-/// Entries whose time is over, and how old that is of which nobody will count on.
+/// Drops entries whose time is over, and the ages of entries that no client will count on.
 template <typename S>
 void drop_irrelevant_places(World& w, const S& scope) {
   if (w.stale_runs == 0 || scope.rules.majority) {
@@ -196,7 +196,7 @@ void drop_irrelevant_places(World& w, const S& scope) {
   drop_idle_clean_ups(w, scope);
 }
 
-/// Replies that no client awaits, and the ages of requests to which they make no difference.
+/// Drops replies that no client awaits, and the ages of requests that do not depend on them.
 template <typename S>
 void drop_messages(World& w, const S& scope) {
   for (int i = 0; i < S::clients; ++i) {

@@ -45,7 +45,7 @@ void LockClients::attempt(World& w, int i, int k) const {
   send(c, k, m);
 }
 
-/// Whose name the attempt has, and from when a grant to that name counts.
+/// Chooses the owner of the attempt, and from when a grant to that owner counts.
 void LockClients::choose_owner(World& w, int i, bool asks) const {
   Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
@@ -152,7 +152,7 @@ void LockClients::deliver(World& w, int i, int k) const {
   }
 }
 
-/// It saw somebody. What it saw before, unchanged, it goes on seeing.
+/// The reply shows a holder. Its age goes on if owner and beat are as before.
 void LockClients::refused(Client& c, const Rules& rules, const Message& m) const {
   arrows_.took(arrow::refused());
   c.phase = kWaiting;

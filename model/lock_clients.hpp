@@ -5,11 +5,11 @@
 
 namespace leasehold::model {
 
-/// The clients of the abstract lock: what each does of its own accord, and what it makes of what
-/// reaches it. A client decides by what it has heard and by its own clock alone; the document it
-/// never sees.
+/// The clients of the abstract lock: the steps that a client begins, and those that a message to it
+/// begins. A client decides by the messages that it received and by its own clock. It never sees
+/// the document.
 ///
-/// INVARIANT: `awaited` names the slot of the one message whose reply a client waits for.
+/// INVARIANT: `awaited` is the slot of the one message of which the client awaits the reply.
 ///
 /// Which of these may happen is for LockSystem to say. Thread-safe: all of it changes the world
 /// that it is given, and the log.
@@ -23,14 +23,14 @@ class LockClients {
   /// REQUIRES: both outlive it.
   LockClients(const Scope& scope, arrow::Log& arrows) : scope_(scope), arrows_(arrows) {}
 
-  // Of its own accord. Messages go into slot k, which is free.
+  // The steps that a client begins. Messages go into slot k, which is free.
   void attempt(World& w, int i, int k) const;
   void extend(World& w, int i, int k) const;
   void release(World& w, int i, int k) const;
-  /// Client i gives its lock to j, in whose slot the command goes.
+  /// Client i gives its lock to j; the command goes into a slot of j.
   void hand_over(World& w, int i, int j, int k) const;
   static void clean_up(Client& c, int k);
-  /// Its process starts anew; what it sent is still on its way.
+  /// Its process starts anew; the messages that it sent are still on their way.
   static void crash(Client& c);
   /// No reply comes: it goes on as if the outcome were unknown.
   void time_out(World& w, int i) const;

@@ -2,8 +2,8 @@
 
 #include "model/lock_system.hpp"
 
-/// What the abstract lock promises to bring about, once faults have stopped: no crash, loss or
-/// failover any more, and nobody gives up; what somebody waits for takes less than a tick.
+/// The liveness promises of the abstract lock. They apply once faults have stopped: there is no
+/// crash, loss or failover any more, no client gives up, and awaited steps take less than a tick.
 namespace leasehold::model {
 
 enum class Promise {

@@ -34,7 +34,7 @@ inline bool counts_on_a_lease(const Client& c) {
   return m.slot == kWon && m.age < kLease;
 }
 
-/// The place among all writes that the next one gets: after all that anybody remembers.
+/// The place of the next write among all writes: after every place that the state still contains.
 inline Byte next_order(const World& w, const Scope& scope) {
   const bool tokens_too = scope.rules.token == Rules::Token::cluster_time;
   Byte greatest = w.top_order;

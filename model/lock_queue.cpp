@@ -4,12 +4,13 @@
 #include "model/lock_questions.hpp"
 #include "model/lock_server.hpp"
 
-/// The queue in the lock document: who was refused leaves an entry, a release grants the first.
+/// The queue in the lock document: a refused call leaves an entry, a release grants the first.
 namespace leasehold::model {
 
 using namespace lock_world;
 
-/// Beside a holder of the .NET package nobody enlists: it would not know its own lockId again.
+/// While the .NET package holds, no call enlists, because the package would not recognise its own
+/// lockId afterwards.
 void LockServer::enlist(const Message& m, Document& d, int waited) const {
   if (is_package(scope_, client_of(d.owner)) || waited >= kPlace) return;
   const Entry entry{m.owner, 7, byte(kPlace - waited), m.age};

@@ -112,9 +112,9 @@ void LockServer::execute(World& w, int i, int k, How how) const {
   m.committed = w.dirty == 0 ? 1 : 0;
 }
 
-/// What the old primary may answer who awaits a majority, besides nothing. No majority will ever
-/// have what it wrote, so nobody hears of that but as a refusal; so what it wrote, and when it
-/// finds a document expired, is left open. What it had when it was cut off it shows.
+/// The answers of the old primary to a client that awaits a majority, besides none. No majority
+/// will ever have its writes, so clients learn of them only by a refusal. Hence its writes, and
+/// when it finds a document expired, are left open. It shows the document of its cut-off.
 void LockServer::answers_by_stale(const World& w, const Rules& rules, const Message& m,
                                   std::vector<Message>& out) const {
   Message answer = m;
@@ -138,7 +138,7 @@ void LockServer::wrote(World& w, const Document& before) const {
   w.dirty = 1;
 }
 
-/// Our lease was given to client i: did somebody else still count on it?
+/// Client i was given the lock: does another client still count on it?
 void LockServer::check_grant(World& w, int i, const Document& before) const {
   for (int j = 0; j < scope_.clients; ++j) {
     if (j == i) continue;
@@ -151,7 +151,8 @@ void LockServer::check_grant(World& w, int i, const Document& before) const {
   }
 }
 
-/// The reply shows who holds it; only a lockId that changes with each command is worth observing.
+/// The reply shows the holder if the rules observe it: a lockId is worth observing only if each
+/// command changes it.
 void LockServer::refuse(Message& m, const Rules& rules, const Document& d) const {
   const bool foreign = d.owner != 0 && is_package(scope_, client_of(d.owner));
   const bool observed = rules.observes && (!foreign || rules.observes_foreign);
@@ -188,7 +189,7 @@ void LockServer::execute_acquire(World& w, int i, Message& m, Document& d, How h
   take(w, m, d, rules, until);
 }
 
-/// Somebody has it, who is neither dead nor expired: the attempt changes nothing but the queue.
+/// The holder is neither dead nor expired: the attempt changes only the queue.
 void LockServer::refuse_attempt(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   arrows_.took(arrow::held());

@@ -7,10 +7,10 @@
 
 namespace leasehold::model {
 
-/// The replica set of the abstract lock: what a primary makes of a command, what a majority comes
-/// to have of it, and what a failover takes away. It decides by the document, the rules of who sent
-/// the command and the primary's own clock; of clients it knows their messages alone, except where
-/// it checks what they still count on.
+/// The replica set of the abstract lock: how a primary executes a command, what a majority commits,
+/// and what a failover rolls back. It decides by the document, the rules of the command's sender and
+/// the primary's own clock. It reads the messages of clients, and their state only to check what
+/// they still count on.
 ///
 /// INVARIANT: a document that is `dirty` differs from `committed`; a failover goes back to that.
 ///
@@ -25,8 +25,8 @@ class LockServer {
 
   /// A majority has the last write: replies that waited for it may be heard.
   static void commit(World& w);
-  /// Another is primary, with another clock. What no majority had is rolled back, and those who
-  /// await a majority hear nothing of it.
+  /// Another member becomes primary, with another clock. A write without a majority is rolled back;
+  /// a client that awaits a majority gets no reply to it.
   void fail_over(World& w) const;
   /// What the primary's clock ends with the next tick.
   void run_out(const World& w) const;
@@ -37,11 +37,11 @@ class LockServer {
   struct How {
     bool stale = false;      ///< by the old primary
     int waited = 0;          ///< ticks ago it started, and read the clock
-    bool clock_off = false;  ///< the wall clock of who sent it is off
+    bool clock_off = false;  ///< the wall clock of its sender is off
   };
   /// Client i's request in slot k becomes its reply.
   void execute(World& w, int i, int k, How how) const;
-  /// What the old primary may answer who awaits a majority, besides nothing.
+  /// Adds the answers of the old primary to a client that awaits a majority, besides none.
   void answers_by_stale(const World& w, const Rules& rules, const Message& m,
                         std::vector<Message>& out) const;
 

@@ -4,8 +4,8 @@
 
 #include "model/lock_world.hpp"
 
-/// A scope whose sizes the compiler knows, so that loops over clients, messages and places become
-/// straight code: packing a state and making it canonical is what an exploration does most.
+/// A scope with sizes that the compiler knows. It unrolls the loops over clients, messages and
+/// places, because an exploration spends most of its time packing states and making them canonical.
 /// Internal to lock_world.
 namespace leasehold::model::lock_world {
 

@@ -45,7 +45,7 @@ void LockSystem::steps(const World& w, Out& out) const {
   }
 }
 
-/// What nobody does: time, and the servers of their own accord.
+/// The steps of time, and those of the servers that no message begins.
 void LockSystem::world_steps(const World& w, Out& out) const {
   const auto go = [&](Act act, auto change) { add(out, w, {act, 0, 0, 0}, change); };
   go(Act::tick, [this](World& n) {
@@ -92,7 +92,7 @@ void LockSystem::caller_steps(const World& w, int i, int k, Out& out) const {
     go(Act::time_out, [&](World& n) { clients_.time_out(n, i); });
   }
   if (c.phase != kAttempting && c.phase != kWaiting) return;
-  // It keeps one owner to clean up: who may leave another one first deletes that.
+  // It keeps one owner to clean up: a client that may leave another one deletes that one first.
   const bool leaves_one = LockClients::is_unsure(c) && rules_for(scope_, i).cleans_up;
   if (leaves_one && c.to_delete != 0) return;
   go(Act::give_up, [&](World& n) { clients_.give_up(n, i); });
@@ -130,7 +130,8 @@ void LockSystem::queue_steps(const World& w, int i, Out& out) const {
   const bool told = c.notice.owner != 0 && (c.notice.committed != 0 || !rules.majority);
   if (told) go(Act::hear, [&](World& n) { clients_.hear(n, i); });
   const bool reads_empty = rules.grant_counts == Rules::GrantCounts::from_last_read;
-  // Who has not heard cannot tell whether it will; only an empty answer of the stream shows it.
+  // A client without the notice cannot tell whether it is lost; only an empty answer of the stream
+  // shows that.
   const bool shows = !scope_.losses_late || reads_empty;
   if (c.notice.owner != 0 && scope_.losses && shows) {
     go(Act::lose_notice, [&](World& n) { n.client[i].notice = {}; });

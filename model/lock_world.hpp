@@ -29,9 +29,9 @@ struct Scope {
   bool crashes = true;
   bool ttl_passes = true;
   bool losses = true;          ///< of requests and replies
-  /// Losses only of what nobody awaits any more, for far fewer states. Who awaits cannot tell what
-  /// is lost from what is not executed or delivered yet, so each state that this leaves out breaks
-  /// nothing that one with the message still on its way does not. Not for what has to come about.
+  /// Only messages that no client awaits any more are lost, for far fewer states. A waiting client
+  /// cannot tell a lost message from a slow one, so a state that this leaves out breaks a guarantee
+  /// only if the state with the message on its way does. Not for liveness.
   bool losses_late = false;
   bool late_starts = true;     ///< commands may wait in the server with the time of their start
   bool stale_primary = false;  ///< the old primary goes on for a while after a failover
@@ -68,7 +68,7 @@ constexpr int generation_of(Byte owner) {
   return static_cast<int>((owner - 1u) % unsigned{kGenerations});
 }
 
-/// Somebody who waits: the lockId that its renewal would have written.
+/// A waiting call, by the lockId that its renewal would have written.
 struct Entry {
   Byte owner{}, beat{};
   Byte left{};  ///< ticks until it is dropped, by the primary's clock
@@ -77,13 +77,14 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 
-/// Who holds it (0: there is none), by which beat, until when by the primary's clock; who waits.
+/// The holder (0: there is none), its beat, its end by the primary's clock, and the waiting calls.
 struct Document {
   Byte owner{}, beat{}, until{}, counter{};
   Entry waiting[kMaxPlaces];  ///< live ones, without gaps
 };
 
-/// What the change stream tells of a grant: whose entry, and where the giver's write stands.
+/// What the change stream tells of a grant: the owner of the entry, and the place of the giver's
+/// write.
 struct Notice {
   Byte owner{};  ///< 0: there is none
   Byte age{};    ///< since the entry's renewal was sent
@@ -110,7 +111,7 @@ constexpr bool is_acquire(Byte slot) { return slot == kAcquire || slot == kRenew
 struct Message {
   Byte slot{}, owner{};
   Byte beat{};  ///< where the rules make it a count or keep it
-  /// Request: observed dead; refusal: who holds; hand-over and its clean-up: who gives.
+  /// Request: observed dead; refusal: the holder; hand-over and its clean-up: the giver.
   Byte seen_owner{}, seen_beat{};
   Byte token{}, order{};  ///< of the write; the order is the truth
   Byte age{};             ///< since it was sent; the oldest if no client awaits it
@@ -121,18 +122,18 @@ enum Phase : Byte { kIdle, kWaiting, kAttempting, kHeld, kReleasing };
 
 struct Client {
   Byte phase{}, owner{};
-  Byte awaited{};           ///< 1 + the message slot whose reply is awaited; 0: none
+  Byte awaited{};           ///< 1 + the slot of the message with an awaited reply; 0: none
   Byte lease{};             ///< ticks that it still counts on
-  Byte due{};               ///< and may: of the lease that it last heard of
+  Byte due{};               ///< ticks that it may count on: of the lease that it last heard of
   Byte token{}, order{};    ///< while it holds
   Byte sight_owner{}, sight_beat{}, sight_age{};
   Byte doubtful{};   ///< the owner of an attempt of this call that was never answered
   Byte to_delete{};  ///< the owner that is to be cleaned up
-  Byte giver{};      ///< the owner whose lock it is given, or is to be cleaned up as well
+  Byte giver{};      ///< the owner that gives it the lock, or is to be cleaned up as well
   Byte attempt_beat{};
   /// Age of what a grant's deadline counts from, where it is not its renewal.
   Byte counted = kOldest;
-  Byte enlisted{};  ///< of this owner's attempts one was refused, where that matters
+  Byte enlisted{};  ///< an attempt of this owner was refused, where that matters
   Notice notice;    ///< on its way; a later one takes the place of one that is lost
   Message message[kMaxMessages];
 
@@ -140,13 +141,13 @@ struct Client {
 };
 
 struct World {
-  Byte second{};                      ///< the primary is the one whose clock is ahead
+  Byte second{};                      ///< the primary is the one with the clock that is ahead
   Byte since_failover = kOldest;      ///< the oldest if there was none
   Byte dirty{};                       ///< the last write is not yet a majority's
   Byte stale_runs{};
-  Byte top_token{}, top_order{};  ///< the latest grant that was heard of: what the resource saw
-  /// Beside a stale primary: the last grant's time by each primary's own count. What a successor
-  /// has not seen, it numbers anew.
+  Byte top_token{}, top_order{};  ///< the latest grant that a client heard of: what the resource saw
+  /// Beside a stale primary: the last grant's time by each primary's own count. A successor reuses
+  /// the numbers that it has not seen.
   Byte clock{}, committed_clock{}, stale_clock{};
   Byte violation{};
   Document document, committed, stale;
