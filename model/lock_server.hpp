@@ -8,11 +8,11 @@
 namespace leasehold::model {
 
 /// The replica set of the abstract lock: how a primary executes a command, what a majority commits,
-/// and what a failover rolls back. It decides by the document, the rules of the command's sender and
+/// and what a failover rolls back. It decides by the document, the rules of the sending client and
 /// the primary's own clock. It reads the messages of clients, and their state only to check what
 /// they still count on.
 ///
-/// INVARIANT: a document that is `dirty` differs from `committed`; a failover goes back to that.
+/// INVARIANT: a document that is `dirty` differs from `committed`; a failover restores `committed`.
 ///
 /// Thread-safe: all of it changes the world that it is given, and the log.
 class LockServer {

@@ -145,7 +145,7 @@ struct World {
   Byte since_failover = kOldest;      ///< the oldest if there was none
   Byte dirty{};                       ///< the last write is not yet a majority's
   Byte stale_runs{};
-  Byte top_token{}, top_order{};  ///< the latest grant that a client heard of: what the resource saw
+  Byte top_token{}, top_order{};  ///< of the latest grant that reached a client and the resource
   /// Beside a stale primary: the last grant's time by each primary's own count. A successor reuses
   /// the numbers that it has not seen.
   Byte clock{}, committed_clock{}, stale_clock{};

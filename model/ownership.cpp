@@ -3,7 +3,7 @@
 namespace leasehold::model {
 namespace {
 
-/// A delete that was under way when this deletion was read, and of which nobody knows what it did.
+/// A delete that was under way when this deletion was read, and that has no certain outcome.
 Index unanswered_delete(const Digest& d, const Fact& gone) {
   for (const SendDigest& one : d.deletes.values()) {
     const Fact& send = d.fact(one.send);
@@ -37,7 +37,8 @@ struct StandingWrite {
   Id holder = kNoText;
 };
 
-/// A deletion belongs to whoever's reply says that it deleted something at just that time.
+/// A deletion belongs to the command with the reply that claims it: it deleted something at exactly
+/// that time.
 void check_deletion(const Digest& d, Finding& f, const StandingWrite& before, Index gone) {
   const Index claim = d.claim(gone);
   if (claim == kNone) return;
@@ -51,7 +52,7 @@ void check_deletion(const Digest& d, Finding& f, const StandingWrite& before, In
           {before.last_put, claim, gone});
 }
 
-/// A release gives away what its own owner holds, or what is offered and nobody's.
+/// A release gives away a lock of its own owner, or a free lock that was offered.
 void check_passed_on(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
   ++f.checked;
   ++f.counts["passed_on"];

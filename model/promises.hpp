@@ -12,7 +12,7 @@ namespace leasehold::model {
 struct DocumentMapping {
   std::string collection;
   std::string id;       ///< the field with the name of the lock
-  std::string owner;    ///< the field that says whose it is: another value for each holding
+  std::string owner;    ///< the field with its owner: another value for each holding
   std::string expires;  ///< the field with the date of its end; empty: it has none
 
   bool operator==(const DocumentMapping&) const = default;

@@ -6,18 +6,18 @@
 namespace leasehold::model {
 namespace {
 
-/// No entry is good for longer, whatever a server's clock said.
+/// No entry is valid for longer, whatever a server's clock said.
 constexpr std::int64_t kLongestEntry_ms = std::int64_t{48} * 3'600'000;
-/// For how long a process that a reply showed a queue knows of it, at least.
+/// A process knows of a queue for at least this long after a reply showed it.
 constexpr std::int64_t kKnown_ns = 5'000 * kMs;
-/// The first pass-on in so long leaves the lock to the calls that poll.
+/// The first pass-on in each such period leaves the lock to the calls that poll.
 constexpr std::int64_t kTurn_ms = 1'000;
 
 /// One version of the document.
 struct Write {
   Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or it is unknown
   Index put = kNone, gone = kNone;  ///< what became of the lock, if anything did
-  std::span<const Index> places;    ///< who joined the queue by it, and who left
+  std::span<const Index> places;    ///< the entries that joined or left the queue by it
 };
 
 /// Goes through the writes of one lock, in their order.
@@ -56,7 +56,8 @@ class Line {
   [[nodiscard]] std::int64_t order_of_next() const { return order_of(changes_[next_].event); }
   [[nodiscard]] Id process_of(const SendDigest& sent) const { return d_.fact(sent.send).process; }
   [[nodiscard]] bool joins(Index i) const { return d_.fact(i).place > 0; }
-  /// By an entry's very lockId the queue gave the lock, by any other its owner took it.
+  /// The queue gave the lock if the put has the entry's own lockId. With another lockId of the same
+  /// owner the owner took it.
   [[nodiscard]] bool served(const Write& w, Index i) const {
     return w.put != kNone && !joins(i) && d_.fact(i).lock_id == d_.fact(w.put).lock_id;
   }
@@ -96,12 +97,12 @@ class Line {
     all_.push_back(s);
     const auto turns = passes_ - s.passes;
     ++f_.checked;
-    // Where nobody else stood, or nobody was served, there was no order to keep.
+    // There is an order to keep only if another entry stood in the queue and one was served.
     const bool in_company = d_.fact(s.joined).place > 1 || entries_ > s.entries;
     if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
   }
 
-  /// The reply to a call that joins shows the queue to its process.
+  /// A reply shows the queue to the process of a call that joins.
   void know(Index joined) {
     const SendDigest& sent = d_.writer(joined);
     if (!refused(d_, sent) || order_of(sent.reply) < order_of(joined)) return;
@@ -115,7 +116,7 @@ class Line {
                        [&](Index i) { return !joins(i) && d_.fact(i).owner == owner; });
   }
 
-  /// The rule of turns, of the document before and after.
+  /// Checks the order of the queue by the document before and after.
   void check_turn(const Write& w, Index served) {
     ++f_.checked;
     const Fact& receiver = d_.fact(standing_.at(d_.fact(served).owner).joined);
@@ -141,8 +142,8 @@ class Line {
     check_others_turn(w);
   }
 
-  /// Whether the clock of the pass-on is that by which the lock is dated: it began after the
-  /// attempt that left the entry was answered, on the same primary.
+  /// Whether the clock of the pass-on dated the lock: the pass-on began after the attempt that left
+  /// the entry was answered, on the same primary.
   [[nodiscard]] bool dated_by_itself(Index put) const {
     const SendDigest& entry = d_.writer(put);
     if (d_.claim(put) == kNone || entry.send == kNone || d_.unanswered(entry)) return false;
@@ -178,8 +179,8 @@ class Line {
     return expires - writer->ask->expiry_ms - writer->ask->clock_margin_ms;
   }
 
-  /// The same of a write that has none: the next put of its writer's own, if it was sent later, and
-  /// the clock is the same.
+  /// The same for a write without a date: that of the next put by its own writer, if it was sent
+  /// later and by the same clock.
   [[nodiscard]] std::int64_t later_date(const Write& w) const {
     const auto at = d_.fact(w.places.front()).at_ns;
     for (std::size_t i = next_; i < changes_.size(); ++i) {
@@ -194,7 +195,7 @@ class Line {
     return kNever;
   }
 
-  /// kNever: of this write nothing is asked.
+  /// The date of a write; kNever: this write is not checked.
   [[nodiscard]] std::int64_t date_of(const Write& w, bool passed) const {
     if (passed) {
       const auto given = d_.dates(d_.fact(w.put)).acquired_at_ms;
@@ -207,7 +208,7 @@ class Line {
       return asked ? own_date(w.put) : kNever;
     }
     if (w.gone != kNone && claimed(w.gone) != Verb::pass_on) return kNever;
-    // Of a lock that is free the TTL monitor takes the document away, with all who stand there.
+    // The TTL monitor deletes the document of a free lock, with all entries of its queue.
     if (w.gone == kNone && w.before == kNone) return kNever;
     auto date = later_date(w);
     for (const Index i : w.places) {
@@ -301,7 +302,7 @@ class Line {
   std::unordered_map<Id, Stand> standing_;  ///< by owner
   /// By process: when a reply showed it the queue, sorted.
   std::unordered_map<Id, std::vector<std::int64_t>> shown_;
-  bool whole_ = true;  ///< as many stand here as the last of these events says
+  bool whole_ = true;  ///< `standing_` has as many entries as the last event says
   std::int64_t passes_ = 0, entries_ = 0;
   std::vector<Stand> all_;
 };

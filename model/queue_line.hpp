@@ -9,26 +9,26 @@ namespace leasehold::model {
 /// An entry in a queue, from joining to leaving.
 struct Stand {
   Index joined = kNone, left = kNone;
-  std::int64_t passes = 0;   ///< how often the queue had given the lock to a waiter before
-  std::int64_t entries = 0;  ///< how many had joined by then
+  std::int64_t passes = 0;   ///< how often the queue had given the lock before
+  std::int64_t entries = 0;  ///< entries that had joined by then
 };
 
-/// What each write of a lock's document may do to its queue, certain whatever fails: the queue is
-/// one document, and its versions are in the oplog.
+/// What each write of a lock's document may do to its queue. This is certain whatever fails: the
+/// queue is one document, and its versions are in the oplog.
 ///
-/// - Who joins stands last, and the queue gives the lock to the first: all who joined before leave
-///   by that write, and the entry that is served was still good.
-/// - No write takes out another's entry that is still good by the date of the write, unless that
-///   one had asked to leave. Nor does a process delete a document with somebody in its queue that
-///   has seen that queue in the last five seconds.
-/// - It is passed on in the second of the server's clock in which it was given, or is offered: the
-///   turn of the calls that poll.
+/// - An entry that joins stands last, and the queue gives the lock to the first entry: all earlier
+///   entries leave by that write, and the served entry is still valid.
+/// - No write removes another owner's entry that is valid by the date of the write, unless that
+///   owner had asked to leave. A process that has seen the queue in the last five seconds does not
+///   delete a document with an entry in its queue.
+/// - The lock is passed on in the second of the server's clock in which it was given. Later it is
+///   offered, which is the turn of the calls that poll.
 ///
-/// Only processes are asked of which somebody stood in a queue: a release from before there were
-/// queues overwrites them. Returns all who ever stood there.
+/// Only processes with an entry in this queue are checked, because versions of the lock from before
+/// the queue overwrite it. Returns all entries that ever stood there.
 [[nodiscard]] std::vector<Stand> check_queue_line(const Digest& d, Finding& f, Id name);
 
-/// "lock 'l': p0", the process of who joined or left there.
+/// "lock 'l': p0", the process of the entry that joined or left there.
 [[nodiscard]] std::string whose(const Digest& d, Index place);
 
 }  // namespace leasehold::model

@@ -11,12 +11,12 @@
 namespace leasehold::model {
 namespace {
 
-/// What one process does about its change stream.
+/// The change stream of one process.
 struct Reader {
   std::vector<SendDigest> steps;  ///< in their order
   std::vector<Span> waits;
-  MergedSpans listens;  ///< when a call of it stood in a queue, and knew that
-  std::int64_t round_trip_ns = 0;  ///< the longest, undisturbed; 0: none
+  MergedSpans listens;  ///< when a call of it stood in a queue and knew that
+  std::int64_t round_trip_ns = 0;  ///< the longest undisturbed one; 0: none
 };
 
 /// When a reply showed this call that it stands there; kNever: none did.
@@ -96,8 +96,8 @@ std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
   return static_cast<std::size_t>(later - reader.steps.begin());
 }
 
-/// Whether it waits for news for certain: it neither opens a stream, since it follows an answer at
-/// once, nor closes one, nor did the step before it, since a call listened.
+/// Whether this step certainly waits for news. It opens no stream, because it follows an answer at
+/// once. Neither it nor the step before closes one, because a call listened.
 bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
   if (step == 0 || !answered(d, reader.steps[step - 1])) return false;
   const SendDigest& before = reader.steps[step - 1];
@@ -106,7 +106,7 @@ bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
          listens(reader, sent);
 }
 
-/// Whether such a step is under way then, and another was not late.
+/// Whether a step that waits for news is under way then.
 bool reads(const Digest& d, const Reader& reader, std::int64_t at) {
   const auto sent = steps_by(d, reader, at);
   if (sent == 0 || !waits_for_news(d, reader, sent - 1)) return false;
@@ -115,7 +115,7 @@ bool reads(const Digest& d, const Reader& reader, std::int64_t at) {
   return answered(d, step) && d.fact(step.reply).at_ns >= at;
 }
 
-/// Whose stream was answered reads on at once.
+/// A process reads on at once when its stream was answered.
 void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
   for (std::size_t i = 0; i < reader.steps.size(); ++i) {
     if (!answered(d, reader.steps[i])) continue;
@@ -137,7 +137,7 @@ struct Passed {
   Index put = kNone;
   const SessionDigest& receiver;
   const Reader& reader;
-  std::int64_t from, told;  ///< it happened then or later, and the releaser knew it then
+  std::int64_t from, told;  ///< the earliest time of the write; when the releaser had the answer
 };
 
 /// When a step brought the news: the first that was answered with all up to this write, if its
@@ -152,7 +152,7 @@ std::int64_t news_at(const Digest& d, const Passed& p) {
   return kNever;
 }
 
-/// The first command of those that was sent then or later; kNever: none.
+/// When the first of these commands was sent at or after `from`; kNever: none.
 std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::int64_t from) {
   auto first = kNever;
   for (const SendDigest& one : all) {
@@ -162,8 +162,8 @@ std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::i
   return first;
 }
 
-/// When the receiver did something about it; kNever: not yet. None: its attempt was under way,
-/// whose answer says more than the news.
+/// When the receiver acted on the grant; kNever: not yet. None: an attempt of it was under way, and
+/// its answer says more than the news.
 std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
   const SessionDigest& s = p.receiver;
   const Id owner = d.fact(p.put).owner;
@@ -180,7 +180,7 @@ std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
   return happened;
 }
 
-/// Of one whose call goes on.
+/// For a receiver with a call that goes on.
 void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
   const SessionDigest& s = p.receiver;
   const auto latest = p.told + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
@@ -210,9 +210,9 @@ bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
   });
 }
 
-/// Of one whose call has ended: with the news it sends a delete, unless that is under way already
-/// or found the lock, or follows an attempt that is. What came before the grant is sent again
-/// later.
+/// For a receiver with a call that has ended: it sends a delete on the news. It need not if a
+/// delete is under way or found the lock, or if an attempt is under way, which a delete follows. A
+/// delete from before the grant is sent again later.
 void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t news) {
   const auto deletes = d.deletes.of(d.fact(p.put).owner);
   const bool seen_to = std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
@@ -239,8 +239,8 @@ void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t
               {p.receiver.ended, p.put});
 }
 
-/// `again`: its owner had the lock before. A second grant to one whose call has ended needs two
-/// attempts of it on the way, and is found by who waits for it.
+/// `again`: the owner had the lock before. A second grant to an ended call needs two of its
+/// attempts on the way, and is left to the check of the waiting calls.
 void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Reader>& all,
                   bool again) {
   const Index by = d.claim(put);
@@ -255,7 +255,7 @@ void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Read
   if (news != kNever && d.fact(s.ended).at_ns < news) check_given_back(d, f, p, news);
 }
 
-/// As its last attempt showed, which was answered; one under way has to be waited for.
+/// Whether the answer to its last attempt showed its place. An attempt under way comes first.
 bool knows_its_place(const Digest& d, const SessionDigest& s, const Stand& stand) {
   const auto attempts = d.attempts.of(s.id);
   if (attempts.empty() || d.fact(attempts.back()).verb != Verb::acquire) return false;

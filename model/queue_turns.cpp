@@ -31,8 +31,8 @@ Index released_by(const Digest& d, const Tenure& t) {
   return first;
 }
 
-/// How long a holding lasted, from when its holder knew of it: until it was released, at most as
-/// long as the lease of its last write. Who never knew of it kept it for that lease.
+/// How long a holding lasted: from when its holder knew of it until its release, at most until the
+/// end of the lease of its last write. A holder that never knew of it kept it for that lease.
 std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
   const auto holder = writer_of(d, t.last_put);
   const auto put = executed_from(d, first_put);
@@ -71,7 +71,7 @@ Holdings holdings(const Digest& d, Id name) {
   return all;
 }
 
-/// From one holder to the next that knows of it.
+/// The longest time from a holder's release until the next holder knows of its grant.
 std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
   std::int64_t longest = 0;
   for (const Waiter& call : waiters.calls) {
@@ -82,7 +82,7 @@ std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
   return longest;
 }
 
-/// In how long it is served: by the holding that there is when it joins, and all until its own.
+/// How long the entry may wait: the holding when it joins, and all others until its own.
 std::int64_t cycles(const Digest& d, const Stand& s, const Holdings& all, std::int64_t way) {
   const auto left = s.left == kNone ? kNever : d.fact(s.left).order;
   const auto after = [&](std::int64_t order) {
@@ -100,7 +100,7 @@ const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
                                [&](const Waiter& w) { return w.session->id < s.id; });
 }
 
-/// Until when it certainly stood there, or had the lock by standing there.
+/// Until when the entry certainly stood there, or had the lock by its place.
 std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
   const Index put =
       s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.fact(s.left).order);

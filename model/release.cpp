@@ -5,7 +5,7 @@
 namespace leasehold::model {
 namespace {
 
-/// One release and whom it was of.
+/// One answered release: its session, its call, its answer and its grant.
 struct Answered {
   const SessionDigest& session;
   const Fact& asked;
@@ -13,11 +13,11 @@ struct Answered {
   const Fact& granted;
 };
 
-/// By owner: how its documents ended, all of them that the server knows.
+/// By owner: how each of its documents ended that the oplog has.
 struct AllEnds {
   std::vector<bool> by_itself;  ///< whether one may have gone by its own delete or hand-over
   Grouped<Index> deleted;       ///< by its own delete, for certain: the reply that says so
-  /// Before its lease can have ended, and no reply says by whom: by a delete that nobody answered.
+  /// Deleted before its lease can have ended, and no reply claims it: the delete had no answer.
   Grouped<Index> vanished;
 };
 
@@ -71,8 +71,8 @@ Index last_own(const Answered& a, std::span<const Change> changes) {
   return !last.gone && last.owner == a.granted.owner ? last.event : kNone;
 }
 
-/// Whether the answer comes from a member that does not know of the grant yet, and the document was
-/// there all the time: from before the command was sent until after it was answered.
+/// The owner's write if a member answered that does not know of the grant yet, and the document was
+/// there from before the command was sent until after it was answered; kNone: not so.
 Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
   const auto truth = d.changes_of(a.granted.name);
   for (const SendDigest& one : commands_of(d, a)) {
@@ -92,8 +92,8 @@ Index denied_by_an_old_primary(const Digest& d, const Answered& a) {
   return kNone;
 }
 
-/// Whether a delete of this release found nothing, though the document was there before it was
-/// sent and after it was answered.
+/// The owner's write if a delete of this release found nothing, although the document was there
+/// before it was sent and after it was answered; kNone: not so.
 Index overlooked(const Digest& d, const Answered& a) {
   const auto sent = d.deletes.of(a.granted.owner);
   const auto truth = d.changes_of(a.granted.name);
@@ -102,7 +102,7 @@ Index overlooked(const Digest& d, const Answered& a) {
         d.fact(one.reply).matched > 0) {
       continue;
     }
-    // A delete of what nobody waits for finds nothing where somebody does; a pass-on follows it.
+    // A plain delete matches only a document without a queue; if it finds none, a pass-on follows.
     const bool followed = d.fact(sent.back().send).verb == Verb::pass_on;
     if (d.fact(one.send).verb == Verb::remove && followed) continue;
     const auto order = d.fact(one.reply).order;
@@ -158,7 +158,7 @@ void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEn
 
 Finding check_release(const Digest& d) {
   Finding f = finding(Guarantee::release);
-  if (d.of_a_document) return f;  // they delete by rules of their own
+  if (d.of_a_document) return f;  // published locks delete by their own rules
   const AllEnds ends = all_ends(d);
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.release == kNone || s.released == kNone) continue;
@@ -166,7 +166,7 @@ Finding check_release(const Digest& d) {
     if (a.answer.outcome == Outcome::unknown) continue;
     ++f.checked;
     if (a.answer.outcome == Outcome::released) check_released(d, f, a, ends);
-    // One that was lost before was notified; what it cleaned up itself is gone for that reason.
+    // The loss was notified before: then the holder's own clean-up may have deleted the document.
     const bool lost = s.lost != kNone && d.fact(s.lost).at_ns <= a.asked.at_ns;
     if (a.answer.outcome == Outcome::not_owner && !lost) check_not_owner(d, f, a, ends);
   }

@@ -32,7 +32,7 @@ void SessionForm::visit(Index i, const Fact& e) {
   }
 }
 
-/// What won is in the record of its own process, but for a pass-on, which is in the oplog.
+/// The win is in the record of the process itself, except a pass-on, which is in the oplog.
 void SessionForm::visit_grant(Life& s, Index i, const Fact& e) {
   constexpr const char* kWhat = "a grant that nothing won";
   const bool grounded = !s.granted && !s.ended && won(e);
@@ -52,8 +52,8 @@ void SessionForm::visit_send(Life& s, Index i, const Fact& e) {
   s.attempting = asks_for_lock(e);
 }
 
-/// From the grant until the release was answered. Extensions and losses are steps of the core that
-/// granted; of what the harness's own threads saw there is another record.
+/// From the grant until the answer to the release. Extensions and losses are steps of the core that
+/// granted; what the harness's own threads saw is in another record.
 void SessionForm::visit_holding(Life& s, Index i, const Fact& e) {
   switch (e.kind) {
     case Kind::extended:
@@ -83,7 +83,7 @@ void SessionForm::visit_end(Life& s, Index i, const Fact& e) {
       released_[owner_of_grant(e)] = true;
       break;
     case Kind::released:
-      // A release of what was released before is not recorded: its answer would be.
+      // A second release of a handle is not recorded, but its answer would be.
       require(s.release && !s.released, "a release answered but not asked for", i);
       // The reply and what the core made of it are one step.
       if (s.granted) {
@@ -99,7 +99,7 @@ void SessionForm::visit_end(Life& s, Index i, const Fact& e) {
   }
 }
 
-/// Asked of a handle that was there, and so often that its times can be those of the answers.
+/// Whether the handle existed, and was asked often enough for answers at these times.
 bool SessionForm::may_answer(const Fact& held) const {
   const auto count = d_.facts.answered[held.place_beside];
   const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
@@ -132,8 +132,8 @@ bool SessionForm::is_new(Life& s, Index i) const {
   return true;
 }
 
-/// By a release of another process, which followed an attempt that had been refused or not
-/// answered: only the server's truth shows that.
+/// Whether a release of another process gave it the lock, after an attempt that was refused or not
+/// answered: only the oplog shows that.
 bool SessionForm::passed_on(const Fact& granted, const SendDigest& attempt) const {
   if (d_.fact(attempt.send).at_ns != granted.sent_ns) return false;
   const auto truth = d_.changes_of(granted.name);
@@ -179,8 +179,8 @@ bool SessionForm::deleted(const Fact& released) const {
   return false;
 }
 
-/// The bounds are those of the core's own timers, and generous; and the process went on recording
-/// its steps after them, with all the time that stalls took.
+/// The bounds are the core's own timers, with slack. A missing end counts only if the process
+/// recorded steps after the bound and the time that stalls took.
 void SessionForm::check_ends() {
   const auto answered_within = [this](const Asked& ask) {
     return (ask.operation_timeout_ms + kSlackMs) * kMs + d_.allowed.lateness_ns;

@@ -8,34 +8,34 @@
 /// The form of a history: what an event may follow, and what must follow it. Internal to
 /// `form_inquiry`.
 ///
-/// What does not fit is either the recorder's fault, and nobody can tell what happened, or the
-/// lock's. That the lock did something without a ground is certain where both are in one record: a
-/// process writes down each step of its core at once, what it heard before what it did about it. A
-/// record that ends early lacks its end, and nothing before that.
+/// An event that does not fit is the fault of the recorder or of the lock. If it is the recorder's,
+/// the verdict is unknown. It is the lock's for certain if event and cause belong in one record: a
+/// process records each step of its core at once, and each input before what the core did about it.
+/// A record that ends early lacks only its end.
 namespace leasehold::model {
 
 inline constexpr std::int64_t kSlackMs = 500;  ///< scheduling, on a busy machine
 
 struct FormFindings {
   Finding form = finding(Guarantee::form);          ///< whether the record is whole
-  Finding grounded = finding(Guarantee::grounded);  ///< of the lock
+  Finding grounded = finding(Guarantee::grounded);  ///< whether what the lock did has a cause
 };
 
-/// Nobody broke a promise; nobody can tell.
+/// The record is malformed: the verdict is unknown, not violated.
 inline void malformed(Finding& finding, const std::string& why, std::vector<Index> events) {
   violate(finding, why, std::move(events));
   finding.verdict = Verdict::unknown;
 }
 
-/// Whether the process lived and ran for `span` ns and more after the event, and for as long again
-/// as something stood still in it, so that what must follow it must have followed.
+/// Whether the process lived and ran for more than `span` ns plus the stalls in it after the event:
+/// then whatever must follow the event has followed.
 [[nodiscard]] bool goes_on(const Digest& digest, const Fact& event, std::int64_t span);
 
-/// The sessions of a history: that each asks, is granted, loses, releases and ends in an order that
-/// can be, and that nothing happens to it which nobody did. It knows which events are a session's,
-/// and of commands only what the digest says.
+/// Checks the sessions of a history: each is asked for, granted, lost, released and ended in a
+/// possible order, and each event of it has a cause. It reads the events of sessions; commands it
+/// knows only by the digest.
 ///
-/// INVARIANT: what is noted of a session is of the events visited so far, in the history's order.
+/// INVARIANT: `lives_` reflects the events visited so far, in the history's order.
 class SessionForm {
  public:
   /// REQUIRES: both outlive it.
@@ -45,11 +45,11 @@ class SessionForm {
         lives_(digest.sessions.size()),
         released_(digest.facts.owners) {}
 
-  /// REQUIRES: events come in their order. One of no session is passed over.
+  /// REQUIRES: events come in their order. Events without a session are ignored.
   void visit(Index i, const Fact& e);
   /// The session of this command may send another attempt.
   void answered(const Fact& send) { lives_[send.session].attempting = false; }
-  /// Calls and releases that had time enough to end.
+  /// Checks that calls and releases with enough time have ended.
   void check_ends();
 
  private:
@@ -59,11 +59,11 @@ class SessionForm {
     Index first_answers = kNone, newest_answers = kNone;  ///< the newest by their times
   };
 
-  /// Of the record.
+  /// A rule of the record.
   void require(bool rule, const char* what, Index i) {
     if (!rule) malformed(f_.form, what, {i});
   }
-  /// Of the lock.
+  /// A rule of the lock.
   void demand(bool rule, const char* what, Index i) {
     ++f_.grounded.checked;
     if (!rule) violate(f_.grounded, d_.process_name(d_.fact(i).process) + ": " + what, {i});

@@ -6,7 +6,7 @@
 namespace leasehold::model {
 namespace {
 
-/// From when until when an acquire call waited, if it can be known.
+/// From when until when an acquire call waited, as far as it is known.
 Span waiting(const Digest& d, const SessionDigest& s) {
   Span span{s.asked.at_ns, d.finished_ns};
   for (const Index end : {s.granted, s.ended}) {
@@ -15,7 +15,7 @@ Span waiting(const Digest& d, const SessionDigest& s) {
   return span;
 }
 
-/// How long this time of the caller's takes at most.
+/// How long this time on the caller's clock takes at most.
 std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
   return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
 }
@@ -39,7 +39,7 @@ void add_unanswered(const Digest& d, const SessionDigest& s, std::vector<Unanswe
   }
 }
 
-/// Of the calls that ask for this name.
+/// Adds the congestions of the processes that call for this name.
 void add_congestions(const Digest& d, Waiters& name) {
   Id last = kNoText;
   for (const Waiter& call : name.calls) {
@@ -94,7 +94,7 @@ std::optional<Window> must_have_tried(const Digest& d, const Waiters& name, cons
   const Asked& ask = call.session->asked;
   if (ask.single_attempt) return std::nullopt;  // it tries once
   from = std::max(from, call.waited.from);
-  if (call.lives_until < from + bound) return std::nullopt;  // which most do not
+  if (call.lives_until < from + bound) return std::nullopt;  // most end sooner
   const Window window = while_answered(name, ask.process, from, bound);
   if (call.waited.to < window.to) {
     const bool congested = call.waited.to >= window.uncongested;

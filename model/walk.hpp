@@ -5,10 +5,10 @@
 
 #include "model/checkers.hpp"
 
-/// One walk through a history, for all who look at each of its events.
+/// One walk through a history for all watchers of its events.
 namespace leasehold::model {
 
-/// Looks at all events of a history, some at a time.
+/// Sees all events of a history, some at a time.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -18,15 +18,15 @@ class Watcher {
 };
 using Watchers = std::vector<Watcher*>;
 
-/// Shows each event to all of them. So few at a time that these are still in the cache when the
-/// last of them looks: a long history is read from memory once.
+/// Shows each event to all watchers. Each call has so few events that they stay in the cache until
+/// the last watcher: a long history is read from memory once.
 void walk(const Digest& d, const Watchers& all);
 
-/// One that has a result when the walk is over.
+/// A watcher with a result when the walk is over.
 template <typename Result>
 class Inquiry : public Watcher {
  public:
-  /// To be asked for once.
+  /// Called once.
   [[nodiscard]] virtual Result result() = 0;
 };
 
@@ -37,7 +37,7 @@ class Inquiry : public Watcher {
 /// `monitor`.
 [[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> rules_inquiry(const Digest& d);
 
-/// `judge`, with others beside who watch the same walk.
+/// `judge`, with other watchers of the same walk.
 [[nodiscard]] std::vector<Finding> judge(const Digest& d, const Floors& floors,
                                          const Watchers& beside);
 

@@ -27,7 +27,7 @@ class Orders {
   }
 
  private:
-  /// Whoever asks for one after the other finds the next one near the last.
+  /// Successive questions are about times near each other, so the search starts at the last one.
   [[nodiscard]] bool is_ascending(std::int64_t order) const {
     constexpr std::size_t kNear = 16;
     const auto begin = ascending_.begin(), end = ascending_.end();
@@ -40,11 +40,11 @@ class Orders {
   }
 
   std::vector<std::int64_t> ascending_;
-  mutable std::size_t near_ = 0;  ///< where the one that was asked for last is, or belongs
+  mutable std::size_t near_ = 0;  ///< where the time of the last question is, or belongs
   std::unordered_set<std::int64_t> late_;
 };
 
-/// Walks the history once, then asks what is missing. What a session may do is `SessionForm`.
+/// Walks the history once, then checks for missing events. `SessionForm` checks the sessions.
 class FormChecker final : public Inquiry<std::vector<Finding>> {
  public:
   explicit FormChecker(const Digest& d)
@@ -154,7 +154,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     if (counts) processes_[send.process].under_way += change;
   }
 
-  /// Of its own word that all its workers are taken: for longer than a step none is idle.
+  /// If a process says that all its workers are taken, none is idle for longer than a step.
   void check_congestion(Index i, const Fact& e) {
     ProcessLife& life = processes_[e.process];
     if (e.at_ns > life.idle_ns) {
@@ -204,8 +204,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
         if (!c.gone) written[c.lock_id] = true;
       }
     }
-    // Most histories are whole: the order in which they are not, of process and number, is made
-    // when it is needed.
+    // The order of process and number is made only when it is needed, because most histories are
+    // whole.
     std::vector<Broken> all;
     for (const Command& c : commands_) check_command(c, written, all);
     std::stable_sort(all.begin(), all.end(), [this](const Broken& a, const Broken& b) {
@@ -232,12 +232,12 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     bool by_the_lock = true;
   };
 
-  /// Whether what was acknowledged, and the oplog lacks, was certainly not written. Published locks
-  /// need not wait for a majority: what was acknowledged to them may be rolled back.
+  /// Whether a write that was acknowledged, and is not in the oplog, was certainly not executed.
+  /// Published locks need not wait for a majority: their acknowledged writes may be rolled back.
   [[nodiscard]] bool oplog_decides() const { return d_.oplog_read && !d_.of_a_document; }
 
-  /// Whether by this time a document of the owner that this removes had gone: the answer to a
-  /// repeated removal has a later time than its write.
+  /// Whether a document of the removed owner had gone by this time: the answer to a repeated removal
+  /// has a later time than its write.
   [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
     Id stood = kNoText;
     for (const Change& c : d_.changes_of(removal.name)) {
@@ -257,7 +257,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       const auto timeout = send.verb == Verb::index    ? kIndexTimeoutMs
                            : send.verb == Verb::stream ? kStreamTimeoutMs
                                                        : d_.process_of[send.process]->timeout_ms;
-      // The driver may be as late as its threads: that nobody answered is not certain.
+      // Not certain: the driver may record an answer as late as its threads run.
       if (goes_on(d_, send, (timeout + kSlackMs) * kMs)) {
         all.push_back({"a command without a reply", {c.send}, false});
       }
@@ -284,13 +284,13 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     }
   }
 
-  /// A win must be granted or given back; an extension must move the deadline of who still holds.
-  /// The step that takes the reply does it, or sends what does: a second is far more than it needs.
+  /// A win must be granted or given back; an extension must move the deadline of a call that still
+  /// holds. The step that takes the reply does it, or sends a command for it: a second is plenty.
   void check_consequence(Index statement, const Fact& reply, std::vector<Broken>& all) const {
     const Fact& send = d_.fact(statement);
     const SessionDigest& s = d_.session_of(send);
     if (asks_for_lock(send)) {
-      if (d_.of_a_document) return;  // their texts forget a win that comes after the end of a call
+      if (d_.of_a_document) return;  // they forget a win after the end of a call
       // By another attempt, if the answer to this one was that of a second sending.
       const Id owner = d_.owner_of_lock_id(send);
       const bool granted =

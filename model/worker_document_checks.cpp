@@ -19,8 +19,8 @@ bool may_have_given_up(const Digest& d, const HeldDocument& doc, const Event& ch
   return by(s.release) || told || denied || broke;
 }
 
-/// Whether the change may be older than the grant, or what the holder had given up on its way to it
-/// may have been cleaned up after it: then nothing can be said.
+/// Whether the change may be older than the grant, or an attempt that the holder gave up before the
+/// grant may have been cleaned up after it: then the check decides nothing.
 bool is_undecidable(const Digest& d, const HeldDocument& doc) {
   const WorkerCall& call = *doc.call;
   const Span attempts{call.ask->at_ns, call.granted->at_ns};
@@ -28,8 +28,8 @@ bool is_undecidable(const Digest& d, const HeldDocument& doc) {
          !d.ran_throughout(*call.process, attempts);
 }
 
-/// By whose date a document expires nobody knows, once a clock was moved; and who lost its disks
-/// lost documents as well.
+/// Once a clock was moved, it is unknown by which clock a document expires. A member that lost its
+/// disks lost documents as well.
 struct Doubts {
   bool dates = false, documents = false;
 };
@@ -77,7 +77,7 @@ void each_ending(const Digest& d, const WorkerCalls& calls, const HeldDocuments&
     for (const HeldDocument& doc : all) {
       if (doc.call == nullptr || doc.next == kNone) continue;
       const Event& change = d.at(doc.next);
-      // Who writes a date by a clock that was moved may extend into the past.
+      // A holder with a clock that was moved may extend into the past.
       const bool own = doc.next_gone && change.owner == d.at(doc.last).owner && doubtful.dates;
       if (own || is_undecidable(d, doc) || may_have_given_up(d, doc, change)) continue;
       const auto& asked = calls.at(name);

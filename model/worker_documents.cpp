@@ -20,7 +20,7 @@ std::int64_t over_by(const Digest& d, const WorkerCall& call) {
   return d.disturbed({call.ask->at_ns, late}) ? kNever : late;
 }
 
-/// Which call wrote which of the first writes of one name's owners.
+/// Finds the call of the first write of each owner of one name.
 class Attribution {
  public:
   Attribution(const Digest& d, const std::vector<WorkerCall>& calls,
@@ -45,7 +45,7 @@ class Attribution {
     while (!settled_.empty()) settle();
   }
 
-  /// Null: nobody's for certain.
+  /// The call that certainly has this document; null: not certain.
   [[nodiscard]] const WorkerCall* of(Index first) const {
     const auto found = writers_.find(first);
     const bool certain = found != writers_.end() && !doubtful_.contains(d_.at(first).owner);

@@ -28,13 +28,13 @@ const WorkerCall* writer_of_write(const Writers& writers, const Event& e) {
   return found == writers.end() ? nullptr : found->second;
 }
 
-/// The server's order of what it accepted against that of the holders.
+/// Compares the server's order of accepted writes with the order of the holders.
 void check_accepted(const Digest& d, const Writers& writers, Finding& f) {
   struct Latest {
     const WorkerCall* call;
     Index stored;
   };
-  std::map<std::string, Latest> latest;  // by name: the write of who asked last
+  std::map<std::string, Latest> latest;  // by name: the write of the call that began last
   for (const Index i : d.stored) {
     const WorkerCall* call = writer_of_write(writers, d.at(i));
     if (call == nullptr) continue;
@@ -95,8 +95,8 @@ std::string token_of(const WorkerCall& call) {
   return "token " + std::to_string(call.token()) + " of " + *call.process;
 }
 
-/// `granted` are in the order of asking: each is compared with the highest token of those that had
-/// theirs before it was asked for.
+/// `granted` is in the order of the calls. Each token is compared with the highest of the grants
+/// before its call began.
 void check_rising(const std::string& name, const std::vector<WorkerCall>& granted, Finding& f) {
   auto by_grant = granted;
   std::sort(by_grant.begin(), by_grant.end(), [](const WorkerCall& a, const WorkerCall& b) {
@@ -109,7 +109,7 @@ void check_rising(const std::string& name, const std::vector<WorkerCall>& grante
       if (highest == nullptr || next->token() > highest->token()) highest = &*next;
     }
     ++f.checked;
-    // Of two that are equal somebody else speaks.
+    // `check_different` reports equal tokens.
     if (highest == nullptr || call.token() >= highest->token()) continue;
     violate(f, "lock '" + name + "': " + token_of(call) + " after " + token_of(*highest),
             {highest->session->granted, call.session->granted});

@@ -6,10 +6,10 @@
 
 #include "model/worker_judge.hpp"
 
-/// For tests of the checkers of somebody's lock.
+/// For tests of the checkers of third-party locks.
 namespace leasehold::model {
 
-/// A lock that promises all that can be promised.
+/// The promises of a lock that makes all of them.
 inline Promises everything() {
   Promises p;
   p.tokens = Promises::Tokens::rising;
@@ -18,7 +18,7 @@ inline Promises everything() {
   return p;
 }
 
-/// What workers said, in ms. Leases last 1,000 ms, nobody is late.
+/// What workers said, in ms. Leases last 1,000 ms, no process is late.
 class Told {
  public:
   explicit Told(std::initializer_list<const char*> processes = {"a", "b", "c"}) {
@@ -36,7 +36,7 @@ class Told {
     e.clock_margin_ms = apart_ms_;
     return add(e);
   }
-  /// So far faults put the members' clocks apart, as those say who ask from here on.
+  /// By how much faults put the members' clocks apart, as the calls from here on say.
   Told& apart(int clocks_ms) {
     apart_ms_ = clocks_ms;
     return *this;

@@ -5,18 +5,18 @@
 namespace leasehold::model {
 namespace {
 
-/// When a call may have had a lock, as far as others can tell.
+/// When a call may have had a lock, as far as other calls can tell.
 struct Stay {
   const WorkerCall* call = nullptr;
-  std::int64_t from = kNever;     ///< kNever: it certainly had nothing
-  std::int64_t to = kNever;       ///< of who did not give it back: when it ended or died, and ...
-  std::int64_t lease_ns = 0;      ///< ... how long the lock may then stay taken; 0: given back
-  std::int64_t next_ns = kNever;  ///< when another had it that was asked for after that
+  std::int64_t from = kNever;     ///< kNever: it certainly never had the lock
+  std::int64_t to = kNever;       ///< when it gave the lock back, ended or died, ...
+  std::int64_t lease_ns = 0;      ///< ... and how long the lock may then stay taken; 0: given back
+  std::int64_t next_ns = kNever;  ///< when a call that began after that had it
   bool died_holding = false;
 };
 
-/// How long servers took for others: from writes to the resource and releases being sent until they
-/// were answered.
+/// How long servers took for other commands: from the sending of writes to the resource and of
+/// releases to their answers.
 std::vector<Span> commands_of(const Digest& d) {
   std::vector<Span> all;
   for (const Index i : d.writes) all.push_back({d.at(i).sent_ns, d.at(i).at_ns});
@@ -27,7 +27,7 @@ std::vector<Span> commands_of(const Digest& d) {
   return all;
 }
 
-/// All that is asked for one name.
+/// All calls for one name.
 class Waits {
  public:
   Waits(const Digest& d, const Promises& promises, const std::vector<WorkerCall>& calls,
@@ -53,7 +53,7 @@ class Waits {
   [[nodiscard]] Index answer_of(const WorkerCall& call) const {
     return call.granted != nullptr ? call.session->granted : call.session->ended;
   }
-  /// From the question to the answer, or to the end.
+  /// From the call to its answer, or to the end.
   [[nodiscard]] Span asking(const WorkerCall& call) const {
     const Index answer = answer_of(call);
     const Index crash = d_.processes.at(*call.process).crash;
@@ -63,7 +63,7 @@ class Waits {
     }
     return {call.ask->at_ns, end};
   }
-  /// Whether its answers came as they were sent, and what they do not say did not happen.
+  /// Whether answers in this span came on time, and nothing happened that they do not say.
   [[nodiscard]] bool clean(const WorkerCall& call, Span span) const {
     return !d_.disturbed(span) && d_.ran_throughout(*call.process, span);
   }
@@ -77,7 +77,7 @@ class Waits {
     if (call.granted != nullptr) {
       end_holding(stay);
     } else if (answer != kNone) {
-      // What timed out or failed may have got the lock a moment too late.
+      // A call that timed out or failed may have got the lock a moment too late.
       if (said && d_.at(answer).outcome == "refused") stay.from = kNever;
       leave_behind(stay, asked.to);
     } else if (d_.processes.at(*call.process).crash != kNone) {
@@ -98,8 +98,9 @@ class Waits {
     }
   }
 
-  /// How much longer than a lease it may last: its author allows for clocks that differ, and those
-  /// of two primaries were put apart. Nothing: by more than that, or it is unknown by how much.
+  /// How much longer than a lease it may last: the margin that its author promises for differing
+  /// clocks, and how far faults put those of two primaries apart. None: they were put apart by more
+  /// than that, or by an unknown amount.
   [[nodiscard]] std::optional<std::int64_t> margins_ms(const WorkerCall& call) const {
     const auto promised = promises_.clock_margin_ms.value_or(0);
     if (!d_.clocks_moved) return promised;
@@ -107,7 +108,8 @@ class Waits {
     return apart > 0 && apart <= promised ? std::optional(promised + apart) : std::nullopt;
   }
 
-  /// What was on its way when links or servers were disturbed may be executed until they are well.
+  /// A command that was on its way when links or servers were disturbed may be executed until the
+  /// end of that fault.
   void leave_behind(Stay& stay, std::int64_t end) const {
     for (const Span& fault : d_.disturbances.all()) {
       const bool meets = end < kNever && fault.meets({stay.call->ask->at_ns, end + 1});
@@ -122,7 +124,7 @@ class Waits {
   }
 
   void set_next() {
-    // By asking, the last first: the soonest grant of all that were asked for later.
+    // For each call, from the last: the earliest grant of it and all later calls.
     std::vector<std::int64_t> soonest(calls_.size() + 1, kNever);
     for (std::size_t i = calls_.size(); i-- > 0;) {
       const auto granted = calls_[i].granted == nullptr ? kNever : calls_[i].granted->at_ns;
@@ -136,14 +138,14 @@ class Waits {
     }
   }
 
-  /// Until when it may keep the lock from one who waits since then: who waits for the lease of a
-  /// dead holder to run out may count it from when it began to wait.
+  /// Until when it may keep the lock from a call that waits since `waits_from`: a waiting call may
+  /// count the lease of a dead holder from the begin of its own wait.
   [[nodiscard]] std::int64_t keeps_until(const Stay& stay, std::int64_t waits_from) const {
     if (stay.to == kNever || stay.lease_ns == 0) return stay.to;
     return std::min(std::max(stay.to, waits_from) + stay.lease_ns, stay.next_ns);
   }
 
-  /// Of this call's waiting, when nobody else can have had the lock; and who had it before each.
+  /// When this call waited and no other call can have had the lock; and the stay before that.
   struct Gap {
     Span span;
     const Stay* before = nullptr;

@@ -4,14 +4,14 @@
 
 #include "model/monitors/monitor.hpp"
 
-/// The rules of clients: they look at what a process sends, hears and counts on.
+/// The rules of clients: they check what a process sends, receives and counts on.
 namespace leasehold::model {
 namespace {
 
 /// Of a process's time, converted to the harness's: each end of a span may be a grain off.
 constexpr std::int64_t kRounding = 2'000;
 
-/// How long a span of a clock that runs so much fast takes by the harness's.
+/// How long a span of a clock with this rate error takes by the harness's clock.
 std::int64_t true_span(std::int64_t local_ns, std::int64_t rate_ppm) {
   constexpr std::int64_t kMillion = 1'000'000;
   return static_cast<std::int64_t>(static_cast<__int128>(local_ns) * kMillion /
@@ -37,7 +37,7 @@ class ProcessClocks {
     if (e.kind == Kind::resume) clock.stood_until_ns = e.at_ns;
   }
   [[nodiscard]] std::int64_t rate_ppm(Id process) const { return clocks_[process].rate_ppm; }
-  /// Whether it stood still then or later: its spans are not the harness's.
+  /// Whether the process was paused then or later: a pause distorts its spans.
   [[nodiscard]] bool stood_since(Id process, std::int64_t at_ns) const {
     return clocks_[process].stood_until_ns >= at_ns;
   }
@@ -92,7 +92,7 @@ class Deadline final : public Monitor {
     const auto before = std::exchange(until, std::max(until, e.deadline_ns));
     const Index sent = commands.sending(e.lock_id);
     const Asked* ask = commands.ask(e.session);
-    if (sent == kNone || ask == nullptr) return;  // no write of it: the history is not whole
+    if (sent == kNone || ask == nullptr) return;  // without its command the history is not whole
     const Fact& send = d_.fact(sent);
     if (clocks_.stood_since(e.process, send.at_ns)) return;
     ++found.checked;
@@ -113,7 +113,7 @@ class Deadline final : public Monitor {
             {sent, i});
   }
 
-  /// Of an extension: that one of the statements matched; a read may have shown whose.
+  /// For an extension: one of its statements matched; a read may have shown the owner.
   bool acknowledged(const Fact& send) const {
     const Index reply = replies_[send.command];
     return reply != kNone && d_.fact(reply).outcome == Outcome::done && d_.fact(reply).matched > 0;
@@ -126,7 +126,7 @@ class Deadline final : public Monitor {
 };
 
 /// "A holder is presumed dead only a whole lease, and the drift, after a reply first showed its
-/// lockId": the lease of whoever wrote that, the drift of who presumes it.
+/// lockId": the lease of the writer of that lockId, the drift of the presuming process.
 class PresumedDead final : public Monitor {
  public:
   explicit PresumedDead(const Digest& d)
@@ -138,11 +138,11 @@ class PresumedDead final : public Monitor {
 
   void see(Index i, const Fact& e, const Commands& commands) override {
     clocks_.see(i, e);
-    // Whoever wrote down dates also wrote down whom an attempt observed.
+    // A history with dates also has the lockId that each attempt observed.
     if (e.kind == Kind::put) require_dates(d_.dates(e), found);
     if (e.kind == Kind::reply && e.lock_id != kNoText) note_sight(i, e);
     if (e.kind != Kind::send || e.verb != Verb::acquire) return;
-    ++found.checked;  // one that presumes nobody dead is right to
+    ++found.checked;  // presuming no holder dead is never wrong
     if (e.observed != kNoText) look_at(i, e, commands);
   }
 
@@ -163,7 +163,7 @@ class PresumedDead final : public Monitor {
     const Index holder = commands.sending(e.observed);
     const Asked* holders = holder == kNone ? nullptr : commands.ask(d_.fact(holder).session);
     const Asked* ask = commands.ask(e.session);
-    if (holders == nullptr || ask == nullptr) return;  // of another client, whose lease nobody said
+    if (holders == nullptr || ask == nullptr) return;  // the lease of another client is not known
     const auto lease = holders->expiry_ms * kMs + drift_ns(holders->expiry_ms, *ask);
     const auto needed = true_span(lease, clocks_.rate_ppm(e.process)) - kRounding;
     const auto waited = e.at_ns - d_.fact(seen->second).at_ns;
@@ -198,7 +198,7 @@ class EndedOwner final : public Monitor {
       look_at(i, farewell_of(e, commands));
     } else if (e.outcome == Outcome::yes) {
       const Farewell* ended = farewell_of(e, commands);
-      // Who is asked is no later than a process may be.
+      // A process may ask held() later by the lateness that is allowed.
       const bool since = ended != nullptr &&
                          e.last_asked_ns > d_.fact(ended->send).at_ns + d_.allowed.lateness_ns;
       look_at(i, since ? ended : nullptr);
@@ -227,7 +227,7 @@ class EndedOwner final : public Monitor {
   }
 
   const Digest& d_;
-  std::vector<Id> owners_;  ///< by session; kNone: it was granted to nobody
+  std::vector<Id> owners_;  ///< by session; kNone: without a grant
 };
 
 }  // namespace

@@ -4,13 +4,13 @@
 
 #include "model/digest.hpp"
 
-/// What the monitors remember of the commands that they have seen so far, by id.
+/// The commands that the monitors have seen so far, by id.
 namespace leasehold::model {
 
 /// The sending by which an owner ended.
 struct Farewell {
   Index send = kNone;
-  bool passed_on = false;  ///< one of its releases may have given the lock to whoever queued
+  bool passed_on = false;  ///< one of its releases may have given the lock to the queue
 };
 
 class Commands {
@@ -32,13 +32,13 @@ class Commands {
     if (e.other_owner != kNoText) end(e.other_owner, i, e.verb == Verb::pass_on);
   }
 
-  /// Who first sent a command that writes this lockId; kNone: nobody so far.
+  /// The sending of the first command that writes this lockId; kNone: none so far.
   [[nodiscard]] Index sending(Id lock_id) const { return senders_[lock_id]; }
   /// The acquire call of this session; null: not seen.
   [[nodiscard]] const Asked* ask(Id session) const {
     return asks_[session] == kNone ? nullptr : &d_.facts.asks[asks_[session]];
   }
-  /// Null: it has not ended.
+  /// Null: the owner has not ended.
   [[nodiscard]] const Farewell* farewell(Id owner) const {
     return ended_[owner].send == kNone ? nullptr : &ended_[owner];
   }

@@ -1,7 +1,7 @@
 #include "model/monitors/monitor.hpp"
 
-/// The rules of lock documents: they look at the server's truth, change by change, and compare
-/// dates of one document with each other only.
+/// The rules of lock documents: they check the oplog, change by change, and compare only dates of
+/// the same document.
 namespace leasehold::model {
 namespace {
 
@@ -11,7 +11,7 @@ struct Standing {
   bool queued = false;  ///< a release passed this lock on before: it may stand there, free
 };
 
-/// The documents, one after the other, and who wrote each change.
+/// The documents, one after the other, and the command that wrote each change.
 class DocumentRule : public Monitor {
  public:
   DocumentRule(Guarantee guarantee, const Digest& d)
@@ -90,7 +90,7 @@ class CompareAndSet final : public DocumentRule {
                std::to_string(left_ms) + " ms more");
   }
 
-  /// By a hand-over, or by a release of its holder to who stands in the queue.
+  /// Whether it was given: by a hand-over, or by a release of its holder to the queue.
   bool given(const Change& c) const {
     const Id holder = d_.fact(c.standing).owner;
     if (c.send.verb == Verb::hand_over) return c.send.other_owner == holder;
@@ -107,7 +107,7 @@ class ExpiresAt final : public DocumentRule {
  private:
   void judge(const Change& c) override {
     if (c.own) return judge_own(c);
-    // A free document may name who is to have it next, and that one then keeps its acquiredAt.
+    // A free document may name the next owner, which then keeps its acquiredAt.
     if (c.standing == kNone && c.queued) return;
     const Asked* ask = c.commands.ask(c.send.session);
     if (ask == nullptr) return;

@@ -3,8 +3,8 @@
 #include "model/checkers.hpp"
 
 /// What the proof of `model/proof` takes for granted of the clients and their commands, checked of
-/// every event of a run. A guarantee is broken only by the bad luck that a broken rule invites; the
-/// rule itself is broken by the first command that does not keep to it.
+/// every event of a run. A client that breaks a rule breaks a guarantee only with bad luck; the
+/// rule's monitor finds the first command that breaks it.
 namespace leasehold::model {
 
 inline constexpr GuaranteeSet kRules{
@@ -14,7 +14,7 @@ inline constexpr GuaranteeSet kRules{
 
 /// One finding for each rule, in the order of their enumerators: what clients do (`unique_lock_id`
 /// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). One pass
-/// over the events, constant time for each. Empty for the published locks, whose rules are others.
+/// over the events, constant time for each. Empty for the published locks, which have other rules.
 ///
 /// Of a history without the documents' dates (older releases wrote none) the rules of documents are
 /// unknown.

@@ -89,7 +89,7 @@ class Script {
 
   void deny(const Claim& claim) { text_ += "(assert (not " + for_all(claim) + "))\n"; }
 
-  /// Somebody's choice is left open, and the guard is met.
+  /// The step's choices are left open, and its guard is met.
   void choose(const Step& step) {
     choices_.clear();
     for (const auto& [variable, sort] : step.choices) {
@@ -99,7 +99,7 @@ class Script {
     assume(step.guard);
   }
 
-  /// And the step is taken.
+  /// The step is taken.
   void take(const Step& step) {
     ++taken_;
     Words after;

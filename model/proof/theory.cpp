@@ -28,7 +28,7 @@ const std::vector<Part>& parts() {
       {"last", {}, "Int", "0"},
       {"committed", {}, "Int", "0"},
       {"there", {"Int"}, "Bool", "false"},
-      {"ours", {"Int"}, "Bool", "false"},  // not another client's, of the .NET package say
+      {"ours", {"Int"}, "Bool", "false"},  // false: by another client, such as the .NET package
       {"holds", {"Int"}, "Id", ""},        // its lockId
       {"expires", {"Int"}, "Real", "0.0"},
       {"place", {"Int"}, "Int", "0"},  // in the oplog
@@ -43,7 +43,7 @@ const std::vector<Part>& parts() {
       {"token", {"Id"}, "Int", "0"},
       {"until", {"Id"}, "Real", "0.0"},  // held() by it
       // Calls.
-      {"ended", {"Owner"}, "Bool", "false"},  // nobody counts on it any more
+      {"ended", {"Owner"}, "Bool", "false"},  // no call counts on it any more
       {"leaving",
        {"Owner"},
        "Bool",

@@ -40,7 +40,7 @@ struct Claim {
 
 struct Step {
   std::string name;
-  Variables choices;                           ///< made by whoever takes it
+  Variables choices;                           ///< variables with any value that meets the guard
   std::string guard;                           ///< when it is possible
   std::map<std::string, std::string> changes;  ///< new values; arguments are called a and b
   std::vector<Claim> demands;                  ///< what must be so whenever it is taken
@@ -48,7 +48,7 @@ struct Step {
 };
 [[nodiscard]] const std::vector<Step>& steps();
 
-/// What no step changes: who owns a lockId, how long a lease is, and so on.
+/// What no step changes: the owner of a lockId, the length of a lease, and so on.
 [[nodiscard]] const std::string& constants();
 
 /// Real time against the time on a local clock: a lemma of its own.

@@ -109,7 +109,7 @@ class Refinement final : public Inquiry<Finding> {
     written(i, e);
   }
 
-  /// Of a grant and of an extension: its own write.
+  /// A grant or an extension: its own write was executed.
   void written(Index i, const Fact& e) {
     if (e.kind == Kind::extended && !acknowledged(e)) {
       accuse(i, e, "no reply says that it was executed");
@@ -125,8 +125,8 @@ class Refinement final : public Inquiry<Finding> {
     return reply.outcome == Outcome::done && reply.matched > 0;
   }
 
-  /// That a document is another's or nobody's is the server's word, at a time after the last
-  /// extension was sent.
+  /// A server said that the document has another owner or is gone, after the last extension was
+  /// sent.
   void lost(Index i, const Fact& e) {
     const SessionDigest& s = d_.session_of(e);
     const Index asked = extension_[e.session];
@@ -156,9 +156,9 @@ class Refinement final : public Inquiry<Finding> {
 
   // States
 
-  /// A removal says that it found the document of its owner. The answer of a repeated one has a
-  /// later time than its write. Or its owner was offered a free lock, which nobody else waits for:
-  /// then it stays free.
+  /// A removal says that it found the document of its owner. A repeated removal is answered with a
+  /// later time than its write. Or its owner was offered a free lock, and no other call waits: then
+  /// the lock stays free.
   void removed(Index i, const Fact& asked, LockStates& lock, Index send) {
     const Version claimed = rules_.claimed_by(asked.command);
     if (claimed != 0) return need(i, asked, lock, claimed);
@@ -191,7 +191,7 @@ class Refinement final : public Inquiry<Finding> {
   };
 
   /// A reply shows this lockId in the document: between the sending and now it stood there. A
-  /// release that gives up may find the document of a free lock, which names who is offered it.
+  /// release that gives up may find the document of a free lock, which names the offered owner.
   void saw(Index i, const Fact& asked, LockStates& lock, Shown shown) {
     const Version v = rules_.written_by(asked.name, shown.lock_id), low = known_[shown.since];
     if (v != 0 && v >= low) {
@@ -221,10 +221,10 @@ class Refinement final : public Inquiry<Finding> {
 
   struct Sight {
     Index since;  ///< the sending
-    Id owner = kNoText, other = kNoText;  ///< whose it was not; none: it was nobody's
+    Id owner = kNoText, other = kNoText;  ///< did not have the document; none: it was free
   };
 
-  /// Between a sending and now the document was neither's.
+  /// At some time between the sending and now the document belonged to neither of these owners.
   void see_without(Index i, const Fact& e, LockStates& lock, Sight sight) {
     grow(lock, {i, d_.fact(i).at_ns});
     for (Version v = known_[sight.since]; v <= lock.highest(); ++v) {
@@ -241,12 +241,12 @@ class Refinement final : public Inquiry<Finding> {
     largest_set_ = std::max(largest_set_, static_cast<std::int64_t>(lock.size()));
   }
 
-  /// `of` names the lock; a reply does not.
+  /// `of` has the name of the lock, which a reply lacks.
   void accuse(Index i, const Fact& of, const char* why) {
     violate(out_, "lock '" + d_.name(of.name) + "': " + described(i) + ": " + why, {i});
   }
 
-  /// "acquire 7 of p1" and what of it.
+  /// "acquire 7 of p1 is sent".
   [[nodiscard]] std::string described(Index i) const {
     const Event& e = d_.at(i);
     if (e.kind == Kind::put || e.kind == Kind::gone) {

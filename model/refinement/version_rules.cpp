@@ -8,14 +8,14 @@
 namespace leasehold::model {
 namespace {
 
-/// What takes documents away that nobody else would.
+/// Whether this fault removes documents as no client or TTL monitor would.
 bool is_by_administrator(const Event& fault) {
   constexpr std::array kKinds{"delete-document", "drop-collection", "lost-data"};
   return std::find(kKinds.begin(), kKinds.end(), fault.fault.str()) != kKinds.end();
 }
 
-/// Whether this answer says that the command wrote nothing: of one that asks, the lock is another's
-/// then, and only a release may still give it the lock.
+/// Whether this answer says that the command wrote nothing. If the command was an attempt, the lock
+/// is another's, and only a release may still give it the lock.
 bool says_not_executed(const Fact& reply) {
   if (reply.outcome == Outcome::done) return reply.matched == 0;
   return reply.outcome == Outcome::duplicate_key || reply.outcome == Outcome::failed_before;
@@ -51,7 +51,7 @@ void VersionRules::note(Id name, Versions line) {
   }
 }
 
-/// Who stands in the queue, version by version: both are in the server's order.
+/// Notes the queue at each version: both are in the server's order.
 void VersionRules::note_queue(Id name, Versions line) {
   const auto& places = d_.places[name];
   has_queue_[name] = !places.empty();
@@ -102,7 +102,7 @@ Way VersionRules::put(Versions line, Version v, Moment now, const Removals& spen
   return given.why_not == nullptr ? given : own;
 }
 
-/// By the command that its lockId names.
+/// By the command that has this lockId.
 Way VersionRules::by_itself(Versions line, Version v, Moment now) const {
   const Change& after = line[v - 1];
   const SendDigest& writer = d_.writers[after.lock_id];
@@ -121,7 +121,7 @@ Way VersionRules::by_itself(Versions line, Version v, Moment now) const {
   return v == 1 || line[v - 2].gone ? Way{} : taken(line[v - 2], after, now);
 }
 
-/// From another owner, who seems to be dead.
+/// Taken over from another owner, which seems to be dead.
 Way VersionRules::taken(const Change& before, const Change& after, Moment now) const {
   const Event& send = d_.at(d_.writers[after.lock_id].send);
   const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
@@ -135,8 +135,9 @@ Way VersionRules::taken(const Change& before, const Change& after, Moment now) c
   return {"it takes a lock of another before a lease can have run since its last write"};
 }
 
-/// A lock that is free may have been offered to the first of its queue, who gives up. Its entry may
-/// be over meanwhile; and it may have been offered to the next.
+/// The owners with a release that can have given this lock away. A free lock may have been offered
+/// to the first entry of its queue, which gives up. When that entry has expired, the lock may have
+/// been offered to the next one.
 std::vector<Id> VersionRules::givers(Versions line, Version v) const {
   const Id holder = holder_at(line, v - 1);
   if (holder != kNoText) return {holder};
@@ -146,7 +147,7 @@ std::vector<Id> VersionRules::givers(Versions line, Version v) const {
   return offered == offered_.end() ? std::vector<Id>{} : offered->second;
 }
 
-/// By a release of its holder, to who stands in the queue.
+/// Given by a release of its holder to an entry of the queue.
 Way VersionRules::passed_on(Versions line, Version v, Moment now,
                             const Removals& spent) const {
   const Change& after = line[v - 1];
@@ -165,7 +166,8 @@ Way VersionRules::passed_on(Versions line, Version v, Moment now,
   return {"no release of its holder can have given it away"};
 }
 
-/// The TTL monitor first, which has no limits: a removal is executed once.
+/// The TTL monitor is tried first, because it may delete any number of times; a removal is executed
+/// once.
 Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spent) const {
   const Index event = line[v - 1].event;
   if (holder_at(line, v - 1) == kNoText) return {};
@@ -182,8 +184,8 @@ Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spe
   return {"no removal of its holder can have done it, and its lease has not run out"};
 }
 
-/// Of a change that a reply claims, the one with that reply. Of another, one of which nobody knows
-/// what it did, or whose answer is that of a repeated command, and names a later time.
+/// If a reply claims the change, only the removal with that reply. Otherwise a removal that has no
+/// certain outcome, or a repeated one, which is answered with a later time.
 bool VersionRules::can_have_done(const SendDigest& removal, Index change, Moment now) const {
   if (removal.send >= now.event) return false;
   const Index claim = d_.claim(change);
@@ -194,7 +196,7 @@ bool VersionRules::can_have_done(const SendDigest& removal, Index change, Moment
          reply.order > d_.fact(change).order;
 }
 
-/// Whether a lease can have run since this was written: by whatever clock, not before.
+/// Whether a lease can have run since this was written, by whatever clock.
 bool VersionRules::has_run_out(const Change& put, Moment now) const {
   const auto holder = writer_of(d_, put.event);
   return !holder || now.at_ns >= earliest_end(d_, *holder);

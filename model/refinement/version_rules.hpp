@@ -11,8 +11,8 @@
 /// follows another.
 namespace leasehold::model {
 
-/// How many versions of a document were written; a version that was deleted, too, is one. Version v
-/// of a line is its element v - 1.
+/// How many versions of a document were written; a deletion counts as one. Version v of a line is
+/// its element v - 1.
 using Version = std::uint32_t;
 using Versions = std::span<const Change>;
 
@@ -59,15 +59,16 @@ class VersionRules {
 
   const Digest& d_;
   std::vector<Version> by_lock_id_, by_command_;
-  std::vector<Id> lock_of_;  ///< by lockId: the lock whose document has it first
+  std::vector<Id> lock_of_;  ///< by lockId: the lock that has it first in its document
   std::vector<bool> queued_;     ///< by lockId: its owner stood in the queue just before
-  /// By lockId that follows a free lock: who stood first since it was free, and may be offered it.
+  /// By lockId that follows a free lock: the owners that stood first since it was free. Each may
+  /// have been offered the lock.
   std::unordered_map<Id, std::vector<Id>> offered_;
-  std::vector<bool> has_queue_;  ///< by name: the history says who stands in it
-  Index administrator_ = kNone;  ///< the first event by which one took documents away
+  std::vector<bool> has_queue_;  ///< by name: the history records its queue
+  Index administrator_ = kNone;  ///< the first event that removed documents so
 };
 
-/// Whose document stands; kNoText: nobody's.
+/// The owner in the document; kNoText: there is none.
 [[nodiscard]] inline Id holder_at(Versions line, Version v) {
   return v == 0 || line[v - 1].gone ? kNoText : line[v - 1].owner;
 }
