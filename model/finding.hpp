@@ -37,13 +37,13 @@ inline const MergedSpans& stalls(const Digest& d, Needs needs) {
   return needs == Needs::machine ? d.machine_stalls : d.stalls;
 }
 
-/// Something that was due from `due` on, and had to happen by `latest`.
+/// An event that was due from `due` on, and had to happen by `latest`.
 struct TimeBound {
   std::int64_t due = 0, latest = 0;
   std::int64_t happened = kNever;  ///< kNever: not while the history lasted
-  std::int64_t until = kNever;     ///< it was wanted no longer, some time after `latest`
+  std::int64_t until = kNever;     ///< when it stops being needed, after `latest`
   Needs needs = Needs::servers;
-  std::int64_t uncongested = kNever;  ///< it was due by then, had nothing waited for a worker
+  std::int64_t uncongested = kNever;  ///< when it was due, had nothing waited for a worker
 };
 
 /// Checks a bound. If stalls between `due` and the event can explain the delay, the check counts as
@@ -107,8 +107,8 @@ inline std::optional<Writer> writer_of(const Digest& d, Index put) {
   return Writer{sent, &session, &session.asked};
 }
 
-/// How long a span of the asking process's own clock takes by the harness's, at most. A clock whose
-/// rate is not said runs as slow as it may.
+/// How long a span on the asking process's clock takes by the harness's clock, at most. A clock
+/// without a known rate runs as slow as it may.
 inline std::int64_t by_our_clock(const Digest& d, const Asked& ask, std::int64_t local_ns) {
   constexpr std::int64_t kMillion = 1'000'000, kRounding = 1'000;
   const auto said = d.process_of[ask.process]->rate_ppm;
@@ -149,9 +149,9 @@ inline bool handed_over(const Digest& d, const Tenure& t) {
 }
 
 /// When the last write under this tenure had executed at the latest: when it was acknowledged, or
-/// when the harness read it. One without an answer may have executed long after its sending.
+/// when the harness read it. A write without an answer may have executed long after its sending.
 inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put) {
-  // One that was refused left an entry in the queue, which a release has followed since.
+  // The refused attempt left an entry in the queue; a release has written it since.
   const Index by = d.claim(put);
   const Index reply = by != kNone ? by : holder.command.reply;
   const bool acknowledged = reply != kNone && d.fact(reply).outcome == Outcome::done &&
@@ -165,8 +165,8 @@ inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
   return d.fact(holder.command.send).at_ns + holder.ask->expiry_ms * kMs;
 }
 
-/// Whether a delete of this owner can have been the end of its tenure: one that was sent before
-/// that was read, and no reply says that it found nothing.
+/// Whether a delete of this owner can have ended its tenure: it was sent before the end was read,
+/// and no reply says that it found nothing.
 inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   if (!t.next_gone) return false;
   const auto sent = d.deletes.of(t.owner);
@@ -179,8 +179,8 @@ inline bool may_have_deleted(const Digest& d, const Tenure& t) {
   });
 }
 
-/// Whether no release or clean-up ended it: its holder died, or an attempt that executed late left
-/// it behind.
+/// Whether no release or clean-up ended this tenure: its holder died, or an attempt that executed
+/// late left the document behind.
 inline bool left_behind(const Digest& d, const Tenure& t) {
   return !may_have_deleted(d, t) && !handed_over(d, t);
 }

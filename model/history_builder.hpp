@@ -91,7 +91,7 @@ class HistoryBuilder {
     return granted(at, back, process, session, id, order);
   }
 
-  /// Likewise, but nothing is made of it.
+  /// An attempt wins, but its session makes nothing of it.
   HistoryBuilder& win_too_late(int at, int back, const std::string& process, int session,
                                std::int64_t order) {
     attempt_wins(at, back, process, session, order);

@@ -7,8 +7,8 @@
 #include "model/lifecycle_steps.hpp"
 #include "model/transition_table.hpp"
 
-/// Which arrows of the diagrams a step of the abstract system takes. A name that no table has is
-/// refused when it is first used.
+/// The arrows of the diagrams that a step of the abstract system takes. A name that no table has is
+/// refused at its first use.
 namespace leasehold::model::arrow {
 
 using Step = LifecycleStep;

@@ -4,11 +4,11 @@
 
 #include "model/lock_sized.hpp"
 
-/// What makes states few: those that differ in nothing that matters are one.
+/// Reduces the number of states: worlds with no relevant difference become one state.
 namespace leasehold::model::lock_world {
 namespace {
 
-/// Gives values below 15 the numbers 1, 2, 3, ... in the order in which they first come.
+/// Numbers values below 15 as 1, 2, 3, ... in the order in which they first come.
 class FirstPlaces {
  public:
   Byte operator()(Byte value) {
@@ -23,7 +23,7 @@ class FirstPlaces {
   std::uint64_t last_ = 0;
 };
 
-/// Every place that shows a beat, with the owner that it belongs to.
+/// Calls f(owner, beat) for every place that shows a beat.
 template <typename S, typename F>
 void each_beat(World& w, const S&, F f) {
   for (Document* d : {&w.document, &w.committed, &w.stale}) {
@@ -41,7 +41,7 @@ void each_beat(World& w, const S&, F f) {
   }
 }
 
-/// Whether every client has but one owner that is named, with the first number: most worlds.
+/// Whether each client has only one named owner, with the first number, as in most worlds.
 template <typename S>
 bool has_first_owners_only(const World& w, const S& scope) {
   unsigned generations = 0;
@@ -60,7 +60,7 @@ void number_owners(World& w, const S& scope) {
   });
 }
 
-/// A beat only has to differ from the others of its owner.
+/// Renumbers beats: a beat only has to differ from the others of its owner.
 template <typename S>
 void number_beats(World& w, const S& scope) {
   using Beat = Rules::Beat;
@@ -70,7 +70,7 @@ void number_beats(World& w, const S& scope) {
   }
   int greatest = 0;
   each_beat(w, scope, [&](Byte, Byte beat) { greatest |= beat; });
-  if (greatest <= 1) return;  // as they are in most worlds
+  if (greatest <= 1) return;  // so in most worlds
   std::array<FirstPlaces, kMaxClients * kGenerations + 1> number;
   std::uint32_t begun = 0;  // most owners show none
   each_beat(w, scope, [&](Byte owner, Byte& beat) {
@@ -81,7 +81,7 @@ void number_beats(World& w, const S& scope) {
   });
 }
 
-/// Gives the numbers at the places that `each` calls its argument with the ranks 1, 2, 3, ...
+/// Replaces the numbers that `each` passes to its argument by their ranks 1, 2, 3, ...
 template <typename Each>
 void rank(Each each) {
   std::uint64_t used = 1;
@@ -92,7 +92,7 @@ void rank(Each each) {
   });
 }
 
-/// Only the order of tokens and of writes matters.
+/// Keeps only the order of tokens and of writes.
 template <typename S>
 void rank_orders(World& w, const S& scope) {
   const auto each_token = [&](auto f) {
@@ -111,7 +111,7 @@ void rank_orders(World& w, const S& scope) {
   };
   using Token = Rules::Token;
   const Token kind = scope.rules.token;
-  if (scope.orders) {  // what is below the greatest is alike
+  if (scope.orders) {  // all values below the greatest count alike
     each_order([&](Byte& order) { order = order != 0 && order < w.top_order ? Byte{1} : order; });
     rank(each_order);
     return;
@@ -168,7 +168,7 @@ void drop_idle_clean_ups(World& w, const S& scope) {
   }
 }
 
-/// Drops entries whose time is over, and the ages of entries that no client will count on.
+/// Drops expired entries, and the ages of entries that no client will count on.
 template <typename S>
 void drop_irrelevant_places(World& w, const S& scope) {
   if (w.stale_runs == 0 || scope.rules.majority) {
@@ -213,8 +213,8 @@ void drop_messages(World& w, const S& scope) {
   }
 }
 
-/// How long ago the failover was, and for how long a document has been expired: both matter to
-/// commands that started before only.
+/// Drops how long ago the failover was, and for how long a document has been expired: both matter
+/// only to commands that started before.
 template <typename S>
 void drop_times(World& w, const S& scope) {
   bool older_than_the_primary = false;
@@ -236,8 +236,8 @@ void drop_times(World& w, const S& scope) {
   if (scope.rules.majority && w.stale.owner != 0) w.stale.until = kDue;
 }
 
-/// Sights of what can never be seen again: each lockId is written by one execution, so what is in
-/// no document now will never be in one.
+/// Drops observed lockIds that can never be seen again: each lockId is written by one execution, so
+/// a lockId that is in no document now will never be in one.
 template <typename S>
 void drop_sights(World& w, const S& scope) {
   const auto gone = [&](Byte owner, Byte beat) {
@@ -262,8 +262,8 @@ void drop_sights(World& w, const S& scope) {
   }
 }
 
-/// All that makes no difference any more, and what a state that cannot be rolled back need not
-/// keep.
+/// Drops all that makes no difference any more, and what only a rollback would need if none can
+/// come.
 template <typename S>
 void drop_irrelevant(World& w, const S& scope) {
   if (!scope.all.failovers) w.dirty = 0;
@@ -273,7 +273,7 @@ void drop_irrelevant(World& w, const S& scope) {
   }
   if (w.stale_runs == 0) w.stale = {};
   if (S::queue > 0) drop_irrelevant_places(w, scope);
-  // Where a majority is awaited, no client ever hears what the old primary granted.
+  // If clients await a majority, none ever hears of a grant of the old primary.
   if (w.stale_runs == 0 || scope.rules.majority) w.stale_clock = 0;
   drop_messages(w, scope);
   drop_times(w, scope);
@@ -298,7 +298,7 @@ World arranged(const World& world, const S& scope, const std::array<int, kMaxCli
   return w;
 }
 
-/// What tells a client from the others, without names.
+/// The sort key of a client, without names.
 template <typename S>
 std::uint64_t key(const World& w, int i, const S& scope) {
   const Client& c = w.client[i];
@@ -325,7 +325,7 @@ std::uint64_t key(const World& w, int i, const S& scope) {
 
 int interchangeable(const Scope& scope) { return scope.clients - (scope.dotnet ? 1 : 0); }
 
-/// Puts the clients in the order of their keys; those with equal ones keep theirs.
+/// Sorts the clients by their keys; clients with equal keys keep their order.
 template <typename S>
 void arrange(World& w, const S& scope) {
   std::array<int, kMaxClients> order{0, 1, 2};

@@ -24,8 +24,8 @@ const char* broken_in(const World& w, const Scope& scope) {
     holders += holding ? 1 : 0;
     if (holding && c.due == 0 && looks_at(Guarantee::G5)) return kBroken[kHeldTooLong].text;
     if (c.phase != kHeld || c.order >= w.top_order || !looks_at(Guarantee::G3)) continue;
-    // A later grant arrived: its holder may have written, so this one's write has to be refused. If
-    // it still holds, that is the fault of the grant.
+    // A later grant arrived: its holder may have written, so this client's write has to be refused.
+    // If this client still holds, the grant is at fault.
     if (resource_takes(w, i, scope)) return kBroken[kFenceOrder].text;
     if (holding && c.lease > 0 && looks_at(Guarantee::G1)) return kBroken[kFenceRefused].text;
   }
@@ -47,7 +47,7 @@ const std::vector<std::string_view>& sometimes() {
 
 std::uint64_t reached_in(const World& w, const Scope& scope) {
   unsigned bits = 0;
-  // Without a branch, which would often be guessed wrongly.
+  // Without a branch, because it would often be mispredicted.
   const auto add = [&bits](unsigned bit, bool is) { bits |= is ? 1u << bit : 0u; };
   add(3, w.dirty != 0);
   add(5, w.document.waiting[0].owner != 0);

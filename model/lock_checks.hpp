@@ -5,11 +5,11 @@
 
 #include "model/lock_world.hpp"
 
-/// What is asked of each world of the abstract lock: whether a guarantee holds in it, and whether
-/// what makes a proof worth something comes about. Pure; nothing here changes what steps do.
+/// The checks of each world of the abstract lock: whether the guarantees hold in it, and whether a
+/// situation occurs without which they would hold vacuously. Pure; steps do not depend on them.
 ///
-/// Half of the guarantees are of single worlds, and are here. The others are of steps (a lease is
-/// given away, a token does not rise): the step that breaks one leaves it in `World::violation`.
+/// Half of the guarantees concern single worlds, and are here. The others concern steps (a lease is
+/// given away, a token does not rise): a step that breaks one sets `World::violation`.
 namespace leasehold::model {
 
 /// The guarantee that this world breaks, or null.
@@ -18,9 +18,10 @@ namespace leasehold::model {
 /// Whether the fenced resource, which saw every grant, takes a write of this client.
 [[nodiscard]] bool resource_takes(const lock_world::World& world, int client, const Scope& scope);
 
-/// What should come about somewhere, or the guarantees would hold of a lock that does nothing.
+/// Situations that must occur somewhere: otherwise the guarantees would hold for a lock that does
+/// nothing.
 [[nodiscard]] const std::vector<std::string_view>& sometimes();
-/// The bits of those that are true here, in that order.
+/// The bits of the situations that occur here, in that order.
 [[nodiscard]] std::uint64_t reached_in(const lock_world::World& world, const Scope& scope);
 
 }  // namespace leasehold::model

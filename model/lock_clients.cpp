@@ -29,7 +29,7 @@ void LockClients::attempt(World& w, int i, int k) const {
   choose_owner(w, i, asks);
   Message m{.slot = c.enlisted != 0 ? kRenewal : kAcquire, .owner = c.owner};
   c.phase = kAttempting;
-  if (c.giver != 0) {  // sent again as such
+  if (c.giver != 0) {  // sent again as a hand-over
     return send(c, k, {.slot = kHandOver, .owner = c.owner, .seen_owner = c.giver});
   }
   if (rules.beat == Rules::Beat::kept_by_retries) {
@@ -164,7 +164,7 @@ void LockClients::refused(Client& c, const Rules& rules, const Message& m) const
   if (!rules.renewals_restore && m.seen_owner != 0) c.enlisted = 1;
 }
 
-/// Too late for a handle that is lost: an extension never revives one.
+/// An extension never revives a lost handle.
 void LockClients::extended(World& w, int i, const Message& m) const {
   Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
@@ -182,7 +182,7 @@ void LockClients::extended(World& w, int i, const Message& m) const {
 }
 
 void LockClients::no_match(Client& c, const Rules& rules) const {
-  if (c.phase == kAttempting) {  // nothing to hand over: it goes on for itself
+  if (c.phase == kAttempting) {  // nothing to hand over: it attempts for itself
     arrows_.took(arrow::nothing_to_hand_over());
     c.phase = kWaiting;
     c.giver = 0;
@@ -237,8 +237,8 @@ void LockClients::shown_to_the_resource(World& w, int i, const Message& m) const
   w.top_token = numbered ? token : Byte{0};
 }
 
-/// Its deadline counts from the sending of the very renewal that the granted entry names. What was
-/// granted to a call that ended is given back.
+/// The deadline counts from the sending of the renewal that the granted entry names. A grant to a
+/// call that ended is given back.
 void LockClients::hear(World& w, int i) const {
   Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);

@@ -11,8 +11,8 @@ namespace leasehold::model {
 ///
 /// INVARIANT: `awaited` is the slot of the one message of which the client awaits the reply.
 ///
-/// Which of these may happen is for LockSystem to say. Thread-safe: all of it changes the world
-/// that it is given, and the log.
+/// LockSystem decides which of these may happen. Thread-safe: they change only the world that they
+/// are given, and the log.
 class LockClients {
  public:
   using World = lock_world::World;
@@ -32,11 +32,10 @@ class LockClients {
   static void clean_up(Client& c, int k);
   /// Its process starts anew; the messages that it sent are still on their way.
   static void crash(Client& c);
-  /// No reply comes: it goes on as if the outcome were unknown.
+  /// No reply comes: the outcome is unknown.
   void time_out(World& w, int i) const;
   void give_up(World& w, int i) const;
-  /// Whether it would leave something to clean up: between two attempts of which each was answered
-  /// there is nothing.
+  /// Whether it would leave something to clean up. Between two answered attempts it leaves nothing.
   [[nodiscard]] static bool is_unsure(const Client& c) {
     return c.phase == lock_world::kAttempting || c.doubtful != 0 || c.giver != 0;
   }
@@ -45,7 +44,7 @@ class LockClients {
   void deliver(World& w, int i, int k) const;
   /// The notice of a grant.
   void hear(World& w, int i) const;
-  /// What the holders' clocks end with the next tick.
+  /// Logs the leases that end by the holders' clocks with the next tick.
   void run_out(const World& w) const;
 
  private:

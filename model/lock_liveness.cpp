@@ -7,7 +7,7 @@ using Act = LockSystem::Act;
 
 namespace {
 
-/// Whether a request or reply that a client waits for is on its way: it takes less than a tick.
+/// Whether an awaited request or reply is on its way: it takes less than a tick.
 bool awaits_something(const World& w, const Scope& scope) {
   for (int i = 0; i < scope.clients; ++i) {
     const Client& c = w.client[i];
@@ -40,7 +40,7 @@ bool LockLiveness::is_calm(const World& from, Action action) const {
     case Act::failover:
     case Act::execute_stale:
     case Act::give_up: return false;
-    case Act::time_out: {  // only for what is lost already
+    case Act::time_out: {  // only for messages that are lost already
       const Client& c = from.client[action.client];
       return c.message[c.awaited - 1].slot == kEmpty;
     }
@@ -50,7 +50,7 @@ bool LockLiveness::is_calm(const World& from, Action action) const {
   }
 }
 
-/// For G7 the pending state itself ends; for G8 the document goes or is another's.
+/// For G7 the pending state itself ends; for G8 the document goes or gets another owner.
 bool LockLiveness::ends(const World& from, const World& to) const {
   return promise_ == Promise::cleans_up && to.document.owner != from.document.owner;
 }

@@ -11,7 +11,7 @@ enum class Promise {
   cleans_up,  ///< G8: a document that no client stands behind goes, or another's takes its place
 };
 
-/// LockSystem as EventuallySearch wants it. REQUIRES: not `losses_late`.
+/// LockSystem with the interface of EventuallySearch. REQUIRES: not `losses_late`.
 class LockLiveness {
  public:
   using State = LockSystem::State;

@@ -5,7 +5,7 @@
 
 #include "model/lock_world.hpp"
 
-/// What several parts of the abstract lock ask of a world, and decide nothing by. Internal to it.
+/// Questions about a world that several parts of the abstract lock share. Internal to it.
 namespace leasehold::model::lock_world {
 
 /// Whether an extension of this owner is on its way.
@@ -24,7 +24,8 @@ inline bool is_held_by(const World& w, int i, const Scope& scope) {
   return !rules.has_deadline || c.lease > 0;
 }
 
-/// It holds within its lease, or will when it hears what a majority has or may still get.
+/// Whether it holds within its lease, or will when it hears of a win that a majority has or may
+/// still get.
 inline bool counts_on_a_lease(const Client& c) {
   if (c.phase == kHeld && c.lease > 0) return true;
   if (c.waits() && c.notice.owner == c.owner && c.owner != 0 && c.notice.age < kLease) return true;

@@ -25,7 +25,7 @@ void LockServer::enlist(const Message& m, Document& d, int waited) const {
   }
 }
 
-/// Where the rules say so, a renewal whose place is gone does nothing.
+/// If the rules say so, a renewal does nothing when its place is gone.
 void LockServer::execute_renewal(World& w, int i, Message& m, Document& d, How how) const {
   if (d.owner == m.owner || place_of(d, m.owner) >= 0) {
     return execute_acquire(w, i, m, d, {how.stale, how.waited});

@@ -25,9 +25,9 @@ struct Rules {
 
   // Taking
   enum class Expiry : std::uint8_t { server_clock, client_clock, ttl_monitor };
-  Expiry expiry = Expiry::server_clock;  ///< by what a held document is found expired
-  bool ignores_expiry = false;           ///< takes what is held
-  bool observes = true;                  ///< takes what was seen unchanged for a lease
+  Expiry expiry = Expiry::server_clock;  ///< decides whether a held document is expired
+  bool ignores_expiry = false;           ///< takes a lock that is held
+  bool observes = true;                  ///< takes a lock that was seen unchanged for a lease
   bool observes_foreign = false;         ///< also ids of the .NET package, which never change
   bool compares_seen_owner = true;       ///< in the command that takes
   bool compares_seen_beat = true;
@@ -89,7 +89,7 @@ struct Rules {
   bool grant_dated_by_entry = true;
   bool granted_entry_leaves = true;
   bool accepts_ended_owners = false;
-  bool renewals_restore = true;  ///< a renewal takes the lock or a place anew, if its own is gone
+  bool renewals_restore = true;  ///< a renewal without a place takes the lock or a new place
 
   // Releasing
   bool release_checks_owner = true;
@@ -106,18 +106,18 @@ struct Rules {
 /// A one-line error of the production lock.
 struct Variant {
   std::string_view name;  ///< after the error, e.g. "deadline-from-the-reply"
-  GuaranteeSet breaks;    ///< of which one must break; said beforehand
+  GuaranteeSet breaks;    ///< at least one of these must break; predicted
   void (*change)(Rules&);
   std::string_view why_harmless = {};
 };
 [[nodiscard]] const std::vector<Variant>& variants();
-/// Changes that look as wrong and break nothing.
+/// Changes that look like errors and break nothing.
 [[nodiscard]] const std::vector<Variant>& harmless_variants();
 
-/// One of either kind. Null for a name that none has.
+/// A change of either kind by its name; null: none has this name.
 [[nodiscard]] const Variant* variant_named(std::string_view name);
 
-/// What a published lock is known to get wrong, as far as a model can show it.
+/// A known error of a published lock, as far as a model can show it.
 struct KnownFault {
   Lock lock;
   Guarantee guarantee;  ///< that it breaks

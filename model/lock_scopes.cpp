@@ -39,7 +39,7 @@ const std::vector<NamedScope>& partial_scopes() {
     failover.queue = 1;
     Scope stale_queue = stale;
     stale_queue.queue = 1;
-    Scope mixed;  // the third is the package's, which takes over what has a queue
+    Scope mixed;  // the third client is the package's; it takes over locks with a queue
     mixed.clients = 3;
     mixed.dotnet = true;
     mixed.queue = 1;

@@ -7,7 +7,7 @@
 
 #include "model/lock_world.hpp"
 
-/// The scopes in which the lock is explored completely, each with what the others leave out.
+/// The scopes in which the lock is explored completely. Each has something that the others lack.
 namespace leasehold::model {
 
 struct NamedScope {
@@ -17,15 +17,15 @@ struct NamedScope {
 };
 [[nodiscard]] const std::vector<NamedScope>& standard_scopes();
 
-/// Scopes too large for that: explored as far as one likes.
+/// Scopes that are too large for that: explored up to a limit.
 [[nodiscard]] const std::vector<NamedScope>& partial_scopes();
 
-/// One of either kind. Null for a name that none has.
+/// A scope of either kind by its name; null: none has this name.
 [[nodiscard]] const NamedScope* scope_named(std::string_view name);
 
-/// What an exploration says of each guarantee that it looked at, G1 to G7. It ends with the
-/// first violation, which leaves the others unknown; so is what takes two clients of ours where
-/// there is one.
+/// The verdict of an exploration on each guarantee that it checked, G1 to G7. The first violation
+/// ends it and leaves the others unknown. Guarantees that need two clients of ours are unknown in a
+/// scope with one.
 [[nodiscard]] std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& found);
 
 }  // namespace leasehold::model

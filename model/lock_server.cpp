@@ -12,7 +12,7 @@ using namespace lock_world;
 
 namespace {
 
-/// The lowest token that a primary which counts by this clock may give next.
+/// The lowest token that a primary with this count may give next.
 Byte next_token(World& w, Byte World::*clock) {
   const auto spread = [](Byte& token) { token = byte(2 * token); };
   for (Byte* token : {&w.top_token, &w.clock, &w.committed_clock, &w.stale_clock}) spread(*token);
@@ -45,7 +45,7 @@ void LockServer::fail_over(World& w) const {
     w.stale = w.document;
   }
   w.stale_clock = w.clock;
-  if (w.dirty != 0) {  // what no majority had is rolled back
+  if (w.dirty != 0) {  // a write without a majority is rolled back
     w.document = w.committed;
     w.clock = w.committed_clock;
   }
@@ -169,8 +169,8 @@ void LockServer::execute_acquire(World& w, int i, Message& m, Document& d, How h
   const bool beat_seen = d.beat == m.seen_beat || !rules.compares_seen_beat;
   const bool dead = m.seen_owner != 0 && there && owner_seen && beat_seen;
   const int left = d.until - kDue + waiter_margin(rules);
-  // A client's wall clock that is ahead finds things expired; one that is behind writes early
-  // dates.
+  // A client with a wall clock that is ahead finds documents expired too early; one with a clock
+  // that is behind writes early dates.
   const bool expired =
       rules.ignores_expiry ||
       (rules.expiry == Rules::Expiry::server_clock && left <= -how.waited) ||
@@ -209,7 +209,7 @@ void LockServer::refuse_attempt(World& w, int i, Message& m, Document& d, int wa
   m.token = m.order = next_order(w, scope_);
 }
 
-/// It is its receiver's if it is still its giver's, or the receiver's already.
+/// The receiver gets the lock if the giver still has it, or has it already.
 void LockServer::execute_hand_over(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   const bool there = d.owner != 0;
@@ -229,7 +229,7 @@ void LockServer::execute_hand_over(World& w, int i, Message& m, Document& d, int
   take(w, m, d, rules, until);
 }
 
-/// Of the write that is numbered so.
+/// The token of the write with this order.
 Byte LockServer::token_for(World& w, const Rules& rules, const Document& d, Byte order,
                            bool stale) const {
   if (rules.token == Rules::Token::counter) return d.counter;
@@ -238,7 +238,7 @@ Byte LockServer::token_for(World& w, const Rules& rules, const Document& d, Byte
   return next_token(w, stale ? &World::stale_clock : &World::clock);
 }
 
-/// The document is the message's owner's from now on, and the reply says so.
+/// The message's owner gets the document, and the reply says so.
 void LockServer::take(World& w, Message& m, Document& d, const Rules& rules, int until) const {
   const bool stale = &d == &w.stale;
   const bool there = d.owner != 0;
@@ -288,7 +288,7 @@ void LockServer::execute_extend(World& w, int i, Message& m, Document& d, int wa
   d.until = byte(std::max(until, 0));
 }
 
-/// A delete; of a lock with a queue the one command that passes it on.
+/// A delete; for a lock with a queue, the command that passes it on.
 void LockServer::execute_delete(World& w, int i, Message& m, Document& d, int waited) const {
   const Rules& rules = rules_for(scope_, i);
   const bool own = d.owner == m.owner || d.owner == m.seen_owner;

@@ -28,7 +28,7 @@ class LockServer {
   /// Another member becomes primary, with another clock. A write without a majority is rolled back;
   /// a client that awaits a majority gets no reply to it.
   void fail_over(World& w) const;
-  /// What the primary's clock ends with the next tick.
+  /// Logs the document if it expires by the primary's clock with the next tick.
   void run_out(const World& w) const;
   /// The TTL monitor deletes the document.
   void ttl_pass(World& w) const;

@@ -2,7 +2,7 @@
 
 #include "model/lock_sized.hpp"
 
-/// A world as the words of a state, and back.
+/// Packs a world into the words of a state, and back.
 namespace leasehold::model::lock_world {
 namespace {
 
@@ -43,8 +43,8 @@ void message_fields(M& m, const S& scope, F& f) {
   if (scope.rules.token == Rules::Token::cluster_time && m.slot != kWon) f(m.token, 4);
 }
 
-/// With a queue there is room only for what a client in its phase can have. The package's client
-/// observes, fences and cleans up nothing.
+/// With a queue there is room only for the fields that a client in its phase can have. The
+/// package's client observes, fences and cleans up nothing.
 template <typename C, typename S, typename F>
 void client_fields(C& c, const S& scope, bool package, F& f) {
   const bool terse = S::queue > 0;
@@ -64,8 +64,8 @@ void client_fields(C& c, const S& scope, bool package, F& f) {
   f.part();
 }
 
-/// Calls f(field, bits) for all that a state consists of, always in the same order, and f.part()
-/// after at most 64 bits.
+/// Calls f(field, bits) for each field of a state, always in the same order, and f.part() after at
+/// most 64 bits.
 template <typename W, typename S, typename F>
 void each_field(W& w, const S& scope, F& f) {
   f(w.second, 1), f(w.since_failover, 2), f(w.dirty, 1), f(w.stale_runs, 1);
@@ -100,7 +100,7 @@ class StateWriter {
   }
   void part() {
     if (bits_ == 0) return;
-    const int beyond = at_ + bits_ - 64;  // bits that the word has no room for
+    const int beyond = at_ + bits_ - 64;  // bits that do not fit into the word
     if (beyond <= 0) {
       state_[word_] |= part_ << -beyond;
       at_ += bits_;

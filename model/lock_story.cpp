@@ -31,7 +31,7 @@ constexpr const char* kSlots[] = {"",         "acquire",     "extension",    "de
 
 std::string letter(int client) { return std::string(1, static_cast<char>('A' + client)); }
 
-/// What the command did besides what its reply says: to the queue, or by it.
+/// What the command did to the queue, or by it, which its reply does not say.
 std::string in_the_queue(const World& from, const World& to, int client, Byte slot) {
   const Document &before = from.document, &after = to.document;
   if (slot == kDelete) {
@@ -54,7 +54,7 @@ std::string of_a_failover(const Scope& scope, const World& from, const World& to
          (to.stale_runs != 0 ? "; the old primary does not know yet" : "");
 }
 
-/// What becomes of the message in this slot.
+/// What happens to the message in this slot.
 std::string of_an_execution(const Scope& scope, const World& from, LockAction action,
                             const World& to) {
   const Message& before = from.client[action.client].message[action.slot];

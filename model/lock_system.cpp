@@ -79,7 +79,7 @@ void LockSystem::client_steps(const World& w, int i, Out& out) const {
   if (scope_.hand_overs && is_held_by(w, i, scope_)) hand_over_steps(w, i, out);
 }
 
-/// Of a call that asks, and of an extension without an answer.
+/// The steps of a call that asks, and of an extension without an answer.
 void LockSystem::caller_steps(const World& w, int i, int k, Out& out) const {
   const Client& c = w.client[i];
   const auto go = [&](Act act, auto change) { add(out, w, {act, byte(i), 0, 0}, change); };
@@ -122,7 +122,7 @@ void LockSystem::hand_over_steps(const World& w, int i, Out& out) const {
   }
 }
 
-/// Of the change stream, which notifies a waiter of its grant.
+/// The steps of the change stream, which notifies a waiter of its grant.
 void LockSystem::queue_steps(const World& w, int i, Out& out) const {
   const Client& c = w.client[i];
   const Rules& rules = rules_for(scope_, i);
@@ -166,7 +166,7 @@ void LockSystem::request_steps(const World& w, int i, int k, Out& out) const {
       server_.execute(n, i, k, {.waited = waited, .clock_off = clock_off});
     });
   };
-  // Inside this primary it cannot have waited for longer than there is this primary.
+  // It cannot have waited inside this primary for longer than this primary exists.
   const bool reads_clock = m.slot != kDelete || scope_.queue > 0;
   const int longest = std::min(m.age, w.since_failover);
   for (int waited = 0; waited <= (scope_.late_starts && reads_clock ? longest : 0); ++waited) {
@@ -182,7 +182,7 @@ void LockSystem::request_steps(const World& w, int i, int k, Out& out) const {
   }
 }
 
-/// What the old primary makes of a request that reaches it.
+/// How the old primary executes a request that reaches it.
 void LockSystem::stale_steps(const World& w, int i, int k, Out& out) const {
   const Rules& rules = rules_for(scope_, i);
   const LockAction action{Act::execute_stale, byte(i), byte(k), 0};

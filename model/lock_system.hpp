@@ -9,21 +9,20 @@
 #include "model/lock_step.hpp"
 
 /// The lock in small scope: clients, one document, messages that are late or lost, a primary and
-/// its successor, an old primary that does not know it, clocks that are off, the TTL monitor, a
-/// fenced resource that sees each grant as soon as its holder does.
+/// its successor, an old primary that does not know of it, clocks that are off, the TTL monitor,
+/// and a fenced resource that sees each grant when its holder does.
 ///
-/// A paused client is one that takes no step, which any client may do at any time, as long as it
-/// likes. The worst that drift may do is built in: each side keeps a margin of one tick against it,
-/// and the tick is lost.
+/// A paused client takes no step; any client may pause at any time for any time. The worst effect
+/// of drift is built in: each side keeps a margin of one tick against it, and the tick is lost.
 ///
-/// Thread safety: none, also of the const functions, which keep what they work with.
+/// Not thread-safe, not even the const functions, because they use mutable members.
 namespace leasehold::model {
 
-/// Which steps a world can take. What a step does is `LockServer`'s and `LockClients`' part, what
-/// has to hold in a world that of `lock_checks`.
+/// Lists the steps that a world can take. `LockServer` and `LockClients` execute a step;
+/// `lock_checks` says what must hold in a world.
 ///
-/// INVARIANT: the steps of a world come in one order, whatever was explored before: shortest
-/// counterexamples are the same ones each time.
+/// INVARIANT: the steps of a world come in one order, whatever was explored before, so that the
+/// shortest counterexamples are the same each time.
 class LockSystem {
  public:
   using State = lock_world::State;
@@ -32,7 +31,7 @@ class LockSystem {
   using Action = LockAction;
   using Out = LockSteps;
 
-  /// Throws std::invalid_argument for a scope whose states do not fit.
+  /// Throws std::invalid_argument for a scope with states that do not fit.
   explicit LockSystem(const Scope& scope);
 
   template <typename Emit>
@@ -47,7 +46,7 @@ class LockSystem {
     for (const auto& [world, action] : next_) emit(lock_world::state_of(world, scope_), action);
   }
 
-  /// One step of a path, by so many ticks after its begin.
+  /// One step of a path, so many ticks after its begin.
   struct Taken {
     int tick;
     World from;
@@ -56,7 +55,7 @@ class LockSystem {
   };
 
   [[nodiscard]] Judgement judge(const State& state) const;
-  /// The steps of a path, with the clients' own names, which sorting exchanges.
+  /// The steps of a path, with the clients' original names, because sorting exchanges them.
   [[nodiscard]] std::vector<Taken> way(const std::vector<State>& path) const;
   /// The same in words.
   [[nodiscard]] std::vector<std::string> story(const std::vector<State>& path) const;
@@ -82,9 +81,9 @@ class LockSystem {
   void stale_steps(const World& w, int i, int k, Out& out) const;
 
   const Scope scope_;
-  // What the steps of a constant model keep is no part of it.
+  // Caches, not part of the model's value.
   mutable arrow::Log arrows_;
-  mutable Out next_;  ///< of the state that was asked for last
+  mutable Out next_;  ///< the steps of the last state
   const LockServer server_{scope_, arrows_};
   const LockClients clients_{scope_, arrows_};
 };

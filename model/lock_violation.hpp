@@ -2,7 +2,7 @@
 
 #include "model/lock_world.hpp"
 
-/// What the steps of the abstract lock can break. Internal to it.
+/// The violations that steps of the abstract lock can cause. Internal to it.
 namespace leasehold::model::lock_world {
 
 enum Violation : Byte {
@@ -33,7 +33,7 @@ inline constexpr Broken kBroken[] = {
     {Guarantee::G6, "G6: another's lock was touched"},
     {Guarantee::G7, "G7: a retry did not recognise its own win"}};
 
-/// The world breaks this; the first that it broke stays, if the scope looks at it.
+/// Records that the world breaks this, if the scope checks it. The first violation stays.
 inline void violate(World& w, int violation, const Scope& scope) {
   const bool first = w.violation == kNoViolation;
   const bool looked_at = scope.guarantees.contains(kBroken[violation].guarantee);

@@ -7,19 +7,19 @@
 #include "model/explorer.hpp"
 #include "model/lock_rules.hpp"
 
-/// One state of the lock in small scope, and what makes it small.
+/// One state of the lock in small scope, and the bounds of the scope.
 ///
-/// Time runs in ticks, without end: only distances from now are kept, and what is long past is
-/// alike. Of tokens only their order matters, of owners and beats only which are the same, of
-/// clients nothing but what they did.
+/// Time runs in ticks, without end: only distances from now are kept, and all that is long past
+/// counts alike. Only the order of tokens matters; only the equality of owners and beats; and of
+/// clients only what they did.
 namespace leasehold::model {
 
 /// The guarantees that an exploration can look at.
 inline constexpr GuaranteeSet kExplored{Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G4,
                                         Guarantee::G5, Guarantee::G6, Guarantee::G7};
 
-/// How much of everything there is. Acquisitions, crashes (the process starts anew), losses and
-/// passes of the TTL monitor have no bound where they are on at all.
+/// The bounds and features. Acquisitions, crashes (the process starts anew), losses and passes of
+/// the TTL monitor are either off or unbounded.
 struct Scope {
   int clients = 2;
   int messages = 1;  ///< in flight, for each client; clients * messages is at most 4
@@ -39,7 +39,7 @@ struct Scope {
   bool hand_overs = false;     ///< clients are calls of one process, which contend all the same
   int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
-  /// Those that are looked at. Without G1, the half of G3 that rests on it is left out too.
+  /// The guarantees that are checked. Without G1, the half of G3 that depends on it is left out.
   GuaranteeSet guarantees = kExplored;
 };
 
@@ -52,8 +52,8 @@ using Byte = std::uint8_t;
 inline constexpr int kLease = 2;  ///< ticks
 inline constexpr int kMaxClients = 3;
 inline constexpr int kMaxMessages = 2;
-inline constexpr int kGenerations = 8;  ///< owners of one client that anything may name
-inline constexpr int kOldest = 2;       ///< an age in ticks that makes no more difference
+inline constexpr int kGenerations = 8;  ///< owners of one client that a world may name
+inline constexpr int kOldest = 2;       ///< an age in ticks; older makes no difference
 inline constexpr Byte kDue = 4;         ///< `until` of a document that expires now
 inline constexpr int kMaxPlaces = 2;    ///< in the queue
 inline constexpr int kPlace = 2;        ///< ticks for which an entry lives
@@ -154,7 +154,7 @@ struct World {
   Client client[kMaxClients];
 };
 
-/// It holds nothing and asks for nothing.
+/// Whether it holds nothing and asks for nothing.
 inline void end_holding(Client& c) {
   c.phase = kIdle;
   c.owner = c.lease = c.due = c.token = c.order = c.doubtful = c.attempt_beat = 0;
@@ -178,11 +178,11 @@ using State = PackedState<4>;
 [[nodiscard]] State pack(const World& world, const Scope& scope);
 [[nodiscard]] World unpack(const State& state, const Scope& scope);
 
-/// Worlds that differ in nothing that matters, but in the order of their clients, have one state.
+/// Worlds have the same state if they differ only in the order of clients or in irrelevant parts.
 [[nodiscard]] State state_of(const World& world, const Scope& scope);
-/// Without what makes no difference, the clients' names kept.
+/// The world without all that makes no difference; the clients keep their names.
 [[nodiscard]] World tidied(World world, const Scope& scope);
-/// Whether the world is this state, whatever its clients are called. Sorting leaves ties.
+/// Whether the world is this state up to the names of clients. Sorting leaves ties.
 [[nodiscard]] bool is_the_same(const World& world, const State& state, const Scope& scope);
 
 /// Each grant's token is its place among the writes, so that one number says both. Beside a stale
@@ -192,7 +192,7 @@ using State = PackedState<4>;
 /// One tick later.
 void age(World& world, const Scope& scope);
 
-/// The generation that nothing of this client's uses; 0 when all are in use.
+/// A generation that nothing of this client uses; 0 when all are in use.
 [[nodiscard]] Byte fresh_owner(const World& world, int client, const Scope& scope);
 
 /// Whether this client is the .NET package's.

@@ -236,8 +236,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   /// Published locks need not wait for a majority: their acknowledged writes may be rolled back.
   [[nodiscard]] bool oplog_decides() const { return d_.oplog_read && !d_.of_a_document; }
 
-  /// Whether a document of the removed owner had gone by this time: the answer to a repeated removal
-  /// has a later time than its write.
+  /// Whether a document of the removed owner had gone by this time: a repeated removal is answered
+  /// with a later time than its write.
   [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
     Id stood = kNoText;
     for (const Change& c : d_.changes_of(removal.name)) {

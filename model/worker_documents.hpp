@@ -24,8 +24,8 @@ struct HeldDocument {
 /// Of each lock, in the order of the oplog.
 using HeldDocuments = std::map<std::string, std::vector<HeldDocument>>;
 
-/// Each grant comes with a write of an owner that was not seen before. If only one write is left for
-/// a call, it is that call's. An owner that is written again for another holding has no call.
+/// Each grant comes with a write of an owner that was not seen before. If only one write is left
+/// for a call, it is that call's. An owner that is written again for another holding has no call.
 [[nodiscard]] HeldDocuments worker_documents(const Digest& d, const WorkerCalls& calls);
 
 /// Whether this write may be the winning one of this call, as far as the times tell.
