@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-/// Which arrows of the published diagrams an exploration has taken.
+/// The arrows of the published diagrams that an exploration has taken.
 namespace leasehold::model::arrow {
 
 using Set = std::array<std::uint64_t, 2>;  ///< bit n: the nth arrow of all tables, in their order
 
-/// All that were taken so far; none is taken back: an arrow that is never taken is one that the
-/// model lacks.
+/// All arrows taken so far. An arrow that is never taken is one that the model lacks.
 class Log {
  public:
   void took(const Set& arrows) {

@@ -9,13 +9,13 @@
 #include "model/guarantee.hpp"
 
 /// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
-/// the harness's clock; what cannot be bounded is not counted as checked.
+/// the harness's clock; a case without a bound does not count as checked.
 namespace leasehold::model {
 
 enum class Verdict { holds, violated, unknown };
 [[nodiscard]] const char* to_string(Verdict verdict);
 
-/// The reason of a finding without a single check, which is unknown: never exercised.
+/// The reason of a finding that is unknown because its guarantee was never exercised.
 inline constexpr const char* kNeverTested = "never put to the test";
 /// The begin of the reason of a finding that is unknown because the machine or a member stalled.
 inline constexpr const char* kStalled = "the machine stalled ";
@@ -37,7 +37,7 @@ using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `
 struct Finding {
   Guarantee guarantee = Guarantee::form;
   Verdict verdict = Verdict::holds;
-  std::int64_t checked = 0;   ///< how often the guarantee was put to the test
+  std::int64_t checked = 0;   ///< how often the guarantee was exercised
   std::int64_t floor = 0;     ///< below it the verdict is unknown
   std::string why;            ///< of the first violation, or why unknown
   std::vector<Index> events;  ///< of the first violation
@@ -45,11 +45,11 @@ struct Finding {
   Excused excused{};
   std::map<std::string, std::int64_t> counts;  ///< what else is worth reporting
 
-  /// Whether it is unknown because nothing in the history put it to the test.
+  /// Whether it is unknown because nothing in the history exercised it.
   [[nodiscard]] bool never_tested() const;
   /// How many of its checks were excused.
   [[nodiscard]] std::int64_t all_excused() const;
-  /// Whether it is unknown, and all that is known is that the machine or a member stood still.
+  /// Whether it is unknown only because the machine or a member stalled.
   [[nodiscard]] bool only_stalled() const;
 };
 
@@ -87,14 +87,14 @@ struct Finding {
 /// The least number of checks per guarantee that makes "holds" mean something.
 using Floors = std::map<Guarantee, std::int64_t>;
 
-/// All of them, the form first. A finding that was never put to the test or is below its floor, and
-/// every "holds" of a history that is not well-formed, becomes unknown.
+/// All findings, the form first. A finding that was never exercised or is below its floor becomes
+/// unknown; so does every "holds" of a history that is not well-formed.
 [[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
 [[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
 
-/// The verdict of them all: violated before unknown before holds.
+/// The verdict of all findings: violated before unknown before holds.
 [[nodiscard]] Verdict overall(const std::vector<Finding>& findings);
-/// The same of what was put to the test: for one run among many, which are asked the rest together.
+/// The same for exercised guarantees only: for one run of many, which are judged together.
 [[nodiscard]] Verdict overall_tested(const std::vector<Finding>& findings);
 
 }  // namespace leasehold::model

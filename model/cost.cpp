@@ -27,7 +27,7 @@ std::vector<Index> before_each(const Digest& d) {
   return before;
 }
 
-/// By process: its sessions, as spans in which it may have had something to ask the servers.
+/// By process: its sessions, as spans in which it may have sent commands.
 using Lives = std::vector<std::vector<std::pair<Span, const SessionDigest*>>>;
 
 Lives lives_of(const Digest& d) {
@@ -43,7 +43,7 @@ Lives lives_of(const Digest& d) {
   return lives;
 }
 
-/// Whether every attempt was answered, so that none had to be repeated.
+/// Whether every attempt was answered: then none had to be repeated.
 bool all_answered(const Digest& d, const SessionDigest& s) {
   const auto attempts = d.attempts.of(s.id);
   return std::all_of(attempts.begin(), attempts.end(), [&](Index send) {
@@ -75,7 +75,7 @@ std::vector<std::vector<Index>> looks_of(const Digest& d) {
   return looks;
 }
 
-/// Looks for a lock that its process sent while it did nothing but this acquire.
+/// A look for a lock that its process sent while it did nothing but this acquire.
 Index look_meanwhile(const Digest& d, const std::vector<Index>& looks,
                      const Lives::value_type& all, const SessionDigest& s) {
   const Span asking{s.asked.at_ns, d.fact(s.granted).at_ns};
@@ -108,7 +108,7 @@ void check_acquires(const Digest& d, Finding& f) {
   }
 }
 
-/// Whether a delete of this owner was sent, and not only what leaves its place in a queue.
+/// Whether a delete of this owner was sent, not only a command that leaves its place in a queue.
 bool has_deleted(const Digest& d, Id owner) {
   const auto sent = d.deletes.of(owner);
   return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
@@ -189,8 +189,8 @@ void check_releases(const Digest& d, Finding& f) {
     attempts += static_cast<std::int64_t>(d.attempts.of(s.id).size());
     if (s.released == kNone || d.fact(s.released).outcome == Outcome::unknown) continue;
     const Id owner = d.fact(s.granted).owner;
-    if (!d.hand_overs.of(owner).empty()) continue;  // which is its release
-    // At the end of its longest holding a lock has sent a delete of its own.
+    if (!d.hand_overs.of(owner).empty()) continue;  // the hand-over is its release
+    // At the end of the longest holding the lock itself has sent a delete.
     if (s.lost != kNone && d.fact(s.lost).outcome == Outcome::max_holding) continue;
     const auto deletes = d.deletes.of(owner);
     if (deletes.empty()) {
@@ -235,7 +235,7 @@ Finding check_cost(const Digest& d) {
   check_releases(d, f);
   check_acquires(d, f);
   check_refused(d, f);
-  if (!d.of_a_document) check_wire(d, f);  // theirs are other commands, by other names
+  if (!d.of_a_document) check_wire(d, f);  // published locks send other commands
   return f;
 }
 

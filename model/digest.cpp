@@ -84,7 +84,7 @@ class Builder {
       case Kind::gone: changes(e).push_back({i, true}); break;
       case Kind::place: out_.places[e.name].push_back(i); break;
       case Kind::stored: out_.stored.push_back(i); break;
-      case Kind::protocol: process(e).crash = i; break;  // it is ended for that
+      case Kind::protocol: process(e).crash = i; break;  // the harness ends it for that
       case Kind::reread:
         if (event(i).outcome == "unread") out_.oplog_read = false;
         break;
@@ -158,7 +158,7 @@ class Builder {
       sort_by_order(changes, [](const Change& c) { return c.event; });
       for (const Change& c : changes) {
         Fact& change = out_.facts.all[c.event];
-        // The last of those that claim one time.
+        // If several replies claim one time, the last of them.
         const std::pair own(change.name, change.order);
         const auto after = std::partition_point(
             claims_.begin(), claims_.end(),
@@ -195,7 +195,7 @@ class Builder {
     return out;
   }
 
-  /// A stall is noticed, and what was sent is counted, also when the lock is gone already.
+  /// A process reports stalls and counts commands even after its lock is gone.
   static void saw(ProcessDigest& p, const Fact& e) {
     p.last_ns = std::max(p.last_ns, e.at_ns);
     if (e.kind == Kind::wire || e.kind == Kind::stall) return;
@@ -246,8 +246,8 @@ class Builder {
     if (said.ends && !spans.empty()) spans.back().to = e.at_ns;
   }
 
-  /// One that lasts disturbs the servers until it ends. Of two of one kind on one victim each has
-  /// an end of its own.
+  /// A lasting fault disturbs the servers until it ends. Two faults of one kind on one victim each
+  /// have their own end.
   void add_fault(const Event& e) {
     out_.clocks_moved = out_.clocks_moved || e.fault.str().starts_with("clock");
     auto& begun = lasting_[{e.fault, e.victim}];
@@ -333,7 +333,7 @@ bool ran(const ProcessDigest& p, Span span) {
 
 std::int64_t Digest::read_by(std::int64_t at_ns) const {
   auto known = at_ns + allowed.truth_lag_ns + allowed.fault_echo_ns;
-  // What has no majority is not read.
+  // Writes without a majority are not read.
   for (const Span& span : disturbances.all()) {
     if (!span.meets({at_ns, known})) continue;
     known = span.to == kNever ? kNever : std::max(known, span.to + allowed.truth_lag_ns);

@@ -21,20 +21,20 @@ namespace leasehold::model {
 using Index = std::uint32_t;  ///< of an event in the history
 inline constexpr Index kNone = std::numeric_limits<Index>::max();
 
-/// What the world of a run allows, as its `run` event says; the defaults are for a live run that
-/// does not say.
+/// The bounds of a run, as its `run` event says. The defaults are for a live run that does not say
+/// them.
 struct Allowances {
   std::int64_t lateness_ns = 400 * kMs;      ///< of a process that runs
   std::int64_t ttl_period_ns = 1'000 * kMs;  ///< of the TTL monitor
   std::int64_t truth_lag_ns = 1'000 * kMs;   ///< from a commit to the harness's reading of it
-  /// How long after a fault servers and clients may not know of it.
+  /// For how long after a fault servers and clients may not know of it.
   std::int64_t fault_echo_ns = 3'000 * kMs;
-  /// Real servers may be slower than an operation timeout, though nothing disturbs them: beside
-  /// much else on their machine.
+  /// Real servers may be slower than an operation timeout without a fault, because their machine
+  /// runs other programs.
   bool slow_servers = false;
 
-  /// From when a document expires until we read that it is gone: the monitor sleeps, works about
-  /// as long as we take to read, and we read.
+  /// The time from the expiry of a document until the harness reads its deletion: the monitor
+  /// sleeps, then works about as long as the harness takes to read, and the harness reads.
   [[nodiscard]] std::int64_t ttl_seen_ns() const { return ttl_period_ns + 2 * truth_lag_ns; }
 };
 
@@ -48,16 +48,16 @@ struct Answers {
   Index first = kNone, last = kNone, denied = kNone;  ///< the events that say so
 
   [[nodiscard]] bool any() const { return yes + no > 0; }
-  /// Whether it surely said yes after a no.
+  /// Whether it certainly said yes after a no.
   [[nodiscard]] bool revived() const { return last_yes_ns > first_no_ns; }
-  /// When held() was certainly true, for its answers change once, from yes to no.
+  /// When held() was certainly true: its answers change only once, from yes to no.
   [[nodiscard]] std::optional<Span> held() const {
     if (first_yes_ns > last_yes_ns) return std::nullopt;
     return Span{first_yes_ns, last_yes_ns};
   }
 };
 
-/// One acquire call and what became of it. Indices of its events, or kNone.
+/// One acquire call: the indices of its events, or kNone.
 struct SessionDigest {
   Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
         ended = kNone, notified = kNone;
@@ -73,11 +73,11 @@ struct SessionDigest {
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
   std::int64_t last_ns = 0;            ///< its last own event
-  std::int64_t lock_ran_until_ns = 0;  ///< the last that shows that its lock was still there
+  std::int64_t lock_ran_until_ns = 0;  ///< the last event that shows that its lock still ran
   std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
   std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
   std::vector<Span> away;              ///< paused or stalled; sorted by their begin
-  MergedSpans congested;               ///< when what it had to send waited for a worker
+  MergedSpans congested;               ///< when its commands waited for a worker
   /// Until its last own event if it crashed: the harness learns of a death late, and a process that
   /// is killed in a stall cannot report the stall.
   [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
@@ -127,7 +127,7 @@ struct Digest {
   Many<Index> replies;                        ///< by command: the last one
   Many<Index> all_sends, all_replies;         ///< in their order
   std::vector<Index> looks;  ///< the sendings of those, in their order
-  /// Replies that show their own owner in the document, and yet do not say that it won.
+  /// Replies that show their own owner in the document, but do not say that it won.
   std::vector<Index> unrecognised;
   std::vector<Index> faults;
   std::vector<bool> by_administrator;  ///< by lockId: no client of the lock wrote it
@@ -139,10 +139,10 @@ struct Digest {
   Grouped<Index> extensions;  ///< likewise
   MergedSpans disturbances;     ///< when servers or links were disturbed
   bool clocks_moved = false;    ///< a server's clock was
-  /// When the machine or a member did not run, and when the machine did not: what several watchers
-  /// saw at one time is one freeze.
+  /// When the machine or a member did not run, and when the machine did not. Stalls that several
+  /// watchers saw at one time are one stall of the machine.
   MergedSpans stalls, machine_stalls;
-  bool oplog_read = true;       ///< to its end: what it does not show did not happen
+  bool oplog_read = true;       ///< to its end: a change that it lacks did not happen
   Allowances allowed;
   std::int64_t healed_ns = kNever;
   std::int64_t finished_ns = kNever;
@@ -170,14 +170,14 @@ struct Digest {
   [[nodiscard]] Id owner_of_lock_id(const Fact& e) const {
     return facts.owner_of_lock_id[e.lock_id];
   }
-  /// Whether it is unknown what this command did.
+  /// Whether the outcome of this command is unknown.
   [[nodiscard]] bool unanswered(const SendDigest& command) const {
     return command.reply == kNone || fact(command.reply).outcome == Outcome::unknown;
   }
   /// Whether servers or links were disturbed at any time of the span: by a fault or its echo, or
   /// because the set itself had no majority.
   [[nodiscard]] bool disturbed(Span span) const { return disturbances.meet(span); }
-  /// When all that is true at this time has been read at the latest.
+  /// When all changes until this time have been read at the latest.
   [[nodiscard]] std::int64_t read_by(std::int64_t at_ns) const;
   /// Whether the process was paused, stalled or not alive at any time of the span.
   [[nodiscard]] bool ran_throughout(const std::string& process, Span span) const;

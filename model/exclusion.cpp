@@ -43,8 +43,8 @@ struct HeldSpan {
   const SessionDigest* session;
 };
 
-/// held() turns false for ever, by the release at the latest, which a process may have been late
-/// to write down.
+/// held() turns false for ever, by the release at the latest. A process may record its release
+/// late.
 void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
   const SessionDigest& s = *b.session;
   if (s.answers.revived()) {

@@ -81,8 +81,8 @@ inline std::int64_t shortest_lease(const Asked& ask) {
   return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
 }
 
-/// Whether what this caller's process had to send within this span, and sent later or never, waited
-/// for a worker until then. What has waited for two leases is not sent any more.
+/// Whether a command of this caller's process that was due in this span, and was sent later or
+/// never, waited for a worker until then. After a wait of two leases it is not sent any more.
 inline bool waited_for_worker(const Digest& d, const Asked& ask, const Span& due,
                               std::int64_t sent = kNever) {
   const ProcessDigest& process = *d.process_of[ask.process];
@@ -123,8 +123,8 @@ inline bool refused(const Digest& d, const SendDigest& attempt) {
          d.fact(attempt.reply).outcome == Outcome::done && d.fact(attempt.reply).matched == 0;
 }
 
-/// Whether a release or clean-up of the holder gave this lock to the first entry of its queue, or
-/// may have done so because it has no answer.
+/// Whether a release or clean-up of the holder gave this lock to the first entry of its queue. One
+/// without an answer may have done so, which counts.
 inline bool passed_on(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   const Index by = d.claim(t.next_put);
@@ -139,7 +139,7 @@ inline bool passed_on(const Digest& d, const Tenure& t) {
   });
 }
 
-/// Whether the holder itself gave this lock to the next one: of its process, or of its queue.
+/// Whether the holder itself gave this lock to the next owner: of its process, or of its queue.
 inline bool handed_over(const Digest& d, const Tenure& t) {
   if (t.next_put == kNone || t.next_gone) return false;
   if (passed_on(d, t)) return true;
@@ -174,7 +174,7 @@ inline bool may_have_deleted(const Digest& d, const Tenure& t) {
     if (d.fact(one.send).at_ns > d.fact(t.next).at_ns) return false;
     if (d.unanswered(one)) return true;
     const Fact& reply = d.fact(one.reply);
-    // An attempt that executes late may come after it, and leave a second document behind.
+    // A late attempt may execute after it, and leave a second document behind.
     return reply.matched > 0 && (d.of_a_document || reply.order == d.fact(t.next).order);
   });
 }

@@ -113,8 +113,8 @@ inline constexpr std::array kPromised{Guarantee::G1, Guarantee::G2, Guarantee::G
                                       Guarantee::G4, Guarantee::G5, Guarantee::G6,
                                       Guarantee::G7, Guarantee::G8, Guarantee::G9};
 
-/// Whether it is a promise of the production lock. That it walks its diagrams, for one, is nothing
-/// that users rely on.
+/// Whether it is a promise of the production lock. Users do not rely on the others, such as that it
+/// walks its diagrams.
 [[nodiscard]] constexpr bool is_asked_of_the_lock(Guarantee guarantee) {
   return guarantee > Guarantee::form && guarantee < Guarantee::arrows;
 }

@@ -22,7 +22,7 @@ Kind kind_from(const std::string& name) {
   throw std::runtime_error("unknown kind '" + name + "'");
 }
 
-/// Every field but time and kind, once: what reads, writes and clears goes through the same list.
+/// Every field but time and kind, once: reading, writing and clearing use the same list.
 template <typename EventType, typename Use>
 void each_field(EventType& e, Use use) {
   use(Field::process, e.process);
@@ -171,7 +171,7 @@ FieldSet fields_set(const Event& event) {
 }
 
 bool has_stray_field(const Event& event) {
-  // A function for each kind: which fields it has is no question any more.
+  // One function for each kind, so that its fields are known at compile time.
   static constexpr auto kOfKind = []<std::size_t... kind>(std::index_sequence<kind...>) {
     return std::array{&has_stray_field_as<kind>...};
   }(std::make_index_sequence<about_kinds::kAll.size()>());

@@ -8,7 +8,7 @@
 #include "model/history_format.hpp"
 #include "model/rare_text.hpp"
 
-/// What happened in a run, whichever world it ran in: one event a line, as JSON (JSON Lines).
+/// What happened in a run, live or virtual: one event a line, as JSON (JSON Lines).
 ///
 /// Time: `at_ns` is the harness's one monotonic clock. Events of processes carry their own reading
 /// of it; dates of servers are never compared with it. Order: by `at_ns`; the server's truth, which
@@ -16,7 +16,7 @@
 /// Numbers beyond 2^53 (tokens, orders, seeds) are decimal strings in JSON.
 namespace leasehold::model {
 
-/// The victim of a stall that is of the harness's machine, and of no member.
+/// The victim of a stall of the harness's machine, not of a member.
 inline constexpr const char* kMachine = "machine";
 
 /// One event. The fields that its kind has not (`about`) are at their default, and those are not in

@@ -4,16 +4,15 @@
 #include <span>
 #include <string_view>
 
-/// What can happen to an acquire call and its handle, and which arrows of the lifecycle diagram it
-/// takes. The one place that says so: the abstract lock, the explorer of the core and the
-/// conformance of histories all ask here.
+/// The inputs of an acquire call and its handle, and the arrows of the lifecycle diagram that each
+/// takes. The abstract lock, the explorer of the core and the conformance of histories share it.
 namespace leasehold::model {
 
 enum class LifecycleStep : std::uint8_t {
-  created,               ///< the call was asked for
+  created,               ///< the call began
   attempt_sent,          ///< a command that asks for the lock, a hand-over too
   attempt_refused,       ///< another has the lock
-  attempt_unanswered,    ///< or its answer settles nothing
+  attempt_unanswered,    ///< or its outcome is unknown
   nothing_to_hand_over,  ///< the hand-over found no document
   won_too_late,          ///< an attempt won, and nothing is made of it
   granted,
@@ -30,8 +29,8 @@ enum class LifecycleStep : std::uint8_t {
   cleaned_up    ///< the TTL monitor deletes what a dead holder left; no client sees it
 };
 
-/// The inputs of its arrows from this state, in their order. Whether the diagram has these arrows
-/// is for the caller to ask.
+/// The inputs of its arrows from this state, in their order. The caller checks that the diagram has
+/// these arrows.
 [[nodiscard]] std::span<const std::string_view> inputs_of(LifecycleStep step,
                                                           std::string_view state);
 

@@ -6,8 +6,7 @@ namespace leasehold::model {
 namespace {
 
 /// When the lease of a grant or an extension ends at the latest, from the sending of its command.
-/// What the lock itself says may only be earlier; handles of published locks know no end, and
-/// shorten nothing.
+/// The lock's own deadline may only be earlier; handles of published locks have none.
 std::int64_t lease_end(const Digest& d, const SessionDigest& s, Index event) {
   const Fact& e = d.fact(event);
   if (s.ask == kNone) return e.deadline_ns;
@@ -23,7 +22,7 @@ std::int64_t limit(const Digest& d, const SessionDigest& s) {
   return d.fact(s.granted).sent_ns + by_our_clock(d, s.asked, s.asked.max_holding_ms * kMs);
 }
 
-/// The deadline after the last extension; what was granted or revived after it is reported.
+/// The deadline after the last extension. Reports a grant or an extension after the end of a lease.
 std::int64_t last_deadline(const Digest& d, Finding& f, const SessionDigest& s) {
   const auto longest = limit(d, s);
   auto deadline = std::min(lease_end(d, s, s.granted), longest);
@@ -84,7 +83,7 @@ void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
 
 void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
   const ProcessDigest& process = *d.process_of[s.process];
-  // A handle on its way to its user, behind other callbacks, cannot tell anything yet.
+  // A handle that waits behind other callbacks to reach its user cannot notify it yet.
   const auto due = when_running(d, process, std::max(deadline, s.answers.first_ns));
   if (due == kNever) return;
   const auto latest = due + d.allowed.lateness_ns;
@@ -154,7 +153,7 @@ Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, st
   return kNone;
 }
 
-/// How many statements travelled with this one.
+/// The number of statements in the same command as this one.
 std::int64_t statements_of(const Digest& d, Index send) {
   const auto same = [&](Index i) {
     const Fact& e = d.fact(i);
@@ -167,8 +166,8 @@ std::int64_t statements_of(const Digest& d, Index send) {
   return count;
 }
 
-/// What its process had heard of the servers when it lost the lock: the newest time in a reply, and
-/// the answered commands that gave it a lease: the one that won, and its extensions.
+/// What its process knew of the servers when it lost the lock: the newest time in a reply, and the
+/// answered commands that gave it a lease, which are the one that won and its extensions.
 struct Heard {
   std::vector<SendDigest> leases;
   std::int64_t order = 0;
@@ -201,7 +200,7 @@ Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
   const auto hear = [&](Index lease) {
     const SendDigest& sent = d.writer(lease);
     if (sent.send == kNone || sent.reply == kNone) return;
-    // One of the same instant that comes after the loss was not heard yet.
+    // A reply at the same instant, but after the loss, was not received yet.
     if (d.fact(sent.reply).outcome != Outcome::done || sent.reply > s.lost) return;
     heard.leases.push_back(sent);
   };
@@ -219,7 +218,7 @@ std::int64_t given_until(const Digest& d, const Asked& ask, const SendDigest& gi
 }
 
 /// The command that gave the longest lease. An answer counts only if it came before the end of the
-/// lease that there was: a late one revives nothing.
+/// lease before it, because a late answer revives nothing.
 const SendDigest* longest_lease(const Digest& d, const Asked& ask,
                                 std::vector<SendDigest>& leases) {
   std::sort(leases.begin(), leases.end(),
@@ -282,7 +281,7 @@ void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& 
 
 Finding check_needless_loss(const Digest& d) {
   Finding f = finding(Guarantee::needless);
-  if (d.of_a_document) return f;  // they lose by rules of their own
+  if (d.of_a_document) return f;  // published locks lose by their own rules
   Replies replies;
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone || s.ask == kNone || (s.lost == kNone && s.release == kNone)) continue;
