@@ -94,7 +94,7 @@ using Floors = std::map<Guarantee, std::int64_t>;
 
 /// The verdict of all findings: violated before unknown before holds.
 [[nodiscard]] Verdict overall(const std::vector<Finding>& findings);
-/// The same for exercised guarantees only: for one run of many, which are judged together.
+/// The same for exercised guarantees only: for one run of many, which are checked together.
 [[nodiscard]] Verdict overall_tested(const std::vector<Finding>& findings);
 
 }  // namespace leasehold::model

@@ -41,7 +41,7 @@ std::uint64_t hash_of(const PackedState<Words>& state) {
   return h * 0xC4CEB9FE1A85EC53u;
 }
 
-/// What a model says of one state.
+/// The judgement of a model on one state.
 struct Judgement {
   const char* broken = nullptr;  ///< the `always` that fails here
   std::uint64_t reached = 0;     ///< the `sometimes` true here, as bits
@@ -110,8 +110,8 @@ class Explorer {
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
   static constexpr std::uint64_t kPulse = 1u << 16;
 
-  /// Where the table has this state, or the empty slot where it belongs. A slot is the index of a
-  /// state, and above it half of its hash, so that a search looks at no other states.
+  /// The slot of this state, or the empty slot where it belongs. A slot is the index of a state,
+  /// and above it half of its hash, so that a search compares no other states.
   [[nodiscard]] std::size_t place_of(const State& state, std::uint64_t hash) const {
     const std::size_t mask = table_.size() - 1;
     std::size_t at = hash & mask;

@@ -169,7 +169,7 @@ class Numbering::Run {
             ask.healed};
   }
 
-  /// The owner is likely that of the lockId; of a reply that of what it answers.
+  /// The likely owner is that of the lockId; for a reply, that of its command.
   void set_owners(Fact& f, const Event& e) {
     const Id likely = f.kind == Kind::reply ? sent_[f.command].owner
                                             : out_.owner_of_lock_id[f.lock_id];
@@ -234,13 +234,13 @@ class Numbering::Run {
     out_.writes = writes_.all().size();
   }
 
-  /// What a command was sent with, to guess by what comes later: a text is compared sooner than
-  /// found.
+  /// What a command was sent with, to guess the texts of later events: comparing is faster than
+  /// searching.
   struct Sent {
     Id owner = kNoText, lock_id = kNoText, name = kNoText;
   };
 
-  /// Of one that won its own, of others the one that stands there.
+  /// The lockId of a reply: its own if it won, else the one in the document.
   Id seen_lock_id(const Event& reply, const Sent& sent) {
     const std::string& text = reply.seen_lock_id.str();
     if (reply.matched > 0) return lock_id(text, sent.lock_id);

@@ -11,9 +11,9 @@
 #include "model/many.hpp"
 #include "model/texts.hpp"
 
-/// A history in numbers: what the checkers ask of each event in 64 bytes, with strings interned.
-/// They look at every event several times; an `Event` is eight times as large, and its strings are
-/// spread over the heap.
+/// A history in numbers: 64 bytes for each event, with strings interned. The checkers read every
+/// event several times; an `Event` is eight times as large, and its strings are spread over the
+/// heap.
 namespace leasehold::model {
 
 enum class Verb : std::uint8_t {
@@ -30,7 +30,7 @@ enum class Verb : std::uint8_t {
 };
 inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::other) + 1;
 
-/// Those that checkers tell apart.
+/// The outcomes that checkers distinguish.
 enum class Outcome : std::uint8_t {
   none,
   done,
@@ -49,7 +49,7 @@ enum class Outcome : std::uint8_t {
   other
 };
 
-/// One event. What its kind has not is zero, or the value of another field in the same place.
+/// One event. A field that its kind lacks is zero, or has the value of a field in the same place.
 struct Fact {
   std::int64_t at_ns = 0;
   union {
@@ -78,7 +78,7 @@ struct Fact {
     Id claimed_by;   ///< of a change of a document, filled in by the digest
   };
   union {
-    Id other_owner = kNoText;  ///< of a hand-over: the giver; else deleted as well
+    Id other_owner = kNoText;  ///< of a hand-over: the giver; else an owner deleted as well
     Id place_beside;  ///< among the `asks`, of a put the `documents`, of a `held` the `answered`
   };
   Kind kind = Kind::run;
@@ -104,7 +104,7 @@ struct Asked {
   bool healed = false;
 };
 
-/// What stands in a document after a `put`, if it is said.
+/// The dates in a document after a `put`, if the history has them.
 struct Dates {
   std::int64_t acquired_at_ms = 0;
   std::int64_t expires_at_ms = 0;
@@ -122,7 +122,7 @@ struct Facts {
   Many<Asked> asks;                   ///< in the order of their events
   Many<Dates> documents;              ///< likewise
   Many<std::int64_t> answered;        ///< likewise: how often `held()` answered so
-  std::shared_ptr<const void> texts;         ///< keeps all that the next three refer to
+  std::shared_ptr<const void> texts;         ///< owns the texts of the next three
   std::vector<std::string_view> processes;   ///< sorted
   std::vector<std::string_view> names;       ///< sorted
   std::vector<std::string_view> lock_ids;    ///< by id
@@ -142,7 +142,7 @@ class Numbering {
   ~Numbering();
 
   void add(const Event& event);
-  /// Of all events, in their order. Nothing may be added after that.
+  /// The facts of all events, in their order. Nothing may be added after that.
   [[nodiscard]] Facts finish();
 
  private:

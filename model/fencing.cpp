@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kNoRank = std::numeric_limits<std::int64_t>::min();
 
-/// By owner: when it was granted its lock, in the server's order: the write that it was notified
-/// of, for an earlier attempt of the same owner may have won unheard, and run out.
+/// By owner: when it was granted its lock, in the server's order. Only the write of the notified
+/// grant counts, because an earlier attempt of the same owner may have won unheard, and run out.
 using Ranks = std::vector<std::int64_t>;
 
 Ranks ranks(const Digest& d) {
@@ -29,8 +29,8 @@ Ranks ranks(const Digest& d) {
   return rank;
 }
 
-/// Whether a later holder may have written before: then it is right that this one is refused,
-/// whatever its held() said.
+/// Whether a later holder may have written before: then the refusal of this one is right, whatever
+/// its held() said.
 bool may_be_overtaken(const Digest& d, const Ranks& rank, Id owner, const Fact& write) {
   return std::any_of(d.stored.begin(), d.stored.end(), [&](Index i) {
     const Fact& stored = d.fact(i);

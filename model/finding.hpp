@@ -4,7 +4,7 @@
 
 #include "model/checkers.hpp"
 
-/// What the checkers share.
+/// Functions that the checkers share.
 namespace leasehold::model {
 
 inline Finding finding(Guarantee guarantee) {

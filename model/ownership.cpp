@@ -20,7 +20,7 @@ void check_unclaimed(const Digest& d, Finding& f, const Tenure& t) {
   if (!holder || may_have_deleted(d, t)) return;
   const Fact& gone = d.fact(t.next);
   if (gone.at_ns >= earliest_end(d, *holder)) return;
-  const Index foreign = unanswered_delete(d, gone);  // not the holder's, which may have deleted
+  const Index foreign = unanswered_delete(d, gone);  // not the holder's, see above
   if (foreign == kNone) return;
   if (d.clocks_moved) return excuse(f, Excuse::moved_clock);
   ++f.checked;
@@ -66,7 +66,7 @@ void check_passed_on(const Digest& d, Finding& f, const StandingWrite& before, I
           {before.last_put, claim, put});
 }
 
-/// An extension writes only where its own owner stands, a hand-over where its own or the giver.
+/// An extension writes only over its own owner, a hand-over only over its own owner or the giver.
 void check_update(const Digest& d, Finding& f, const StandingWrite& before, Index put) {
   if (d.claim(put) != kNone) return check_passed_on(d, f, before, put);
   const SendDigest& sent = d.writer(put);

@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
-/// What the author of a lock says that it does, so that nothing is held against it that was never
-/// said. Read from a small JSON file; see scenarios/WORKERS.md.
+/// The promises of a lock by its author: only these are checked. Read from a small JSON file; see
+/// scenarios/WORKERS.md.
 namespace leasehold::model {
 
-/// Where a lock keeps its documents; with it the oplog is checked, too.
+/// Where a lock keeps its documents. If it is given, the oplog is checked, too.
 struct DocumentMapping {
   std::string collection;
   std::string id;       ///< the field with the name of the lock
@@ -26,14 +26,14 @@ struct Promises {
   std::string name;
   std::string language;
   Tokens tokens = Tokens::none;
-  bool tells_loss = false;  ///< its holder is notified by the time that another can have the lock
+  bool tells_loss = false;  ///< a holder that loses it is notified by the time another can have it
   Waits waits = Waits::polls;
   std::int64_t polls_within_ms = 1'000;  ///< the longest pause between two attempts
-  /// How long after the death of its holder a lock may be had by one that waits, in leases;
-  /// nothing: never promised.
+  /// How long after the death of its holder a waiter can have the lock, in leases; nothing: not
+  /// promised.
   std::optional<double> passes_on_leases = 1;
-  /// How far apart the members' clocks may be without harm: for so much longer it may keep a dead
-  /// holder's lock; nothing: its author does not say.
+  /// How far apart the members' clocks may be without harm. The lock may keep a dead holder's lock
+  /// for that much longer. Nothing: its author does not say.
   std::optional<std::int64_t> clock_margin_ms;
   std::int64_t answers_within_ms = 10'000;  ///< beyond the time-out that was asked for
   std::optional<DocumentMapping> document;

@@ -8,8 +8,8 @@
 namespace leasehold::model {
 namespace {
 
-constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< a step of a change stream takes at most
-constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< the making of the TTL index takes at most
+constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< at most, of a step of a change stream
+constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< at most, of creating the TTL index
 
 /// The times of all writes. They come in their order, or nearly.
 class Orders {
@@ -108,7 +108,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     sessions_.visit(i, e);
   }
 
-  /// Servers since 6.1 delete what has expired in batches: several locks, one time.
+  /// Servers since 6.1 delete expired documents in batches: several locks with one time.
   void visit_truth(Index i, const Fact& e) {
     const bool new_time = orders_.insert(e.order);
     const bool of_batch = !new_time && e.kind == Kind::gone && e.order == batch_order_ &&
@@ -148,7 +148,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     sessions_.answered(d_.fact(c.send));
   }
 
-  /// A change stream and the making of the index take no worker from others.
+  /// A change stream and the creation of the index take no worker from other commands.
   void count_under_way(const Fact& send, int change) {
     const bool counts = send.verb != Verb::stream && send.verb != Verb::index;
     if (counts) processes_[send.process].under_way += change;
@@ -291,7 +291,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     const SessionDigest& s = d_.session_of(send);
     if (asks_for_lock(send)) {
       if (d_.of_a_document) return;  // they forget a win after the end of a call
-      // By another attempt, if the answer to this one was that of a second sending.
+      // Another attempt may be granted, if the answer to this one was that of a second sending.
       const Id owner = d_.owner_of_lock_id(send);
       const bool granted =
           s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
@@ -367,7 +367,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   struct ProcessLife {
     bool started = false, crashed = false, paused = false;
-    int under_way = 0;        ///< of its commands, those that take a worker
+    int under_way = 0;        ///< its commands that take a worker
     Index congested = kNone;  ///< since then, as it says
     std::int64_t idle_ns = kNever;  ///< it is congested, and none is under way, since then
   };
@@ -379,8 +379,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   std::vector<Command> commands_;
   std::vector<ProcessLife> processes_;
   Orders orders_;
-  std::int64_t batch_order_ = 0;  ///< of the last deletion ...
-  std::set<Id> batch_;        ///< ... and which locks it was of
+  std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
+  std::set<Id> batch_;        ///< ... and its locks
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
 

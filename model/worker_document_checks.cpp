@@ -6,7 +6,7 @@
 namespace leasehold::model {
 namespace {
 
-/// Whether the holder itself, as far as its user knows, may have given it up by then.
+/// Whether the holder itself may have given it up by then, as far as its user knows.
 bool may_have_given_up(const Digest& d, const HeldDocument& doc, const Event& change) {
   const WorkerCall& call = *doc.call;
   const SessionDigest& s = *call.session;
@@ -43,9 +43,9 @@ Doubts doubts(const Digest& d) {
   return found;
 }
 
-/// How much of the holder's lease is certainly left at a change: it lasts for its length from when
-/// it was asked for; and, by the primary's dates, until the document's own, at most for its length
-/// from the last write.
+/// How much of the holder's lease is certainly left at a change. The lease lasts for its length
+/// from the begin of the call. By the primary's dates it lasts until the document's date, at most
+/// for its length from the last write. The longer one counts.
 std::int64_t left_of_lease(const Digest& d, const HeldDocument& doc, const Event& change,
                            bool dates_doubtful) {
   const Event& ask = *doc.call->ask;
@@ -54,12 +54,12 @@ std::int64_t left_of_lease(const Digest& d, const HeldDocument& doc, const Event
   if (dates_doubtful || last.expires_at_ms == 0 || last.wall_ms == 0 || change.wall_ms == 0) {
     return by_us;
   }
-  // Servers date their entries by a clock that a thread of theirs moves on now and then.
+  // Servers date their entries by a clock that one of their threads advances now and then.
   const auto end_ms = std::min(last.expires_at_ms, last.wall_ms + ask.expiry_ms);
   return std::max(by_us, (end_ms - change.wall_ms) * kMs - d.allowed.lateness_ns);
 }
 
-/// An end of a holder's document that its holder had no part in.
+/// An end of a holder's document that its holder did not cause.
 struct Ending {
   const std::string& name;
   const HeldDocument& document;
@@ -179,14 +179,14 @@ void check_document_tokens(const HeldDocuments& documents, Finding& f) {
 
 namespace {
 
-/// When its holder was killed, without a release before; kNever: it was not.
+/// When its holder was killed without a release before; kNever: it was not.
 std::int64_t died_holding(const Digest& d, const WorkerCall& call) {
   const Index end = d.processes.at(*call.process).crash;
   const bool killed = end != kNone && d.at(end).kind == Kind::crash;
   return killed && call.session->release == kNone ? d.at(end).at_ns : kNever;
 }
 
-/// What it had sent when it died may come as late as servers and links are disturbed.
+/// Commands that it had sent when it died may arrive until the end of a fault of servers or links.
 bool may_be_late(const Digest& d, std::int64_t died, const Event& write) {
   return write.at_ns > died && d.disturbed({died, write.at_ns});
 }

@@ -7,7 +7,7 @@
 namespace leasehold::model {
 namespace {
 
-/// When nothing that the call asked for can be executed any more.
+/// From when on no command of the call can be executed any more.
 std::int64_t over_by(const Digest& d, const WorkerCall& call) {
   if (call.granted != nullptr) return call.granted->at_ns;
   const SessionDigest& s = *call.session;
@@ -15,7 +15,7 @@ std::int64_t over_by(const Digest& d, const WorkerCall& call) {
   const Index end = s.ended != kNone ? s.ended : crash;
   if (end == kNone) return kNever;
   if (s.ended != kNone && d.at(end).outcome == "refused") return d.at(end).at_ns;
-  // What was on its way may come as late as links and servers are disturbed.
+  // Commands on their way may arrive until the end of a fault of links or servers.
   const auto late = d.at(end).at_ns + d.allowed.lateness_ns;
   return d.disturbed({call.ask->at_ns, late}) ? kNever : late;
 }
@@ -65,12 +65,12 @@ class Attribution {
     return {begin, end};
   }
 
-  /// A call that has one write left has it, and no other call has that one.
+  /// A call with one write left has that write, and no other call has it.
   void settle() {
     const WorkerCall* call = settled_.back();
     settled_.pop_back();
     auto& left = may_[call];
-    if (left.empty()) return;  // another had the same one left
+    if (left.empty()) return;  // another call had the same one left
     const Index put = *left.begin();
     writers_[put] = call;
     for (const WorkerCall* other : asked_[put]) {
@@ -81,7 +81,7 @@ class Attribution {
     }
   }
 
-  /// It was granted the lock by none of the first writes, hence perhaps by any other.
+  /// No first write can have granted it the lock, so perhaps any other write did.
   void doubt(const WorkerCall& call) {
     for (const Index put : possible(puts_, call)) doubtful_.insert(d_.at(put).owner);
   }

@@ -37,7 +37,7 @@ bool is_promised(const Promises& p, Guarantee guarantee) {
   }
 }
 
-/// Why it is not; empty: it is checked.
+/// Why it is not checked; empty: it is checked.
 std::string why_unchecked(const Promises& p, Guarantee guarantee) {
   switch (guarantee) {
     case Guarantee::G1:
@@ -52,7 +52,7 @@ std::string why_unchecked(const Promises& p, Guarantee guarantee) {
   }
 }
 
-/// What the oplog shows, as far as it was read.
+/// The findings by the oplog, as far as it was read.
 void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Promises& promises,
                       const WorkerCalls& calls) {
   const auto documents = worker_documents(d, calls);

@@ -22,8 +22,8 @@ WorkerCalls worker_calls(const Digest& d) {
 
 namespace {
 
-/// When its user may have ceased to rely on it at the earliest: it released, was notified that it
-/// lost it, was answered no, or was dead. A loss without a stamp may have been said at once.
+/// When its user may have ceased to rely on it at the earliest: it released, was notified of its
+/// loss, was answered no, or was dead. A loss without a stamp may have been reported at once.
 std::int64_t relied_until(const Digest& d, const SessionDigest& s) {
   auto end = d.at(s.granted).deadline_ns;
   if (s.release != kNone) end = std::min(end, d.at(s.release).at_ns);
@@ -50,7 +50,7 @@ void believe_grants(Digest& d) {
   }
 }
 
-/// The lock was given while it was asked for, whatever became of the answer on its way.
+/// The lock was granted during the call, however late its answer came.
 void check_grants_exclusive(const WorkerCalls& calls, Finding& f) {
   for (const auto& [name, all] : calls) {
     std::vector<const WorkerCall*> holders;
@@ -61,7 +61,7 @@ void check_grants_exclusive(const WorkerCalls& calls, Finding& f) {
     std::sort(holders.begin(), holders.end(),
               [&](const auto* a, const auto* b) { return held(a).from < held(b).from; });
     auto next = holders.begin();
-    const WorkerCall* longest = nullptr;  // of those that held it when this one asked
+    const WorkerCall* longest = nullptr;  // of the calls that held it when this one began
     for (const WorkerCall& call : all) {
       for (; next != holders.end() && held(*next).from < call.ask->at_ns; ++next) {
         if (longest == nullptr || held(*next).to > held(longest).to) longest = *next;
@@ -125,7 +125,7 @@ Finding check_worker_losses(const Digest& d, const WorkerCalls& calls) {
     std::vector<WorkerCall> granted;
     std::copy_if(all.begin(), all.end(), std::back_inserter(granted),
                  [](const WorkerCall& c) { return c.granted != nullptr; });
-    // The first to get it of all that were asked for later: found from the end.
+    // The first grant of all later calls, found from the end.
     std::vector<const WorkerCall*> first(granted.size() + 1, nullptr);
     for (std::size_t i = granted.size(); i-- > 0;) {
       const bool sooner =

@@ -71,7 +71,7 @@ class Told {
     e.first_answered_ns = asked * kMs;
     return add(e);
   }
-  /// Said at `said` at the earliest.
+  /// Reported at `said` at the earliest.
   Told& lost(int said, int heard, const char* process, int session) {
     Event e = at(heard, Kind::notified, process, session);
     e.sent_ns = said * kMs;

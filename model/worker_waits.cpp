@@ -191,9 +191,9 @@ class Waits {
                 {call.session->ask, answer});
   }
 
-  /// An attempt that came too soon, a pause that ends late, and one that finds the lock free: each
-  /// may take as long as the slowest command of others meanwhile. kNever: half of those take so
-  /// long that the attempts of one with such a lease may time out one after the other.
+  /// An attempt that came too soon, a pause that ends late, and an attempt that finds the lock
+  /// free: each may take as long as the slowest command of other calls meanwhile. kNever: half of
+  /// those commands take so long that the attempts of a call with such a lease may all time out.
   [[nodiscard]] std::int64_t latest_in(const Gap& gap, const WorkerCall& call) const {
     constexpr std::int64_t kCommandsOfALease = 8;
     const auto latest = [&](std::int64_t attempt_ns) {

@@ -5,7 +5,7 @@
 namespace leasehold::model {
 namespace {
 
-/// What stands in the lock's document before a change. A document without dates is not known.
+/// The lock's document before a change. A document without dates is not known.
 struct Standing {
   Index put = kNone;    ///< kNone: there is none
   bool queued = false;  ///< a release passed this lock on before: it may stand there, free

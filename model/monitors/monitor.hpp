@@ -10,7 +10,7 @@
 
 namespace leasehold::model {
 
-/// One rule of the proof, that sees the events of a run one after the other.
+/// One rule of the proof. It sees the events of a run one after the other.
 class Monitor {
  public:
   Monitor(Guarantee guarantee, EnumSet<Kind> kinds)
@@ -32,7 +32,7 @@ using Monitors = std::vector<std::unique_ptr<Monitor>>;
 void add_client_rules(Monitors& monitors, const Digest& d);
 void add_document_rules(Monitors& monitors, const Digest& d);
 
-/// Whether the put says what stands in the document. If not, what rests on that is unknown.
+/// Whether the put has the dates of the document. If not, the rules that need them are unknown.
 inline bool require_dates(const Dates& document, Finding& f) {
   if (document.expires_at_ms != 0) return true;
   if (f.verdict == Verdict::holds) {

@@ -2,8 +2,8 @@
 
 #include "model/checkers.hpp"
 
-/// What the proof of `model/proof` takes for granted of the clients and their commands, checked of
-/// every event of a run. A client that breaks a rule breaks a guarantee only with bad luck; the
+/// The assumptions of the proof in `model/proof` about clients and their commands, checked for each
+/// event of a run. A client that breaks a rule breaks a guarantee only with bad luck; the
 /// rule's monitor finds the first command that breaks it.
 namespace leasehold::model {
 
@@ -16,7 +16,7 @@ inline constexpr GuaranteeSet kRules{
 /// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). One pass
 /// over the events, constant time for each. Empty for the published locks, which have other rules.
 ///
-/// Of a history without the documents' dates (older releases wrote none) the rules of documents are
+/// If a history lacks the documents' dates (older releases wrote none), the rules of documents are
 /// unknown.
 [[nodiscard]] std::vector<Finding> monitor(const Digest& d);
 

@@ -1,6 +1,6 @@
 #include "model/proof/theory.hpp"
 
-/// What the proof must notice, and what it must not.
+/// Changes of the design that the proof must notice, and changes that it must not.
 namespace leasehold::model::proof {
 
 const std::vector<Ablation>& ablations() {

@@ -2,7 +2,7 @@
 
 #include "model/proof/solver.hpp"
 
-/// Where the solver's library was not found.
+/// Built if the solver's library was not found.
 namespace leasehold::model::proof {
 
 Answer ask(const std::string&, unsigned) {

@@ -26,7 +26,7 @@ std::string replaced(const std::string& text, const Words& words) {
   return out;
 }
 
-/// Puts in the rules, which may name others.
+/// Inserts the rules, which may name other rules.
 std::string with_rules(std::string text, const Rules& rules) {
   for (std::size_t open; (open = text.find('{')) != std::string::npos;) {
     const std::size_t close = text.find('}', open);
@@ -35,7 +35,7 @@ std::string with_rules(std::string text, const Rules& rules) {
   return text;
 }
 
-/// Values of each sort where there are few of them; empty: any number.
+/// The values of each sort for few clients; empty: any number.
 using Values = std::map<std::string, std::vector<std::string>>;
 const Values& few_values() {
   static const Values values{{"Owner", {"o1", "o2"}},

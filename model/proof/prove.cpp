@@ -39,7 +39,7 @@ std::vector<Result> prove(const Rules& rules, const How& how) {
   std::vector<Result> results;
   for (std::size_t i = 0; i < any.size() && !stopped(how); ++i) {
     results.push_back(timed({any[i].name, any[i].words}, how, [&] {
-      // The small one first: it is always decided, where quantifiers may keep the solver.
+      // The small one first: the solver always decides it, but may not end with quantifiers.
       if (ask(small[i].script, how.timeout_ms) == Answer::satisfiable) return Verdict::violated;
       const bool none = ask(any[i].script, how.timeout_ms) == Answer::unsatisfiable;
       return none ? Verdict::holds : Verdict::unknown;

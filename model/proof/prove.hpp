@@ -7,7 +7,7 @@
 #include "model/finding.hpp"
 #include "model/proof/obligations.hpp"
 
-/// The proof itself: every obligation put to the solver.
+/// The proof: asks the solver about every obligation.
 namespace leasehold::model::proof {
 
 struct Result {
@@ -22,17 +22,17 @@ struct How {
   std::function<void(const Result&)> progress = {};
 };
 
-/// Of each obligation: holds for any number of clients; or violated: there is a counterexample with
-/// few. Unknown if the solver finds neither in time.
+/// For each obligation: holds for any number of clients; or violated, by a counterexample with few
+/// clients; or unknown, if the solver finds neither in time.
 [[nodiscard]] std::vector<Result> prove(const Rules& rules, const How& how = {});
 
-/// Holds if the step or situation can be reached: so the obligations are not vacuous.
+/// Holds if the step or situation can be reached: then the obligations are not vacuous.
 [[nodiscard]] std::vector<Result> reach(const Rules& rules, const How& how = {});
 
-/// Holds if the obligation that was named beforehand has a counterexample.
+/// Holds if the predicted obligation has a counterexample.
 [[nodiscard]] Result refute(const Ablation& ablation, const How& how = {});
 
-/// The rules with this one changed. Throws std::logic_error for a rule that there is not.
+/// The rules with this one changed. Throws std::logic_error for an unknown rule.
 [[nodiscard]] Rules weakened(const Ablation& ablation);
 
 }  // namespace leasehold::model::proof

@@ -33,7 +33,7 @@ Changes with(Changes changes, const Changes& more) {
   return changes;
 }
 
-/// Of a command of ours on the primary: it started at s, when the clock showed r.
+/// A command of our lock on the primary: it started at s, when the clock showed r.
 const Variables kExecution{{"l", "Id"}, {"s", "Real"}, {"r", "Real"}, {"t", "Int"}};
 std::string executes(const std::string& more) {
   return "(and (@sent l) {once} (<= (@sent_at l) s) (<= s @now) {server_clock} {next_place} " +
@@ -99,8 +99,8 @@ std::vector<Step> by_commands() {
              {"dated", "(ite (= a l) r (@dated a))"}}),
        {},
        {"send", "insert", "send"}},
-      // The queue is a hint: any entry there ever was, also one that a rollback took away, may be
-      // granted, and as often as one likes. The release may have started before its renewal.
+      // The queue is a hint: any entry that ever existed, even one that was rolled back, may be
+      // granted any number of times. The release may have started before its renewal.
       {"pass on",
        {{"o", "Owner"}, {"l", "Id"}, {"s", "Real"}, {"r", "Real"}, {"t", "Int"}},
        "(and {holder_leaves} (@enlisted l) (<= s @now) {server_clock} {next_place})",
@@ -113,7 +113,7 @@ std::vector<Step> by_commands() {
        gone(),
        {left_lock("o")},
        {"send", "insert", "end", "release"}},
-      // It knows nothing of its successor, and no majority will have what it writes.
+      // It does not know of its successor, and no majority will have its writes.
       {"old primary",
        {{"l", "Id"}},
        "(and (@sent l) {once})",

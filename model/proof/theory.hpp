@@ -16,7 +16,7 @@ namespace leasehold::model::proof {
 using Rules = std::map<std::string, std::string>;
 [[nodiscard]] const Rules& rules();
 
-/// A part of the state: a function, and what it is at first.
+/// A part of the state: a function, and its initial value.
 struct Part {
   std::string name;
   std::vector<std::string> arguments;
@@ -26,7 +26,7 @@ struct Part {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  ///< name, sort
 
-/// Something that is to hold for all values of its variables.
+/// A formula that must hold for all values of its variables.
 struct Claim {
   std::string name;
   std::string words;  ///< what it says
@@ -43,7 +43,7 @@ struct Step {
   Variables choices;                           ///< variables with any value that meets the guard
   std::string guard;                           ///< when it is possible
   std::map<std::string, std::string> changes;  ///< new values; arguments are called a and b
-  std::vector<Claim> demands;                  ///< what must be so whenever it is taken
+  std::vector<Claim> demands;                  ///< what must hold whenever it is taken
   std::vector<std::string> after;  ///< steps by which it becomes possible from the start
 };
 [[nodiscard]] const std::vector<Step>& steps();
@@ -54,7 +54,7 @@ struct Step {
 /// Real time against the time on a local clock: a lemma of its own.
 [[nodiscard]] const std::vector<Claim>& drift_lemmas();
 
-/// Something of which the guarantees speak, the steps that lead there, and how to see it.
+/// A situation that the guarantees concern, the steps that lead there, and the formula of it.
 struct Situation {
   std::string name;
   std::vector<std::string> path;
@@ -62,13 +62,13 @@ struct Situation {
 };
 [[nodiscard]] const std::vector<Situation>& situations();
 
-/// A weaker design: one rule changed, and the obligation that must fail, said beforehand.
+/// A weaker design: one rule changed, and the obligation that is predicted to fail.
 struct Ablation {
   std::string name, rule, becomes, refuted_by;
 };
 [[nodiscard]] const std::vector<Ablation>& ablations();
 
-/// Changes that look as wrong and leave every obligation proved.
+/// Changes that look like errors and leave every obligation proved.
 [[nodiscard]] const std::vector<Ablation>& harmless_changes();
 
 }  // namespace leasehold::model::proof

@@ -205,8 +205,8 @@ class Refinement final : public Inquiry<Finding> {
     if (ours) accuse(i, asked, "it shows what is in no oplog");
   }
 
-  /// Whether the reply is of a primary that was cut off: its newest write is older than what the
-  /// document was by the sending. There is one only while something is disturbed.
+  /// Whether the reply comes from a primary that was cut off: its newest write is older than the
+  /// document by the sending. Such a primary exists only while something is disturbed.
   bool is_of_an_old_primary(Index i, const LockStates& lock, Index send) {
     const Fact& reply = d_.fact(i);
     const Version known = known_[send];

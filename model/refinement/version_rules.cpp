@@ -102,7 +102,7 @@ Way VersionRules::put(Versions line, Version v, Moment now, const Removals& spen
   return given.why_not == nullptr ? given : own;
 }
 
-/// By the command that has this lockId.
+/// Whether the command with this lockId can have written it.
 Way VersionRules::by_itself(Versions line, Version v, Moment now) const {
   const Change& after = line[v - 1];
   const SendDigest& writer = d_.writers[after.lock_id];
@@ -121,7 +121,7 @@ Way VersionRules::by_itself(Versions line, Version v, Moment now) const {
   return v == 1 || line[v - 2].gone ? Way{} : taken(line[v - 2], after, now);
 }
 
-/// Taken over from another owner, which seems to be dead.
+/// Whether it can have been taken over from another owner, which seems to be dead.
 Way VersionRules::taken(const Change& before, const Change& after, Moment now) const {
   const Event& send = d_.at(d_.writers[after.lock_id].send);
   const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
@@ -147,7 +147,7 @@ std::vector<Id> VersionRules::givers(Versions line, Version v) const {
   return offered == offered_.end() ? std::vector<Id>{} : offered->second;
 }
 
-/// Given by a release of its holder to an entry of the queue.
+/// Whether a release of its holder can have given it to an entry of the queue.
 Way VersionRules::passed_on(Versions line, Version v, Moment now,
                             const Removals& spent) const {
   const Change& after = line[v - 1];

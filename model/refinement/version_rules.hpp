@@ -16,7 +16,7 @@ namespace leasehold::model {
 using Version = std::uint32_t;
 using Versions = std::span<const Change>;
 
-/// Their sendings.
+/// The sendings of removals.
 using Removals = std::vector<Index>;
 
 /// An event of the history that is being explained, and when it was.
@@ -25,10 +25,10 @@ struct Moment {
   std::int64_t at_ns = 0;
 };
 
-/// How a version can have been written by some moment.
+/// Whether a version can have been written by some moment, and how.
 struct Way {
   const char* why_not = nullptr;  ///< null: it can
-  Index spends = kNone;           ///< the sending of a removal of which no reply says what it did
+  Index spends = kNone;           ///< the sending of a removal without a certain outcome
 };
 
 class VersionRules {
