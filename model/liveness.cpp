@@ -182,7 +182,7 @@ void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& 
           {ended, t.last_put});
 }
 
-/// A lock with a longest holding is deleted at the end of that time, whatever its user does.
+/// A delete is sent at the end of the longest holding, whatever the user does.
 void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
   if (s.granted == kNone || s.lost == kNone) return;
   const Fact& lost = d.fact(s.lost);

@@ -130,8 +130,8 @@ bool may_be_granted(const Client& c, Byte owner, const S& scope) {
   return scope.rules.accepts_ended_owners || (c.waits() && c.owner == owner);
 }
 
-/// Whether the age of a request matters that has no client waiting for its reply: the age dates the
-/// grant of its entry, or of the entry that it takes out of the queue.
+/// Whether the age of a request matters although no client awaits its reply: it dates the grant of
+/// its entry, or of the entry that it takes out of the queue.
 template <typename S>
 bool matters_how_old(const Client& c, const Message& m, const S& scope) {
   if (S::queue == 0) return false;
@@ -196,7 +196,7 @@ void drop_irrelevant_places(World& w, const S& scope) {
   drop_idle_clean_ups(w, scope);
 }
 
-/// Drops replies that no client awaits, and the ages of requests that do not depend on them.
+/// Drops replies that no client awaits, and the ages of requests where they make no difference.
 template <typename S>
 void drop_messages(World& w, const S& scope) {
   for (int i = 0; i < S::clients; ++i) {
@@ -262,8 +262,7 @@ void drop_sights(World& w, const S& scope) {
   }
 }
 
-/// Drops all that makes no difference any more, and what only a rollback would need if none can
-/// come.
+/// Drops all that makes no difference any more, and what only a rollback needs where none can come.
 template <typename S>
 void drop_irrelevant(World& w, const S& scope) {
   if (!scope.all.failovers) w.dirty = 0;

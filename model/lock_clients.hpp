@@ -9,7 +9,7 @@ namespace leasehold::model {
 /// begins. A client decides by the messages that it received and by its own clock. It never sees
 /// the document.
 ///
-/// INVARIANT: `awaited` is the slot of the one message of which the client awaits the reply.
+/// INVARIANT: a client awaits the reply to at most one message; `awaited` names its slot.
 ///
 /// LockSystem decides which of these may happen. Thread-safe: they change only the world that they
 /// are given, and the log.

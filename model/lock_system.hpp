@@ -81,7 +81,7 @@ class LockSystem {
   void stale_steps(const World& w, int i, int k, Out& out) const;
 
   const Scope scope_;
-  // Caches, not part of the model's value.
+  // The const functions use these; they are no part of the model.
   mutable arrow::Log arrows_;
   mutable Out next_;  ///< the steps of the last state
   const LockServer server_{scope_, arrows_};

@@ -13,7 +13,7 @@ struct Answered {
   const Fact& granted;
 };
 
-/// By owner: how each of its documents ended that the oplog has.
+/// By owner: how each of its documents in the oplog ended.
 struct AllEnds {
   std::vector<bool> by_itself;  ///< whether one may have gone by its own delete or hand-over
   Grouped<Index> deleted;       ///< by its own delete, for certain: the reply that says so

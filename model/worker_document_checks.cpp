@@ -186,7 +186,7 @@ std::int64_t died_holding(const Digest& d, const WorkerCall& call) {
   return killed && call.session->release == kNone ? d.at(end).at_ns : kNever;
 }
 
-/// Commands that it had sent when it died may arrive until the end of a fault of servers or links.
+/// Whether the write may come from a command that was on its way at the death, because of a fault.
 bool may_be_late(const Digest& d, std::int64_t died, const Event& write) {
   return write.at_ns > died && d.disturbed({died, write.at_ns});
 }
