@@ -13,6 +13,11 @@ constexpr std::int64_t kKnown_ns = 5'000 * kMs;
 /// The first pass-on in each such period leaves the lock to the calls that poll.
 constexpr std::int64_t kTurn_ms = 1'000;
 
+std::string process_at(const Digest& d, Index place) {
+  const SendDigest& sent = d.writer(place);
+  return sent.send == kNone ? "somebody" : d.process_name(d.fact(sent.send).process);
+}
+
 /// One version of the document.
 struct Write {
   Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or it is unknown
@@ -104,10 +109,9 @@ class Line {
 
   /// A reply shows the queue to the process of a call that joins.
   void know(Index joined) {
-    const SendDigest& sent = d_.writer(joined);
-    if (!refused(d_, sent) || order_of(sent.reply) < order_of(joined)) return;
-    auto& shown = shown_[process_of(sent)];
-    const auto at = d_.fact(sent.reply).at_ns;
+    const auto at = told_at(d_, joined);
+    if (at == kNever) return;
+    auto& shown = shown_[process_of(d_.writer(joined))];
     shown.insert(std::upper_bound(shown.begin(), shown.end(), at), at);
   }
 
@@ -131,7 +135,7 @@ class Line {
     if (whole_ && passed_over != nullptr) {
       violate(f_,
               whose(d_, passed_over->joined) + " stood in the queue, which served " +
-                  process_at(served) + " before it",
+                  process_at(d_, served) + " before it",
               {passed_over->joined, served, w.put});
     }
     const auto given = d_.dates(d_.fact(w.put)).acquired_at_ms;
@@ -288,11 +292,6 @@ class Line {
     f_.counts[extension ? "places_kept_by_extensions" : "places_kept_by_grants"] += kept;
   }
 
-  [[nodiscard]] std::string process_at(Index place) const {
-    const SendDigest& sent = d_.writer(place);
-    return sent.send == kNone ? "somebody" : d_.process_name(process_of(sent));
-  }
-
   const Digest& d_;
   Finding& f_;
   const std::span<const Change> changes_;
@@ -309,10 +308,14 @@ class Line {
 
 }  // namespace
 
+std::int64_t told_at(const Digest& d, Index joined) {
+  const SendDigest& sent = d.writer(joined);
+  const bool told = refused(d, sent) && d.fact(sent.reply).order >= d.fact(joined).order;
+  return told ? d.fact(sent.reply).at_ns : kNever;
+}
+
 std::string whose(const Digest& d, Index place) {
-  const SendDigest& sent = d.writer(place);
-  return "lock '" + d.name(d.fact(place).name) + "': " +
-         (sent.send == kNone ? "somebody" : d.process_name(d.fact(sent.send).process));
+  return "lock '" + d.name(d.fact(place).name) + "': " + process_at(d, place);
 }
 
 std::vector<Stand> check_queue_line(const Digest& d, Finding& f, Id name) {

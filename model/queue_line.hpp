@@ -28,6 +28,9 @@ struct Stand {
 /// the queue overwrite it. Returns all entries that ever stood there.
 [[nodiscard]] std::vector<Stand> check_queue_line(const Digest& d, Finding& f, Id name);
 
+/// When a reply showed the call that joined there its place; kNever: none did.
+[[nodiscard]] std::int64_t told_at(const Digest& d, Index joined);
+
 /// "lock 'l': p0", the process of the entry that joined or left there.
 [[nodiscard]] std::string whose(const Digest& d, Index place);
 

@@ -19,13 +19,6 @@ struct Reader {
   std::int64_t round_trip_ns = 0;  ///< the longest undisturbed one; 0: none
 };
 
-/// When a reply showed this call that it stands there; kNever: none did.
-std::int64_t told_at(const Digest& d, Index joined) {
-  const SendDigest& sent = d.writer(joined);
-  const bool told = refused(d, sent) && d.fact(sent.reply).order >= d.fact(joined).order;
-  return told ? d.fact(sent.reply).at_ns : kNever;
-}
-
 std::int64_t over_at(const Digest& d, const SessionDigest& s) {
   auto over = std::min(d.finished_ns, d.process_of[s.process]->last_ns);
   for (const Index end : {s.granted, s.ended}) {

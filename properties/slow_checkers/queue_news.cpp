@@ -129,26 +129,19 @@ bool keeps_what_it_is_granted(const Questions& q, const Event& put, double news)
   return q.broken({news, latest, sent, kForever, false});
 }
 
-/// The news of a pass-on to an owner whose call has ended by then; never, if it is another.
-double late_news(const Questions& q, const Event& put) {
-  const Event *by = q.claimed_by(put), *entry = q.sender(put);
-  if (by == nullptr || by->verb != "pass-on" || entry == nullptr) return kForever;
-  if (q.of(*entry, Kind::ask) == nullptr) return kForever;
-  const double news = news_of(q, entry->process, put, q.executed_from(put));
-  return at(q.of(*entry, Kind::ended)) < news ? news : kForever;
-}
-
 int breaks_news(const Questions& q, const Event& put) {
   const Event *by = q.claimed_by(put), *entry = q.sender(put);
   if (by == nullptr || by->verb != "pass-on" || entry == nullptr) return 0;
   if (q.of(*entry, Kind::ask) == nullptr) return 0;
-  int found = at(q.of(*entry, Kind::ended)) > at(by) && overlooks_its_grant(q, put) ? 1 : 0;
-  const double news = late_news(q, put);
+  const double ended = at(q.of(*entry, Kind::ended));
+  int found = ended > at(by) && overlooks_its_grant(q, put) ? 1 : 0;
+  const double news = news_of(q, entry->process, put, q.executed_from(put));
   const bool again = q.first([&](const Event& e) {
     return e.kind == Kind::put && e.order < put.order &&
            model::owner_of(e.lock_id) == model::owner_of(put.lock_id);
   }) != nullptr;
-  found += news < kForever && !again && keeps_what_it_is_granted(q, put, news) ? 1 : 0;
+  const bool late = news < kForever && ended < news;
+  found += late && !again && keeps_what_it_is_granted(q, put, news) ? 1 : 0;
   return found;
 }
 
