@@ -169,8 +169,10 @@ void Child::stop_with_it(int signal) {
   const bool had_terminal = foreground() == Foreground::commands;
   const bool on_its_own = signal == SIGTTIN || signal == SIGTTOU;
   if (had_terminal) give_terminal_to(getpgrp());
+  // The shell's `fg` may have come since the command stopped: it must not be answered by a stop.
+  const bool has_come_back = on_its_own && foreground() == Foreground::ours;
   // Our group got what the terminal sent to it, but not what it sent to the command's group.
-  stop_by(signal == SIGSTOP ? SIGTSTP : signal, had_terminal || on_its_own);
+  if (!has_come_back) stop_by(signal == SIGSTOP ? SIGTSTP : signal, had_terminal || on_its_own);
   told_to_stop_ = false;
   if ((had_terminal || on_its_own) && foreground() == Foreground::ours) give_terminal_to(pid_);
   resume();
