@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "runtime/clock.hpp"
+#include "runtime/threads/clock.hpp"
 
 namespace leasehold::bench {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/plan.hpp"
+#include "sim/plan/plan.hpp"
 
 namespace leasehold::bench {
 

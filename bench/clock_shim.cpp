@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "sim/live/mongod.hpp"
+#include "sim/live/servers/mongod.hpp"
 
 /// The cost of the preloaded clock for a mongod: the same command on two, one with and one without
 /// it, in turns, so that both meet the same noise.

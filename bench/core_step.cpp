@@ -4,7 +4,7 @@
 #include <new>
 
 #include "core/provider_core.hpp"
-#include "sim/random.hpp"
+#include "sim/plan/random.hpp"
 
 /// The core alone, without I/O: the cost of one step, and how often it allocates.
 namespace {

@@ -6,7 +6,7 @@
 
 #include "bench/live_bench.hpp"
 #include "leasehold/leasehold.hpp"
-#include "sim/live/replica_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 /// The cost of keeping many locks: extensions travel in batches.
 namespace leasehold::bench {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "bench/busy_plan.hpp"
-#include "model/checkers.hpp"
 #include "model/refinement/refinement.hpp"
+#include "model/verdict/checkers.hpp"
 #include "sim/conformance/conformance.hpp"
 #include "sim/virtual/world.hpp"
 

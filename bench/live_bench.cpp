@@ -1,8 +1,8 @@
 #include "bench/live_bench.hpp"
 
+#include "api/access.hpp"
 #include "core/provider_core.hpp"
-#include "mongo/mongo_transport.hpp"
-#include "runtime/access.hpp"
+#include "mongo/client/mongo_transport.hpp"
 
 namespace leasehold::bench {
 

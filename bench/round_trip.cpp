@@ -7,7 +7,7 @@
 #include "bench/boot_clock.hpp"
 #include "leasehold/leasehold.hpp"
 #include "mongo/commands.hpp"
-#include "sim/live/replica_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 /// The cost of the lock beyond its two commands: an acquire and a release, and the same commands by
 /// the bare driver, in turns, so that both meet the same noise.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/busy_plan.hpp"
-#include "model/checkers.hpp"
+#include "model/verdict/checkers.hpp"
 #include "sim/virtual/world.hpp"
 
 namespace leasehold::bench {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/protocol.hpp"
-#include "mongo/json_client.hpp"
+#include "mongo/client/json_client.hpp"
 
 /// What a process of a release without queues writes and reads, beside processes of this release.
 namespace leasehold::sim {

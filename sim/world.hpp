@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/facts.hpp"
-#include "sim/plan.hpp"
+#include "model/history/facts.hpp"
+#include "sim/plan/plan.hpp"
 
 namespace leasehold::sim {
 

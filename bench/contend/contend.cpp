@@ -28,8 +28,8 @@ constexpr const char* kUsage =
     "Clients acquire, hold and release locks, again and again, with one waiting strategy in each\n"
     "run. Repetitions are interleaved over the strategies, in an order that the seed shuffles, "
     "and\n"
-    "all strategies of a repetition get the same requests. Nobody's wait is cut off: when the\n"
-    "measured time is over nothing new is asked for, and who waits then is still served; such a\n"
+    "all strategies of a repetition get the same requests. No wait is cut off: when the\n"
+    "measured time is over nothing new is asked for, and waiting calls are still served; such a\n"
     "wait is marked as censored. Writes into --out: samples.csv (a row for each request), "
     "runs.csv\n"
     "(commands, time of a write) and settings.json. scripts/bench stats shows them as a table and\n"
@@ -75,7 +75,7 @@ po::options_description described() {
       "uri", text(""), "a replica set of one's own; without it the bench starts three members")(
       "seconds", number(10), "measured time of each run: 1 to 3600")(
       "warm-up", number(3), "seconds before it, for strategies that learn: 0 to 600")(
-      "drain", number(60), "seconds after it, at most, for those who wait to be served: 1 to 3600")(
+      "drain", number(60), "seconds after it, at most, for waiting calls to be served: 1 to 3600")(
       "repetitions", po::value<std::int64_t>(),
       "runs of each strategy: 1 to 1000; default 5, or 10 seeds in the virtual world")(
       "seed", number(1), "of the first repetition; the next has the next: 0 or more")(

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sim/live/replica_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 /// The command itself, for a second or two at a time: that every request is there, not how long
 /// anything took.

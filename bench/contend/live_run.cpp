@@ -10,10 +10,10 @@
 #include "bench/contend/strategies.hpp"
 #include "bench/contend/worker.hpp"
 #include "cli/command_line.hpp"
-#include "sim/live/child_process.hpp"
-#include "sim/live/line_reader.hpp"
-#include "sim/live/preflight.hpp"
-#include "sim/live/replica_set.hpp"
+#include "sim/live/own_set/preflight.hpp"
+#include "sim/live/servers/replica_set.hpp"
+#include "sim/live/system/child_process.hpp"
+#include "sim/live/system/line_reader.hpp"
 
 namespace leasehold::bench {
 
@@ -102,15 +102,15 @@ class Clients {
   };
 
   WorkerResult result_of(const std::string& line) const {
-    const std::string who = "a client of '" + load_.strategy + "' ";
-    if (line.empty()) throw std::runtime_error(who + "ended without a result, or hangs");
+    const std::string subject = "a client of '" + load_.strategy + "' ";
+    if (line.empty()) throw std::runtime_error(subject + "ended without a result, or hangs");
     WorkerResult result;
     try {
       nlohmann::json::parse(line).get_to(result);
     } catch (const nlohmann::json::exception&) {
-      throw std::runtime_error(who + "says '" + line.substr(0, 200) + "', which is no result");
+      throw std::runtime_error(subject + "says '" + line.substr(0, 200) + "', which is no result");
     }
-    if (!result.error.empty()) throw std::runtime_error(who + "failed: " + result.error);
+    if (!result.error.empty()) throw std::runtime_error(subject + "failed: " + result.error);
     return result;
   }
 

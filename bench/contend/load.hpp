@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/random.hpp"
+#include "sim/plan/random.hpp"
 
 /// The requests of clients: the options of `leasehold-bench contend` that both worlds share.
 namespace leasehold::bench {

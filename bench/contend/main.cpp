@@ -7,7 +7,7 @@
 #include "cli/command_line.hpp"
 #include "cli/inherited.hpp"
 #include "cli/output.hpp"
-#include "sim/live/replica_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "core/provider_core.hpp"
 #include "mongo/commands.hpp"
 #include "mongo/replies.hpp"
-#include "sim/virtual/replica_set.hpp"
+#include "sim/virtual/servers/replica_set.hpp"
 
 namespace leasehold::bench {
 namespace {

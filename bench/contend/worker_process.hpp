@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "sim/live/child_process.hpp"
-#include "sim/live/worker_protocol.hpp"
+#include "sim/live/foreign/worker_protocol.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::bench {
 

@@ -11,7 +11,7 @@
 #include <stop_token>
 
 #include "c/event_fd.hpp"
-#include "runtime/fork.hpp"
+#include "runtime/threads/fork.hpp"
 
 namespace leasehold::c {
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/utf8.hpp"
+#include "core/document/utf8.hpp"
 
 namespace leasehold::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "core/utf8.hpp"
+#include "core/document/utf8.hpp"
 
 namespace leasehold::cli {
 namespace {

@@ -25,7 +25,7 @@ std::string uri_from_file(const std::string& file) {
   const bool for_all = stat(file.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
   if (const auto secret = secret_in(uri); for_all && !secret.empty()) {
     say("--uri-file '" + file + "' has " + secret +
-        ", which everybody on this machine can read: chmod o-r");
+        ", which all users of this machine can read: chmod o-r");
   }
   return uri;
 }
@@ -37,7 +37,7 @@ std::string uri_of(const po::variables_map& values) {
     const auto secret = secret_in(uri);
     if (secret.empty()) return uri;
     throw UsageError("--uri has " + secret +
-                     ", which everybody on this machine could read: use LEASEHOLD_URI or "
+                     ", which all users of this machine could read: use LEASEHOLD_URI or "
                      "--uri-file");
   }
   const char* named = std::getenv("LEASEHOLD_URI");

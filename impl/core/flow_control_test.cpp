@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "core/core_world.hpp"
+#include "core/testing/core_world.hpp"
 
 /// What the core does where more is to be sent than its slots allow.
 namespace leasehold::core {

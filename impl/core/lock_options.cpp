@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <leasehold/lock_options.hpp>
 
+#include "core/document/utf8.hpp"
 #include "core/limits.hpp"
 #include "core/time.hpp"
-#include "core/utf8.hpp"
 
 namespace leasehold {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <leasehold/lock_options.hpp>
 
-#include "core/utf8.hpp"
+#include "core/document/utf8.hpp"
 
 namespace leasehold {
 namespace {

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/document/lock_id.hpp"
 #include "core/limits.hpp"
-#include "core/lock_id.hpp"
 #include "core/time.hpp"
 
 /// The whole I/O surface of the core: what it asks of a server (Command), what it may hear (Reply),

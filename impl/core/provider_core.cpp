@@ -2,14 +2,14 @@
 
 #include <utility>
 
-#include "core/attempt_answer.hpp"
+#include "core/acquire/attempt_answer.hpp"
 #include "core/check.hpp"
 
 namespace leasehold::core {
 
 /// One event is carried to its end before the next: between two of them every invariant holds.
 void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, Effects& out) {
-  const Step step{now, entropy, out};
+  const SendingStep step{{now, entropy, out}, pending_};
   pending_.put_others_first(congested_);
   std::visit([&](const auto& e) { on(e, step); }, event);
   pending_.put_others_first(false);
@@ -21,7 +21,7 @@ void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, 
 
 /// A clean-up may go between two commands of extensions, because only releases reduce the number of
 /// extensions.
-void ProviderCore::send_what_waits(Step step) {
+void ProviderCore::send_what_waits(SendingStep step) {
   while (pending_.may_send()) {
     const bool behind = held_.is_behind();
     if (behind && !extended_last_) {
@@ -33,33 +33,33 @@ void ProviderCore::send_what_waits(Step step) {
     const auto next = pending_.next_in_line(!behind);
     if (!next && !behind) return;
     if (!next) continue;
-    if (next->kind == Timer::Kind::attempt) contenders_.due(*next, pending_, step);
-    if (next->kind == Timer::Kind::cleanup) departures_.due(next->id, true, pending_, step);
+    if (next->kind == Timer::Kind::attempt) contenders_.due(*next, step);
+    if (next->kind == Timer::Kind::cleanup) departures_.due(next->id, true, step);
   }
 }
 
 /// A lock that is over is lost first, or the round would extend it.
-void ProviderCore::extend_due(Step step) {
+void ProviderCore::extend_due(SendingStep step) {
   if (!held_.is_behind()) {
     for (const auto over : held_.over(step.now)) lose(over, LostReason::deadline, step);
   }
-  held_.run_round(pending_, step);
+  held_.run_round(step);
 }
 
 /// The caller chooses the number of its session, and chooses no number twice while it is in use.
-void ProviderCore::on(const AcquireAsked& event, Step step) {
+void ProviderCore::on(const AcquireAsked& event, SendingStep step) {
   LEASEHOLD_CHECK(!contenders_.find(event.session) && !held_.find(event.session));
-  contenders_.add(event, pending_, step);
+  contenders_.add(event, step);
 }
 
 /// A session that has won already keeps the lock: the caller finds it and may release.
-void ProviderCore::on(const CancelAsked& event, Step step) {
+void ProviderCore::on(const CancelAsked& event, SendingStep step) {
   give_up(event.session, ErrorKind::cancelled, "cancelled", step);
 }
 
 /// Held or lost, the handle has ended: it answers no from before this event on. The lock goes to a
 /// call that waits here, by a hand-over, or to any process.
-void ProviderCore::on(const ReleaseAsked& event, Step step) {
+void ProviderCore::on(const ReleaseAsked& event, SendingStep step) {
   // Before anything is sent: this process must not hold what the server may give to another.
   const auto lock = held_.take(event.session, step);
   if (!lock) return;
@@ -68,36 +68,34 @@ void ProviderCore::on(const ReleaseAsked& event, Step step) {
       lock->may_be_handed_over() ? contenders_.receiver_after(event.session, lock->name) : 0;
   if (next != 0) {
     const CleanupId id = departures_.new_id();
-    const AcquireCall& receiver =
-        contenders_.receive(next, id, lock->hand_overs + 1, pending_, step);
-    return departures_.hand_over(id, std::move(release), next, receiver, pending_, step);
+    const AcquireCall& receiver = contenders_.receive(next, id, lock->hand_overs + 1, step);
+    return departures_.hand_over(id, std::move(release), next, receiver, step);
   }
   // Where others queue, the calls that wait here join them at once; otherwise once it is free.
   const bool queued = release.by == Cleanup::By::pass_on;
-  contenders_.released(event.session, lock->name, queued ? step.now : LocalInstant::max(), pending_,
-                       step);
-  departures_.start(std::move(release), pending_, step);
+  contenders_.released(event.session, lock->name, queued ? step.now : LocalInstant::max(), step);
+  departures_.start(std::move(release), step);
 }
 
 /// As if the timer had fired, which may be late: held() has answered no, and that is final.
-void ProviderCore::on(const DeadlineSeen& event, Step step) {
+void ProviderCore::on(const DeadlineSeen& event, SendingStep step) {
   lose(event.session, LostReason::deadline, step);
 }
 
 /// Locks that are held stay held: their handles outlive the provider.
-void ProviderCore::on(const CloseAsked&, Step step) {
-  for (const auto id : contenders_.close(pending_, step)) {
+void ProviderCore::on(const CloseAsked&, SendingStep step) {
+  for (const auto id : contenders_.close(step)) {
     give_up(id, ErrorKind::shut_down, "the provider was destroyed", step);
   }
 }
 
-void ProviderCore::on(const ReplyArrived& event, Step step) {
+void ProviderCore::on(const ReplyArrived& event, SendingStep step) {
   if (pending_.contains(event.command)) pending_.heard();
   answered(event.command, event.reply, step);
 }
 
 /// INVARIANT: an answer is heard once. A second one, and one after its timeout, find no command.
-void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
+void ProviderCore::answered(CommandId id, const Reply& reply, SendingStep step) {
   const auto command = pending_.take(id, step);
   if (!command) return;
   const auto lose_all = [&](const std::vector<HeldLocks::Loss>& losses) {
@@ -107,13 +105,13 @@ void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
   switch (command->kind) {
     case PendingCommand::Kind::attempt: return answer_attempt(*command, reply, step);
     case PendingCommand::Kind::extension:
-      return lose_all(held_.extension_answered(*command, reply, pending_, step));
+      return lose_all(held_.extension_answered(*command, reply, step));
     case PendingCommand::Kind::read_holders:
       return lose_all(held_.read_holders_answered(*command, reply, step));
     // A lock that has become free is news for the calls that wait for it here.
     case PendingCommand::Kind::cleanup:
-      if (const auto freed = departures_.answered_delete(*command, reply, pending_, step)) {
-        contenders_.lock_freed(*freed, pending_, step);
+      if (const auto freed = departures_.answered_delete(*command, reply, step)) {
+        contenders_.lock_freed(*freed, step);
       }
       return;
     case PendingCommand::Kind::hand_over: return answer_hand_over(*command, reply, step);
@@ -123,11 +121,11 @@ void ProviderCore::answered(CommandId id, const Reply& reply, Step step) {
 }
 
 /// Each part says whether the timer is of use: it may fire early, twice, or too late.
-void ProviderCore::on(const TimerFired& event, Step step) {
+void ProviderCore::on(const TimerFired& event, SendingStep step) {
   const auto id = event.timer.id;
   switch (event.timer.kind) {
     case Timer::Kind::attempt:
-    case Timer::Kind::stream: return contenders_.due(event.timer, pending_, step);
+    case Timer::Kind::stream: return contenders_.due(event.timer, step);
     case Timer::Kind::give_up: return time_is_over(id, step);
     case Timer::Kind::lease_end:
       if (held_.lease_ends(id, step)) lose(id, LostReason::deadline, step);
@@ -141,13 +139,13 @@ void ProviderCore::on(const TimerFired& event, Step step) {
     case Timer::Kind::extension_round:
       if (held_.round_begins(step.now)) extend_due(step);
       return;
-    case Timer::Kind::cleanup: return departures_.due(id, false, pending_, step);
+    case Timer::Kind::cleanup: return departures_.due(id, false, step);
     case Timer::Kind::report: return departures_.report_unknown(id, step);
   }
 }
 
 /// The timer may be early, or of a call before. A single attempt has one only if it waited in line.
-void ProviderCore::time_is_over(SessionId id, Step step) {
+void ProviderCore::time_is_over(SessionId id, SendingStep step) {
   const AcquireCall* call = contenders_.find(id);
   if (call == nullptr || !call->times_out(step.now)) return;
   if (!call->single_attempt) return give_up(id, ErrorKind::timed_out, "timed out", step);
@@ -159,13 +157,14 @@ void ProviderCore::time_is_over(SessionId id, Step step) {
 }
 
 /// Contenders decides what it means for the call.
-void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step) {
+void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& reply,
+                                  SendingStep step) {
   // After the first answer: a process that only waits needs no index, and a server that answers can
   // make it.
-  if (reply.outcome == Outcome::done) index_.ensure(pending_, step);
+  if (reply.outcome == Outcome::done) index_.ensure(step);
   // The call that sent this attempt may have ended; then a cleanup waits for the answer.
   if (attempt.sessions.empty()) {
-    return departures_.answered_attempt(attempt.cleanup, reply, pending_, step);
+    return departures_.answered_attempt(attempt.cleanup, reply, step);
   }
   const SessionId id = attempt.sessions.front();
   const AcquireCall& call = contenders_.at(id);
@@ -173,12 +172,13 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
   if (refuses(reply, call.owner) && !reply.documents.empty()) {
     departures_.see(call.name, reply.documents.front(), step.now);
   }
-  conclude(id, contenders_.answered(id, attempt, reply, pending_, step), step);
+  conclude(id, contenders_.answered(id, attempt, reply, step), step);
 }
 
 /// INVARIANT: the receiver is the head of its queue already, so no other call contends by this.
-void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& reply, Step step) {
-  const auto answer = departures_.answered_hand_over(command, reply, pending_, step);
+void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& reply,
+                                    SendingStep step) {
+  const auto answer = departures_.answered_hand_over(command, reply, step);
   if (!answer) return;
   const SessionId to = command.sessions.front();
   switch (*answer) {
@@ -190,8 +190,7 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
                  step);
     case HandOvers::Answer::nothing:
     case HandOvers::Answer::unclear:
-      return contenders_.contend_for_itself(to, *answer == HandOvers::Answer::unclear, pending_,
-                                            step);
+      return contenders_.contend_for_itself(to, *answer == HandOvers::Answer::unclear, step);
     // Its end takes the hand-over along, as a delete.
     case HandOvers::Answer::cannot_succeed:
       return end_call(to, {ErrorKind::configuration, reply.code, reply.message}, step);
@@ -201,31 +200,31 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
 
 /// A named owner is that of a call that waits, or one that has departed and may be granted the lock
 /// all the same. Most are neither: the provider's own writes, of locks that it holds or held.
-void ProviderCore::answer_stream(CommandId command, const Reply& reply, Step step) {
-  const auto heard = contenders_.stream_answered(command, reply, pending_, step);
+void ProviderCore::answer_stream(CommandId command, const Reply& reply, SendingStep step) {
+  const auto heard = contenders_.stream_answered(command, reply, step);
   if (heard == ChangeStream::Heard::nothing) return;
   for (const auto& named : reply.named) {
     const auto parts = parse_lock_id(named.document.lock_id);
     if (!parts) continue;
     const SessionId id = contenders_.head_with(parts->owner, named.document.name);
     if (id != 0) {
-      conclude(id, contenders_.notify(id, named, command, pending_, step), step);
+      conclude(id, contenders_.notify(id, named, command, step), step);
     } else {
-      departures_.granted(named, parts->owner, pending_, step);
+      departures_.granted(named, parts->owner, step);
     }
   }
-  contenders_.read_on(heard, pending_, step);
+  contenders_.read_on(heard, step);
 }
 
 /// A call that goes on is for Contenders alone.
-void ProviderCore::conclude(SessionId id, const CallResult& result, Step step) {
+void ProviderCore::conclude(SessionId id, const CallResult& result, SendingStep step) {
   if (const auto* won = std::get_if<Win>(&result)) return win(id, *won, step);
   if (const auto* error = std::get_if<Error>(&result)) end_call(id, *error, step);
 }
 
 /// A call becomes a held lock. REQUIRES: the document shows the lockId of that command's own
 /// execution, and a majority has it.
-void ProviderCore::win(SessionId id, const Win& win, Step step) {
+void ProviderCore::win(SessionId id, const Win& win, SendingStep step) {
   AcquireCall& call = contenders_.at(id);
   if (!win.token_rises()) {
     call.late_win = true;  // its end deletes the document, and with it the number
@@ -243,12 +242,12 @@ void ProviderCore::win(SessionId id, const Win& win, Step step) {
                              win.command, win.by, win.sent, lock.deadline});
   held_.add(id, std::move(lock), step);
   // Last, for `call` is of it: the session is a held lock from here on and nothing else.
-  contenders_.won(id, win, pending_, step);
+  contenders_.won(id, win, step);
 }
 
 /// The win was over before it could be used: its owner gives the lock back. The call goes on with
 /// another owner, unless it was to ask only once.
-void ProviderCore::win_too_late(SessionId id, Step step) {
+void ProviderCore::win_too_late(SessionId id, SendingStep step) {
   AcquireCall& call = contenders_.at(id);
   if (call.single_attempt) {
     call.late_win = true;
@@ -256,39 +255,38 @@ void ProviderCore::win_too_late(SessionId id, Step step) {
         id, {ErrorKind::timed_out, 0, "lock '" + call.name + "': the grant came after its end"},
         step);
   }
-  departures_.won_too_late(call, pending_, step);
-  contenders_.start_over(id, pending_, step);
+  departures_.won_too_late(call, step);
+  contenders_.start_over(id, step);
 }
 
 /// A lock that is held or lost is not given up: that takes a release. A race of both does no harm.
-void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why, Step step) {
+void ProviderCore::give_up(SessionId id, ErrorKind kind, const std::string& why, SendingStep step) {
   const AcquireCall* call = contenders_.find(id);
   if (call != nullptr) end_call(id, call->error(kind, why), step);
 }
 
 /// The caller hears of the end at once; a possible win is deleted in the background. The next call
 /// in the queue asks no later than this call would have.
-void ProviderCore::end_call(SessionId id, const Error& error, Step step) {
+void ProviderCore::end_call(SessionId id, const Error& error, SendingStep step) {
   step.out.push_back(Ended{id, contenders_.at(id).name, error});
-  const AcquireCall call = contenders_.take(id, pending_, step);
-  departures_.ended(call, pending_, step);
+  const AcquireCall call = contenders_.take(id, step);
+  departures_.ended(call, step);
   const auto* waiting = call.in<AcquireCall::Waiting>();
-  contenders_.leave(id, call.name, waiting != nullptr ? waiting->attempt_at : step.now, pending_,
-                    step);
+  contenders_.leave(id, call.name, waiting != nullptr ? waiting->attempt_at : step.now, step);
 }
 
 /// The calls that wait here contend at once: no call of this process took the lock away.
-void ProviderCore::lose(SessionId id, LostReason reason, Step step) {
+void ProviderCore::lose(SessionId id, LostReason reason, SendingStep step) {
   const HeldLock* lock = held_.find(id);
   if (lock == nullptr || lock->lost) return;
   // At the end of a limited holding the lock is also given back.
   const bool limited = reason == LostReason::deadline && lock->deadline == lock->ends_at;
   if (limited) {
     reason = LostReason::max_holding;
-    departures_.give_back(*lock, pending_, step);
+    departures_.give_back(*lock, step);
   }
   held_.lose(id, reason, step);
-  contenders_.leave(id, lock->name, step.now, pending_, step);
+  contenders_.leave(id, lock->name, step.now, step);
 }
 
 /// Not everything is mixed in: equality tells apart what differs under equal hashes.

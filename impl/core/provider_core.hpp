@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <string>
 
-#include "core/contenders.hpp"
-#include "core/departures.hpp"
-#include "core/held_locks.hpp"
-#include "core/index_creation.hpp"
-#include "core/lock_queue.hpp"
+#include "core/acquire/contenders.hpp"
+#include "core/document/lock_queue.hpp"
+#include "core/held/held_locks.hpp"
+#include "core/held/index_creation.hpp"
 #include "core/pending_commands.hpp"
 #include "core/provider.hpp"
+#include "core/release/departures.hpp"
 
 namespace leasehold::core {
 
@@ -77,31 +77,31 @@ class ProviderCore final : public Provider {
   [[nodiscard]] std::size_t hash() const;
 
  private:
-  void on(const AcquireAsked& event, Step step);
-  void on(const CancelAsked& event, Step step);
-  void on(const ReleaseAsked& event, Step step);
-  void on(const DeadlineSeen& event, Step step);
-  void on(const ReplyArrived& event, Step step);
-  void on(const TimerFired& event, Step step);
-  void on(const CloseAsked& event, Step step);
+  void on(const AcquireAsked& event, SendingStep step);
+  void on(const CancelAsked& event, SendingStep step);
+  void on(const ReleaseAsked& event, SendingStep step);
+  void on(const DeadlineSeen& event, SendingStep step);
+  void on(const ReplyArrived& event, SendingStep step);
+  void on(const TimerFired& event, SendingStep step);
+  void on(const CloseAsked& event, SendingStep step);
 
-  void send_what_waits(Step step);
-  void extend_due(Step step);
+  void send_what_waits(SendingStep step);
+  void extend_due(SendingStep step);
 
   // What an answer brings about beyond the part that asked.
-  void answered(CommandId command, const Reply& reply, Step step);
-  void answer_attempt(const PendingCommand& attempt, const Reply& reply, Step step);
-  void answer_hand_over(const PendingCommand& command, const Reply& reply, Step step);
-  void answer_stream(CommandId command, const Reply& reply, Step step);
+  void answered(CommandId command, const Reply& reply, SendingStep step);
+  void answer_attempt(const PendingCommand& attempt, const Reply& reply, SendingStep step);
+  void answer_hand_over(const PendingCommand& command, const Reply& reply, SendingStep step);
+  void answer_stream(CommandId command, const Reply& reply, SendingStep step);
 
   // How a session passes from one part to the next. Only here.
-  void conclude(SessionId id, const CallResult& result, Step step);
-  void win(SessionId id, const Win& win, Step step);
-  void win_too_late(SessionId id, Step step);
-  void time_is_over(SessionId id, Step step);
-  void give_up(SessionId id, ErrorKind kind, const std::string& why, Step step);
-  void end_call(SessionId id, const Error& error, Step step);
-  void lose(SessionId id, LostReason reason, Step step);
+  void conclude(SessionId id, const CallResult& result, SendingStep step);
+  void win(SessionId id, const Win& win, SendingStep step);
+  void win_too_late(SessionId id, SendingStep step);
+  void time_is_over(SessionId id, SendingStep step);
+  void give_up(SessionId id, ErrorKind kind, const std::string& why, SendingStep step);
+  void end_call(SessionId id, const Error& error, SendingStep step);
+  void lose(SessionId id, LostReason reason, SendingStep step);
 
   PendingCommands pending_;
   Contenders contenders_;

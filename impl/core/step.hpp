@@ -7,12 +7,19 @@
 
 namespace leasehold::core {
 
+class PendingCommands;
+
 /// What one event gives to the code that handles it: the time, randomness, and where effects go.
 /// Made anew for each event, and never kept.
 struct Step {
   LocalInstant now;
   Entropy& entropy;
   Effects& out;
+};
+
+/// A step of a part that sends commands.
+struct SendingStep : Step {
+  PendingCommands& pending;
 };
 
 /// Both are effects like any other: the driver that carries them out keeps at most one timer of a

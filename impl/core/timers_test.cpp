@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/drawn_schedule.hpp"
+#include "core/testing/drawn_schedule.hpp"
 
 namespace leasehold::core::timers_test {
 namespace {

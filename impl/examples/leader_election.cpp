@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   auto provider = leasehold::LockProvider::connect(argv[1]);
   if (!provider) return 1;
   leasehold::LockOptions options;
-  options.expiry = 10s;  // after a crash nobody leads for so long
+  options.expiry = 10s;  // after a crash no process leads for so long
   std::stop_source shut_down;
   int pieces = 0;
   leasehold::Leadership leadership(

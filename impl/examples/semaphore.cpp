@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Nobody else writes to this slot's directory as long as the permit is held; whatever keeps the
+/// No other process writes to this directory as long as the permit is held; the keeper of the
 /// files refuses lower tokens of the same slot.
 void write_export(const leasehold::Permit& permit) {
   std::printf("exporting to directory %d with token %s\n", permit.slot,

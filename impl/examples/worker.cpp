@@ -13,7 +13,7 @@ namespace {
 
 volatile std::sig_atomic_t ending = 0;
 
-/// Marks the order as done, if nobody has held the lock after us.
+/// Marks the order as done, if no other worker has held the lock after us.
 leasehold::Result<bool> finish(mongoc_client_t* client, int order, leasehold::FencingToken token) {
   bson_t id = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
   BSON_APPEND_INT32(&id, "_id", order);
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
       const auto written = finish(client, order, turn->fencing_token());
       if (!written && written.error().kind != leasehold::ErrorKind::unknown_outcome) return 1;
       if (!written) continue;  // a repeated $set does no harm
-      if (!*written) break;    // somebody else's turn
+      if (!*written) break;    // another worker's turn
       std::printf("order %d done\n", order++);
     }
   }

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/lock_id.hpp"
+#include "core/document/lock_id.hpp"
 #include "mongo/bson.hpp"
 
 /// Aggregation expressions, as the commands' pipelines are made of them.

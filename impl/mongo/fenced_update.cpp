@@ -3,7 +3,7 @@
 #include <leasehold/mongoc.hpp>
 
 #include "mongo/bson.hpp"
-#include "mongo/client.hpp"
+#include "mongo/client/client.hpp"
 #include "mongo/replies.hpp"
 
 namespace leasehold {

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/lock_id.hpp"
+#include "core/document/lock_id.hpp"
 #include "mongo/commands.hpp"
 
 /// What each release sends is kept in `kept`, so that a later one can be tried against it.

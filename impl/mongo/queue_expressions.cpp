@@ -1,7 +1,7 @@
 #include "mongo/queue_expressions.hpp"
 
+#include "core/document/lock_queue.hpp"
 #include "core/limits.hpp"
-#include "core/lock_queue.hpp"
 #include "mongo/expressions.hpp"
 
 namespace leasehold::mongo {
@@ -252,7 +252,7 @@ Bson queued_document(const core::AcquireCommand& command) {
 
 Bson passed_on_document(const core::PassOnCommand& command, const Bson& token) {
   static const Bson head = expression("$arrayElemAt", text("$$queue"), number(0));
-  static const Bson nobody = [] {
+  static const Bson empty_queue = [] {
     const Bson size = one_argument("$size", "$$queue");
     return expression("$eq", nested(size), number(0));
   }();
@@ -263,7 +263,7 @@ Bson passed_on_document(const core::PassOnCommand& command, const Bson& token) {
       filtered(expression("$and", nested(alive), nested(not_one), nested(not_other)));
   const Bson freed = freed_document(token);
   const Bson given = let("head", head, given_document(command.offers, token));
-  const Bson left = expression("$cond", nested(nobody), nested(freed), nested(given));
+  const Bson left = expression("$cond", nested(empty_queue), nested(freed), nested(given));
 
   const Bson is_one = mine(command.owner), is_other = mine(other);
   const Bson holds = expression("$or", nested(is_one), nested(is_other));

@@ -7,8 +7,8 @@
 #include "core/protocol.hpp"
 #include "mongo/bson.hpp"
 
-/// What the commands do with the queue in a lock's document (`core/lock_queue.hpp`). Each write
-/// drops the entries that are over.
+/// What the commands do with the queue in a lock's document (`core/document/lock_queue.hpp`). Each
+/// write drops the entries that are over.
 namespace leasehold::mongo {
 
 /// `lock_id`, followed by all entries but this owner's, which has stopped waiting.

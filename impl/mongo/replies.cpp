@@ -1,6 +1,6 @@
 #include "mongo/replies.hpp"
 
-#include "core/lock_queue.hpp"
+#include "core/document/lock_queue.hpp"
 #include "mongo/errors.hpp"
 
 namespace leasehold::mongo {

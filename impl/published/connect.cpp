@@ -1,5 +1,5 @@
+#include "api/connect.hpp"
 #include "published/recipe_provider.hpp"
-#include "runtime/connect.hpp"
 
 namespace leasehold::published {
 

@@ -1,11 +1,11 @@
 #include <leasehold/published.hpp>
 #include <mutex>
 
-#include "core/lock_id.hpp"
-#include "mongo/mongo_transport.hpp"
+#include "core/document/lock_id.hpp"
+#include "mongo/client/mongo_transport.hpp"
 #include "published/recipe.hpp"
-#include "runtime/clock.hpp"
-#include "runtime/os_entropy.hpp"
+#include "runtime/threads/clock.hpp"
+#include "runtime/threads/os_entropy.hpp"
 
 namespace leasehold::published {
 

@@ -1,6 +1,6 @@
 #include "published/recipe_provider.hpp"
 
-#include "core/lock_id.hpp"
+#include "core/document/lock_id.hpp"
 #include "core/provider_core.hpp"
 
 namespace leasehold::published {

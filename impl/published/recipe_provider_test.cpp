@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "core/core_world.hpp"
+#include "core/testing/core_world.hpp"
 
 namespace leasehold::published {
 namespace {

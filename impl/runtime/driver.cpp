@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "runtime/os_entropy.hpp"
-#include "runtime/thread_executor.hpp"
+#include "runtime/threads/os_entropy.hpp"
+#include "runtime/threads/thread_executor.hpp"
 
 namespace leasehold::runtime {
 namespace {

@@ -10,18 +10,18 @@
 #include <string>
 
 #include "core/provider.hpp"
-#include "runtime/callbacks.hpp"
-#include "runtime/carrier.hpp"
-#include "runtime/clock.hpp"
 #include "runtime/effect_runner.hpp"
-#include "runtime/executor.hpp"
-#include "runtime/fork.hpp"
 #include "runtime/handle_state.hpp"
 #include "runtime/later_calls.hpp"
-#include "runtime/loss_signals.hpp"
 #include "runtime/reads.hpp"
-#include "runtime/timers.hpp"
-#include "runtime/workers.hpp"
+#include "runtime/threads/callbacks.hpp"
+#include "runtime/threads/carrier.hpp"
+#include "runtime/threads/clock.hpp"
+#include "runtime/threads/executor.hpp"
+#include "runtime/threads/fork.hpp"
+#include "runtime/threads/loss_signals.hpp"
+#include "runtime/threads/timers.hpp"
+#include "runtime/threads/workers.hpp"
 
 namespace leasehold::detail {
 

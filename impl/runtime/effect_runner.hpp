@@ -8,12 +8,12 @@
 #include <string>
 
 #include "core/protocol.hpp"
-#include "runtime/callbacks.hpp"
 #include "runtime/handle_state.hpp"
 #include "runtime/lock_event_translator.hpp"
-#include "runtime/loss_signals.hpp"
-#include "runtime/timers.hpp"
-#include "runtime/workers.hpp"
+#include "runtime/threads/callbacks.hpp"
+#include "runtime/threads/loss_signals.hpp"
+#include "runtime/threads/timers.hpp"
+#include "runtime/threads/workers.hpp"
 
 namespace leasehold::runtime {
 

@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include "core/time.hpp"
-#include "runtime/callbacks.hpp"
 #include "runtime/own_ids.hpp"
-#include "runtime/timers.hpp"
+#include "runtime/threads/callbacks.hpp"
+#include "runtime/threads/timers.hpp"
 
 namespace leasehold::runtime {
 

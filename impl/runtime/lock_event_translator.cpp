@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/attempt_answer.hpp"
+#include "core/acquire/attempt_answer.hpp"
 
 namespace leasehold::runtime {
 namespace {

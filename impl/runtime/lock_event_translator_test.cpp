@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/core_world.hpp"
+#include "core/testing/core_world.hpp"
 
 namespace leasehold::runtime {
 namespace {

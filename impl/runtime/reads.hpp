@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "core/protocol.hpp"
-#include "runtime/callbacks.hpp"
-#include "runtime/clock.hpp"
-#include "runtime/executor.hpp"
 #include "runtime/own_ids.hpp"
-#include "runtime/timers.hpp"
-#include "runtime/workers.hpp"
+#include "runtime/threads/callbacks.hpp"
+#include "runtime/threads/clock.hpp"
+#include "runtime/threads/executor.hpp"
+#include "runtime/threads/timers.hpp"
+#include "runtime/threads/workers.hpp"
 
 namespace leasehold::runtime {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/monitors/monitor.hpp"
+#include "model/rules/rules.hpp"
 
 /// The rules of clients: they check what a process sends, receives and counts on.
 namespace leasehold::model {
@@ -16,10 +17,6 @@ std::int64_t true_span(std::int64_t local_ns, std::int64_t rate_ppm) {
   constexpr std::int64_t kMillion = 1'000'000;
   return static_cast<std::int64_t>(static_cast<__int128>(local_ns) * kMillion /
                                    (kMillion + rate_ppm));
-}
-
-std::int64_t drift_ns(std::int64_t lease_ms, const Asked& ask) {
-  return lease_ms * ask.max_drift_ppm;  // ms * ppm = ns
 }
 
 /// The clock of each process.
@@ -103,8 +100,10 @@ class Deadline final : public Monitor {
               {sent, replies_[send.command], i});
       return;
     }
-    const auto lease = ask->expiry_ms * kMs - drift_ns(ask->expiry_ms, *ask);
-    const auto latest = send.at_ns + true_span(lease, clocks_.rate_ppm(e.process)) + kRounding;
+    const auto span = rules::holder_span(ask->expiry_ms * kMs,
+                                         rules::drift_ns(ask->expiry_ms, ask->max_drift_ppm));
+    const auto latest =
+        rules::deadline(send.at_ns, true_span(span, clocks_.rate_ppm(e.process))) + kRounding;
     if (e.deadline_ns <= latest || e.deadline_ns <= before) return;
     violate(found,
             command_of(d_.at(sent)) + " gives a deadline " +
@@ -157,17 +156,19 @@ class PresumedDead final : public Monitor {
     ++found.counts["presumed_dead"];
     const auto seen = sights_.find({e.process, e.observed});
     if (seen == sights_.end()) {
-      violate(found, command_of(d_.at(i)) + " presumes a holder dead whom it has never seen", {i});
+      violate(found, command_of(d_.at(i)) + " presumes a holder dead that it has never seen", {i});
       return;
     }
     const Index holder = commands.sending(e.observed);
     const Asked* holders = holder == kNone ? nullptr : commands.ask(d_.fact(holder).session);
     const Asked* ask = commands.ask(e.session);
     if (holders == nullptr || ask == nullptr) return;  // the lease of another client is not known
-    const auto lease = holders->expiry_ms * kMs + drift_ns(holders->expiry_ms, *ask);
-    const auto needed = true_span(lease, clocks_.rate_ppm(e.process)) - kRounding;
-    const auto waited = e.at_ns - d_.fact(seen->second).at_ns;
-    if (waited >= needed) return;
+    const auto span = rules::observer_span(
+        holders->expiry_ms * kMs, rules::drift_ns(holders->expiry_ms, ask->max_drift_ppm));
+    const auto needed = true_span(span, clocks_.rate_ppm(e.process)) - kRounding;
+    const auto seen_at = d_.fact(seen->second).at_ns;
+    if (rules::is_presumed_dead(seen_at, needed, e.at_ns)) return;
+    const auto waited = e.at_ns - seen_at;
     violate(found,
             command_of(d_.at(i)) + " presumes a holder dead " + std::to_string(needed - waited) +
                 " ns too early",

@@ -1,4 +1,4 @@
-#include "model/checker_stories.hpp"
+#include "model/guarantees/checker_stories.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -109,7 +109,7 @@ TEST(PresumedDeadRule, OfAnotherLockIdOrWithoutTheDriftIsTooEarly) {
   s.extend(300, 310, "a", 1, 110).crash(320, "a");
   s.presuming("a", 1).win(1'400, 1'410, "b", 1, 120);
   EXPECT_EQ(judged(s, Guarantee::presumed_dead).why,
-            "lock 'lock': acquire 4 of b presumes a holder dead whom it has never seen");
+            "lock 'lock': acquire 4 of b presumes a holder dead that it has never seen");
   auto t = two_attempts();
   t.crash(30, "a").presuming("a", 1).win(1'022, 1'030, "b", 1, 120);
   const auto drifts = [](Event& e) { e.max_drift_ppm = 500; };

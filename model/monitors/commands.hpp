@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "model/digest.hpp"
+#include "model/history/digest.hpp"
 
 /// The commands that the monitors have seen so far, by id.
 namespace leasehold::model {

@@ -1,4 +1,5 @@
 #include "model/monitors/monitor.hpp"
+#include "model/rules/rules.hpp"
 
 /// The rules of lock documents: they check the oplog, change by change, and compare only dates of
 /// the same document.
@@ -82,8 +83,8 @@ class CompareAndSet final : public DocumentRule {
     }
     if (given(c)) return;
     const bool observed = c.send.observed == d_.fact(c.standing).lock_id;
-    const bool expired = c.before.expires_at_ms <= c.after.acquired_at_ms;
-    if (takes && (observed || expired)) return;
+    const bool expired = rules::is_expired(c.before.expires_at_ms, c.after.acquired_at_ms);
+    if (takes && rules::may_take(observed, expired)) return;
     const auto left_ms = c.before.expires_at_ms - c.after.acquired_at_ms;
     accuse(c,
            "writes over a lock that is another's: neither observed nor given, and in force for " +

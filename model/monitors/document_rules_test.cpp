@@ -1,4 +1,4 @@
-#include "model/checker_stories.hpp"
+#include "model/guarantees/checker_stories.hpp"
 
 namespace leasehold::model::document_rules_test {
 namespace {

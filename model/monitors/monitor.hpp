@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "model/enum_set.hpp"
-#include "model/finding.hpp"
+#include "model/containers/enum_set.hpp"
 #include "model/monitors/commands.hpp"
+#include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
 

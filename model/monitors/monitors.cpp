@@ -3,7 +3,7 @@
 #include <array>
 
 #include "model/monitors/monitor.hpp"
-#include "model/walk.hpp"
+#include "model/verdict/walk.hpp"
 
 namespace leasehold::model {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/checkers.hpp"
+#include "model/verdict/checkers.hpp"
 
 /// The assumptions of the proof in `model/proof` about clients and their commands, checked for each
 /// event of a run. A client that breaks a rule breaks a guarantee only with bad luck; the

@@ -42,7 +42,7 @@ const std::vector<Ablation>& ablations() {
       {"hand-over while the giver holds", "giver_has_ended", "true", "leaving / send"},
       {"delete without owner", "holder_leaves", "(and (@ours @last) (@leaving o))", "G6 / delete"},
       {"passed on while the giver holds", "leaver_has_ended", "true", "leaving / release"},
-      {"passed on by who does not hold", "holder_leaves", "(and (@ours @last) (@leaving o))",
+      {"passed on without holding", "holder_leaves", "(and (@ours @last) (@leaving o))",
        "stands / pass on"},
       {"owner used on after its delete", "ended_when_used_on",
        "(and (@ended a) (not (= a (owner l))))", "leaving / send"},

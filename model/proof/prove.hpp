@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/finding.hpp"
 #include "model/proof/obligations.hpp"
+#include "model/verdict/finding.hpp"
 
 /// The proof: asks the solver about every obligation.
 namespace leasehold::model::proof {

@@ -1,5 +1,7 @@
 #include "model/proof/theory.hpp"
 
+#include "model/rules/rules.hpp"
+
 namespace leasehold::model::proof {
 
 const std::string& constants() {
@@ -11,7 +13,7 @@ const std::string& constants() {
 (declare-fun giver (Id) Owner)
 (declare-fun observes (Id) Bool)       ; the command presumes the holder of lockId (observed l) dead
 (declare-fun observed (Id) Id)
-(declare-fun observer (Id) Observer)   ; who saw it
+(declare-fun observer (Id) Observer)   ; the process that saw it
 (declare-const margin Real)            ; any two readings of server clocks differ by no more
 (assert (>= margin 0))
 (define-fun near ((reading Real) (time Real) (by Real)) Bool
@@ -54,7 +56,25 @@ const std::vector<Part>& parts() {
   return all;
 }
 
+namespace {
+
+/// A number of SMT-LIB, so that the rules of the lock write their own terms.
+struct Term {
+  std::string text;
+};
+Term term(const char* name, const Term& a, const Term& b) {
+  return {"(" + std::string(name) + " " + a.text + " " + b.text + ")"};
+}
+Term operator+(const Term& a, const Term& b) { return term("+", a, b); }
+Term operator-(const Term& a, const Term& b) { return term("-", a, b); }
+Term operator<=(const Term& a, const Term& b) { return term("<=", a, b); }
+
+const Term kSpan{"span"}, kDrift{"(* span drift)"}, kNow{"@now"};
+
+}  // namespace
+
 const Rules& rules() {
+  using namespace model::rules;
   static const Rules all{
       // Clocks
       {"server_clock", "(near r s (/ margin 2))"},
@@ -68,7 +88,7 @@ const Rules& rules() {
       {"next_place", "(> t (@place @last))"},
       // When it matches
       {"once", "(not (@executed l))"},
-      {"expired", "(>= r (@expires @last))"},
+      {"expired", is_expired(Term{"(@expires @last)"}, Term{"r"}).text},
       {"its_own", "(and (@ours @last) (= (owner (@holds @last)) (owner l)))"},
       {"acquires", "(and (not (extension l)) (not (hand_over l)))"},
       {"inserts", "{acquires}"},
@@ -78,8 +98,9 @@ const Rules& rules() {
       {"holder_leaves", "(and (@ours @last) (= (owner (@holds @last)) o) (@leaving o))"},
       // What a client does
       {"new_lock_id", "(not (@sent l))"},
-      {"seen_long_enough",
-       "(<= (+ (@seen_at (observer l) (observed l)) (lease (owner (observed l)))) @now)"},
+      {"seen_long_enough", is_presumed_dead(Term{"(@seen_at (observer l) (observed l))"},
+                                            Term{"(lease (owner (observed l)))"}, kNow)
+                               .text},
       {"sight", "@now"},
       {"giver_has_ended", "(@ended (giver l))"},
       {"leaver_has_ended", "(@ended o)"},
@@ -87,11 +108,11 @@ const Rules& rules() {
       {"ended_when_granted", "(@ended a)"},
       {"acknowledged", "(<= k @committed)"},
       {"old_primary_grants", "(@granted a)"},
-      {"deadline", "(+ (@sent_at l) (lease (owner l)))"},
+      {"deadline", deadline(Term{"(@sent_at l)"}, Term{"(lease (owner l))"}).text},
       {"kept_by_a_majority", "(<= @committed k)"},
       // On a local clock
-      {"holder_stops", "(* span (- 1 drift))"},
-      {"observer_waits", "(* span (+ 1 drift))"},
+      {"holder_stops", holder_span(kSpan, kDrift).text},
+      {"observer_waits", observer_span(kSpan, kDrift).text},
   };
   return all;
 }
@@ -159,7 +180,7 @@ const std::vector<Claim>& invariants() {
                    "         (@seen x (@holds v)) ") +
            kLive + ") (<= (@sent_at (@holds u)) (@seen_at x (@holds v))))"},
       {"observed",
-       "who presumes a holder dead saw its lockId a full lease before",
+       "an observer that presumes a holder dead saw its lockId a full lease before",
        {{"l", "Id"}},
        "(=> (and (@sent l) (observes l))"
        "    (and (@seen (observer l) (observed l))"
@@ -195,7 +216,7 @@ const std::vector<Claim>& guarantees() {
        {{"l", "Id"}, {"m", "Id"}},
        "(=> (and " + held("l") + " " + held("m") + ") (= (owner l) (owner m)))"},
       {"G3",
-       "nobody was granted it with a higher token while a holder's held() is true",
+       "no other was granted it with a higher token while a holder's held() is true",
        {{"l", "Id"}, {"m", "Id"}},
        "(=> (and " + held("l") +
            " (@granted m) (not (= (owner l) (owner m)))) (< (@token m) (@token l)))"},

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "model/finding.hpp"
 #include "model/refinement/lock_states.hpp"
+#include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/walk.hpp"
+#include "model/verdict/walk.hpp"
 
 /// Checks that every run is a run of the abstract lock. The oplog says which versions of a document
 /// there were, not when each was written. So a set of states is kept for each lock: how many

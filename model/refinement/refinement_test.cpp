@@ -1,6 +1,6 @@
 #include "model/refinement/refinement.hpp"
 
-#include "model/checker_stories.hpp"
+#include "model/guarantees/checker_stories.hpp"
 
 namespace leasehold::model {
 namespace {

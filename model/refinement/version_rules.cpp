@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "model/finding.hpp"
+#include "model/rules/rules.hpp"
+#include "model/verdict/finding.hpp"
 
 namespace leasehold::model {
 namespace {
@@ -127,8 +128,8 @@ Way VersionRules::taken(const Change& before, const Change& after, Moment now) c
   const Event &old_put = d_.at(before.event), &put = d_.at(after.event);
   const bool observed = send.observed_lock_id.str() == d_.facts.lock_ids[before.lock_id];
   const bool dated = old_put.expires_at_ms != 0 && put.acquired_at_ms != 0;
-  const bool expired = !dated || old_put.expires_at_ms <= put.acquired_at_ms;
-  if (!observed && !expired) {
+  const bool expired = !dated || rules::is_expired(old_put.expires_at_ms, put.acquired_at_ms);
+  if (!rules::may_take(observed, expired)) {
     return {"it takes a lock of another that is neither given, observed nor expired"};
   }
   if (has_run_out(before, now)) return {};
@@ -153,8 +154,8 @@ Way VersionRules::passed_on(Versions line, Version v, Moment now,
   const Change& after = line[v - 1];
   const Index asked = d_.writers[after.lock_id].send;
   const Fact& send = d_.fact(asked);
-  if (asked >= now.event || send.verb != Verb::acquire) return {"nobody asked for it so"};
-  if (has_queue_[send.name] && !queued_[after.lock_id]) return {"it goes to nobody in the queue"};
+  if (asked >= now.event || send.verb != Verb::acquire) return {"no call asked for it so"};
+  if (has_queue_[send.name] && !queued_[after.lock_id]) return {"it goes to no entry of the queue"};
   for (const Id giver : givers(line, v)) {
     for (const SendDigest& removal : d_.deletes.of(giver)) {
       if (d_.fact(removal.send).verb != Verb::pass_on) continue;
@@ -179,7 +180,7 @@ Way VersionRules::gone(Versions line, Version v, Moment now, const Removals& spe
     if (claimed) return {};
     if (std::ranges::count(spent, removal.send) == 0) return {nullptr, removal.send};
   }
-  if (claimed) return {"a removal of somebody else says that it did it"};
+  if (claimed) return {"a removal by another process says that it did it"};
   if (administrator_ < now.event) return {};
   return {"no removal of its holder can have done it, and its lease has not run out"};
 }

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/digest.hpp"
+#include "model/history/digest.hpp"
 
 /// What the abstract lock can write, and when: the rules by which one version of a lock's document
 /// follows another.

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/document_truth.hpp"
-#include "sim/live/oplog_entry.hpp"
-#include "sim/lock_truth.hpp"
+#include "sim/live/oplog/document_truth.hpp"
+#include "sim/live/oplog/oplog_entry.hpp"
+#include "sim/record/lock_truth.hpp"
 
 /// Oplog entries about lock documents with any fields: read, or refused with a reason. No queue
 /// loses more owners than have joined it.

@@ -1,6 +1,6 @@
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/peer_identity.hpp"
-#include "sim/live/wire_message.hpp"
+#include "sim/live/proxy/peer_identity.hpp"
+#include "sim/live/proxy/wire_message.hpp"
 
 /// The fault proxy reads the first bytes of any peer that connects to it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

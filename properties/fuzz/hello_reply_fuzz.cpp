@@ -1,7 +1,7 @@
 #include <string>
 
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/hello_rewriter.hpp"
+#include "sim/live/proxy/hello_rewriter.hpp"
 
 /// The fault proxy reads bytes of a member. The first byte says where they are split.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

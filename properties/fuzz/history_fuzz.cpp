@@ -1,7 +1,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "model/history.hpp"
+#include "model/history/history.hpp"
 #include "properties/fuzz/fuzz.hpp"
 
 /// The histories that `leasehold-lab check` is given: refused with a reason, or read; and what was

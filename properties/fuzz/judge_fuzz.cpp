@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "properties/campaigns/judgement.hpp"
 #include "properties/fuzz/fuzz.hpp"
-#include "properties/judgement.hpp"
-#include "properties/transcript.hpp"
+#include "properties/stories/transcript.hpp"
 
 /// Histories that are no run of any lock: of few processes, locks, owners, commands and times, so
 /// that events concern each other. The checkers say something of each guarantee, and their words

@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/plan.hpp"
+#include "sim/plan/plan.hpp"
 
 /// `.scn` files, which people write: refused with a reason, or read to a plan that is written and
 /// read again without a difference.

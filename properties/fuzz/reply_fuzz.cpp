@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "core/lock_id.hpp"
+#include "core/document/lock_id.hpp"
 #include "mongo/bson.hpp"
 #include "mongo/replies.hpp"
 #include "properties/fuzz/fuzz.hpp"

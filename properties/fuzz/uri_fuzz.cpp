@@ -1,7 +1,7 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include "properties/fuzz/fuzz.hpp"
-#include "sim/live/uri.hpp"
+#include "sim/live/system/uri.hpp"
 
 /// Connection strings, sound and damaged: no password is shown, and only hosts are replaced.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -9,7 +9,7 @@
 
 #include "scenarios/lab/interruption.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "sim/live/replica_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::lab {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "cli/command_line.hpp"
-#include "model/explorer.hpp"
-#include "model/history.hpp"
-#include "sim/plan.hpp"
+#include "model/explore/explorer.hpp"
+#include "model/history/history.hpp"
+#include "sim/plan/plan.hpp"
 
 /// The command `leasehold-lab`: one file a subcommand.
 namespace leasehold::lab {

@@ -10,8 +10,8 @@
 #include "cli/inherited.hpp"
 #include "cli/output.hpp"
 #include "scenarios/lab/lab.hpp"
-#include "sim/live/replica_set.hpp"
-#include "sim/lock_registry.hpp"
+#include "sim/live/servers/replica_set.hpp"
+#include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::lab {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/faults/fault.hpp"
+#include "sim/plan/fault.hpp"
 
 namespace leasehold::lab {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/live/child_process.hpp"
+#include "sim/live/system/child_process.hpp"
 
 namespace leasehold::lab {
 

@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/live/child_process.hpp"
-#include "sim/live/line_reader.hpp"
-#include "sim/live/uri.hpp"
-#include "sim/live/worker_protocol.hpp"
+#include "sim/live/foreign/worker_protocol.hpp"
+#include "sim/live/system/child_process.hpp"
+#include "sim/live/system/line_reader.hpp"
+#include "sim/live/system/uri.hpp"
 
 namespace leasehold::sim::live {
 

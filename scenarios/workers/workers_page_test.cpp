@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/promises.hpp"
-#include "sim/live/worker_protocol.hpp"
+#include "model/workers/promises.hpp"
+#include "sim/live/foreign/worker_protocol.hpp"
 
 /// scenarios/WORKERS.md: whether each of its blocks is true; and the templates that it points to.
 namespace leasehold::sim::live {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/finding.hpp"
-#include "model/lifecycle_steps.hpp"
+#include "model/diagrams/lifecycle_steps.hpp"
+#include "model/verdict/finding.hpp"
 
 namespace leasehold::sim {
 namespace {

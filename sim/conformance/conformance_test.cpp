@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/history_builder.hpp"
+#include "model/history/history_builder.hpp"
 
 namespace leasehold::sim {
 namespace {

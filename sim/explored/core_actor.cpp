@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/lifecycle_steps.hpp"
-#include "model/transition_table.hpp"
+#include "model/diagrams/lifecycle_steps.hpp"
+#include "model/diagrams/transition_table.hpp"
 #include "sim/explored/core_system.hpp"
 #include "sim/explored/core_terms.hpp"
 
@@ -17,7 +17,7 @@ using Life = model::LifecycleStep;
 /// a state of its own.
 class CountedEntropy final : public core::Entropy {
  public:
-  CountedEntropy(unsigned who, std::uint64_t& drawn) : who_(who), drawn_(drawn) {}
+  CountedEntropy(unsigned process, std::uint64_t& drawn) : who_(process), drawn_(drawn) {}
   // Never 0, and never another process's: as improbable as for real numbers of 128 bits.
   std::uint64_t draw() override { return std::uint64_t{who_ + 1} << kOwnerShift | ++drawn_; }
 
@@ -47,8 +47,8 @@ core::SessionId settled_by(const core::Effect& effect) {
 /// One event, and what the core does about it at once.
 class CoreSystem::Reaction {
  public:
-  Reaction(const CoreSystem& system, const Actor& before, unsigned who, unsigned tick)
-      : system_(system), a_(before), who_(who), tick_(tick) {}
+  Reaction(const CoreSystem& system, const Actor& before, unsigned process, unsigned tick)
+      : system_(system), a_(before), who_(process), tick_(tick) {}
 
   // An event may cause others at once; they are seen in the same step.
   Effect run(const core::Event& event) {
@@ -289,9 +289,9 @@ class CoreSystem::Reaction {
 };
 
 /// Works on a copy, because other steps of the states that have this actor need it unchanged.
-CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned who, unsigned tick,
+CoreSystem::Effect CoreSystem::react(const Actor& before, unsigned process, unsigned tick,
                                      const core::Event& event) const {
-  return Reaction(*this, before, who, tick).run(event);
+  return Reaction(*this, before, process, tick).run(event);
 }
 
 }  // namespace leasehold::sim::explored

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/rules/rules.hpp"
 #include "sim/explored/core_server.hpp"
 
 namespace leasehold::sim::explored {
@@ -17,9 +18,9 @@ std::optional<core::Owner> owner_of(const Document& document) {
 }
 
 /// Also of a call of this process that is over: any of the process's owners counts.
-bool belongs_to(const Document& document, unsigned who) {
+bool belongs_to(const Document& document, unsigned process) {
   const auto owner = owner_of(document);
-  return owner && owner->high >> kOwnerShift == who + 1;
+  return owner && owner->high >> kOwnerShift == process + 1;
 }
 
 /// Compared as a server stores them.
@@ -28,26 +29,36 @@ bool equal(const Document& a, const Document& b) {
   return *a == *b;
 }
 
+/// The second owner that a command may name is that of the call which it gives the lock to, or
+/// which it was to be given.
+bool is_its_own(const std::optional<core::Owner>& owner, const core::Owner& named,
+                const std::optional<core::Owner>& or_named = {}) {
+  return model::rules::is_its_own(owner, std::optional(named)) ||
+         (or_named && model::rules::is_its_own(owner, or_named));
+}
+
 }  // namespace
 
 /// As an acquire compares: at that time it is over.
 bool is_over(const Document& document, std::int64_t now_ms) {
-  return document->find("expiresAt")->as<simulated::Date>()->ms <= now_ms;
+  return model::rules::is_expired(document->find("expiresAt")->as<simulated::Date>()->ms, now_ms);
 }
 
 /// As `held()` answers: by the clock, whether the loss was reported or not. A paused holder counts,
 /// because it goes on where it was. A crashed one does not, because no process is left to ask.
-bool CoreJudge::holds(const World& w, unsigned who, std::size_t which) const {
-  const Actor& a = states_.actor(w, who);
+bool CoreJudge::holds(const World& w, unsigned process, std::size_t which) const {
+  const Actor& a = states_.actor(w, process);
   const User& user = a.users[which];
-  return user.holds && !a.crashed && scope_.clock(who, w.tick) < user.deadline;
+  return user.holds && !a.crashed &&
+         model::rules::is_held(scope_.clock(process, w.tick), user.deadline);
 }
 
 bool CoreJudge::two_hold(const World& w) const {
   // Counted for each lock, because a process may hold both, with one user each.
   std::array<unsigned, kLocks> holders{};
-  for (unsigned who = 0; who < 2; ++who) {
-    for (std::size_t u = 0; u < kUsers; ++u) holders[scope_.lock_of(u)] += holds(w, who, u) ? 1 : 0;
+  for (unsigned process = 0; process < 2; ++process) {
+    for (std::size_t u = 0; u < kUsers; ++u)
+      holders[scope_.lock_of(u)] += holds(w, process, u) ? 1 : 0;
   }
   return std::any_of(holders.begin(), holders.end(), [](unsigned count) { return count > 1; });
 }
@@ -60,11 +71,12 @@ void CoreJudge::judge_state(World& to) const {
 /// before the deadline on its own clock it may act. Two calls of one crashed process are not
 /// compared, because the owners of its dead calls are not kept.
 bool CoreJudge::another_holds(const World& w, std::size_t lock, core::Owner owner) const {
-  for (unsigned who = 0; who < 2; ++who) {
-    if (states_.actor(w, who).crashed && owner.high >> kOwnerShift == who + 1) continue;
+  for (unsigned process = 0; process < 2; ++process) {
+    if (states_.actor(w, process).crashed && owner.high >> kOwnerShift == process + 1) continue;
     for (std::size_t u = 0; u < kUsers; ++u) {
-      const User& user = states_.actor(w, who).users[u];
-      const bool holds = user.holds && scope_.clock(who, w.tick) < user.deadline;
+      const User& user = states_.actor(w, process).users[u];
+      const bool holds =
+          user.holds && model::rules::is_held(scope_.clock(process, w.tick), user.deadline);
       if (holds && scope_.lock_of(u) == lock && user.owner != owner) return true;
     }
   }
@@ -106,22 +118,22 @@ void CoreJudge::judge_change(World& to, const Message& by, const Change& change)
     judge_acquire(to, *acquire, change);
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&body)) {
     // The adapter's query names the owner; here what it deleted is compared.
-    require(old_owner == gone->owner || old_owner == gone->or_owner, g6);
+    require(is_its_own(old_owner, gone->owner, gone->or_owner), g6);
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&body)) {
     const auto& all = extend->statements;
     const auto of_lock = std::find_if(all.begin(), all.end(), [&](const auto& statement) {
       return statement.name == kNames[change.lock];
     });
     // A statement must not touch a document of no lock in its batch.
-    require(of_lock != all.end() && old_owner == of_lock->owner, g6);
+    require(of_lock != all.end() && is_its_own(old_owner, of_lock->owner), g6);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&body)) {
     // The receiver's own owner is right too: the command is sent again when its answer was lost.
-    require(old_owner == given->from || old_owner == given->owner, g6);
+    require(is_its_own(old_owner, given->from, given->owner), g6);
     require(!another_holds(to, lock, given->owner), g1);
     seen_ |= 1u << handed_over;
   } else if (const auto* passed = std::get_if<core::PassOnCommand>(&body)) {
     if (owner_of(after) == old_owner) return;  // only an entry of the queue was removed
-    require(old_owner == passed->owner || old_owner == passed->or_owner, g6);
+    require(is_its_own(old_owner, passed->owner, passed->or_owner), g6);
     if (after && owner_of(after)) seen_ |= 1u << passed_on;
   }
 }
@@ -133,36 +145,38 @@ unsigned CoreJudge::takeover_ticks() const {
 }
 
 /// All that was due in this tick has been done, because time would not go on otherwise.
-void CoreJudge::judge_user(World& to, unsigned who, const User& user) const {
+void CoreJudge::judge_user(World& to, unsigned process, const User& user) const {
   // By its own clock, as its user would ask.
-  if (user.holds && scope_.clock(who, to.tick) >= user.deadline) to.broken = g5;
+  if (user.holds && !model::rules::is_held(scope_.clock(process, to.tick), user.deadline)) {
+    to.broken = g5;
+  }
   // A fault or a write may start the wait anew, because a holder that extends is alive.
   const auto since = std::max({user.waits_since, to.fault_at, to.written_at});
   if (user.asks() && to.tick - since >= takeover_ticks()) to.broken = g7;
 }
 
 /// Calls, commands and clean-ups are over: no process would delete what is still there.
-void CoreJudge::judge_left(World& to, unsigned who) const {
-  const Actor& a = states_.actor(to, who);
+void CoreJudge::judge_left(World& to, unsigned process) const {
+  const Actor& a = states_.actor(to, process);
   const unsigned late =  // a request cannot be called back, and may win when all is over
       1u << static_cast<unsigned>(CoreFault::late) | 1u << static_cast<unsigned>(CoreFault::inside);
   const bool over = a.is_outside() && a.awaited.empty() && a.core.cleanups_left() == 0;
   if (!over || (to.faults & late) != 0) return;
   for (const Document& left : states_.documents(to.documents)) {
     // A document that could not be deleted for two leases frees itself, as a crashed holder's does.
-    if (belongs_to(left, who) && !is_over(left, CoreServer::clock_ms(to))) to.broken = orphan;
+    if (belongs_to(left, process) && !is_over(left, CoreServer::clock_ms(to))) to.broken = orphan;
   }
 }
 
 /// What has to be true before time goes on.
 void CoreJudge::judge_tick(World& to) const {
   if (to.broken != none) return;
-  for (unsigned who = 0; who < 2; ++who) {
-    const Actor& a = states_.actor(to, who);
+  for (unsigned process = 0; process < 2; ++process) {
+    const Actor& a = states_.actor(to, process);
     // A process that takes no step cannot be notified, and waits for nothing.
     if (a.crashed || a.paused) continue;
-    for (const User& user : a.users) judge_user(to, who, user);
-    judge_left(to, who);
+    for (const User& user : a.users) judge_user(to, process, user);
+    judge_left(to, process);
   }
 }
 

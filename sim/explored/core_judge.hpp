@@ -37,9 +37,9 @@ class CoreJudge {
 
   void judge_change(World& to, const Message& by, const Change& change) const;
   void judge_acquire(World& to, const core::AcquireCommand& acquire, const Change& change) const;
-  void judge_user(World& to, unsigned who, const User& user) const;
-  void judge_left(World& to, unsigned who) const;
-  [[nodiscard]] bool holds(const World& w, unsigned who, std::size_t which) const;
+  void judge_user(World& to, unsigned process, const User& user) const;
+  void judge_left(World& to, unsigned process) const;
+  [[nodiscard]] bool holds(const World& w, unsigned process, std::size_t which) const;
   [[nodiscard]] bool two_hold(const World& w) const;
   [[nodiscard]] bool another_holds(const World& w, std::size_t lock, core::Owner owner) const;
   [[nodiscard]] unsigned takeover_ticks() const;

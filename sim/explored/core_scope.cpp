@@ -9,9 +9,9 @@ using namespace terms;
 
 /// In the order of `CoreFault`.
 constexpr std::array<const char*, kCoreFaults> kFaultNames{
-    "lost request", "late request", "lost reply", "slow reply",  "waiting inside", "error before",
-    "error after",  "crash",        "pause",      "clock ahead", "cancel",         "rolled back",
-    "old primary"};
+    "lost request", "late request", "lost reply", "slow reply", "waiting inside",
+    "error before", "error after",  "crash",      "pause",      "clock ahead",
+    "cancel",       "rolled back",  "old primary"};
 
 }  // namespace
 

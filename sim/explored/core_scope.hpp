@@ -51,8 +51,8 @@ struct CoreScope {
   [[nodiscard]] std::size_t lock_of(std::size_t user) const { return two_locks ? user : 0; }
   [[nodiscard]] bool drifts() const { return drift_permille != std::array{0, 0}; }
   /// What this process's clock shows.
-  [[nodiscard]] core::LocalInstant clock(unsigned who, unsigned tick) const {
-    return terms::local(tick, drift_permille[who]);
+  [[nodiscard]] core::LocalInstant clock(unsigned process, unsigned tick) const {
+    return terms::local(tick, drift_permille[process]);
   }
   [[nodiscard]] bool has(CoreFault fault) const {
     return (kinds >> static_cast<unsigned>(fault) & 1) != 0;

@@ -15,7 +15,7 @@ std::size_t mixed(std::size_t seed, std::size_t value) {
 // By the command's content, not its address: the same command sent in another order of events is
 // the same message.
 bool Message::operator==(const Message& other) const {
-  return who == other.who && *command == *other.command && started_ms == other.started_ms &&
+  return process == other.process && *command == *other.command && started_ms == other.started_ms &&
          started_at == other.started_at && reply == other.reply && fresh == other.fresh;
 }
 
@@ -46,7 +46,7 @@ std::uint32_t CoreStates::keep(Actor actor) {
 std::uint32_t CoreStates::keep(Message message) {
   // What tells commands of one number apart. More would cost more than it saves.
   const core::Command& command = *message.command;
-  std::size_t hash = mixed(command.id, message.who * 4 + (message.fresh ? 1 : 0));
+  std::size_t hash = mixed(command.id, message.process * 4 + (message.fresh ? 1 : 0));
   const auto mix_text = [&hash](const std::string& text) {
     hash = mixed(hash, std::hash<std::string>()(text));
   };

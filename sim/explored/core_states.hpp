@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/provider_core.hpp"
-#include "model/explorer.hpp"
-#include "model/transition_table.hpp"
-#include "sim/virtual/collection.hpp"
+#include "model/diagrams/transition_table.hpp"
+#include "model/explore/explorer.hpp"
+#include "sim/virtual/commands/collection.hpp"
 
 /// The states of the production core in small scope: what a state consists of, and how it is kept
 /// in six words. No step is decided here.
@@ -78,7 +78,7 @@ struct Actor {
 ///
 /// INVARIANT: with a `reply` it is on its way back, and never `fresh`.
 struct Message {
-  unsigned who = 0;
+  unsigned process = 0;
   std::shared_ptr<const core::Command> command;
   std::optional<core::Reply> reply = {};
   bool fresh = false;                           ///< sent just now: it goes on first
@@ -162,8 +162,8 @@ class CoreStates {
   std::uint32_t keep(Actor actor);
   std::uint32_t keep(Message message);
   std::uint32_t keep(const Documents& documents);
-  [[nodiscard]] const Actor& actor(const World& w, unsigned who) const {
-    return actors_[w.actors[who]];
+  [[nodiscard]] const Actor& actor(const World& w, unsigned process) const {
+    return actors_[w.actors[process]];
   }
   /// REQUIRES: `keep` gave this number.
   [[nodiscard]] const Message& message(std::uint32_t number) const { return messages_[number - 1]; }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/transition_table.hpp"
+#include "model/diagrams/transition_table.hpp"
 #include "sim/explored/core_terms.hpp"
 
 namespace leasehold::sim::explored {
@@ -25,9 +25,7 @@ constexpr std::array<const char*, 9> kBroken{
 /// From tick to tick, whatever the draw: pauses and renewals have one length.
 class QueueOfTicks final : public WaitingStrategy {
  public:
-  std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override {
-    return kTick;
-  }
+  std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override { return kTick; }
   std::chrono::nanoseconds longest_pause() const override { return kTick; }
   std::optional<std::chrono::nanoseconds> renewal(std::chrono::nanoseconds) const override {
     return kTick;
@@ -47,7 +45,7 @@ const std::vector<std::string>& CoreSystem::seen_events() {
                                               "late request executed",
                                               "call given up",
                                               "lock handed over inside its process",
-                                              "lock passed on to who queues",
+                                              "lock passed on along the queue",
                                               "two locks extended by one command",
                                               "write rolled back",
                                               "denied by an old primary"};
@@ -70,10 +68,11 @@ CoreSystem::CoreSystem(const CoreScope& scope)
 /// No user has asked yet, and there is no document.
 CoreSystem::State CoreSystem::first() const {
   World w;
-  for (unsigned who = 0; who < 2; ++who) {
+  for (unsigned process = 0; process < 2; ++process) {
     Actor a;
-    for (std::size_t u = 0; u < scope_.users[who]; ++u) a.users[u].asks_left = scope_.acquires[who];
-    w.actors[who] = states_.keep(a);
+    for (std::size_t u = 0; u < scope_.users[process]; ++u)
+      a.users[u].asks_left = scope_.acquires[process];
+    w.actors[process] = states_.keep(a);
   }
   w.documents = states_.keep(Documents());
   return CoreStates::pack(w);
@@ -97,14 +96,14 @@ bool CoreSystem::spend(World& w, CoreFault fault) const {
   return true;
 }
 
-void CoreSystem::emit(World to, const char* step, unsigned who, const char* text) const {
+void CoreSystem::emit(World to, const char* step, unsigned process, const char* text) const {
   judge_.judge_state(to);
-  const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(who)};
+  const Action action{static_cast<std::uint8_t>(found_.size()), static_cast<std::uint8_t>(process)};
   Found found{CoreStates::pack(to), action, ""};
   // Only the few states of a path are put in words.
   if (telling_) {
     found.text = std::to_string(to.tick * kTick.count()) + " ms  ";
-    if (who < 2) found.text += "p" + std::to_string(who) + " ";
+    if (process < 2) found.text += "p" + std::to_string(process) + " ";
     found.text += step;
     if (*text != 0) found.text += std::string(" ") + text;
   }

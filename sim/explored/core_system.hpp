@@ -31,7 +31,7 @@ class CoreSystem {
  public:
   using State = CoreStates::Words;
   struct Action {
-    std::uint8_t step = 0, who = 0;
+    std::uint8_t step = 0, process = 0;
   };
 
   explicit CoreSystem(const CoreScope& scope);
@@ -80,11 +80,11 @@ class CoreSystem {
 
   [[nodiscard]] State first() const;
   void steps(const State& from) const;
-  void actor_steps(const World& w, unsigned who) const;
-  bool timer_step(const World& w, unsigned who) const;
-  void user_steps(const World& w, unsigned who, std::size_t which) const;
-  void actor_faults(const World& w, unsigned who) const;
-  void cancel(const World& w, unsigned who, std::size_t which) const;
+  void actor_steps(const World& w, unsigned process) const;
+  bool timer_step(const World& w, unsigned process) const;
+  void user_steps(const World& w, unsigned process, std::size_t which) const;
+  void actor_faults(const World& w, unsigned process) const;
+  void cancel(const World& w, unsigned process, std::size_t which) const;
   void message_steps(const World& w, std::size_t at) const;
   void server_steps(const World& w) const;
   void execute(const World& w, std::size_t at, std::optional<CoreFault> fault) const;
@@ -93,18 +93,19 @@ class CoreSystem {
   void answer(World& to, const Message& m, const CoreServer::Execution& done,
               std::optional<CoreFault> fault) const;
   void remove_expired(const World& w, std::size_t lock) const;
-  void emit(World to, const char* step, unsigned who, const char* text) const;
+  void emit(World to, const char* step, unsigned process, const char* text) const;
   /// False: its kind has happened, is not in the scope, or the scope has no faults left. Then `w`
   /// is unchanged.
   bool spend(World& w, CoreFault fault) const;
   /// Gives the event to the actor; what it sends joins the messages.
   /// REQUIRES: `key` names the event among all of one actor: the kind in its low byte, its object
   /// above. Equal keys get the same effect, whatever the event says.
-  const Effect& give(World& to, unsigned who, const core::Event& event, std::uint64_t key) const;
-  Effect react(const Actor& actor, unsigned who, unsigned tick, const core::Event& event) const;
-  void drop_replies(World& w, unsigned who, std::optional<core::CommandId> command) const;
-  [[nodiscard]] const Actor& actor(const World& w, unsigned who) const {
-    return states_.actor(w, who);
+  const Effect& give(World& to, unsigned process, const core::Event& event,
+                     std::uint64_t key) const;
+  Effect react(const Actor& actor, unsigned process, unsigned tick, const core::Event& event) const;
+  void drop_replies(World& w, unsigned process, std::optional<core::CommandId> command) const;
+  [[nodiscard]] const Actor& actor(const World& w, unsigned process) const {
+    return states_.actor(w, process);
   }
 
   const CoreScope scope_;

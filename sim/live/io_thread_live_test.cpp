@@ -14,7 +14,7 @@
 #include <leasehold/asio.hpp>
 
 #include "sim/live/live_test.hpp"
-#include "sim/random.hpp"
+#include "sim/plan/random.hpp"
 
 /// What a thread that serves many connections needs: no call of the library blocks it.
 namespace leasehold::sim::live {

@@ -8,11 +8,11 @@
 #include <memory>
 #include <thread>
 
+#include "api/access.hpp"
 #include "core/provider_core.hpp"
-#include "mongo/mongo_transport.hpp"
-#include "runtime/access.hpp"
-#include "sim/live/replica_set.hpp"
-#include "sim/live/worker.hpp"
+#include "mongo/client/mongo_transport.hpp"
+#include "sim/live/processes/worker.hpp"
+#include "sim/live/servers/replica_set.hpp"
 
 namespace leasehold::sim::live {
 

@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "runtime/clock.hpp"
+#include "runtime/threads/clock.hpp"
 #include "sim/live/live_test.hpp"
 
 namespace leasehold::sim::live::loss_live_test {

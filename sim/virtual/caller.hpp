@@ -7,10 +7,10 @@
 #include <string>
 
 #include "runtime/driver.hpp"
-#include "sim/held_answers.hpp"
+#include "sim/plan/workload.hpp"
+#include "sim/record/held_answers.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/network.hpp"
-#include "sim/workload.hpp"
 
 namespace leasehold::sim::simulated {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "mongo/replies.hpp"
-#include "sim/virtual/prepared.hpp"
+#include "sim/virtual/documents/prepared.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster_control.hpp"
+#include "sim/faults/cluster_control.hpp"
 #include "sim/virtual/process.hpp"
 
 /// The virtual world's side of fault injection.

@@ -7,7 +7,7 @@
 #include "runtime/driver.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/network.hpp"
-#include "sim/virtual/replica_set.hpp"
+#include "sim/virtual/servers/replica_set.hpp"
 
 /// The runtime and core of production with far more calls than workers: how many it grants, and
 /// what becomes of those that it has.

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/executor.hpp"
-#include "sim/random.hpp"
+#include "runtime/threads/executor.hpp"
+#include "sim/plan/random.hpp"
 #include "sim/virtual/machine_clock.hpp"
 
 namespace leasehold::sim::simulated {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "runtime/clock.hpp"
-#include "sim/suspension.hpp"
+#include "runtime/threads/clock.hpp"
+#include "sim/faults/suspension.hpp"
 #include "sim/virtual/event_queue.hpp"
 
 namespace leasehold::sim::simulated {

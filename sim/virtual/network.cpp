@@ -7,9 +7,9 @@
 
 #include "mongo/replies.hpp"
 #include "sim/old_release.hpp"
-#include "sim/virtual/prepared.hpp"
-#include "sim/virtual/server_errors.hpp"
-#include "sim/virtual/usual_replies.hpp"
+#include "sim/virtual/commands/server_errors.hpp"
+#include "sim/virtual/documents/prepared.hpp"
+#include "sim/virtual/documents/usual_replies.hpp"
 
 namespace leasehold::sim::simulated {
 namespace {

@@ -5,13 +5,13 @@
 #include <set>
 #include <string>
 
-#include "runtime/carrier.hpp"
-#include "sim/link_rules.hpp"
-#include "sim/lock_registry.hpp"
-#include "sim/plan.hpp"
-#include "sim/recorder.hpp"
+#include "runtime/threads/carrier.hpp"
+#include "sim/faults/link_rules.hpp"
+#include "sim/plan/lock_registry.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/record/recorder.hpp"
 #include "sim/virtual/machine.hpp"
-#include "sim/virtual/replica_set.hpp"
+#include "sim/virtual/servers/replica_set.hpp"
 
 namespace leasehold::sim::simulated {
 

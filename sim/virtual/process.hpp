@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/plan.hpp"
-#include "sim/recorder.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/record/recorder.hpp"
 #include "sim/virtual/caller.hpp"
-#include "sim/virtual/replica_set.hpp"
+#include "sim/virtual/servers/replica_set.hpp"
 
 namespace leasehold::sim::simulated {
 

@@ -5,11 +5,11 @@
 #include <iostream>
 #include <map>
 
+#include "api/permit_call.hpp"
 #include "core/provider_core.hpp"
-#include "runtime/permit_call.hpp"
 #include "sim/virtual/machine.hpp"
 #include "sim/virtual/network.hpp"
-#include "sim/virtual/replica_set.hpp"
+#include "sim/virtual/servers/replica_set.hpp"
 
 /// The semaphore of production, of several processes, in the virtual world with faults.
 namespace leasehold::sim::simulated {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/fault_injector.hpp"
-#include "sim/lock_registry.hpp"
+#include "sim/faults/fault_injector.hpp"
+#include "sim/plan/lock_registry.hpp"
 #include "sim/virtual/cluster.hpp"
 #include "sim/virtual/written_locks.hpp"
 

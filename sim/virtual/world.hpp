@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "model/history.hpp"
-#include "sim/plan.hpp"
+#include "model/history/history.hpp"
+#include "sim/plan/plan.hpp"
 #include "sim/virtual/process.hpp"
 #include "sim/world.hpp"
 

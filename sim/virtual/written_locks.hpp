@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "model/history.hpp"
-#include "sim/lock_truth.hpp"
-#include "sim/virtual/collection.hpp"
+#include "model/history/history.hpp"
+#include "sim/record/lock_truth.hpp"
+#include "sim/virtual/commands/collection.hpp"
 
 namespace leasehold::sim::simulated {
 

@@ -11,11 +11,11 @@
 #include <mutex>
 #include <optional>
 
-#include "core/lock_id.hpp"
-#include "core/lock_queue.hpp"
+#include "api/access.hpp"
+#include "core/document/lock_id.hpp"
+#include "core/document/lock_queue.hpp"
 #include "core/provider_core.hpp"
 #include "core/transport.hpp"
-#include "runtime/access.hpp"
 
 namespace leasehold::runtime {
 
@@ -50,12 +50,12 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
   std::atomic<int> cuts = 0;
   std::atomic<int> deletes = 0;
   std::atomic<bool> deletes_hang = false;  ///< until they are cut
-  std::string refused_name;                ///< a lock that another holds; set while nobody asks
+  std::string refused_name;                ///< a lock that another holds; set while no command runs
   std::string only_free;                   ///< if not empty: the one that no other holds; likewise
-  std::string queued_at;                   ///< a lock that somebody waits for; likewise
-  std::vector<core::LockDocument> shown;   ///< to who inspects; set while nobody asks
+  std::string queued_at;                   ///< a lock that a call waits for; likewise
+  std::vector<core::LockDocument> shown;   ///< to an inspection; set while no command runs
   std::atomic<int> looks = 0;
-  /// Sees each command before it is executed, and may set the mode for it; set while nobody asks.
+  /// Sees each command before it is executed, and may set the mode for it; set while none runs.
   std::function<void(const Command&)> before = [](const Command&) {};
 
  private:
@@ -95,13 +95,13 @@ class FakeServer final : public core::Transport, public std::enable_shared_from_
       if (const auto* acquire = std::get_if<core::AcquireCommand>(&command.body)) {
         reply.operation_time = FencingToken(1'000 + static_cast<std::int64_t>(command.id));
         reply.documents = {{acquire->name, acquire->lock_id, {}, 1, ""}};
-        if (server_->refuses(acquire->name)) reply.documents[0].lock_id = "somebody";
+        if (server_->refuses(acquire->name)) reply.documents[0].lock_id = "other software";
       }
       if (const auto* look = std::get_if<core::ReadHoldersCommand>(&command.body)) {
         reply.documents.clear();
         for (const auto& name : look->names) {
           if (!server_->refuses(name)) continue;
-          reply.documents.push_back({name, "somebody"});
+          reply.documents.push_back({name, "other software"});
           reply.documents.back().expires_at = {kFarAway_ms};
           if (name == server_->queued_at) reply.documents.back().queue = one_entry();
         }

@@ -6,7 +6,7 @@
 
 #include "runtime/driver.hpp"
 #include "runtime/testing/fake_server.hpp"
-#include "runtime/thread_executor.hpp"
+#include "runtime/threads/thread_executor.hpp"
 
 namespace leasehold::runtime {
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <leasehold/lock_provider.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "runtime/driver.hpp"
+
+namespace leasehold::detail {
+
+inline Error bad_option(const std::string& text) { return {ErrorKind::invalid_option, 0, text}; }
+
+/// Converts between the public classes and the runtime's: an Engine is always a Driver, a Holding
+/// always a Handle. So the public headers name no class of the runtime.
+struct Access {
+  static LockProvider provider(std::shared_ptr<runtime::Driver> driver) {
+    return LockProvider(std::move(driver));
+  }
+  static Lock lock(const LockProvider& provider, std::string name, LockOptions options) {
+    return Lock(provider.engine_, std::move(name), std::move(options));
+  }
+  static LockHandle handle(runtime::Handle handle) {
+    try {
+      return LockHandle(std::make_shared<runtime::Handle>(handle));
+    } catch (...) {  // no memory: nothing else would ever release it
+      handle.let_go();
+      throw;
+    }
+  }
+  static std::shared_ptr<runtime::Driver> driver(const Lock& lock) {
+    return std::static_pointer_cast<runtime::Driver>(lock.engine_);
+  }
+};
+
+}  // namespace leasehold::detail

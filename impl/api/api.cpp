@@ -1,0 +1,245 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <fstream>
+#include <leasehold/lock_provider.hpp>
+#include <mutex>
+#include <numeric>
+
+#include "api/access.hpp"
+#include "api/cancellation.hpp"
+#include "core/document/utf8.hpp"
+#include "core/limits.hpp"
+
+namespace leasehold {
+namespace {
+
+/// Where a blocking acquire waits for its result.
+class Mailbox {
+ public:
+  using Content = Result<std::shared_ptr<runtime::HandleState>>;
+  void put(Content result) {
+    const std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    filled_.notify_all();
+  }
+  Content take() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return result_.has_value(); });
+    return std::move(*result_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::optional<Content> result_;
+};
+
+using detail::Access;
+
+runtime::Handle& inside(detail::Holding& holding) { return static_cast<runtime::Handle&>(holding); }
+
+Result<LockHandle> acquire_blocking(const Lock& lock,
+                                    std::optional<std::chrono::milliseconds> timeout,
+                                    const std::stop_token& stop) {
+  if (stop.stop_requested()) {
+    return Error{ErrorKind::cancelled, 0, "lock '" + lock.name() + "': cancelled"};
+  }
+  const auto driver = Access::driver(lock);
+  // Shared: the driver may still be inside `put` when the waiter has what it wants.
+  const auto mailbox = std::make_shared<Mailbox>();
+  const auto session = driver->acquire(lock.name(), lock.options(), timeout,
+                                       [mailbox](auto result) { mailbox->put(std::move(result)); });
+  const std::stop_callback cancel(stop, [&driver, session] { driver->cancel(session); });
+  auto state = mailbox->take();
+  if (!state) return state.error();
+  return Access::handle({driver, std::move(state).value()});
+}
+
+/// Handles of a call that may yet fail: then all are let go at the same time.
+struct AllOrNothing {
+  explicit AllOrNothing(std::size_t count) : handles(count) {}
+  ~AllOrNothing() {
+    for (auto& handle : handles) handle.begin_release();
+  }
+  AllOrNothing(const AllOrNothing&) = delete;
+  AllOrNothing& operator=(const AllOrNothing&) = delete;
+  std::vector<LockHandle> handles;
+};
+
+}  // namespace
+
+LockHandle::LockHandle(std::shared_ptr<detail::Holding> holding) : holding_(std::move(holding)) {}
+
+LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
+  if (this != &other) {
+    if (holding_) inside(*holding_).let_go();
+    holding_ = std::move(other.holding_);
+  }
+  return *this;
+}
+
+LockHandle::~LockHandle() {
+  if (holding_) inside(*holding_).let_go();
+}
+
+bool LockHandle::held() const { return holding_ && inside(*holding_).held(); }
+
+std::chrono::nanoseconds LockHandle::remaining() const {
+  return holding_ ? inside(*holding_).remaining() : std::chrono::nanoseconds(0);
+}
+
+std::stop_token LockHandle::lost() const {
+  return holding_ ? inside(*holding_).lost() : std::stop_token();
+}
+
+FencingToken LockHandle::fencing_token() const {
+  return holding_ ? inside(*holding_).token() : FencingToken();
+}
+
+void LockHandle::begin_release() {
+  if (holding_) inside(*holding_).begin_release();
+}
+
+void LockHandle::release_async(std::function<void(ReleaseResult)> done) {
+  if (holding_) return inside(*holding_).release_async(std::move(done));
+  if (done) done(ReleaseResult::not_owner);
+}
+
+ReleaseResult LockHandle::release() {
+  return holding_ ? inside(*holding_).release() : ReleaseResult::not_owner;
+}
+
+Lock::Lock(std::shared_ptr<detail::Engine> engine, std::string name, LockOptions options)
+    : engine_(std::move(engine)), name_(std::move(name)), options_(std::move(options)) {}
+
+Result<LockHandle> Lock::try_acquire(std::chrono::milliseconds timeout,
+                                     std::stop_token stop) const {
+  return acquire_blocking(*this, timeout, stop);
+}
+
+Result<LockHandle> Lock::acquire(std::stop_token stop) const {
+  return acquire_blocking(*this, std::nullopt, stop);
+}
+
+Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
+                                            std::chrono::milliseconds timeout,
+                                            const std::stop_token& stop) {
+  using std::chrono::milliseconds;
+  std::vector<std::size_t> order(locks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto name = [&locks](std::size_t i) { return locks[i].name(); };
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return name(a) < name(b); });
+  const auto twice = std::adjacent_find(order.begin(), order.end(),
+                                        [&](auto a, auto b) { return name(a) == name(b); });
+  if (twice != order.end()) {
+    return detail::bad_option("locks has '" + name(*twice) + "' twice: each must be there once");
+  }
+  const auto clock = runtime::boottime_clock();
+  const auto end = clock->now() + std::clamp(timeout, milliseconds(0), kLongestDuration);
+  // What is held by then is let go all at once, not one time-out after the other.
+  AllOrNothing taken(locks.size());
+  auto& handles = taken.handles;
+  for (const auto i : order) {
+    const auto left = std::chrono::ceil<milliseconds>(end - clock->now());
+    const bool once = timeout <= milliseconds(0);
+    auto handle =
+        locks[i].try_acquire(once ? milliseconds(0) : std::max(left, milliseconds(1)), stop);
+    if (!handle) return handle.error();
+    handles[i] = std::move(*handle);
+  }
+  for (const auto i : order) {
+    if (handles[i].held()) continue;
+    return Error{ErrorKind::unavailable, 0,
+                 "lock '" + name(i) + "' was lost while others were waited for"};
+  }
+  return std::move(handles);
+}
+
+void Lock::acquire_async(std::chrono::milliseconds timeout,
+                         std::function<void(Result<LockHandle>)> done, std::stop_token stop) const {
+  const auto driver = Access::driver(*this);
+  const auto cancellation =
+      stop.stop_possible() ? std::make_shared<runtime::Cancellation>() : nullptr;
+  const auto session =
+      driver->acquire_async(name_, options_, timeout,
+                            [done = std::move(done), cancellation](Result<runtime::Handle> handle) {
+                              if (cancellation) cancellation->end();
+                              if (!handle) return done(handle.error());
+                              handle->end_in_background();
+                              done(Access::handle(std::move(handle).value()));
+                            });
+  if (!cancellation) return;
+  cancellation->begin(stop, [&driver = *driver, session] { driver.cancel(session); });
+}
+
+std::string ProviderOptions::default_holder() {
+  char host[256] = "?";
+  gethostname(host, sizeof host - 1);
+  std::string program;
+  std::getline(std::ifstream("/proc/self/comm"), program);
+  // The kernel cuts a program's name at 15 bytes, amid a character if need be.
+  const auto whole = std::string(host) + ':' + std::to_string(getpid()) + ':' + program;
+  return core::valid_utf8_prefix(whole.substr(0, core::kMaxHolderBytes));
+}
+
+namespace {
+
+Error failure_to_read(const std::string& name, const core::Reply& reply) {
+  const bool permanent = reply.outcome == core::Outcome::configuration;
+  return {permanent ? ErrorKind::configuration : ErrorKind::unavailable, reply.code,
+          "lock '" + name + "' could not be read: " + reply.message};
+}
+
+SeenHolder seen_holder(const core::LockDocument& document) {
+  using std::chrono::milliseconds;
+  const auto date = [](core::ServerInstant at) {
+    return std::chrono::sys_time<milliseconds>(milliseconds(at.since_1970_ms));
+  };
+  SeenHolder seen;
+  seen.since = date(document.acquired_at);
+  seen.until = date(document.expires_at);
+  seen.left = seen.until - date(document.read_at);
+  seen.token_at_least = FencingToken(document.fencing_token);
+  if (const auto parts = core::parse_lock_id(document.lock_id)) {
+    seen.lease = milliseconds(parts->lease_ms);
+    seen.holder = parts->holder;
+  }
+  return seen;
+}
+
+}  // namespace
+
+Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
+                                                        std::chrono::milliseconds timeout) const {
+  if (auto error = check_name(name)) return std::move(*error);
+  if (timeout < std::chrono::milliseconds(1)) {
+    return detail::bad_option("timeout is " + std::to_string(timeout.count()) +
+                              " ms: it must be at least 1 ms");
+  }
+  auto& driver = static_cast<runtime::Driver&>(*engine_);
+  if (driver.forked()) return runtime::Driver::forked_error(name);
+  const auto reply = driver.reads().inspect(name, std::min(timeout, kLongestDuration));
+  if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
+  if (reply.documents.empty()) return std::optional<SeenHolder>();
+  const auto& document = reply.documents.front();
+  if (document.is_free()) return std::optional<SeenHolder>();
+  if (document.corruption.empty()) return std::optional(seen_holder(document));
+  return Error{ErrorKind::configuration, 0,
+               "lock '" + name + "' has a corrupt document: " + document.corruption};
+}
+
+LockProvider::LockProvider(std::shared_ptr<detail::Engine> engine) : engine_(std::move(engine)) {}
+
+LockProvider::~LockProvider() {
+  if (engine_) static_cast<runtime::Driver&>(*engine_).close();
+}
+
+Result<Lock> LockProvider::create_lock(const std::string& name, LockOptions options) const {
+  if (auto error = check_name(name)) return std::move(*error);
+  if (auto error = check(options)) return std::move(*error);
+  return Access::lock(*this, name, std::move(options));
+}
+
+}  // namespace leasehold

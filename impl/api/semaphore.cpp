@@ -1,0 +1,93 @@
+#include <future>
+#include <leasehold/semaphore.hpp>
+
+#include "api/access.hpp"
+#include "api/cancellation.hpp"
+#include "api/permit_call.hpp"
+
+namespace leasehold {
+namespace {
+
+using detail::Access;
+using std::chrono::milliseconds;
+
+/// The error of a slot, or of all slots, as an error of the semaphore.
+Error named(const std::string& name, Error error) {
+  error.message = "semaphore '" + name + "': " + error.message;
+  return error;
+}
+
+std::shared_ptr<runtime::PermitCall> start(const std::string& name, const std::vector<Lock>& slots,
+                                           std::optional<milliseconds> timeout, bool blocks,
+                                           std::function<void(Result<Permit>)> done) {
+  runtime::PermitCall::Order order{{}, slots.front().options(), timeout};
+  for (const auto& slot : slots) order.slots.push_back(slot.name());
+  return runtime::PermitCall::start(
+      Access::driver(slots.front()), std::move(order),
+      [name, blocks, done = std::move(done)](Result<runtime::PermitCall::Got> got) {
+        if (!got) return done(named(name, got.error()));
+        if (!blocks) got->handle.end_in_background();
+        done(Permit{got->slot, Access::handle(std::move(got->handle))});
+      });
+}
+
+Result<Permit> acquire_blocking(const std::string& name, const std::vector<Lock>& slots,
+                                std::optional<milliseconds> timeout, const std::stop_token& stop) {
+  if (stop.stop_requested()) return named(name, {ErrorKind::cancelled, 0, "cancelled"});
+  // Shared: the call may still be inside `set_value` when the waiter has what it wants.
+  const auto answer = std::make_shared<std::promise<Result<Permit>>>();
+  auto answered = answer->get_future();
+  const auto call = start(name, slots, timeout, true, [answer](Result<Permit> permit) {
+    answer->set_value(std::move(permit));
+  });
+  const std::stop_callback cancel(stop, [&call] { call->cancel(); });
+  return answered.get();
+}
+
+}  // namespace
+
+Result<Semaphore> Semaphore::create(const LockProvider& provider, const std::string& name,
+                                    int permits, LockOptions options) {
+  if (permits < 1 || permits > kMostPermits) {
+    return detail::bad_option("permits is " + std::to_string(permits) + ": it must be 1 to " +
+                              std::to_string(kMostPermits));
+  }
+  if (auto error = check_name(name)) return std::move(*error);
+  std::vector<Lock> slots;
+  for (int i = 0; i < permits; ++i) {
+    auto slot = provider.create_lock(name + '#' + std::to_string(i), options);
+    if (!slot) return slot.error();
+    slots.push_back(std::move(*slot));
+  }
+  if (!Access::driver(slots.front())->reads().available()) {
+    return detail::bad_option("semaphore '" + name +
+                              "' is of a published lock: it must be of the production one");
+  }
+  return Semaphore(name, std::move(slots));
+}
+
+const std::string& Semaphore::lock_name(int slot) const {
+  return slots_.at(static_cast<std::size_t>(slot)).name();
+}
+
+Result<Permit> Semaphore::try_acquire(milliseconds timeout, std::stop_token stop) const {
+  return acquire_blocking(name_, slots_, timeout, stop);
+}
+
+Result<Permit> Semaphore::acquire(std::stop_token stop) const {
+  return acquire_blocking(name_, slots_, std::nullopt, stop);
+}
+
+void Semaphore::acquire_async(milliseconds timeout, std::function<void(Result<Permit>)> done,
+                              std::stop_token stop) const {
+  const auto cancellation =
+      stop.stop_possible() ? std::make_shared<runtime::Cancellation>() : nullptr;
+  const auto call = start(name_, slots_, timeout, false,
+                          [done = std::move(done), cancellation](Result<Permit> permit) {
+                            if (cancellation) cancellation->end();
+                            done(std::move(permit));
+                          });
+  if (cancellation) cancellation->begin(stop, [call] { call->cancel(); });
+}
+
+}  // namespace leasehold

@@ -1,0 +1,231 @@
+#include <gtest/gtest.h>
+
+#include <future>
+#include <leasehold/semaphore.hpp>
+#include <map>
+#include <thread>
+
+#include "api/permit_call.hpp"
+#include "core/document/lock_queue.hpp"
+#include "runtime/testing/fake_server.hpp"
+
+namespace leasehold::runtime::semaphore_test {
+namespace {
+
+using Mode = FakeServer::Mode;
+
+Semaphore semaphore(const Fixture& f, int permits, milliseconds expiry = milliseconds(30'000)) {
+  LockOptions options;
+  options.expiry = expiry;
+  options.waiting = fixed_waiting(milliseconds(1));
+  return Semaphore::create(*f.provider, "s", permits, options).value();
+}
+
+/// Waits until no command runs any more that could see what a test has set.
+void end(Fixture& f) {
+  f.provider.reset();
+  while (f.server->links > 0) std::this_thread::yield();
+}
+
+TEST(Slots, AreFreeWithoutADocumentOrPastTheirEnd) {
+  core::Reply reply{.outcome = Outcome::done};
+  reply.operation_time = FencingToken::from_timestamp(FencingToken::kEpochSeconds + 100, 1);
+  const auto document = [](const char* name, std::int64_t ends_s) {
+    core::LockDocument d{name, "x"};
+    d.expires_at = {(FencingToken::kEpochSeconds + ends_s) * 1'000};
+    return d;
+  };
+  reply.documents = {document("s#2", 99), document("s#0", 130)};
+  const std::vector<std::string> slots{"s#0", "s#1", "s#2"};
+  EXPECT_EQ(free_slots(slots, reply), (std::vector<int>{1, 2}));
+  reply.outcome = Outcome::unknown;
+  EXPECT_TRUE(free_slots(slots, reply).empty()) << "nothing is known";
+}
+
+TEST(Slots, HaveQueuesAsLongAsTheirDocumentsSay) {
+  const auto id = core::format_lock_id({{1, 2}, 30'000, 1, "h"});
+  const auto entry = "0000000000001" + core::entry_without_until(milliseconds(5), milliseconds(9),
+                                                                  id);
+  core::Reply reply{.outcome = Outcome::done, .documents = {{"s#1", "x"}}};
+  reply.documents[0].queue = entry + '~' + entry;
+  EXPECT_EQ(queue_lengths({"s#0", "s#1"}, reply), (std::vector<std::size_t>{0, 2}));
+}
+
+TEST(Semaphores, TakesAFreeSlotWithOneCommand) {
+  Fixture f;
+  auto permit = semaphore(f, 3).try_acquire();
+  ASSERT_TRUE(permit);
+  EXPECT_TRUE(permit->handle.held());
+  EXPECT_TRUE(permit->slot >= 0 && permit->slot < 3);
+  EXPECT_EQ(f.server->looks, 0);
+  EXPECT_EQ(permit->handle.release(), ReleaseResult::released);
+}
+
+TEST(Semaphores, FindsTheOnlyFreeSlot) {
+  Fixture f;
+  f.server->only_free = "s#37";
+  for (int i = 0; i < 20; ++i) {
+    const auto permit = semaphore(f, 50).try_acquire();
+    ASSERT_TRUE(permit) << permit.error().message;
+    EXPECT_EQ(permit->slot, 37);
+  }
+  EXPECT_LE(f.server->looks, 20);
+}
+
+TEST(Semaphores, WithoutWaitingItSaysThatAllAreTaken) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  const auto refused = semaphore(f, 3).try_acquire();
+  EXPECT_EQ(refused.error().kind, ErrorKind::refused);
+  EXPECT_EQ(refused.error().message, "semaphore 's': all are taken");
+}
+
+TEST(Semaphores, WithoutAnAnswerNoneIsSaidToBeTaken) {
+  Fixture f;
+  f.server->mode = Mode::hang;
+  const auto error = semaphore(f, 3, milliseconds(300)).try_acquire().error();
+  EXPECT_EQ(error.kind, ErrorKind::unavailable) << error.message;
+  EXPECT_NE(error.message.find("no reply"), std::string::npos) << error.message;
+}
+
+TEST(Semaphores, AWaitEndsInTimeOrByItsStopToken) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  EXPECT_EQ(semaphore(f, 3).try_acquire(milliseconds(20)).error().kind, ErrorKind::timed_out);
+  std::stop_source stop;
+  std::promise<ErrorKind> ended;
+  semaphore(f, 3).acquire_async(
+      milliseconds(3'600'000),
+      [&](const Result<Permit>& permit) { ended.set_value(permit.error().kind); },
+      stop.get_token());
+  stop.request_stop();
+  EXPECT_EQ(ended.get_future().get(), ErrorKind::cancelled);
+  EXPECT_EQ(semaphore(f, 3).acquire(stop.get_token()).error().kind, ErrorKind::cancelled);
+}
+
+TEST(Semaphores, OneThatWaitsGetsASlotThatBecomesFree) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  std::promise<bool> got;
+  semaphore(f, 3).acquire_async(milliseconds(20'000), [&](const Result<Permit>& permit) {
+    got.set_value(permit.has_value());
+  });
+  while (f.server->looks == 0) std::this_thread::yield();
+  f.server->mode = Mode::serve;
+  EXPECT_TRUE(got.get_future().get());
+}
+
+/// Where it waits it is refused for ever.
+TEST(Semaphores, OneThatWaitsTakesASlotThatBecomesFreeElsewhere) {
+  Fixture f(1);  // one worker sets what it reads
+  f.server->mode = Mode::refuse;
+  std::map<std::string, int> attempts;
+  f.server->before = [&](const Command& command) {
+    const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+    if (attempt == nullptr || ++attempts[attempt->name] != 5) return;
+    f.server->only_free = attempt->name == "s#0" ? "s#1" : "s#0";
+    f.server->mode = Mode::serve;
+  };
+  {
+    const auto slots = semaphore(f, 2);
+    const auto permit = slots.try_acquire(milliseconds(20'000));
+    EXPECT_TRUE(permit && slots.lock_name(permit->slot) == f.server->only_free);
+  }
+  end(f);
+}
+
+/// By chance it would be right five times in ten.
+TEST(Semaphores, OneThatWaitsDoesSoWhereTheQueueIsShortest) {
+  for (int i = 0; i < 10; ++i) {
+    Fixture f;
+    f.server->mode = Mode::refuse;
+    f.server->queued_at = "s#0";
+    std::atomic<int> at_long = 0, at_short = 0;
+    f.server->before = [&](const Command& command) {
+      const auto* attempt = std::get_if<core::AcquireCommand>(&command.body);
+      if (attempt == nullptr || f.server->looks == 0) return;
+      ++(attempt->name == "s#0" ? at_long : at_short);
+    };
+    std::stop_source stop;
+    std::promise<void> ended;
+    semaphore(f, 2).acquire_async(
+        milliseconds(20'000), [&ended](const Result<Permit>&) { ended.set_value(); },
+        stop.get_token());
+    while (at_long + at_short < 3) std::this_thread::yield();
+    stop.request_stop();
+    ended.get_future().get();
+    EXPECT_EQ(at_long, 0);
+    end(f);
+  }
+}
+
+/// Each look shows free slots, and each attempt at one comes too late.
+TEST(Semaphores, WithoutWaitingItTriesTwiceAtMost) {
+  Fixture f;
+  std::atomic<int> attempts = 0;
+  f.server->before = [&](const Command& command) {
+    if (std::holds_alternative<core::AcquireCommand>(command.body)) {
+      ++attempts;
+      f.server->mode = Mode::refuse;
+    } else if (std::holds_alternative<core::ReadHoldersCommand>(command.body)) {
+      f.server->mode = Mode::serve;
+    }
+  };
+  EXPECT_EQ(semaphore(f, 3).try_acquire().error().kind, ErrorKind::refused);
+  EXPECT_EQ(attempts, 2);
+  end(f);
+}
+
+TEST(Semaphores, AreOfTheProductionLockOnly) {
+  auto parts = production_parts(std::make_shared<FakeServer>(),
+                                std::make_unique<core::ProviderCore>("", 4));
+  parts.inspects = false;  // as those of published locks
+  const auto provider = detail::Access::provider(Driver::make(std::move(parts)));
+  EXPECT_EQ(Semaphore::create(provider, "s", 2).error().message,
+            "semaphore 's' is of a published lock: it must be of the production one");
+}
+
+TEST(Semaphores, EndsWithItsProvider) {
+  Fixture f;
+  f.server->mode = Mode::refuse;
+  const auto slots = semaphore(f, 2);
+  std::promise<ErrorKind> ended;
+  slots.acquire_async(milliseconds(3'600'000), [&](const Result<Permit>& permit) {
+    ended.set_value(permit.error().kind);
+  });
+  while (f.server->looks == 0) std::this_thread::yield();
+  f.provider.reset();
+  EXPECT_EQ(ended.get_future().get(), ErrorKind::shut_down);
+}
+
+TEST(Semaphores, StoppedAtAnyMomentItAnswersOnceAndKeepsNothing) {
+  Fixture f;
+  const auto slots = semaphore(f, 3);
+  int held = 0;
+  for (int i = 0; i < 300; ++i) {
+    f.server->mode = i % 3 == 0 ? Mode::refuse : Mode::serve;
+    std::stop_source stop;
+    std::promise<Result<Permit>> answer;
+    slots.acquire_async(
+        milliseconds(3'600'000),
+        [&](Result<Permit> permit) { answer.set_value(std::move(permit)); }, stop.get_token());
+    const std::jthread stops([&stop] { stop.request_stop(); });
+    const auto got = answer.get_future().get();
+    EXPECT_TRUE(got || got.error().kind == ErrorKind::cancelled);
+    held += got ? 1 : 0;
+  }
+  f.server->mode = Mode::serve;
+  f.provider.reset();
+  EXPECT_GE(f.server->deletes, held);
+}
+
+TEST(Semaphores, BadOptionsAreNamed) {
+  Fixture f;
+  EXPECT_EQ(Semaphore::create(*f.provider, "s", 0).error().message,
+            "permits is 0: it must be 1 to 1000");
+  EXPECT_FALSE(Semaphore::create(*f.provider, "", 1));
+  EXPECT_FALSE(Semaphore::create(*f.provider, "s", 1, {.expiry = milliseconds(1)}));
+}
+
+}  // namespace
+}  // namespace leasehold::runtime::semaphore_test

@@ -1,0 +1,376 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cli/admin/admin.hpp"
+#include "cli/output.hpp"
+#include "mongo/errors.hpp"
+#include "mongo/replies.hpp"
+#include "runtime/threads/clock.hpp"
+
+namespace leasehold::cli {
+namespace {
+
+/// One thing that was looked at.
+struct Diagnosis {
+  enum class Level { fine, note, problem };
+  Level level = Level::fine;
+  std::string subject, finding, fix = {};
+};
+using Diagnoses = std::vector<Diagnosis>;
+using Level = Diagnosis::Level;
+
+constexpr const char* kLevels[] = {"fine", "note", "problem"};
+
+bool ok(const Json& reply) { return mongo::integer(reply["ok"]) == 1; }
+
+/// The role may not ask.
+Diagnosis not_permitted(const std::string& subject, const Json& reply) {
+  return {Level::note, subject,
+          "not known: " + mongo::without_command(reply.value("errmsg", "refused"))};
+}
+
+/// Whether locks can be held here at all.
+bool examine_server(Admin& admin, Diagnoses& out) {
+  std::optional<std::string> refusal;
+  admin.run("admin", {{"hello", 1}},
+            [&refusal](const bson_t& hello) { refusal = mongo::refusal_of_hello(hello); });
+  if (refusal) {
+    out.push_back({Level::problem, "server", *refusal});
+    return false;
+  }
+  const Json info = admin.run("admin", {{"buildInfo", 1}});
+  out.push_back({Level::fine, "server", "a replica set, MongoDB " + info.value("version", "?")});
+  return true;
+}
+
+void examine_members(Admin& admin, Diagnoses& out) {
+  const Json status = admin.run("admin", {{"replSetGetStatus", 1}});
+  if (!ok(status)) return out.push_back(not_permitted("members", status));
+  int up = 0, all = 0;
+  std::string down;
+  for (const Json& member : status["members"]) {
+    ++all;
+    if (mongo::integer(member["health"]) == 1) {
+      ++up;
+    } else {
+      down += (down.empty() ? "" : ", ") + member.value("name", "?");
+    }
+  }
+  const std::string count = std::to_string(up) + " of " + std::to_string(all) + " are up";
+  if (down.empty()) return out.push_back({Level::fine, "members", count});
+  out.push_back({up * 2 > all + 1 ? Level::note : Level::problem, "members",
+                 count + "; not " + down, "locks need a majority of the members"});
+}
+
+/// A set with an arbiter names no default, and then it is w: 1.
+void examine_default_write_concern(Admin& admin, Diagnoses& out) {
+  const Json defaults = admin.run("admin", {{"getDefaultRWConcern", 1}});
+  if (!ok(defaults)) return out.push_back(not_permitted("write concern", defaults));
+  const auto concern = defaults.find("defaultWriteConcern");
+  const bool known = concern != defaults.end() && concern->contains("w");
+  const Json w = known ? (*concern)["w"] : Json(1);
+  const std::string what =
+      known ? "the set's default is w: " + w.dump() : "the set names no default, which is w: 1";
+  if (!w.is_number() || w.get<double>() > 1) {
+    return out.push_back({Level::fine, "write concern", what});
+  }
+  out.push_back({Level::problem, "write concern",
+                 what + "; locks are majority writes all the same, but what the holder of a lock "
+                        "writes may be rolled back",
+                 "db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: {w: "
+                 "\"majority\"}})"});
+}
+
+void examine_journal(Admin& admin, Diagnoses& out) {
+  const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
+  if (!ok(config)) return out.push_back(not_permitted("journal", config));
+  if (config["config"].value("writeConcernMajorityJournalDefault", true)) {
+    return out.push_back({Level::fine, "journal", "majority writes are journaled"});
+  }
+  out.push_back({Level::problem, "journal",
+                 "majority writes are acknowledged from memory (writeConcernMajorityJournalDefault "
+                 "is false): a crash of several members may lose a lock",
+                 "set it to true by rs.reconfig()"});
+}
+
+/// A write that changes nothing is confirmed as any other: by a majority, once that has all that
+/// was written before.
+void examine_writes(Admin& admin, Diagnoses& out) {
+  constexpr int kPatience_ms = 5'000;
+  const Json nothing{{"q", {{"_id", "leasehold doctor"}, {"lockId", {{"$lt", {{"$minKey", 1}}}}}}},
+                     {"u", {{"$set", {{"lockId", ""}}}}}};
+  const Json reply = admin.run(admin.database(),
+                               {{"update", admin.collection()},
+                                {"updates", Json::array({nothing})},
+                                {"writeConcern", {{"w", "majority"}, {"wtimeout", kPatience_ms}}}});
+  if (!ok(reply)) {
+    const auto why = mongo::without_command(reply.value("errmsg", "refused"));
+    return out.push_back({Level::problem, "writes", "no lock can be taken: " + why,
+                          "give credentials in the URI whose role may find, insert, update and "
+                          "remove here"});
+  }
+  for (const char* failed : {"writeErrors", "writeConcernError"}) {
+    if (!reply.contains(failed)) continue;
+    const Json& error = reply[failed].is_array() ? reply[failed][0] : reply[failed];
+    return out.push_back({Level::problem, "writes",
+                          "no lock can be taken: " + error.value("errmsg", "refused"),
+                          "locks need a majority, of members with data"});
+  }
+  out.push_back({Level::fine, "writes", "a majority confirms them"});
+}
+
+/// What the collection was made with decides whether a document can stay in it.
+void examine_options(Admin& admin, Diagnoses& out) {
+  const Json listed = admin.run(
+      admin.database(), {{"listCollections", 1}, {"filter", {{"name", admin.collection()}}}});
+  if (!ok(listed)) return out.push_back(not_permitted("collection", listed));
+  const Json& found = listed["cursor"]["firstBatch"];
+  if (found.empty()) return;  // made with the first lock
+  const Json options = found[0].value("options", Json::object());
+  const auto type = found[0].value("type", "collection");
+  const auto problem = [&out](const std::string& finding) {
+    out.push_back({Level::problem, "collection", finding, "use a plain collection: --collection"});
+  };
+  if (type != "collection") {
+    problem("'" + admin.collection() + "' is a " + type);
+  } else if (options.contains("capped") && options["capped"] != false) {
+    problem("'" + admin.collection() +
+            "' is capped: the server deletes the locks that are held "
+            "to make room");
+  } else if (options.contains("collation")) {
+    problem("'" + admin.collection() + "' has a collation: names that differ may be one lock");
+  } else if (options.contains("validator")) {
+    out.push_back({Level::note, "collection",
+                   "'" + admin.collection() + "' has a validator: it may refuse lock documents"});
+  } else {
+    out.push_back({Level::fine, "collection", "made without options"});
+  }
+}
+
+std::set<std::string> actions_on(const Json& privileges, const std::string& database,
+                                 const std::string& collection) {
+  std::set<std::string> actions;
+  for (const Json& privilege : privileges) {
+    const Json& resource = privilege["resource"];
+    const auto covers = [&resource](const char* field, const std::string& name) {
+      const auto own = resource.value(field, std::string("?"));
+      return own.empty() || own == name;
+    };
+    const bool ours = resource.value("anyResource", false) ||
+                      (covers("db", database) && covers("collection", collection));
+    if (!ours) continue;
+    for (const Json& action : privilege["actions"]) actions.insert(action.get<std::string>());
+  }
+  return actions;
+}
+
+void examine_permissions(Admin& admin, Diagnoses& out) {
+  const Json status = admin.must("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
+  const Json& auth = status["authInfo"];
+  if (auth["authenticatedUsers"].empty()) {
+    return out.push_back({Level::note, "permissions", "no log-in"});
+  }
+  const auto actions =
+      actions_on(auth["authenticatedUserPrivileges"], admin.database(), admin.collection());
+  const auto missing = [&actions](std::initializer_list<const char*> wanted) {
+    std::string list;
+    for (const char* action : wanted) {
+      if (!actions.contains(action)) list += (list.empty() ? "" : ", ") + std::string(action);
+    }
+    return list;
+  };
+  const auto place = admin.database() + "." + admin.collection();
+  if (const auto needed = missing({"find", "insert", "update", "remove"}); !needed.empty()) {
+    out.push_back({Level::problem, "permissions", "missing on " + place + ": " + needed,
+                   "no lock can be taken without them"});
+  } else {
+    out.push_back({Level::fine, "permissions", "locks can be taken in " + place});
+  }
+  if (!missing({"createIndex"}).empty()) {
+    out.push_back({Level::note, "permissions", "missing on " + place + ": createIndex",
+                   "an administrator has to create the TTL index"});
+  }
+  if (!missing({"changeStream"}).empty()) {
+    out.push_back({Level::note, "permissions", "missing on " + place + ": changeStream",
+                   "calls that queue poll"});
+  }
+}
+
+void examine_index(Admin& admin, Diagnoses& out) {
+  const auto& name = admin.collection();
+  std::string verdict;
+  const Json listed =
+      admin.run(admin.database(), {{"listIndexes", name}},
+                [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
+  if (!ok(listed)) {
+    constexpr int kNamespaceNotFound = 26;
+    const bool none_yet = mongo::integer(listed["code"]) == kNamespaceNotFound;
+    return out.push_back(none_yet ? Diagnosis{Level::note, "TTL index",
+                                              "no lock was taken yet; the first one creates it"}
+                                  : not_permitted("TTL index", listed));
+  }
+  if (verdict.empty()) return out.push_back({Level::fine, "TTL index", "correct"});
+  const std::string on = "db.getCollection(\"" + name + "\")";
+  out.push_back({Level::problem, "TTL index", verdict,
+                 on + ".dropIndex({expiresAt: 1}) if there is one, then " + on +
+                     ".createIndex({expiresAt: 1}, {name: \"expiresAt_ttl\", expireAfterSeconds: "
+                     "0})"});
+}
+
+/// Server clock less our clock, in ms, from the middle of one round trip.
+std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
+  const auto clock = runtime::boottime_clock();
+  const auto ns = [&clock] { return clock->now().time_since_epoch().count(); };
+  try {
+    const auto before = ns();
+    const Json hello = admin.client().run_on(member, "admin", {{"hello", 1}});
+    const auto after = ns();
+    const auto middle_ms = static_cast<double>(before + after) / 2e6;
+    return static_cast<double>(date_ms(hello["localTime"])) - middle_ms;
+  } catch (const mongo::NoReply&) {
+    return std::nullopt;
+  }
+}
+
+void examine_clocks(Admin& admin, Diagnoses& out) {
+  constexpr double kNoticeable_ms = 1'000;
+  std::vector<std::pair<double, std::string>> offsets;
+  for (const auto& member : admin.client().members()) {
+    if (const auto offset = clock_offset_ms(admin, member.id)) {
+      offsets.emplace_back(*offset, member.host);
+    }
+  }
+  if (offsets.size() < 2) {
+    return out.push_back({Level::note, "clocks", "fewer than two members answered"});
+  }
+  std::sort(offsets.begin(), offsets.end());
+  const auto& [slowest, behind] = offsets.front();
+  const auto& [fastest, ahead] = offsets.back();
+  const auto apart = static_cast<std::int64_t>(std::llround(fastest - slowest));
+  if (fastest - slowest < kNoticeable_ms) {
+    return out.push_back(
+        {Level::fine, "clocks", "the members' are at most " + std::to_string(apart) + " ms apart"});
+  }
+  out.push_back({Level::problem, "clocks",
+                 "those of " + ahead + " and " + behind + " are " + std::to_string(apart) +
+                     " ms apart; locks tolerate clock_margin (30000 ms by default)",
+                 "run NTP on every member"});
+}
+
+/// What `examine_documents` counts of them.
+struct DocumentCounts {
+  std::size_t all = 0, stale = 0, corrupt = 0;
+  std::string first_corrupt = {};
+  void count(const SeenLock& lock) {
+    constexpr std::int64_t kTtlPass_ms = 180'000;
+    ++all;
+    if (lock.is_corrupt()) {
+      if (++corrupt == 1) first_corrupt = "'" + lock.document.name + "': " + lock.holder();
+    } else if (!lock.is_free() && lock.left_ms() < -kTtlPass_ms) {
+      ++stale;
+    }
+  }
+};
+
+void examine_documents(Admin& admin, Diagnoses& out) {
+  constexpr std::size_t kMany = 50'000;
+  DocumentCounts counts;
+  try {
+    admin.each_lock([&counts](const SeenLock& lock) { counts.count(lock); });
+  } catch (const Failure& failure) {
+    return out.push_back({Level::note, "documents", std::string("not known: ") + failure.what()});
+  }
+  const std::string count = std::to_string(counts.all) + " lock documents";
+  if (counts.corrupt > 0) {
+    out.push_back({Level::problem, "documents",
+                   count + ", " + std::to_string(counts.corrupt) +
+                       " of them corrupt, which block their locks for ever; the first is " +
+                       counts.first_corrupt,
+                   "leasehold release NAME --force --now; one whose _id is no string by hand"});
+  }
+  if (counts.stale > 0) {
+    out.push_back({Level::problem, "documents",
+                   count + ", " + std::to_string(counts.stale) +
+                       " of them expired more than 3 min ago: the TTL monitor does not "
+                       "remove them",
+                   "look at the TTL index and at ttlMonitorEnabled"});
+  }
+  if (counts.all >= kMany) {
+    out.push_back({Level::problem, "documents", count + ": too many",
+                   "look for lock names that are generated anew each time"});
+  } else if (counts.corrupt + counts.stale == 0) {
+    out.push_back({Level::fine, "documents", count});
+  }
+}
+
+/// The .NET package 2.8 uses one name in its code and another in its pages. People copy both, and
+/// users of the one do not exclude users of the other.
+void examine_other_collection(Admin& admin, Diagnoses& out) {
+  const std::string dotted = "distributed.locks", underscored = "distributed_locks";
+  if (admin.collection() != dotted && admin.collection() != underscored) return;
+  const auto& other = admin.collection() == dotted ? underscored : dotted;
+  const Json listed =
+      admin.run(admin.database(),
+                {{"listCollections", 1}, {"filter", {{"name", other}}}, {"nameOnly", true}});
+  if (!ok(listed)) return out.push_back(not_permitted("collection", listed));
+  if (listed["cursor"]["firstBatch"].empty()) return;
+  out.push_back(
+      {Level::problem, "collection",
+       "there is a collection '" + other +
+           "' too, as DistributedLock.MongoDB 2.8 names "
+           "it; locks in it and in '" +
+           admin.collection() + "' do not exclude each other",
+       "if both are for the same locks: --collection " + other + " (ProviderOptions::collection)"});
+}
+
+void print_all(const Diagnoses& all, bool json) {
+  Json list = Json::array();
+  for (const Diagnosis& d : all) {
+    const char* level = kLevels[static_cast<int>(d.level)];
+    if (json) {
+      list.push_back(
+          {{"level", level}, {"subject", d.subject}, {"finding", d.finding}, {"fix", d.fix}});
+      continue;
+    }
+    const auto line = [](const std::string& first, const std::string& second,
+                         const std::string& third) {
+      print(column(first, 8) + ' ' + column(second, 14) + ' ' + printable(third) + '\n');
+    };
+    line(level, d.subject, d.finding);
+    if (!d.fix.empty()) line("", "", "  " + d.fix);
+  }
+  if (json) print_json(list);
+}
+
+}  // namespace
+
+int doctor(const std::vector<std::string>& words) {
+  po::options_description options("Options");
+  options.add_options()("json", "print JSON");
+  options.add(server_options());
+  const auto values = parse(
+      "leasehold doctor [OPTIONS]\n\nReports what is wrong with the replica set and the lock "
+      "collection, and how to fix it;\nchanges nothing. Exit code 1 if there is a problem.",
+      options, words);
+  Admin admin(server_of(values));
+  Diagnoses all;
+  if (examine_server(admin, all)) {
+    examine_members(admin, all);
+    examine_clocks(admin, all);
+    examine_writes(admin, all);
+    examine_default_write_concern(admin, all);
+    examine_journal(admin, all);
+    examine_permissions(admin, all);
+    examine_options(admin, all);
+    examine_index(admin, all);
+    examine_other_collection(admin, all);
+    examine_documents(admin, all);
+  }
+  print_all(all, values.contains("json"));
+  const bool wrong = std::any_of(all.begin(), all.end(),
+                                 [](const Diagnosis& d) { return d.level == Level::problem; });
+  return wrong ? kFound : kDone;
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "cli/admin/admin.hpp"
+#include "cli/output.hpp"
+
+namespace leasehold::cli {
+namespace {
+
+po::options_description with_json() {
+  po::options_description options("Options");
+  options.add_options()("json", "print JSON");
+  return options.add(server_options());
+}
+
+std::string since(const SeenLock& lock) {
+  return lock.since_ms() == 0 ? "?" : span(lock.now_ms() - lock.since_ms());
+}
+
+/// Lines as they come, as wide as the first of them need: a list may be longer than memory.
+class Table {
+ public:
+  void add(const SeenLock& lock) {
+    constexpr std::size_t kLooked = 1'000;
+    rows_.push_back({lock.document.name, lock.state(), since(lock),
+                     lock.is_corrupt() || lock.is_free() ? "" : span(lock.left_ms()),
+                     lock.holder()});
+    width_ = head_printed_ ? width_ : std::max(width_, width_of(lock.document.name));
+    if (rows_.size() >= kLooked) flush();
+  }
+  void flush() {
+    if (!head_printed_) line({"NAME", "STATE", "SINCE", "LEFT", "HOLDER"});
+    head_printed_ = true;
+    for (const auto& row : rows_) line(row);
+    rows_.clear();
+  }
+
+ private:
+  using Row = std::array<std::string, 5>;
+  void line(const Row& row) const {
+    print(column(row[0], width_) + "  " + column(row[1], 22) + "  " + column(row[2], 12) + "  " +
+          column(row[3], 12) + "  " + printable(row[4]) + '\n');
+  }
+
+  std::vector<Row> rows_;
+  std::size_t width_ = 4;
+  bool head_printed_ = false;
+};
+
+/// An array, one element after the other.
+class JsonList {
+ public:
+  void add(const Json& element) {
+    print(empty_ ? "[\n" : ",\n");
+    print(text_of(element));
+    empty_ = false;
+  }
+  void end() { print(empty_ ? "[]\n" : "\n]\n"); }
+
+ private:
+  bool empty_ = true;
+};
+
+void list(Admin& admin, bool json, bool dated) {
+  Table table;
+  JsonList elements;
+  bool any = false;
+  admin.each_lock([&](const SeenLock& lock) {
+    if (json) return elements.add(to_json(lock));
+    if (dated && !any) print('\n' + date(lock.now_ms()) + '\n');
+    any = true;
+    table.add(lock);
+  });
+  if (json) {
+    elements.end();
+  } else if (dated && !any) {
+    print("\nno locks\n");
+  } else {
+    table.flush();
+  }
+  flush_output();
+}
+
+void line(const char* what, const std::string& value) {
+  print(column(what, 14) + ' ' + printable(value) + '\n');
+}
+
+void print_lock(const SeenLock& lock) {
+  const auto& document = lock.document;
+  line("lock", document.name);
+  line("state", lock.state());
+  if (lock.is_corrupt()) {
+    line("corrupt", document.corruption + "; it counts as held until it is deleted: release " +
+                        "--force --now");
+  } else if (!lock.is_free()) {
+    line("holder", lock.id && lock.id->holder.empty() ? "(does not say)"
+                   : lock.id                          ? std::string(lock.id->holder)
+                                                      : "(unknown)");
+  }
+  if (lock.since_ms() != 0) {
+    line("held since", date(lock.since_ms()) + ", " + since(lock) + " ago by the server's clock");
+  }
+  if (lock.id) {
+    line("lease", span(lock.id->lease_ms) + " from the holder's last extension, its command " +
+                      "number " + std::to_string(lock.id->beat));
+  }
+  if (!lock.is_corrupt()) {
+    line("expires at", date(document.expires_at.since_1970_ms) + ", in " + span(lock.left_ms()) +
+                           (lock.id ? ", including clock_margin" : ""));
+  }
+  if (lock.waiting > 0) line("waiting", std::to_string(lock.waiting));
+  line("stored token",
+       std::to_string(document.fencing_token) + " (the holder's own may be higher)");
+  line("lockId", document.lock_id);
+}
+
+void print_writes(const Result<std::vector<Json>>& writes) {
+  if (!writes) return line("last writes", "not shown: this role may not read the oplog");
+  for (const Json& write : writes.value()) {
+    const auto found = write.find("lockId");
+    const bool text = found != write.end() && found->is_string();
+    line("last writes", write["at"].get<std::string>() + ' ' + write["what"].get<std::string>() +
+                            ' ' + (text ? found->get<std::string>() : ""));
+  }
+}
+
+int list_again(Admin& admin, std::chrono::milliseconds every, int times, bool json) {
+  for (int i = 0; times == 0 || i < times; ++i) {
+    if (i > 0) std::this_thread::sleep_for(every);
+    list(admin, json, true);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int ls(const std::vector<std::string>& words) {
+  auto options = with_json();
+  options.add_options()("watch", "list them again and again")(
+      "every", po::value<std::string>()->default_value("1s")->value_name("DURATION"),
+      "with --watch: how often")("times", po::value<int>()->default_value(0)->value_name("N"),
+                                 "with --watch: how many times; 0: until it is interrupted");
+  const auto values = parse("leasehold ls [OPTIONS]\n\nLists the locks.", options, words);
+  const auto every = duration_of("every", values["every"].as<std::string>());
+  Admin admin(server_of(values));
+  const bool json = values.contains("json");
+  if (values.contains("watch")) return list_again(admin, every, values["times"].as<int>(), json);
+  list(admin, json, false);
+  return kDone;
+}
+
+int show(const std::vector<std::string>& words) {
+  auto options = with_json();
+  options.add_options()("name", po::value<std::string>()->required(), "the lock's name");
+  po::positional_options_description positional;
+  positional.add("name", 1);
+  const auto values = parse(
+      "leasehold show NAME [OPTIONS]\n\nShows one lock, and its last writes if the role may read "
+      "the oplog. Exit code 1 if it is free.",
+      options, words, positional);
+  Admin admin(server_of(values));
+  const auto name = lock_name_in(values);
+  const auto lock = admin.lock(name);
+  if (!lock) throw Failure(kFound, "lock '" + name + "' is free: it has no document");
+  if (lock->is_free()) throw Failure(kFound, "lock '" + name + "' is free: it was released");
+  const auto writes = admin.last_writes(name, 5);
+  if (values.contains("json")) {
+    Json json = to_json(*lock);
+    if (auto listed = writes) json["lastWrites"] = *listed;
+    print_json(json);
+  } else {
+    print_lock(*lock);
+    print_writes(writes);
+  }
+  return kDone;
+}
+
+}  // namespace leasehold::cli

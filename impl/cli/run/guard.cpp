@@ -1,0 +1,76 @@
+#include "cli/run/guard.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr std::int64_t kDismissed = 0;
+constexpr std::int64_t kSecond_ns = 1'000'000'000;
+
+[[noreturn]] void guard(int orders, pid_t group) {
+  setsid();  // no signal of the terminal or of the group is meant for it
+  prctl(PR_SET_NAME, "leasehold-guard");
+  dup2(orders, 0);
+  close_range(1, ~0u, 0);  // or a reader of our output would wait for it too
+  const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+  for (;;) {
+    pollfd ready[]{{0, POLLIN, 0}, {timer, POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0) continue;
+    std::int64_t order = kDismissed;
+    const ssize_t n = (ready[0].revents != 0) ? ::read(0, &order, sizeof order) : 1;
+    if (n == sizeof order && order == kDismissed) _exit(0);
+    if (n == sizeof order) {
+      itimerspec at{};
+      at.it_value = {order / kSecond_ns, order % kSecond_ns};
+      timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
+    } else if (n <= 0 || ready[1].revents != 0) {
+      kill(-group, SIGKILL);
+      _exit(0);
+    }
+  }
+}
+
+}  // namespace
+
+Guard::Guard(pid_t group) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::strerror(errno));
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(ends[1]);
+    guard(ends[0], group);
+  }
+  const int error = errno;
+  close(ends[0]);
+  pipe_ = ends[1];
+  if (pid_ < 0) throw std::runtime_error(std::string("no guard process: ") + std::strerror(error));
+}
+
+void Guard::tell(std::int64_t value) const {
+  // If it is gone, this process still ends the group itself.
+  (void)!write(pipe_, &value, sizeof value);
+}
+
+void Guard::set_deadline(core::LocalInstant at) { tell(at.time_since_epoch().count()); }
+
+void Guard::dismiss() {
+  if (pid_ <= 0) return;
+  tell(kDismissed);
+  close(pipe_);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cli/cli.hpp"
+#include "cli/run/signals.hpp"
+
+/// What `run` and `hold` share: which locks they take, and how.
+namespace leasehold::cli {
+
+struct LockOrder {
+  Server server;
+  std::vector<std::string> names;  ///< as given; at least one
+  int permits = 0;                 ///< of the semaphore of this name; 0: they are locks
+  LockOptions options;
+  std::chrono::milliseconds wait = kLongestDuration;  ///< for all together; the default: no limit
+  int conflict_code = kNotAcquired;                   ///< when they are not free in time
+  bool quiet = false;       ///< nothing of other holders, of waiting, and no warnings
+  bool is_service = false;  ///< the service manager hears of the wait, and that we live
+  std::string note;         ///< goes into the holder, for people
+
+  /// "lock 'a'", "locks 'a', 'b'".
+  [[nodiscard]] std::string described() const;
+  /// A line on standard error that is not said where it is to be quiet.
+  void report(const std::string& line) const;
+  [[nodiscard]] Failure failure(int code, const std::string& what) const;
+};
+
+/// Their options, without the replica set's.
+[[nodiscard]] po::options_description lock_options();
+/// Lets a name stand without --lock.
+[[nodiscard]] po::positional_options_description lock_names();
+[[nodiscard]] LockOrder lock_order_of(const po::variables_map& values);
+
+/// What stands in the way of a wait. Thread-safe.
+class Obstacles {
+ public:
+  explicit Obstacles(const LockOrder& order) : order_(order) {}
+  /// Reports the first holder and the first failure.
+  void hear(const LockEvent& event);
+  /// A server answered that another holds a lock.
+  [[nodiscard]] bool had_holder() const { return held_; }
+
+ private:
+  void tell(const std::string& what) const;
+
+  const LockOrder& order_;
+  std::atomic<bool> held_ = false, failed_ = false;
+};
+
+/// Of each lock its name and its handle.
+struct Taken {
+  std::vector<std::string> names;
+  std::vector<LockHandle> handles;
+  int slot = -1;  ///< of a semaphore
+};
+
+/// All of the locks, held until `release` or the end of the process.
+class TakenLocks {
+ public:
+  /// By `acquire_all`, or as a permit of a semaphore. Throws Failure if one was not free in time or
+  /// a signal ended the wait; then none is held.
+  TakenLocks(const LockOrder& order, const Signals& signals);
+
+  /// In the order of `LockOrder::names`; of a semaphore the slot's lock.
+  [[nodiscard]] const std::vector<std::string>& names() const { return taken_.names; }
+  [[nodiscard]] const std::vector<LockHandle>& handles() const { return taken_.handles; }
+  /// Until the first of them is lost, if it cannot be extended.
+  [[nodiscard]] std::chrono::nanoseconds remaining() const;
+  using LossCallbacks = std::list<std::stop_callback<std::function<void()>>>;
+  /// The bell rings when one of them is lost, as long as these callbacks live.
+  [[nodiscard]] LossCallbacks ring_when_lost(const Bell& bell) const;
+  /// LEASEHOLD_LOCK, LEASEHOLD_FENCING_TOKEN, with several the lists of them, a line each, and of a
+  /// semaphore LEASEHOLD_PERMIT.
+  [[nodiscard]] std::vector<std::string> environment() const;
+  void release();
+
+ private:
+  const LockOrder& order_;
+  const std::shared_ptr<Obstacles> obstacles_;  ///< of the provider's threads, too
+  LockProvider provider_;
+  Taken taken_;
+};
+
+}  // namespace leasehold::cli

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/pending_commands.hpp"
+#include "core/queue/queue_place.hpp"
+
+namespace leasehold::core {
+
+/// One acquire call that has not won yet: the value that the parts of the core pass on. Contenders
+/// has it until it wins or ends; then a HeldLock or a Cleanup is made of it. Data that is valid in
+/// one phase only is a member of that phase.
+struct AcquireCall {
+  /// Behind others of this process: it sends nothing.
+  struct Queued {
+    bool operator==(const Queued&) const = default;
+  };
+  /// Between two attempts, or before its first, which waits for a free slot.
+  /// INVARIANT: its attempt timer is set for `attempt_at`; or it stands in the line for a slot, due
+  /// since `attempt_at`; or its time is over, and its give_up timer late.
+  struct Waiting {
+    LocalInstant attempt_at;  ///< when the next attempt is due
+    bool operator==(const Waiting&) const = default;
+  };
+  /// An attempt is under way, or was answered in this very step of the core.
+  struct Attempting {
+    CommandId command = 0;  ///< 0: it was answered, and what follows is being decided
+    bool operator==(const Attempting&) const = default;
+  };
+  /// Gets the lock from a handle of this process, by this hand-over.
+  struct Receiving {
+    CleanupId hand_over = 0;
+    bool operator==(const Receiving&) const = default;
+  };
+
+  std::string name;
+  LockOptions options;
+  std::optional<LocalInstant> give_up_at;  ///< none: it waits for ever
+  bool single_attempt = false;  ///< past the queue of its process; Waiting only for a slot
+  Owner owner;  ///< dead, hence replaced, from the moment a delete of it is sent
+  std::variant<Queued, Waiting, Attempting, Receiving> phase;
+
+  LocalInstant contends_since;  ///< when it became the head of its queue
+  Duration last_pause{0};       ///< zero before its first
+  int attempts = 0;
+  int unanswered = 0;     ///< attempts of this owner with an unknown outcome
+  bool late_win = false;  ///< its owner has the document, but the win came too late to be used
+  int hand_overs = 0;     ///< in a row up to this call
+  bool corruption_reported = false;  ///< once a call, not once an attempt
+  Error last_failure;                ///< what its end adds to its own reason
+
+  QueuePlace place;  ///< in the lock's queue, if its strategy queues
+
+  /// What the caller gets that ends for this reason; the last failure says more.
+  [[nodiscard]] Error error(ErrorKind kind, const std::string& why) const;
+
+  /// What its attempt with this beat writes if it wins. Other processes need the lease to observe
+  /// the holder; `holder` is for people.
+  [[nodiscard]] std::string lock_id(std::uint64_t beat, const std::string& holder) const {
+    return format_lock_id({owner, options.expiry.count(), beat, holder});
+  }
+
+  /// Whether a document of its owner may be there, now or by a late command.
+  [[nodiscard]] bool may_own() const { return unanswered > 0 || late_win; }
+
+  /// Whether its attempts leave an entry in the lock's queue if they are refused.
+  [[nodiscard]] bool queues() const { return !single_attempt && core::queues(options); }
+  /// Whether it acts on news of a change stream. Calls that wait behind others of this process do
+  /// not, nor do single attempts, which are in no queue.
+  [[nodiscard]] bool listens() const;
+  /// Whether it may receive the lock from a handle of this process: it waits for its turn. A call
+  /// with an attempt under way cannot: the attempt gets the lock or is refused.
+  [[nodiscard]] bool can_receive() const { return in<Queued>() || in<Waiting>(); }
+  /// Whether its timeout is over. The timer that asks may be early, or of a call before.
+  [[nodiscard]] bool times_out(LocalInstant now) const { return give_up_at && now >= *give_up_at; }
+
+  /// This attempt of it, or this hand-over to it, is over; what follows is being decided.
+  void settle(const PendingCommand& command);
+
+  /// Null: it is in another phase.
+  template <typename Phase>
+  [[nodiscard]] const Phase* in() const {
+    return std::get_if<Phase>(&phase);
+  }
+  bool operator==(const AcquireCall&) const = default;
+};
+
+}  // namespace leasehold::core

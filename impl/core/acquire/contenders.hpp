@@ -1,0 +1,98 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/acquire/attempts.hpp"
+#include "core/acquire/win.hpp"
+#include "core/queue/change_stream.hpp"
+#include "core/queue/wait_queues.hpp"
+
+namespace leasehold::core {
+
+/// What an answer, or news of the stream, makes of a call: it goes on, it has won by that, or it
+/// ends by that error.
+using CallResult = std::variant<std::monostate, Win, Error>;
+
+/// How the calls of this process contend for locks, from being asked until they win or end. It
+/// decides which call is next and what each does about an answer or about news: try now, try
+/// sooner, wait, take what it was granted. It knows the queues of this process, the calls that wait
+/// in them, and what the change stream is open for. It does not know the locks that are held, nor
+/// what a call leaves in the database.
+///
+/// INVARIANT: a call that is no single attempt is the head of its queue exactly if it is not
+/// Queued. So for one lock one call of a process asks the server, besides single attempts.
+/// INVARIANT: a call that is Receiving is the head of its queue: no other contends meanwhile.
+/// INVARIANT: the head of a queue is a call here, or a session that holds the lock.
+///
+///     contenders.add(asked, step);                            // -> Send{acquire}
+///     const CallResult result = contenders.answered(id, attempt, reply, step);
+///     if (const auto* win = std::get_if<Win>(&result)) ...  // then won() or start_over()
+class Contenders {
+ public:
+  /// `holder` is the last part of the lockIds that attempts write.
+  explicit Contenders(std::string holder) : attempts_(std::move(holder)) {}
+
+  /// A new call: it contends at once if it is the first for its lock or a single attempt.
+  void add(const AcquireAsked& asked, SendingStep step);
+  /// No call gets its turn any more, and the stream ends. Returns the calls that end by that.
+  [[nodiscard]] std::vector<SessionId> close(SendingStep step);
+
+  /// Null: there is none; it has won or ended.
+  [[nodiscard]] const AcquireCall* find(SessionId id) const { return attempts_.find(id); }
+  /// REQUIRES: it has neither won nor ended
+  [[nodiscard]] AcquireCall& at(SessionId id) { return attempts_.at(id); }
+
+  /// An attempt timer fired, or that of the stream; or it is that attempt's turn in the line.
+  void due(Timer timer, SendingStep step);
+
+  /// Its attempt was answered.
+  [[nodiscard]] CallResult answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
+                                    SendingStep step);
+  /// The head of this lock's queue, if it is a call of this owner; 0: it is not.
+  [[nodiscard]] SessionId head_with(Owner owner, const std::string& name) const;
+  /// The stream reports, by this command, a write that names the owner of this call.
+  [[nodiscard]] CallResult notify(SessionId id, const NamedOwner& named, CommandId command,
+                                  SendingStep step);
+  /// A step of the stream was answered. The caller acts on its news and then has it read on, unless
+  /// it was nothing.
+  [[nodiscard]] ChangeStream::Heard stream_answered(CommandId command, const Reply& reply,
+                                                    SendingStep step);
+  void read_on(ChangeStream::Heard heard, SendingStep step);
+  /// A document of this process is gone for certain: that is news for the calls that wait here.
+  void lock_freed(const std::string& name, SendingStep step);
+
+  /// The call that may receive the lock that this session releases: it waits, and is next. 0: none.
+  [[nodiscard]] SessionId receiver_after(SessionId releaser, const std::string& name) const;
+  /// It becomes the head, and waits for this hand-over, the next of so many in a row.
+  const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row, SendingStep step);
+  /// The giver has had its answer; from here on it is a call like any other (see Attempts).
+  void contend_for_itself(SessionId id, bool unclear, SendingStep step);
+  /// What it won cannot be used: it asks again, now, with a new owner (see Attempts).
+  void start_over(SessionId id, SendingStep step);
+
+  /// It holds the lock by that: it is no call any more, and goes on as the head of its queue.
+  void won(SessionId id, const Win& win, SendingStep step);
+  /// It ends, and is no call any more; it leaves its queue once its owner has departed.
+  AcquireCall take(SessionId id, SendingStep step) { return attempts_.take(id, step); }
+  /// This session, which held the lock or asked for it, is done with its queue. The call that
+  /// becomes the head by that contends, with a first attempt at that time at the latest.
+  void leave(SessionId id, const std::string& name, LocalInstant at_latest, SendingStep step);
+  /// The same after a release without hand-over, which ends the tenure of this process.
+  void released(SessionId id, const std::string& name, LocalInstant at_latest, SendingStep step);
+
+  void mix_into(HashMixer& hash) const { attempts_.mix_into(hash); }
+  bool operator==(const Contenders&) const = default;
+
+ private:
+  [[nodiscard]] bool hears(SessionId id) const;
+  void refused(SessionId id, const PendingCommand& attempt, const Reply& reply, SendingStep step);
+
+  WaitQueues queues_;
+  Attempts attempts_;
+  ChangeStream stream_;
+  bool closed_ = false;  ///< no call is left, and none begins
+};
+
+}  // namespace leasehold::core

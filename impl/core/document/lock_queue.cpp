@@ -1,0 +1,58 @@
+#include "core/document/lock_queue.hpp"
+
+#include <algorithm>
+
+namespace leasehold::core {
+namespace {
+
+/// The number of digits is fixed, so that the server can cut the parts by their places.
+std::string digits_of(std::chrono::milliseconds span) {
+  std::string digits = std::to_string(span.count());
+  digits.insert(0, kSpanDigits - std::min<std::size_t>(kSpanDigits, digits.size()), '0');
+  return digits;
+}
+
+}  // namespace
+
+/// Splits at the first mark, because a holder's name has none (`without_queue_marks`).
+LockIdAndQueue split_queue(std::string_view whole) {
+  const auto mark = whole.find(kQueueMark);
+  if (mark == std::string_view::npos) return {whole, {}};
+  return {whole.substr(0, mark), whole.substr(mark + 1)};
+}
+
+/// `until` is left to the server, which puts its own time before this: no client's clock enters a
+/// document.
+std::string entry_without_until(std::chrono::milliseconds stands, std::chrono::milliseconds lasts,
+                                std::string_view lock_id) {
+  return '.' + digits_of(stands) + '.' + digits_of(lasts) + '.' + std::string(lock_id);
+}
+
+/// Expired entries count as well: whether one is void, only a server can say, by its own clock.
+std::vector<Owner> owners_in(std::string_view queue) {
+  std::vector<Owner> owners;
+  while (!queue.empty()) {
+    const auto [entry, rest] = split_queue(queue);
+    queue = rest;
+    if (entry.size() < kEntryLockIdAt) continue;
+    const auto parts = parse_lock_id(entry.substr(kEntryLockIdAt));
+    if (parts) owners.push_back(parts->owner);
+  }
+  return owners;
+}
+
+/// The first, if it stands there twice: the server replaces an entry in place, but another program
+/// may have written the queue.
+std::optional<std::size_t> place_among(const std::vector<Owner>& owners, Owner owner) {
+  const auto found = std::find(owners.begin(), owners.end(), owner);
+  if (found == owners.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - owners.begin());
+}
+
+/// Replaces one character by one, so that a name that was short enough stays so.
+std::string without_queue_marks(std::string holder) {
+  std::replace(holder.begin(), holder.end(), kQueueMark, '-');
+  return holder;
+}
+
+}  // namespace leasehold::core

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/held/held_lock.hpp"
+#include "core/pending_commands.hpp"
+
+namespace leasehold::core {
+
+/// The locks that a provider holds, and the rounds that extend them: what is due, and what soon
+/// will be, in few commands.
+///
+/// INVARIANT: a lock that is not lost has its lease_end timer set for its deadline or earlier, and
+/// an extension under way or a round armed for its `extend_at` or earlier, unless its deadline
+/// cannot move any more or the round is behind.
+class HeldLocks {
+ public:
+  /// What an answer says of a lock: why it is lost.
+  struct Loss {
+    SessionId session;
+    LostReason reason;
+  };
+
+  explicit HeldLocks(std::string holder) : holder_(std::move(holder)) {}
+
+  /// It has just been won. Its timers are set.
+  void add(SessionId id, HeldLock lock, Step step);
+  /// Its handle has ended: taken out, with its timer. None: it was over already.
+  [[nodiscard]] std::optional<HeldLock> take(SessionId id, Step step);
+  /// Null: it is neither held, nor lost with its release still to come.
+  [[nodiscard]] HeldLock* find(SessionId id);
+
+  /// Its holder is notified; nothing is extended any more.
+  void lose(SessionId id, LostReason reason, Step step);
+  /// Whether its lease_end timer fired for a lease that is over; one that was extended since has
+  /// the timer set again.
+  [[nodiscard]] bool lease_ends(SessionId id, Step step);
+
+  /// Arms a round for the earliest extension wanted of these; their command was answered.
+  void arm_round_of(const std::vector<SessionId>& ids, Step step);
+  /// Whether the round's timer fired for the round that is armed, which is over with that.
+  [[nodiscard]] bool round_begins(LocalInstant now);
+  /// Locks that are past their deadline although their timers have not fired: after a pause of the
+  /// process a round may come before the timers. A lease that is over is lost, never extended.
+  [[nodiscard]] std::vector<SessionId> over(LocalInstant now) const;
+  /// Renews what is due, and what will be due within half a cadence: handles that were taken at
+  /// different times fall into step, and a round costs few commands.
+  /// What finds no free slot is left for another call: then the round is behind.
+  void run_round(SendingStep step);
+  [[nodiscard]] bool is_behind() const { return !round_.empty(); }
+
+  /// Which locks an answer says are lost, because the document is not theirs any more or because
+  /// the answer came after the deadline. What only failed is tried again soon.
+  [[nodiscard]] std::vector<Loss> extension_answered(const PendingCommand& extension,
+                                                     const Reply& reply, SendingStep step);
+  [[nodiscard]] std::vector<Loss> read_holders_answered(const PendingCommand& read,
+                                                        const Reply& reply, Step step);
+
+  void mix_into(HashMixer& hash) const;
+  bool operator==(const HeldLocks&) const = default;
+
+ private:
+  void arm_round(Step step);
+  void arm_round_at(LocalInstant at, Step step);
+  void plan_round(LocalInstant now);
+  [[nodiscard]] std::vector<SessionId> next_batch(LocalInstant now);
+  void send_extension(const std::vector<SessionId>& ids, SendingStep step);
+  void adapt_batches(std::size_t statements, Outcome outcome);
+  void read_holders(const std::vector<SessionId>& ids, const PendingCommand& extension,
+                    SendingStep step);
+  HeldLock* answered(SessionId id);
+  /// By this command: the extension, or the read that confirms it.
+  void extended(SessionId id, const PendingCommand& extension, std::vector<Loss>& losses,
+                Step step);
+  [[nodiscard]] std::string lock_id(const HeldLock& lock, std::uint64_t beat) const;
+  void not_there(SessionId id, const Reply& reply, std::vector<Loss>& losses, Step step);
+  void retry(SessionId id, Step step);
+
+  std::string holder_;
+  std::map<SessionId, HeldLock> locks_;
+  std::optional<LocalInstant> round_at_;   ///< the earliest round a timer is set for
+  std::deque<SessionId> round_;            ///< those of it that no command carries yet
+  std::size_t largest_batch_ = kMaxBatch;  ///< statements that one extension carries at most
+};
+
+}  // namespace leasehold::core

@@ -1,0 +1,298 @@
+#include <gtest/gtest.h>
+
+#include "core/testing/core_world.hpp"
+
+namespace leasehold::core {
+namespace {
+
+using std::chrono::milliseconds;
+using World = CoreWorld;
+
+Reply extended(std::int64_t matched) { return World::with(Outcome::done, matched); }
+
+void hold_many(World& w, int count, LockOptions options = World::options()) {
+  for (int i = 1; i <= count; ++i) {
+    w.hold(static_cast<SessionId>(i), "lock" + std::to_string(i), options);
+  }
+}
+
+TEST(Extension, IsSentAtTheCadenceAndMovesTheDeadlineFromItsSending) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(999));
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+  w.advance(milliseconds(1));
+  const auto sent = w.now - std::chrono::microseconds(200);  // 2/1000 of a tenth: by its owner
+  const auto commands = w.sent_as<ExtendCommand>();
+  ASSERT_EQ(commands.size(), 1u);
+  const auto& statement = std::get<ExtendCommand>(commands[0].body).statements.at(0);
+  EXPECT_EQ(statement.acquired_at, ServerInstant{77});
+  EXPECT_EQ(statement.token, FencingToken(1'000));
+  w.now += milliseconds(100);
+  w.reply(extended(1));
+  ASSERT_TRUE(w.has<Extended>());
+  EXPECT_EQ(w.find<Extended>()->deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
+}
+
+TEST(Extension, LocksThatAreDueTogetherTravelTogetherAtMost500Each) {
+  World w;
+  hold_many(w, 1'100);
+  w.advance(milliseconds(1'000));
+  const auto commands = w.sent_as<ExtendCommand>();
+  ASSERT_EQ(commands.size(), 3u);
+  EXPECT_EQ(std::get<ExtendCommand>(commands[0].body).statements.size(), 500u);
+  EXPECT_EQ(std::get<ExtendCommand>(commands[2].body).statements.size(), 100u);
+}
+
+TEST(Extension, LocksTakenAtDifferentTimesFallIntoStep) {
+  World w;
+  for (int i = 1; i <= 4; ++i) {
+    w.hold(static_cast<SessionId>(i), "lock" + std::to_string(i));
+    w.advance(milliseconds(100));
+  }
+  w.advance(milliseconds(600));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  w.reply(extended(4));
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
+}
+
+TEST(Extension, ShortLeasesTravelAlone) {
+  World w;
+  auto brief = World::options();
+  brief.expiry = milliseconds(1'500);
+  hold_many(w, 3, brief);
+  w.advance(milliseconds(500));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 3u);
+}
+
+TEST(Extension, NoneMovesTheDeadlineBeyondTheLongestHolding) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(4'000);
+  const auto began = w.now;
+  w.hold(1, "lock", limited);
+  EXPECT_EQ(w.find<Granted>()->deadline, lease_deadline(began, milliseconds(3'000), 0.005));
+  w.advance(milliseconds(1'000));
+  w.reply(extended(1));
+  w.advance(milliseconds(1'000));
+  w.reply(extended(1));
+  EXPECT_EQ(w.find<Extended>()->deadline, began + milliseconds(4'000));
+  const auto extensions = w.sent_as<ExtendCommand>().size();
+  w.advance(milliseconds(1'999));
+  EXPECT_FALSE(w.has<Lost>());
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), extensions) << "more would be in vain";
+  w.advance(milliseconds(1));
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::max_holding);
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u) << "others need not wait for the lease";
+}
+
+TEST(Extension, ALongestHoldingBelowTheLeaseCutsTheLease) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  const auto began = w.now;
+  w.hold(1, "lock", limited);
+  EXPECT_EQ(w.find<Granted>()->deadline, began + milliseconds(500));
+  w.advance(milliseconds(500));
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
+TEST(Extension, AGrantThatComesAfterTheLongestHoldingIsGivenBack) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  w.acquire(1, "lock", limited);
+  const auto command = w.last_command();
+  w.advance(milliseconds(500));
+  w.give(ReplyArrived{command.id, w.won(command)});
+  EXPECT_FALSE(w.has<Granted>());
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_FALSE(w.has<Ended>()) << "it asks again";
+}
+
+TEST(Extension, ASingleAttemptWhoseGrantComesAfterTheLongestHoldingEnds) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  w.acquire(1, "lock", limited, std::nullopt, true);
+  const auto command = w.last_command();
+  w.advance(milliseconds(500));
+  w.give(ReplyArrived{command.id, w.won(command)});
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::timed_out);
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
+}
+
+TEST(Extension, NoMatchMeansLostAndNothingIsInsertedAgain) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  w.reply(extended(0));
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::not_owner);
+  w.advance(milliseconds(5'000));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  EXPECT_EQ(w.count<Lost>(), 1);
+}
+
+/// A primary that was cut off before the win answers that nothing matched.
+TEST(Extension, AReplyOfATimeBeforeTheWinIsNoLoss) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  Reply old = extended(0);
+  old.operation_time = FencingToken(999);  // the win's is 1000
+  w.reply(old);
+  EXPECT_FALSE(w.has<Lost>());
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u) << "it is asked again";
+  old.operation_time = FencingToken(1'000);
+  w.reply(old);
+  EXPECT_TRUE(w.has<Lost>()) << "as of the win or later it counts";
+}
+
+TEST(Extension, ALookTellsWhichOfABatchIsLost) {
+  World w;
+  hold_many(w, 4);
+  w.advance(milliseconds(1'000));
+  const auto batch = std::get<ExtendCommand>(w.last_command().body).statements;
+  w.reply(extended(2));
+  ASSERT_EQ(w.sent_as<ReadHoldersCommand>().size(), 1u);
+  EXPECT_FALSE(w.has<Lost>());
+  Reply read_holders = World::with(Outcome::done);
+  read_holders.documents = {
+      {"lock1", batch[0].lock_id, ServerInstant{77}, 0, ""},
+      {"lock2", to_hex(batch[1].owner) + ".3000.1", ServerInstant{77}, 0, ""},  // an older beat
+      {"lock3", to_hex({99, 99}) + ".3000.4", ServerInstant{78}, 0, ""}};
+  w.reply(read_holders);
+  EXPECT_EQ(w.count<Extended>(), 1);
+  EXPECT_EQ(w.find<Extended>()->session, 1u);
+  EXPECT_EQ(w.count<Lost>(), 2) << "lock3 is another's, lock4 is gone";
+  w.advance(milliseconds(200));
+  const auto again = w.sent_as<ExtendCommand>();
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(std::get<ExtendCommand>(again[1].body).statements.at(0).name, "lock2");
+}
+
+TEST(Extension, OneBadStatementCostsTheOthersNothing) {
+  World w;
+  hold_many(w, 3);
+  w.advance(milliseconds(1'000));
+  Reply reply = extended(2);
+  reply.failed = {1};
+  w.reply(reply);
+  EXPECT_EQ(w.count<Extended>(), 2);
+  EXPECT_EQ(w.count<Lost>(), 0);
+  w.advance(milliseconds(150));
+  EXPECT_EQ(std::get<ExtendCommand>(w.last_command().body).statements.at(0).name, "lock2");
+}
+
+TEST(Extension, IsRetriedUntilTheDeadlineThenTheHandleIsLost) {
+  World w;
+  w.hold(1);
+  const auto deadline = lease_deadline(w.now, milliseconds(3'000), 0.005);
+  w.advance(milliseconds(1'000));
+  for (int i = 0; i < 5; ++i) {
+    w.reply(World::with(Outcome::unknown));
+    w.advance(milliseconds(150));
+  }
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 6u);
+  EXPECT_EQ(w.count<Lost>(), 0);
+  w.advance(std::chrono::ceil<milliseconds>(deadline - w.now));
+  EXPECT_EQ(w.count<Lost>(), 1);
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
+}
+
+TEST(Extension, AHungOneIsLostByTheDeadlineWithNoReplyAtAll) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(2'985));
+  EXPECT_EQ(w.count<Lost>(), 1);
+}
+
+TEST(Extension, LostIsFinalForALateReply) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  const auto extension = w.last_command();
+  w.now += milliseconds(2'500);  // paused: no timer ran
+  w.give(ReplyArrived{extension.id, extended(1)});
+  EXPECT_FALSE(w.has<Extended>());
+  ASSERT_TRUE(w.has<Lost>());
+}
+
+TEST(Extension, AnObservedDeadlineIsFinal) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(1'000));
+  w.give(DeadlineSeen{1});
+  EXPECT_TRUE(w.has<Lost>());
+  w.reply(extended(1));
+  EXPECT_FALSE(w.has<Extended>());
+}
+
+TEST(Extension, AReleasedLockIsNotExtended) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.advance(milliseconds(2'000));
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
+TEST(Extension, ALookWithoutAnAnswerIsFollowedByAnotherExtension) {
+  World w;
+  hold_many(w, 2);
+  w.advance(milliseconds(1'000));
+  w.reply(extended(1));  // one of two: which?
+  ASSERT_EQ(w.sent_as<ReadHoldersCommand>().size(), 1u);
+  w.reply(World::with(Outcome::unknown));
+  EXPECT_EQ(w.count<Lost>(), 0);
+  w.advance(milliseconds(150));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
+  w.reply(extended(2));
+  EXPECT_EQ(w.count<Extended>(), 2);
+}
+
+/// After a pause of the process the timers that came due meanwhile fire in any order.
+TEST(Extension, ARoundThatComesAfterTheDeadlineLosesInsteadOfExtending) {
+  World w;
+  w.hold(1);
+  w.now += milliseconds(3'000);
+  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.find<Lost>()->reason, LostReason::deadline);
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
+TEST(Extension, ARetryThatComesAfterTheDeadlineLosesInsteadOfExtending) {
+  World w;
+  w.hold(1, "due");
+  w.advance(milliseconds(1'000));
+  w.reply(World::with(Outcome::not_executed));
+  w.now += milliseconds(2'500);
+  w.give(TimerFired{{Timer::Kind::extension_round, 0}});
+  ASSERT_TRUE(w.has<Lost>());
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+}
+
+/// The late attempt would take the lock again, for a call that is over.
+TEST(Extension, TheEndOfALimitedHoldingIsDeletedTwiceAfterAnAttemptWithoutAnswer) {
+  World w;
+  auto limited = World::options();
+  limited.max_holding = milliseconds(500);
+  w.acquire(1, "lock", limited);
+  w.advance(milliseconds(1'000));  // no answer
+  w.reply(w.won(w.last_command()));
+  w.advance(milliseconds(500));
+  ASSERT_TRUE(w.has<Lost>());
+  w.reply(World::with(Outcome::done, 1));
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+}
+
+}  // namespace
+}  // namespace leasehold::core

@@ -1,0 +1,49 @@
+#include "core/held/index_creation.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/testing/core_world.hpp"
+
+namespace leasehold::core {
+namespace {
+
+std::size_t sent(const Effects& effects) {
+  return static_cast<std::size_t>(
+      std::count_if(effects.begin(), effects.end(),
+                    [](const auto& effect) { return std::holds_alternative<Send>(effect); }));
+}
+
+TEST(IndexCreation, IsAskedForAgainFiveTimesInAllAndThenWarned) {
+  CountingEntropy entropy;
+  Effects effects;
+  PendingCommands pending;
+  IndexCreation index;
+  const SendingStep step{{LocalInstant(), entropy, effects}, pending};
+  Reply lost;
+  lost.message = "no reply";
+  for (int i = 0; i < 10; ++i) {
+    const auto before = sent(effects);
+    index.ensure(step);
+    index.ensure(step);
+    EXPECT_LE(sent(effects), before + 1) << "one at a time";
+    if (sent(effects) > before) index.answered(lost, step);
+  }
+  EXPECT_EQ(sent(effects), 5u);
+  ASSERT_TRUE(std::holds_alternative<Warned>(effects.back()));
+  EXPECT_EQ(std::get<Warned>(effects.back()).message, "TTL index: no reply");
+}
+
+TEST(IndexCreation, IsSettledByAnAnswer) {
+  CountingEntropy entropy;
+  Effects effects;
+  PendingCommands pending;
+  IndexCreation index;
+  const SendingStep step{{LocalInstant(), entropy, effects}, pending};
+  index.ensure(step);
+  index.answered(CoreWorld::with(Outcome::done), step);
+  index.ensure(step);
+  EXPECT_EQ(sent(effects), 1u);
+}
+
+}  // namespace
+}  // namespace leasehold::core

@@ -1,0 +1,130 @@
+#include "core/queue/change_stream.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+
+namespace leasehold::core {
+namespace {
+
+/// Pauses double up to there, before kStreamLongestRetry bounds them.
+constexpr int kMostRetryDoublings = 10;
+
+}  // namespace
+
+/// The stream outlives the last waiter for a while: opening one costs a round trip and a cursor at
+/// the server, and a process that waited once often waits again.
+void ChangeStream::listen(std::uint64_t provider, SendingStep step) {
+  provider_ = provider;
+  wanted_until_ = step.now + kStreamIdle;
+  if (phase_ == Phase::off) return open(step);
+  if (is_open() && command_ == 0) send(StreamCommand::Step::next, step);
+}
+
+void ChangeStream::open(SendingStep step) {
+  phase_ = Phase::opening;
+  cursor_ = 0;
+  send(StreamCommand::Step::open, step);
+}
+
+/// All steps have one timeout, above the third of it that a server waits for news: what is silent
+/// for longer is dead.
+void ChangeStream::send(StreamCommand::Step what, SendingStep step) {
+  LEASEHOLD_CHECK(command_ == 0);
+  command_ = step.pending.send({.kind = PendingCommand::Kind::stream}, kStreamTimeout,
+                               StreamCommand{what, cursor_, provider_}, step);
+}
+
+ChangeStream::Heard ChangeStream::answered(CommandId command, const Reply& reply, bool listened,
+                                           SendingStep step) {
+  if (command != command_) return Heard::nothing;  // of a stream that was closed
+  command_ = 0;
+  if (phase_ == Phase::closing) {
+    closed(listened, step);
+    return Heard::nothing;
+  }
+  // A cursor of 0: the server has closed it, after an election or because the collection is gone.
+  if (reply.outcome != Outcome::done || reply.cursor == 0) {
+    failed(reply, listened, step);
+    return Heard::nothing;
+  }
+  const bool opened = phase_ == Phase::opening;
+  phase_ = Phase::open;
+  cursor_ = reply.cursor;
+  failures_ = 0;
+  return opened ? Heard::opened : Heard::news;
+}
+
+/// While no call stands in a queue, the next one that does will ask for what has come until then.
+void ChangeStream::read_on(bool listened, bool awaited, SendingStep step) {
+  if (!is_wanted(listened, step.now)) return close(step);
+  if (!awaited) return pause(Phase::open, kStreamLull, step);
+  send(StreamCommand::Step::next, step);
+}
+
+/// One timer for both kinds of pause: the phase says which step is due.
+void ChangeStream::pause(Phase phase, Duration pause, Step step) {
+  phase_ = phase;
+  next_at_ = step.now + pause;
+  set_timer(Timer::Kind::stream, 0, next_at_, step);
+}
+
+/// A timer of a phase that has ended meanwhile does nothing.
+void ChangeStream::due(SendingStep step) {
+  if (command_ != 0 || step.now < next_at_) return;
+  if (phase_ == Phase::pausing) return open(step);
+  if (phase_ == Phase::open) send(StreamCommand::Step::next, step);
+}
+
+/// Waiting calls go on by polling until it is open again, which has them all ask.
+void ChangeStream::failed(const Reply& reply, bool listened, Step step) {
+  if (reply.outcome == Outcome::configuration) {
+    phase_ = Phase::refused;
+    step.out.push_back(Warned{"no change stream, waiting calls poll: " + reply.message});
+    return;
+  }
+  if (!is_wanted(listened, step.now)) {
+    phase_ = Phase::off;
+    return;
+  }
+  const auto retry = std::min(kStreamLongestRetry, kStreamRetry * (1 << failures_));
+  failures_ = std::min(failures_ + 1, kMostRetryDoublings);
+  pause(Phase::pausing, retry, step);
+}
+
+/// The cursor is closed, because a server keeps an unread one for minutes.
+void ChangeStream::close(SendingStep step) {
+  LEASEHOLD_CHECK(phase_ == Phase::open);
+  phase_ = Phase::closing;
+  send(StreamCommand::Step::close, step);
+}
+
+/// Closed, or the answer is missing: an unread cursor dies by itself. A stream that became wanted
+/// meanwhile is opened anew only now.
+void ChangeStream::closed(bool listened, SendingStep step) {
+  if (is_wanted(listened, step.now)) return open(step);
+  *this = {};
+}
+
+/// Waits for a close that is under way. Gives up another step that is: its cursor is not read any
+/// more. Only an idle cursor needs a command.
+void ChangeStream::end(SendingStep step) {
+  if (phase_ == Phase::closing) {
+    wanted_until_ = {};
+    return;
+  }
+  clear_timer(Timer::Kind::stream, 0, step);
+  wanted_until_ = {};
+  if (command_ == 0 && phase_ == Phase::open) return close(step);
+  if (command_ != 0) step.pending.abandon(command_, step);
+  *this = {};
+}
+
+/// The idle time begins anew whenever a call is found listening.
+bool ChangeStream::is_wanted(bool listened, LocalInstant now) {
+  if (listened) wanted_until_ = now + kStreamIdle;
+  return now < wanted_until_;
+}
+
+}  // namespace leasehold::core

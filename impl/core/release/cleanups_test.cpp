@@ -1,0 +1,187 @@
+#include <gtest/gtest.h>
+
+#include "core/testing/core_world.hpp"
+
+namespace leasehold::core::cleanups_test {
+namespace {
+
+using std::chrono::milliseconds;
+using World = CoreWorld;
+
+TEST(Release, IsOneDeleteOfTheOwnerAndSaysWhatItFound) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.reply(World::with(Outcome::done, 1));
+  ASSERT_TRUE(w.has<Released>());
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+  w.advance(milliseconds(10'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+}
+
+TEST(Release, OfALostHandleIsSentToo) {
+  World w;
+  w.hold(1);
+  w.give(DeadlineSeen{1});
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
+}
+
+/// A primary that was cut off before the win answers that nothing was there.
+TEST(Release, AReplyOfATimeBeforeTheWinIsNoAnswer) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  Reply old = World::with(Outcome::done, 0);
+  old.operation_time = FencingToken(999);  // the win's is 1000
+  w.reply(old);
+  EXPECT_FALSE(w.has<Released>());
+  w.advance(milliseconds(300));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u) << "it is sent again";
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+}
+
+TEST(Release, ASecondAskIsANoOp) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(w.effects.empty());
+}
+
+TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.advance(milliseconds(1'000));
+  ASSERT_TRUE(w.has<Released>());
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+  EXPECT_EQ(w.core.cleanups_left(), 1u);
+  w.advance(milliseconds(250));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+}
+
+TEST(Release, NothingMatchedAfterAnUnansweredDeleteIsUnknown) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::unknown));
+  w.advance(milliseconds(250));
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+}
+
+TEST(Release, OfACallWithAnUnansweredAttemptIsSentOnceMore) {
+  World w;
+  w.acquire(1);
+  w.advance(milliseconds(1'000));
+  w.reply(w.won(w.last_command()));
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::done, 1));
+  w.advance(milliseconds(999));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.advance(milliseconds(1));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+  w.reply(World::with(Outcome::done, 0));
+  EXPECT_EQ(w.count<Released>(), 1);
+}
+
+TEST(CleanUp, WaitsForTheAttemptUnderWayAndForgetsARefusal) {
+  World w;
+  w.acquire(1, "lock", World::options(), milliseconds(100));
+  const auto attempt = w.last_command();
+  w.advance(milliseconds(100));
+  ASSERT_TRUE(w.has<Ended>()) << "the acquire returns on time";
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
+  w.give(ReplyArrived{attempt.id, World::refused(to_hex({9, 9}) + ".3000.1")});
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+}
+
+TEST(CleanUp, DeletesAWinThatNobodyWaitsForAnyMore) {
+  World w;
+  w.acquire(1);
+  const auto attempt = w.last_command();
+  w.give(CancelAsked{1});
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::cancelled);
+  w.give(ReplyArrived{attempt.id, w.won(attempt)});
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_FALSE(w.has<Granted>());
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+}
+
+TEST(CleanUp, AfterALostReplyRepeatsUntilAcknowledgedAndOnceMore) {
+  World w;
+  w.acquire(1, "lock", World::options(), std::nullopt, true);
+  w.reply(World::with(Outcome::unknown));
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unknown_outcome);
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  w.reply(World::with(Outcome::not_executed));
+  w.advance(milliseconds(250));
+  ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.core.cleanups_left(), 0u) << "acknowledged once";
+  w.advance(milliseconds(1'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u) << "against a request still on its way";
+  w.reply(World::with(Outcome::done, 0));
+  w.advance(milliseconds(20'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u);
+}
+
+TEST(CleanUp, EndsAfterTwoExpiries) {
+  World w;
+  w.acquire(1, "lock", World::options(), std::nullopt, true);
+  w.reply(World::with(Outcome::unknown));
+  for (int i = 0; i < 40; ++i) {
+    w.advance(milliseconds(1'250));  // time-out and pause
+  }
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_LE(w.sent_as<DeleteCommand>().size(), 6u);
+}
+
+/// Many processes that clean up at full rate keep an overloaded server from recovering.
+TEST(CleanUp, PausesLongerAfterEachFailureButEndsInTime) {
+  World w;
+  auto o = World::options();
+  o.expiry = milliseconds(30'000);
+  const auto began = w.now;
+  w.acquire(1, "lock", o, std::nullopt, true);
+  w.reply(World::with(Outcome::unknown));
+  std::vector<milliseconds> sent;
+  while (w.core.cleanups_left() > 0) {
+    sent.push_back(std::chrono::duration_cast<milliseconds>(w.now - began));
+    w.reply(World::with(Outcome::not_executed));
+    const auto deletes = w.sent_as<DeleteCommand>().size();
+    while (w.core.cleanups_left() > 0 && w.sent_as<DeleteCommand>().size() == deletes) {
+      w.advance(milliseconds(500));
+    }
+  }
+  EXPECT_EQ(std::vector(sent.begin(), sent.begin() + 5),
+            (std::vector<milliseconds>{milliseconds(0), milliseconds(1'000), milliseconds(3'000),
+                                       milliseconds(7'000), milliseconds(12'000)}));
+  EXPECT_EQ(sent.back(), milliseconds(60'000)) << "two expiries";
+}
+
+/// A permission that was taken away, say.
+TEST(Release, ThatTheServerWillNeverTakeIsWarnedOfAndNotRepeated) {
+  World w;
+  w.hold(1);
+  w.give(ReleaseAsked{1});
+  auto refused = World::with(Outcome::configuration);
+  refused.message = "not authorized";
+  w.reply(refused);
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+  EXPECT_EQ(w.find<Warned>()->message, "lock 'lock' cannot be deleted: not authorized");
+  w.advance(milliseconds(10'000));
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+}
+
+}  // namespace
+}  // namespace leasehold::core::cleanups_test

@@ -1,0 +1,324 @@
+#include <gtest/gtest.h>
+
+#include "core/testing/core_world.hpp"
+
+namespace leasehold::core::hand_over_test {
+namespace {
+
+using std::chrono::milliseconds;
+using World = CoreWorld;
+
+const std::string kRival = to_hex({9, 9}) + ".3000.1";
+
+HandOverCommand hand_over_of(const Command& command) {
+  return std::get<HandOverCommand>(command.body);
+}
+
+Reply given(const Command& command, std::int64_t token) {
+  const auto body = hand_over_of(command);
+  Reply r;
+  r.outcome = Outcome::done;
+  r.operation_time = FencingToken(token);
+  r.documents = {{body.name, body.lock_id, ServerInstant{88}, token - 1, ""}};
+  return r;
+}
+
+/// Session 1 holds, 2 and so on wait behind it.
+World with_waiters(SessionId last, LockOptions options = World::options()) {
+  World w;
+  w.hold(1, "lock", options);
+  for (SessionId id = 2; id <= last; ++id) w.acquire(id, "lock", options, milliseconds(60'000));
+  return w;
+}
+
+/// The holder releases, and the hand-over is answered.
+void pass_on(World& w, SessionId from, std::int64_t token) {
+  w.give(ReleaseAsked{from});
+  w.reply(given(w.last_command(), token));
+  ASSERT_TRUE(w.has<Granted>());
+}
+
+TEST(WaitQueue, WhoeverIsNotInFrontSendsNothing) {
+  World w;
+  w.acquire(1);
+  w.acquire(2);
+  w.acquire(3, "another");
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 2u) << "one for each name";
+  w.advance(milliseconds(800));
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 2u);
+}
+
+TEST(WaitQueue, AReleaseGivesTheLockToTheNextInOneCommand) {
+  auto w = with_waiters(3);
+  w.advance(milliseconds(500));
+  const auto commands = w.sent().size();
+  const auto sent = w.now;
+  w.give(ReleaseAsked{1});
+  ASSERT_EQ(w.sent().size(), commands + 1);
+  const auto body = hand_over_of(w.last_command());
+  EXPECT_EQ(body.session, 2u);
+  EXPECT_EQ(body.from, (Owner{1, 2}));
+  EXPECT_EQ(body.owner, (Owner{3, 4}));
+  EXPECT_TRUE(body.lock_id.starts_with(to_hex(body.owner) + ".3000."));
+  w.now += milliseconds(3);
+  w.reply(given(w.last_command(), 2'000));
+  ASSERT_TRUE(w.has<Released>());
+  EXPECT_EQ(w.find<Released>()->session, 1u);
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+  ASSERT_TRUE(w.has<Granted>());
+  EXPECT_EQ(w.find<Granted>()->session, 2u);
+  EXPECT_EQ(w.find<Granted>()->token, FencingToken(2'000));
+  EXPECT_EQ(w.find<Granted>()->sent, sent) << "the deadline counts from the sending";
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+}
+
+TEST(WaitQueue, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::done));  // no document
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::not_owner);
+  EXPECT_FALSE(w.has<Granted>());
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u) << "it tries for itself";
+}
+
+TEST(WaitQueue, AnOldPrimaryOfBeforeTheWinDoesNotDenyTheReleaserItsLock) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  auto old = World::with(Outcome::done);   // no document
+  old.operation_time = FencingToken(999);  // the win's is 1000
+  w.reply(old);
+  EXPECT_FALSE(w.has<Released>());
+  w.advance(milliseconds(250));
+  EXPECT_EQ(hand_over_of(w.last_command()).from, (Owner{1, 2})) << "sent again";
+  w.reply(given(w.last_command(), 2'000));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+  EXPECT_TRUE(w.has<Granted>());
+}
+
+TEST(WaitQueue, AnUnansweredHandOverIsSentAgainAsSuch) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  const auto first = hand_over_of(w.last_command());
+  w.advance(milliseconds(1'000));  // the operation timeout
+  const auto second = hand_over_of(w.last_command());
+  EXPECT_EQ(second.from, first.from);
+  EXPECT_EQ(second.owner, first.owner);
+  EXPECT_NE(second.lock_id, first.lock_id) << "the beat names the execution";
+  w.reply(given(w.last_command(), 2'000));
+  EXPECT_TRUE(w.has<Granted>());
+}
+
+TEST(WaitQueue, AReleaserIsToldInTimeThatNobodyKnows) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  w.advance(milliseconds(1'000));
+  ASSERT_TRUE(w.has<Released>());
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
+}
+
+TEST(WaitQueue, AReceiverThatGivesUpHasBothOwnersDeleted) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  const auto command = w.last_command();
+  const auto body = hand_over_of(command);
+  w.give(CancelAsked{2});
+  EXPECT_TRUE(w.has<Ended>());
+  EXPECT_TRUE(w.sent_as<DeleteCommand>().empty()) << "not beside a command that may still win";
+  w.give(ReplyArrived{command.id, given(command, 2'000)});
+  EXPECT_FALSE(w.has<Granted>());
+  const auto gone = std::get<DeleteCommand>(w.last_command().body);
+  EXPECT_EQ(gone.owner, body.from);
+  EXPECT_EQ(gone.or_owner, body.owner);
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
+  EXPECT_EQ(w.core.cleanups_left(), 0u);
+}
+
+TEST(WaitQueue, AHandOverHeardOfTooLateIsGivenBack) {
+  auto options = World::options();
+  options.expiry = milliseconds(1'000);
+  options.operation_timeout = milliseconds(400);
+  auto w = with_waiters(2, options);
+  w.give(ReleaseAsked{1});
+  const auto command = w.last_command();
+  w.now += milliseconds(1'000);
+  w.give(ReplyArrived{command.id, given(command, 2'000)});
+  EXPECT_FALSE(w.has<Granted>());
+  EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
+  EXPECT_NE(std::get<AcquireCommand>(w.last_command().body).owner, hand_over_of(command).owner);
+}
+
+TEST(WaitQueue, AHandOverWithoutANewTokenEndsTheCall) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  auto reply = given(w.last_command(), 2'000);
+  reply.documents[0].fencing_token = 2'000;
+  w.reply(reply);
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
+  EXPECT_EQ(std::get<DeleteCommand>(w.last_command().body).owner, (Owner{3, 4}));
+}
+
+TEST(WaitQueue, AfterSomeHandOversInARowOthersGetTheirTurn) {
+  auto w = with_waiters(20);
+  for (SessionId id = 1; id <= 8; ++id) {
+    pass_on(w, id, 2'000 + static_cast<std::int64_t>(id));
+  }
+  w.give(ReleaseAsked{9});
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 10u)
+      << "no rival was seen: it tries at once";
+  w.reply(w.won(w.last_command(), 3'000));
+  w.give(ReleaseAsked{10});
+  EXPECT_EQ(hand_over_of(w.last_command()).session, 11u) << "and a new row begins";
+}
+
+TEST(WaitQueue, ARivalGetsItsTurn) {
+  auto w = with_waiters(20);
+  for (SessionId id = 1; id <= 8; ++id) {
+    pass_on(w, id, 2'000 + static_cast<std::int64_t>(id));
+  }
+  w.give(ReleaseAsked{9});
+  w.reply(World::with(Outcome::done, 1));
+  w.reply(World::refused(kRival));  // session 10's attempt
+  w.advance(milliseconds(100));     // its pause
+  w.reply(w.won(w.last_command(), 3'000));
+  for (SessionId id = 10; id <= 17; ++id) {
+    pass_on(w, id, 3'000 + static_cast<std::int64_t>(id));
+  }
+  w.now += milliseconds(40);
+  w.give(ReleaseAsked{18});
+  const auto commands = w.sent().size();
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.sent().size(), commands) << "the next one pauses first";
+  w.advance(milliseconds(39));
+  EXPECT_EQ(w.sent().size(), commands) << "as long as this process had it, or its pause of 100 ms";
+  w.advance(milliseconds(1));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 19u);
+}
+
+TEST(WaitQueue, WhoeverIsQueuedGivesUpWithoutACommand) {
+  auto w = with_waiters(3);
+  const auto commands = w.sent().size();
+  w.give(CancelAsked{2});
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::cancelled);
+  EXPECT_EQ(w.sent().size(), commands);
+  w.give(ReleaseAsked{1});
+  EXPECT_EQ(hand_over_of(w.last_command()).session, 3u);
+}
+
+TEST(WaitQueue, TheNextKeepsThePaceOfOneThatGaveUp) {
+  World w;
+  w.acquire(1);
+  w.acquire(2);
+  w.reply(World::refused(kRival));
+  w.advance(milliseconds(60));  // of a pause of 100
+  const auto commands = w.sent().size();
+  w.give(CancelAsked{1});
+  EXPECT_EQ(w.sent().size(), commands);
+  w.advance(milliseconds(39));
+  EXPECT_EQ(w.sent().size(), commands);
+  w.advance(milliseconds(1));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+}
+
+/// The lock may have become free long ago: the pause that is left was another call's.
+TEST(WaitQueue, TheNextDoesNotWaitLongerThanItsOwnStrategySays) {
+  World w;
+  auto patient = World::options();
+  patient.waiting = fixed_waiting(milliseconds(60'000));
+  w.acquire(1, "lock", patient);
+  w.acquire(2);
+  w.reply(World::refused(kRival));
+  const auto commands = w.sent().size();
+  w.give(CancelAsked{1});
+  w.advance(milliseconds(99));
+  EXPECT_EQ(w.sent().size(), commands) << "nor sooner than that";
+  w.advance(milliseconds(1));
+  ASSERT_EQ(w.sent().size(), commands + 1);
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+}
+
+TEST(WaitQueue, TheNextDoesNotEndUnasked) {
+  World w;
+  auto patient = World::options();
+  patient.waiting = fixed_waiting(milliseconds(60'000));
+  w.acquire(1, "lock", patient);
+  w.acquire(2, "lock", patient, milliseconds(5'000));
+  w.reply(World::refused(kRival));
+  w.give(CancelAsked{1});
+  w.advance(milliseconds(2'500));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u)
+      << "it asks when half of its time is over";
+}
+
+TEST(WaitQueue, TheNextAfterAReleaseWaitsByItsOwnStrategy) {
+  World w;
+  auto patient = World::options();
+  patient.waiting = fixed_waiting(milliseconds(60'000));
+  patient.hand_overs_in_a_row = 0;
+  w.hold(1, "lock", patient);
+  w.acquire(2);
+  w.give(ReleaseAsked{1});  // and the answer to its delete is lost
+  w.advance(milliseconds(100));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+}
+
+TEST(WaitQueue, WhenTheHolderLosesItTheNextContends) {
+  auto w = with_waiters(2);
+  w.give(DeadlineSeen{1});
+  EXPECT_TRUE(w.has<Lost>());
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body))
+      << "what is lost is not handed over";
+}
+
+TEST(WaitQueue, ASingleAttemptGoesPastIt) {
+  auto w = with_waiters(2);
+  w.acquire(3, "lock", World::options(), milliseconds(0), true);
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 3u);
+}
+
+TEST(WaitQueue, AnAttemptWithoutAnswerIsFollowedByDeletesAndNoHandOver) {
+  World w;
+  w.acquire(1);
+  w.acquire(2);
+  w.advance(milliseconds(1'000));
+  w.reply(w.won(w.last_command()));
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
+}
+
+TEST(WaitQueue, ClosingEndsAllOfIt) {
+  auto w = with_waiters(5);
+  w.give(CloseAsked{});
+  EXPECT_EQ(w.count<Ended>(), 4);
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
+}
+
+TEST(WaitQueue, WithoutHandOverTheNextTriesWhenTheDeleteIsKnown) {
+  auto options = World::options();
+  options.hand_overs_in_a_row = 0;
+  auto w = with_waiters(2, options);
+  w.give(ReleaseAsked{1});
+  EXPECT_TRUE(std::holds_alternative<DeleteCommand>(w.last_command().body));
+  w.reply(World::with(Outcome::done, 1));
+  EXPECT_EQ(std::get<AcquireCommand>(w.last_command().body).session, 2u);
+}
+
+TEST(WaitQueue, AHandOverThatCanNeverBeEndsTheReceiversCall) {
+  auto w = with_waiters(2);
+  w.give(ReleaseAsked{1});
+  w.reply(World::with(Outcome::configuration));
+  ASSERT_TRUE(w.has<Ended>());
+  EXPECT_EQ(w.find<Ended>()->session, 2u);
+  EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::configuration);
+}
+
+}  // namespace
+}  // namespace leasehold::core::hand_over_test

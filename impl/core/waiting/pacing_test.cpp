@@ -1,0 +1,176 @@
+#include "core/waiting/pacing.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/document/lock_queue.hpp"
+#include "core/testing/part_world.hpp"
+
+namespace leasehold::core::pacing_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const std::string kRival = to_hex({9, 9}) + ".3000.1";
+
+AcquireCall waits_by(std::shared_ptr<const WaitingStrategy> strategy) {
+  AcquireCall call;
+  call.name = "lock";
+  call.options.expiry = seconds(60);
+  call.options.waiting = std::move(strategy);
+  call.owner = {1, 2};
+  return call;
+}
+
+/// It stands in the lock's queue since then.
+AcquireCall stands_in_queue(LocalInstant since) {
+  auto call = waits_by(queue_waiting());
+  LockDocument document{"lock", kRival, {}, 1, ""};
+  document.queue = "1700000000000" + entry_without_until(milliseconds(1'500), seconds(90),
+                                                         call.lock_id(1, ""));
+  call.place.shown(document, call.owner, FencingToken(1), since);
+  return call;
+}
+
+TEST(Pacing, AnAttemptIsNotPutOffBeyondTheHoldersPresumedDeath) {
+  PartWorld w;
+  Pacing pacing;
+  auto call = waits_by(fixed_waiting(seconds(60)));
+  pacing.see_holder("lock", kRival, w.now);
+  const auto dies = sight_matures(w.now, seconds(3), call.options.max_drift);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), dies);
+  EXPECT_FALSE(pacing.presumed_dead(call, w.now));
+  w.now = dies;
+  EXPECT_EQ(pacing.presumed_dead(call, w.now), kRival);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(60))
+      << "who is dead already hastens nothing";
+}
+
+/// A strategy of an application that pauses as asked, and says that it stays below a second.
+class Unbounded final : public WaitingStrategy {
+ public:
+  explicit Unbounded(std::chrono::nanoseconds pause) : pause_(pause) {}
+  [[nodiscard]] std::chrono::nanoseconds pause(const AttemptSeen&, std::uint64_t) const override {
+    return pause_;
+  }
+  [[nodiscard]] std::chrono::nanoseconds longest_pause() const override { return seconds(1); }
+
+ private:
+  const std::chrono::nanoseconds pause_;
+};
+
+TEST(Pacing, AStrategyIsHeldToItsOwnBound) {
+  PartWorld w;
+  const Pacing pacing;
+  using Ns = std::chrono::nanoseconds;
+  auto call = waits_by(std::make_shared<Unbounded>(Ns::max()));
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1));
+  call = waits_by(std::make_shared<Unbounded>(Ns::min()));
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
+}
+
+/// Keeps what it was shown last.
+class KeepsSeen final : public WaitingStrategy {
+ public:
+  std::chrono::nanoseconds pause(const AttemptSeen& seen, std::uint64_t) const override {
+    last = seen;
+    return milliseconds(20);
+  }
+  std::chrono::nanoseconds longest_pause() const override { return seconds(10); }
+  mutable AttemptSeen last;
+};
+
+TEST(Pacing, AStrategyIsShownWhatItsCallHasSeen) {
+  PartWorld w;
+  const Pacing pacing;
+  const auto strategy = std::make_shared<KeepsSeen>();
+  auto call = waits_by(strategy);
+  call.contends_since = w.now;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const bool refused = attempt == 2;
+    call.attempts = attempt;
+    w.now += milliseconds(20);
+    pacing.next_attempt_at(call, refused, false, w.step());
+    EXPECT_EQ(strategy->last.attempts, attempt);
+    EXPECT_EQ(strategy->last.refused, refused);
+    EXPECT_EQ(strategy->last.waited, attempt * milliseconds(20));
+    EXPECT_EQ(strategy->last.last_pause, (attempt - 1) * milliseconds(20));
+    EXPECT_EQ(strategy->last.pace, std::nullopt);
+    EXPECT_EQ(strategy->last.full_queue_lasts, std::nullopt);
+  }
+}
+
+TEST(Pacing, TheNextHeadAsksAfterItsOwnPauseAndBeforeItsTimeIsOver) {
+  PartWorld w;
+  const Pacing pacing;
+  auto call = waits_by(fixed_waiting(seconds(10)));
+  EXPECT_EQ(pacing.first_attempt_at(call, w.now, false, w.step()), w.now);
+  EXPECT_EQ(pacing.first_attempt_at(call, w.now + seconds(3), false, w.step()), w.now + seconds(3));
+  EXPECT_EQ(pacing.first_attempt_at(call, LocalInstant::max(), false, w.step()),
+            w.now + seconds(10));
+  call.give_up_at = w.now + seconds(8);
+  EXPECT_EQ(pacing.first_attempt_at(call, LocalInstant::max(), false, w.step()),
+            w.now + seconds(4));
+}
+
+TEST(Pacing, WhoStandsInTheQueueAndHearsOfItsTurnOnlyRenewsItsEntry) {
+  PartWorld w;
+  const Pacing pacing;
+  auto call = stands_in_queue(w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, true, w.step()), w.now + milliseconds(500));
+  EXPECT_TRUE(call.place.awaits_news);
+  EXPECT_EQ(entry_is_good_for(call, w.now), milliseconds(1'500)) << "three renewals";
+  pacing.next_attempt_at(call, true, false, w.step());
+  EXPECT_FALSE(call.place.awaits_news) << "without a stream it polls";
+}
+
+TEST(Pacing, ARenewalTakesNoLongerThanAThirdOfTheLease) {
+  const LocalInstant since;
+  const auto call = stands_in_queue(since);
+  EXPECT_EQ(entry_is_good_for(call, since + seconds(10)), 3 * seconds(5));
+  auto short_lease = call;
+  short_lease.options.expiry = seconds(6);
+  EXPECT_EQ(entry_is_good_for(short_lease, since + seconds(10)), 3 * seconds(2));
+}
+
+TEST(Pacing, DrawsOneNumberWhetherAStreamIsOpenOrNot) {
+  PartWorld w;
+  const Pacing pacing;
+  auto call = stands_in_queue(w.now);
+  for (const bool open : {false, true}) {
+    const auto before = w.entropy.draw();
+    pacing.next_attempt_at(call, true, open, w.step());
+    EXPECT_EQ(w.entropy.draw(), before + 2);
+  }
+}
+
+/// Shows the pace that it is given, as its pause.
+class ShowsPace final : public WaitingStrategy {
+ public:
+  std::chrono::nanoseconds pause(const AttemptSeen& seen, std::uint64_t) const override {
+    return seen.pace.value_or(seconds(0));
+  }
+  std::chrono::nanoseconds longest_pause() const override { return seconds(10); }
+  std::optional<std::chrono::nanoseconds> next_pace(const AttemptSeen&, bool won) const override {
+    return won ? seconds(1) : seconds(2);
+  }
+};
+
+TEST(Pacing, WhatAnAttemptTeachesIsKeptByNameForTheNext) {
+  PartWorld w;
+  Pacing pacing;
+  auto call = waits_by(std::make_shared<ShowsPace>());
+  pacing.learn(call, false, w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(2));
+  pacing.learn(call, true, w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1));
+  call.place.awaits_news = true;
+  pacing.learn(call, false, w.now);
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now + seconds(1))
+      << "whose turn comes by the queue says nothing of how often to ask";
+  call.name = "another";
+  EXPECT_EQ(pacing.next_attempt_at(call, true, false, w.step()), w.now);
+}
+
+}  // namespace
+}  // namespace leasehold::core::pacing_test

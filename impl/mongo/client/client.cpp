@@ -1,0 +1,189 @@
+#include "mongo/client/client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "mongo/client/handles.hpp"
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Outcome;
+
+/// Words of errors that certainly refuse a log-in, so that another try would be refused too. The
+/// driver gives one domain and code to all failures between connecting and the first command, a cut
+/// socket and a server that shuts down included; only its words tell them apart.
+constexpr std::array kRefusedLogins{
+    // The server's. The first is its one answer to a wrong password and to an unknown user.
+    "Authentication failed.",
+    "There is no x.509 client certificate matching the user.",
+    "Received authentication for mechanism ",  // which is not enabled
+    // The driver's, of the URI.
+    "Unknown authentication mechanism ",
+    "cannot determine username for X-509 authentication.",
+    "No username provided for X509 authentication.",
+    "requires libmongoc built with ENABLE_SSL",
+    // The driver's, of a peer that does not keep to the protocol or does not know the password.
+    "SCRAM Failure: ",
+};
+
+/// Words of errors of a connection that was never made: no command was sent on it.
+constexpr std::array kConnecting{
+    "TLS handshake failed",
+    "Failed to send \"isMaster\"",  // the first command on a connection is the driver's own
+    "Failed to send \"hello\"",
+};
+
+template <std::size_t kSize>
+bool says(const bson_error_t& error, const std::array<const char*, kSize>& texts) {
+  return std::any_of(texts.begin(), texts.end(), [&error](const char* text) {
+    return std::strstr(error.message, text) != nullptr;
+  });
+}
+
+bool of_login(const bson_error_t& error) {
+  return (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+         error.domain == MONGOC_ERROR_SASL || error.domain == MONGOC_ERROR_SCRAM;
+}
+
+Outcome of_stream(const bson_error_t& error) {
+  const bool connecting = error.code == MONGOC_ERROR_STREAM_CONNECT ||
+                          error.code == MONGOC_ERROR_STREAM_NAME_RESOLUTION ||
+                          error.code == MONGOC_ERROR_STREAM_NOT_ESTABLISHED ||
+                          says(error, kConnecting);
+  return connecting ? Outcome::not_executed : Outcome::unknown;
+}
+
+std::size_t occurrences(std::string_view text, std::string_view of) {
+  std::size_t count = 0;
+  for (auto at = text.find(of); at != text.npos; at = text.find(of, at + of.size())) ++count;
+  return count;
+}
+
+/// Whether no member at all has a certificate that we may trust: another try would find the same.
+/// The driver lists the error of each member that it has no connection to, "[...] [...]", as far as
+/// its buffer goes; if the list is cut off, the listed members stand for the rest.
+bool all_untrusted(const bson_error_t& error, std::size_t members) {
+  std::string_view complaints(error.message);
+  if (complaints.size() + 1 >= sizeof error.message) {
+    complaints = complaints.substr(0, complaints.rfind("] [") + 1);
+    members = occurrences(complaints, "] [") + 1;
+  }
+  const auto untrusted = occurrences(complaints, "certificate verify failed");
+  return untrusted > 0 && untrusted >= members;
+}
+
+}  // namespace
+
+UriHandle parse_uri(const std::string& uri, bson_error_t& error) {
+  const auto scheme = uri.find("://");
+  const auto begin = scheme == std::string::npos ? 0 : scheme + 3;
+  const auto end = uri.find_first_of("/?", begin);
+  const auto authority = std::string_view(uri).substr(begin, end - begin);
+  if (std::count(authority.begin(), authority.end(), '@') > 1) {
+    bson_set_error(&error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG,
+                   "it has more than one @: in a user name or password it is written %%40");
+    return nullptr;
+  }
+  return UriHandle(mongoc_uri_new_with_error(uri.c_str(), &error));
+}
+
+mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets, bson_error_t& error) {
+  mongoc_client_t* client = mongoc_client_pool_try_pop(pool);
+  if (client == nullptr) {
+    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0,
+                   "the driver's pool has no client left: its maxPoolSize is too small");
+    return nullptr;
+  }
+  sockets.watch(client);
+  return client;
+}
+
+void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client) {
+  if (client == nullptr) return;
+  mongoc_client_set_stream_initiator(client, nullptr, nullptr);
+  mongoc_client_pool_push(pool, client);
+}
+
+void Underway::is(core::CommandId command) {
+  const std::lock_guard lock(mutex_);
+  command_ = command;
+}
+
+void Underway::give_up(core::CommandId command) noexcept {
+  const std::lock_guard lock(mutex_);
+  given_up_ = command;
+  if (on_ != nullptr && command_ == command) on_->cut();
+}
+
+bool Underway::begin(Sockets& sockets, const std::string& member, bson_error_t& error) {
+  const std::lock_guard lock(mutex_);
+  if (given_up_ == command_) {
+    bson_set_error(&error, MONGOC_ERROR_SERVER_SELECTION, 0, "given up before it was sent");
+    return false;
+  }
+  sockets.aim(member);
+  on_ = &sockets;
+  return true;
+}
+
+void Underway::end() {
+  const std::lock_guard lock(mutex_);
+  if (on_ != nullptr) on_->settle();
+  on_ = nullptr;
+}
+
+bool Underway::given_up() const {
+  const std::lock_guard lock(mutex_);
+  return given_up_ == command_;
+}
+
+bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underway,
+                    mongoc_client_session_t* session, const std::string& database,
+                    const bson_t* command, ReplyBson& reply, bson_error_t& error) {
+  const DescriptionHandle primary(mongoc_client_select_server(client, true, nullptr, &error));
+  if (!primary) return false;
+  const auto* host = mongoc_server_description_host(primary.get());
+  if (!underway.begin(sockets, host->host_and_port, error)) return false;
+  bson_t options = BSON_INITIALIZER;
+  BSON_APPEND_INT32(&options, "serverId",
+                    static_cast<std::int32_t>(mongoc_server_description_id(primary.get())));
+  const bool done =
+      (session == nullptr || mongoc_client_session_append(session, &options, &error)) &&
+      mongoc_client_command_with_opts(client, database.c_str(), command, nullptr, &options,
+                                      reply.out(), &error);
+  bson_destroy(&options);
+  underway.end();
+  return done;
+}
+
+std::size_t members_of(mongoc_client_t* client) {
+  if (client == nullptr) return 0;
+  std::size_t count = 0;
+  auto** all = mongoc_client_get_server_descriptions(client, &count);
+  mongoc_server_descriptions_destroy_all(all, count);
+  return count;
+}
+
+core::Reply driver_failure(const bson_error_t& error, std::size_t members) {
+  core::Reply reply;
+  reply.code = static_cast<int>(error.code);
+  reply.message = error.message;
+  if (error.domain == MONGOC_ERROR_SERVER_SELECTION) {
+    reply.outcome = all_untrusted(error, members) ? Outcome::configuration : Outcome::not_executed;
+  } else if (error.domain == MONGOC_ERROR_STREAM) {
+    reply.outcome = of_stream(error);
+  } else if (of_login(error)) {  // before any command of ours
+    const bool refused = says(error, kRefusedLogins);
+    reply.outcome = refused ? Outcome::configuration : Outcome::not_executed;
+    reply.message = (refused ? "authentication failed: " : "no log-in: ") + reply.message;
+  } else if (error.domain == MONGOC_ERROR_BSON ||
+             (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_TOO_BIG)) {
+    reply.outcome = Outcome::configuration;
+  }
+  return reply;
+}
+
+}  // namespace leasehold::mongo

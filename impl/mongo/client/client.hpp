@@ -1,0 +1,69 @@
+#pragma once
+
+#include <mongoc/mongoc.h>
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/protocol.hpp"
+#include "mongo/bson.hpp"
+#include "mongo/client/handles.hpp"
+#include "mongo/client/sockets.hpp"
+
+/// The driver's clients, how a command that was given up stays unsent, and what the driver says
+/// when there is no reply.
+namespace leasehold::mongo {
+
+/// Null: `error` says why. A URI with a second @ gives null, because the driver would parse the
+/// rest of a password as a host name, and name it in errors.
+[[nodiscard]] UriHandle parse_uri(const std::string& uri, bson_error_t& error);
+
+/// A client of the pool; its sockets are known from now on. Null when the pool has none left:
+/// `error` says so. REQUIRES: `sockets` outlives its use.
+[[nodiscard]] mongoc_client_t* borrow(mongoc_client_pool_t* pool, Sockets& sockets,
+                                      bson_error_t& error);
+
+/// Null is fine.
+void give_back(mongoc_client_pool_t* pool, mongoc_client_t* client);
+
+/// The command that a connection carries, as seen by another thread that gives it up.
+///
+/// INVARIANT: once it is given up, nothing of it is sent. The driver may wait for a primary for as
+/// long as the server selection time-out, and nothing can be cut in that time. So the driver is
+/// asked for a primary first, then this class is asked, and only then is the command sent to that
+/// one member, where cutting its sockets stops it. A command that is given up before it has begun
+/// does not begin. `give_up` may come late: its number tells the command from the next one.
+///
+/// Thread safety: `give_up` from any thread, the rest from the connection's.
+class Underway {
+ public:
+  void give_up(core::CommandId command) noexcept;
+  /// From now on it is this command.
+  void is(core::CommandId command);
+  /// From now on it may be sent to this member by these sockets; empty: to whichever the driver
+  /// picks. False: it was given up; `error` says so.
+  [[nodiscard]] bool begin(Sockets& sockets, const std::string& member, bson_error_t& error);
+  void end();
+  [[nodiscard]] bool given_up() const;
+
+ private:
+  mutable std::mutex mutex_;  // protects the rest
+  Sockets* on_ = nullptr;     ///< where it may hang
+  core::CommandId command_ = 0;
+  std::optional<core::CommandId> given_up_;
+};
+
+/// A command on the primary. False: `error` says what the driver says, unless `reply` has an `ok`.
+/// `session` may be null.
+bool run_on_primary(mongoc_client_t* client, Sockets& sockets, Underway& underway,
+                    mongoc_client_session_t* session, const std::string& database,
+                    const bson_t* command, ReplyBson& reply, bson_error_t& error);
+
+/// How many members the client's set has, as far as the driver knows by now. Null: none.
+[[nodiscard]] std::size_t members_of(mongoc_client_t* client);
+
+/// What became of a command that the driver has no reply to, in a set of so many members.
+[[nodiscard]] core::Reply driver_failure(const bson_error_t& error, std::size_t members);
+
+}  // namespace leasehold::mongo

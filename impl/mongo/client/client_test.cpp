@@ -1,0 +1,121 @@
+#include "mongo/client/client.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Outcome;
+
+Outcome outcome_of(std::uint32_t domain, std::uint32_t code, const std::string& message,
+                   std::size_t members = 3) {
+  bson_error_t error;
+  bson_set_error(&error, domain, code, "%s", message.c_str());
+  return driver_failure(error, members).outcome;
+}
+
+Outcome of_login(const std::string& message) {
+  return outcome_of(MONGOC_ERROR_CLIENT, MONGOC_ERROR_CLIENT_AUTHENTICATE, message);
+}
+
+TEST(LogIn, OfWhoCertainlyMayNotIsConfiguration) {
+  for (const char* refusal :
+       {"Authentication failed.", "There is no x.509 client certificate matching the user.",
+        "Received authentication for mechanism SCRAM-SHA-1 which is not enabled",
+        "Received authentication for mechanism PLAIN which is unknown or not enabled",
+        "Unknown authentication mechanism \"SCRUM\".",
+        "cannot determine username for X-509 authentication.",
+        "No username provided for X509 authentication.",
+        "The SCRAM_SHA_1 authentication mechanism requires libmongoc built with ENABLE_SSL"}) {
+    EXPECT_EQ(of_login(refusal), Outcome::configuration) << refusal;
+  }
+  EXPECT_EQ(outcome_of(MONGOC_ERROR_SCRAM, MONGOC_ERROR_SCRAM_PROTOCOL_ERROR,
+                       "SCRAM Failure: could not verify server signature in sasl step 3"),
+            Outcome::configuration);
+}
+
+TEST(LogIn, ThatWasDisturbedIsTriedAgain) {
+  for (const char* disturbance :
+       {"Failed to send \"saslStart\" command with database \"admin\": "
+        "Failed to read 4 bytes: socket error or timeout",
+        "Failed to send \"saslContinue\" command with database \"admin\": "
+        "Failure during socket delivery: Broken pipe (32)",
+        "Failed to send \"authenticate\" command with database \"$external\": "
+        "Invalid reply from server.",
+        // Of a `hello`, or of a step of the log-in itself, that was answered with ok: 0.
+        "The server is in quiesce mode and will shut down", "interrupted at shutdown",
+        "Failing command via 'failCommand' failpoint", "not primary",
+        "Received invalid SCRAM reply from MongoDB server.", ""}) {
+    EXPECT_EQ(of_login(disturbance), Outcome::not_executed) << disturbance;
+  }
+  EXPECT_EQ(outcome_of(MONGOC_ERROR_SASL, 1, "Cannot contact any KDC for realm"),
+            Outcome::not_executed);
+}
+
+const std::string kUntrusted =
+    "[TLS handshake failed: certificate verify failed (19): self-signed certificate in chain]";
+const std::string kRefused = "[connection refused calling hello on '127.0.0.1:27018']";
+
+Outcome of_selection(const std::string& complaints, std::size_t members) {
+  return outcome_of(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE,
+                    "No suitable servers found: `serverSelectionTimeoutMS` expired: " + complaints,
+                    members);
+}
+
+TEST(ServerSelection, IsHopelessOnlyIfEveryMemberIsUntrusted) {
+  EXPECT_EQ(of_selection(kUntrusted, 1), Outcome::configuration);
+  EXPECT_EQ(of_selection(kUntrusted + ' ' + kUntrusted + ' ' + kUntrusted, 3),
+            Outcome::configuration);
+  EXPECT_EQ(of_selection(kUntrusted + ' ' + kRefused + ' ' + kRefused, 3), Outcome::not_executed);
+  EXPECT_EQ(of_selection(kUntrusted, 3), Outcome::not_executed) << "two members have no complaint";
+  EXPECT_EQ(of_selection(kRefused + ' ' + kRefused, 2), Outcome::not_executed);
+  EXPECT_EQ(of_selection("", 0), Outcome::not_executed);
+}
+
+TEST(ServerSelection, ComplaintsThatTheBufferCutsOffCountLikeThoseBefore) {
+  std::string six;
+  for (int i = 0; i < 6; ++i) six += ' ' + kUntrusted;
+  for (std::size_t name = 0; name < kUntrusted.size(); ++name) {  // wherever the end is
+    const std::string longer(name, 'x');
+    EXPECT_EQ(of_selection("[" + longer + kUntrusted.substr(1) + six, 7), Outcome::configuration);
+    EXPECT_EQ(of_selection("[" + longer + kRefused.substr(1) + six, 7), Outcome::not_executed);
+  }
+}
+
+TEST(Connection, ThatNeverCameToBeCarriedNoCommand) {
+  constexpr auto kStream = MONGOC_ERROR_STREAM;
+  for (const auto code : {MONGOC_ERROR_STREAM_CONNECT, MONGOC_ERROR_STREAM_NAME_RESOLUTION,
+                          MONGOC_ERROR_STREAM_NOT_ESTABLISHED}) {
+    EXPECT_EQ(outcome_of(kStream, static_cast<std::uint32_t>(code), "no"), Outcome::not_executed);
+  }
+  const auto of_socket = [](const std::string& message) {
+    return outcome_of(kStream, MONGOC_ERROR_STREAM_SOCKET, message);
+  };
+  EXPECT_EQ(of_socket("TLS handshake failed: certificate verify failed (10): expired"),
+            Outcome::not_executed);
+  EXPECT_EQ(of_socket("Failed to send \"isMaster\" command with database \"admin\": socket error"),
+            Outcome::not_executed);
+  EXPECT_EQ(of_socket("Failed to send \"update\" command with database \"app\": socket error"),
+            Outcome::unknown);
+}
+
+TEST(Underway, WhatIsGivenUpBeforeItBeginsDoesNotBegin) {
+  Underway underway;
+  Sockets sockets;
+  bson_error_t error;
+  underway.is(1);
+  ASSERT_TRUE(underway.begin(sockets, "a:1", error));
+  underway.end();
+  underway.give_up(1);
+  ASSERT_FALSE(underway.begin(sockets, "a:1", error));
+  EXPECT_EQ(driver_failure(error, 1).outcome, Outcome::not_executed);
+  underway.is(2);
+  EXPECT_TRUE(underway.begin(sockets, "a:1", error)) << "the next command";
+  underway.end();
+  underway.give_up(1);  // late
+  EXPECT_FALSE(underway.given_up());
+  EXPECT_TRUE(underway.begin(sockets, "a:1", error));
+}
+
+}  // namespace
+}  // namespace leasehold::mongo

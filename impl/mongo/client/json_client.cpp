@@ -1,0 +1,271 @@
+#include "mongo/client/json_client.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <leasehold/fencing_token.hpp>
+#include <mutex>
+#include <string_view>
+
+#include "core/document/utf8.hpp"
+#include "mongo/bson.hpp"
+#include "mongo/client/client.hpp"
+#include "mongo/client/handles.hpp"
+#include "mongo/client/hosts.hpp"
+
+namespace leasehold::mongo {
+namespace {
+
+constexpr std::chrono::milliseconds kNoticedAtOnce{500};
+
+/// Of a copy that is ours: the iterator has no other way to change a text in place.
+void make_utf8(char* text, std::size_t size) {
+  std::string_view rest(text, size);
+  while (!rest.empty()) {
+    const auto length = core::first_character(rest);
+    if (length == 0) text[size - rest.size()] = '?';
+    rest.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+}
+
+/// Names and texts of all depths.
+void make_utf8(const bson_iter_t& start) {
+  bson_iter_t at = start, inside;
+  while (bson_iter_next(&at)) {
+    char* key = const_cast<char*>(bson_iter_key(&at));
+    make_utf8(key, std::strlen(key));
+    std::uint32_t size = 0;
+    if (BSON_ITER_HOLDS_UTF8(&at)) {
+      make_utf8(const_cast<char*>(bson_iter_utf8(&at, &size)), size);
+    } else if (bson_iter_type(&at) == BSON_TYPE_SYMBOL) {
+      make_utf8(const_cast<char*>(bson_iter_symbol(&at, &size)), size);
+    } else if (BSON_ITER_HOLDS_CODE(&at)) {
+      make_utf8(const_cast<char*>(bson_iter_code(&at, &size)), size);
+    } else if ((BSON_ITER_HOLDS_DOCUMENT(&at) || BSON_ITER_HOLDS_ARRAY(&at)) &&
+               bson_iter_recurse(&at, &inside)) {
+      make_utf8(inside);
+    }
+  }
+}
+
+struct Free {
+  void operator()(char* text) const { bson_free(text); }
+};
+using Text = std::unique_ptr<char, Free>;
+
+Bson from_json(const Json& command) {
+  bson_error_t error;
+  const std::string text = command.dump();
+  bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
+                                     static_cast<ssize_t>(text.size()), &error);
+  if (bytes == nullptr) throw std::runtime_error("command: " + std::string(error.message));
+  return Bson(bytes);
+}
+
+/// Shows `use` the documents of a batch, and returns the cursor's number; 0: that was the last one.
+std::int64_t show_batch(const bson_t& reply, const JsonClient::Read& use) {
+  std::int64_t cursor = 0;
+  bson_iter_t at, found;
+  if (bson_iter_init(&at, &reply) && bson_iter_find_descendant(&at, "cursor.id", &found)) {
+    cursor = bson_iter_as_int64(&found);
+  }
+  for (const char* batch : {"cursor.firstBatch", "cursor.nextBatch"}) {
+    bson_iter_t one;
+    if (!bson_iter_init(&at, &reply) || !bson_iter_find_descendant(&at, batch, &found)) continue;
+    if (!bson_iter_recurse(&found, &one)) continue;
+    while (bson_iter_next(&one)) {
+      const std::uint8_t* bytes = nullptr;
+      std::uint32_t length = 0;
+      bson_t document;
+      bson_iter_document(&one, &length, &bytes);
+      if (bson_init_static(&document, bytes, length)) use(document);
+    }
+  }
+  return cursor;
+}
+
+bool is_done(const bson_t& reply) {
+  bson_iter_t at;
+  return bson_iter_init_find(&at, &reply, "ok") && bson_iter_as_bool(&at);
+}
+
+}  // namespace
+
+Json to_json(const bson_t& document) {
+  Text text(bson_as_relaxed_extended_json(&document, nullptr));
+  if (!text) {
+    const Bson copy(bson_copy(&document));
+    bson_iter_t at;
+    if (bson_iter_init(&at, copy.get())) make_utf8(at);
+    text.reset(bson_as_relaxed_extended_json(copy.get(), nullptr));
+  }
+  if (!text) throw std::runtime_error("a server's document is no BSON");
+  return Json::parse(text.get());
+}
+
+void init_driver() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // For the processes that this one starts: one that is killed leaves its counters in /dev/shm.
+    setenv("MONGOC_DISABLE_SHM", "1", 0);
+    mongoc_init();
+    keep_driver_log();
+  });
+}
+
+JsonClient::JsonClient(const std::string& uri) {
+  init_driver();
+  bson_error_t error;
+  mongoc_uri_t* parsed = parse_uri(uri, error).release();
+  if (parsed == nullptr) throw std::runtime_error(std::string("uri: ") + error.message);
+  if (!mongoc_uri_has_option(parsed, MONGOC_URI_DIRECTCONNECTION) &&
+      mongoc_uri_get_replica_set(parsed) == nullptr) {
+    mongoc_uri_set_option_as_bool(parsed, MONGOC_URI_DIRECTCONNECTION, false);
+  }
+  mongoc_uri_set_option_as_bool(parsed, MONGOC_URI_RETRYWRITES, false);
+  client_.reset(mongoc_client_new_from_uri_with_error(parsed, &error));
+  mongoc_uri_destroy(parsed);
+  if (!client_ && is_name_resolution(error)) throw NoReply(error.message);
+  if (!client_) throw std::runtime_error(std::string("uri: ") + error.message);
+  mongoc_client_set_error_api(client_.get(), MONGOC_ERROR_API_VERSION_2);
+}
+
+std::string JsonClient::database(const std::string& otherwise) const {
+  const char* named = mongoc_uri_get_database(mongoc_client_get_uri(client_.get()));
+  return named != nullptr ? named : otherwise;
+}
+
+/// A member that changed its office has closed our connection: the first try only notices. A second
+/// try that did not even look for a server has no cause of its own.
+void JsonClient::run_bytes(const std::string& database, const bson_t& command, const Read& read) {
+  const auto began = std::chrono::steady_clock::now();
+  try {
+    return send(database, command, 0, read);
+  } catch (const NoReply& first) {
+    if (std::chrono::steady_clock::now() - began > kNoticedAtOnce) throw;
+    try {
+      return send(database, command, 0, read);
+    } catch (const NoReply& second) {
+      const std::string_view why = second.what();
+      throw why.find("eligible for rescan") == std::string_view::npos ? second : first;
+    }
+  }
+}
+
+Json JsonClient::run(const std::string& database, const Json& command, const Read& read) {
+  Json reply;
+  run_bytes(database, *from_json(command).get(), [&](const bson_t& bytes) {
+    if (read) read(bytes);
+    reply = to_json(bytes);
+  });
+  return reply;
+}
+
+Json JsonClient::run_once(const std::string& database, const Json& command, const Read& read) {
+  Json reply;
+  send(database, *from_json(command).get(), 0, [&](const bson_t& bytes) {
+    if (read) read(bytes);
+    reply = to_json(bytes);
+  });
+  return reply;
+}
+
+Json JsonClient::run_on(std::uint32_t member, const std::string& database, const Json& command) {
+  Json reply;
+  send(database, *from_json(command).get(), member,
+       [&](const bson_t& bytes) { reply = to_json(bytes); });
+  return reply;
+}
+
+std::optional<Json> JsonClient::each(const std::string& database, const Json& find,
+                                     const Read& use) {
+  constexpr int kBatch = 2'000;
+  std::int64_t cursor = 0;
+  std::optional<Json> failed;
+  const auto read = [&](const bson_t& reply) {
+    cursor = 0;
+    is_done(reply) ? void(cursor = show_batch(reply, use)) : void(failed = to_json(reply));
+  };
+  Json first = find;
+  first["batchSize"] = kBatch;
+  run_bytes(database, *from_json(first).get(), read);
+  const std::string collection = find.begin().value();
+  while (cursor != 0) {
+    const Json more{{"getMore", {{"$numberLong", std::to_string(cursor)}}},
+                    {"collection", collection},
+                    {"batchSize", kBatch}};
+    send(database, *from_json(more).get(), 0, read);
+  }
+  return failed;
+}
+
+std::vector<JsonClient::Member> JsonClient::members() const {
+  std::size_t count = 0;
+  auto** all = mongoc_client_get_server_descriptions(client_.get(), &count);
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < count; ++i) {
+    members.push_back({mongoc_server_description_id(all[i]),
+                       mongoc_server_description_host(all[i])->host_and_port});
+  }
+  mongoc_server_descriptions_destroy_all(all, count);
+  return members;
+}
+
+void JsonClient::send(const std::string& database, const bson_t& command, std::uint32_t member,
+                      const Read& read) {
+  bson_error_t error{};
+  ReplyBson reply;
+  if (member == 0) {
+    mongoc_client_command_with_opts(client_.get(), database.c_str(), &command, nullptr, nullptr,
+                                    reply.out(), &error);
+  } else {
+    mongoc_client_command_simple_with_server_id(client_.get(), database.c_str(), &command, nullptr,
+                                                member, reply.out(), &error);
+  }
+  if (bson_has_field(reply.get(), "ok")) return read(*reply.get());
+  throw NoReply(*error.message == '\0' ? "no member of the set was found" : error.message);
+}
+
+Json JsonClient::must(const std::string& database, const Json& command) {
+  Json reply = run(database, command);
+  if (integer(reply["ok"]) != 1) {
+    throw std::runtime_error(command.begin().key() + ": " + reply.value("errmsg", "failed"));
+  }
+  return reply;
+}
+
+std::int64_t integer(const Json& value) {
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return static_cast<std::int64_t>(value.get<double>());
+  if (value.contains("$numberLong")) return std::stoll(value["$numberLong"].get<std::string>());
+  return 0;
+}
+
+std::int64_t packed_timestamp(const Json& value) {
+  const auto& t = value.at("$timestamp");
+  return FencingToken::from_timestamp(t.at("t").get<std::uint32_t>(),
+                                      t.at("i").get<std::uint32_t>())
+      .value();
+}
+
+std::int64_t date_ms(const Json& value) {
+  if (!value.is_object() || !value.contains("$date")) return 0;
+  const Json& at = value["$date"];
+  if (at.is_object()) return integer(at);
+  // Relaxed extended JSON writes the usual ones as text: 2026-11-22T01:02:03.456Z.
+  std::tm parts{};
+  const auto text = at.get<std::string>();
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::int64_t ms = 0;
+  if (rest != nullptr && *rest == '.') {
+    constexpr std::int64_t kTenths = 100;
+    auto unit = kTenths;
+    for (++rest; unit > 0 && *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) {
+      ms += unit * (*rest - '0');
+    }
+  }
+  return timegm(&parts) * 1'000 + ms;
+}
+
+}  // namespace leasehold::mongo

@@ -1,0 +1,310 @@
+#include "mongo/client/mongo_transport.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+#include "mongo/client/client.hpp"
+#include "mongo/client/handles.hpp"
+#include "mongo/client/sockets.hpp"
+#include "mongo/client/streams.hpp"
+#include "mongo/client/transactions.hpp"
+#include "mongo/commands.hpp"
+#include "mongo/replies.hpp"
+
+// Exported by libmongoc 1.x, but in no public header. Weak: without it the log handler that an
+// application has set before is replaced.
+extern "C" void _mongoc_log_get_handler(mongoc_log_func_t* handler, void** data)
+    __attribute__((weak));
+
+namespace leasehold::mongo {
+namespace {
+
+using core::Command;
+using core::Outcome;
+using core::Reply;
+
+/// The last resort against a socket that hangs where no thread can cut it.
+constexpr int kSocketTimeoutMs = 60'000;
+constexpr int kMaxClients = 256;
+/// The driver keeps at most `minPoolSize` idle clients: the clients of workers that replaced hung
+/// ones would else stay for ever, with the sockets that were cut.
+constexpr int kMaxIdleClients = 1;
+
+struct Shared {
+  std::string database;
+  std::string collection;
+  std::function<void(const std::string&)> on_wire;
+  PoolHandle pool;  ///< one of our own sends endSessions, and reports it, when it is destroyed
+  std::unique_ptr<Transactions> transactions;
+  Streams streams;
+  std::atomic<bool> collection_is_right = false;  ///< it was asked what it is
+};
+
+class MongoConnection final : public core::Connection {
+ public:
+  explicit MongoConnection(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  ~MongoConnection() override { give_back(shared_->pool.get(), client_); }
+
+  Reply execute(const Command& command) override {
+    underway_.is(command.id);
+    if (auto refused = refusal()) return std::move(*refused);
+    Reply reply = run(command, build(command, shared_->collection));
+    if (std::holds_alternative<core::EnsureIndexCommand>(command.body)) {
+      return judge_index(std::move(reply));
+    }
+    return reply;
+  }
+
+  void interrupt(core::CommandId command) noexcept override { underway_.give_up(command); }
+
+ private:
+  Reply run(const Command& command, const Bson& bytes) {
+    ReplyBson reply;
+    bson_error_t error{};
+    if (const auto* step = std::get_if<core::StreamCommand>(&command.body)) {
+      return run_stream(command, *step, bytes);
+    }
+    if (in_transaction(bytes)) {
+      shared_->transactions->run(shared_->database, bytes, underway_, reply, error);
+    } else {
+      const auto* plain = std::get_if<core::RawCommand>(&command.body);
+      const bool on_admin = plain != nullptr && plain->on_admin;
+      run_here(on_admin ? "admin" : shared_->database, bytes, reply, error);
+    }
+    return read(command, reply, error);
+  }
+
+  bool run_here(const std::string& database, const Bson& bytes, ReplyBson& reply,
+                bson_error_t& error) {
+    return run_on_primary(client_, sockets_, underway_, nullptr, database, bytes.get(), reply,
+                          error);
+  }
+
+  Reply read(const Command& command, const ReplyBson& reply, const bson_error_t& error) {
+    if (bson_has_field(reply.get(), "ok")) return read_reply(command, *reply.get());
+    return driver_failure(error, members_of(client_));
+  }
+
+  Reply run_stream(const Command& command, const core::StreamCommand& step, const Bson& bytes) {
+    bson_error_t error{};
+    const bool opens = step.step == core::StreamCommand::Step::open;
+    auto stream =
+        opens ? OwnSession::start(shared_->pool.get(), error) : shared_->streams.take(step.cursor);
+    if (!stream && opens) return driver_failure(error, members_of(client_));
+    if (!stream) {
+      Reply gone;
+      gone.outcome = Outcome::not_executed;
+      gone.message = "the change stream is not open";
+      return gone;
+    }
+    ReplyBson bson;
+    stream->run(shared_->database, bytes.get(), underway_, bson, error);
+    Reply reply = read(command, bson, error);
+    const bool lives_on = reply.outcome == Outcome::done && reply.cursor != 0;
+    if (lives_on && !underway_.given_up()) shared_->streams.put(reply.cursor, std::move(stream));
+    return reply;
+  }
+
+  /// What the servers are is asked once; a wrong kind stays wrong.
+  std::optional<Reply> refusal() {
+    if (server_is_right_) return std::nullopt;
+    bson_error_t error;
+    if (client_ == nullptr) client_ = borrow(shared_->pool.get(), sockets_, error);
+    if (client_ == nullptr) return driver_failure(error, 0);
+    const DescriptionHandle server(mongoc_client_select_server(client_, true, nullptr, &error));
+    if (!server) return driver_failure(error, members_of(client_));
+    auto refused = refusal_of_chosen(*mongoc_server_description_hello_response(server.get()));
+    if (!refused && !shared_->collection_is_right) refused = refusal_of_collection();
+    server_is_right_ = !refused;
+    return refused;
+  }
+
+  /// A capped collection loses its oldest documents, and with them locks that are held. A role that
+  /// may not list collections is not refused for that.
+  std::optional<Reply> refusal_of_collection() {
+    Bson list;
+    list.int32("listCollections", 1);
+    list.doc("filter", [this](Bson& filter) { filter.text("name", shared_->collection); });
+    ReplyBson answer;
+    bson_error_t error;
+    run_here(shared_->database, list, answer, error);
+    bson_iter_t at, capped;
+    const bool found =
+        bson_iter_init(&at, answer.get()) &&
+        bson_iter_find_descendant(&at, "cursor.firstBatch.0.options.capped", &capped);
+    if (!found || !bson_iter_as_bool(&capped)) {
+      shared_->collection_is_right = bson_has_field(answer.get(), "ok");
+      return std::nullopt;
+    }
+    Reply refused;
+    refused.outcome = Outcome::configuration;
+    refused.message = "collection '" + shared_->collection +
+                      "' is capped: it must keep each document until that is deleted";
+    return refused;
+  }
+
+  /// An index with other options, or a missing permission, is tolerated: the message of the reply,
+  /// which is otherwise done, tells of it.
+  Reply judge_index(Reply reply) {
+    constexpr int kUnauthorized = 13, kOptionsConflict = 85, kKeySpecsConflict = 86;
+    if (reply.code == kUnauthorized) {
+      reply.outcome = Outcome::done;
+      reply.message =
+          "no permission to create it; documents of crashed holders stay unless "
+          "another user does";
+    } else if (reply.code == kOptionsConflict || reply.code == kKeySpecsConflict) {
+      Bson list;
+      list.text("listIndexes", shared_->collection);
+      ReplyBson indexes;
+      bson_error_t error;
+      const bool listed = run_here(shared_->database, list, indexes, error);
+      reply.outcome = Outcome::done;
+      reply.message = listed ? judge_indexes(*indexes.get()) : error.message;
+    } else if (reply.outcome == Outcome::done) {
+      reply.message.clear();
+    }
+    return reply;
+  }
+
+  std::shared_ptr<Shared> shared_;
+  mongoc_client_t* client_ = nullptr;  ///< from the first command on
+  Sockets sockets_;
+  Underway underway_;
+  bool server_is_right_ = false;
+};
+
+class MongoTransport final : public core::Transport {
+ public:
+  explicit MongoTransport(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  std::unique_ptr<core::Connection> connect() override {
+    return std::make_unique<MongoConnection>(shared_);
+  }
+
+ private:
+  std::shared_ptr<Shared> shared_;
+};
+
+/// A URI of DNS seeds is looked up while it is read; the URI is not bad if a name server is down.
+Error no_pool(const bson_error_t& error) {
+  const bool of_dns = is_name_resolution(error);
+  return {of_dns ? ErrorKind::unavailable : ErrorKind::invalid_option,
+          of_dns ? static_cast<int>(error.code) : 0, std::string("uri: ") + error.message};
+}
+
+void started(const mongoc_apm_command_started_t* event) {
+  const auto* shared = static_cast<Shared*>(mongoc_apm_command_started_get_context(event));
+  shared->on_wire(mongoc_apm_command_started_get_command_name(event));
+}
+
+void observe_wire(Shared& shared) {
+  mongoc_apm_callbacks_t* callbacks = mongoc_apm_callbacks_new();
+  mongoc_apm_set_command_started_cb(callbacks, started);
+  mongoc_client_pool_set_apm_callbacks(shared.pool.get(), callbacks, &shared);
+  mongoc_apm_callbacks_destroy(callbacks);
+}
+
+/// The failure of a command is in its outcome, so the driver need not log it as well.
+void log_what_matters(mongoc_log_level_t level, const char* domain, const char* message, void*) {
+  if (level <= MONGOC_LOG_LEVEL_CRITICAL) {
+    mongoc_log_default_handler(level, domain, message, nullptr);
+  }
+}
+
+/// An application that has a handler of its own keeps it.
+void keep_log_quiet() {
+  mongoc_log_func_t handler = mongoc_log_default_handler;
+  void* data = nullptr;
+  if (_mongoc_log_get_handler != nullptr) _mongoc_log_get_handler(&handler, &data);
+  if (handler == mongoc_log_default_handler) mongoc_log_set_handler(log_what_matters, nullptr);
+}
+
+/// OpenSSL tears itself down in exit() unless its first user says otherwise. A thread of the driver
+/// may still be in it then, because its server hangs, and would crash a process that has done its
+/// work. Looked up, because a driver may be built without OpenSSL. Without effect if OpenSSL was
+/// used before.
+void leave_openssl_to_the_kernel() {
+  using Init = int (*)(std::uint64_t options, const void* settings);
+  constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT
+  const auto init = reinterpret_cast<Init>(dlsym(RTLD_DEFAULT, "OPENSSL_init_crypto"));
+  if (init != nullptr) init(kNoAtExit, nullptr);
+}
+
+/// What the caller's URI may not decide, and what it decides unless it says otherwise.
+void set_options(mongoc_uri_t* uri, const TransportOptions& options) {
+  mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
+  mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, kMaxClients);
+#ifdef MONGOC_URI_MINPOOLSIZE  // which libmongoc 2 has not: it keeps all idle clients
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MINPOOLSIZE, kMaxIdleClients);
+#endif
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, kSocketTimeoutMs);
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+                                 static_cast<std::int32_t>(std::min<std::int64_t>(
+                                     options.server_selection_timeout.count(),
+                                     std::numeric_limits<std::int32_t>::max())));
+  // The driver would take a single seed for the whole set and never learn of another primary.
+  if (!mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION) &&
+      mongoc_uri_get_replica_set(uri) == nullptr) {
+    mongoc_uri_set_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION, false);
+  }
+}
+
+std::string database_in(const mongoc_uri_t* uri) {
+  const char* named = mongoc_uri_get_database(uri);
+  return named != nullptr ? named : "leasehold";
+}
+
+/// Also fills in the database, if the options name none.
+Result<PoolHandle> own_pool(TransportOptions& options) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    leave_openssl_to_the_kernel();
+    mongoc_init();
+    keep_log_quiet();
+  });
+  bson_error_t error;
+  const UriHandle uri = parse_uri(options.uri, error);
+  if (!uri) return no_pool(error);
+  set_options(uri.get(), options);
+  PoolHandle pool(mongoc_client_pool_new_with_error(uri.get(), &error), mongoc_client_pool_destroy);
+  if (!pool) return no_pool(error);
+  mongoc_client_pool_set_error_api(pool.get(), MONGOC_ERROR_API_VERSION_2);
+  if (options.database.empty()) options.database = database_in(uri.get());
+  return pool;
+}
+
+/// The application's pool; only one of its clients knows the database. The first client taken out
+/// of a pool has the driver look for servers, so none is where the options name the database.
+Result<PoolHandle> given_pool(TransportOptions& options) {
+  if (!options.database.empty()) return options.pool;
+  Sockets sockets;
+  bson_error_t error;
+  mongoc_client_t* client = borrow(options.pool.get(), sockets, error);
+  if (client == nullptr) return Error{ErrorKind::unavailable, 0, error.message};
+  options.database = database_in(mongoc_client_get_uri(client));
+  give_back(options.pool.get(), client);
+  return options.pool;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<core::Transport>> make_transport(TransportOptions options) {
+  auto pool = options.pool ? given_pool(options) : own_pool(options);
+  if (!pool) return pool.error();
+  if (auto error = check_database(options.database)) return std::move(*error);
+  auto shared = std::make_shared<Shared>();
+  shared->pool = std::move(*pool);
+  shared->transactions = std::make_unique<Transactions>(shared->pool.get());
+  shared->database = std::move(options.database);
+  shared->collection = options.collection;
+  shared->on_wire = std::move(options.on_wire);
+  if (shared->on_wire) observe_wire(*shared);
+  return std::shared_ptr<core::Transport>(std::make_shared<MongoTransport>(std::move(shared)));
+}
+
+}  // namespace leasehold::mongo

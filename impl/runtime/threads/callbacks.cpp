@@ -1,0 +1,61 @@
+#include "runtime/threads/callbacks.hpp"
+
+#include <exception>
+#include <system_error>
+
+namespace leasehold::runtime {
+
+Callbacks::Callbacks(std::shared_ptr<Executor> executor, std::function<void(const char*)> threw)
+    : executor_(std::move(executor)) {
+  const std::lock_guard lock(state_->mutex);
+  state_->threw = std::move(threw);
+  state_->activity = executor_->start([state = state_] { call_next(*state); });
+  if (!state_->activity) {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                            "no thread for callbacks");
+  }
+}
+
+void Callbacks::post(Function function) {
+  const std::lock_guard lock(state_->mutex);
+  state_->queue.push_back(std::move(function));
+  state_->activity->wake();
+}
+
+/// Calls one function a turn, because in the virtual world a function may keep its thread busy for
+/// a while, as a user's may, and the functions behind it have to wait.
+void Callbacks::call_next(State& state) {
+  std::unique_lock lock(state.mutex);
+  if (state.queue.empty()) return;
+  {
+    const auto function = std::move(state.queue.front());
+    state.queue.pop_front();
+    state.calling = true;
+    lock.unlock();
+    call(state, function);
+  }  // what the function owned is destroyed before the lock is taken again
+  lock.lock();
+  state.calling = false;
+  if (state.activity && !state.queue.empty()) state.activity->wake();
+  state.called.notify_all();
+}
+
+void Callbacks::call(State& state, const Function& function) {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    state.threw(error.what());
+  } catch (...) {
+    state.threw("an object that is no std::exception");
+  }
+}
+
+void Callbacks::stop() {
+  std::unique_lock lock(state_->mutex);
+  executor_->wait(lock, state_->called, core::Duration::max(),
+                  [this] { return state_->queue.empty() && !state_->calling; });
+  const auto activity = std::move(state_->activity);
+  lock.unlock();  // its thread destroys the state, maybe at once
+}
+
+}  // namespace leasehold::runtime

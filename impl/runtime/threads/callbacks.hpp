@@ -1,0 +1,50 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "runtime/threads/executor.hpp"
+
+namespace leasehold::runtime {
+
+/// Calls users' functions, one after the other, on an activity of their own: results of
+/// asynchronous calls, events, warnings. So no user's function holds up a timer, a command or the
+/// signal of a loss. If one throws, `threw` gets the exception, and the next function is called.
+///
+/// INVARIANT: a function is called and destroyed there and nowhere else, outside every lock.
+/// Thread safety: all calls from any thread.
+class Callbacks {
+ public:
+  using Function = std::function<void()>;
+
+  /// Throws std::system_error where there is no thread for it.
+  explicit Callbacks(std::shared_ptr<Executor> executor,
+                     std::function<void(const char* what)> threw = [](const char*) {});
+  Callbacks(const Callbacks&) = delete;
+  Callbacks& operator=(const Callbacks&) = delete;
+
+  void post(Function function);
+
+  /// Waits until all that was posted has been called.
+  /// REQUIRES: not called by one of them.
+  void stop();
+
+ private:
+  struct State {
+    std::mutex mutex;  // protects the rest
+    std::condition_variable called;
+    std::deque<Function> queue;
+    std::unique_ptr<Activity> activity;
+    bool calling = false;
+    std::function<void(const char*)> threw;
+  };
+  static void call(State& state, const Function& function);
+  static void call_next(State& state);
+
+  const std::shared_ptr<Executor> executor_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace leasehold::runtime

@@ -1,0 +1,166 @@
+#include "model/abstract/lock_rules.hpp"
+
+#include <algorithm>
+
+namespace leasehold::model {
+
+using enum Guarantee;
+
+Rules rules_of(Lock lock) {
+  Rules r;
+  r.lock = lock;
+  if (lock == Lock::leasehold) return r;
+  r.observes = false;
+  r.margin = Rules::Margin::none;
+  r.owner = Rules::Owner::per_attempt;
+  r.never_lowers_expiry = false;
+  r.has_deadline = r.cleans_up = false;
+  r.token = lock == Lock::distributed_lock ? Rules::Token::counter : Rules::Token::none;
+  r.extends = lock == Lock::distributed_lock;
+  if (lock == Lock::document_level) r.expiry = Rules::Expiry::client_clock;
+  if (lock == Lock::insert_unique || lock == Lock::set_on_insert) {
+    r.expiry = Rules::Expiry::ttl_monitor;
+    r.release_checks_owner = false;
+  }
+  return r;
+}
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all{
+      {"no-owner-check-on-release", {G6}, [](Rules& r) { r.release_checks_owner = false; }},
+      {"no-owner-check-on-extension", {G6}, [](Rules& r) { r.extension_checks_owner = false; }},
+      {"no-check-of-the-winner", {G2, G3, G4}, [](Rules& r) { r.checks_the_winner = false; }},
+      {"deadline-from-the-reply", {G1, G2, G5}, [](Rules& r) { r.deadline_from_reply = true; }},
+      {"deadline-moved-by-an-unknown-extension",
+       {G1, G2, G5},
+       [](Rules& r) { r.unknown_extension_moves_deadline = true; }},
+      {"late-extension-revives-a-lost-handle",
+       {G5},
+       [](Rules& r) { r.late_extension_revives = true; }},
+      {"no-deadline-of-its-own", {G2, G5}, [](Rules& r) { r.has_deadline = false; }},
+      {"held-until-the-release-is-answered",
+       {G2},
+       [](Rules& r) { r.held_until_release_answered = true; }},
+      {"new-owner-per-retry", {G7}, [](Rules& r) { r.owner = Rules::Owner::per_attempt; }},
+      {"owner-per-process", {G1, G2}, [](Rules& r) { r.owner = Rules::Owner::per_process; }},
+      {"owner-used-on-after-its-delete",
+       {G1, G2},
+       [](Rules& r) { r.fresh_owner_after_delete = false; }},
+      {"beat-not-raised-by-a-retry",
+       {G1, G2},
+       [](Rules& r) { r.beat = Rules::Beat::kept_by_retries; }},
+      {"beat-kept-by-an-extension",
+       {G1, G2},
+       [](Rules& r) { r.beat = Rules::Beat::kept_by_extensions; }},
+      {"beat-restarted-by-an-extension",
+       {G1, G2},
+       [](Rules& r) { r.beat = Rules::Beat::restarted_by_extensions; }},
+      {"beat-counted-in-the-document",
+       {G1, G2},
+       [](Rules& r) { r.beat = Rules::Beat::counted_in_document; }},
+      {"observation-from-the-sending",
+       {G1, G2},
+       [](Rules& r) { r.sight_counts_from_sending = true; }},
+      {"observed-beat-not-compared", {G1, G2}, [](Rules& r) { r.compares_seen_beat = false; }},
+      {"observed-string-not-compared",
+       {G1, G2},
+       [](Rules& r) { r.compares_seen_owner = r.compares_seen_beat = false; }},
+      {"observation-of-a-foreign-lock-id", {G1}, [](Rules& r) { r.observes_foreign = true; }},
+      {"older-own-write-lowers-expires-at",
+       {G1, G2},
+       [](Rules& r) { r.never_lowers_expiry = false; }},
+      {"margin-kept-by-the-waiter",
+       {G1, G2},
+       [](Rules& r) { r.margin = Rules::Margin::by_waiter; }},
+      {"margin-forgotten-by-an-extension",
+       {G1, G2},
+       [](Rules& r) { r.margin = Rules::Margin::not_in_extensions; }},
+      {"no-margin", {G1, G2}, [](Rules& r) { r.margin = Rules::Margin::none; }},
+      {"extension-inserts-when-missing", {G6}, [](Rules& r) { r.extension_inserts = true; }},
+      {"expiry-ignored", {G1, G2}, [](Rules& r) { r.ignores_expiry = true; }},
+      {"token-from-cluster-time", {G4}, [](Rules& r) { r.token = Rules::Token::cluster_time; }},
+      {"token-counter-in-the-document", {G4}, [](Rules& r) { r.token = Rules::Token::counter; }},
+      {"no-token", {G3}, [](Rules& r) { r.token = Rules::Token::none; }},
+      {"majority-not-awaited", {G1, G2, G4}, [](Rules& r) { r.majority = false; }},
+      {"no-drift-margin-of-the-holder",
+       {G1, G2, G5},
+       [](Rules& r) { r.holder_keeps_drift_margin = false; }},
+      {"no-drift-margin-of-the-observer",
+       {G1, G2},
+       [](Rules& r) { r.observer_keeps_drift_margin = false; }},
+      {"hand-over-while-the-old-handle-holds",
+       {G1, G2},
+       [](Rules& r) { r.hands_over_while_held = true; }},
+      {"hand-over-without-owners",
+       {G1, G2, G6},
+       [](Rules& r) { r.hand_over_checks_owners = false; }},
+      {"hand-over-inserts-when-missing", {G6}, [](Rules& r) { r.hand_over_inserts = true; }},
+      {"pass-on-while-the-giver-holds", {G1, G2}, [](Rules& r) { r.passes_on_while_held = true; }},
+      {"grant-dated-by-the-release-alone",
+       {G1, G2},
+       [](Rules& r) { r.grant_dated_by_entry = false; }},
+      {"grant-counted-from-the-notice",
+       {G1, G2, G5},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_notice; }},
+      {"grant-counted-from-the-last-read-of-the-stream",
+       {G1, G2, G5},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_last_read; }},
+      {"grant-counted-from-a-newer-renewal",
+       {G1, G2, G5},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_newest_renewal; }},
+      {"ended-owners-entry-accepted",
+       {G1, G2, G3},
+       [](Rules& r) { r.accepts_ended_owners = true; }},
+      {"lost-place-not-taken-anew", {G7}, [](Rules& r) { r.renewals_restore = false; }},
+  };
+  return all;
+}
+
+const std::vector<Variant>& harmless_variants() {
+  static const std::vector<Variant> all{
+      {"grant-counted-from-the-first-renewal",
+       {},
+       [](Rules& r) { r.grant_counts = Rules::GrantCounts::from_first_renewal; },
+       "an earlier sending makes an earlier deadline; a call that waited for a lease is granted "
+       "nothing"},
+      {"granted-entry-stays",
+       {},
+       [](Rules& r) { r.granted_entry_leaves = false; },
+       "its owner has ended before it can be granted again, so the grant is given back"},
+  };
+  return all;
+}
+
+const Variant* variant_named(std::string_view name) {
+  for (const auto* all : {&variants(), &harmless_variants()}) {
+    for (const Variant& v : *all) {
+      if (v.name == name) return &v;
+    }
+  }
+  return nullptr;
+}
+
+const std::vector<KnownFault>& known_faults() {
+  static const std::vector<KnownFault> all{
+      {Lock::distributed_lock, G1, "a successor whose clock is ahead gives a held lease away"},
+      {Lock::distributed_lock, G2, "no local deadline while an extension hangs"},
+      {Lock::distributed_lock, G4, "the token restarts after a release"},
+      {Lock::distributed_lock, G7, "an orphan after a lost reply refuses its own retry"},
+      {Lock::document_level, G1, "expiry by the clock of the client that asks"},
+      {Lock::document_level, G2, "a holder past its lease does not notice"},
+      {Lock::document_level, G3, "no token: the resource accepts the late write"},
+      {Lock::insert_unique, G1, "a client's slow clock lets the TTL monitor free a held lock"},
+      {Lock::insert_unique, G2, "a holder past its lease does not notice"},
+      {Lock::insert_unique, G3, "no token: the resource accepts the late write"},
+      {Lock::insert_unique, G6, "a late release frees the next holder's lock"},
+      {Lock::insert_unique, G7, "an orphan after a lost reply refuses its own retry"},
+      {Lock::set_on_insert, G1, "a client's slow clock lets the TTL monitor free a held lock"},
+      {Lock::set_on_insert, G2, "a holder past its lease does not notice"},
+      {Lock::set_on_insert, G3, "no token: the resource accepts the late write"},
+      {Lock::set_on_insert, G6, "a late release frees the next holder's lock"},
+      {Lock::set_on_insert, G7, "an orphan after a lost reply refuses its own retry"},
+  };
+  return all;
+}
+
+}  // namespace leasehold::model

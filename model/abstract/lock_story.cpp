@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <iterator>
+
+#include "model/abstract/lock_step.hpp"
+
+/// The abstract lock in words.
+namespace leasehold::model {
+
+using namespace lock_world;
+
+std::string describe(const Scope& s) {
+  const std::string places = s.queue == 1 ? "1 place" : std::to_string(s.queue) + " places";
+  const auto if_on = [](bool on, const std::string& what) { return on ? ", " + what : ""; };
+  return std::to_string(s.clients) + " clients" + (s.dotnet ? " (one of the .NET package)" : "") +
+         " with " + std::to_string(s.messages) + (s.messages == 1 ? " message" : " messages") +
+         " each in flight, without end: acquisitions, pauses" +
+         if_on(s.losses, s.losses_late ? "losses that no user awaits" : "losses") +
+         if_on(s.crashes, "crashes") + if_on(s.ttl_passes, "TTL passes") +
+         if_on(s.failovers, "failovers with rollback, clocks " + std::to_string(s.skew) +
+                                " apart of margin " + std::to_string(s.clock_margin)) +
+         if_on(s.late_starts, "commands that wait in the server") +
+         if_on(s.stale_primary, "a stale primary") + if_on(s.hand_overs, "hand-overs") +
+         if_on(s.queue > 0, "a queue of " + places);
+}
+
+namespace {
+
+constexpr const char* kSlots[] = {"",         "acquire",     "extension",    "delete",
+                                  "\"won\"",  "\"refused\"", "\"extended\"", "\"no match\"",
+                                  "\"gone\"", "hand-over",   "renewal"};
+
+std::string letter(int client) { return std::string(1, static_cast<char>('A' + client)); }
+
+/// What the command did to the queue, or by it, which its reply does not say.
+std::string in_the_queue(const World& from, const World& to, int client, Byte slot) {
+  const Document &before = from.document, &after = to.document;
+  if (slot == kDelete) {
+    if (before.owner == 0 || before.owner == after.owner) return "";
+    if (after.owner == 0) return ": the document goes";
+    return ": passes the lock on to " + letter(client_of(after.owner));
+  }
+  if (std::equal(before.waiting, std::end(before.waiting), after.waiting)) return "";
+  const auto mine = [client](const Entry& entry) {
+    return entry.owner != 0 && client_of(entry.owner) == client;
+  };
+  const bool stands = std::any_of(after.waiting, std::end(after.waiting), mine);
+  return stands ? ", and stands in the queue" : "";
+}
+
+std::string of_a_failover(const Scope& scope, const World& from, const World& to) {
+  return "another member becomes primary, its clock " + std::to_string(scope.skew) +
+         (to.second != 0 ? " ahead" : " behind") +
+         (from.dirty != 0 ? "; the last write is rolled back" : "") +
+         (to.stale_runs != 0 ? "; the old primary does not know yet" : "");
+}
+
+/// What happens to the message in this slot.
+std::string of_an_execution(const Scope& scope, const World& from, LockAction action,
+                            const World& to) {
+  const Message& before = from.client[action.client].message[action.slot];
+  const Message& after = to.client[action.client].message[action.slot];
+  const std::string waited =
+      action.waited == 0 ? "" : ", which started " + std::to_string(action.waited) + " before,";
+  const std::string outcome = after.slot == kEmpty ? "" : std::string(": ") + kSlots[after.slot];
+  const std::string queue =
+      scope.queue > 0 ? in_the_queue(from, to, action.client, before.slot) : std::string();
+  return waited + " is executed" + outcome + queue;
+}
+
+}  // namespace
+
+std::string tell(const Scope& scope, const World& from, LockAction action, const World& to) {
+  using Act = LockAct;
+  const Client& client = from.client[action.client];
+  const std::string caller =
+      is_package(scope, action.client) ? "the .NET client" : letter(action.client);
+  const std::string slot = kSlots[client.message[action.slot].slot];
+  const std::string message = caller + "'s " + slot;
+  switch (action.act) {
+    case Act::tick: return "time passes";
+    case Act::commit: return "a majority has the last write";
+    case Act::failover: return of_a_failover(scope, from, to);
+    case Act::step_down: return "the old primary steps down";
+    case Act::ttl_pass: return "the TTL monitor deletes the document";
+    case Act::start: return message + " starts inside the server, and reads the cluster time";
+    case Act::execute: return message + of_an_execution(scope, from, action, to);
+    case Act::execute_stale: return message + " is executed by the old primary";
+    case Act::lose: return message + " is lost";
+    case Act::deliver: return caller + " receives " + slot;
+    case Act::attempt:
+      if (client.giver != 0) return caller + " sends the hand-over again";
+      return caller + (client.phase == kIdle ? " asks, and" : "") + " sends an acquire";
+    case Act::time_out: return caller + " times out waiting for a reply";
+    case Act::give_up: return caller + " gives up";
+    case Act::extend: return caller + " sends an extension";
+    case Act::release: return caller + " releases: sends a delete";
+    case Act::clean_up: return caller + " cleans up: sends a delete";
+    case Act::crash: return caller + " crashes and restarts";
+    case Act::hand_over:
+      return caller + " releases: sends a hand-over to " + letter(action.waited);
+    case Act::hear:
+      return caller + " is notified of its grant" +
+             (to.client[action.client].phase == kHeld ? ", and holds" : ", and gives it back");
+    case Act::lose_notice: return "the news of " + caller + "'s grant is lost";
+    case Act::read_stream: return caller + " reads its change stream: nothing new";
+  }
+  return "";
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,80 @@
+#include "model/diagrams/transition_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+namespace leasehold::model {
+namespace {
+
+using Pairs = std::set<std::pair<std::string, std::string>>;
+
+Pairs drawn(const TransitionTable& table) {
+  Pairs pairs;
+  for (const auto& arrow : table.arrows()) {
+    if (arrow.source == Source::document) pairs.emplace(arrow.from, arrow.to);
+  }
+  return pairs;
+}
+
+// The arrows of the published diagrams, copied by hand.
+TEST(Tables, HoldTheArrowsOfTheDocumentsAndNoOther) {
+  EXPECT_EQ(drawn(lifecycle()), (Pairs{{"[*]", "Waiting"},
+                                       {"Waiting", "Acquiring"},
+                                       {"Waiting", "Expired"},
+                                       {"Acquiring", "Acquired"},
+                                       {"Acquiring", "Waiting"},
+                                       {"Acquired", "Extending"},
+                                       {"Extending", "Acquired"},
+                                       {"Extending", "Lost"},
+                                       {"Acquired", "Releasing"},
+                                       {"Releasing", "Released"},
+                                       {"Lost", "[*]"},
+                                       {"Released", "[*]"},
+                                       {"Expired", "[*]"}}));
+  EXPECT_EQ(drawn(document_states()), (Pairs{{"NonExistent", "Active"},
+                                             {"Active", "Extending"},
+                                             {"Extending", "Active"},
+                                             {"Extending", "Expired"},
+                                             {"Active", "Deleted"},
+                                             {"Expired", "Active"},
+                                             {"Expired", "Deleted"}}));
+  EXPECT_EQ(
+      drawn(flowchart()),
+      (Pairs{{"A", "B"}, {"B", "C"}, {"C", "D"}, {"C", "E"}, {"D", "F"}, {"D", "G"}, {"E", "H"},
+             {"F", "H"}, {"H", "I"}, {"I", "J"}, {"J", "K"}, {"K", "L"}, {"L", "M"}, {"M", "N"},
+             {"M", "O"}, {"G", "P"}, {"O", "P"}, {"P", "Q"}, {"Q", "B"}, {"N", "R"}, {"R", "S"}}));
+}
+
+TEST(Tables, AreTotalEveryOtherPairIsRefused) {
+  for (const auto* table : all_tables()) {
+    std::size_t accepted = 0;
+    for (const auto state : table->states()) {
+      for (const auto input : table->inputs()) accepted += table->find(state, input) ? 1 : 0;
+    }
+    EXPECT_EQ(accepted, table->arrows().size()) << "state and input determine the arrow";
+    EXPECT_FALSE(table->find("Nowhere", table->inputs().front()));
+  }
+  EXPECT_FALSE(lifecycle().find("Lost", "Extension Successful")) << "lost is final";
+  EXPECT_FALSE(document_states().find("Deleted", "Success")) << "an extension never inserts";
+}
+
+TEST(Tables, GiveAReasonForEveryArrow) {
+  for (const auto* table : all_tables()) {
+    for (const auto& arrow : table->arrows()) EXPECT_FALSE(arrow.reason.empty()) << arrow.name();
+  }
+  for (const auto state : flowchart().states()) EXPECT_FALSE(flowchart_text(state).empty());
+}
+
+TEST(Tables, AreTheDiagramsOfTheReadme) {
+  std::ifstream in(LEASEHOLD_MODEL_README);
+  const std::string readme{std::istreambuf_iterator<char>(in), {}};
+  for (const auto* table : all_tables()) {
+    EXPECT_NE(readme.find("```mermaid\n" + to_mermaid(*table) + "```"), std::string::npos)
+        << "put the output of `leasehold-lab diagram " << table->name() << "` into model/README.md";
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::model

@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "model/verdict/finding.hpp"
+
+namespace leasehold::model {
+
+Finding check_leases(const Digest& d) {
+  Finding f = finding(Guarantee::G1);
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
+      const auto holder = writer_of(d, t.last_put);
+      if (t.next_put == kNone || !holder) continue;
+      if (d.fact(t.next_put).owner == t.owner) continue;
+      if (passed_on(d, t)) {
+        ++f.counts["passed_on"];
+        continue;
+      }
+      if (handed_over(d, t)) {
+        ++f.counts["hand_overs"];
+        continue;
+      }
+      if (may_have_deleted(d, t)) continue;  // its own release or clean-up
+      const auto successor = writer_of(d, t.next_put);
+      if (!successor) continue;
+      ++f.checked;
+      ++f.counts["takeovers"];
+      const auto lease_end = earliest_end(d, *holder);
+      const auto given = executed_by(d, *successor, t.next_put);
+      if (given >= lease_end) continue;
+      violate(f,
+              "lock '" + name + "' was given to another at least " + ms(lease_end - given) +
+                  " before the lease of " + d.at(holder->command.send).process + " ran out",
+              {holder->command.send, t.last_put, t.next, t.next_put, successor->command.reply});
+    }
+  }
+  return f;
+}
+
+namespace {
+
+struct HeldSpan {
+  Span span;
+  const SessionDigest* session;
+};
+
+/// held() turns false for ever, by the release at the latest. A process may record its release
+/// late.
+void check_end(const Digest& d, Finding& f, const HeldSpan& b) {
+  const SessionDigest& s = *b.session;
+  if (s.answers.revived()) {
+    violate(f,
+            "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+                "'s held() was true again after it was false",
+            {s.answers.denied, s.answers.last});
+  }
+  if (s.release == kNone || b.span.to <= d.fact(s.release).at_ns + d.allowed.lateness_ns) return;
+  violate(f,
+          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+              "'s held() was true for " + ms(b.span.to - d.at(s.release).at_ns) +
+              " after its release",
+          {s.release, s.answers.last});
+}
+
+void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& b) {
+  if (!a.span.meets(b.span)) return;
+  const auto overlap = std::min(a.span.to, b.span.to) - std::max(a.span.from, b.span.from);
+  violate(f,
+          "lock '" + d.at(a.session->granted).name + "': held() was true in " +
+              d.process_name(a.session->process) + " and " + d.process_name(b.session->process) +
+              " at once for " + ms(overlap),
+          {a.session->answers.first, a.session->answers.last, b.session->answers.first,
+           b.session->answers.last});
+}
+
+}  // namespace
+
+Finding check_exclusion(const Digest& d) {
+  Finding f = finding(Guarantee::G2);
+  std::vector<std::vector<HeldSpan>> by_name(d.facts.names.size());
+  std::int64_t asked = 0;
+  for (const SessionDigest& s : d.sessions) {
+    asked += s.answers.yes + s.answers.no;
+    const auto held = s.answers.held();
+    if (held && s.granted != kNone) {
+      by_name[d.fact(s.granted).name].push_back({*held, &s});
+    }
+  }
+  if (!d.sessions.empty()) f.counts["asked"] = asked;
+  for (auto& spans : by_name) {
+    std::sort(spans.begin(), spans.end(),
+              [](const HeldSpan& a, const HeldSpan& b) { return a.span.from < b.span.from; });
+    const HeldSpan* longest = nullptr;
+    for (const HeldSpan& one : spans) {
+      ++f.checked;
+      check_end(d, f, one);
+      if (longest != nullptr) check_pair(d, f, *longest, one);
+      if (longest == nullptr || one.span.to > longest->span.to) longest = &one;
+    }
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,331 @@
+#include <algorithm>
+
+#include "model/queue/queue_turns.hpp"
+#include "model/verdict/waiters.hpp"
+
+namespace leasehold::model {
+namespace {
+
+void check_on_time(const Digest& d, Finding& f, const SessionDigest& s) {
+  const Asked& ask = s.asked;
+  if (!ask.single_attempt && ask.give_up_ns == 0) return;
+  const auto attempt = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+  const auto said = !ask.single_attempt ? ask.give_up_ns : ask.at_ns + attempt;
+  const auto latest = said + d.allowed.lateness_ns;
+  if (latest >= d.finished_ns) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
+  const Index end = s.granted != kNone ? s.granted : s.ended;
+  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
+  check_bound(d, f, {said, latest, happened, kNever, Needs::machine},
+              [&] {
+                return "lock '" + d.name(ask.name) + "': an acquire of " +
+                       d.process_name(ask.process) + " ended " +
+                       (end == kNone ? "never" : ms(happened - said) + " late");
+              },
+              {s.ask, end});
+}
+
+/// The longest that it takes to serve all calls for one name once faults are over: one turn for
+/// each call and one for a holder that died before. A turn is a lease and the attempts before it.
+std::int64_t all_turns(const Waiters& waiters) {
+  std::int64_t longest = 0, turns = 1;
+  for (const Waiter& call : waiters.calls) {
+    const Asked& ask = call.session->asked;
+    if (ask.healed) ++turns;
+    longest = std::max(longest, ask.expiry_ms * kMs + drift_of(ask) + call.attempts_ns);
+  }
+  return turns * longest;
+}
+
+/// A call that begins once faults are over gets the lock within `turns`. Only a shorter timeout may
+/// end it without the lock.
+void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, const Waiters& name,
+                              std::int64_t turns) {
+  const SessionDigest& s = *call.session;
+  const Asked& ask = s.asked;
+  if (!ask.healed) return;
+  ++f.counts["healed_acquires"];
+  const auto caller = [&] {
+    return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process);
+  };
+  if (s.ended != kNone && d.fact(s.ended).outcome != Outcome::timed_out) {
+    violate(f,
+            caller() +
+                " did not get the lock although all faults had stopped: " + d.at(s.ended).outcome,
+            {s.ask, s.ended});
+    return;
+  }
+  const Span& waited = call.waited;
+  const Window window = while_answered(name, kNoText, ask.at_ns, turns);
+  const auto latest = window.to;
+  if (s.granted == kNone && waited.to <= latest) {
+    if (waited.to > window.uncongested) excuse(f, Excuse::congestion);
+    return;
+  }
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
+  check_bound(d, f,
+              {ask.at_ns, latest, s.granted == kNone ? kNever : waited.to, waited.to,
+               Needs::servers, window.uncongested},
+              [&] {
+                return caller() + " did not get the lock in " + ms(latest - ask.at_ns) +
+                       " although all faults had stopped";
+              },
+              {s.ask, s.granted, s.ended});
+}
+
+/// When the change after this tenure happened at the earliest. A deletion that no reply claims
+/// happened at most `truth_lag_ns` before it was read.
+std::int64_t changed_from(const Digest& d, const Tenure& t) {
+  return t.next_gone ? d.fact(t.next).at_ns - d.allowed.truth_lag_ns : executed_from(d, t.next);
+}
+
+/// A dead holder's lock goes to some waiter in time.
+void check_passes_on(const Digest& d, Finding& f, const Tenure& t, const Writer& holder,
+                     const Waiters& waiters) {
+  if (t.next == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
+  const Asked& dead = *holder.ask;
+  const auto last = executed_by(d, holder, t.last_put);
+  const auto changed = changed_from(d, t);
+  bool bounded = false;
+  for (const Waiter* one : waiters.patient) {
+    const Waiter& call = *one;
+    const SessionDigest& s = *call.session;
+    if (&s == holder.session) continue;
+    const auto bound = dead.expiry_ms * kMs + drift_of(dead) + call.attempts_ns;
+    const auto window = must_have_tried(d, waiters, call, last, bound, &f);
+    if (!window) continue;
+    if (d.disturbed({d.fact(holder.command.send).at_ns, window->to})) {
+      excuse(f, Excuse::disturbance);
+      continue;
+    }
+    bounded = true;
+    check_bound(
+        d, f,
+        {window->from, window->to, changed, call.waited.to, Needs::servers, window->uncongested},
+        [&] {
+          return "lock '" + d.name(dead.name) + "': " + d.process_name(s.process) +
+                 " waited more than " + ms(bound) + " for a dead holder's lock";
+        },
+        {t.last_put, s.ask, t.next});
+  }
+  if (bounded) ++f.counts["bounded_takeovers"];
+  // Taken in time: that ended the wait of the call that took it, so no wait was long enough.
+  if (!bounded && t.next_put != kNone && !t.next_gone) ++f.counts["takeovers"];
+}
+
+/// Of the first `place` calls by their begin, those that still waited long after `from`. Sorted as
+/// in `calls`.
+std::vector<const Waiter*> waited_at(const Waiters& waiters, std::int64_t from, std::size_t place) {
+  std::vector<const Waiter*> all;
+  for (std::size_t i = place; i-- > 0 && waiters.reach[i] >= from;) {
+    const Waiter* call = waiters.by_begin[i];
+    if (call->lives_until >= from + call->attempts_ns) all.push_back(call);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// A lock that is free does not stay so while a call waits.
+void check_free_taken(const Digest& d, Finding& f, const Tenure& t, const Waiters& waiters) {
+  if (t.next_put == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
+  const auto free_from = d.fact(t.next).at_ns;
+  const auto taken = executed_from(d, t.next_put);
+  if (taken <= free_from) return;
+  const auto later =
+      std::partition_point(waiters.by_begin.begin(), waiters.by_begin.end(),
+                           [&](const Waiter* call) { return call->waited.from < taken; });
+  const auto place = static_cast<std::size_t>(later - waiters.by_begin.begin());
+  f.checked += waiters.tried[place];  // calls that began after it was taken are not late
+  for (const Waiter* one : waited_at(waiters, free_from, place)) {
+    const Waiter& call = *one;
+    const SessionDigest& s = *call.session;
+    const auto window = must_have_tried(d, waiters, call, free_from, call.attempts_ns, &f);
+    if (!window) continue;
+    check_bound(
+        d, f,
+        {window->from, window->to, taken, call.waited.to, Needs::servers, window->uncongested},
+        [&] {
+          return "lock '" + d.name(s.asked.name) + "': " + d.process_name(s.process) +
+                 " left it free for more than " + ms(window->to - window->from);
+        },
+        {t.next, s.ask, t.next_put});
+  }
+}
+
+/// An attempt or a hand-over that found its own owner there has to win: it retries a win that lost
+/// its reply.
+void check_recognised(const Digest& d, Finding& f) {
+  for (const Index i : d.unrecognised) {
+    violate(f, "a retry of " + d.at(i).process + " did not recognise its own win", {i});
+  }
+}
+
+/// Whether no command ever tried to give it up.
+bool died(const Digest& d, const Tenure& t) {
+  return d.deletes.of(t.owner).empty() && d.hand_overs.of(t.owner).empty();
+}
+
+/// A call that ended without the lock deletes what it may have won, once a worker is free and as
+/// long as its process runs.
+void check_given_up(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
+  const Index ended = holder.session->ended;
+  if (ended == kNone) return;
+  const Id process = d.fact(ended).process;
+  const auto from = d.fact(ended).at_ns;
+  const Span rest{from, d.stalls.put_off(from, from + holder.ask->operation_timeout_ms * kMs +
+                                                   d.allowed.truth_lag_ns)};
+  if (d.process_of[process]->last_ns <= rest.to || !d.ran_throughout(process, rest)) return;
+  if (waited_for_worker(d, *holder.ask, rest)) return excuse(f, Excuse::congestion);
+  violate(f,
+          "lock '" + d.name(holder.ask->name) + "': " + d.process_name(process) +
+              " returned without the lock and left its lock document",
+          {ended, t.last_put});
+}
+
+/// A delete is sent at the end of the longest holding, whatever the user does.
+void check_given_back(const Digest& d, Finding& f, const SessionDigest& s) {
+  if (s.granted == kNone || s.lost == kNone) return;
+  const Fact& lost = d.fact(s.lost);
+  if (lost.outcome != Outcome::max_holding) return;
+  const auto latest = lost.at_ns + d.allowed.lateness_ns;
+  if (!d.ran_throughout(s.process, {lost.at_ns, latest})) return excuse(f, Excuse::pause);
+  ++f.counts["limited_holdings"];
+  const auto deletes = d.deletes.of(d.fact(s.granted).owner);
+  const auto sent = deletes.empty() ? kNever : d.fact(deletes.front().send).at_ns;
+  if (sent <= latest) return;
+  const Span due{lost.at_ns, latest};
+  if (waited_for_worker(d, s.asked, due, sent)) return excuse(f, Excuse::congestion);
+  violate(f,
+          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+              " did not give it back at the end of its longest holding",
+          {s.granted, s.lost});
+}
+
+/// The answer to the first delete of this owner that was executed before this attempt of it.
+Index executed_after(const Digest& d, const Tenure& t, const Writer& holder) {
+  if (d.fact(holder.command.send).verb != Verb::acquire) return kNone;
+  for (const SendDigest& one : d.deletes.of(t.owner)) {
+    if (one.reply == kNone || d.fact(one.reply).outcome != Outcome::done) continue;
+    return d.fact(one.reply).order < d.fact(t.last_put).order ? one.reply : kNone;
+  }
+  return kNone;
+}
+
+/// A call with attempts on the way deletes once more, an operation timeout after the first delete:
+/// an attempt that was executed between the two must leave nothing.
+void check_deleted_again(const Digest& d, Finding& f, const Tenure& t, const Writer& holder) {
+  const Index reply = executed_after(d, t, holder);
+  if (reply == kNone) return;
+  const SendDigest& last = d.deletes.of(t.owner).back();
+  if (d.fact(last.send).at_ns > d.fact(t.last_put).at_ns) return;
+  const Asked& ask = *holder.ask;
+  const auto answered = d.fact(reply).at_ns;
+  const auto soonest =
+      answered + ask.operation_timeout_ms * kMs - ask.operation_timeout_ms * ask.max_drift_ppm;
+  const auto timeout = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+  const Span rest{answered,
+                  d.machine_stalls.put_off(answered, answered + timeout + d.allowed.lateness_ns)};
+  const bool lived =
+      d.process_of[ask.process]->last_ns > rest.to && d.ran_throughout(ask.process, rest);
+  if (d.fact(t.last_put).at_ns >= soonest || !lived) return;
+  if (d.process_of[ask.process]->congested.meet({soonest, rest.to})) {
+    return excuse(f, Excuse::congestion);
+  }
+  violate(f,
+          "lock '" + d.name(ask.name) + "': " + d.process_name(ask.process) +
+              " did not delete what an attempt left that was executed after its deletion",
+          {holder.command.send, reply, t.last_put});
+}
+
+/// An owner that hands over has no attempt on the way: no later delete would remove what it leaves.
+void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
+                                const Writer& holder) {
+  if (d.fact(holder.command.send).verb != Verb::acquire) return;
+  for (const SendDigest& one : d.hand_overs.of(t.owner)) {
+    if (one.reply == kNone) continue;
+    const Fact& reply = d.fact(one.reply);
+    const bool done = reply.outcome == Outcome::done && reply.matched == 1;
+    if (!done || reply.order >= d.fact(t.last_put).order) continue;
+    return violate(f,
+                   "lock '" + d.name(holder.ask->name) + "': an attempt of " +
+                       d.process_name(holder.ask->process) +
+                       " was executed after its owner had handed the lock over",
+                   {holder.command.send, one.reply, t.last_put});
+  }
+}
+
+}  // namespace
+
+Finding check_liveness(const Digest& d) {
+  Finding f = finding(Guarantee::G7);
+  const auto waiters = waiters_by_name(d);
+  for (const Waiters& name : waiters) {
+    const auto turns = all_turns(name);
+    for (const Waiter& call : name.calls) {
+      check_on_time(d, f, *call.session);
+      check_given_back(d, f, *call.session);
+      check_served_when_healed(d, f, call, name, turns);
+    }
+  }
+  check_queue_turns(d, f, waiters);
+  check_recognised(d, f);
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
+      const auto holder = writer_of(d, t.last_put);
+      if (!holder) continue;
+      const Waiters& here = waiters[d.fact(t.last_put).name];
+      if (t.next_gone) check_free_taken(d, f, t, here);
+      if (left_behind(d, t)) check_passes_on(d, f, t, *holder, here);
+      // In a published lock no retry recognises that win.
+      if (d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
+    }
+  }
+  return f;
+}
+
+Finding check_cleanup(const Digest& d) {
+  Finding f = finding(Guarantee::G8);
+  for (const auto& [name, tenures] : d.tenures) {
+    for (const Tenure& t : tenures) {
+      const auto holder = writer_of(d, t.last_put);
+      if (!holder) continue;
+      if (!d.of_a_document) {
+        f.counts["late_wins"] += executed_after(d, t, *holder) == kNone ? 0 : 1;
+        check_handed_over_for_good(d, f, t, *holder);
+      }
+      if (!left_behind(d, t)) continue;
+      if (!d.of_a_document) check_deleted_again(d, f, t, *holder);
+      if (!d.of_a_document && died(d, t)) check_given_up(d, f, t, *holder);
+      const auto bound = (holder->ask->expiry_ms + 2 * holder->ask->clock_margin_ms) * kMs +
+                         d.allowed.ttl_seen_ns();
+      auto latest = executed_by(d, *holder, t.last_put) + bound;
+      const auto undisturbed = latest, expired = latest - d.allowed.ttl_seen_ns();
+      // While servers are disturbed no monitor may run; the next pass after that counts.
+      for (const Span& fault : d.disturbances.all()) {
+        if (fault.from >= latest) continue;
+        const bool ends = fault.to < kNever;
+        latest = ends ? std::max(latest, fault.to + d.allowed.ttl_seen_ns()) : kNever;
+      }
+      if (t.next == kNone && d.finished_ns <= latest) {  // not over yet
+        if (d.finished_ns > undisturbed) excuse(f, Excuse::disturbance);
+        continue;
+      }
+      if (t.next == kNone && !d.oplog_read) {
+        excuse(f, Excuse::unread_oplog);
+        continue;
+      }
+      const auto gone = t.next_gone ? d.fact(t.next).at_ns : executed_from(d, t.next);
+      if (!t.next_gone && gone <= latest) continue;  // another took it before it had to go
+      if (!died(d, t)) ++f.counts["ghosts"];
+      check_bound(d, f, {expired, latest, gone},
+                  [&, &caller = name] {
+                    return "lock '" + caller +
+                           "': a dead holder's document was still there after " + ms(bound);
+                  },
+                  {t.last_put, t.next});
+    }
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

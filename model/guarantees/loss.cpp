@@ -1,0 +1,294 @@
+#include <algorithm>
+
+#include "model/verdict/finding.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// When the lease of a grant or an extension ends at the latest, from the sending of its command.
+/// The lock's own deadline may only be earlier; handles of published locks have none.
+std::int64_t lease_end(const Digest& d, const SessionDigest& s, Index event) {
+  const Fact& e = d.fact(event);
+  if (s.ask == kNone) return e.deadline_ns;
+  const Asked& ask = s.asked;
+  const auto lease =
+      d.of_a_document ? ask.expiry_ms * kMs : by_our_clock(d, ask, shortest_lease(ask));
+  return std::min(e.deadline_ns, rules::deadline(e.sent_ns, lease));
+}
+
+/// When the longest holding that the caller wants is over.
+std::int64_t limit(const Digest& d, const SessionDigest& s) {
+  if (s.ask == kNone || s.asked.max_holding_ms == 0) return kNever;
+  return d.fact(s.granted).sent_ns + by_our_clock(d, s.asked, s.asked.max_holding_ms * kMs);
+}
+
+/// The deadline after the last extension. Reports a grant or an extension after the end of a lease.
+std::int64_t last_deadline(const Digest& d, Finding& f, const SessionDigest& s) {
+  const auto longest = limit(d, s);
+  auto deadline = std::min(lease_end(d, s, s.granted), longest);
+  if (deadline <= d.fact(s.granted).at_ns) {
+    violate(f, d.process_name(s.process) + ": a lease was granted that was over already",
+            {s.granted});
+  }
+  for (const Index e : d.extended.of(s.id)) {
+    if (d.fact(e).at_ns >= deadline) {
+      violate(f, d.process_name(s.process) + ": an extension revived a lease that was over",
+              {s.granted, e});
+    }
+    deadline = std::min(std::max(deadline, lease_end(d, s, e)), longest);
+  }
+  return deadline;
+}
+
+/// A yes is wrong after the last lease's end, and after a no.
+void check_answers(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
+  const Answers& a = s.answers;
+  const auto subject = [&] {
+    return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process);
+  };
+  if (a.last_yes_ns > deadline) {
+    const auto over = ms(a.last_yes_ns - deadline);
+    violate(f, subject() + "'s held() was true " + over + " after its deadline",
+            {s.granted, a.last});
+  }
+  if (a.revived()) {
+    violate(f, subject() + "'s held() was true again after it was false", {a.denied, a.last});
+  }
+}
+
+/// A handle that lost its lock before its deadline does not say yes until then.
+void check_denied(const Digest& d, Finding& f, const SessionDigest& s) {
+  const auto due = when_running(d, *d.process_of[s.process], d.fact(s.lost).at_ns);
+  if (s.answers.last_yes_ns <= due) return;
+  check_bound(
+      d, f, {due, due + d.allowed.lateness_ns, s.answers.last_yes_ns, kNever, Needs::machine},
+      [&] {
+        return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+               "'s held() was true " + ms(s.answers.last_yes_ns - d.fact(s.lost).at_ns) +
+               " after it had lost it";
+      },
+      {s.lost, s.answers.last});
+}
+
+/// A signal without a loss, or before it.
+void check_signal(const Digest& d, Finding& f, const SessionDigest& s) {
+  if (s.notified == kNone) return;
+  const auto notified = d.fact(s.notified).at_ns + d.allowed.lateness_ns;
+  if (s.lost != kNone && d.fact(s.lost).at_ns <= notified) return;
+  violate(f,
+          "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+              " got lost() for a lock that it had not lost",
+          {s.granted, s.notified});
+}
+
+void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::int64_t deadline) {
+  const ProcessDigest& process = *d.process_of[s.process];
+  // A handle that waits behind other callbacks to reach its user cannot notify it yet.
+  const auto due = when_running(d, process, std::max(deadline, s.answers.first_ns));
+  if (due == kNever) return;
+  const auto latest = due + d.allowed.lateness_ns;
+  const auto notified = s.notified == kNone ? kNever : d.fact(s.notified).at_ns;
+  auto until = process.known_alive_until();
+  if (s.release != kNone) until = std::min(until, d.fact(s.release).at_ns);
+  if (notified > latest && std::min(until, d.finished_ns) <= latest) return;
+  check_bound(
+      d, f, {due, latest, notified, until, Needs::machine},
+      [&] {
+        return "lock '" + d.at(s.granted).name + "': " + d.process_name(s.process) +
+               " was notified of its loss " +
+               (notified == kNever ? "never" : ms(notified - due) + " late");
+      },
+      {s.granted, s.notified});
+}
+
+}  // namespace
+
+Finding check_loss_notified(const Digest& d) {
+  Finding f = finding(Guarantee::G5);
+  bool granted = false;
+  std::int64_t yes = 0, no = 0, notified = 0, by_server = 0;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted == kNone) continue;
+    granted = true;
+    const auto deadline = last_deadline(d, f, s);
+    yes += s.answers.yes;
+    no += s.answers.no;
+    notified += s.notified == kNone ? 0 : 1;
+    check_signal(d, f, s);
+    if (!s.answers.any()) continue;
+    check_answers(d, f, s, deadline);
+    if (s.lost == kNone) {
+      check_notified(d, f, s, deadline);
+      continue;
+    }
+    check_denied(d, f, s);
+    check_notified(d, f, s, std::min(deadline, d.fact(s.lost).at_ns));
+    const bool found_out = d.fact(s.lost).outcome == Outcome::not_owner;
+    by_server += found_out && s.notified != kNone ? 1 : 0;
+  }
+  if (granted) {
+    f.counts.insert({{"yes", yes}, {"no", no}, {"asked", yes + no}, {"notified", notified}});
+    f.counts["losses_by_server"] = by_server;
+  }
+  return f;
+}
+
+namespace {
+
+/// The last write under this grant that the harness had read before the command was sent, if
+/// nothing but such writes happened to the document since the grant, up to the time `order`.
+Index still_there(const Digest& d, const Fact& granted, std::int64_t sent_ns, std::int64_t order) {
+  const auto truth = d.changes_of(granted.name);
+  const auto after = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
+    return d.fact(c.event).order <= order;
+  });
+  // Back to the grant's own write.
+  for (auto c = after; c != truth.begin();) {
+    --c;
+    if (c->gone || c->owner != granted.owner) return kNone;
+    if (c->lock_id != granted.lock_id) continue;
+    const Index last = std::prev(after)->event;
+    return d.fact(last).at_ns < sent_ns ? last : kNone;
+  }
+  return kNone;
+}
+
+/// The number of statements in the same command as this one.
+std::int64_t statements_of(const Digest& d, Index send) {
+  const auto same = [&](Index i) {
+    const Fact& e = d.fact(i);
+    return e.kind == Kind::send && e.command == d.fact(send).command;
+  };
+  const auto close = [&](Index i) { return d.fact(i).at_ns == d.fact(send).at_ns; };
+  std::int64_t count = 0;
+  for (Index i = send; i < d.history->size() && close(i); ++i) count += same(i) ? 1 : 0;
+  for (Index i = send; i-- > 0 && close(i);) count += same(i) ? 1 : 0;
+  return count;
+}
+
+/// What its process knew of the servers when it lost the lock: the newest time in a reply, and the
+/// answered commands that gave it a lease, which are the one that won and its extensions.
+struct Heard {
+  std::vector<SendDigest> leases;
+  std::int64_t order = 0;
+};
+
+/// By process: its replies, each with the newest time of all until then.
+struct HeardReply {
+  Index event;
+  std::int64_t newest;
+};
+using Replies = std::vector<std::vector<HeardReply>>;
+
+Replies replies_of(const Digest& d) {
+  Replies all(d.process_of.size());
+  for (const Index i : d.all_replies) {
+    const Fact& e = d.fact(i);
+    auto& own = all[e.process];
+    own.push_back({i, std::max(own.empty() ? 0 : own.back().newest, e.order)});
+  }
+  return all;
+}
+
+Heard heard_before(const Digest& d, Replies& replies, const SessionDigest& s) {
+  Heard heard;
+  if (replies.empty()) replies = replies_of(d);  // few histories have losses
+  const auto& own = replies[s.process];
+  const auto after = std::partition_point(own.begin(), own.end(),
+                                          [&](const HeardReply& r) { return r.event <= s.lost; });
+  if (after != own.begin()) heard.order = std::prev(after)->newest;
+  const auto hear = [&](Index lease) {
+    const SendDigest& sent = d.writer(lease);
+    if (sent.send == kNone || sent.reply == kNone) return;
+    // A reply at the same instant, but after the loss, was not received yet.
+    if (d.fact(sent.reply).outcome != Outcome::done || sent.reply > s.lost) return;
+    heard.leases.push_back(sent);
+  };
+  hear(s.granted);
+  for (const Index i : d.extensions.of(s.id)) hear(i);
+  return heard;
+}
+
+/// Until when this command gave its process a lease, even by the fastest clock that is allowed.
+std::int64_t given_until(const Digest& d, const Asked& ask, const SendDigest& given) {
+  if (d.fact(given.reply).matched != statements_of(d, given.send)) return 0;
+  const auto lease = shortest_lease(ask);
+  const auto fastest = ask.max_drift_ppm * (lease / 1'000'000);
+  return d.fact(given.send).at_ns + lease - fastest;
+}
+
+/// The command that gave the longest lease. An answer counts only if it came before the end of the
+/// lease before it, because a late answer revives nothing.
+const SendDigest* longest_lease(const Digest& d, const Asked& ask,
+                                std::vector<SendDigest>& leases) {
+  std::sort(leases.begin(), leases.end(),
+            [](const SendDigest& a, const SendDigest& b) { return a.reply < b.reply; });
+  const SendDigest* longest = &leases.front();
+  for (const SendDigest& given : leases) {
+    const auto until = given_until(d, ask, *longest);
+    if (d.fact(given.reply).at_ns >= until) break;
+    if (given_until(d, ask, given) > until) longest = &given;
+  }
+  return longest;
+}
+
+/// An extension that failed is followed by another while there is time and a worker: a lease does
+/// not run out with half of it unused.
+void check_asked_again(const Digest& d, Finding& f, const SessionDigest& s) {
+  const auto extensions = d.extensions.of(s.id);
+  if (extensions.empty()) return;
+  const Index send = extensions.back();
+  const Index reply = d.writer(send).reply;
+  if (reply == kNone || d.fact(reply).outcome == Outcome::done) return;
+  const Span quiet{d.fact(reply).at_ns, d.fact(s.lost).at_ns};
+  const auto latest = quiet.from + shortest_lease(s.asked) / 2 + d.allowed.lateness_ns;
+  if (quiet.to <= latest) return;
+  if (!d.ran_throughout(s.process, quiet)) return excuse(f, Excuse::pause);
+  if (quiet.to <= d.machine_stalls.put_off(quiet.from, latest)) return excuse(f, Excuse::stall);
+  const MergedSpans& congested = d.process_of[s.process]->congested;
+  if (quiet.to <= congested.put_off(quiet.from, latest)) return excuse(f, Excuse::congestion);
+  violate(f,
+          "lock '" + d.at(s.lost).name + "': " + d.process_name(s.process) +
+              " let its lease run out for " + ms(quiet.to - quiet.from) +
+              " after an extension that failed",
+          {s.granted, send, reply, s.lost});
+}
+
+void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& replies) {
+  const Fact& lost = d.fact(s.lost);
+  const Fact& granted = d.fact(s.granted);
+  const auto what = [&] {
+    return "lock '" + d.name(granted.name) + "': " + d.process_name(s.process) + " lost it ";
+  };
+  if (lost.outcome == Outcome::deadline) check_asked_again(d, f, s);
+  auto heard = heard_before(d, replies, s);
+  if (heard.leases.empty()) return;
+  if (lost.outcome == Outcome::not_owner) {
+    const auto asked = d.fact(heard.leases.back().send).at_ns;
+    const Index there = still_there(d, granted, asked, heard.order);
+    if (there == kNone) return;
+    return violate(f, what() + "although its document was still there", {s.granted, there, s.lost});
+  }
+  if (lost.outcome != Outcome::deadline) return;
+  const SendDigest* longest = longest_lease(d, s.asked, heard.leases);
+  const auto early = given_until(d, s.asked, *longest) - lost.at_ns;
+  if (early <= 0) return;
+  violate(f, what() + ms(early) + " before the end of a lease that it had been given",
+          {s.granted, longest->send, longest->reply, s.lost});
+}
+
+}  // namespace
+
+Finding check_needless_loss(const Digest& d) {
+  Finding f = finding(Guarantee::needless);
+  if (d.of_a_document) return f;  // published locks lose by their own rules
+  Replies replies;
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted == kNone || s.ask == kNone || (s.lost == kNone && s.release == kNone)) continue;
+    ++f.checked;
+    if (s.lost != kNone) check_reason(d, f, s, replies);
+  }
+  return f;
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,361 @@
+#include "model/history/digest.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "model/history/locks.hpp"
+
+namespace leasehold::model {
+namespace {
+
+class Builder {
+ public:
+  Builder(const History& history, Facts facts) {
+    out_.history = &history;
+    out_.facts = std::move(facts);
+    const Facts& all = out_.facts;
+    out_.sessions.resize(all.sessions.size());
+    for (Id i = 0; i < all.sessions.size(); ++i) {
+      out_.sessions[i].id = i;
+      out_.sessions[i].process = all.sessions[i].process;
+    }
+    out_.process_of.resize(all.processes.size());
+    out_.truth_of.resize(all.names.size());
+    out_.places.resize(all.names.size());
+    out_.writers.resize(all.lock_ids.size());
+    out_.by_administrator.resize(all.lock_ids.size());
+    out_.replies.resize(all.commands.size(), kNone);
+    lock_of_.resize(all.commands.size(), kNoText);
+  }
+
+  [[nodiscard]] const Fact& fact(Index i) const { return out_.fact(i); }
+
+  void add(Index i, const Fact& e) {
+    const bool own = e.process != kNoText && e.kind != Kind::stored && e.kind != Kind::crash &&
+                     e.kind != Kind::exit;
+    if (own) saw(process(e), e);
+    switch (e.kind) {
+      case Kind::start:
+        process(e).start = i;
+        process(e).rate_ppm = event(i).clock_drift_ppm;
+        break;
+      case Kind::crash: process(e).crash = i; break;
+      case Kind::exit:
+        if (e.process != kNoText) process(e).crash = i;
+        break;
+      case Kind::pause: paused_[e.process] = e.at_ns; break;
+      case Kind::resume: end_pause(e); break;
+      case Kind::stall:
+        (e.process == kNoText ? stalls_ : process(e).away).push_back({event(i).from_ns, e.at_ns});
+        if (e.process == kNoText && event(i).victim == kMachine) {
+          machine_stalls_.push_back(stalls_.back());
+        }
+        break;
+      case Kind::congestion: add_congestion(e, event(i)); break;
+      case Kind::no_majority: disturbed_.push_back({event(i).from_ns, e.at_ns}); break;
+      case Kind::wire: process(e).wire[event(i).verb] += event(i).count; break;
+      case Kind::fault:
+        out_.faults.push_back(i);
+        if (e.lock_id != kNoText) out_.by_administrator[e.lock_id] = true;
+        add_fault(event(i));
+        break;
+      case Kind::heal: out_.healed_ns = e.at_ns; break;
+      case Kind::finish: out_.finished_ns = e.at_ns; break;
+      case Kind::ask:
+        session(e).ask = i;
+        session(e).asked = out_.facts.asks[e.place_beside];
+        process(e).timeout_ms =
+            std::max(process(e).timeout_ms, session(e).asked.operation_timeout_ms);
+        break;
+      case Kind::send: add_send(i, e); break;
+      case Kind::reply: add_reply(i, e); break;
+      case Kind::granted: session(e).granted = i; break;
+      case Kind::extended: out_.extended.add(e.session, i); break;
+      case Kind::lost: session(e).lost = i; break;
+      case Kind::held:
+        add_answer(i, e, out_.facts.answered[e.place_beside], session(e).answers);
+        break;
+      case Kind::notified: session(e).notified = i; break;
+      case Kind::release: session(e).release = i; break;
+      case Kind::released: session(e).released = i; break;
+      case Kind::ended: session(e).ended = i; break;
+      case Kind::write: out_.writes.push_back(i); break;
+      case Kind::put: changes(e).push_back({i, false, e.owner, e.lock_id}); break;
+      case Kind::gone: changes(e).push_back({i, true}); break;
+      case Kind::place: out_.places[e.name].push_back(i); break;
+      case Kind::stored: out_.stored.push_back(i); break;
+      case Kind::protocol: process(e).crash = i; break;  // the harness ends it for that
+      case Kind::reread:
+        if (event(i).outcome == "unread") out_.oplog_read = false;
+        break;
+      case Kind::run: begin(event(i)); break;
+    }
+  }
+
+  Digest finish() {
+    for (const auto& [id, from] : paused_) process_of(id).away.push_back({from, kNever});
+    for (auto& [name, process] : out_.processes) sort_by_begin(process.away);
+    for (auto& [id, spans] : congested_) {
+      if (!spans.empty()) spans.back().to = std::min(spans.back().to, out_.history->back().at_ns);
+      process_of(id).congested = MergedSpans(std::move(spans));
+    }
+    for (const auto& [what, begun] : lasting_) {
+      for (const std::size_t fault : begun) disturbed_[fault].to = kNever;
+    }
+    out_.disturbances = MergedSpans(std::move(disturbed_));
+    out_.stalls = MergedSpans(std::move(stalls_));
+    out_.machine_stalls = MergedSpans(std::move(machine_stalls_));
+    sort_by_order(out_.stored, [](Index i) { return i; });
+    for (auto& places : out_.places) sort_by_order(places, [](Index i) { return i; });
+    set_claims();
+    for (auto* by_session : {&out_.extended, &out_.attempts, &out_.extensions}) {
+      by_session->arrange(out_.sessions.size());
+    }
+    for (auto* by_owner : {&out_.deletes, &out_.hand_overs}) {
+      by_owner->arrange(out_.facts.owners);
+      for (SendDigest& send : by_owner->values()) send.reply = reply_to(send.send);
+    }
+    for (SendDigest& send : out_.writers) send.reply = reply_to(send.send);
+    for (SessionDigest& session : out_.sessions) set_over(session);
+    return std::move(out_);
+  }
+
+ private:
+  const Event& event(Index i) const { return out_.at(i); }
+  ProcessDigest& begin_process(Id id) {
+    return *(out_.process_of[id] = &out_.processes[std::string(out_.facts.processes[id])]);
+  }
+  ProcessDigest& process_of(Id id) {
+    ProcessDigest* known = out_.process_of[id];
+    return known != nullptr ? *known : begin_process(id);
+  }
+  ProcessDigest& process(const Fact& e) { return process_of(e.process); }
+  SessionDigest& session(const Fact& e) { return out_.sessions[e.session]; }
+  std::vector<Change>& changes(const Fact& e) {
+    std::vector<Change>*& known = out_.truth_of[e.name];
+    if (known == nullptr) known = &out_.truth[std::string(out_.facts.names[e.name])];
+    return *known;
+  }
+
+  template <typename All, typename EventOf>
+  void sort_by_order(All& all, const EventOf& event_of) const {
+    const auto earlier = [&](const auto& a, const auto& b) {
+      return out_.fact(event_of(a)).order < out_.fact(event_of(b)).order;
+    };
+    if (!std::is_sorted(all.begin(), all.end(), earlier)) {
+      std::stable_sort(all.begin(), all.end(), earlier);
+    }
+  }
+
+  /// Puts the changes in the server's order, with the reply that claims each: by its time, and by
+  /// the lock of the command that it answers.
+  void set_claims() {
+    for (Claim& claim : claims_) claim.lock = lock_of_[fact(claim.reply).command];
+    std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
+      return std::pair(a.lock, a.order) < std::pair(b.lock, b.order);
+    });
+    for (auto& [name, changes] : out_.truth) {
+      sort_by_order(changes, [](const Change& c) { return c.event; });
+      for (const Change& c : changes) {
+        Fact& change = out_.facts.all[c.event];
+        // If several replies claim one time, the last of them.
+        const std::pair own(change.name, change.order);
+        const auto after = std::partition_point(
+            claims_.begin(), claims_.end(),
+            [&](const Claim& claim) { return std::pair(claim.lock, claim.order) <= own; });
+        const bool claimed = after != claims_.begin() &&
+                             std::pair(std::prev(after)->lock, std::prev(after)->order) == own;
+        change.claimed_by = claimed ? std::prev(after)->reply : kNone;
+      }
+      out_.tenures[name] = tenures(changes);
+    }
+  }
+
+  static std::vector<Tenure> tenures(const std::vector<Change>& changes) {
+    std::vector<Tenure> out;
+    for (const Change& change : changes) {
+      Tenure* last = out.empty() ? nullptr : &out.back();
+      if (change.gone) {
+        if (last != nullptr && last->next == kNone) {
+          last->next = change.event;
+          last->next_gone = true;
+        }
+        continue;
+      }
+      if (last != nullptr && last->owner == change.owner && last->next == kNone) {
+        last->last_put = change.event;
+        continue;
+      }
+      if (last != nullptr) {
+        if (last->next == kNone) last->next = change.event;
+        last->next_put = change.event;
+      }
+      out.push_back({change.owner, change.event});
+    }
+    return out;
+  }
+
+  /// A process reports stalls and counts commands even after its lock is gone.
+  static void saw(ProcessDigest& p, const Fact& e) {
+    p.last_ns = std::max(p.last_ns, e.at_ns);
+    if (e.kind == Kind::wire || e.kind == Kind::stall) return;
+    p.lock_ran_until_ns = std::max(p.lock_ran_until_ns, e.at_ns);
+  }
+
+  void begin(const Event& e) {
+    const auto lock = lock_named(e.lock.str());
+    out_.of_a_document = lock && *lock != Lock::leasehold;
+    if (e.ttl_period_ms != 0) {
+      out_.allowed = {e.lateness_ns, e.ttl_period_ms * kMs, e.truth_lag_ns, e.fault_echo_ms * kMs};
+    }
+    out_.allowed.slow_servers = e.live;
+  }
+
+  static void add_answer(Index i, const Fact& e, std::int64_t count, Answers& a) {
+    const bool yes = e.outcome == Outcome::yes;
+    const auto first_asked = yes ? e.last_asked_ns : e.first_asked_ns;
+    a.first_ns = std::min({a.first_ns, first_asked, e.first_answered_ns});
+    if (!yes) {
+      a.no += count;
+      if (e.first_answered_ns >= a.first_no_ns) return;
+      a.first_no_ns = e.first_answered_ns;
+      a.denied = i;
+      return;
+    }
+    a.yes += count;
+    if (e.first_answered_ns < a.first_yes_ns) {
+      a.first_yes_ns = e.first_answered_ns;
+      a.first = i;
+    }
+    if (e.last_asked_ns > a.last_yes_ns) {
+      a.last_yes_ns = e.last_asked_ns;
+      a.last = i;
+    }
+  }
+
+  void end_pause(const Fact& e) {
+    const auto began = paused_.find(e.process);
+    if (began == paused_.end()) return;
+    process(e).away.push_back({began->second, e.at_ns});
+    paused_.erase(began);
+  }
+
+  void add_congestion(const Fact& e, const Event& said) {
+    auto& spans = congested_[e.process];
+    if (said.begins) spans.push_back({e.at_ns, kNever});
+    if (said.ends && !spans.empty()) spans.back().to = e.at_ns;
+  }
+
+  /// A lasting fault disturbs the servers until it ends. Two faults of one kind on one victim each
+  /// have their own end.
+  void add_fault(const Event& e) {
+    out_.clocks_moved = out_.clocks_moved || e.fault.str().starts_with("clock");
+    auto& begun = lasting_[{e.fault, e.victim}];
+    if (e.ends && !begun.empty()) {
+      disturbed_[begun.front()].to = e.at_ns + out_.allowed.fault_echo_ns;
+      begun.pop_front();
+      return;
+    }
+    if (e.begins) begun.push_back(disturbed_.size());
+    disturbed_.push_back({e.at_ns, e.at_ns + out_.allowed.fault_echo_ns});
+  }
+
+  void add_send(Index i, const Fact& e) {
+    out_.all_sends.push_back(i);
+    if (lock_of_[e.command] == kNoText) lock_of_[e.command] = e.name;
+    if (last_counted_ != e.command) {
+      ++process(e).sent[static_cast<std::size_t>(e.verb)];
+      last_counted_ = e.command;
+    }
+    if (e.verb == Verb::look) out_.looks.push_back(i);
+    if (asks_for_lock(e)) out_.attempts.add(e.session, i);
+    if (e.verb == Verb::extend) out_.extensions.add(e.session, i);
+    if (e.verb == Verb::hand_over) out_.hand_overs.add(e.other_owner, {i, kNone});
+    if (e.lock_id != kNoText) out_.writers[e.lock_id].send = i;
+    if (!leaves_lock(e)) return;
+    out_.deletes.add(e.owner, {i, kNone});
+    if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
+  }
+
+  void add_reply(Index i, const Fact& e) {
+    out_.replies[e.command] = i;
+    out_.all_replies.push_back(i);
+    if (asks_for_lock(e) && e.outcome == Outcome::done && e.matched != 1 &&
+        e.owner != kNoText && out_.owner_of_lock_id(e) == e.owner) {
+      out_.unrecognised.push_back(i);
+    }
+    if (leaves_lock(e) && e.matched > 0 && e.outcome == Outcome::done) {
+      claims_.push_back({e.order, i});
+    }
+  }
+
+  Index reply_to(Index send) const {
+    return send == kNone ? kNone : out_.replies[out_.fact(send).command];
+  }
+
+  void set_over(SessionDigest& s) {
+    if (s.granted == kNone) return;
+    auto deadline = out_.fact(s.granted).deadline_ns;
+    for (const Index e : out_.extended.of(s.id)) {
+      deadline = std::max(deadline, out_.fact(e).deadline_ns);
+    }
+    s.over_ns = std::min(deadline, s.answers.first_no_ns);
+    for (const Index end : {s.notified, s.release, process_of(s.process).crash}) {
+      if (end != kNone) s.over_ns = std::min(s.over_ns, out_.fact(end).at_ns);
+    }
+  }
+
+  struct Claim {
+    std::int64_t order;
+    Index reply;
+    Id lock = kNoText;
+  };
+
+  static constexpr Id kNoCommand = std::numeric_limits<Id>::max();
+  Digest out_;
+  std::map<Id, std::int64_t> paused_;
+  std::map<Id, std::vector<Span>> congested_;
+  std::vector<Span> disturbed_;
+  /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
+  std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
+  std::vector<Claim> claims_;
+  std::vector<Span> stalls_, machine_stalls_;
+  std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for
+  Id last_counted_ = kNoCommand;
+};
+
+bool ran(const ProcessDigest& p, Span span) {
+  if (p.known_alive_until() < span.to) return false;
+  return std::none_of(p.away.begin(), p.away.end(), [&](const Span& a) { return a.meets(span); });
+}
+
+}  // namespace
+
+std::int64_t Digest::read_by(std::int64_t at_ns) const {
+  auto known = at_ns + allowed.truth_lag_ns + allowed.fault_echo_ns;
+  // Writes without a majority are not read.
+  for (const Span& span : disturbances.all()) {
+    if (!span.meets({at_ns, known})) continue;
+    known = span.to == kNever ? kNever : std::max(known, span.to + allowed.truth_lag_ns);
+  }
+  return known;
+}
+
+bool Digest::ran_throughout(const std::string& process, Span span) const {
+  const auto found = processes.find(process);
+  return found != processes.end() && ran(found->second, span);
+}
+
+bool Digest::ran_throughout(Id process, Span span) const {
+  return process_of[process] != nullptr && ran(*process_of[process], span);
+}
+
+Digest digest(const History& history) { return digest(history, facts(history)); }
+
+Digest digest(const History& history, Facts facts) {
+  Builder builder(history, std::move(facts));
+  for (Index i = 0; i < history.size(); ++i) builder.add(i, builder.fact(i));
+  return builder.finish();
+}
+
+}  // namespace leasehold::model

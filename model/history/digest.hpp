@@ -1,0 +1,191 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/containers/grouped.hpp"
+#include "model/containers/spans.hpp"
+#include "model/history/facts.hpp"
+#include "model/history/history.hpp"
+
+/// A history, put in order for the checkers. Pure; knows no guarantee.
+namespace leasehold::model {
+
+using Index = std::uint32_t;  ///< of an event in the history
+inline constexpr Index kNone = std::numeric_limits<Index>::max();
+
+/// The bounds of a run, as its `run` event says. The defaults are for a live run that does not say
+/// them.
+struct Allowances {
+  std::int64_t lateness_ns = 400 * kMs;      ///< of a process that runs
+  std::int64_t ttl_period_ns = 1'000 * kMs;  ///< of the TTL monitor
+  std::int64_t truth_lag_ns = 1'000 * kMs;   ///< from a commit to the harness's reading of it
+  /// For how long after a fault servers and clients may not know of it.
+  std::int64_t fault_echo_ns = 3'000 * kMs;
+  /// Real servers may be slower than an operation timeout without a fault, because their machine
+  /// runs other programs.
+  bool slow_servers = false;
+
+  /// The time from the expiry of a document until the harness reads its deletion: the monitor
+  /// sleeps, then works about as long as the harness takes to read, and the harness reads.
+  [[nodiscard]] std::int64_t ttl_seen_ns() const { return ttl_period_ns + 2 * truth_lag_ns; }
+};
+
+/// What `held()` answered the user of one handle.
+struct Answers {
+  std::int64_t yes = 0, no = 0;        ///< how often
+  std::int64_t first_ns = kNever;      ///< when it was first asked: its user had it then
+  std::int64_t first_yes_ns = kNever;  ///< by then it had said yes
+  std::int64_t last_yes_ns = -1;       ///< then or later it was asked, and said yes
+  std::int64_t first_no_ns = kNever;   ///< by then it had said no
+  Index first = kNone, last = kNone, denied = kNone;  ///< the events that say so
+
+  [[nodiscard]] bool any() const { return yes + no > 0; }
+  /// Whether it certainly said yes after a no.
+  [[nodiscard]] bool revived() const { return last_yes_ns > first_no_ns; }
+  /// When held() was certainly true: its answers change only once, from yes to no.
+  [[nodiscard]] std::optional<Span> held() const {
+    if (first_yes_ns > last_yes_ns) return std::nullopt;
+    return Span{first_yes_ns, last_yes_ns};
+  }
+};
+
+/// One acquire call: the indices of its events, or kNone.
+struct SessionDigest {
+  Index ask = kNone, granted = kNone, lost = kNone, release = kNone, released = kNone,
+        ended = kNone, notified = kNone;
+  Id id = 0;
+  Id process = kNoText;
+  /// From then on its user holds no more, by what the handle and its user said: it is past its
+  /// deadline, was notified, released or killed. No verdict rests on it.
+  std::int64_t over_ns = kNever;
+  Answers answers;  ///< what `held()` said
+  Asked asked;      ///< set if `ask` is known
+};
+
+struct ProcessDigest {
+  Index start = kNone, crash = kNone;
+  std::int64_t last_ns = 0;            ///< its last own event
+  std::int64_t lock_ran_until_ns = 0;  ///< the last event that shows that its lock still ran
+  std::int64_t timeout_ms = 0;         ///< the longest of its acquire calls' operation timeouts
+  std::int64_t rate_ppm = 0;           ///< how much its clock runs fast; 0: not known
+  std::vector<Span> away;              ///< paused or stalled; sorted by their begin
+  MergedSpans congested;               ///< when its commands waited for a worker
+  /// Until its last own event if it crashed: the harness learns of a death late, and a process that
+  /// is killed in a stall cannot report the stall.
+  [[nodiscard]] std::int64_t known_alive_until() const { return crash == kNone ? kNever : last_ns; }
+  std::array<std::int64_t, kVerbs> sent{};   ///< commands by kind, as the core sent them
+  std::map<std::string, std::int64_t> wire;  ///< commands by name, as the driver sent them
+};
+
+/// A command that one `send` event started.
+struct SendDigest {
+  Index send = kNone, reply = kNone;
+};
+
+/// One change of a lock document, in the server's order.
+struct Change {
+  Index event = kNone;
+  bool gone = false;
+  Id owner = kNoText;    ///< of a put
+  Id lock_id = kNoText;  ///< likewise
+};
+
+/// A document's last state under one owner, and the change that ended it.
+struct Tenure {
+  Id owner = kNoText;
+  Index last_put = kNone;
+  Index next = kNone;  ///< the next change: another's put or the deletion; kNone: none
+  bool next_gone = false;
+  Index next_put = kNone;  ///< the next put of another, deletion or not
+};
+
+struct Digest {
+  const History* history = nullptr;
+  Facts facts;
+  bool of_a_document = false;  ///< the lock is a published one, which promises less
+  Many<SessionDigest> sessions;  ///< by process and number, in their order: by id
+  std::map<std::string, ProcessDigest> processes;
+  std::vector<ProcessDigest*> process_of;            ///< by id; null: none of its own
+  std::map<std::string, std::vector<Change>> truth;  ///< by lock name
+  std::vector<std::vector<Change>*> truth_of;        ///< by id of the name; null: no change
+  /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
+  /// executed late) starts another.
+  std::map<std::string, std::vector<Tenure>> tenures;
+  /// By id of the name: the entries that joined its queue or left it, in the server's order.
+  std::vector<std::vector<Index>> places;
+  Many<Index> stored;                         ///< accepted writes, in the server's order
+  Many<Index> writes;                         ///< as their processes saw them
+  Many<SendDigest> writers;                   ///< by lockId: the send of that write
+  Many<Index> replies;                        ///< by command: the last one
+  Many<Index> all_sends, all_replies;         ///< in their order
+  std::vector<Index> looks;  ///< the sendings of those, in their order
+  /// Replies that show their own owner in the document, but do not say that it won.
+  std::vector<Index> unrecognised;
+  std::vector<Index> faults;
+  std::vector<bool> by_administrator;  ///< by lockId: no client of the lock wrote it
+  Grouped<SendDigest> deletes;     ///< by owner; and releases that pass the lock on
+  Grouped<SendDigest> hand_overs;  ///< by the owner that gives
+  // By session:
+  Grouped<Index> extended;
+  Grouped<Index> attempts;    ///< and hand-overs to it: the sendings, answered or not
+  Grouped<Index> extensions;  ///< likewise
+  MergedSpans disturbances;     ///< when servers or links were disturbed
+  bool clocks_moved = false;    ///< a server's clock was
+  /// When the machine or a member did not run, and when the machine did not. Stalls that several
+  /// watchers saw at one time are one stall of the machine.
+  MergedSpans stalls, machine_stalls;
+  bool oplog_read = true;       ///< to its end: a change that it lacks did not happen
+  Allowances allowed;
+  std::int64_t healed_ns = kNever;
+  std::int64_t finished_ns = kNever;
+
+  [[nodiscard]] const Event& at(Index i) const { return (*history)[i]; }
+  [[nodiscard]] const Fact& fact(Index i) const { return facts.all[i]; }
+  [[nodiscard]] std::string process_name(Id id) const {
+    return std::string(facts.processes[id]);
+  }
+  [[nodiscard]] std::string name(Id id) const { return std::string(facts.names[id]); }
+  [[nodiscard]] std::span<const Change> changes_of(Id of_name) const {
+    const auto* changes = truth_of[of_name];
+    return changes == nullptr ? std::span<const Change>() : std::span<const Change>(*changes);
+  }
+  /// The reply to a delete, or to a release that passes on, which says that it made this change;
+  /// or kNone.
+  [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
+  /// REQUIRES: it is a put.
+  [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
+  [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
+    return sessions[e.session];
+  }
+  /// The send of the write with the lockId of this put, grant or extension.
+  [[nodiscard]] const SendDigest& writer(Index i) const { return writers[fact(i).lock_id]; }
+  [[nodiscard]] Id owner_of_lock_id(const Fact& e) const {
+    return facts.owner_of_lock_id[e.lock_id];
+  }
+  /// Whether the outcome of this command is unknown.
+  [[nodiscard]] bool unanswered(const SendDigest& command) const {
+    return command.reply == kNone || fact(command.reply).outcome == Outcome::unknown;
+  }
+  /// Whether servers or links were disturbed at any time of the span: by a fault or its echo, or
+  /// because the set itself had no majority.
+  [[nodiscard]] bool disturbed(Span span) const { return disturbances.meet(span); }
+  /// When all changes until this time have been read at the latest.
+  [[nodiscard]] std::int64_t read_by(std::int64_t at_ns) const;
+  /// Whether the process was paused, stalled or not alive at any time of the span.
+  [[nodiscard]] bool ran_throughout(const std::string& process, Span span) const;
+  [[nodiscard]] bool ran_throughout(Id process, Span span) const;
+};
+
+/// `history` must outlive the digest; `facts` are its own.
+[[nodiscard]] Digest digest(const History& history, Facts facts);
+[[nodiscard]] Digest digest(const History& history);
+
+}  // namespace leasehold::model

@@ -1,0 +1,292 @@
+#include "model/history/history.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <istream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+#include "model/history/from_outside.hpp"
+
+namespace leasehold::model {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Kind kind_from(const std::string& name) {
+  for (const auto& row : about_kinds::kAll) {
+    if (name == row.name) return row.kind;
+  }
+  throw std::runtime_error("unknown kind '" + name + "'");
+}
+
+/// Every field but time and kind, once: reading, writing and clearing use the same list.
+template <typename EventType, typename Use>
+void each_field(EventType& e, Use use) {
+  use(Field::process, e.process);
+  use(Field::session, e.session);
+  use(Field::command, e.command);
+  use(Field::write_number, e.write_number);
+  use(Field::name, e.name);
+  use(Field::victim, e.victim);
+  use(Field::owner, e.owner);
+  use(Field::giver, e.giver);
+  use(Field::also_owner, e.also_owner);
+  use(Field::lock_id, e.lock_id);
+  use(Field::seen_lock_id, e.seen_lock_id);
+  use(Field::observed_lock_id, e.observed_lock_id);
+  use(Field::token, e.token);
+  use(Field::order, e.order);
+  use(Field::stored_token, e.stored_token);
+  use(Field::acquired_at_ms, e.acquired_at_ms);
+  use(Field::expires_at_ms, e.expires_at_ms);
+  use(Field::from_ns, e.from_ns);
+  use(Field::wall_ms, e.wall_ms);
+  use(Field::sent_ns, e.sent_ns);
+  use(Field::deadline_ns, e.deadline_ns);
+  use(Field::give_up_ns, e.give_up_ns);
+  use(Field::single_attempt, e.single_attempt);
+  use(Field::first_asked_ns, e.first_asked_ns);
+  use(Field::first_answered_ns, e.first_answered_ns);
+  use(Field::last_asked_ns, e.last_asked_ns);
+  use(Field::outcome, e.outcome);
+  use(Field::matched, e.matched);
+  use(Field::count, e.count);
+  use(Field::exit_status, e.exit_status);
+  use(Field::signal, e.signal);
+  use(Field::verb, e.verb);
+  use(Field::fault, e.fault);
+  use(Field::begins, e.begins);
+  use(Field::ends, e.ends);
+  use(Field::amount, e.amount);
+  use(Field::suspended, e.suspended);
+  use(Field::healed, e.healed);
+  use(Field::lock, e.lock);
+  use(Field::live, e.live);
+  use(Field::seed, e.seed);
+  use(Field::lateness_ns, e.lateness_ns);
+  use(Field::truth_lag_ns, e.truth_lag_ns);
+  use(Field::ttl_period_ms, e.ttl_period_ms);
+  use(Field::fault_echo_ms, e.fault_echo_ms);
+  use(Field::clock_drift_ppm, e.clock_drift_ppm);
+  use(Field::expiry_ms, e.expiry_ms);
+  use(Field::clock_margin_ms, e.clock_margin_ms);
+  use(Field::longest_pause_ms, e.longest_pause_ms);
+  use(Field::operation_timeout_ms, e.operation_timeout_ms);
+  use(Field::max_holding_ms, e.max_holding_ms);
+  use(Field::max_drift_ppm, e.max_drift_ppm);
+  use(Field::message, e.message);
+}
+
+/// Those that may be beyond 2^53.
+constexpr FieldSet kBig{Field::token, Field::order, Field::stored_token, Field::seed};
+
+template <typename Number>
+Number parse_big(const Json& value) {
+  const auto text = value.get<std::string>();
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw std::runtime_error("'" + text + "' is not a number");
+  }
+  return number;
+}
+
+/// A whole number: the library would take a fraction, and one too large for it with any result.
+std::int64_t parse_number(const char* key, const Json& value) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<std::uint64_t>() > kMost)) {
+    throw std::runtime_error(std::string(key) + " is " + value.dump() +
+                             ": it must be a whole number of 64 bits");
+  }
+  return value.get<std::int64_t>();
+}
+
+Json to_value(Field field, std::int64_t value) {
+  if (kBig.contains(field)) return std::to_string(value);
+  return value;
+}
+Json to_value(Field, std::uint64_t value) { return std::to_string(value); }
+Json to_value(Field, bool value) { return value; }
+Json to_value(Field, const std::string& value) { return value; }
+Json to_value(Field, const RareText& value) { return value.str(); }
+
+void from_value(Field field, const Json& json, std::int64_t& value) {
+  value =
+      kBig.contains(field) ? parse_big<std::int64_t>(json) : parse_number(to_string(field), json);
+}
+void from_value(Field, const Json& json, std::uint64_t& value) {
+  value = parse_big<std::uint64_t>(json);
+}
+void from_value(Field, const Json& json, bool& value) { json.get_to(value); }
+void from_value(Field, const Json& json, std::string& value) { json.get_to(value); }
+void from_value(Field, const Json& json, RareText& value) { value = json.get<std::string>(); }
+
+void require_known(const Json& line, Kind kind) {
+  for (const auto& item : line.items()) {
+    const std::string& key = item.key();
+    if (key == "at_ns" || key == "kind") continue;
+    const auto known = std::find_if(kAboutFields.begin(), kAboutFields.end(),
+                                    [&](const AboutField& row) { return key == row.name; });
+    if (known != kAboutFields.end() && about(kind).fields.contains(known->field)) continue;
+    throw std::runtime_error(std::string(to_string(kind)) + " has no field '" + key + "'");
+  }
+}
+
+bool is_default(const std::string& value) { return value.empty(); }
+bool is_default(const RareText& value) { return value.empty(); }
+template <typename Number>
+bool is_default(Number value) {
+  return value == Number{};
+}
+
+std::uint64_t zero_if_default(const std::string& value) { return value.size(); }
+std::uint64_t zero_if_default(const RareText& value) { return value.empty() ? 0 : 1; }
+template <typename Number>
+std::uint64_t zero_if_default(Number value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+template <std::size_t kind>
+bool has_stray_field_as(const Event& event) {
+  constexpr FieldSet kOwn = about_kinds::kAll[kind].fields;
+  std::uint64_t stray = 0;
+  each_field(event, [&](Field field, const auto& value) {
+    if (!kOwn.contains(field)) stray |= zero_if_default(value);
+  });
+  return stray != 0;
+}
+
+}  // namespace
+
+FieldSet fields_set(const Event& event) {
+  FieldSet set;
+  each_field(event, [&](Field field, const auto& value) {
+    if (!is_default(value)) set.insert(field);
+  });
+  return set;
+}
+
+bool has_stray_field(const Event& event) {
+  // One function for each kind, so that its fields are known at compile time.
+  static constexpr auto kOfKind = []<std::size_t... kind>(std::index_sequence<kind...>) {
+    return std::array{&has_stray_field_as<kind>...};
+  }(std::make_index_sequence<about_kinds::kAll.size()>());
+  return kOfKind[static_cast<std::size_t>(event.kind)](event);
+}
+
+FieldType type_of(Field field) {
+  auto type = FieldType::text;
+  Event event;
+  each_field(event, [&]<typename T>(Field other, T&) {
+    if (other != field) return;
+    if constexpr (std::is_same_v<T, bool>) {
+      type = FieldType::flag;
+    } else if constexpr (std::is_integral_v<T>) {
+      type = kBig.contains(field) ? FieldType::digits : FieldType::number;
+    }
+  });
+  return type;
+}
+
+Event as_kind(Kind kind, Event event) {
+  event.kind = kind;
+  each_field(event, [&]<typename T>(Field field, T& value) {
+    if (!about(kind).fields.contains(field)) value = T{};
+  });
+  return event;
+}
+
+std::string valid_utf8(const std::string& text) {
+  const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;
+  const auto quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json::parse(quoted).get<std::string>();
+}
+
+void make_valid_utf8(Event& event) {
+  each_field(event, []<typename T>(Field, T& value) {
+    if constexpr (std::is_same_v<T, std::string>) value = valid_utf8(value);
+    if constexpr (std::is_same_v<T, RareText>) {
+      if (!value.empty()) value = valid_utf8(value.str());
+    }
+  });
+}
+
+std::string to_json(const Event& event) {
+  Json line;
+  line["at_ns"] = event.at_ns;
+  line["kind"] = to_string(event.kind);
+  each_field(event, [&](Field field, const auto& value) {
+    if (!is_default(value)) line[to_string(field)] = to_value(field, value);
+  });
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Event event_from_json(const std::string& line) {
+  Event event;
+  try {
+    const auto json = Json::parse(line);
+    event.at_ns = parse_number("at_ns", json.at("at_ns"));
+    event.kind = kind_from(json.at("kind").get<std::string>());
+    require_known(json, event.kind);
+    each_field(event, [&]<typename T>(Field field, T& value) {
+      const auto found = json.find(to_string(field));
+      if (found != json.end()) from_value(field, *found, value);
+    });
+  } catch (const std::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+  return event;
+}
+
+void write(std::ostream& out, const History& history) {
+  for (const auto& event : history) out << to_json(event) << '\n';
+}
+
+History read(std::istream& in) {
+  History history;
+  std::string line;
+  for (std::size_t number = 1; std::getline(in, line); ++number) {
+    try {
+      history.push_back(event_from_json(line));
+    } catch (const std::exception& error) {
+      throw std::runtime_error("line " + std::to_string(number) + ": " + error.what());
+    }
+  }
+  return history;
+}
+
+void sort_by_time(History& history) {
+  std::stable_sort(history.begin(), history.end(),
+                   [](const Event& a, const Event& b) { return a.at_ns < b.at_ns; });
+}
+
+bool asks_for_lock(const Event& event) {
+  return event.verb == "acquire" || event.verb == "hand-over";
+}
+
+bool leaves_lock(const Event& event) { return event.verb == "delete" || event.verb == "pass-on"; }
+
+std::string describe_exit(const Event& event) {
+  const auto& victim = event.process.empty() ? event.victim.str() : event.process;
+  if (event.outcome == "did not end") return victim + " was stopped and did not end";
+  const auto how = event.outcome == "killed"
+                       ? "killed by signal " + std::to_string(event.signal)
+                       : event.outcome + " with status " + std::to_string(event.exit_status);
+  return victim + ' ' + how + " although the harness had not stopped it";
+}
+
+std::string harness_failure(const History& history) {
+  const auto exit = std::find_if(history.begin(), history.end(),
+                                 [](const Event& e) { return e.kind == Kind::exit; });
+  if (exit == history.end()) return "";
+  return describe_exit(*exit) + (exit->message.empty() ? "" : ":\n" + exit->message.str());
+}
+
+std::string owner_of(const std::string& lock_id) { return lock_id.substr(0, lock_id.find('.')); }
+
+}  // namespace leasehold::model

@@ -1,0 +1,161 @@
+#include "model/history/history.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "model/history/from_outside.hpp"
+
+namespace leasehold::model {
+namespace {
+
+RC_GTEST_PROP(History, AnEventIsReadBackAsItWasWritten, (std::int64_t token, std::int64_t sent)) {
+  Event e;
+  e.at_ns = 123;
+  e.kind = *rc::gen::element(Kind::granted, Kind::write);
+  e.process = "p1.2";
+  e.token = token;
+  e.sent_ns = sent;
+  e.name = *rc::gen::container<std::string>(rc::gen::inRange<char>(0, 127));
+  RC_ASSERT(event_from_json(to_json(e)) == e);
+}
+
+TEST(History, BytesThatAreNoUtf8AreReplacedInEveryText) {
+  EXPECT_EQ(valid_utf8("ung\xfcltig \xc3\xbc"), "ung\uFFFDltig \u00fc");
+  Event e;
+  e.process = e.name = "p\xff";
+  e.message = "cut \xe2\x82";
+  make_valid_utf8(e);
+  EXPECT_EQ(e.process, "p\uFFFD");
+  EXPECT_EQ(e.name, "p\uFFFD");
+  EXPECT_EQ(e.message.str(), "cut \uFFFD");
+}
+
+/// An event with every field that its kind has.
+Event full(Kind kind) {
+  Event e;
+  e.process = e.name = e.owner = e.lock_id = e.outcome = e.verb = "word";
+  e.victim = e.giver = e.also_owner = e.seen_lock_id = e.observed_lock_id = e.fault = e.lock =
+      e.message = "words";
+  e.session = e.command = e.write_number = e.token = e.order = e.stored_token = e.acquired_at_ms =
+      e.expires_at_ms = e.from_ns = e.wall_ms = e.sent_ns = e.deadline_ns = e.give_up_ns =
+          e.first_asked_ns = e.first_answered_ns = e.last_asked_ns = e.matched = e.count =
+              e.exit_status = e.signal = e.amount = e.lateness_ns = e.truth_lag_ns =
+                  e.ttl_period_ms = e.fault_echo_ms = e.clock_drift_ppm = e.expiry_ms =
+                      e.clock_margin_ms = e.longest_pause_ms = e.operation_timeout_ms =
+                          e.max_holding_ms = e.max_drift_ppm = 7;
+  e.single_attempt = e.begins = e.ends = e.suspended = e.healed = e.live = true;
+  e.seed = 18'446'744'073'709'551'615u;
+  return as_kind(kind, e);
+}
+
+TEST(History, EveryKindIsReadBackWithAllItsFieldsAndRefusedWithAnyOther) {
+  for (const auto& [kind, name, meaning, fields] : about_kinds::kAll) {
+    const Event e = full(kind);
+    EXPECT_EQ(fields_set(e), fields) << name;
+    EXPECT_EQ(event_from_json(to_json(e)), e) << name;
+    for (const auto& other : about_kinds::kAll) {
+      if (other.fields.without(fields).empty()) continue;
+      Event stray = full(other.kind);
+      stray.kind = kind;
+      EXPECT_THROW((void)event_from_json(to_json(stray)), std::runtime_error)
+          << name << " with the fields of " << other.name;
+    }
+  }
+}
+
+TEST(History, TheTablesAreInTheOrderOfTheirEnumerators) {
+  for (std::size_t i = 0; i < kAboutFields.size(); ++i) {
+    EXPECT_EQ(kAboutFields.at(i).field, static_cast<Field>(i));
+  }
+  for (std::size_t i = 0; i < about_kinds::kAll.size(); ++i) {
+    EXPECT_EQ(about_kinds::kAll.at(i).kind, static_cast<Kind>(i));
+  }
+  FieldSet used;
+  for (const auto& row : about_kinds::kAll) {
+    for (const auto& field : kAboutFields) {
+      if (row.fields.contains(field.field)) used.insert(field.field);
+    }
+  }
+  for (const auto& field : kAboutFields) EXPECT_TRUE(used.contains(field.field)) << field.name;
+}
+
+/// Its fields, and what each means.
+std::string format_page() {
+  std::string page = "| kind | is | fields |\n|---|---|---|\n";
+  for (const auto& row : about_kinds::kAll) {
+    std::string fields;
+    for (const auto& field : kAboutFields) {
+      if (!row.fields.contains(field.field)) continue;
+      fields += (fields.empty() ? "" : ", ") + std::string(field.name);
+    }
+    page += std::string("| ") + row.name + " | " + row.meaning + " | " + fields + " |\n";
+  }
+  page += "\n| field | means |\n|---|---|\n";
+  for (const auto& row : kAboutFields) {
+    page += std::string("| ") + row.name + " | " + row.meaning + " |\n";
+  }
+  return page;
+}
+
+TEST(History, TheReadmeHasTheTablesOfTheFormat) {
+  std::ifstream in(LEASEHOLD_MODEL_README);
+  const std::string readme{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(readme.find(format_page()), std::string::npos) << format_page();
+}
+
+/// `leasehold-lab check --schema` writes it.
+TEST(History, TheSchemaIsThatOfTheFormat) {
+  std::ifstream in(LEASEHOLD_HISTORY_SCHEMA);
+  const std::string kept{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(kept, history_schema());
+}
+
+TEST(History, TheSchemaHasTheTypesThatAreRead) {
+  const auto schema = nlohmann::json::parse(history_schema());
+  for (const auto& row : about_kinds::kAll) {
+    const auto line = nlohmann::json::parse(to_json(full(row.kind)));
+    for (const auto& [key, value] : line.items()) {
+      if (key == "at_ns" || key == "kind") continue;
+      const auto& type = schema["$defs"][key]["type"];
+      EXPECT_EQ(type, value.is_string()    ? "string"
+                      : value.is_boolean() ? "boolean"
+                                           : "integer")
+          << key;
+    }
+  }
+}
+
+TEST(History, TokensAreDecimalStrings) {
+  Event e;
+  e.kind = Kind::granted;
+  e.token = 9'007'199'254'740'993;
+  EXPECT_EQ(to_json(e), R"({"at_ns":0,"kind":"granted","token":"9007199254740993"})");
+}
+
+TEST(History, ErrorsNameTheLine) {
+  for (const char* bad : {"{\"at_ns\":1,\"kind\":\"ask\"}\n{nonsense", "\n\n",
+                          "{\"at_ns\":1,\"kind\":\"dance\"}", "{\"kind\":\"ask\"}",
+                          // Of histories that older programs wrote.
+                          "{\"at_ns\":1,\"kind\":\"exit\",\"matched\":3}",
+                          "{\"at_ns\":1,\"kind\":\"put\",\"detail\":\"x\"}",
+                          "{\"at_ns\":1,\"kind\":\"put\",\"order\":\"12x\"}",
+                          // Found by the fuzzer: undefined behaviour in the conversion.
+                          "{\"at_ns\":1e42,\"kind\":\"ask\"}", "{\"at_ns\":1.5,\"kind\":\"ask\"}",
+                          "{\"at_ns\":9223372036854775808,\"kind\":\"ask\"}"}) {
+    std::istringstream in(bad);
+    try {
+      (void)read(in);
+      ADD_FAILURE() << bad;
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find("line "), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::model

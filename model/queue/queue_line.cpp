@@ -1,0 +1,325 @@
+#include "model/queue/queue_line.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace leasehold::model {
+namespace {
+
+/// No entry is valid for longer, whatever a server's clock said.
+constexpr std::int64_t kLongestEntry_ms = std::int64_t{48} * 3'600'000;
+/// A process knows of a queue for at least this long after a reply showed it.
+constexpr std::int64_t kKnown_ns = 5'000 * kMs;
+/// The first pass-on in each such period leaves the lock to the calls that poll.
+constexpr std::int64_t kTurn_ms = 1'000;
+
+std::string process_at(const Digest& d, Index place) {
+  const SendDigest& sent = d.writer(place);
+  return sent.send == kNone ? "somebody" : d.process_name(d.fact(sent.send).process);
+}
+
+/// One version of the document.
+struct Write {
+  Index before = kNone;  ///< the put that it follows; kNone: the lock was free, or it is unknown
+  Index put = kNone, gone = kNone;  ///< what became of the lock, if anything did
+  std::span<const Index> places;    ///< the entries that joined or left the queue by it
+};
+
+/// Goes through the writes of one lock, in their order.
+class Line {
+ public:
+  Line(const Digest& d, Finding& f, Id name)
+      : d_(d), f_(f), changes_(d.changes_of(name)), places_(d.places[name]) {
+    for (const Index i : places_) {
+      const SendDigest& sent = d.writer(i);
+      if (d.fact(i).place > 0 && sent.send != kNone) queues_.push_back(process_of(sent));
+    }
+    std::sort(queues_.begin(), queues_.end());
+  }
+
+  std::vector<Stand> run() {
+    for (std::size_t place = 0; place < places_.size() || next_ < changes_.size();) {
+      const auto order = std::min(place < places_.size() ? order_of(places_[place]) : kNever,
+                                  next_ < changes_.size() ? order_of_next() : kNever);
+      Write write;
+      if (next_ > 0 && !changes_[next_ - 1].gone) write.before = changes_[next_ - 1].event;
+      if (next_ < changes_.size() && order_of_next() == order) {
+        (changes_[next_].gone ? write.gone : write.put) = changes_[next_].event;
+        ++next_;
+      }
+      const std::size_t from = place;
+      while (place < places_.size() && order_of(places_[place]) == order) ++place;
+      write.places = std::span(places_).subspan(from, place - from);
+      see(write);
+    }
+    for (const auto& [owner, stand] : standing_) end(stand, false);
+    return std::move(all_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t order_of(Index i) const { return d_.fact(i).order; }
+  [[nodiscard]] std::int64_t order_of_next() const { return order_of(changes_[next_].event); }
+  [[nodiscard]] Id process_of(const SendDigest& sent) const { return d_.fact(sent.send).process; }
+  [[nodiscard]] bool joins(Index i) const { return d_.fact(i).place > 0; }
+  /// The queue gave the lock if the put has the entry's own lockId. With another lockId of the same
+  /// owner the owner took it.
+  [[nodiscard]] bool served(const Write& w, Index i) const {
+    return w.put != kNone && !joins(i) && d_.fact(i).lock_id == d_.fact(w.put).lock_id;
+  }
+  [[nodiscard]] Verb claimed(Index change) const {
+    const Index by = change == kNone ? kNone : d_.claim(change);
+    return by == kNone ? Verb::none : d_.fact(by).verb;
+  }
+
+  void see(const Write& w) {
+    const auto found = std::find_if(w.places.begin(), w.places.end(),
+                                    [&](Index i) { return served(w, i); });
+    const bool passed = found != w.places.end();
+    if (passed && standing_.contains(d_.fact(*found).owner)) check_turn(w, *found);
+    check_kept(w, passed);
+    check_joined(w);
+    for (const Index i : w.places) {
+      const Id owner = d_.fact(i).owner;
+      if (joins(i)) {
+        standing_[owner] = {i, kNone, passes_, ++entries_};
+        know(i);
+        continue;
+      }
+      const auto stood = standing_.find(owner);
+      if (stood == standing_.end()) continue;  // the form says so
+      stood->second.left = i;
+      end(stood->second, served(w, i));
+      standing_.erase(stood);
+    }
+    if (passed) ++passes_;
+    if (!w.places.empty()) {
+      whole_ = static_cast<std::int64_t>(standing_.size()) == d_.fact(w.places.front()).matched;
+    }
+    count_kept(w, passed);
+  }
+
+  void end(const Stand& s, bool served) {
+    all_.push_back(s);
+    const auto turns = passes_ - s.passes;
+    ++f_.checked;
+    // There is an order to keep only if another entry stood in the queue and one was served.
+    const bool in_company = d_.fact(s.joined).place > 1 || entries_ > s.entries;
+    if (in_company && (served || turns > 0)) ++f_.counts["queue_turns"];
+  }
+
+  /// A reply shows the queue to the process of a call that joins.
+  void know(Index joined) {
+    const auto at = told_at(d_, joined);
+    if (at == kNever) return;
+    auto& shown = shown_[process_of(d_.writer(joined))];
+    shown.insert(std::upper_bound(shown.begin(), shown.end(), at), at);
+  }
+
+  [[nodiscard]] bool leaves_by(const Write& w, Id owner) const {
+    return std::any_of(w.places.begin(), w.places.end(),
+                       [&](Index i) { return !joins(i) && d_.fact(i).owner == owner; });
+  }
+
+  /// Checks the order of the queue by the document before and after.
+  void check_turn(const Write& w, Index served) {
+    ++f_.checked;
+    const Fact& receiver = d_.fact(standing_.at(d_.fact(served).owner).joined);
+    const Stand* passed_over = nullptr;
+    for (const auto& [owner, stand] : standing_) {
+      const Fact& other = d_.fact(stand.joined);
+      const bool before = std::pair(other.order, other.place) <
+                          std::pair(receiver.order, receiver.place);
+      if (!before || leaves_by(w, owner)) continue;
+      if (passed_over == nullptr || stand.joined < passed_over->joined) passed_over = &stand;
+    }
+    if (whole_ && passed_over != nullptr) {
+      violate(f_,
+              whose(d_, passed_over->joined) + " stood in the queue, which served " +
+                  process_at(d_, served) + " before it",
+              {passed_over->joined, served, w.put});
+    }
+    const auto given = d_.dates(d_.fact(w.put)).acquired_at_ms;
+    if (given != 0 && d_.at(served).expires_at_ms < given) {
+      violate(f_, whose(d_, served) + " was given the lock by an entry that was over",
+              {served, w.put});
+    }
+    check_others_turn(w);
+  }
+
+  /// Whether the clock of the pass-on dated the lock: the pass-on began after the attempt that left
+  /// the entry was answered, on the same primary.
+  [[nodiscard]] bool dated_by_itself(Index put) const {
+    const SendDigest& entry = d_.writer(put);
+    if (d_.claim(put) == kNone || entry.send == kNone || d_.unanswered(entry)) return false;
+    const Id giver = d_.fact(d_.claim(put)).owner;
+    for (const SendDigest& one : d_.deletes.of(giver)) {
+      if (one.reply != d_.claim(put)) continue;
+      return d_.fact(entry.reply).at_ns <= d_.fact(one.send).at_ns && !d_.clocks_moved &&
+             !d_.disturbed({d_.fact(entry.send).at_ns, d_.fact(one.reply).at_ns});
+    }
+    return false;
+  }
+
+  void check_others_turn(const Write& w) {
+    if (w.before == kNone || !dated_by_itself(w.put)) return;
+    const auto before = d_.dates(d_.fact(w.before)).acquired_at_ms;
+    const auto after = d_.dates(d_.fact(w.put)).acquired_at_ms;
+    if (before == 0 || after == 0) return;
+    ++f_.checked;
+    if (before / kTurn_ms == after / kTurn_ms) return;
+    violate(f_,
+            "lock '" + d_.name(d_.fact(w.put).name) +
+                "' was passed on in another second than it was given in: calls that poll had no "
+                "turn",
+            {w.before, w.put});
+  }
+
+  /// A date that the server's clock had not passed when the command of this put began, and when it
+  /// was sent; kNever: not known.
+  [[nodiscard]] std::int64_t own_date(Index put) const {
+    const auto writer = writer_of(d_, put);
+    const auto expires = d_.dates(d_.fact(put)).expires_at_ms;
+    if (!writer || expires == 0) return kNever;
+    return expires - writer->ask->expiry_ms - writer->ask->clock_margin_ms;
+  }
+
+  /// The same for a write without a date: that of the next put by its own writer, if it was sent
+  /// later and by the same clock.
+  [[nodiscard]] std::int64_t later_date(const Write& w) const {
+    const auto at = d_.fact(w.places.front()).at_ns;
+    for (std::size_t i = next_; i < changes_.size(); ++i) {
+      const Index put = changes_[i].event;
+      if (changes_[i].gone || claimed(put) != Verb::none) continue;
+      const SendDigest& sent = d_.writer(put);
+      const bool same_clock =
+          sent.send != kNone && d_.fact(sent.send).at_ns >= at && !d_.clocks_moved &&
+          !d_.disturbed({at - d_.allowed.truth_lag_ns, d_.fact(put).at_ns});
+      return same_clock ? own_date(put) : kNever;
+    }
+    return kNever;
+  }
+
+  /// The date of a write; kNever: this write is not checked.
+  [[nodiscard]] std::int64_t date_of(const Write& w, bool passed) const {
+    if (passed) {
+      const auto given = d_.dates(d_.fact(w.put)).acquired_at_ms;
+      return given == 0 ? kNever : given;
+    }
+    if (w.put != kNone) {
+      const SendDigest& sent = d_.writer(w.put);
+      const bool asked = sent.send != kNone && std::binary_search(queues_.begin(), queues_.end(),
+                                                                  process_of(sent));
+      return asked ? own_date(w.put) : kNever;
+    }
+    if (w.gone != kNone && claimed(w.gone) != Verb::pass_on) return kNever;
+    // The TTL monitor deletes the document of a free lock, with all entries of its queue.
+    if (w.gone == kNone && w.before == kNone) return kNever;
+    auto date = later_date(w);
+    for (const Index i : w.places) {
+      if (joins(i)) date = std::min(date, d_.at(i).expires_at_ms);
+    }
+    return date;
+  }
+
+  [[nodiscard]] bool asked_to_leave(Index left) const {
+    const auto own = d_.deletes.of(d_.fact(left).owner);
+    return std::any_of(own.begin(), own.end(), [&](const SendDigest& one) {
+      return d_.fact(one.send).at_ns <= d_.fact(left).at_ns;
+    });
+  }
+
+  void check_kept(const Write& w, bool passed) {
+    if (w.places.empty()) return;
+    const auto date = date_of(w, passed);
+    const bool knew = w.gone != kNone && claimed(w.gone) == Verb::remove && knew_of_queue(w);
+    for (const Index i : w.places) {
+      if (joins(i) || served(w, i) || !standing_.contains(d_.fact(i).owner)) continue;
+      if (w.put != kNone && d_.fact(i).owner == d_.fact(w.put).owner) continue;
+      if (asked_to_leave(i)) continue;
+      if (knew) {
+        violate(f_, whose(d_, i) + " stood in the queue, and a delete took it along", {i, w.gone});
+      }
+      const auto until = d_.at(i).expires_at_ms;
+      if (until <= date || until - date >= kLongestEntry_ms) continue;
+      violate(f_,
+              whose(d_, i) + " stood in the queue, and " +
+                  (passed ? "a release left it out" : "a write of another took it out"),
+              {i, w.put, w.gone});
+    }
+  }
+
+  /// Whether its process knew of the queue when it decided how to leave.
+  [[nodiscard]] bool knew_of_queue(const Write& w) const {
+    const Fact& reply = d_.fact(d_.claim(w.gone));
+    const auto shown = shown_.find(reply.process);
+    if (shown == shown_.end() || w.before == kNone || reply.other_owner != kNoText) return false;
+    auto decided = kNever;
+    std::int64_t sent = 0;
+    for (const SendDigest& one : d_.deletes.of(reply.owner)) {
+      decided = std::min(decided, d_.fact(one.send).at_ns);
+      if (one.reply == d_.claim(w.gone)) sent = d_.fact(one.send).at_ns;
+    }
+    const auto holder = writer_of(d_, w.before);
+    if (!holder || d_.fact(w.before).owner != reply.owner) return false;
+    for (const Index over : {holder->session->release, holder->session->ended,
+                             holder->session->lost}) {
+      if (over != kNone) decided = std::min(decided, d_.fact(over).at_ns);
+    }
+    const auto after = std::upper_bound(shown->second.begin(), shown->second.end(), decided);
+    return after != shown->second.begin() && *std::prev(after) >= sent - kKnown_ns;
+  }
+
+  void check_joined(const Write& w) {
+    const auto joined = std::count_if(w.places.begin(), w.places.end(),
+                                      [&](Index i) { return joins(i); });
+    for (const Index i : w.places) {
+      if (!joins(i)) continue;
+      ++f_.checked;
+      if (d_.fact(i).place > d_.fact(i).matched - joined) continue;
+      violate(f_, whose(d_, i) + " joined the queue before entries that stood there", {i});
+    }
+  }
+
+  void count_kept(const Write& w, bool passed) {
+    if (standing_.empty()) return;
+    if (w.gone != kNone && claimed(w.gone) == Verb::pass_on) ++f_.counts["queue_offers"];
+    if (w.put == kNone) return;
+    const auto kept = static_cast<std::int64_t>(standing_.size());
+    const SendDigest& sent = d_.writer(w.put);
+    const bool extension =
+        !passed && sent.send != kNone && d_.fact(sent.send).verb == Verb::extend;
+    f_.checked += kept;
+    f_.counts[extension ? "places_kept_by_extensions" : "places_kept_by_grants"] += kept;
+  }
+
+  const Digest& d_;
+  Finding& f_;
+  const std::span<const Change> changes_;
+  const std::vector<Index>& places_;
+  std::vector<Id> queues_;  ///< the processes that are known to queue, sorted
+  std::size_t next_ = 0;    ///< of the changes
+  std::unordered_map<Id, Stand> standing_;  ///< by owner
+  /// By process: when a reply showed it the queue, sorted.
+  std::unordered_map<Id, std::vector<std::int64_t>> shown_;
+  bool whole_ = true;  ///< `standing_` has as many entries as the last event says
+  std::int64_t passes_ = 0, entries_ = 0;
+  std::vector<Stand> all_;
+};
+
+}  // namespace
+
+std::int64_t told_at(const Digest& d, Index joined) {
+  const SendDigest& sent = d.writer(joined);
+  const bool told = refused(d, sent) && d.fact(sent.reply).order >= d.fact(joined).order;
+  return told ? d.fact(sent.reply).at_ns : kNever;
+}
+
+std::string whose(const Digest& d, Index place) {
+  return "lock '" + d.name(d.fact(place).name) + "': " + process_at(d, place);
+}
+
+std::vector<Stand> check_queue_line(const Digest& d, Finding& f, Id name) {
+  return Line(d, f, name).run();
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,301 @@
+#include "model/queue/queue_news.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "model/verdict/waiters.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// The change stream of one process.
+struct Reader {
+  std::vector<SendDigest> steps;  ///< in their order
+  std::vector<Span> waits;
+  MergedSpans listens;  ///< when a call of it stood in a queue and knew that
+  std::int64_t round_trip_ns = 0;  ///< the longest undisturbed one; 0: none
+};
+
+std::int64_t over_at(const Digest& d, const SessionDigest& s) {
+  auto over = std::min(d.finished_ns, d.process_of[s.process]->last_ns);
+  for (const Index end : {s.granted, s.ended}) {
+    if (end != kNone) over = std::min(over, d.fact(end).at_ns);
+  }
+  return over;
+}
+
+/// When calls stood in this queue and knew of it, by id of the process.
+void add_waits(const Digest& d, const std::vector<Index>& places, std::vector<Reader>& all) {
+  std::unordered_map<Id, Span*> open;  // by owner
+  for (auto& reader : all) reader.waits.reserve(reader.waits.size() + places.size());
+  for (const Index i : places) {
+    const Fact& place = d.fact(i);
+    const auto before = open.extract(place.owner);
+    if (!before.empty()) before.mapped()->to = std::min(before.mapped()->to, place.at_ns);
+    const auto told = place.place == 0 ? kNever : told_at(d, i);
+    if (told == kNever) continue;
+    const SessionDigest& s = d.session_of(d.fact(d.writer(i).send));
+    auto& waits = all[s.process].waits;
+    waits.push_back({told, over_at(d, s)});
+    open[place.owner] = &waits.back();
+  }
+}
+
+/// By id of the process.
+std::vector<Reader> readers(const Digest& d) {
+  std::vector<Reader> all(d.facts.processes.size());
+  for (const auto& places : d.places) add_waits(d, places, all);
+  Id last = kNoText;
+  for (const Index i : d.all_sends) {
+    const Fact& send = d.fact(i);
+    Reader& reader = all[send.process];
+    const Index reply = d.replies[send.command];
+    if (send.verb == Verb::stream) {
+      reader.steps.push_back({i, reply});
+      continue;
+    }
+    if (std::exchange(last, send.command) == send.command || reply == kNone) continue;
+    const Span way{send.at_ns, d.fact(reply).at_ns};
+    if (d.fact(reply).outcome != Outcome::done || d.disturbed(way)) continue;
+    reader.round_trip_ns = std::max(reader.round_trip_ns, way.to - way.from);
+  }
+  for (Reader& reader : all) {
+    std::erase_if(reader.waits, [](const Span& one) { return one.to <= one.from; });
+    reader.listens = MergedSpans(std::move(reader.waits));
+  }
+  return all;
+}
+
+/// Whether a call listened then, and `before`.
+bool listens(const Reader& reader, std::int64_t at, bool before = false) {
+  const auto& all = reader.listens.all();
+  const auto span = std::partition_point(all.begin(), all.end(),
+                                         [at](const Span& one) { return one.to <= at; });
+  return span != all.end() && (before ? span->from < at : span->from <= at);
+}
+
+bool answered(const Digest& d, const SendDigest& step) {
+  return step.reply != kNone && d.fact(step.reply).outcome == Outcome::done;
+}
+
+/// How many steps were sent by then.
+std::size_t steps_by(const Digest& d, const Reader& reader, std::int64_t at) {
+  const auto later =
+      std::partition_point(reader.steps.begin(), reader.steps.end(),
+                           [&](const SendDigest& one) { return d.fact(one.send).at_ns <= at; });
+  return static_cast<std::size_t>(later - reader.steps.begin());
+}
+
+/// Whether this step certainly waits for news. It opens no stream, because it follows an answer at
+/// once. Neither it nor the step before closes one, because a call listened.
+bool waits_for_news(const Digest& d, const Reader& reader, std::size_t step) {
+  if (step == 0 || !answered(d, reader.steps[step - 1])) return false;
+  const SendDigest& before = reader.steps[step - 1];
+  const auto sent = d.fact(reader.steps[step].send).at_ns;
+  return d.fact(before.reply).at_ns == sent && listens(reader, d.fact(before.send).at_ns) &&
+         listens(reader, sent);
+}
+
+/// Whether a step that waits for news is under way then.
+bool reads(const Digest& d, const Reader& reader, std::int64_t at) {
+  const auto sent = steps_by(d, reader, at);
+  if (sent == 0 || !waits_for_news(d, reader, sent - 1)) return false;
+  const SendDigest& step = reader.steps[sent - 1];
+  if (step.reply == kNone) return true;
+  return answered(d, step) && d.fact(step.reply).at_ns >= at;
+}
+
+/// A process reads on at once when its stream was answered.
+void check_read_on(const Digest& d, Finding& f, const Reader& reader) {
+  for (std::size_t i = 0; i < reader.steps.size(); ++i) {
+    if (!answered(d, reader.steps[i])) continue;
+    const auto heard = d.fact(reader.steps[i].reply).at_ns;
+    if (!listens(reader, heard, true)) continue;
+    ++f.counts["streams_read_on"];
+    ++f.checked;
+    const bool last = i + 1 == reader.steps.size();
+    if (!last && d.fact(reader.steps[i + 1].send).at_ns <= heard) continue;
+    violate(f,
+            d.process_name(d.fact(reader.steps[i].send).process) +
+                " did not read on in its stream although a call of it stood in a queue",
+            {reader.steps[i].send, reader.steps[i].reply});
+  }
+}
+
+/// A release has given the lock to a waiter in its queue, and was answered.
+struct Passed {
+  Index put = kNone;
+  const SessionDigest& receiver;
+  const Reader& reader;
+  std::int64_t from, told;  ///< the earliest time of the write; when the releaser had the answer
+};
+
+/// When a step brought the news: the first that was answered with all up to this write, if its
+/// stream was open before it; kNever: not for certain.
+std::int64_t news_at(const Digest& d, const Passed& p) {
+  const auto& steps = p.reader.steps;
+  for (std::size_t i = std::max<std::size_t>(steps_by(d, p.reader, p.from), 1) - 1;
+       i < steps.size() && answered(d, steps[i]); ++i) {
+    if (d.fact(steps[i].reply).order < d.fact(p.put).order) continue;
+    return waits_for_news(d, p.reader, i) ? d.fact(steps[i].reply).at_ns : kNever;
+  }
+  return kNever;
+}
+
+/// When the first of these commands was sent at or after `from`; kNever: none.
+std::int64_t first_sent(const Digest& d, std::span<const SendDigest> all, std::int64_t from) {
+  auto first = kNever;
+  for (const SendDigest& one : all) {
+    const auto at = d.fact(one.send).at_ns;
+    if (at >= from) first = std::min(first, at);
+  }
+  return first;
+}
+
+/// When the receiver acted on the grant; kNever: not yet. None: an attempt of it was under way, and
+/// its answer says more than the news.
+std::optional<std::int64_t> acted(const Digest& d, const Passed& p) {
+  const SessionDigest& s = p.receiver;
+  const Id owner = d.fact(p.put).owner;
+  auto happened = first_sent(d, d.deletes.of(owner), p.from);
+  if (s.granted != kNone && d.fact(s.granted).owner == owner) {
+    happened = std::min(happened, d.fact(s.granted).at_ns);
+  }
+  for (const Index attempt : d.attempts.of(s.id)) {
+    const auto sent = d.fact(attempt).at_ns;
+    const Index reply = d.replies[d.fact(attempt).command];
+    if (sent < p.from && (reply == kNone || d.fact(reply).at_ns >= p.from)) return std::nullopt;
+    if (sent >= p.from) happened = std::min(happened, sent);
+  }
+  return happened;
+}
+
+/// For a receiver with a call that goes on.
+void check_acted_on(const Digest& d, Finding& f, const Passed& p) {
+  const SessionDigest& s = p.receiver;
+  const auto latest = p.told + 2 * p.reader.round_trip_ns + d.allowed.lateness_ns;
+  if (p.reader.round_trip_ns == 0 || latest >= d.finished_ns || !reads(d, p.reader, p.told)) return;
+  const Span window{p.from, latest};
+  if (!d.ran_throughout(s.process, window)) return excuse(f, Excuse::pause);
+  if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
+  if (d.process_of[s.process]->congested.meet(window)) return excuse(f, Excuse::congestion);
+  const auto happened = acted(d, p);
+  if (!happened) return;
+  if (*happened > latest && s.ended != kNone && d.fact(s.ended).at_ns <= latest) return;
+  ++f.counts["queue_news"];
+  check_bound(d, f, {p.from, latest, *happened},
+              [&] {
+                return whose(d, p.put) + " was given the lock by its queue, and did not act on it "
+                       "for more than " + ms(latest - p.from) + " although it read its stream";
+              },
+              {p.put, s.granted, s.ended});
+}
+
+/// Whether a command of this session that asks for the lock is under way then.
+bool asks(const Digest& d, const SessionDigest& s, std::int64_t at) {
+  const auto attempts = d.attempts.of(s.id);
+  return std::any_of(attempts.begin(), attempts.end(), [&](Index attempt) {
+    const Index reply = d.replies[d.fact(attempt).command];
+    return d.fact(attempt).at_ns <= at && (reply == kNone || d.fact(reply).at_ns >= at);
+  });
+}
+
+/// For a receiver with a call that has ended: it sends a delete on the news. It need not if a
+/// delete is under way or found the lock, or if an attempt is under way, which a delete follows. A
+/// delete from before the grant is sent again later.
+void check_given_back(const Digest& d, Finding& f, const Passed& p, std::int64_t news) {
+  const auto deletes = d.deletes.of(d.fact(p.put).owner);
+  const bool seen_to = std::any_of(deletes.begin(), deletes.end(), [&](const SendDigest& one) {
+    const Index reply = one.reply;
+    return d.fact(one.send).at_ns <= news &&
+           (reply == kNone || d.fact(reply).at_ns >= news ||
+            d.fact(reply).order > d.fact(p.put).order);
+  });
+  const Id process = p.receiver.process;
+  const Span due{news, news + d.allowed.lateness_ns};
+  if (due.to >= d.finished_ns) return;
+  if (d.process_of[process]->known_alive_until() < due.to) return;
+  ++f.counts["given_back"];
+  const bool under_way = seen_to || asks(d, p.receiver, news);
+  const auto happened = under_way ? news : first_sent(d, deletes, news);
+  if (happened > due.to && waited_for_worker(d, p.receiver.asked, due, happened)) {
+    return excuse(f, Excuse::congestion);
+  }
+  check_bound(d, f, {due.from, due.to, happened, kNever, Needs::machine},
+              [&] {
+                return whose(d, p.put) + " heard that the queue had given the lock to a call that "
+                       "had ended, and did not give it back";
+              },
+              {p.receiver.ended, p.put});
+}
+
+/// `again`: the owner had the lock before. A second grant to an ended call needs two of its
+/// attempts on the way, and is left to the check of the waiting calls.
+void check_passed(const Digest& d, Finding& f, Index put, const std::vector<Reader>& all,
+                  bool again) {
+  const Index by = d.claim(put);
+  const SendDigest& entry = d.writer(put);
+  if (by == kNone || d.fact(by).verb != Verb::pass_on || entry.send == kNone) return;
+  const SessionDigest& s = d.session_of(d.fact(entry.send));
+  if (s.ask == kNone) return;
+  const Passed p{put, s, all[s.process], executed_from(d, put), d.fact(by).at_ns};
+  if (s.ended == kNone || d.fact(s.ended).at_ns > p.told) check_acted_on(d, f, p);
+  if (s.ended == kNone || again) return;
+  const auto news = news_at(d, p);
+  if (news != kNever && d.fact(s.ended).at_ns < news) check_given_back(d, f, p, news);
+}
+
+/// Whether the answer to its last attempt showed its place. An attempt under way comes first.
+bool knows_its_place(const Digest& d, const SessionDigest& s, const Stand& stand) {
+  const auto attempts = d.attempts.of(s.id);
+  if (attempts.empty() || d.fact(attempts.back()).verb != Verb::acquire) return false;
+  const Fact& send = d.fact(attempts.back());
+  const Index reply = d.replies[send.command];
+  if (send.owner != d.fact(stand.joined).owner || reply == kNone) return false;
+  const Fact& answer = d.fact(reply);
+  return answer.at_ns <= d.fact(s.ended).at_ns && answer.outcome == Outcome::done &&
+         answer.matched == 0 && answer.order >= d.fact(stand.joined).order &&
+         (stand.left == kNone || answer.order < d.fact(stand.left).order);
+}
+
+}  // namespace
+
+void check_left(const Digest& d, Finding& f, const Stand& stand) {
+  const SendDigest& sent = d.writer(stand.joined);
+  if (sent.send == kNone) return;
+  const SessionDigest& s = d.session_of(d.fact(sent.send));
+  if (s.ask == kNone || s.ended == kNone || !knows_its_place(d, s, stand)) return;
+  const auto ended = d.fact(s.ended).at_ns;
+  const Span due{ended, ended + d.allowed.lateness_ns};
+  if (due.to >= d.finished_ns) return;
+  if (!d.ran_throughout(s.process, due)) return excuse(f, Excuse::pause);
+  const auto left = first_sent(d, d.deletes.of(d.fact(stand.joined).owner), ended);
+  if (left > due.to && waited_for_worker(d, s.asked, due, left)) {
+    return excuse(f, Excuse::congestion);
+  }
+  ++f.counts["queue_left"];
+  check_bound(d, f, {due.from, due.to, left, kNever, Needs::machine},
+              [&] { return whose(d, stand.joined) + " ended its call, and stayed in the queue"; },
+              {stand.joined, s.ended});
+}
+
+void check_queue_news(const Digest& d, Finding& f) {
+  if (std::all_of(d.places.begin(), d.places.end(), [](const auto& p) { return p.empty(); })) {
+    return;
+  }
+  if (d.allowed.slow_servers) return;
+  const auto all = readers(d);
+  for (const Reader& reader : all) check_read_on(d, f, reader);
+  std::set<Id> had;  // owners
+  for (Id name = 0; name < d.places.size(); ++name) {
+    if (d.places[name].empty()) continue;
+    for (const Change& c : d.changes_of(name)) {
+      if (!c.gone) check_passed(d, f, c.event, all, !had.insert(c.owner).second);
+    }
+  }
+}
+
+}  // namespace leasehold::model

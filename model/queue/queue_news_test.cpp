@@ -1,0 +1,79 @@
+#include "model/guarantees/checker_stories.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// `a` holds. `b` stands in the queue, and reads its stream from 50 on; a command of it takes 10.
+HistoryBuilder reads_news() {
+  HistoryBuilder s;
+  s.exact().start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  s.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, 3'000);
+  return s.reads(41, "b").hears(50, "b");
+}
+
+TEST(CheckQueueNews, AGrantIsActedOnWithinTwoRoundTrips) {
+  const auto heard_at = [](int heard) {
+    auto s = reads_news();
+    return judged(s.pass_on(300, 310, "a", 1, heard, "b", 1, 110), Guarantee::G7);
+  };
+  const auto good = heard_at(330);
+  EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
+  EXPECT_EQ(good.counts.at("queue_news"), 1);
+  const auto f = heard_at(331);
+  EXPECT_EQ(f.violations, 1);
+  EXPECT_NE(f.why.find("b was given the lock by its queue, and did not act on it"),
+            std::string::npos)
+      << f.why;
+}
+
+TEST(CheckQueueNews, WhoAsksForItHasActedOnIt) {
+  auto s = reads_news();
+  s.pass_on(300, 310, "a", 1, -1, "b", 1, 110).win(325, 500, "b", 1, 120);
+  EXPECT_EQ(judged(s, Guarantee::G7).violations, 0);
+}
+
+TEST(CheckQueueNews, OnlyAStreamThatIsReadForCertainBrings) {
+  HistoryBuilder opens;
+  opens.exact().start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
+  opens.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, 3'000);
+  opens.reads(41, "b").pass_on(300, 310, "a", 1, 500, "b", 1, 110);
+  EXPECT_EQ(judged(opens, Guarantee::G7).violations, 0);
+  auto late = reads_news();
+  late.pass_on(300, 310, "a", 1, 500, "b", 1, 110);
+  EXPECT_EQ(judged(late, Guarantee::G7).violations, 1);
+  EXPECT_EQ(judged(late.fault(305, "step-up"), Guarantee::G7).violations, 0);
+  EXPECT_EQ(judged(late.congestion(312, 340, "b"), Guarantee::G7).violations, 0);
+}
+
+TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
+  const auto with = [](std::int64_t heard, int given_back) {
+    auto s = reads_news();
+    s.ended(200, "b", 1, "cancelled").clean_up(200, 205, "b", 1, 0);
+    s.fault(250, "step-up").pass_on(300, 310, "a", 1, -1, "b", 1, 110);
+    s.hears(320, "b", heard);
+    return judged(s.clean_up(given_back, given_back + 5, "b", 1, 120), Guarantee::G7);
+  };
+  const auto good = with(110, 320);
+  EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
+  EXPECT_EQ(good.counts.at("given_back"), 1);
+  const auto f = with(110, 321);
+  EXPECT_EQ(f.violations, 1);
+  EXPECT_NE(f.why.find("had given the lock to a call that had ended"), std::string::npos) << f.why;
+  EXPECT_EQ(with(109, 321).violations, 0) << "it may not have heard of it";
+}
+
+TEST(CheckQueueNews, WhoEndsItsCallLeavesTheQueueAtOnce) {
+  const auto with = [](int asked) {
+    auto s = reads_news();
+    s.ended(200, "b", 1, "cancelled").clean_up(asked, asked + 5, "b", 1, 0);
+    return judged(s.leaves_queue(asked, "b", 1, 110), Guarantee::G7);
+  };
+  EXPECT_EQ(with(200).violations, 0);
+  EXPECT_EQ(with(200).counts.at("queue_left"), 1);
+  const auto f = with(201);
+  EXPECT_EQ(f.violations, 1);
+  EXPECT_NE(f.why.find("b ended its call, and stayed in the queue"), std::string::npos) << f.why;
+}
+
+}  // namespace
+}  // namespace leasehold::model

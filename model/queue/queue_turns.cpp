@@ -1,0 +1,165 @@
+#include "model/queue/queue_turns.hpp"
+
+#include <algorithm>
+
+#include "model/queue/queue_line.hpp"
+#include "model/queue/queue_news.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// The put of this write; kNone: it gave the lock to no call.
+Index put_at(const Digest& d, Id name, std::int64_t order) {
+  const auto changes = d.changes_of(name);
+  const auto found = std::partition_point(changes.begin(), changes.end(), [&](const Change& c) {
+    return d.fact(c.event).order < order;
+  });
+  const bool there = found != changes.end() && d.fact(found->event).order == order;
+  return there && !found->gone ? found->event : kNone;
+}
+
+/// The first release of this tenure that was executed after its last write, and said so.
+Index released_by(const Digest& d, const Tenure& t) {
+  Index first = kNone;
+  for (const auto* by_owner : {&d.deletes, &d.hand_overs}) {
+    for (const SendDigest& one : by_owner->of(t.owner)) {
+      if (d.unanswered(one) || d.fact(one.reply).outcome != Outcome::done) continue;
+      if (d.fact(one.reply).order < d.fact(t.last_put).order) continue;
+      if (first == kNone || d.fact(one.send).at_ns < d.fact(first).at_ns) first = one.send;
+    }
+  }
+  return first;
+}
+
+/// How long a holding lasted: from when its holder knew of it until its release, at most until the
+/// end of the lease of its last write. A holder that never knew of it kept it for that lease.
+std::int64_t holding(const Digest& d, const Tenure& t, Index first_put) {
+  const auto holder = writer_of(d, t.last_put);
+  const auto put = executed_from(d, first_put);
+  if (!holder) return (t.next == kNone ? d.finished_ns : d.fact(t.next).at_ns) - put;
+  const Asked& ask = *holder->ask;
+  const auto lease_over =
+      executed_by(d, *holder, t.last_put) + ask.expiry_ms * kMs + drift_of(ask);
+  const Index granted = holder->session->granted;
+  if (granted == kNone || d.fact(granted).owner != t.owner) return lease_over - put;
+  const auto told = d.fact(granted).at_ns;
+  const auto from = d.ran_throughout(ask.process, {put, told}) ? told : put;
+  const Index released = released_by(d, t);
+  const auto to = released == kNone ? lease_over : d.fact(released).at_ns;
+  return std::max<std::int64_t>(std::min(to, lease_over) - from, 0);
+}
+
+/// The holdings of one lock, one after the other.
+struct Holdings {
+  std::vector<std::int64_t> orders;  ///< of their first writes
+  std::vector<std::int64_t> sums{0};  ///< of so many from the first on
+};
+
+Holdings holdings(const Digest& d, Id name) {
+  Holdings all;
+  const auto found = d.tenures.find(d.name(name));
+  if (found == d.tenures.end()) return all;
+  Index first = kNone;
+  for (const Change& c : d.changes_of(name)) {
+    if (first == kNone && !c.gone) first = c.event;
+  }
+  for (const Tenure& t : found->second) {
+    all.orders.push_back(d.fact(first).order);
+    all.sums.push_back(all.sums.back() + holding(d, t, first));
+    first = t.next_put;
+  }
+  return all;
+}
+
+/// The longest time from a holder's release until the next holder knows of its grant.
+std::int64_t longest_way(const Digest& d, const Waiters& waiters) {
+  std::int64_t longest = 0;
+  for (const Waiter& call : waiters.calls) {
+    const Asked& ask = call.session->asked;
+    const auto release = by_our_clock(d, ask, ask.operation_timeout_ms * kMs);
+    longest = std::max(longest, release + call.attempts_ns);
+  }
+  return longest;
+}
+
+/// How long the entry may wait: the holding when it joins, and all others until its own.
+std::int64_t cycles(const Digest& d, const Stand& s, const Holdings& all, std::int64_t way) {
+  const auto left = s.left == kNone ? kNever : d.fact(s.left).order;
+  const auto after = [&](std::int64_t order) {
+    return std::partition_point(all.orders.begin(), all.orders.end(),
+                                [order](std::int64_t one) { return one <= order; }) -
+           all.orders.begin();
+  };
+  const auto from = std::max<std::ptrdiff_t>(after(d.fact(s.joined).order) - 1, 0);
+  const auto to = after(left - 1);
+  return *(all.sums.begin() + to) - *(all.sums.begin() + from) + (to - from + 1) * way;
+}
+
+const Waiter& waiter_of(const Waiters& waiters, const SessionDigest& s) {
+  return *std::partition_point(waiters.calls.begin(), waiters.calls.end(),
+                               [&](const Waiter& w) { return w.session->id < s.id; });
+}
+
+/// Until when the entry certainly stood there, or had the lock by its place.
+std::int64_t stood_until(const Digest& d, const Stand& s, const Waiter& call) {
+  const Index put =
+      s.left == kNone ? kNone : put_at(d, d.fact(s.left).name, d.fact(s.left).order);
+  const bool got_it = put != kNone && d.fact(put).owner == d.fact(s.left).owner;
+  if (s.left == kNone || got_it) return call.lives_until;
+  return std::min(call.lives_until, d.fact(s.left).at_ns - d.allowed.truth_lag_ns);
+}
+
+void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Waiters& waiters,
+                          const Holdings& all, std::int64_t way) {
+  const SendDigest& sent = d.writer(s.joined);
+  if (sent.send == kNone || d.session_of(d.fact(sent.send)).ask == kNone) return;
+  if (s.left == kNone && !d.oplog_read) return excuse(f, Excuse::unread_oplog);
+  const SessionDigest& session = d.session_of(d.fact(sent.send));
+  const Waiter& call = waiter_of(waiters, session);
+  const bool own = session.granted != kNone &&
+                   d.fact(session.granted).owner == d.fact(s.joined).owner;
+  const auto served = own ? d.fact(session.granted).at_ns : kNever;
+  auto from = d.fact(s.joined).at_ns;
+  if (!d.unanswered(sent)) from = std::min(from, d.fact(sent.reply).at_ns);
+  const auto bound = cycles(d, s, all, way);
+  const auto until = stood_until(d, s, call);
+  auto latest = from + bound, uncongested = latest;
+  if (!own && until <= latest) return;  // most leave sooner, or are served, also below
+  if (served > latest) {
+    const Window window = while_answered(waiters, kNoText, from, bound);
+    latest = window.to;
+    uncongested = window.uncongested;
+  }
+  if (!own && until <= latest) {
+    if (until > uncongested) excuse(f, Excuse::congestion);
+    return;
+  }
+  const Span window{from, std::min(latest, served)};
+  if (!d.ran_throughout(session.process, window)) return excuse(f, Excuse::pause);
+  if (d.disturbed(window)) return excuse(f, Excuse::disturbance);
+  ++f.counts["queue_waits"];
+  check_bound(d, f, {from, latest, served, until, Needs::servers, uncongested},
+              [&] {
+                return whose(d, s.joined) + " stood in the queue, and was not served in the " +
+                       ms(latest - from) + " of the turns before it";
+              },
+              {s.joined, s.left, session.granted, session.ended});
+}
+
+}  // namespace
+
+void check_queue_turns(const Digest& d, Finding& f, const std::vector<Waiters>& waiters) {
+  for (Id name = 0; name < d.places.size(); ++name) {
+    if (d.places[name].empty()) continue;
+    const auto stands = check_queue_line(d, f, name);
+    const auto all = holdings(d, name);
+    const auto way = longest_way(d, waiters[name]);
+    for (const Stand& s : stands) {
+      check_served_in_turn(d, f, s, waiters[name], all, way);
+      check_left(d, f, s);
+    }
+  }
+  check_queue_news(d, f);
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+
+/// The rules of the lock, each once, as pure functions of a document, a command and clocks. The
+/// monitors, the refinement, the abstract lock and the checks of the explored core call them; the
+/// proof writes its terms by them, with a term for a number. They share no code with the lock.
+///
+/// Times and spans are of any unit, the same one in a call.
+///
+///     // held() is true before
+///     rules::deadline(sent_ns, rules::holder_span(lease_ns, drift_ns));
+namespace leasehold::model::rules {
+
+/// How much a clock may be off within a lease: ms times millionths are ns.
+constexpr std::int64_t drift_ns(std::int64_t lease_ms, std::int64_t max_drift_ppm) {
+  return lease_ms * max_drift_ppm;
+}
+
+/// How long a holder may count on its lease, by its own clock, which may be slow.
+template <typename Span>
+constexpr Span holder_span(Span lease, Span drift) {
+  return lease - drift;
+}
+
+/// How long an observer waits until a holder's lease is certainly over, by its own clock, which may
+/// be fast.
+template <typename Span>
+constexpr Span observer_span(Span lease, Span drift) {
+  return lease + drift;
+}
+
+/// From when on a holder says that it does not hold. It counts from the sending of the command,
+/// because the server may have executed it at once.
+template <typename Time, typename Span>
+constexpr Time deadline(Time sent, Span span) {
+  return sent + span;
+}
+
+template <typename Time>
+constexpr auto is_held(Time now, Time deadline) {
+  return now < deadline;
+}
+
+/// Whether the holder with the lockId that an observer first saw at `seen`, and ever since, is
+/// presumed dead.
+template <typename Time, typename Span>
+constexpr auto is_presumed_dead(Time seen, Span span, Time now) {
+  return seen + span <= now;
+}
+
+/// Whether a server whose clock shows `now` gives the lock of this document away.
+template <typename Time>
+constexpr auto is_expired(Time expires_at, Time now) {
+  return expires_at <= now;
+}
+
+/// Whether an acquire may write over the lock of another owner that did not give it away:
+/// `observed`, the document has the lockId whose holder the command presumes dead.
+constexpr bool may_take(bool observed, bool expired) { return observed || expired; }
+
+/// Whether a command may delete, extend or pass on the lock of `owner`.
+template <typename Owner>
+constexpr bool is_its_own(const Owner& owner, const Owner& command_names) {
+  return owner == command_names;
+}
+
+}  // namespace leasehold::model::rules

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/history/digest.hpp"
+#include "model/verdict/guarantee.hpp"
+
+/// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
+/// the harness's clock; a case without a bound does not count as checked.
+namespace leasehold::model {
+
+enum class Verdict { holds, violated, unknown };
+[[nodiscard]] const char* to_string(Verdict verdict);
+
+/// The reason of a finding that is unknown because its guarantee was never exercised.
+inline constexpr const char* kNeverTested = "never put to the test";
+/// The begin of the reason of a finding that is unknown because the machine or a member stalled.
+inline constexpr const char* kStalled = "the machine stalled ";
+
+/// Why a check cannot tell whether something was violated. It counts as excused, not as checked.
+enum class Excuse : std::uint8_t {
+  stall,
+  disturbance,
+  pause,
+  moved_clock,
+  unread_oplog,
+  congestion
+};
+inline constexpr std::array kExcuses{"stalls",       "disturbances",    "pauses",
+                                     "moved clocks", "an unread oplog", "congestion"};
+using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `Excuse`
+
+/// What one checker found.
+struct Finding {
+  Guarantee guarantee = Guarantee::form;
+  Verdict verdict = Verdict::holds;
+  std::int64_t checked = 0;   ///< how often the guarantee was exercised
+  std::int64_t floor = 0;     ///< below it the verdict is unknown
+  std::string why;            ///< of the first violation, or why unknown
+  std::vector<Index> events;  ///< of the first violation
+  std::int64_t violations = 0;
+  Excused excused{};
+  std::map<std::string, std::int64_t> counts;  ///< what else is worth reporting
+
+  /// Whether it is unknown because nothing in the history exercised it.
+  [[nodiscard]] bool never_tested() const;
+  /// How many of its checks were excused.
+  [[nodiscard]] std::int64_t all_excused() const;
+  /// Whether it is unknown only because the machine or a member stalled.
+  [[nodiscard]] bool only_stalled() const;
+};
+
+/// G1: a lease is never given to another before it ran out or was released.
+[[nodiscard]] Finding check_leases(const Digest& d);
+/// G2: `held()` is never true in two processes at once for one lock. It turns false for ever, and
+/// with the release at the latest.
+[[nodiscard]] Finding check_exclusion(const Digest& d);
+/// G3: the fenced resource accepts writes in the order of the holders, and never refuses the
+/// current holder.
+[[nodiscard]] Finding check_fence(const Digest& d);
+/// G4: the tokens of one name strictly rise in commit order; each is the time of its grant's own
+/// write.
+[[nodiscard]] Finding check_token_order(const Digest& d);
+/// G5: a holder that has not released is notified of its loss by its deadline: its `lost()` fires
+/// and its `held()` is false. `lost()` does not fire for a lock that was not lost.
+[[nodiscard]] Finding check_loss_notified(const Digest& d);
+/// G6: release, extend and clean-up never touch another's lock.
+[[nodiscard]] Finding check_ownership(const Digest& d);
+/// G7: a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a waiter in
+/// bounded time.
+[[nodiscard]] Finding check_liveness(const Digest& d);
+/// G8: a dead holder's document disappears in bounded time.
+[[nodiscard]] Finding check_cleanup(const Digest& d);
+/// G9: an acquire without contention takes one command, a release one; the driver sends no other.
+[[nodiscard]] Finding check_cost(const Digest& d);
+
+/// A release says "released" only if the owner's document was there and went by it, and "not_owner"
+/// only if it was not there any more.
+[[nodiscard]] Finding check_release(const Digest& d);
+/// No handle is called lost while its document is there, or while a lease still runs that its
+/// process was given in time.
+[[nodiscard]] Finding check_needless_loss(const Digest& d);
+
+/// The least number of checks per guarantee that makes "holds" mean something.
+using Floors = std::map<Guarantee, std::int64_t>;
+
+/// All findings, the form first. A finding that was never exercised or is below its floor becomes
+/// unknown; so does every "holds" of a history that is not well-formed.
+[[nodiscard]] std::vector<Finding> judge(const History& history, const Floors& floors);
+[[nodiscard]] std::vector<Finding> judge(const Digest& digest, const Floors& floors);
+
+/// The verdict of all findings: violated before unknown before holds.
+[[nodiscard]] Verdict overall(const std::vector<Finding>& findings);
+/// The same for exercised guarantees only: for one run of many, which are checked together.
+[[nodiscard]] Verdict overall_tested(const std::vector<Finding>& findings);
+
+}  // namespace leasehold::model

@@ -1,0 +1,189 @@
+#pragma once
+
+#include <algorithm>
+
+#include "model/rules/rules.hpp"
+#include "model/verdict/checkers.hpp"
+
+/// Functions that the checkers share.
+namespace leasehold::model {
+
+inline Finding finding(Guarantee guarantee) {
+  Finding f;
+  f.guarantee = guarantee;
+  return f;
+}
+
+/// Counts a violation; the first one is kept with its events.
+inline void violate(Finding& f, std::string why, std::vector<Index> events) {
+  if (f.violations++ == 0) {
+    f.why = std::move(why);
+    std::erase(events, kNone);
+    f.events = std::move(events);
+  }
+  f.verdict = Verdict::violated;
+}
+
+inline std::string ms(std::int64_t ns) {
+  return std::to_string(ns / kMs) + '.' + std::to_string(ns / (kMs / 10) % 10) + " ms";
+}
+
+inline void excuse(Finding& f, Excuse why) { ++f.excused[static_cast<std::size_t>(why)]; }
+
+/// The stalls that can delay something. What a process does by its own clock waits for the machine
+/// only.
+enum class Needs : std::uint8_t { machine, servers };
+
+inline const MergedSpans& stalls(const Digest& d, Needs needs) {
+  return needs == Needs::machine ? d.machine_stalls : d.stalls;
+}
+
+/// An event that was due from `due` on, and had to happen by `latest`.
+struct TimeBound {
+  std::int64_t due = 0, latest = 0;
+  std::int64_t happened = kNever;  ///< kNever: not while the history lasted
+  std::int64_t until = kNever;     ///< when it stops being needed, after `latest`
+  Needs needs = Needs::servers;
+  std::int64_t uncongested = kNever;  ///< when it was due, had nothing waited for a worker
+};
+
+/// Checks a bound. If stalls between `due` and the event can explain the delay, the check counts as
+/// excused, not as checked. So it does if waiting for a worker can explain it. `why` makes the
+/// sentence.
+template <typename Why>
+void check_bound(const Digest& d, Finding& f, const TimeBound& bound, const Why& why,
+                 std::initializer_list<Index> events) {
+  const bool late = bound.happened > bound.latest;
+  if (!late && bound.happened > bound.uncongested) return excuse(f, Excuse::congestion);
+  const auto latest =
+      late ? stalls(d, bound.needs).put_off(bound.due, bound.latest) : bound.latest;
+  if (!late || std::min({bound.happened, bound.until, d.finished_ns}) > latest) {
+    ++f.checked;
+    if (late) violate(f, why(), events);
+    return;
+  }
+  excuse(f, Excuse::stall);
+  if (f.verdict != Verdict::holds) return;
+  f.verdict = Verdict::unknown;
+  f.why = kStalled + ms(latest - bound.latest) + ": " + why();
+}
+
+/// The first moment at or after `instant` at which the process runs and goes on running for as long
+/// as it may be late.
+inline std::int64_t when_running(const Digest& d, const ProcessDigest& process,
+                                 std::int64_t instant) {
+  for (const Span& away : process.away) {
+    if (away.from <= instant + d.allowed.lateness_ns && away.to > instant) instant = away.to;
+  }
+  return instant;
+}
+
+inline std::int64_t shortest_lease(const Asked& ask) {
+  return ask.expiry_ms * kMs - ask.expiry_ms * ask.max_drift_ppm;  // ms * ppm = ns
+}
+
+/// Whether a command of this caller's process that was due in this span, and was sent later or
+/// never, waited for a worker until then. After a wait of two leases it is not sent any more.
+inline bool waited_for_worker(const Digest& d, const Asked& ask, const Span& due,
+                              std::int64_t sent = kNever) {
+  const ProcessDigest& process = *d.process_of[ask.process];
+  const auto free_by = process.congested.put_off(due.from, due.to);
+  if (free_by == due.to) return false;
+  const auto over = std::min({sent, process.last_ns, due.from + 2 * shortest_lease(ask)});
+  return over <= free_by || !d.ran_throughout(ask.process, {due.from, free_by});
+}
+
+/// The command and the acquire call that this put was written for.
+struct Writer {
+  SendDigest command;
+  const SessionDigest* session = nullptr;
+  const Asked* ask = nullptr;
+};
+
+inline std::optional<Writer> writer_of(const Digest& d, Index put) {
+  const SendDigest& sent = d.writer(put);
+  if (sent.send == kNone) return std::nullopt;
+  const SessionDigest& session = d.session_of(d.fact(sent.send));
+  if (session.ask == kNone) return std::nullopt;
+  return Writer{sent, &session, &session.asked};
+}
+
+/// How long a span on the asking process's clock takes by the harness's clock, at most. A clock
+/// without a known rate runs as slow as it may.
+inline std::int64_t by_our_clock(const Digest& d, const Asked& ask, std::int64_t local_ns) {
+  constexpr std::int64_t kMillion = 1'000'000, kRounding = 1'000;
+  const auto said = d.process_of[ask.process]->rate_ppm;
+  const auto rate = said != 0 ? said : -ask.max_drift_ppm;
+  const auto ours = static_cast<__int128>(local_ns) * kMillion / (kMillion + rate);
+  return static_cast<std::int64_t>(ours) + kRounding;
+}
+
+/// Whether this attempt was answered, and refused.
+inline bool refused(const Digest& d, const SendDigest& attempt) {
+  return attempt.reply != kNone && asks_for_lock(d.fact(attempt.send)) &&
+         d.fact(attempt.reply).outcome == Outcome::done && d.fact(attempt.reply).matched == 0;
+}
+
+/// Whether a release or clean-up of the holder gave this lock to the first entry of its queue. One
+/// without an answer may have done so, which counts.
+inline bool passed_on(const Digest& d, const Tenure& t) {
+  if (t.next_put == kNone || t.next_gone) return false;
+  const Index by = d.claim(t.next_put);
+  if (by != kNone) return d.fact(by).owner == t.owner || d.fact(by).other_owner == t.owner;
+  const auto sent = d.deletes.of(t.owner);
+  const SendDigest& next = d.writer(t.next_put);
+  if (sent.empty() || next.send == kNone) return false;
+  const bool itself = next.reply != kNone && d.fact(next.reply).matched > 0;
+  return !itself && std::any_of(sent.begin(), sent.end(), [&](const SendDigest& s) {
+    return d.fact(s.send).verb == Verb::pass_on && d.unanswered(s) &&
+           d.fact(s.send).at_ns <= d.fact(t.next_put).at_ns;
+  });
+}
+
+/// Whether the holder itself gave this lock to the next owner: of its process, or of its queue.
+inline bool handed_over(const Digest& d, const Tenure& t) {
+  if (t.next_put == kNone || t.next_gone) return false;
+  if (passed_on(d, t)) return true;
+  const SendDigest& sent = d.writer(t.next_put);
+  return sent.send != kNone && d.fact(sent.send).verb == Verb::hand_over &&
+         d.fact(sent.send).other_owner == t.owner;
+}
+
+/// When the last write under this tenure had executed at the latest: when it was acknowledged, or
+/// when the harness read it. A write without an answer may have executed long after its sending.
+inline std::int64_t executed_by(const Digest& d, const Writer& holder, Index put) {
+  // The refused attempt left an entry in the queue; a release has written it since.
+  const Index by = d.claim(put);
+  const Index reply = by != kNone ? by : holder.command.reply;
+  const bool acknowledged = reply != kNone && d.fact(reply).outcome == Outcome::done &&
+                            (by != kNone || !refused(d, holder.command));
+  return acknowledged ? std::min(d.fact(reply).at_ns, d.fact(put).at_ns) : d.fact(put).at_ns;
+}
+
+/// The lease of this write ends no earlier, because it began with the execution, after the sending.
+/// No other owner may have the lock for a whole expiry, whatever clock counts it.
+inline std::int64_t earliest_end(const Digest& d, const Writer& holder) {
+  return rules::deadline(d.fact(holder.command.send).at_ns, holder.ask->expiry_ms * kMs);
+}
+
+/// Whether a delete of this owner can have ended its tenure: it was sent before the end was read,
+/// and no reply says that it found nothing.
+inline bool may_have_deleted(const Digest& d, const Tenure& t) {
+  if (!t.next_gone) return false;
+  const auto sent = d.deletes.of(t.owner);
+  return std::any_of(sent.begin(), sent.end(), [&](const SendDigest& one) {
+    if (d.fact(one.send).at_ns > d.fact(t.next).at_ns) return false;
+    if (d.unanswered(one)) return true;
+    const Fact& reply = d.fact(one.reply);
+    // A late attempt may execute after it, and leave a second document behind.
+    return reply.matched > 0 && (d.of_a_document || reply.order == d.fact(t.next).order);
+  });
+}
+
+/// Whether no release or clean-up ended this tenure: its holder died, or an attempt that executed
+/// late left the document behind.
+inline bool left_behind(const Digest& d, const Tenure& t) {
+  return !may_have_deleted(d, t) && !handed_over(d, t);
+}
+
+}  // namespace leasehold::model

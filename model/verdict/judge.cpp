@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "model/verdict/checkers.hpp"
+#include "model/verdict/walk.hpp"
+
+namespace leasehold::model {
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds: return "holds";
+    case Verdict::violated: return "violated";
+    case Verdict::unknown: return "unknown";
+  }
+  return "?";
+}
+
+bool Finding::never_tested() const {
+  return verdict == Verdict::unknown && checked == 0 && why == kNeverTested;
+}
+
+std::int64_t Finding::all_excused() const {
+  return std::accumulate(excused.begin(), excused.end(), std::int64_t{0});
+}
+
+bool Finding::only_stalled() const {
+  return verdict == Verdict::unknown && why.starts_with(kStalled);
+}
+
+std::vector<Finding> judge(const History& history, const Floors& floors) {
+  return judge(digest(history), floors);
+}
+
+void walk(const Digest& d, const Watchers& all) {
+  constexpr Index kAtATime = 512;  // 32 KB
+  const auto end = static_cast<Index>(d.facts.all.size());
+  for (Index from = 0; from < end; from += std::min(kAtATime, end - from)) {
+    for (Watcher* one : all) one->watch(from, from + std::min(kAtATime, end - from));
+  }
+}
+
+std::vector<Finding> judge(const Digest& d, const Floors& floors) { return judge(d, floors, {}); }
+
+std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers& beside) {
+  const auto form = form_inquiry(d);
+  const auto rules = rules_inquiry(d);
+  Watchers watchers{form.get(), rules.get()};
+  watchers.insert(watchers.end(), beside.begin(), beside.end());
+  walk(d, watchers);
+  auto of_form = form->result();
+  std::vector<Finding> findings{std::move(of_form.front()),
+                                check_leases(d),
+                                check_exclusion(d),
+                                check_fence(d),
+                                check_token_order(d),
+                                check_loss_notified(d),
+                                check_ownership(d),
+                                check_liveness(d),
+                                check_cleanup(d),
+                                check_cost(d),
+                                check_release(d),
+                                check_needless_loss(d),
+                                std::move(of_form.back())};
+  std::ranges::move(rules->result(), std::back_inserter(findings));
+  const bool whole = findings.front().verdict == Verdict::holds;
+  for (Finding& f : findings) {
+    const auto floor = floors.find(f.guarantee);
+    if (floor != floors.end()) f.floor = floor->second;
+    if (f.verdict != Verdict::holds) continue;
+    if (!whole) {
+      f.verdict = Verdict::unknown;
+      f.why = "the history is not well-formed";
+    } else if (f.checked == 0) {
+      f.verdict = Verdict::unknown;
+      f.why = kNeverTested;
+    } else if (f.checked < f.floor) {
+      f.verdict = Verdict::unknown;
+      f.why =
+          "checked " + std::to_string(f.checked) + " times, fewer than " + std::to_string(f.floor);
+    }
+  }
+  return findings;
+}
+
+Verdict overall(const std::vector<Finding>& findings) {
+  const auto any = [&](Verdict v) {
+    return std::any_of(findings.begin(), findings.end(),
+                       [v](const Finding& f) { return f.verdict == v; });
+  };
+  return any(Verdict::violated)  ? Verdict::violated
+         : any(Verdict::unknown) ? Verdict::unknown
+                                 : Verdict::holds;
+}
+
+Verdict overall_tested(const std::vector<Finding>& findings) {
+  std::vector<Finding> tested;
+  std::copy_if(findings.begin(), findings.end(), std::back_inserter(tested),
+               [](const Finding& f) { return !f.never_tested(); });
+  return overall(tested);
+}
+
+}  // namespace leasehold::model

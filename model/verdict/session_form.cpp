@@ -1,0 +1,205 @@
+#include "model/verdict/session_form.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace leasehold::model {
+
+bool goes_on(const Digest& d, const Fact& e, std::int64_t span) {
+  const Span rest{e.at_ns, d.stalls.put_off(e.at_ns, e.at_ns + span)};
+  const ProcessDigest* process = d.process_of[e.process];
+  return process != nullptr && rest.to < process->lock_ran_until_ns &&
+         d.ran_throughout(e.process, rest);
+}
+
+void SessionForm::visit(Index i, const Fact& e) {
+  if (!about(e.kind).fields.contains(Field::session)) return;
+  if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
+  Life& s = lives_[e.session];
+  require((e.kind == Kind::ask) != s.asked, "an acquire call is asked for once, and first", i);
+  switch (e.kind) {
+    case Kind::ask: s.asked = true; break;
+    case Kind::send: visit_send(s, i, e); break;
+    case Kind::granted:
+      visit_grant(s, i, e);
+      break;
+    case Kind::extended:
+    case Kind::lost:
+    case Kind::held:
+    case Kind::notified:
+    case Kind::write: visit_holding(s, i, e); break;
+    default: visit_end(s, i, e);
+  }
+}
+
+/// The win is in the record of the process itself, except a pass-on, which is in the oplog.
+void SessionForm::visit_grant(Life& s, Index i, const Fact& e) {
+  constexpr const char* kWhat = "a grant that nothing won";
+  const bool grounded = !s.granted && !s.ended && won(e);
+  const bool certain = e.verb != Verb::pass_on || d_.oplog_read;
+  certain ? demand(grounded, kWhat, i) : require(grounded, kWhat, i);
+  s.granted = true;
+}
+
+/// The steps of one core, in their order.
+void SessionForm::visit_send(Life& s, Index i, const Fact& e) {
+  demand(asks_for_lock(e) ? !s.granted && !s.ended : s.granted && !s.released,
+         "a command that its session could not send", i);
+  demand(!s.attempting, "an attempt before the one before was answered", i);
+  if (e.verb == Verb::hand_over) {
+    demand(released_[e.other_owner], "a hand-over by a handle that still holds", i);
+  }
+  s.attempting = asks_for_lock(e);
+}
+
+/// From the grant until the answer to the release. Extensions and losses are steps of the core that
+/// granted; what the harness's own threads saw is in another record.
+void SessionForm::visit_holding(Life& s, Index i, const Fact& e) {
+  switch (e.kind) {
+    case Kind::extended:
+      demand(s.granted && !s.lost && !s.release && sent_extension(e), "a stray extension", i);
+      break;
+    case Kind::lost:
+      demand(s.granted && !s.lost && !s.released, "a stray loss", i);
+      s.lost = true;
+      break;
+    case Kind::held:
+      require(s.granted && may_answer(e), "an answer that held() cannot have given", i);
+      require(is_new(s, i), "answers appear twice", i);
+      break;
+    case Kind::notified:
+      require(s.granted && !s.notified, "a stray signal of a loss", i);
+      s.notified = true;
+      break;
+    default: require(s.granted, "a write of no holder", i);
+  }
+}
+
+void SessionForm::visit_end(Life& s, Index i, const Fact& e) {
+  switch (e.kind) {
+    case Kind::release:
+      require(s.granted && !s.release, "a stray release", i);
+      s.release = true;
+      released_[owner_of_grant(e)] = true;
+      break;
+    case Kind::released:
+      // A second release of a handle is not recorded, but its answer would be.
+      require(s.release && !s.released, "a release answered but not asked for", i);
+      // The reply and what the core made of it are one step.
+      if (s.granted) {
+        demand(e.outcome == Outcome::unknown || deleted(e), "a release without an answer", i);
+      }
+      s.released = true;
+      break;
+    case Kind::ended:
+      demand(!s.granted && !s.ended, "a stray end", i);
+      s.ended = true;
+      break;
+    default: break;
+  }
+}
+
+/// Whether the handle existed, and was asked often enough for answers at these times.
+bool SessionForm::may_answer(const Fact& held) const {
+  const auto count = d_.facts.answered[held.place_beside];
+  const auto granted = d_.fact(d_.session_of(held).granted).at_ns;
+  const bool yes = held.outcome == Outcome::yes;
+  const auto asked = yes ? held.last_asked_ns : held.first_asked_ns;
+  const auto answered = held.first_answered_ns;
+  if ((!yes && held.outcome != Outcome::no) || count < 1 || asked < granted) return false;
+  if (asked > held.at_ns || answered > held.at_ns) return false;
+  if (!yes) return asked <= answered;
+  return asked <= answered || count > 1;  // one question cannot span time
+}
+
+/// Whether no answers of these times were reported before. Most come in the order of their times.
+bool SessionForm::is_new(Life& s, Index i) const {
+  const auto times = [this](Index held) {
+    const Fact& e = d_.fact(held);
+    return std::tie(e.first_asked_ns, e.first_answered_ns, e.last_asked_ns);
+  };
+  if (s.first_answers == kNone) s.first_answers = s.newest_answers = i;
+  if (s.newest_answers == i) return true;
+  if (times(s.newest_answers) < times(i)) {
+    s.newest_answers = i;
+    return true;
+  }
+  for (Index before = s.first_answers; before < i; ++before) {
+    const Fact& e = d_.fact(before);
+    const bool same = e.kind == Kind::held && e.session == d_.fact(i).session;
+    if (same && times(before) == times(i)) return false;
+  }
+  return true;
+}
+
+/// Whether a release of another process gave it the lock, after an attempt that was refused or not
+/// answered: only the oplog shows that.
+bool SessionForm::passed_on(const Fact& granted, const SendDigest& attempt) const {
+  if (d_.fact(attempt.send).at_ns != granted.sent_ns) return false;
+  const auto truth = d_.changes_of(granted.name);
+  auto change = std::partition_point(truth.begin(), truth.end(), [&](const Change& c) {
+    return d_.fact(c.event).order < granted.token;
+  });
+  for (; change != truth.end() && d_.fact(change->event).order == granted.token; ++change) {
+    if (!change->gone && change->lock_id == granted.lock_id) return true;
+  }
+  return false;
+}
+
+bool SessionForm::won(const Fact& granted) const {
+  const SendDigest& sent = d_.writers[granted.lock_id];
+  if (sent.send == kNone) return false;
+  if (granted.verb == Verb::pass_on) return passed_on(granted, sent);
+  if (sent.reply == kNone) return false;
+  const Fact& reply = d_.fact(sent.reply);
+  return d_.fact(sent.send).at_ns == granted.sent_ns && reply.outcome == Outcome::done &&
+         reply.matched == 1 && reply.at_ns <= granted.at_ns &&
+         (d_.of_a_document || reply.order == granted.token);
+}
+
+bool SessionForm::sent_extension(const Fact& extended) const {
+  const SendDigest& sent = d_.writers[extended.lock_id];
+  return sent.send != kNone && sent.reply != kNone &&
+         d_.fact(sent.send).at_ns == extended.sent_ns;
+}
+
+Id SessionForm::owner_of_grant(const Fact& e) const {
+  const Index granted = d_.session_of(e).granted;
+  return granted == kNone ? kNoText : d_.fact(granted).owner;
+}
+
+/// Whether a delete or a hand-over for this session's owner was acknowledged.
+bool SessionForm::deleted(const Fact& released) const {
+  const Id owner = owner_of_grant(released);
+  for (const auto* by_owner : {&d_.deletes, &d_.hand_overs}) {
+    for (const SendDigest& s : by_owner->of(owner)) {
+      if (s.reply != kNone && d_.fact(s.reply).outcome == Outcome::done) return true;
+    }
+  }
+  return false;
+}
+
+/// The bounds are the core's own timers, with slack. A missing end counts only if the process
+/// recorded steps after the bound and the time that stalls took.
+void SessionForm::check_ends() {
+  const auto answered_within = [this](const Asked& ask) {
+    return (ask.operation_timeout_ms + kSlackMs) * kMs + d_.allowed.lateness_ns;
+  };
+  for (const SessionDigest& s : d_.sessions) {
+    if (s.ask == kNone) continue;  // said already
+    const Asked& ask = s.asked;
+    const auto longest = !ask.single_attempt && ask.give_up_ns == 0
+                             ? kNever
+                             : std::max<std::int64_t>(ask.give_up_ns - ask.at_ns, 0) +
+                                   answered_within(ask);
+    const bool silent = s.granted == kNone && s.ended == kNone && longest != kNever &&
+                        goes_on(d_, d_.fact(s.ask), longest);
+    demand(!silent, "an acquire call that never ended", s.ask);
+    if (s.release == kNone) continue;
+    const bool unheard =
+        s.released == kNone && goes_on(d_, d_.fact(s.release), answered_within(ask));
+    demand(!unheard, "a release that was never answered", s.release);
+  }
+}
+
+}  // namespace leasehold::model

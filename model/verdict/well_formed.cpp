@@ -1,0 +1,393 @@
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "model/verdict/session_form.hpp"
+#include "model/verdict/walk.hpp"
+
+namespace leasehold::model {
+namespace {
+
+constexpr std::int64_t kStreamTimeoutMs = 3'000;  ///< at most, of a step of a change stream
+constexpr std::int64_t kIndexTimeoutMs = 10'000;  ///< at most, of creating the TTL index
+
+/// The times of all writes. They come in their order, or nearly.
+class Orders {
+ public:
+  /// False if it is there already.
+  bool insert(std::int64_t order) {
+    if (!ascending_.empty() && order <= ascending_.back()) {
+      return !contains(order) && late_.insert(order).second;
+    }
+    ascending_.push_back(order);
+    return true;
+  }
+  [[nodiscard]] bool contains(std::int64_t order) const {
+    return is_ascending(order) || (!late_.empty() && late_.contains(order));
+  }
+
+ private:
+  /// Successive questions are about times near each other, so the search starts at the last one.
+  [[nodiscard]] bool is_ascending(std::int64_t order) const {
+    constexpr std::size_t kNear = 16;
+    const auto begin = ascending_.begin(), end = ascending_.end();
+    auto from = begin + static_cast<std::ptrdiff_t>(near_), to = end;
+    if (from == end || *from > order) from = begin;
+    if (static_cast<std::size_t>(end - from) > kNear && from[kNear] >= order) to = from + kNear + 1;
+    const auto found = std::lower_bound(from, to, order);
+    near_ = static_cast<std::size_t>(found - begin);
+    return found != end && *found == order;
+  }
+
+  std::vector<std::int64_t> ascending_;
+  mutable std::size_t near_ = 0;  ///< where the time of the last question is, or belongs
+  std::unordered_set<std::int64_t> late_;
+};
+
+/// Walks the history once, then checks for missing events. `SessionForm` checks the sessions.
+class FormChecker final : public Inquiry<std::vector<Finding>> {
+ public:
+  explicit FormChecker(const Digest& d)
+      : d_(d),
+        commands_(d.facts.commands.size()),
+        processes_(d.process_of.size()),
+        written_to_(d.facts.writes, kNone) {}
+
+  void watch(Index from, Index to) override {
+    for (Index i = from; i < to; ++i) visit(i, d_.fact(i));
+  }
+
+  std::vector<Finding> result() override {
+    f_.form.checked = static_cast<std::int64_t>(d_.facts.all.size());
+    if (runs_ != 1 || finishes_ != 1 || heals_ != 1) {
+      broken("there is not exactly one run, one heal and one finish", {});
+    }
+    sessions_.check_ends();
+    check_commands();
+    check_truth();
+    check_places();
+    check_writes();
+    return {std::move(f_.form), std::move(f_.grounded)};
+  }
+
+ private:
+  void broken(const std::string& why, std::vector<Index> events) {
+    malformed(f_.form, why, std::move(events));
+  }
+
+  struct Command {
+    Index send = kNone, reply = kNone;
+    Index last = kNone;  ///< the last of its statements, which are few and side by side
+    std::int64_t statements = 0;
+  };
+
+  void visit(Index i, const Fact& e) {
+    if (e.stray) name_stray_fields(i);
+    if (e.kind == Kind::exit) broken(describe_exit(d_.at(i)), {i});
+    if ((i == 0) != (e.kind == Kind::run)) broken("run is not the first line", {i});
+    if (i > 0 && e.at_ns < d_.fact(i - 1).at_ns) broken("time runs backwards", {i - 1, i});
+    if (e.process != kNoText && e.kind != Kind::stored) visit_process(i, e);
+    switch (e.kind) {
+      case Kind::run: ++runs_; break;
+      case Kind::finish: ++finishes_; break;
+      case Kind::heal: ++heals_; break;
+      case Kind::send: visit_send(i, e); break;
+      case Kind::reply: visit_reply(i, e); break;
+      case Kind::put:
+      case Kind::gone:
+      case Kind::stored:
+        visit_truth(i, e);
+        break;
+      case Kind::write:
+        if (written_to_[e.command] != kNone) broken("a write appears twice", {i});
+        written_to_[e.command] = i;
+        break;
+      default: break;
+    }
+    if (e.process != kNoText && e.kind != Kind::stored) check_congestion(i, e);
+    sessions_.visit(i, e);
+  }
+
+  /// Servers since 6.1 delete expired documents in batches: several locks with one time.
+  void visit_truth(Index i, const Fact& e) {
+    const bool new_time = orders_.insert(e.order);
+    const bool of_batch = !new_time && e.kind == Kind::gone && e.order == batch_order_ &&
+                          !batch_.contains(e.name);
+    if (!new_time && !of_batch) broken("two writes of one time", {i});
+    if (e.kind != Kind::gone) return;
+    if (new_time) batch_.clear();
+    if (new_time) batch_order_ = e.order;
+    batch_.insert(e.name);
+  }
+
+  void visit_send(Index i, const Fact& e) {
+    Command& c = commands_[e.command];
+    if (c.send != kNone && (e.verb != Verb::extend || d_.fact(c.send).at_ns != e.at_ns)) {
+      broken("a command was sent twice", {c.send, i});
+    }
+    for (Index s = c.send; c.statements > 0 && s <= c.last; ++s) {
+      const Fact& other = d_.fact(s);
+      const bool same = other.kind == Kind::send && other.command == e.command;
+      if (same && other.session == e.session) broken("a statement appears twice", {s, i});
+    }
+    if (c.send == kNone) {
+      c.send = i;
+      count_under_way(e, 1);
+    }
+    c.last = i;
+    ++c.statements;
+  }
+
+  void visit_reply(Index i, const Fact& e) {
+    Command& c = commands_[e.command];
+    if (c.send == kNone) broken("a reply without a command", {i});
+    if (c.reply != kNone) broken("a second reply to a command", {c.reply, i});
+    c.reply = i;
+    if (c.send == kNone) return;
+    count_under_way(d_.fact(c.send), -1);
+    sessions_.answered(d_.fact(c.send));
+  }
+
+  /// A change stream and the creation of the index take no worker from other commands.
+  void count_under_way(const Fact& send, int change) {
+    const bool counts = send.verb != Verb::stream && send.verb != Verb::index;
+    if (counts) processes_[send.process].under_way += change;
+  }
+
+  /// If a process says that all its workers are taken, none is idle for longer than a step.
+  void check_congestion(Index i, const Fact& e) {
+    ProcessLife& life = processes_[e.process];
+    if (e.at_ns > life.idle_ns) {
+      violate(f_.grounded, d_.process_name(e.process) + ": it waited for a worker, and none worked",
+              {life.congested, i});
+      life.congested = kNone;
+    }
+    if (e.kind == Kind::congestion) life.congested = d_.at(i).begins ? i : kNone;
+    const bool idle = life.congested != kNone && life.under_way == 0;
+    life.idle_ns = idle ? std::min(life.idle_ns, e.at_ns) : kNever;
+  }
+
+  void name_stray_fields(Index i) {
+    const Event& e = d_.at(i);
+    const auto stray = fields_set(e).without(about(e.kind).fields);
+    for (const auto& row : kAboutFields) {
+      if (!stray.contains(row.field)) continue;
+      broken(std::string(to_string(e.kind)) + " has no field '" + row.name + "'", {i});
+    }
+  }
+
+  void visit_process(Index i, const Fact& e) {
+    if (e.kind == Kind::exit) return;
+    const bool harness = e.kind == Kind::crash || e.kind == Kind::pause || e.kind == Kind::resume;
+    ProcessLife& life = processes_[e.process];
+    auto &started = life.started, &crashed = life.crashed, &paused = life.paused;
+    if (e.kind == Kind::start) {
+      if (started) broken("a process started twice", {i});
+      started = true;
+    } else if (!started) {
+      broken("an event of a process that has not started", {i});
+    }
+    if (crashed && (harness || e.at_ns > d_.fact(d_.process_of[e.process]->crash).at_ns)) {
+      broken("an event after the crash", {i});
+    }
+    if (e.kind == Kind::crash) crashed = true;
+    if (e.kind == Kind::pause || e.kind == Kind::resume) {
+      if (paused != (e.kind == Kind::resume)) broken("pause and resume do not alternate", {i});
+      paused = e.kind == Kind::pause;
+    }
+  }
+
+  void check_commands() {
+    std::vector<bool> written(d_.facts.lock_ids.size());
+    for (const auto& [name, changes] : d_.truth) {
+      for (const Change& c : changes) {
+        if (!c.gone) written[c.lock_id] = true;
+      }
+    }
+    // The order of process and number is made only when it is needed, because most histories are
+    // whole.
+    std::vector<Broken> all;
+    for (const Command& c : commands_) check_command(c, written, all);
+    std::stable_sort(all.begin(), all.end(), [this](const Broken& a, const Broken& b) {
+      const auto key = [this](const Broken& one) {
+        const Numbered& command = d_.facts.commands[d_.fact(one.events.front()).command];
+        return std::pair(command.process, command.number);
+      };
+      return key(a) < key(b);
+    });
+    for (Broken& one : all) {
+      if (!one.by_the_lock) {
+        broken(one.why, std::move(one.events));
+        continue;
+      }
+      const Fact& command = d_.fact(one.events.front());
+      violate(f_.grounded, d_.process_name(command.process) + ": " + one.why,
+              std::move(one.events));
+    }
+  }
+
+  struct Broken {
+    const char* why;
+    std::vector<Index> events;  ///< the first one is of the command
+    bool by_the_lock = true;
+  };
+
+  /// Whether a write that was acknowledged, and is not in the oplog, was certainly not executed.
+  /// Published locks need not wait for a majority: their acknowledged writes may be rolled back.
+  [[nodiscard]] bool oplog_decides() const { return d_.oplog_read && !d_.of_a_document; }
+
+  /// Whether a document of the removed owner had gone by this time: a repeated removal is answered
+  /// with a later time than its write.
+  [[nodiscard]] bool had_gone(const Fact& removal, std::int64_t order) const {
+    Id stood = kNoText;
+    for (const Change& c : d_.changes_of(removal.name)) {
+      if (d_.fact(c.event).order > order) return false;
+      const bool own = stood == removal.owner || stood == removal.other_owner;
+      if (own && stood != kNoText && (c.gone || c.owner != stood)) return true;
+      stood = c.gone ? kNoText : c.owner;
+    }
+    return false;
+  }
+
+  void check_command(const Command& c, const std::vector<bool>& written,
+                     std::vector<Broken>& all) const {
+    if (c.send == kNone) return;
+    const Fact& send = d_.fact(c.send);
+    if (c.reply == kNone) {
+      const auto timeout = send.verb == Verb::index    ? kIndexTimeoutMs
+                           : send.verb == Verb::stream ? kStreamTimeoutMs
+                                                       : d_.process_of[send.process]->timeout_ms;
+      // Not certain: the driver may record an answer as late as its threads run.
+      if (goes_on(d_, send, (timeout + kSlackMs) * kMs)) {
+        all.push_back({"a command without a reply", {c.send}, false});
+      }
+      return;
+    }
+    const Fact& reply = d_.fact(c.reply);
+    if (reply.outcome != Outcome::done) return;
+    if (send.verb == Verb::remove && reply.matched > 0 && !orders_.contains(reply.order)) {
+      const bool certain = oplog_decides() && !had_gone(send, reply.order);
+      all.push_back({"a deletion that the server does not know", {c.reply}, certain});
+    }
+    if ((!asks_for_lock(send) && send.verb != Verb::extend) || reply.matched != c.statements) {
+      return;
+    }
+    for (Index s = c.send; s <= c.last; ++s) {
+      const Fact& statement = d_.fact(s);
+      if (statement.kind != Kind::send || statement.command != send.command) continue;
+      if (!written[statement.lock_id]) {
+        all.push_back({"an acknowledged write that the server does not know",
+                       {s, c.reply},
+                       oplog_decides()});
+      }
+      check_consequence(s, reply, all);
+    }
+  }
+
+  /// A win must be granted or given back; an extension must move the deadline of a call that still
+  /// holds. The step that takes the reply does it, or sends a command for it: a second is plenty.
+  void check_consequence(Index statement, const Fact& reply, std::vector<Broken>& all) const {
+    const Fact& send = d_.fact(statement);
+    const SessionDigest& s = d_.session_of(send);
+    if (asks_for_lock(send)) {
+      if (d_.of_a_document) return;  // they forget a win after the end of a call
+      // Another attempt may be granted, if the answer to this one was that of a second sending.
+      const Id owner = d_.owner_of_lock_id(send);
+      const bool granted =
+          s.granted != kNone && d_.owner_of_lock_id(d_.fact(s.granted)) == owner;
+      const bool given_back = !d_.deletes.of(owner).empty();
+      if (granted || given_back) return;
+      const Span due{reply.at_ns, reply.at_ns + 1'000 * kMs};
+      if (s.ask != kNone && waited_for_worker(d_, s.asked, due)) return;
+      if (goes_on(d_, reply, 1'000 * kMs)) {
+        all.push_back({"a win that came to nothing", {statement}});
+      }
+      return;
+    }
+    for (const Index e : d_.extended.of(s.id)) {
+      if (d_.fact(e).sent_ns == send.at_ns) return;
+    }
+    for (const Index end : {s.lost, s.release}) {
+      if (end != kNone && d_.fact(end).at_ns <= reply.at_ns + d_.allowed.lateness_ns) return;
+    }
+    if (goes_on(d_, reply, 1'000 * kMs)) {
+      all.push_back({"an extension that came to nothing", {statement}});
+    }
+  }
+
+  void check_truth() {
+    for (const auto& [name, changes] : d_.truth) {
+      bool there = false;
+      for (const Change& c : changes) {
+        if (c.gone && !there) broken("a deletion of what is not there", {c.event});
+        const bool sent = c.gone || d_.writers[c.lock_id].send != kNone;
+        if (!sent && !d_.by_administrator[c.lock_id]) {
+          broken("a write that no process sent", {c.event});
+        }
+        there = !c.gone;
+      }
+    }
+  }
+
+  /// An entry joins a queue before it leaves it, and once; the server says how many stand then.
+  void check_places() {
+    for (const auto& places : d_.places) {
+      std::unordered_set<Id> standing;
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const Fact& e = d_.fact(places[i]);
+        const bool fits =
+            e.place > 0 ? standing.insert(e.owner).second : standing.erase(e.owner) > 0;
+        if (!fits) broken("an entry joins a queue twice, or leaves one unseen", {places[i]});
+        const bool last = i + 1 == places.size() || d_.fact(places[i + 1]).order != e.order;
+        if (last && static_cast<std::int64_t>(standing.size()) != e.matched) {
+          broken("a queue of another length", {places[i]});
+        }
+      }
+    }
+  }
+
+  void check_writes() {
+    std::vector<bool> stored(d_.facts.writes);
+    for (const Index i : d_.stored) stored[d_.fact(i).command] = true;
+    for (const Index i : d_.writes) {
+      const Fact& w = d_.fact(i);
+      if (w.outcome == Outcome::accepted && !stored[w.command]) {
+        broken("an accepted write that the server does not know", {i});
+      }
+    }
+    for (const Index i : d_.stored) {
+      const Fact& s = d_.fact(i);
+      const ProcessDigest* process = d_.process_of[s.process];
+      const bool alive = process != nullptr && process->crash == kNone;
+      if (alive && written_to_[s.command] == kNone) {
+        broken("a stored write that its process does not know", {i});
+      }
+    }
+  }
+
+  struct ProcessLife {
+    bool started = false, crashed = false, paused = false;
+    int under_way = 0;        ///< its commands that take a worker
+    Index congested = kNone;  ///< since then, as it says
+    std::int64_t idle_ns = kNever;  ///< it is congested, and none is under way, since then
+  };
+
+  const Digest& d_;
+  FormFindings f_;
+  SessionForm sessions_{d_, f_};
+  int runs_ = 0, finishes_ = 0, heals_ = 0;
+  std::vector<Command> commands_;
+  std::vector<ProcessLife> processes_;
+  Orders orders_;
+  std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
+  std::set<Id> batch_;        ///< ... and its locks
+  std::vector<Index> written_to_;  ///< by number of a write to the resource
+};
+
+}  // namespace
+
+std::unique_ptr<Inquiry<std::vector<Finding>>> form_inquiry(const Digest& d) {
+  return std::make_unique<FormChecker>(d);
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,251 @@
+#include "model/workers/worker_documents.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "model/workers/worker_told.hpp"
+
+namespace leasehold::model {
+namespace {
+
+/// A lock of whose documents all is known.
+Promises mapped() {
+  auto p = everything();
+  p.document = DocumentMapping{"locks", "_id", "owner", "expires"};
+  return p;
+}
+
+Finding found(const Told& told, Guarantee guarantee, const Promises& promises = mapped()) {
+  const auto findings = judge_worker(told.end(20'000), promises);
+  const auto f = std::find_if(findings.begin(), findings.end(),
+                              [&](const Finding& one) { return one.guarantee == guarantee; });
+  return f == findings.end() ? Finding{} : *f;
+}
+
+std::string violation(const Told& told, Guarantee guarantee) {
+  const auto f = found(told, guarantee);
+  return f.verdict == Verdict::violated ? f.why : "";
+}
+
+/// It asks at 10, has the document from 15 or so on, and a lease of 1,000 ms.
+Told a_holds(int expires = 0) {
+  return Told().got(10, 20, "a", 1, 1).put(12, 18, "A", expires);
+}
+Told a_then_b(int b_writes, int expires = 0) {
+  return a_holds(expires)
+      .put(b_writes - 3, b_writes, "B", b_writes + 1'000)
+      .got(b_writes - 10, b_writes + 1, "b", 1, 2);
+}
+
+TEST(WorkerDocuments, ADocumentThatIsReplacedBeforeALeaseAfterTheQuestionIsTooEarly) {
+  EXPECT_EQ(violation(a_then_b(900), Guarantee::G1),
+            "lock 'x': the document of a was replaced by another's at least 110.0 ms before its "
+            "lease ran out");
+  EXPECT_EQ(violation(a_then_b(1'010), Guarantee::G1), "");
+  EXPECT_EQ(found(a_then_b(1'010), Guarantee::G1).counts.at("takeovers"), 1);
+  EXPECT_EQ(violation(a_then_b(900), Guarantee::G6), "") << "an acquire does that";
+}
+
+TEST(WorkerDocuments, ALeaseThatWasExtendedLastsUntilItsDate) {
+  const auto told = [](int b_writes) {
+    return a_holds(1'018)
+        .put(700, 705, "A", 1'700)
+        .put(b_writes - 3, b_writes, "B", b_writes + 1'000)
+        .got(b_writes - 10, b_writes + 1, "b", 1, 2);
+  };
+  EXPECT_NE(violation(told(1'500), Guarantee::G1), "");
+  EXPECT_EQ(violation(told(1'700), Guarantee::G1), "");
+  EXPECT_EQ(violation(told(1'500).fault(1, "clock-jump"), Guarantee::G1), "")
+      << "nobody knows whose date that is";
+  EXPECT_EQ(violation(told(1'500).fault(1, "wall-clock"), Guarantee::G1), "");
+  EXPECT_NE(violation(told(900).fault(1, "wall-clock"), Guarantee::G1), "")
+      << "by our own clock it is too early, too";
+}
+
+/// The oplog says between which two moments a document went: one of them may be before the grant.
+TEST(WorkerDocuments, AnEndThatNothingCanBeSaidOfIsNotCounted) {
+  const auto checked = [](const Told& told) { return found(told, Guarantee::G6).checked; };
+  EXPECT_EQ(checked(a_holds().gone(500, 510)), 1);
+  EXPECT_EQ(checked(a_holds().gone(19, 510)), 0);
+  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(450, 510)), 1);
+  EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(19, 510)), 0);
+  EXPECT_EQ(checked(a_holds().fault(15, "isolate").gone(500, 510)), 0);
+}
+
+/// Somebody else may take it when nothing was heard of its holder for a lease, whatever the date.
+TEST(WorkerDocuments, ADateBehindTheLeaseBindsNobody) {
+  EXPECT_EQ(violation(a_then_b(1'100, 30'000), Guarantee::G1), "");
+}
+
+TEST(WorkerDocuments, WhoMayHaveGivenItUpWasNotRobbed) {
+  EXPECT_EQ(violation(a_then_b(900).released(899, 950, "a", 1), Guarantee::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).lost(880, 910, "a", 1), Guarantee::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).no(890, "a", 1), Guarantee::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).of(Kind::protocol, 600, "a"), Guarantee::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).fault(15, "isolate"), Guarantee::G1), "")
+      << "it may clean up what it gave up before";
+  EXPECT_NE(violation(a_then_b(900).released(901, 950, "a", 1), Guarantee::G1), "");
+  EXPECT_NE(violation(a_then_b(900).of(Kind::crash, 600, "a"), Guarantee::G1), "")
+      << "a dead holder's lease lasts as long";
+}
+
+TEST(WorkerDocuments, ADocumentThatSomebodyElseEndsIsFound) {
+  const auto told = [](int from, int gone) {
+    return Told()
+        .got(10, 20, "a", 1, 1)
+        .put(12, 18, "A", 1'018)
+        .released(500, 600, "a", 1, "unknown")
+        .put(1'100, 1'110, "B", 2'100)
+        .got(1'090, 1'120, "b", 1, 2)
+        .gone(from, gone);
+  };
+  const auto late = told(1'300, 1'310);
+  EXPECT_EQ(violation(late, Guarantee::G6),
+            "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
+            "its holder");
+  EXPECT_EQ(violation(Told(late).released(1'305, 1'320, "b", 1), Guarantee::G6), "");
+  EXPECT_EQ(violation(told(2'080, 2'100), Guarantee::G6), "") << "the TTL monitor may have come";
+  EXPECT_EQ(violation(told(1'115, 1'310), Guarantee::G6), "")
+      << "it may have been on its way to the grant";
+  EXPECT_NE(violation(Told(late).released(1'290, 1'320, "a", 2), Guarantee::G6), "");
+}
+
+TEST(WorkerDocuments, WhoReleasesMeanwhileIsNamed) {
+  const auto told = Told()
+                        .got(10, 20, "a", 1, 1)
+                        .put(12, 18, "A", 1'018)
+                        .put(1'100, 1'110, "B", 2'100)
+                        .got(1'090, 1'120, "b", 1, 2)
+                        .released(1'290, 1'320, "a", 1)
+                        .gone(1'300, 1'310);
+  EXPECT_EQ(violation(told, Guarantee::G6),
+            "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
+            "its holder; it was being released by a");
+}
+
+TEST(WorkerDocuments, AnExtensionOverAnothersDocumentIsNoAcquire) {
+  const auto told = a_then_b(1'100).put(1'400, 1'410, "A", 2'400);
+  EXPECT_EQ(violation(told, Guarantee::G6),
+            "lock 'x': the document of b was overwritten 690.0 ms before its lease ran out, and "
+            "not by its holder");
+  EXPECT_EQ(violation(told, Guarantee::G1), "");
+}
+
+TEST(WorkerDocuments, WhatIsWrittenIntoThePastByAClockThatWasMovedIsNoRelease) {
+  const auto told = a_holds(1'018).gone(400, 410, "A");
+  EXPECT_NE(violation(told, Guarantee::G6), "");
+  EXPECT_EQ(violation(Told(told).fault(300, "wall-clock"), Guarantee::G6), "");
+}
+
+TEST(WorkerDocuments, OfTwoThatMayHaveWrittenItNobodyIsSaidToHave) {
+  const auto told = a_holds().ask(11, "c", 1).ended(400, "c", 1, "timed_out");
+  EXPECT_NE(violation(Told(told).gone(500, 510), Guarantee::G6), "")
+      << "who was granted it has no other write";
+  EXPECT_EQ(violation(Told(a_holds()).got(11, 21, "c", 1, 2).gone(500, 510), Guarantee::G6), "");
+}
+
+/// A lock that names its machine: what one holder extends is what another takes.
+TEST(WorkerDocuments, AnOwnerThatIsUsedForManyHoldingsIsNobodys) {
+  const auto told = a_holds(1'018)
+                        .of(Kind::crash, 100, "a")
+                        .got(1'050, 1'120, "b", 1, 2)
+                        .put(1'100, 1'110, "A", 2'100)
+                        .gone(1'500, 1'510);
+  EXPECT_EQ(violation(told, Guarantee::G6), "");
+  EXPECT_EQ(found(told, Guarantee::G6).verdict, Verdict::unknown);
+}
+
+TEST(WorkerDocuments, ATokenThatFallsInTheOplogsOrderIsFound) {
+  // By their questions and answers alone either may have been first.
+  const auto told = [](int a_token) {
+    return Told()
+        .got(10, 300, "a", 1, a_token)
+        .released(310, 320, "a", 1)
+        .got(11, 420, "b", 1, 7)
+        .put(200, 210, "A", 1'210)
+        .gone(315, 318)
+        .put(400, 410, "B", 1'410);
+  };
+  EXPECT_EQ(violation(told(8), Guarantee::G4),
+            "lock 'x': token 7 of b, by the oplog after token 8 of a");
+  EXPECT_EQ(violation(told(6), Guarantee::G4), "");
+  auto without = mapped();
+  without.document.reset();
+  EXPECT_NE(found(told(8), Guarantee::G4, without).verdict, Verdict::violated);
+}
+
+TEST(WorkerDocuments, ADeadHoldersDocumentThatLastsLongerThanPromisedIsFound) {
+  const auto told = [](int expires) { return a_holds(expires).of(Kind::crash, 100, "a"); };
+  EXPECT_EQ(violation(told(1'500), Guarantee::G8),
+            "lock 'x': the document of a, which died, is in force 394.0 ms longer than promised");
+  EXPECT_EQ(violation(told(1'018), Guarantee::G8), "");
+  EXPECT_EQ(found(told(1'018), Guarantee::G8).verdict, Verdict::holds);
+  EXPECT_EQ(violation(told(1'500).gone(900, 910), Guarantee::G8), "") << "it was taken away";
+  EXPECT_EQ(violation(told(1'500).fault(1, "clock-drift"), Guarantee::G8), "");
+  EXPECT_EQ(violation(a_holds(1'500), Guarantee::G8), "") << "it lives";
+  EXPECT_NE(violation(told(1'018).put(150, 160, "A", 1'900), Guarantee::G8), "")
+      << "somebody extends it in its place";
+  EXPECT_EQ(violation(told(1'018).put(150, 160, "A", 1'900).fault(110, "isolate"), Guarantee::G8),
+            "")
+      << "it was still on its way";
+}
+
+TEST(WorkerDocuments, AnOplogThatWasNotReadToItsEndProvesNothing) {
+  const auto told = a_then_b(1'010).unread(2'000);
+  EXPECT_EQ(found(told, Guarantee::G1).verdict, Verdict::unknown);
+  EXPECT_EQ(found(a_then_b(1'010), Guarantee::G1).verdict, Verdict::holds);
+}
+
+TEST(WorkerDocuments, WhatIsNotCheckedIsSaid) {
+  auto promises = mapped();
+  EXPECT_EQ(left_out(promises), std::vector<std::string>{"G9 not checked"});
+  promises.document->expires.clear();
+  EXPECT_EQ(left_out(promises), (std::vector<std::string>{
+                                    "G8 not checked (document.expires is missing)",
+                                    "G9 not checked"}));
+  promises.document.reset();
+  EXPECT_EQ(left_out(promises), (std::vector<std::string>{"G1 not checked", "G6 not checked",
+                                                          "G8 not checked", "G9 not checked"}));
+}
+
+/// A lock that keeps its promises, whose writes and answers come early or late.
+RC_GTEST_PROP(WorkerDocuments, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
+  const std::vector<const char*> processes{"a", "b", "c"};
+  const auto upto = [](int most) { return *rc::gen::inRange(0, most + 1); };
+  Told told;
+  int free_at = 10, session = 0;
+  for (int turns = 2 + upto(8); turns > 0; --turns) {
+    const char* process = processes[static_cast<std::size_t>(upto(2))];
+    const auto owner = "owner-" + std::to_string(++session);
+    const int wins = free_at + 1 + upto(50), heard = wins + upto(20);
+    const auto write = [&](int at, int expires) {
+      told.put(at - upto(60), at + upto(60), owner.c_str(), expires, at);
+    };
+    told.ask(std::max(1, wins - 1 - upto(300)), process, session);
+    write(wins, wins + 1'000);
+    told.granted(heard, process, session, session);
+    int until = wins + 1'000;
+    if (upto(1) > 0) {
+      const int extended = wins + 1 + upto(900);
+      write(extended, extended + 1'000);
+      until = extended + 1'000;
+    }
+    free_at = until;
+    if (upto(2) == 0) continue;
+    const int asked = heard + upto(until - heard - 1);
+    free_at = asked + upto(100);
+    told.released(asked, free_at + upto(20), process, session);
+    told.gone(free_at - upto(60), free_at + upto(60), "", free_at);
+  }
+  for (const Finding& f : judge_worker(told.end(free_at + 2'000), mapped())) {
+    const bool by_oplog = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G4 ||
+                          f.guarantee == Guarantee::G6 || f.guarantee == Guarantee::G8;
+    if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.guarantee) << ": " << f.why;
+    RC_ASSERT(!by_oplog || f.verdict != Verdict::violated);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::model

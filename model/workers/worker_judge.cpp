@@ -1,0 +1,119 @@
+#include "model/workers/worker_judge.hpp"
+
+#include <algorithm>
+
+#include "model/history/from_outside.hpp"
+#include "model/workers/worker_checkers.hpp"
+#include "model/workers/worker_documents.hpp"
+
+namespace leasehold::model {
+namespace {
+
+Finding check_protocol(const Digest& d) {
+  Finding f = finding(Guarantee::protocol);
+  for (Index i = 0; i < d.history->size(); ++i) {
+    const Event& e = d.at(i);
+    if (e.kind == Kind::start) ++f.checked;
+    if (e.kind != Kind::protocol) continue;
+    const auto why = e.process + ": " + e.message.str();
+    if (e.outcome != kNeverReady) {
+      violate(f, why, {i});
+    } else if (f.verdict == Verdict::holds) {
+      f.verdict = Verdict::unknown;
+      f.why = why;
+    }
+  }
+  return f;
+}
+
+bool is_promised(const Promises& p, Guarantee guarantee) {
+  switch (guarantee) {
+    case Guarantee::G3:
+    case Guarantee::G4: return p.tokens == Promises::Tokens::rising;
+    case Guarantee::G5: return p.tells_loss;
+    case Guarantee::G7: return p.waits != Promises::Waits::none || p.passes_on_leases;
+    case Guarantee::G8: return p.passes_on_leases.has_value();
+    default: return true;
+  }
+}
+
+/// Why it is not checked; empty: it is checked.
+std::string why_unchecked(const Promises& p, Guarantee guarantee) {
+  switch (guarantee) {
+    case Guarantee::G1:
+    case Guarantee::G6: return p.document ? "" : "not checked";
+    case Guarantee::G8:
+      if (p.document && p.document->expires.empty()) {
+        return "not checked (document.expires is missing)";
+      }
+      return p.document ? "" : "not checked";
+    case Guarantee::G9: return "not checked";
+    default: return "";
+  }
+}
+
+/// The findings by the oplog, as far as it was read.
+void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Promises& promises,
+                      const WorkerCalls& calls) {
+  const auto documents = worker_documents(d, calls);
+  for (Finding& f : findings) {
+    if (f.guarantee == Guarantee::G4) check_document_tokens(documents, f);
+  }
+  findings.push_back(check_document_leases(d, calls, documents));
+  findings.push_back(check_document_owners(d, calls, documents));
+  if (why_unchecked(promises, Guarantee::G8).empty() && is_promised(promises, Guarantee::G8)) {
+    findings.push_back(check_document_ends(d, promises, documents));
+  }
+  const auto& all = *d.history;
+  const bool unread = std::any_of(all.begin(), all.end(), [](const Event& e) {
+    return e.kind == Kind::reread && e.outcome == "unread";
+  });
+  for (Finding& f : findings) {
+    const bool by_oplog = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G6 ||
+                          f.guarantee == Guarantee::G8;
+    if (!unread || !by_oplog || f.verdict == Verdict::violated) continue;
+    f.verdict = Verdict::unknown;
+    f.why = "the server's oplog was not read to its end";
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> judge_worker(const History& history, const Promises& promises) {
+  Digest d = digest(history);
+  believe_grants(d);
+  const auto calls = worker_calls(d);
+  std::vector<Finding> findings{check_exclusion(d)};
+  check_grants_exclusive(calls, findings.front());
+  if (is_promised(promises, Guarantee::G4)) {
+    findings.push_back(check_worker_fence(d, calls));
+    findings.push_back(check_worker_tokens(calls));
+  }
+  if (is_promised(promises, Guarantee::G5)) findings.push_back(check_worker_losses(d, calls));
+  if (is_promised(promises, Guarantee::G7)) {
+    findings.push_back(check_worker_waits(d, promises, calls));
+  }
+  if (promises.document) add_by_documents(findings, d, promises, calls);
+  findings.push_back(check_protocol(d));
+  std::stable_sort(
+      findings.begin(), findings.end(),
+      [](const Finding& a, const Finding& b) { return a.guarantee < b.guarantee; });
+  for (Finding& f : findings) {
+    if (f.verdict != Verdict::holds || f.checked > 0) continue;
+    f.verdict = Verdict::unknown;
+    f.why = kNeverTested;
+  }
+  return findings;
+}
+
+std::vector<std::string> left_out(const Promises& promises) {
+  std::vector<std::string> all;
+  for (const Guarantee guarantee : kPromised) {
+    const auto why =
+        is_promised(promises, guarantee) ? why_unchecked(promises, guarantee) : "not promised";
+    if (!why.empty()) all.push_back(std::string(to_string(guarantee)) + " " + why);
+  }
+  return all;
+}
+
+}  // namespace leasehold::model

@@ -1,0 +1,255 @@
+#include "properties/campaigns/floors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/generation/plan_generator.hpp"
+#include "sim/plan/lock_options.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using model::Finding;
+using model::Guarantee;
+using model::Verdict;
+
+constexpr int kCaseSeconds = 20;
+constexpr int kEveryKindFrom_s = 240;
+/// The few plans of a shorter run may have no process with a queue.
+constexpr int kQueuesFrom_s = 60;
+/// From the end of the faults until a generated plan's dead documents have expired, at most.
+constexpr std::int64_t kLongestDeath_ms = 26'000;
+constexpr double kDocumentSeconds = 60;
+constexpr std::int64_t kMostDocuments = 20;  ///< that a floor asks for
+
+bool has_slow_ttl(const VerifyOptions& options) {
+  return options.set.ttl_period_ms > kOwnTtlPeriod_ms;
+}
+
+double checked_seconds(const VerifyOptions& options) {
+  const auto times = times_of(options);
+  return options.only_case ? times.case_s : times.case_s * times.cases;
+}
+
+std::int64_t scaled(std::int64_t per_minute, const VerifyOptions& options, bool by_documents) {
+  const auto most = by_documents ? kDocumentSeconds : checked_seconds(options);
+  const double share =
+      std::min(checked_seconds(options), most) * options.floor_percent / 6'000;
+  return std::max<std::int64_t>(std::llround(std::ceil(static_cast<double>(per_minute) * share)),
+                                1);
+}
+
+/// The number of faults of a kind or group that must have an effect in 300 s, given the power that
+/// most kinds of the group need.
+struct GroupFloor {
+  const char* group;
+  const char* what;
+  std::int64_t floor;
+  sim::Power power;
+};
+constexpr GroupFloor kGroupFloors[] = {
+    {"failover", "failover faults", 30, sim::Power::members},
+    {"network", "network faults", 100, sim::Power::links},
+    {"ttl", "ttl faults", 20, sim::Power::locks},
+    {"majority", "majority faults", 15, sim::Power::members},
+    {"errors", "errors faults", 20, sim::Power::fail_points},
+    {"administrator", "administrator faults", 10, sim::Power::locks},
+    {"clock", "clock-jump", 15, sim::Power::members},
+};
+
+/// An administrator and fail points leave the documents of a worker's lock alone.
+bool can_hit(std::string_view group, bool foreign) {
+  return !foreign || (group != "ttl" && group != "errors" && group != "administrator");
+}
+
+/// A scripted plan shows the same each time.
+bool used_up(const VerifyReport& so_far) {
+  const auto& options = so_far.options;
+  if (!options.plan) return so_far.elapsed_s >= kMostTimesAsked * options.seconds;
+  return sim::is_scripted(*options.plan) || so_far.cases >= kMostTimesAsked * options.times;
+}
+
+/// Faults that had an effect, by group.
+Totals by_group(const std::map<std::string, std::int64_t>& faults) {
+  Totals sums;
+  for (const auto& [name, count] : faults) {
+    const auto kind = sim::fault_named(name);
+    if (kind) sums[std::string(sim::group_of(*kind)) + " faults"] += count;
+  }
+  return sums;
+}
+
+}  // namespace
+
+Times times_of(const VerifyOptions& options) {
+  const int all = std::max(1, options.seconds / kCaseSeconds);
+  const double case_s = static_cast<double>(options.seconds) / all;
+  if (options.set.ttl_period_ms <= kOwnTtlPeriod_ms) return {all, case_s, false};
+  const std::int64_t rest =
+      options.seconds - (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000;
+  if (rest < kCaseSeconds) return {all, case_s, false};
+  return {std::max(1, static_cast<int>(static_cast<double>(rest) / case_s)), case_s, true};
+}
+
+std::int64_t seconds_for_g8(const VerifyOptions& options) {
+  return (options.set.ttl_period_ms + kLongestDeath_ms) / 1'000 + kCaseSeconds;
+}
+
+model::Floors floors_for(const VerifyOptions& options) {
+  const model::Floors per_minute{{Guarantee::G1, 5},   {Guarantee::G2, 200}, {Guarantee::G3, 100},
+                                 {Guarantee::G4, 200}, {Guarantee::G5, 3},   {Guarantee::G6, 200},
+                                 {Guarantee::G7, 200}, {Guarantee::G8, 2},   {Guarantee::G9, 10},
+                                 {Guarantee::unique_lock_id, 200},  {Guarantee::deadline, 200},
+                                 {Guarantee::presumed_dead, 200},   {Guarantee::ended_owner, 200},
+                                 {Guarantee::compare_and_set, 200}, {Guarantee::expires_at, 200},
+                                 {Guarantee::stored_token, 200}};
+  model::Floors floors;
+  const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
+  for (const auto& [guarantee, count] : per_minute) {
+    const bool once = options.plan || (slow && guarantee == Guarantee::G8);
+    const bool by_documents = options.foreign && kByDocuments.contains(guarantee);
+    const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
+    floors[guarantee] = once ? 1 : scaled(least, options, by_documents);
+  }
+  return floors;
+}
+
+std::set<std::string> kinds_that_hit(const sim::Plan& plan, sim::Power power, bool foreign) {
+  std::set<std::string> kinds;
+  for (const auto& fault : plan.faults) {
+    const bool hits = can_hit(sim::group_of(fault.kind), foreign);
+    if (hits && sim::power_of(fault.kind) <= power) kinds.insert(sim::to_string(fault.kind));
+  }
+  return kinds;
+}
+
+Totals activity_floors(const VerifyOptions& options) {
+  Totals floors;
+  if (options.plan) {
+    const bool foreign = options.foreign.has_value();
+    for (const auto& kind : kinds_that_hit(*options.plan, options.set.power, foreign)) {
+      floors[kind] = 1;
+    }
+    return floors;
+  }
+  const double seconds = checked_seconds(options);
+  if (options.faults.contains("process") && options.foreign) {  // in 300 s, as all that follow
+    floors = {{"acquisitions", 300}, {"crash", 10}, {"pause", 10}};
+  } else if (options.faults.contains("process")) {
+    floors = {{"acquisitions", 3'000}, {"takeovers", 40}, {"extensions", 60}, {"crash", 20},
+              {"stale_writes", 5},     {"pause", 20},     {"hand_overs", 20}, {"held_too_long", 5}};
+  }
+  for (const auto& [group, what, floor, power] : kGroupFloors) {
+    const bool hits = options.faults.contains(group) && can_hit(group, options.foreign.has_value());
+    if (hits && power <= options.set.power) floors[what] = floor;
+  }
+  const auto& waitings = options.waitings;
+  const bool queues = std::any_of(waitings.begin(), waitings.end(), [&](sim::Waiting waiting) {
+    return sim::waits_in_queue({.waiting = waiting}, options.lock);
+  });
+  const bool draws_one = seconds >= kQueuesFrom_s;
+  if (queues && draws_one && !options.foreign && options.faults.contains("process")) {
+    floors["queue_turns"] = 300;
+    floors["queue_waits"] = 100;
+  }
+  for (auto& [key, count] : floors) {
+    const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
+    count = static_cast<std::int64_t>(asked);
+  }
+  // In a run that is long enough every kind must have an effect.
+  if (options.foreign || seconds < kEveryKindFrom_s) return floors;
+  for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
+    const bool can = sim::power_of(kind) <= options.set.power;
+    if (can && options.faults.contains(sim::group_of(kind))) {
+      floors.emplace(sim::to_string(kind), 1);
+    }
+  }
+  return floors;
+}
+
+std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& floors) {
+  const auto found = floors.find(finding.guarantee);
+  const auto floor = found == floors.end() ? 1 : found->second;
+  const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
+  const bool decided = !open && !finding.never_tested();
+  if (decided || finding.checked >= floor) return std::nullopt;
+  return Shortfall{to_string(finding.guarantee), finding.checked, floor};
+}
+
+const std::vector<ExcuseLimit>& excuse_limits() {
+  using enum Guarantee;
+  static const std::vector<ExcuseLimit> all{
+      {G5, 5, 80}, {G6, 5, 50}, {G7, 30, 97}, {G8, 30, 97}, {G9, 85, 99},
+      {release, 5, 50}, {needless, 5, 50}, {refinement, 5, 50}};
+  return all;
+}
+
+void limit_excuses(std::vector<Finding>& findings, bool live) {
+  constexpr std::int64_t kFew = 20;
+  for (const auto& [guarantee, simulated, in_life] : excuse_limits()) {
+    const auto percent = live ? in_life : simulated;
+    for (Finding& f : findings) {
+      const auto excused = f.all_excused(), all = f.checked + excused;
+      const bool too_many = excused >= kFew && excused * 100 > percent * all;
+      if (f.guarantee != guarantee || f.verdict != Verdict::holds || !too_many) continue;
+      f.verdict = Verdict::unknown;
+      f.why = "of " + std::to_string(all) + " checks " + std::to_string(excused) +
+              " were excused (" + excuses_of(f) + "), at most " + std::to_string(percent) +
+              " % may be";
+    }
+  }
+}
+
+std::vector<Shortfall> idle(const VerifyReport& so_far) {
+  auto seen = so_far.totals;
+  add(seen, so_far.faults);
+  add(seen, by_group(so_far.faults));
+  std::vector<Shortfall> all;
+  for (const auto& [what, floor] : activity_floors(so_far.options)) {
+    if (seen[what] < floor) all.push_back({what, seen[what], floor});
+  }
+  return all;
+}
+
+std::vector<Shortfall> shortfalls(const VerifyReport& so_far) {
+  auto all = idle(so_far);
+  const auto floors = floors_for(so_far.options);
+  for (const Finding& f : so_far.findings) {
+    if (auto one = shortfall(f, floors)) all.push_back(std::move(*one));
+  }
+  return all;
+}
+
+std::string to_string(const std::vector<Shortfall>& all) {
+  std::string out;
+  for (const auto& [what, seen, floor] : all) {
+    out += (out.empty() ? "" : ", ") + what + " " + std::to_string(seen) + " of " +
+           std::to_string(floor);
+  }
+  return out;
+}
+
+bool goes_on(const VerifyReport& so_far) {
+  const auto& options = so_far.options;
+  if (options.only_case || so_far.findings.empty()) return false;
+  if (so_far.interrupted || !so_far.harness_failure.empty()) return false;
+  if (used_up(so_far)) return false;
+  if (model::overall_tested(so_far.findings) != Verdict::holds) return false;
+  auto missing = shortfalls(so_far);
+  // A case that does not wait for a slow TTL monitor never sees its deletions.
+  if (has_slow_ttl(options) && !settles_at_last(so_far)) {
+    std::erase_if(missing, [](const Shortfall& s) { return s.what == to_string(Guarantee::G8); });
+  }
+  return !missing.empty();
+}
+
+bool settles_at_last(const VerifyReport& so_far) {
+  const auto left = kMostTimesAsked * so_far.options.seconds - so_far.elapsed_s;
+  if (left < static_cast<double>(seconds_for_g8(so_far.options))) return false;
+  const auto floors = floors_for(so_far.options);
+  return std::any_of(so_far.findings.begin(), so_far.findings.end(), [&](const Finding& f) {
+    return f.guarantee == Guarantee::G8 && shortfall(f, floors);
+  });
+}
+
+}  // namespace leasehold::properties

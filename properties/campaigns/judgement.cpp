@@ -1,0 +1,254 @@
+#include "properties/campaigns/judgement.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "model/refinement/refinement.hpp"
+#include "model/workers/worker_judge.hpp"
+
+namespace leasehold::properties {
+
+using model::Finding;
+using model::Guarantee;
+using model::Kind;
+using model::Verdict;
+
+void add(Totals& to, const Totals& from) {
+  for (const auto& [key, count] : from) to[key] += count;
+}
+
+namespace {
+
+constexpr const char* kNotRead = "the server's oplog was not read to its end";
+
+/// Adds them up, except for values that are the largest of all runs.
+void add_counts(Totals& to, const Totals& from) {
+  for (const auto& [key, count] : from) {
+    to[key] = key.starts_with("largest") ? std::max(to[key], count) : to[key] + count;
+  }
+}
+
+/// A run that tested nothing weighs nothing. An unknown weighs less if only a stall explains it.
+int weight(const Finding& f) {
+  if (f.never_tested()) return 0;
+  if (f.verdict == Verdict::violated) return 4;
+  return f.verdict == Verdict::holds ? 1 : f.only_stalled() ? 2 : 3;
+}
+
+void merge(Finding& a, const Finding& b) {
+  const bool outweighed = weight(b) > weight(a);
+  a.checked += b.checked;
+  a.violations += b.violations;
+  add_counts(a.counts, b.counts);
+  for (std::size_t i = 0; i < a.excused.size(); ++i) a.excused[i] += b.excused[i];
+  if (!outweighed) return;
+  a.verdict = b.verdict;
+  a.why = b.why;
+  a.events = b.events;
+}
+
+/// A violation stays one, and an unknown keeps its reason.
+void make_unknown(Finding& f, const char* why) {
+  if (f.verdict != Verdict::holds) return;
+  f.verdict = Verdict::unknown;
+  f.why = why;
+}
+
+/// Only for a live run, because that reads the oplog again at its end.
+void add_majority(std::vector<Finding>& findings, const model::History& history) {
+  Finding f;
+  f.guarantee = Guarantee::majority;
+  bool read = false, unread = false;
+  for (model::Index i = 0; i < history.size(); ++i) {
+    const auto& e = history[i];
+    if (e.kind != Kind::reread) continue;
+    read = true;
+    f.checked += e.count;
+    if (e.outcome == "unread") {
+      unread = true;
+      if (f.verdict == Verdict::holds) {
+        f.verdict = Verdict::unknown;
+        f.why = e.message.empty() ? kNotRead : e.message.str();
+      }
+    }
+    if (e.outcome != "vanished") continue;
+    ++f.checked;
+    f.events.push_back(i);
+    if (f.violations++ > 0) continue;
+    f.verdict = Verdict::violated;
+    f.why = "an oplog entry that a majority had is lost, of time " + std::to_string(e.order);
+  }
+  if (!read) return;
+  if (unread) {
+    for (Finding& other : findings) make_unknown(other, kNotRead);
+  }
+  findings.push_back(std::move(f));
+}
+
+}  // namespace
+
+void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
+  for (const Finding& b : one) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Finding& a) { return a.guarantee == b.guarantee; });
+    if (found == all.end()) {
+      all.push_back(b);
+    } else {
+      merge(*found, b);
+    }
+  }
+}
+
+void require_checked(std::vector<Finding>& findings) {
+  for (Finding& f : findings) {
+    if (f.checked == 0) make_unknown(f, model::kNeverTested);
+  }
+}
+
+std::string excuses_of(const Finding& finding) {
+  std::string out;
+  for (std::size_t i = 0; i < model::kExcuses.size(); ++i) {
+    if (finding.excused[i] == 0) continue;
+    out += (out.empty() ? "" : ", ") + std::string(model::kExcuses[i]) + ' ' +
+           std::to_string(finding.excused[i]);
+  }
+  return out;
+}
+
+Stall longest_stall(const model::History& history) {
+  Stall longest;
+  for (const auto& e : history) {
+    if (e.kind != Kind::stall || !e.process.empty()) continue;
+    if (e.at_ns - e.from_ns > longest.ns) longest = {e.at_ns - e.from_ns, e.victim};
+  }
+  return longest;
+}
+
+std::string to_string(const Stall& stall) {
+  if (stall.ns == 0) return "";
+  return std::to_string(stall.ns / model::kMs) + " ms (" + stall.victim + ")";
+}
+
+Judgement judge(const model::History& history) {
+  return judge(history, model::facts(history));
+}
+
+Judgement judge(const model::History& history, model::Facts facts) {
+  const auto digest = model::digest(history, std::move(facts));
+  const auto arrows = sim::conformance_inquiry(digest);
+  const auto refinement = digest.of_a_document ? nullptr : model::refinement_inquiry(digest);
+  model::Watchers beside{arrows.get()};
+  if (refinement != nullptr) beside.push_back(refinement.get());
+  Judgement judgement{model::judge(digest, {}, beside), {}};
+  const bool whole = judgement.findings.front().verdict == Verdict::holds;
+  auto [taken, finding] = arrows->result();
+  judgement.findings.push_back(std::move(finding));
+  judgement.arrows = std::move(taken);
+  if (refinement != nullptr) judgement.findings.push_back(refinement->result());
+  for (Finding& f : judgement.findings) {
+    const bool of_steps = f.guarantee == Guarantee::arrows || f.guarantee == Guarantee::refinement;
+    if (of_steps && !whole) make_unknown(f, "the history is not well-formed");
+  }
+  add_majority(judgement.findings, history);
+  return judgement;
+}
+
+Judgement judge(const model::History& history, const std::optional<model::Promises>& promises) {
+  return promises ? Judgement{model::judge_worker(history, *promises), {}} : judge(history);
+}
+
+std::optional<Guarantee> first_violated(const std::vector<Finding>& findings) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.verdict == Verdict::violated;
+  });
+  return found == findings.end() ? std::nullopt : std::optional(found->guarantee);
+}
+
+bool breaks(const Judgement& judgement, Guarantee guarantee) {
+  return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
+    return f.guarantee == guarantee && f.verdict == Verdict::violated;
+  });
+}
+
+namespace {
+
+/// Rare events that other changes easily make disappear: an extension of several locks, a document
+/// of an owner that was deleted before.
+void add_beacons(const model::History& history, Totals& totals) {
+  std::map<std::string, std::int64_t> extending;  // by process: its last command that extends
+  std::set<std::string> deleted;
+  for (const auto& e : history) {
+    if (e.kind == Kind::send && e.verb == "extend") {
+      auto& last = extending[e.process];
+      if (last == e.command) ++totals["extended_together"];
+      last = e.command;
+    }
+    if (e.kind == Kind::reply && e.verb == "delete" && e.outcome == "done") {
+      deleted.insert(e.owner);
+    }
+    if (e.kind != Kind::put || !deleted.contains(model::owner_of(e.lock_id))) continue;
+    ++totals["resurrected"];
+  }
+}
+
+}  // namespace
+
+Totals totals_of(const model::History& history, const std::vector<Finding>& findings) {
+  Totals totals{{"acquisitions", 0}, {"extensions", 0},   {"releases", 0},  {"fenced_writes", 0},
+                {"takeovers", 0},    {"stale_writes", 0}, {"hand_overs", 0}};
+  std::map<std::string, std::int64_t> newest;  // by process: the newest write that it heard of
+  for (const auto& e : history) {
+    if (e.kind == Kind::reply && e.outcome == "done") {
+      auto& heard = newest[e.process];
+      const bool of_a_holder = e.verb == "delete" || e.verb == "extend" || e.verb == "hand-over";
+      if (of_a_holder && e.matched == 0 && e.order < heard) ++totals["denied_by_old_primaries"];
+      heard = std::max(heard, e.order);
+    }
+    if (e.kind == Kind::reply && e.outcome == "duplicate_key") ++totals["duplicate_keys"];
+    if (e.kind == Kind::granted) ++totals["acquisitions"];
+    if (e.kind == Kind::extended) ++totals["extensions"];
+    if (e.kind == Kind::released && e.outcome == "released") ++totals["releases"];
+    if (e.kind == Kind::write && e.outcome == "accepted") ++totals["fenced_writes"];
+    if (e.kind == Kind::lost) ++totals["losses"];
+    if (e.kind == Kind::congestion && e.begins) ++totals["congestions"];
+    if (e.kind == Kind::lost && e.outcome == "max_holding") ++totals["held_too_long"];
+    if (e.kind == Kind::held) totals["held_asked"] += e.count;
+    if (e.kind == Kind::notified) ++totals["lost_fired"];
+    if (e.kind == Kind::reply && e.verb == "stream") {
+      ++totals[e.outcome == "done" ? "stream_steps" : "streams_broken"];
+    }
+    if (e.kind == Kind::reply && e.outcome == "unknown") ++totals["unknown_outcomes"];
+    if (e.kind == Kind::no_majority) {
+      totals["ms_without_majority"] += (e.at_ns - e.from_ns) / model::kMs;
+    }
+  }
+  for (const auto& f : findings) {
+    if (f.guarantee == Guarantee::G1 && f.counts.contains("takeovers")) {
+      totals["takeovers"] += f.counts.at("takeovers");
+    }
+    if (f.guarantee == Guarantee::G1 && f.counts.contains("hand_overs")) {
+      totals["hand_overs"] += f.counts.at("hand_overs");
+    }
+    if (f.guarantee == Guarantee::G1 && f.counts.contains("passed_on")) {
+      totals["passed_on"] += f.counts.at("passed_on");
+    }
+    for (const char* key :
+         {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
+          "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
+          "given_back", "streams_read_on", "places_kept_by_extensions", "places_kept_by_grants"}) {
+      if (f.counts.contains(key)) totals[key] += f.counts.at(key);
+    }
+  }
+  for (const auto& f : findings) {
+    if (f.never_tested()) continue;
+    ++totals["verdicts"];
+    totals["verdicts_unknown"] += f.verdict == Verdict::unknown ? 1 : 0;
+  }
+  add_beacons(history, totals);
+  return totals;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,158 @@
+#include "properties/campaigns/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/plan/lock_options.hpp"
+
+namespace leasehold::properties {
+
+using sim::FaultPlan;
+using sim::Plan;
+using sim::ProcessPlan;
+
+namespace {
+
+/// Whether one of its processes waits so.
+bool has(const Plan& plan, bool (*waits)(const ProcessPlan&, const std::string& lock)) {
+  return std::any_of(plan.processes.begin(), plan.processes.end(),
+                     [&](const ProcessPlan& p) { return waits(p, plan.lock); });
+}
+
+constexpr std::int64_t kFewAcquisitions = 10;
+constexpr std::int64_t kRunsForAnIdleOne = 10'000;
+constexpr std::int64_t kRareRuns = 200;  ///< from here on what is rare has to happen, too
+
+}  // namespace
+
+Simulated simulate(const Plan& plan) {
+  Simulated one;
+  one.run = sim::simulated::run(plan);
+  one.judgement = judge(one.run.history, *std::exchange(one.run.facts, std::nullopt));
+  return one;
+}
+
+void SimulateReport::add(std::uint64_t seed, const Plan& plan, const Simulated& one, bool hashed) {
+  const auto of_run = totals_of(one.run.history, one.judgement.findings);
+  const std::int64_t acquisitions = of_run.at("acquisitions");
+  fewest_acquisitions = runs == 0 ? acquisitions : std::min(fewest_acquisitions, acquisitions);
+  if (acquisitions < kFewAcquisitions) ++idle_runs;
+  ++runs;
+  if (has(plan, sim::waits_in_queue)) ++with_queues;
+  scripted = is_scripted(plan);
+  virtual_s += static_cast<double>(one.run.elapsed_ns) * 1e-9;
+  events += one.run.events;
+  // Seeds are mixed in, so that the sum does not depend on the order of threads.
+  if (hashed) hash += sim::simulated::hash(one.run.history) * (2 * seed + 1);
+  properties::add(totals, of_run);
+  properties::add(took_effect, one.run.took_effect);
+  std::set<std::string> kinds;
+  for (const FaultPlan& f : plan.faults) {
+    // One that waits for a command may wait in vain.
+    if (f.on == FaultPlan::Command::none) kinds.insert(to_string(f.kind));
+  }
+  for (const auto& kind : kinds) {
+    ++enabled[kind];
+    if (one.run.took_effect.contains(kind)) ++bit[kind];
+  }
+  merge(findings, one.judgement.findings);
+  sim::add(arrows, one.judgement.arrows);
+  if (one.verdict() != model::Verdict::holds) failed.insert(seed);
+}
+
+void SimulateReport::add(const SimulateReport& other) {
+  if (other.runs == 0) return;
+  fewest_acquisitions = runs == 0 ? other.fewest_acquisitions
+                                  : std::min(fewest_acquisitions, other.fewest_acquisitions);
+  idle_runs += other.idle_runs;
+  runs += other.runs;
+  with_queues += other.with_queues;
+  virtual_s += other.virtual_s;
+  events += other.events;
+  hash += other.hash;
+  properties::add(totals, other.totals);
+  properties::add(took_effect, other.took_effect);
+  properties::add(enabled, other.enabled);
+  properties::add(bit, other.bit);
+  merge(findings, other.findings);
+  sim::add(arrows, other.arrows);
+  failed.insert(other.failed.begin(), other.failed.end());
+}
+
+std::string SimulateReport::shortfall() const {
+  if (runs == 0) return "nothing ran";
+  for (const auto& found :
+       {idle_runs_shortfall(), happenings_shortfall(), faults_shortfall()}) {
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+/// Of many thousands of generated plans one may have little else than faults.
+std::string SimulateReport::idle_runs_shortfall() const {
+  if (scripted || idle_runs * kRunsForAnIdleOne <= runs) return "";
+  return std::to_string(idle_runs) + " of " + std::to_string(runs) + " runs had fewer than " +
+         std::to_string(kFewAcquisitions) + " acquisitions, one in " +
+         std::to_string(kRunsForAnIdleOne) + " may";
+}
+
+std::string SimulateReport::happenings_shortfall() const {
+  struct Floor {
+    const char* what;
+    std::int64_t able;  ///< runs in which it can happen
+    std::int64_t from_runs, one_in;
+  };
+  const auto usual = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kManyRuns, 4};
+  };
+  const auto rare = [](const char* what, std::int64_t able) {
+    return Floor{what, able, kRareRuns, kRareRuns};
+  };
+  // Where no call queues, no stream is open and none breaks, and no call has a turn; a call that
+  // leaves a queue passes the lock on, and deletes nothing.
+  const Floor floors[]{
+      usual("extensions", runs), usual("takeovers", runs), usual("losses", runs),
+      usual("hand_overs", runs), usual("held_too_long", runs),
+      usual("streams_broken", with_queues), usual("queue_turns", with_queues),
+      usual("queue_waits", with_queues), usual("queue_news", with_queues),
+      usual("queue_offers", with_queues), usual("queue_left", with_queues),
+      usual("streams_read_on", with_queues), usual("places_kept_by_extensions", with_queues),
+      usual("places_kept_by_grants", with_queues),
+      rare("bounded_takeovers", runs), rare("late_wins", runs),
+      rare("denied_by_old_primaries", runs), rare("duplicate_keys", runs),
+      rare("extended_together", runs), rare("resurrected", runs - with_queues),
+      rare("losses_by_server", runs)};
+  for (const auto& [what, able, from_runs, one_in] : floors) {
+    const auto found = totals.find(what);
+    const std::int64_t seen = found == totals.end() ? 0 : found->second;
+    if (able < from_runs || seen * one_in >= able) continue;
+    return std::string(what) + " happened " + std::to_string(seen) + " times in " +
+           std::to_string(able) + " runs, the floor is " +
+           (one_in == 4 ? "a quarter" : "one in " + std::to_string(one_in));
+  }
+  return "";
+}
+
+/// The rarest fault takes effect in three of five runs that have it; of few runs chance takes
+/// more, so two standard deviations are left to it.
+std::string SimulateReport::faults_shortfall() const {
+  for (const auto& [kind, count] : enabled) {
+    const auto all = static_cast<double>(count);
+    const auto floor = static_cast<std::int64_t>(0.5 * all - std::sqrt(all));
+    const auto found = bit.find(kind);
+    const std::int64_t felt = found == bit.end() ? 0 : found->second;
+    if (felt >= floor) continue;
+    return "the fault " + kind + " took effect in " + std::to_string(felt) + " of the " +
+           std::to_string(count) + " runs that had it, the floor is " + std::to_string(floor);
+  }
+  return "";
+}
+
+model::Verdict SimulateReport::verdict() const {
+  const auto found = model::overall(findings);
+  if (found == model::Verdict::holds && !shortfall().empty()) return model::Verdict::unknown;
+  return found;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "properties/campaigns/judgement.hpp"
+#include "properties/generation/plan_generator.hpp"
+#include "sim/virtual/world.hpp"
+
+/// The property over the virtual world: "every guarantee holds in every generated run".
+namespace leasehold::properties {
+
+/// From this many runs on, interesting events have to happen, and shares of checks count.
+inline constexpr std::int64_t kManyRuns = 20;
+
+/// One plan, run and checked.
+struct Simulated {
+  sim::RunResult run;
+  Judgement judgement;
+  [[nodiscard]] model::Verdict verdict() const { return model::overall_tested(judgement.findings); }
+};
+[[nodiscard]] Simulated simulate(const sim::Plan& plan);
+
+struct SimulateReport {
+  std::int64_t runs = 0;
+  double virtual_s = 0;
+  std::uint64_t events = 0;
+  std::uint64_t hash = 0;  ///< of all histories, if it was asked for
+  Totals totals;
+  std::int64_t fewest_acquisitions = 0;  ///< of any run
+  std::int64_t idle_runs = 0;            ///< with too few of them to say much
+  std::int64_t with_queues = 0;          ///< runs in which calls stand in a lock's queue
+  bool scripted = false;                 ///< the last run's acquires were written by a person
+  sim::FaultCounts took_effect;
+  std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs
+  std::vector<model::Finding> findings;
+  sim::ArrowCounts arrows;
+  std::set<std::uint64_t> failed;  ///< seeds of runs that did not hold
+
+  void add(std::uint64_t seed, const sim::Plan& plan, const Simulated& one, bool hashed);
+  void add(const SimulateReport& other);
+  /// Holds only if each run acquired, and each fault kind had an effect.
+  [[nodiscard]] model::Verdict verdict() const;
+  /// What keeps it from `holds`, or empty.
+  [[nodiscard]] std::string shortfall() const;
+
+ private:
+  [[nodiscard]] std::string idle_runs_shortfall() const;
+  [[nodiscard]] std::string happenings_shortfall() const;
+  [[nodiscard]] std::string faults_shortfall() const;
+};
+
+}  // namespace leasehold::properties

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/verdict/checkers.hpp"
+#include "properties/campaigns/judgement.hpp"
+#include "sim/live/own_set/run_site.hpp"
+
+/// One long run of many processes on a real replica set, with every kind of fault: whether the
+/// guarantees hold, and whether the processes that run from start to end grow.
+namespace leasehold::properties {
+
+struct SoakOptions {
+  std::uint64_t seed = 0;
+  int minutes = 60;
+  int processes = 64;  ///< every other one is never killed; those are measured
+  int locks = 16;
+  std::string keep_folder = "leasehold-runs";  ///< where a run that broke a guarantee is kept
+  std::optional<sim::live::ForeignLock> foreign;  ///< a worker of the user's lock, instead of ours
+  sim::live::TheirSet set;  ///< where it runs, if it is not a set of our own
+};
+
+/// The plan for the options. Kills and pauses hit odd processes alone, and fewer of them; leases
+/// and holdings are longer than in a short run, so that the machine has time for an hour of it.
+[[nodiscard]] sim::Plan soak_plan(const SoakOptions& options);
+
+/// In less time pools and caches still fill, so that growth shows nothing.
+inline constexpr int kShortestSoakMinutes = 20;
+
+/// One process, or the mean of several, from /proc. Memory that is resident and not anonymous is
+/// pages of the program's files, read when their code first runs: it is bounded, and no leak.
+struct MemorySample {
+  double at_s = 0;
+  double resident_kib = 0;
+  double anonymous_kib = 0;
+  double descriptors = 0;
+};
+
+/// The course of a value, as the mean of the measured processes, from a quarter of the run on,
+/// because pools and caches fill until then.
+struct Trend {
+  double mean = 0;
+  double growth = 0;  ///< of the fitted line, from the first point to the last
+  double error = 0;   ///< the standard error of `growth`, by how the points lie about the line
+
+  /// Whether it grew by more than `most`, and by more than twice its error, so not by chance.
+  [[nodiscard]] bool grew(double most) const { return growth > most && growth > 2 * error; }
+};
+
+/// Least squares over (x, y), with x rising. No growth for fewer than two points, no error for
+/// fewer than three.
+[[nodiscard]] Trend trend(const std::vector<double>& x, const std::vector<double>& y);
+
+struct SoakReport {
+  double elapsed_s = 0;
+  int measured = 0;  ///< processes that lived from the first quarter's end to the end
+  Trend resident_kib, anonymous_kib, descriptors;
+  std::vector<MemorySample> course;  ///< their mean, minute by minute, from the start on
+  std::map<std::string, std::int64_t> totals, faults;
+  std::vector<model::Finding> findings;
+  model::History history;
+  std::string grown;    ///< what grew of anonymous memory and descriptors, in words; empty: nothing
+  std::string kept;     ///< the run's folder; empty: every guarantee holds
+  Stall longest_stall;  ///< of the machine or a member
+  std::string harness_failure;  ///< what died, with last words; empty: nothing
+  std::vector<std::string> left_behind;  ///< on a user's set, and why
+  bool interrupted = false;
+
+  /// Growth is not checked.
+  [[nodiscard]] bool too_short() const { return elapsed_s < 60 * kShortestSoakMinutes; }
+  /// Holds: every guarantee, and nothing grew. Unknown: it was too short or cut short, or no
+  /// process was measured.
+  [[nodiscard]] model::Verdict verdict() const;
+};
+
+[[nodiscard]] SoakReport soak(const SoakOptions& options,
+                              const std::function<void(const sim::live::Progress&)>& on_progress,
+                              const std::function<bool()>& stop);
+
+}  // namespace leasehold::properties

@@ -1,0 +1,419 @@
+#include "properties/campaigns/verify.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "model/history/from_outside.hpp"
+#include "properties/campaigns/floors.hpp"
+#include "properties/campaigns/run_folder.hpp"
+#include "properties/campaigns/simulate.hpp"
+#include "properties/generation/plan_generator.hpp"
+#include "sim/live/system/uri.hpp"
+#include "sim/plan/plan_fields.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+namespace fs = std::filesystem;
+using model::Finding;
+using model::Guarantee;
+using model::Verdict;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int kQuietEvery = 4;  ///< one of this many cases has healthy servers
+constexpr double kHealingSeconds = 2.8;
+constexpr int kVirtualTries = 20;
+constexpr int kMostVirtualRuns = 300;
+constexpr std::chrono::seconds kVirtualLimit{60};  ///< of the two together, on a busy machine
+constexpr int kLiveTries = 2;
+constexpr std::chrono::seconds kLiveLimit{60}, kChosenLiveLimit{180};
+constexpr int kReduced = 1'000'000;  ///< numbers the databases of the plan made small
+constexpr const char* kDatabases = "leasehold_verify_";
+/// So that some holdings last until another process can have the lock, by any clocks.
+void outlast_margins(sim::Plan& plan, const model::Promises& promises) {
+  const auto margins_ms = 2 * promises.clock_margin_ms.value_or(0);
+  for (auto& process : plan.processes) {
+    const auto leases = process.long_hold_leases + margins_ms / process.expiry_ms;
+    process.long_hold_leases = static_cast<int>(std::min(leases, sim::fields::kMostLongHoldLeases));
+  }
+}
+
+sim::Plan drawn_plan(const VerifyOptions& options, int number, double seconds) {
+  auto limits = live_limits();
+  if (options.processes) limits.processes = {*options.processes, *options.processes};
+  if (options.locks) limits.locks = {*options.locks, *options.locks};
+  limits.lock = options.lock;
+  limits.waitings = options.waitings;
+  limits.faulty_ms =
+      static_cast<std::int64_t>(std::max(seconds - kHealingSeconds, seconds / 2) * 1'000);
+  limits.groups = options.faults;
+  // Takeovers in bounded time are checked only where the servers are left alone.
+  const bool quiet = number % kQuietEvery == kQuietEvery - 1;
+  if (quiet) std::erase_if(limits.groups, [](const auto& group) { return group != "process"; });
+  limits.power = options.set.power;
+  limits.foreign = options.foreign.has_value();
+  auto plan = draw_plan(options.seed + static_cast<std::uint64_t>(number), limits);
+  if (options.foreign) outlast_margins(plan, options.foreign->promises);
+  return plan;
+}
+
+/// For a shell.
+std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+/// No worker of the run was ready: another run would show no more.
+bool nobody_was_ready(const model::History& history) {
+  const auto has = [&](const auto& is) {
+    return std::any_of(history.begin(), history.end(), is);
+  };
+  return has([](const model::Event& e) { return e.outcome == model::kNeverReady; }) &&
+         !has([](const model::Event& e) { return e.kind == model::Kind::ask; });
+}
+
+class Run {
+ public:
+  Run(const VerifyOptions& options,
+      const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+      const std::function<bool()>& stop)
+      : options_(options), on_progress_(on_progress), stop_(stop) {
+    report_.options = options;
+  }
+
+  VerifyReport go() {
+    std::vector<VerifyCase> ran;
+    for (auto& one : cases_of(options_)) {
+      const bool found = options_.until_violated && report_.violated_after_s;
+      if (stop_() || found || nobody_ready_ || !report_.harness_failure.empty()) break;
+      run_case(one);
+      ran.push_back(std::move(one));
+    }
+    report_.plans_hash = hash_of(ran);
+    go_on(static_cast<int>(ran.size()));
+    finish();
+    const bool reducible =
+        report_.harness_failure.empty() && !stop_() && !options_.until_violated;
+    if (broken_ && reducible && (!options_.foreign || options_.plan)) reduce(*broken_);
+    if (broken_ && options_.foreign && !options_.plan) say_how_to_reduce(*broken_);
+    report_.proxied = site_.traffic();
+    report_.left_behind = site_.leave();
+    return std::move(report_);
+  }
+
+ private:
+  /// A slow machine sees as much as a fast one, only later.
+  void go_on(int next) {
+    const auto another = [&] {
+      report_.interrupted = stop_();
+      report_.elapsed_s = elapsed_s();
+      return goes_on(report_);
+    };
+    for (; another(); ++next) {
+      if (report_.went_on_for.empty()) {
+        report_.went_on_after_s = report_.elapsed_s;
+        report_.went_on_for = shortfalls(report_);
+      }
+      auto alone = options_;
+      alone.only_case = next;
+      auto one = cases_of(alone).front();
+      one.settles |= settles_at_last(report_);
+      run_case(one);
+    }
+  }
+
+  sim::RunResult run_plan(const VerifyCase& one) {
+    const auto number = std::to_string(one.number);
+    const auto database = kDatabases + std::to_string(options_.seed) + "_" + number;
+    auto run = site_.run_in(database, janitor_, "case-" + number);
+    if (!one.settles) run.settle_ms = 0;
+    run.on_progress = [&](const sim::live::Progress& progress) {
+      report_.past_proxies.insert(progress.past_proxies.begin(), progress.past_proxies.end());
+      if (on_progress_) on_progress_(report_, progress);
+    };
+    run.stop = stop_;
+    run.foreign = options_.foreign;
+    auto result = sim::live::run_live(one.plan, run);
+    fs::remove_all(run.folder);
+    return result;
+  }
+
+  void run_case(const VerifyCase& one) {
+    auto [history, took_effect, elapsed_ns, events, facts] = run_plan(one);
+    const auto [findings, arrows] = judge(history, report_.promises());
+    report_.harness_failure = model::harness_failure(history);
+    const auto stall = longest_stall(history);
+    if (stall.ns > report_.longest_stall.ns) report_.longest_stall = stall;
+    sim::add(report_.arrows, arrows);
+    nobody_ready_ = nobody_was_ready(history);
+    ++report_.cases;
+    report_.processes = std::max(report_.processes, static_cast<int>(one.plan.processes.size()));
+    report_.locks = std::max(report_.locks, one.plan.locks);
+    add(report_.totals, totals_of(history, findings));
+    add(report_.faults, took_effect);
+    merge(report_.findings, findings);
+    const bool failed = model::overall_tested(findings) != Verdict::holds && !stop_();
+    report_.failed += failed ? 1 : 0;
+    std::string folder;
+    if (failed) folder = keep(one, history, findings);
+    const auto guarantee = first_violated(findings);
+    if (guarantee && !report_.violated_after_s) report_.violated_after_s = elapsed_s();
+    if (failed && guarantee && !broken_) broken_ = Broken{one.plan, *guarantee, folder};
+    const bool failed_before = report_.failed > (failed ? 1 : 0);
+    if (!failed_before) report_.shown = std::move(history);
+  }
+
+  /// A run with an unknown result is none: minutes of smaller ones would tell nothing.
+  struct Broken {
+    sim::Plan plan;
+    Guarantee guarantee;
+    std::string folder;  ///< where it is kept
+  };
+
+  void say_how_to_reduce(const Broken& broken) {
+    auto of_the_plan = options_;
+    of_the_plan.plan = broken.plan;
+    of_the_plan.plan_file = broken.folder + "/plan.scn";
+    report_.reduced =
+        "to make its plan smaller: " + repeat_command(of_the_plan, 0) + " (three minutes at most)";
+  }
+
+  /// The first failing plan, shrunk in the virtual world, where runs are cheap and exact; live, if
+  /// that shows nothing of a real set.
+  void reduce(const Broken& broken) {
+    if (!options_.foreign && reduce_virtually(broken)) return;
+    if (!sim::is_scripted(broken.plan) && !stop_()) reduce_live(broken);
+  }
+
+  /// Whether the result fails live.
+  bool reduce_virtually(const Broken& broken) {
+    int runs = 0;  // bounds: smaller is better, smallest is not needed
+    const auto began = SteadyClock::now();
+    sim::live::Progress progress{.phase = "making the failing plan smaller"};
+    const auto fails = [&](const sim::Plan& plan) {
+      const auto elapsed = SteadyClock::now() - began;
+      if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
+      progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
+      if (on_progress_) on_progress_(report_, progress);
+      return breaks(simulate(plan).judgement, broken.guarantee);
+    };
+    sim::Plan plan = broken.plan;
+    int tried = 0;
+    while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
+    if (tried == kVirtualTries) {
+      report_.reduced = "in the virtual world the failing plan does not break " +
+                        std::string(to_string(broken.guarantee)) + " in " + std::to_string(tried) +
+                        " seeds";
+      return false;
+    }
+    plan = minimise(plan, fails);
+    int hits = 0;
+    for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.guarantee);
+    keep_smallest(broken, plan, "minimised in the virtual world in " + std::to_string(runs));
+    report_.reduced += "; tried live, it failed in " + std::to_string(hits) + " of " +
+                       std::to_string(kLiveTries) + " runs";
+    return hits > 0;
+  }
+
+  /// With fewer tries, because each takes as long as the plan.
+  void reduce_live(const Broken& broken) {
+    const auto began = SteadyClock::now();
+    const auto limit = options_.foreign ? kChosenLiveLimit : kLiveLimit;
+    const int before = reducing_runs_;
+    const auto fails = [&](const sim::Plan& plan) {
+      for (int i = 0; i < kLiveTries; ++i) {
+        if (SteadyClock::now() - began > limit || stop_()) return false;
+        if (breaks_live(plan, broken.guarantee)) return true;
+      }
+      return false;
+    };
+    const auto plan = minimise(broken.plan, fails);
+    keep_smallest(broken, plan, "minimised live in " + std::to_string(reducing_runs_ - before));
+  }
+
+  bool breaks_live(const sim::Plan& plan, Guarantee guarantee) {
+    const auto history = run_plan({kReduced + reducing_runs_++, plan}).history;
+    return breaks(judge(history, report_.promises()), guarantee);
+  }
+
+  /// Beside the plan that it came from.
+  void keep_smallest(const Broken& broken, const sim::Plan& plan, const std::string& how) {
+    const auto file = fs::path(broken.folder) / "smallest.scn";
+    std::ofstream(file) << to_scn(plan);
+    if (!report_.reduced.empty()) report_.reduced += "\n";
+    report_.reduced += how + " runs, from " + std::to_string(entries(broken.plan)) + " to " +
+                       std::to_string(entries(plan)) + " entries: " + file.string();
+  }
+
+  /// Returns the folder.
+  std::string keep(const VerifyCase& one, const model::History& history,
+                   const std::vector<Finding>& findings) {
+    const auto folder = options_.keep_folder + "/" + std::to_string(options_.seed) + "-" +
+                        std::to_string(one.number);
+    keep_run(folder, one.plan, history, findings, site_.ours(), report_.promises());
+    report_.kept.push_back(folder);
+    if (!report_.repeat.empty()) return folder;
+    report_.repeat = repeat_command(options_, one.number);
+    report_.repeat_hash = sim::hash_of({one.plan});
+    return folder;
+  }
+
+  void finish() {
+    report_.elapsed_s = elapsed_s();
+    const auto floors = floors_for(options_);
+    const auto missing = shortfalls(report_);
+    for (Finding& f : report_.findings) {
+      const auto floor = floors.find(f.guarantee);
+      if (floor != floors.end()) f.floor = floor->second;
+      if (floor == floors.end() || !shortfall(f, floors)) continue;
+      f.verdict = Verdict::unknown;
+      f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
+              std::to_string(f.floor);
+      if (f.guarantee == Guarantee::G8) f.why += why_no_g8();
+      if (options_.foreign && kByDocuments.contains(f.guarantee)) f.why += how_to_judge_more(f);
+    }
+    require_checked(report_.findings);
+    if (!options_.plan) limit_excuses(report_.findings, true);
+    add_activity();
+    if (report_.verdict() == Verdict::unknown && !missing.empty()) advise(missing);
+  }
+
+  double elapsed_s() const {
+    return std::chrono::duration<double>(SteadyClock::now() - began_).count();
+  }
+
+  std::string why_no_g8() const {
+    const auto needed = seconds_for_g8(options_);
+    if (options_.set.ttl_period_ms <= kOwnTtlPeriod_ms || options_.seconds >= needed) return "";
+    return ": the TTL monitor runs once in " + std::to_string(options_.set.ttl_period_ms / 1'000) +
+           " s here, so it needs --seconds " + std::to_string(needed);
+  }
+
+  /// Only for a generated run, because a chosen plan asks for one check.
+  std::string how_to_judge_more(const Finding& f) const {
+    if (options_.plan || nobody_ready_) return "";
+    const auto seconds = static_cast<std::int64_t>(options_.seconds) * f.floor;
+    const auto needed = seconds / std::max<std::int64_t>(f.checked, 1) + 1;
+    auto how = ": it needs about --seconds " + std::to_string(needed);
+    if (options_.faults.size() > 1) {
+      how += "; or --faults process, for little is certain of a worker's documents while servers "
+             "or links are disturbed";
+    }
+    return how;
+  }
+
+  void add_activity() {
+    Finding activity;
+    activity.guarantee = Guarantee::activity;
+    activity.checked = static_cast<std::int64_t>(activity_floors(options_).size());
+    for (const auto& [what, seen, floor] : idle(report_)) {
+      activity.verdict = Verdict::unknown;
+      activity.why += (activity.why.empty() ? "" : "; ") + what + " happened " +
+                      std::to_string(seen) + " times, the floor is " + std::to_string(floor);
+    }
+    const bool asked = activity.checked > 0 && !report_.findings.empty();
+    if (asked) report_.findings.push_back(std::move(activity));
+  }
+
+  void advise(const std::vector<Shortfall>& missing) {
+    report_.advice = "seen too seldom: " + to_string(missing);
+    if (report_.interrupted || !report_.harness_failure.empty()) return;
+    if (options_.plan) {
+      report_.advice += "; run the plan more often, as --times " +
+                        std::to_string(kMostTimesAsked * options_.times) +
+                        ", or change what it draws";
+      return;
+    }
+    report_.advice += "; run with more seconds, as --seconds " +
+                      std::to_string(kMostTimesAsked * options_.seconds) +
+                      ", on a machine that does less else, or with a smaller --floors";
+  }
+
+  const VerifyOptions& options_;
+  const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress_;
+  const std::function<bool()>& stop_;
+  std::optional<Broken> broken_;  ///< the first
+  int reducing_runs_ = 0;         ///< live ones, of candidates for a smaller plan
+  bool nobody_ready_ = false;     ///< of the last case's workers
+  const SteadyClock::time_point began_ = SteadyClock::now();
+  sim::live::RunSite site_{
+      options_.set,
+      {.election_timeout_ms = options_.plan.value_or(sim::Plan()).election_timeout_ms,
+       .faulty = true}};
+  sim::live::Janitor janitor_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
+  const auto times = times_of(options);
+  const int all = options.plan ? options.times : times.cases;
+  std::vector<VerifyCase> cases;
+  const int first = options.only_case.value_or(0);
+  for (int i = first; i < (options.only_case ? first + 1 : all); ++i) {
+    VerifyCase one{i, options.plan ? *options.plan : drawn_plan(options, i, times.case_s)};
+    if (options.plan) one.plan.seed += static_cast<std::uint64_t>(i);
+    const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
+    one.settles = options.plan || !slow || (times.settles && i + 1 >= all);
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::string hash_of(const std::vector<VerifyCase>& cases) {
+  std::vector<sim::Plan> plans;
+  for (const auto& one : cases) plans.push_back(one.plan);
+  return sim::hash_of(plans);
+}
+
+std::string repeat_command(const VerifyOptions& options, int number) {
+  const VerifyOptions usual;
+  std::string command = "leasehold-lab verify";
+  const auto say = [&](const std::string& option, const std::string& value, bool needed = true) {
+    if (needed) command += " --" + option + " " + value;
+  };
+  const bool drawn = !options.plan;
+  if (!drawn) say("plan", quoted(options.plan_file));
+  say("seed", std::to_string(options.seed), drawn);
+  say("case", std::to_string(number));
+  say("seconds", std::to_string(options.seconds), drawn);
+  if (options.processes) say("processes", std::to_string(*options.processes), drawn);
+  if (options.locks) say("locks", std::to_string(*options.locks), drawn);
+  say("lock", options.lock, drawn && options.lock != usual.lock);
+  say("waiting", options.waiting, drawn && !options.waiting.empty());
+  if (options.foreign) {
+    say("worker", quoted(options.foreign->command));
+    say("promises", quoted(options.promises_file));
+  }
+  if (!drawn && !options.foreign) say("lock", options.plan->lock);
+  std::string groups;
+  for (const auto& group : options.faults) groups += (groups.empty() ? "" : ",") + group;
+  say("faults", groups.empty() ? "none" : groups,
+      drawn && options.faults.size() != sim::fault_groups().size());
+  say("uri", quoted(sim::live::without_password(options.set.uri)), !options.set.uri.empty());
+  const bool allowed = !options.set.uri.empty() && options.set.power >= sim::Power::servers;
+  if (allowed) command += " --allow-server-faults";
+  say("floors", std::to_string(options.floor_percent),
+      options.floor_percent != usual.floor_percent);
+  return command;
+}
+
+Verdict VerifyReport::verdict() const {
+  const auto found = model::overall(findings);
+  return found == Verdict::holds && (interrupted || findings.empty()) ? Verdict::unknown : found;
+}
+
+VerifyReport verify(
+    const VerifyOptions& options,
+    const std::function<void(const VerifyReport&, const sim::live::Progress&)>& on_progress,
+    const std::function<bool()>& stop) {
+  return Run(options, on_progress, stop).go();
+}
+
+}  // namespace leasehold::properties

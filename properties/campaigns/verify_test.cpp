@@ -1,0 +1,473 @@
+#include "properties/campaigns/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/history/history_builder.hpp"
+#include "model/workers/worker_told.hpp"
+#include "properties/stories/transcript.hpp"
+#include "properties/campaigns/floors.hpp"
+#include "sim/live/oplog/oplog.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using model::Event;
+using model::Finding;
+using model::Guarantee;
+using model::Kind;
+using model::Verdict;
+
+VerifyOptions usual() {
+  VerifyOptions options;
+  options.seed = 11;
+  options.faults = {sim::fault_groups().begin(), sim::fault_groups().end()};
+  return options;
+}
+
+TEST(VerifyPlans, OnSomebodyElsesServersOnlyFaultsThatNeedMorePowerAreLeftOut) {
+  using sim::Power;
+  const auto own_cases = cases_of(usual());
+  for (const auto power : {Power::processes, Power::locks, Power::servers, Power::fail_points}) {
+    auto theirs = usual();
+    theirs.set.uri = "mongodb://db1/?replicaSet=rs";
+    theirs.set.power = power;
+    theirs.set.ttl_period_ms = 60'000;
+    const auto their_cases = cases_of(theirs);
+    ASSERT_FALSE(their_cases.empty());
+    ASSERT_LE(their_cases.size(), own_cases.size());
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < their_cases.size(); ++i) {
+      auto own = own_cases[i].plan;
+      left_out += std::erase_if(
+          own.faults, [&](const auto& fault) { return sim::power_of(fault.kind) > power; });
+      EXPECT_EQ(own, their_cases[i].plan);
+    }
+    EXPECT_GT(left_out, 0u);
+  }
+}
+
+/// What such a lock does when its lease is over is seen only if somebody holds it for longer.
+TEST(VerifyPlans, OfALockThatIsNotOursMoreHoldingsOutlastTheirLeasesAndTheClockMargin) {
+  auto options = usual();
+  const auto ours = cases_of(options).front().plan;
+  options.foreign.emplace();
+  const auto without = cases_of(options).front().plan;
+  options.foreign->promises.clock_margin_ms = 1'000;
+  const auto with = cases_of(options).front().plan;
+  ASSERT_EQ(with.processes.size(), ours.processes.size());
+  for (std::size_t i = 0; i < ours.processes.size(); ++i) {
+    EXPECT_EQ(without.processes[i].long_hold_leases, 2);
+    const auto expiry_ms = with.processes[i].expiry_ms;
+    EXPECT_GE(with.processes[i].long_hold_leases * expiry_ms, expiry_ms + 2'000);
+    EXPECT_GT(with.processes[i].long_hold_percent, ours.processes[i].long_hold_percent);
+  }
+  const auto wall_clocks = [](const sim::Plan& plan) {
+    return std::count_if(plan.faults.begin(), plan.faults.end(), [](const sim::FaultPlan& fault) {
+      return fault.kind == sim::FaultPlan::Kind::wall_clock;
+    });
+  };
+  EXPECT_GT(wall_clocks(with), wall_clocks(ours));
+}
+
+TEST(VerifyPlans, ACaseAloneIsTheOneOfTheWholeRun) {
+  auto options = usual();
+  options.seconds = 110;  // no whole number of seconds for each case
+  const auto all = cases_of(options);
+  ASSERT_EQ(all.size(), 5u);
+  options.only_case = 3;
+  const auto one = cases_of(options);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].plan, all[3].plan);
+  EXPECT_EQ(hash_of(one), sim::hash_of({all[3].plan}));
+  EXPECT_NE(hash_of(one), hash_of(all));
+}
+
+TEST(VerifyPlans, TheCommandThatRepeatsACaseHasEveryOptionThatShapedIt) {
+  auto options = usual();
+  options.seconds = 110;
+  options.processes = 7;
+  options.locks = 3;
+  options.lock = "canary";
+  options.faults = {"process", "ttl"};
+  options.floor_percent = 20;
+  options.set.uri = "mongodb://me:secret@db1,db2/?replicaSet=rs";
+  options.set.power = sim::Power::servers;
+  EXPECT_EQ(repeat_command(options, 2),
+            "leasehold-lab verify --seed 11 --case 2 --seconds 110 --processes 7 --locks 3 --lock "
+            "canary --faults process,ttl --uri 'mongodb://me:***@db1,db2/?replicaSet=rs' "
+            "--allow-server-faults --floors 20");
+  VerifyOptions planned;
+  planned.plan = sim::Plan();
+  planned.plan_file = "it's mine.scn";
+  EXPECT_EQ(repeat_command(planned, 4),
+            "leasehold-lab verify --plan 'it'\\''s mine.scn' --case 4 --lock leasehold");
+}
+
+TEST(VerifyPlans, AGivenPlanRunsWithASeedOfItsOwnEachTime) {
+  VerifyOptions options;
+  options.plan = sim::Plan();
+  options.plan->seed = 5;
+  options.times = 3;
+  const auto cases = cases_of(options);
+  ASSERT_EQ(cases.size(), 3u);
+  EXPECT_EQ(cases[2].plan.seed, 7u);
+}
+
+TEST(VerifyPlans, ASlowTtlMonitorIsWaitedForOnceIfTheSecondsAreEnough) {
+  auto options = usual();
+  options.set.uri = "mongodb://db1/?replicaSet=rs";
+  options.set.ttl_period_ms = 60'000;
+  const auto settling = [&] {
+    const auto cases = cases_of(options);
+    return std::count_if(cases.begin(), cases.end(), [](const auto& c) { return c.settles; });
+  };
+  options.seconds = 60;
+  EXPECT_EQ(settling(), 0);
+  options.seconds = 120;
+  EXPECT_EQ(settling(), 1);
+  EXPECT_TRUE(cases_of(options).back().settles);
+  options.set.ttl_period_ms = 1'000;
+  EXPECT_EQ(settling(), 6);
+}
+
+sim::FaultPlan fault(sim::FaultPlan::Kind kind) {
+  sim::FaultPlan one;
+  one.kind = kind;
+  return one;
+}
+
+TEST(VerifyFloors, EachKindOfAChosenPlansFaultsHasToTakeEffect) {
+  using enum sim::FaultPlan::Kind;
+  auto options = usual();
+  options.plan = sim::Plan();
+  options.plan->faults = {fault(crash), fault(lost_replies), fault(lost_replies), fault(errors)};
+  EXPECT_EQ(activity_floors(options),
+            (Totals{{"crash", 1}, {"lost-replies", 1}, {"errors", 1}}));
+  options.set.uri = "mongodb://db1/?replicaSet=rs";
+  options.set.power = sim::Power::links;
+  EXPECT_EQ(activity_floors(options), (Totals{{"crash", 1}, {"lost-replies", 1}}));
+}
+
+/// An administrator and fail points leave its documents alone.
+TEST(VerifyFloors, OfAWorkersRunAskForFaultsOfProcessesLinksAndServers) {
+  auto options = usual();
+  options.foreign.emplace();
+  options.seconds = 300;
+  const auto floors = activity_floors(options);
+  for (const char* what : {"acquisitions", "crash", "pause", "network faults", "clock-jump"}) {
+    EXPECT_GT(floors.count(what), 0u) << what;
+  }
+  for (const char* what : {"ttl faults", "errors faults", "extensions", "queue_turns"}) {
+    EXPECT_EQ(floors.count(what), 0u) << what;
+  }
+  VerifyReport unhurt;
+  unhurt.options = options;
+  unhurt.totals = {{"acquisitions", 5'000}, {"crash", 50}, {"pause", 50}};
+  EXPECT_FALSE(idle(unhurt).empty()) << "its links let all through";
+}
+
+TEST(VerifyFloors, AreNeverZero) {
+  auto options = usual();
+  options.seconds = 20;
+  options.floor_percent = 5;
+  for (const auto& [guarantee, floor] : floors_for(options))
+    EXPECT_GE(floor, 1) << to_string(guarantee);
+  options.seconds = 60;
+  options.floor_percent = 100;
+  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 3);
+  options.plan = sim::Plan();
+  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 1);
+}
+
+Finding finding(Guarantee guarantee, std::int64_t checked) {
+  Finding f;
+  f.guarantee = guarantee;
+  f.checked = checked;
+  return f;
+}
+
+/// Little of them is certain: else a longer run would be as far from its floor as a short one.
+TEST(VerifyFloors, OfAWorkersDocumentsDoNotRiseBeyondThoseOfAMinute) {
+  auto options = usual();
+  options.foreign.emplace();
+  options.seconds = 600;
+  EXPECT_EQ(floors_for(options).at(Guarantee::G1), 5);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G6), 20);
+  EXPECT_EQ(floors_for(options).at(Guarantee::G2), 2'000);
+}
+
+/// One that saw enough of all in its 60 s.
+VerifyReport busy() {
+  VerifyReport report;
+  report.options = usual();
+  report.options.seconds = 60;
+  report.elapsed_s = 61;
+  for (const auto& [guarantee, floor] : floors_for(report.options)) {
+    report.findings.push_back(finding(guarantee, floor));
+  }
+  report.totals = activity_floors(report.options);
+  return report;
+}
+
+Finding& found(VerifyReport& report, Guarantee guarantee) {
+  return *std::find_if(report.findings.begin(), report.findings.end(),
+                       [&](const Finding& f) { return f.guarantee == guarantee; });
+}
+
+TEST(VerifyLength, ARunThatSawEnoughEndsWithItsSeconds) {
+  EXPECT_EQ(shortfalls(busy()), std::vector<Shortfall>());
+  EXPECT_FALSE(goes_on(busy()));
+}
+
+TEST(VerifyLength, BelowAFloorItGoesOnUntilThreeTimesItsSecondsAreOver) {
+  auto report = busy();
+  report.totals["acquisitions"] = 532;
+  found(report, Guarantee::G1).checked = 3;
+  EXPECT_EQ(to_string(shortfalls(report)), "acquisitions 532 of 600, G1 3 of 5");
+  for (const double elapsed_s : {61., 120., 179.}) {
+    report.elapsed_s = elapsed_s;
+    EXPECT_TRUE(goes_on(report)) << elapsed_s;
+  }
+  report.elapsed_s = 180;
+  EXPECT_FALSE(goes_on(report));
+}
+
+TEST(VerifyLength, WhatWasNeverCheckedIsWaitedForToo) {
+  auto report = busy();
+  report.findings.push_back(finding(Guarantee::refinement, 0));
+  require_checked(report.findings);
+  EXPECT_EQ(to_string(shortfalls(report)), "refinement 0 of 1");
+  EXPECT_TRUE(goes_on(report));
+}
+
+TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
+  auto report = busy();
+  report.totals["acquisitions"] = 0;
+  ASSERT_TRUE(goes_on(report));
+  for (const auto verdict : {Verdict::violated, Verdict::unknown}) {
+    auto decided = report;
+    found(decided, Guarantee::G2).verdict = verdict;
+    EXPECT_FALSE(goes_on(decided)) << to_string(verdict);
+  }
+  auto other = report;
+  other.interrupted = true;
+  EXPECT_FALSE(goes_on(other));
+  other = report;
+  other.harness_failure = "p0.1 killed by signal 11";
+  EXPECT_FALSE(goes_on(other));
+  other = report;
+  other.options.only_case = 3;
+  EXPECT_FALSE(goes_on(other));
+}
+
+TEST(VerifyLength, AChosenPlanIsRunUpToThreeTimesAsOftenAsWasAsked) {
+  auto report = busy();
+  report.options.plan = sim::Plan();
+  report.options.plan->processes.emplace_back();
+  report.options.times = 2;
+  found(report, Guarantee::G5).checked = 0;
+  for (report.cases = 2; report.cases < 6; ++report.cases) EXPECT_TRUE(goes_on(report));
+  EXPECT_FALSE(goes_on(report));
+  report.cases = 2;
+  found(report, Guarantee::G5).checked = 1;
+  EXPECT_FALSE(goes_on(report)) << "one check is enough";
+}
+
+TEST(VerifyLength, AScriptedPlanShowsTheSameEachTime) {
+  auto report = busy();
+  report.options.plan = sim::Plan();
+  report.options.plan->processes.emplace_back().scripted = true;
+  report.cases = 1;
+  found(report, Guarantee::G5).checked = 0;
+  EXPECT_FALSE(goes_on(report));
+}
+
+/// Such a case takes 106 s there.
+TEST(VerifyLength, ForASlowTtlMonitorItGoesOnOnlyIfThereIsTimeToWaitForIt) {
+  auto report = busy();
+  report.options.set.uri = "mongodb://db1/?replicaSet=rs";
+  report.options.set.ttl_period_ms = 60'000;
+  found(report, Guarantee::G8).checked = 0;
+  EXPECT_TRUE(goes_on(report));
+  EXPECT_TRUE(settles_at_last(report));
+  report.elapsed_s = 75;
+  EXPECT_FALSE(goes_on(report));
+  report.totals["acquisitions"] = 0;
+  EXPECT_TRUE(goes_on(report));
+  EXPECT_FALSE(settles_at_last(report));
+}
+
+TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
+  auto options = usual();
+  options.seconds = 60;
+  const auto planned = cases_of(options);
+  options.only_case = static_cast<int>(planned.size());
+  const auto added = cases_of(options);
+  ASSERT_EQ(added.size(), 1u);
+  EXPECT_EQ(added[0].plan.faulty_ms, planned[0].plan.faulty_ms);
+  EXPECT_NE(added[0].plan.seed, planned[0].plan.seed);
+}
+
+constexpr const char* kOther = "more than 64 states are possible at once";
+
+TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
+  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G8, 0)};
+  require_checked(all);
+  EXPECT_EQ(all[0].verdict, Verdict::holds);
+  EXPECT_EQ(all[1].verdict, Verdict::unknown);
+  merge(all, {finding(Guarantee::G8, 2), finding(Guarantee::G1, 1)});
+  EXPECT_EQ(all[0].checked, 4);
+  EXPECT_EQ(all[1].verdict, Verdict::holds);
+  EXPECT_EQ(all[1].why, "");
+}
+
+TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
+  const auto with = [](std::int64_t steps, std::int64_t largest) {
+    Finding f = finding(Guarantee::refinement, 1);
+    f.counts = {{"hidden_steps", steps}, {"largest_set", largest}};
+    return f;
+  };
+  std::vector<Finding> all{with(3, 2)};
+  merge(all, {with(4, 5)});
+  merge(all, {with(1, 1)});
+  EXPECT_EQ(all[0].counts, (Totals{{"hidden_steps", 8}, {"largest_set", 5}}));
+}
+
+Finding unknown_for(const char* why) {
+  Finding f = finding(Guarantee::G5, 1);
+  f.verdict = Verdict::unknown;
+  f.why = why;
+  return f;
+}
+
+TEST(Findings, AStallHidesNoOtherReason) {
+  const auto stalled = std::string(model::kStalled) + "90.0 ms: a was notified late";
+  for (const bool stall_first : {true, false}) {
+    std::vector<Finding> all{unknown_for(stall_first ? stalled.c_str() : kOther)};
+    merge(all, {unknown_for(stall_first ? kOther : stalled.c_str())});
+    EXPECT_EQ(all[0].why, kOther);
+  }
+  const auto floors = floors_for(usual());
+  EXPECT_TRUE(shortfall(unknown_for(stalled.c_str()), floors));
+  EXPECT_FALSE(shortfall(unknown_for(kOther), floors));
+}
+
+TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
+  model::HistoryBuilder s;
+  s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(5, 15, "a", 1);
+  auto history = s.end(9'000);
+  for (Event& e : history) {
+    if (e.kind == Kind::granted) e.token = 7;
+  }
+  const auto judgement = judge(history);
+  EXPECT_EQ(judgement.findings.front().verdict, Verdict::unknown);
+  EXPECT_TRUE(breaks(judgement, Guarantee::refinement));
+}
+
+TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
+  const auto with = [](Verdict verdict, std::int64_t excused, bool live) {
+    Finding f = finding(Guarantee::G5, 100);
+    f.verdict = verdict;
+    f.excused[0] = excused;
+    std::vector<Finding> all{f};
+    limit_excuses(all, live);
+    return all[0];
+  };
+  EXPECT_EQ(with(Verdict::holds, 19, false).verdict, Verdict::holds) << "too few to tell";
+  EXPECT_EQ(with(Verdict::holds, 20, false).why,
+            "of 120 checks 20 were excused (stalls 20), at most 5 % may be");
+  EXPECT_EQ(with(Verdict::holds, 20, false).verdict, Verdict::unknown);
+  EXPECT_EQ(with(Verdict::holds, 20, true).verdict, Verdict::holds);
+  EXPECT_EQ(with(Verdict::violated, 500, false).verdict, Verdict::violated);
+}
+
+TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {
+  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G7, 1),
+                           finding(Guarantee::G8, 1)};
+  all[1].verdict = Verdict::unknown;
+  EXPECT_EQ(first_violated(all), std::nullopt);
+  all[2].verdict = Verdict::violated;
+  EXPECT_EQ(first_violated(all), Guarantee::G8);
+}
+
+Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
+  Event e;
+  e.kind = Kind::reread;
+  e.outcome = outcome;
+  e.count = matched;
+  e.order = order;
+  return e;
+}
+
+const Finding& majority_of(const Judgement& judgement) { return judgement.findings.back(); }
+
+TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
+  auto judgement = judge({reread("kept", 4, 0)});
+  EXPECT_EQ(majority_of(judgement).guarantee, Guarantee::majority);
+  EXPECT_EQ(majority_of(judgement).verdict, Verdict::holds);
+  EXPECT_EQ(majority_of(judgement).checked, 4);
+  judgement = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
+  EXPECT_EQ(majority_of(judgement).verdict, Verdict::violated);
+  EXPECT_NE(majority_of(judgement).why.find("77"), std::string::npos);
+  EXPECT_EQ(model::overall(judgement.findings), Verdict::violated);
+}
+
+TEST(Findings, ATruthThatWasNotReadToItsEndLeavesAllUnknown) {
+  for (const auto& f : judge({reread("unread", 0, 0)}).findings) {
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(f.guarantee);
+  }
+}
+
+TEST(Oplog, EntriesThatVanishedOrChangedAreTold) {
+  using sim::live::SeenEntry;
+  const std::vector<SeenEntry> seen{{1, 10}, {2, 20}, {3, 30}, {4, 40}};
+  EXPECT_TRUE(sim::live::vanished(seen, seen, 0).empty());
+  const std::vector<SeenEntry> again{{2, 20}, {3, 31}, {5, 50}};
+  const std::vector<SeenEntry> expected{{3, 30}, {4, 40}};
+  EXPECT_EQ(sim::live::vanished(seen, again, 2), expected) << "the oplog begins at 2 by now";
+}
+
+TEST(Stories, OfAWorkersViolationSayWhatHappenedBetweenTheEventsThatDecideIt) {
+  const auto history = model::Told()
+                           .got(10, 20, "a", 1, 1)
+                           .put(12, 18, "A")
+                           .gone(500, 510)
+                           .got(505, 520, "b", 1, 2)
+                           .yes(30, 600, "a", 1)
+                           .end(900);
+  std::vector<model::Index> decide;
+  for (model::Index i = 0; i < history.size(); ++i) {
+    const auto& e = history[i];
+    const bool of_a = e.process == "a" && (e.kind == Kind::granted || e.kind == Kind::held);
+    if (of_a || (e.process == "b" && e.kind == Kind::granted)) decide.push_back(i);
+  }
+  EXPECT_EQ(transcript_of(history, decide),
+            (std::vector<std::string>{" >     20  a holds x, token 1",
+                                      "      505  b asks for x, for at most 10000 ms",
+                                      "      510  x's document disappears",
+                                      " >    520  b holds x, token 2",
+                                      " >    600  a answers that it holds x"}));
+}
+
+TEST(Stalls, TheLongestOfTheMachineIsToldAndNotAProcesss) {
+  const auto stall = [](const char* process, const char* victim, std::int64_t from,
+                        std::int64_t to) {
+    Event e;
+    e.kind = Kind::stall;
+    e.process = process;
+    e.victim = victim;
+    e.from_ns = from * model::kMs;
+    e.at_ns = to * model::kMs;
+    return e;
+  };
+  const auto longest =
+      longest_stall({stall("", "machine", 0, 150), stall("", "member-1", 10, 1'910),
+                     stall("p0.1", "", 0, 9'000)});
+  EXPECT_EQ(to_string(longest), "1900 ms (member-1)");
+  EXPECT_EQ(to_string(longest_stall({})), "");
+}
+
+}  // namespace
+}  // namespace leasehold::properties

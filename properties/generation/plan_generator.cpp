@@ -1,0 +1,336 @@
+#include "properties/generation/plan_generator.hpp"
+
+#include <algorithm>
+
+#include "properties/generation/ranges.hpp"
+#include "sim/plan/random.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using sim::FaultPlan;
+using sim::Plan;
+using sim::ProcessPlan;
+using sim::Range;
+using FaultKind = FaultPlan::Kind;
+
+class Reader {
+ public:
+  explicit Reader(const Numbers& numbers) : numbers_(numbers) {}
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    const std::uint64_t number = at_ < numbers_.size() ? numbers_[at_++] : 0;
+    return low + static_cast<std::int64_t>(number % static_cast<std::uint64_t>(high - low + 1));
+  }
+  std::int64_t within(Range r) { return between(r.low, r.high); }
+  /// Reads no number where there is no choice.
+  std::int64_t choice(Range r) { return r.low == r.high ? r.low : within(r); }
+  /// True `part` times in `whole`.
+  bool share(int part, int whole) { return between(0, whole - 1) >= whole - part; }
+  bool chance(int percent) { return share(percent, 100); }
+  template <typename Choice>
+  const Choice& one_of(const std::vector<Choice>& all) {
+    return all[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(all.size()) - 1))];
+  }
+
+ private:
+  const Numbers& numbers_;
+  std::size_t at_ = 0;
+};
+
+/// A number that is usually of one range, and once in `one_in` of another (0: never).
+struct Mixed {
+  Range usual;
+  int one_in = 0;
+  Range rare = {};
+  std::int64_t read(Reader& in) const {
+    if (one_in == 0) return in.within(usual);
+    return in.within(in.share(1, one_in) ? rare : usual);
+  }
+};
+
+/// The ranges of plans of one manner. Percentages are of processes unless said otherwise.
+struct Ranges {
+  Mixed clock_margin_ms, expiry_ms;
+  Range longer_wait_ms;  ///< beyond the shortest wait
+  Range hold_ms;
+  /// The rare ones only with the usual leases: long leases have few, so that every run has
+  /// acquisitions.
+  Mixed long_hold_percent;
+  int drifting_percent;  ///< of plans
+  int most_callers;
+  int few_hand_overs_percent;
+  Range few_hand_overs;
+  std::int64_t before_faults_ms, after_faults_ms;  ///< of the faulty time, without any
+  std::int64_t picks;
+  /// Of plans: only while no server is disturbed has a dead holder's lock to pass on in time.
+  int healthy_percent;
+};
+
+/// Renewals of a queued call, in longest pauses of a polling one.
+constexpr std::int64_t kRenewalPauses = 10;
+
+const Ranges& ranges_for(Manner manner) {
+  static const Ranges simulated{
+      .clock_margin_ms = {{200, 2'000}},
+      .expiry_ms = {{300, 1'200}, 4, {1'200, 3'000}},
+      .longer_wait_ms = {10, 300},
+      .hold_ms = {1, 12},
+      .long_hold_percent = {{2, 6}, 3, {8, 20}},
+      .drifting_percent = 50,
+      .most_callers = 4,
+      .few_hand_overs_percent = 30,
+      .few_hand_overs = {0, 2},
+      .before_faults_ms = 100,
+      .after_faults_ms = 200,
+      .picks = 1'000,
+      .healthy_percent = 15,
+  };
+  // Mostly short leases: a run sees more of them end. For healthy servers, leave out groups.
+  static const Ranges live{
+      .clock_margin_ms = {{500, 2'000}, 5, {2'000, 10'000}},
+      .expiry_ms = {{300, 1'500}, 4, {1'500, 3'000}},
+      .longer_wait_ms = {50, 390},
+      .hold_ms = {1, 6},
+      .long_hold_percent = {{3, 4}},
+      .drifting_percent = 100,
+      .most_callers = 3,
+      .few_hand_overs_percent = 50,
+      .few_hand_overs = {0, 1},
+      .before_faults_ms = 500,
+      .after_faults_ms = 500,
+      .picks = 1'000'000,
+      .healthy_percent = 0,
+  };
+  return manner == Manner::live ? live : simulated;
+}
+
+class Generator {
+ public:
+  Generator(const Numbers& numbers, const PlanLimits& limits)
+      : in_(numbers), limits_(limits), ranges_(ranges_for(limits.manner)) {}
+
+  Plan read();
+
+ private:
+  ProcessPlan read_process(bool drifts);
+  void read_kinds(int from, int to);
+  [[nodiscard]] std::int64_t read_count(FaultKind kind);
+  [[nodiscard]] std::int64_t read_live_count(FaultKind kind);
+  void read_fault(FaultKind kind);
+  void read_healthy();
+  void read_triggered();
+  template <typename Choice>
+  std::vector<Choice> read_some(const std::vector<Choice>& all);
+
+  Reader in_;
+  const PlanLimits& limits_;
+  const Ranges& ranges_;
+  Plan plan_;
+};
+
+ProcessPlan Generator::read_process(bool drifts) {
+  ProcessPlan p;
+  p.expiry_ms = ranges_.expiry_ms.read(in_);
+  p.wait_min_ms = in_.between(1, 10);
+  p.wait_max_ms = p.wait_min_ms + in_.within(ranges_.longer_wait_ms);
+  p.hold_ms = in_.within(ranges_.hold_ms);
+  const auto& [few, one_in, many] = ranges_.long_hold_percent;
+  const bool often =
+      one_in > 0 && in_.share(1, one_in) && p.expiry_ms <= ranges_.expiry_ms.usual.high;
+  p.long_hold_percent = static_cast<int>(in_.within(often ? many : few));
+  p.single_attempt_percent = static_cast<int>(in_.between(0, 20));
+  p.cancel_percent = static_cast<int>(in_.between(0, 10));
+  p.acquire_timeout_ms = in_.between(300, 4'000);
+  if (drifts) p.drift_ppm = in_.between(-4'000, 4'000);  // within max_drift, 5,000
+  const auto waiting = in_.between(0, static_cast<int>(sim::Waiting::queue));
+  p.waiting = limits_.waitings[static_cast<std::size_t>(waiting) % limits_.waitings.size()];
+  // Queued calls hear of their turn; renewals as frequent as polls would hide what they miss.
+  if (p.waiting == sim::Waiting::queue) p.wait_max_ms *= kRenewalPauses;
+  // One caller is twice as likely as each other number.
+  p.callers = static_cast<int>(std::max<std::int64_t>(in_.between(0, ranges_.most_callers), 1));
+  if (in_.chance(ranges_.few_hand_overs_percent)) {
+    p.hand_overs = static_cast<int>(in_.within(ranges_.few_hand_overs));
+  }
+  return p;
+}
+
+/// There is about one fault of this kind in this many ms of a live run.
+std::int64_t interval_ms(FaultKind kind, Reader& in, int locks, bool foreign) {
+  if (sim::about(kind).stops_writes) return 15'000;
+  switch (kind) {
+    // Each costs its lock about a lease, but a lock has to work most of the time.
+    case FaultKind::crash:
+    case FaultKind::pause: return in.between(5'000, 8'000) / locks;
+    case FaultKind::step_up: return in.between(4'000, 7'000);
+    case FaultKind::clock_jump: return 4'000;
+    case FaultKind::clock_drift:
+    case FaultKind::waiting_inside: return 9'000;
+    case FaultKind::wall_clock: return foreign ? 4'000 : 15'000;
+    default: return 5'000;
+  }
+}
+
+std::int64_t Generator::read_live_count(FaultKind kind) {
+  // Half of them in each plan, so that locks work most of the time. Two primaries always, because
+  // other faults often prevent that election.
+  const bool always = !sim::about(kind).stops_writes || kind == FaultKind::two_primaries;
+  if (!always && in_.chance(50)) return 0;
+  const auto interval = interval_ms(kind, in_, plan_.locks, limits_.foreign);
+  return std::max<std::int64_t>(limits_.faulty_ms / interval, 1);
+}
+
+/// How many faults of this kind the plan has.
+std::int64_t Generator::read_count(FaultKind kind) {
+  constexpr int kKindPercent = 35;
+  const bool asked =
+      limits_.groups.contains(sim::group_of(kind)) && sim::harm_of(kind) == sim::Harm::none;
+  if (limits_.manner == Manner::live) return asked ? read_live_count(kind) : 0;
+  const bool drawn = in_.chance(kKindPercent) && asked;
+  const bool wanted = limits_.only ? *limits_.only == kind : drawn;
+  return wanted ? in_.between(1, 4) : 0;
+}
+
+void Generator::read_fault(FaultKind kind) {
+  // Longer than most leases, because a real process hardly notices shorter pauses.
+  constexpr Range kLivePause_ms{1'200, 4'500};
+  FaultPlan f;
+  f.kind = kind;
+  const auto last = std::max(plan_.faulty_ms - ranges_.after_faults_ms, ranges_.before_faults_ms);
+  f.at_ms = in_.between(ranges_.before_faults_ms, last);
+  f.pick = in_.between(0, ranges_.picks);
+  const auto ranges = ranges_of(kind, plan_.clock_margin_ms);
+  const bool live_pause = kind == FaultKind::pause && limits_.manner == Manner::live;
+  f.for_ms = in_.choice(live_pause ? kLivePause_ms : ranges.for_ms);
+  f.amount = in_.choice(ranges.amount);
+  plan_.faults.push_back(f);
+}
+
+void Generator::read_kinds(int from, int to) {
+  for (int k = from; k < to; ++k) {
+    const auto kind = static_cast<FaultKind>(k);
+    const auto count = read_count(kind);
+    for (std::int64_t i = 0; i < count; ++i) read_fault(kind);
+  }
+}
+
+/// Leaves out faults of servers and links, and lets holders die.
+void Generator::read_healthy() {
+  std::erase_if(plan_.faults, [](const FaultPlan& f) {
+    return f.kind != FaultKind::crash && f.kind != FaultKind::pause && f.kind != FaultKind::suspend;
+  });
+  const auto count = in_.between(2, 5);
+  for (std::int64_t i = 0; i < count; ++i) read_fault(FaultKind::crash);
+}
+
+/// Half of them, and at least one.
+template <typename Choice>
+std::vector<Choice> Generator::read_some(const std::vector<Choice>& all) {
+  std::vector<Choice> some;
+  for (const auto& one : all) {
+    if (in_.chance(50)) some.push_back(one);
+  }
+  const auto& any = in_.one_of(all);
+  if (some.empty()) some.push_back(any);
+  return some;
+}
+
+/// Faults that begin when a command is sent, because a fault and a command seldom meet within a few
+/// ms. Each plan has some kinds and some commands, and faults of one length.
+void Generator::read_triggered() {
+  using enum FaultPlan::Kind;
+  using Command = FaultPlan::Command;
+  constexpr Range kLong_ms{200, 2'500};
+  constexpr int kLongestShort = 11, kMostWaitedFor = 3;  // powers of two
+  const auto kinds =
+      read_some<FaultKind>({lost_replies, late_requests, cut_link, refuse_link, slow_link, pause,
+                            crash, two_primaries, step_up, errors});
+  // Attempts are far more frequent than all others: they are one command of six.
+  const auto commands = read_some<Command>({Command::acquire, Command::extend, Command::remove,
+                                            Command::hand_over, Command::pass_on, Command::look});
+  const auto power_of_two = [this](int most) {
+    return in_.between(1, std::int64_t{1} << in_.between(0, most));
+  };
+  const bool long_ones = in_.chance(50);
+  for (auto left = in_.between(2, 10); left > 0; --left) {
+    FaultPlan f;
+    f.kind = in_.one_of(kinds);
+    f.on = in_.one_of(commands);
+    f.nth = power_of_two(kMostWaitedFor);
+    f.at_ms = in_.between(0, plan_.faulty_ms - 1);
+    const auto process = in_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1);
+    if (in_.chance(50)) f.process = process;
+    f.pick = in_.between(0, ranges_.picks);
+    const auto ranges = ranges_of(f.kind, plan_.clock_margin_ms);
+    const auto for_ms = long_ones ? in_.within(kLong_ms) : power_of_two(kLongestShort);
+    if (ranges.for_ms.high > 0) f.for_ms = for_ms;
+    f.amount = in_.choice(ranges.amount);
+    if (limits_.groups.contains(sim::group_of(f.kind))) plan_.faults.push_back(f);
+  }
+}
+
+Plan Generator::read() {
+  constexpr int kForeignLongHolds = 3;  ///< times as many
+  // From here on kinds are read last, so that seeds keep their meaning.
+  constexpr int kReadLast = static_cast<int>(FaultKind::wall_clock) + 1;
+  constexpr int kMaxHoldingPercent = 25;
+  plan_.lock = limits_.lock;
+  plan_.seed = static_cast<std::uint64_t>(in_.between(0, 1'000'000'000));
+  plan_.faulty_ms = limits_.faulty_ms;
+  plan_.locks = static_cast<int>(in_.within(limits_.locks));
+  plan_.clock_margin_ms = ranges_.clock_margin_ms.read(in_);
+  const auto processes = in_.within(limits_.processes);
+  const bool drifts = in_.chance(ranges_.drifting_percent);
+  for (std::int64_t i = 0; i < processes; ++i) plan_.processes.push_back(read_process(drifts));
+  read_kinds(0, kReadLast);
+  for (auto& p : plan_.processes) {
+    p.long_hold_leases = limits_.foreign ? 2 : long_hold_leases(limits_.lock);
+    if (limits_.foreign) p.long_hold_percent *= kForeignLongHolds;
+    // Shorter than its long holdings, often.
+    if (in_.chance(kMaxHoldingPercent)) p.max_holding_ms = in_.between(50, p.expiry_ms);
+  }
+  read_kinds(kReadLast, sim::kFaultKinds);
+  const bool faulty = !limits_.only && !limits_.groups.empty();
+  const bool healthy = faulty && in_.chance(ranges_.healthy_percent);
+  if (healthy) read_healthy();
+  const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
+  if (triggered && in_.chance(50)) read_triggered();
+  // Left out after they were drawn, so that the rest of the plan is the same on all servers.
+  std::erase_if(plan_.faults,
+                [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });
+  std::stable_sort(plan_.faults.begin(), plan_.faults.end(),
+                   [](const FaultPlan& a, const FaultPlan& b) { return a.at_ms < b.at_ms; });
+  return std::move(plan_);
+}
+
+}  // namespace
+
+std::vector<sim::Waiting> drawn_waitings() {
+  std::vector<sim::Waiting> all;
+  for (int w = 0; w <= static_cast<int>(sim::Waiting::queue); ++w) {
+    all.push_back(static_cast<sim::Waiting>(w));
+  }
+  return all;
+}
+
+PlanLimits live_limits() {
+  PlanLimits limits;
+  limits.manner = Manner::live;
+  limits.processes = {4, 32};
+  limits.locks = {2, 8};
+  limits.faulty_ms = 8'000;
+  return limits;
+}
+
+Plan plan_from(const Numbers& numbers, const PlanLimits& limits) {
+  return Generator(numbers, limits).read();
+}
+
+Numbers numbers_of(std::uint64_t seed) {
+  sim::Random random(seed);
+  constexpr std::size_t kNumbers = 500;
+  Numbers numbers(kNumbers);
+  for (auto& n : numbers) n = static_cast<std::uint32_t>(random.draw());
+  return numbers;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,139 @@
+#include "properties/reference_checkers/questions.hpp"
+
+#include <algorithm>
+
+namespace leasehold::properties {
+namespace {
+
+bool is_change(const Event& e) { return e.kind == Kind::put || e.kind == Kind::gone; }
+
+}  // namespace
+
+const Event* Questions::reply_to(const Event& send) const {
+  return first([&](const Event& e) {
+    return e.kind == Kind::reply && e.process == send.process && e.command == send.command;
+  });
+}
+
+const Event* Questions::sender(const Event& put) const {
+  return first([&](const Event& e) { return e.kind == Kind::send && e.lock_id == put.lock_id; });
+}
+
+const Event* Questions::put_of(const Event& granted) const {
+  return first([&](const Event& e) { return e.kind == Kind::put && e.lock_id == granted.lock_id; });
+}
+
+const Event* Questions::change_after(const Event& change, bool only_puts) const {
+  const Event* next = nullptr;
+  for (const Event& e : h_) {
+    if (!is_change(e) || e.name != change.name || e.order <= change.order) continue;
+    if (only_puts && e.kind != Kind::put) continue;
+    if (next == nullptr || e.order < next->order) next = &e;
+  }
+  return next;
+}
+
+const Event* Questions::change_before(const Event& change) const {
+  return change_by(change.name, change.order - 1);
+}
+
+const Event* Questions::change_by(const std::string& name, std::int64_t order) const {
+  const Event* newest = nullptr;
+  for (const Event& e : h_) {
+    if (!is_change(e) || e.name != name || e.order > order) continue;
+    if (newest == nullptr || e.order > newest->order) newest = &e;
+  }
+  return newest;
+}
+
+Events Questions::deletes_of(const std::string& owner) const {
+  return all([&](const Event& e) {
+    return e.kind == Kind::send && model::leaves_lock(e) &&
+           (e.owner == owner || e.also_owner == owner);
+  });
+}
+
+Events Questions::hand_overs_of(const std::string& owner) const {
+  return all([&](const Event& e) {
+    return e.kind == Kind::send && e.verb == "hand-over" && e.giver == owner;
+  });
+}
+
+const Event* Questions::claimed_by(const Event& change) const {
+  return first([&](const Event& e) {
+    return e.kind == Kind::reply && model::leaves_lock(e) && done(&e) && e.matched > 0 &&
+           e.order == change.order && sent_for(e) == change.name;
+  });
+}
+
+/// The lock that the command of this reply was sent for.
+std::string Questions::sent_for(const Event& reply) const {
+  const Event* send = first([&](const Event& e) {
+    return e.kind == Kind::send && e.process == reply.process && e.command == reply.command;
+  });
+  return send == nullptr ? "" : send->name;
+}
+
+/// By a release of `owner` that its queue's first has to thank for it, or may have: unanswered.
+bool Questions::passed_on(const std::string& owner, const Event& put) const {
+  if (const Event* by = claimed_by(put)) return by->owner == owner || by->also_owner == owner;
+  const Event* send = sender(put);
+  const Event* attempt = send == nullptr ? nullptr : reply_to(*send);
+  if (send == nullptr || (attempt != nullptr && attempt->matched > 0)) return false;
+  const auto sent = deletes_of(owner);
+  return std::any_of(sent.begin(), sent.end(), [&](const Event* one) {
+    return one->verb == "pass-on" && one->at_ns <= put.at_ns && unanswered(reply_to(*one));
+  });
+}
+
+bool Questions::gave_up(const std::string& owner, const Event* next) const {
+  if (next == nullptr) return false;
+  if (next->kind == Kind::put) {
+    if (model::owner_of(next->lock_id) == owner) return false;  // it goes on
+    if (passed_on(owner, *next)) return true;
+    const Event* send = sender(*next);
+    return send != nullptr && send->verb == "hand-over" && send->giver == owner;
+  }
+  for (const Event* one : deletes_of(owner)) {
+    const Event* reply = reply_to(*one);
+    const bool did = unanswered(reply) || (reply->matched > 0 && reply->order == next->order);
+    if (one->at_ns <= next->at_ns && did) return true;
+  }
+  return false;
+}
+
+double Questions::executed_by(const Event& put) const {
+  const Event* send = sender(put);
+  const Event* reply = send == nullptr ? nullptr : reply_to(*send);
+  const Event* by = claimed_by(put);
+  if (by != nullptr) return std::min(at(&put), at(by));
+  // One that was refused has not written this: a release has, after it.
+  if (done(reply) && model::asks_for_lock(*send) && reply->matched == 0) return at(&put);
+  return done(reply) ? std::min(at(&put), at(reply)) : at(&put);
+}
+
+double Questions::executed_from(const Event& put) const {
+  const Event* send = sender(put);
+  const double from = send == nullptr ? at(&put) : at(send);
+  const Event* by = claimed_by(put);
+  if (by == nullptr) return from;
+  const Event* release = first([&](const Event& e) {
+    return e.kind == Kind::send && e.process == by->process && e.command == by->command;
+  });
+  return std::max(from, at(release));
+}
+
+std::vector<Stay> Questions::stays() const {
+  std::vector<Stay> found;
+  for (const Event& put : h_) {
+    if (put.kind != Kind::put) continue;
+    Stay s{&put, sender(put), nullptr, change_after(put), model::owner_of(put.lock_id)};
+    if (s.send != nullptr) s.ask = of(*s.send, Kind::ask);
+    const bool stays_on = s.next != nullptr && s.next->kind == Kind::put &&
+                          model::owner_of(s.next->lock_id) == s.owner;
+    if (s.ask != nullptr && !stays_on) found.push_back(s);
+  }
+  return found;
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,228 @@
+#include "properties/reference_checkers/reference_checkers.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "model/monitors/monitors.hpp"
+#include "model/refinement/refinement.hpp"
+#include "properties/reference_checkers/comparison.hpp"
+#include "properties/reference_checkers/histories/generated_histories.hpp"
+#include "properties/reference_checkers/questions.hpp"
+
+/// Every checker and its slow twin have to agree on generated histories, good and bad.
+namespace leasehold::properties {
+namespace {
+
+std::string lines_of(const model::History& h) {
+  std::string lines;
+  for (const auto& e : h) lines += to_json(e) + '\n';
+  return lines;
+}
+
+class SlowCheckers : public testing::TestWithParam<model::Guarantee> {};
+
+/// All checkers look at all histories, but only the monitors at those that were generated to break
+/// a rule: there single events are changed that have to agree with others. Each set is generated
+/// for one guarantee, and enough of it breaks that one.
+TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
+  constexpr int kHistories = 1'000;
+  const auto guarantee = GetParam();
+  const auto compared = model::kRules.contains(guarantee) ? model::kRules : model::GuaranteeSet{};
+  HistoryGenerator generator(guarantee);
+  int agreed = 0, bad = 0, good = 0;
+  for (int i = 0; i < kHistories; ++i) {
+    const auto h = generator.history();
+    const auto differs = difference(h, compared);
+    if (!differs.empty() && agreed == i) {  // the first
+      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
+                    << lines_of(smallest_different(h, compared));
+    }
+    agreed += differs.empty() ? 1 : 0;
+    for (const auto& f : model::judge(h, {})) {
+      if (f.guarantee != guarantee) continue;
+      bad += f.violations > 0 ? 1 : 0;
+      good += f.violations == 0 && f.checked > 0 ? 1 : 0;
+    }
+  }
+  std::printf(
+      "%s: violated in %d of %d generated histories, holds in %d; all checkers agree in %d\n",
+      to_string(guarantee), bad, kHistories, good, agreed);
+  EXPECT_EQ(agreed, kHistories);
+  EXPECT_GE(bad * 3, kHistories);
+  EXPECT_GE(good * 10, kHistories);
+}
+
+/// Of G7, had nobody stood in a queue.
+std::int64_t violations_without_queue(model::History h) {
+  std::erase_if(h, [](const model::Event& e) { return e.kind == model::Kind::place; });
+  for (const auto& f : model::judge(h, {})) {
+    if (f.guarantee == model::Guarantee::G7) return f.violations;
+  }
+  return 0;
+}
+
+/// Of locks with a queue: what G7 promises who stands there.
+TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
+  constexpr int kHistories = 1'000;
+  HistoryGenerator generator(model::Guarantee::G7);
+  int agreed = 0, bad = 0, good = 0;
+  std::map<std::string, int> tested, broken;  // in so many
+  const auto rules = {"which served",     "an entry that was over",  "had no turn",
+                      "took it out",      "left it out",             "took it along",
+                      "joined the queue", "did not act on it",       "did not read on",
+                      "was not served"};
+  for (int i = 0; i < kHistories; ++i) {
+    const auto h = generator.queue_history();
+    const auto differs = difference(h);
+    if (!differs.empty() && agreed == i) {  // the first
+      ADD_FAILURE() << "history " << i << ", " << differs << '\n'
+                    << lines_of(smallest_different(h));
+    }
+    agreed += differs.empty() ? 1 : 0;
+    for (const auto& f : model::judge(h, {})) {
+      if (f.guarantee != model::Guarantee::G7) continue;
+      bad += f.violations > violations_without_queue(h) ? 1 : 0;
+      good += f.violations == 0 && f.checked > 0 ? 1 : 0;
+      for (const auto& [what, count] : f.counts) ++tested[what];
+      for (const char* rule : rules) broken[rule] += f.why.find(rule) == std::string::npos ? 0 : 1;
+    }
+  }
+  std::printf(
+      "queues: violated in %d of %d generated histories, holds in %d; all checkers agree in %d\n",
+      bad, kHistories, good, agreed);
+  EXPECT_EQ(agreed, kHistories);
+  EXPECT_GE(bad * 3, kHistories);
+  EXPECT_GE(good * 10, kHistories);
+  for (const char* rule : rules) EXPECT_GE(broken[rule], 1) << rule;
+  for (const char* often : {"queue_turns", "queue_waits", "places_kept_by_grants"}) {
+    EXPECT_GE(tested[often] * 3, kHistories) << often;
+  }
+  for (const char* seldom : {"queue_news", "queue_offers", "queue_left", "given_back",
+                             "places_kept_by_extensions"}) {
+    EXPECT_GE(tested[seldom] * 50, kHistories) << seldom;
+  }
+}
+
+/// How often the guarantees with a bound in time are violated.
+std::map<model::Guarantee, std::int64_t> violations(const model::History& h) {
+  std::map<model::Guarantee, std::int64_t> all;
+  for (const auto& f : model::judge(h, {})) all[f.guarantee] = f.violations;
+  return all;
+}
+
+model::History with_stall(model::History h, model::Span stall, const char* who) {
+  Event e;
+  e.kind = Kind::stall;
+  e.victim = who;
+  e.from_ns = stall.from;
+  e.at_ns = stall.to;
+  const auto later = std::find_if(h.begin() + 1, h.end(),
+                                  [&](const Event& other) { return other.at_ns > e.at_ns; });
+  h.insert(later, e);
+  return h;
+}
+
+/// A world in which everybody, and the truth, may be later by so much.
+model::History with_lateness(model::History h, std::int64_t more_ns) {
+  Event& run = h.front();
+  if (run.ttl_period_ms == 0) {
+    const model::Allowances usual;
+    run.lateness_ns = usual.lateness_ns;
+    run.truth_lag_ns = usual.truth_lag_ns;
+    run.ttl_period_ms = usual.ttl_period_ns / model::kMs;
+    run.fault_echo_ms = usual.fault_echo_ns / model::kMs;
+  }
+  run.lateness_ns += more_ns;
+  run.truth_lag_ns += more_ns;
+  return h;
+}
+
+/// A stall makes nothing worse, and nothing better than if all could be late by its length. Who saw
+/// it, and how many, makes no difference; nor does one that is over before anything was due.
+RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
+  using enum model::Guarantee;
+  HistoryGenerator generator(*rc::gen::element(G5, G7, G8, release, needless),
+                             *rc::gen::arbitrary<std::uint32_t>());
+  const auto h = *rc::gen::arbitrary<bool>() ? generator.history() : generator.queue_history();
+  const auto from = *rc::gen::inRange(5, 6'000) * model::kMs;
+  const model::Span stall{from, from + *rc::gen::inRange(50, 3'000) * model::kMs};
+  const auto before = violations(h), late = violations(with_lateness(h, stall.to - stall.from));
+  const auto of_machine = with_stall(h, stall, model::kMachine);
+  const auto after = violations(of_machine);
+  for (const auto& [guarantee, count] : after) {
+    RC_ASSERT(count <= before.at(guarantee));
+  }
+  for (const auto guarantee : {G5, G7, G8, needless}) {
+    RC_ASSERT(late.at(guarantee) <= after.at(guarantee));
+  }
+  auto of_all = of_machine;
+  for (const char* who : {"member 0", "member 1", "member 2"}) {
+    of_all = with_stall(of_all, stall, who);
+  }
+  RC_ASSERT(violations(of_all) == after);
+  RC_ASSERT(violations(with_stall(h, {0, 4 * model::kMs}, model::kMachine)) == before);
+}
+
+/// Each write says that its command had observed what it found.
+model::History observing(model::History h) {
+  const Questions q(h);
+  for (const Event* put : q.all(Kind::put)) {
+    const Event *send = q.sender(*put), *found = q.change_before(*put);
+    if (send == nullptr || found == nullptr || send->verb != "acquire") continue;
+    h[static_cast<std::size_t>(send - h.data())].observed_lock_id = found->lock_id;
+  }
+  return h;
+}
+
+/// Of histories that break one guarantee or another, and of queues.
+TEST(SlowCheckersOfSteps, AgreeOnTwoThousandGeneratedHistories) {
+  using enum model::Guarantee;
+  constexpr int kHistories = 200;
+  int agreed = 0, good = 0, all = 0;
+  const auto compare = [&](const model::History& h) {
+    const auto f = model::check_refinement(model::digest(h));
+    const bool fits = f.verdict == model::Verdict::holds, agree = fits == slow_refinement(h);
+    if (!agree && agreed == all) {  // the first
+      ADD_FAILURE() << "only one of both objects: " << f.why << '\n' << lines_of(h);
+    }
+    good += fits ? 1 : 0;
+    agreed += agree ? 1 : 0;
+    ++all;
+  };
+  for (const auto guarantee : {G1, G4, G6, G8, release, needless, unique_lock_id, presumed_dead}) {
+    HistoryGenerator generator(guarantee);
+    for (int i = 0; i < kHistories; i += 2) {
+      compare(generator.history());
+      compare(observing(generator.history()));
+    }
+  }
+  HistoryGenerator generator(G7);
+  for (int i = 0; i < 2 * kHistories; ++i) compare(generator.queue_history());
+  std::printf("refinement: holds in %d of %d generated histories; both agree in %d\n", good, all,
+              agreed);
+  EXPECT_EQ(agreed, all);
+  EXPECT_GE(good * 10, all);
+  EXPECT_GE((all - good) * 3, all);
+}
+
+/// Those that have a twin; `difference` says if one has none.
+std::vector<model::Guarantee> guarantees() {
+  model::HistoryBuilder nothing;
+  std::vector<model::Guarantee> all;
+  for (const auto& [guarantee, count] : slow_counts(nothing.end(1))) all.push_back(guarantee);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SlowCheckers, testing::ValuesIn(guarantees()),
+                         [](const auto& of) {
+                           std::string name = to_string(of.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace leasehold::properties

@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "properties/campaigns/simulate.hpp"
+#include "properties/reference_checkers/comparison.hpp"
+
+/// The slow checkers on what the locks really do, the good one and two with planted errors.
+namespace leasehold::properties {
+namespace {
+
+class SimulatedSlowCheckers : public testing::TestWithParam<std::string> {};
+
+TEST_P(SimulatedSlowCheckers, Agree) {
+  int violated = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto plan = draw_plan(
+        seed, {.lock = GetParam(), .processes = {2, 4}, .locks = {1, 1}, .faulty_ms = 1'000});
+    const auto one = simulate(plan);
+    EXPECT_EQ(difference(one.run.history), "") << "seed " << seed;
+    violated += one.verdict() == model::Verdict::violated ? 1 : 0;
+  }
+  EXPECT_EQ(violated > 0, GetParam() != "leasehold");
+}
+
+TEST(SlowCheckersOfQueues, AgreeOnSimulatedRuns) {
+  std::int64_t turns = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    PlanLimits limits{.processes = {3, 4}, .locks = {1, 1}, .faulty_ms = 1'000};
+    limits.waitings = {sim::Waiting::queue};
+    const auto one = simulate(draw_plan(seed, limits));
+    EXPECT_EQ(difference(one.run.history), "") << "seed " << seed;
+    turns += totals_of(one.run.history, one.judgement.findings)["queue_turns"];
+  }
+  EXPECT_GT(turns, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SimulatedSlowCheckers,
+                         testing::Values("leasehold", "canary", "canary-extend"),
+                         [](const auto& of) {
+                           auto name = of.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace leasehold::properties

@@ -1,0 +1,114 @@
+#include <algorithm>
+
+#include "properties/reference_checkers/reference_checkers.hpp"
+#include "properties/reference_checkers/waiting_questions.hpp"
+
+/// G7: "a waiter gets the lock or returns by its timeout; a dead holder's lock goes to a waiter in
+/// bounded time."
+namespace leasehold::properties {
+namespace {
+
+/// "... or end when they said".
+bool ends_late(const Questions& q, const Event& ask) {
+  if (!ask.single_attempt && ask.give_up_ns == 0) return false;
+  const double said =
+      !ask.single_attempt
+          ? static_cast<double>(ask.give_up_ns)
+          : at(&ask) + q.own_time(ask, static_cast<double>(ask.operation_timeout_ms) * kMs);
+  const double latest = said + q.late();
+  if (latest >= q.finish() || !q.ran(ask.process, at(&ask), latest)) return false;
+  const Event* granted = q.of(ask, Kind::granted);
+  const double ended = granted != nullptr ? at(granted) : at(q.of(ask, Kind::ended));
+  return q.broken({said, latest, ended, kForever, false});
+}
+
+/// Once faults are over each call is served in turn: as many turns as callers, one for the dead.
+bool unserved_when_healed(const Questions& q, const Event& ask) {
+  if (!ask.healed) return false;
+  const Event* ended = q.of(ask, Kind::ended);
+  if (ended != nullptr && ended->outcome != "timed_out") return true;
+  double turns = 1, longest = 0;
+  for (const Event* other : q.all(Kind::ask)) {
+    if (other->name != ask.name) continue;
+    if (other->healed) ++turns;
+    longest = std::max(longest, lease_between_clocks(*other) + two_attempts(q, *other));
+  }
+  const double latest = while_answered(q, ask, true, at(&ask), turns * longest);
+  if (!q.ran(ask.process, at(&ask), latest)) return false;
+  const double served = at(q.of(ask, Kind::granted));
+  if (served == kForever && waits_until(q, ask) <= latest) return false;
+  return q.broken({at(&ask), latest, served, waits_until(q, ask)});
+}
+
+/// A longest holding ends with a delete, whatever the user does.
+bool keeps_beyond_its_limit(const Questions& q, const Event& ask) {
+  const Event *granted = q.of(ask, Kind::granted), *lost = q.of(ask, Kind::lost);
+  if (granted == nullptr || lost == nullptr || lost->outcome != "max_holding") return false;
+  if (!q.ran(ask.process, at(lost), at(lost) + q.late())) return false;
+  const auto deletes = q.deletes_of(granted->owner);
+  const double sent = deletes.empty() ? kForever : at(deletes.front());
+  const double latest = at(lost) + q.late();
+  return sent > latest && !q.waited_for_worker(ask, at(lost), latest, sent);
+}
+
+/// A retry that finds its own owner there has won.
+bool overlooks_its_win(const Event& reply) {
+  const bool own = model::asks_for_lock(reply) && reply.outcome == "done" && !reply.owner.empty() &&
+                   model::owner_of(reply.seen_lock_id) == reply.owner;
+  return own && reply.matched != 1;
+}
+
+/// A waiting call that nothing disturbs has to see the lock taken within the bound.
+bool waits_in_vain(const Questions& q, const Event& ask, double from, double needed_quiet_from,
+                   double bound, double taken) {
+  if (ask.single_attempt) return false;  // it asks once
+  from = std::max(from, at(&ask));
+  const double latest = while_answered(q, ask, false, from, bound);
+  if (waits_until(q, ask) < latest || !q.ran(ask.process, from, latest)) return false;
+  if (q.disturbed(std::min(from, needed_quiet_from), latest)) return false;
+  return q.broken({from, latest, taken, waits_until(q, ask)});
+}
+
+/// A lock that is free is taken.
+bool leaves_it_free(const Questions& q, const Stay& s, const Event& ask) {
+  if (s.next == nullptr || s.next->kind != Kind::gone) return false;
+  const Event* next_put = q.change_after(*s.next, true);
+  if (next_put == nullptr && !q.oplog_read()) return false;
+  const double taken = next_put == nullptr ? kForever : q.executed_from(*next_put);
+  return taken > at(s.next) &&
+         waits_in_vain(q, ask, at(s.next), kForever, two_attempts(q, ask), taken);
+}
+
+/// And so is a dead holder's.
+bool leaves_it_to_the_dead(const Questions& q, const Stay& s, const Event& ask) {
+  if (q.gave_up(s.owner, s.next) || &ask == s.ask) return false;
+  if (s.next == nullptr && !q.oplog_read()) return false;
+  const double changed = s.next == nullptr            ? kForever
+                         : s.next->kind == Kind::gone ? at(s.next) - q.lag()
+                                                      : q.executed_from(*s.next);
+  const double bound = lease_between_clocks(*s.ask) + two_attempts(q, ask);
+  return waits_in_vain(q, ask, q.executed_by(*s.put), at(s.send), bound, changed);
+}
+
+}  // namespace
+
+int slow_liveness(const Questions& q) {
+  int found = 0;
+  const auto asks = q.all(Kind::ask);
+  for (const Event* ask : asks) {
+    found += ends_late(q, *ask) ? 1 : 0;
+    found += unserved_when_healed(q, *ask) ? 1 : 0;
+    found += keeps_beyond_its_limit(q, *ask) ? 1 : 0;
+  }
+  for (const Event* reply : q.all(Kind::reply)) found += overlooks_its_win(*reply) ? 1 : 0;
+  for (const Stay& s : q.stays()) {
+    for (const Event* ask : asks) {
+      if (ask->name != s.put->name) continue;
+      found += leaves_it_free(q, s, *ask) ? 1 : 0;
+      found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
+    }
+  }
+  return found + slow_queue_turns(q);
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "model/history/history.hpp"
+
+/// What the slow checkers ask a history; every answer is looked for from its first event on.
+namespace leasehold::properties {
+
+constexpr double kMs = 1e6;  ///< in ns
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+using model::Event;
+using model::Kind;
+using Events = std::vector<const Event*>;
+
+/// When something happened that was due, and late after `latest`; a process cared until `until`.
+struct Bound {
+  double due, latest, happened, until;
+  bool needs_servers = true;
+};
+
+/// Of the world that a run happened in: what was disturbed, ran, and when what had to be over.
+class WorldQuestions {
+ public:
+  explicit WorldQuestions(const model::History& h);
+
+  template <typename Wanted>
+  [[nodiscard]] Events all(const Wanted& wanted) const {
+    Events found;
+    for (const Event& e : h_) {
+      if (wanted(e)) found.push_back(&e);
+    }
+    return found;
+  }
+  [[nodiscard]] Events all(Kind kind) const {
+    return all([&](const Event& e) { return e.kind == kind; });
+  }
+  template <typename Wanted>
+  [[nodiscard]] const Event* first(const Wanted& wanted) const {
+    for (const Event& e : h_) {
+      if (wanted(e)) return &e;
+    }
+    return nullptr;
+  }
+
+  /// Of the session that this event belongs to.
+  [[nodiscard]] const Event* of(const Event& session, Kind kind) const;
+  /// What `held()` said there.
+  [[nodiscard]] Events answers(const Event& session, const char* outcome) const;
+  [[nodiscard]] Events attempts(const Event& session) const;
+
+  // The world.
+  [[nodiscard]] double finish() const { return finish_; }
+  [[nodiscard]] bool live() const { return h_.front().live; }
+  /// To its end: what it does not show did not happen.
+  [[nodiscard]] bool oplog_read() const {
+    return first([](const Event& e) { return e.kind == Kind::reread && e.outcome == "unread"; }) ==
+           nullptr;
+  }
+  [[nodiscard]] double late() const { return late_; }
+  [[nodiscard]] double lag() const { return lag_; }
+  [[nodiscard]] double echo() const { return echo_; }
+  /// From when a document is free for the TTL monitor until that was read: the monitor works as
+  /// long as the truth is late; we read.
+  [[nodiscard]] double ttl_pass() const { return ttl_ + 2 * lag_; }
+  [[nodiscard]] bool disturbed(double from, double to) const;
+  /// When all disturbances that begin before `to` are over; or `from`, if that is later.
+  [[nodiscard]] double undisturbed_from(double from, double to) const;
+  /// Whether the machine or a member stood still.
+  [[nodiscard]] bool stalled(double from, double to) const;
+  /// How much later what began at `from` may be than `latest`: as long as the machine, or a member,
+  /// stood still in the meantime.
+  [[nodiscard]] double put_off(double from, double latest, bool by_members = true) const;
+  [[nodiscard]] bool ran(const std::string& process, double from, double to) const;
+  /// When what this process had to send waited for a worker, one after the other.
+  struct Congestion {
+    double from, to;
+  };
+  [[nodiscard]] std::vector<Congestion> congestions(const std::string& process) const;
+  /// When what it had to send between both is sent, at the latest.
+  [[nodiscard]] double sends_by(const std::string& process, double from, double to) const;
+  /// Whether what its caller had to have sent in between waited for a worker until it was sent, or
+  /// the process had ended or slept; what has waited for two leases is not sent.
+  [[nodiscard]] bool waited_for_worker(const Event& ask, double from, double to,
+                                       double sent = kForever) const;
+  /// When this process, from then on, runs and goes on running for as long as it may be late.
+  [[nodiscard]] double runs_from(const std::string& process, double from) const;
+  [[nodiscard]] double last_sign(const std::string& process) const;
+  /// The same of a process that died; one that lives may give a sign at any time.
+  [[nodiscard]] double known_alive_until(const std::string& process) const;
+  /// Later than it had to be, and by more than the machine stood still while a process cared.
+  [[nodiscard]] bool broken(const Bound& b) const;
+  /// A span of this caller's clock by the harness's. One with an unknown rate may be as slow as
+  /// the lock allows for.
+  [[nodiscard]] double own_time(const Event& ask, double ns) const;
+
+ protected:
+  const model::History& h_;
+
+ private:
+  /// When a fault is over, of one that lasts its end; without its echo.
+  [[nodiscard]] double end_of(const Event& fault) const;
+
+  double finish_ = kForever;
+  double late_ = 400 * kMs, ttl_ = 1'000 * kMs, lag_ = 1'000 * kMs, echo_ = 3'000 * kMs;
+};
+
+/// Never, if there is no such event.
+inline double at(const Event* e) { return e == nullptr ? kForever : static_cast<double>(e->at_ns); }
+inline bool same_session(const Event& a, const Event& b) {
+  return a.process == b.process && a.session == b.session;
+}
+inline bool done(const Event* reply) { return reply != nullptr && reply->outcome == "done"; }
+/// It is unknown what its command did.
+inline bool unanswered(const Event* reply) {
+  return reply == nullptr || reply->outcome == "unknown";
+}
+
+/// Then or later a user asked for the first time, as far as these answers say.
+inline std::int64_t first_asked_ns(const Event& held) {
+  const auto asked = held.outcome == "yes" ? held.last_asked_ns : held.first_asked_ns;
+  return std::min(asked, held.first_answered_ns);
+}
+
+inline double whole_lease(const Event& ask) { return static_cast<double>(ask.expiry_ms) * kMs; }
+
+/// What the holder may use of its lease, by its own clock: it stops earlier by the drift.
+inline double own_lease(const Event& ask) {
+  return static_cast<double>(ask.expiry_ms) * kMs *
+         (1 - static_cast<double>(ask.max_drift_ppm) / 1e6);
+}
+
+}  // namespace leasehold::properties

@@ -1,0 +1,94 @@
+#include "properties/stories/counterexample.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/verdict/checkers.hpp"
+#include "properties/campaigns/judgement.hpp"
+#include "sim/virtual/world.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using model::Guarantee;
+using model::Scope;
+using model::Verdict;
+
+/// Small enough for a test: who needs more has a scope of its own (see `scope_for`).
+constexpr std::uint64_t kMost = 1'000'000;
+
+Scope scope_for(std::string_view variant) {
+  Scope scope;
+  const auto has = [&](std::string_view text) { return variant.find(text) != variant.npos; };
+  if (has("hand-over")) scope.hand_overs = true;
+  if (has("pass-on") || has("grant")) {
+    scope.queue = 2;
+    scope.failovers = false;
+  }
+  return scope;
+}
+
+struct Found {
+  Scope scope;
+  std::vector<model::LockSystem::Taken> way;
+};
+
+Found find(Scope scope, const model::Rules& rules, model::GuaranteeSet guarantees) {
+  scope.rules = rules;
+  scope.guarantees = guarantees;
+  const TracedLock lock(scope);
+  model::ExploreOptions how;
+  how.max_states = kMost;
+  model::Explorer<TracedLock>(lock, how).run();
+  return {scope, lock.counterexample()};
+}
+
+model::GuaranteeSet violated(const sim::Plan& plan) {
+  model::GuaranteeSet all;
+  const auto history = sim::simulated::run(plan).history;
+  for (const auto& finding : judge(history).findings) {
+    if (finding.verdict == Verdict::violated) all.insert(finding.guarantee);
+  }
+  return all;
+}
+
+TEST(Counterexample, TheLockGetsThroughTheStoryOfEachVariant) {
+  int stories = 0;
+  for (const auto& variant : model::variants()) {
+    SCOPED_TRACE(variant.name);
+    auto rules = model::rules_of(model::Lock::leasehold);
+    variant.change(rules);
+    const auto found = find(scope_for(variant.name), rules, variant.breaks);
+    if (found.way.empty()) continue;
+    ++stories;
+    const auto plan = counterexample_plan(found.scope, found.way, "leasehold");
+    EXPECT_EQ(sim::plan_from_scn(to_scn(plan)), plan);
+    EXPECT_TRUE(is_scripted(plan));
+    EXPECT_EQ(violated(plan), model::GuaranteeSet{}) << to_scn(plan);
+  }
+  // The others need more states, or a client of the .NET package.
+  EXPECT_GE(stories, 35) << "of " << model::variants().size();
+}
+
+/// With the variant's own error planted, its story breaks what the variant breaks.
+TEST(Counterexample, WithItsErrorTheLockBreaks) {
+  auto rules = model::rules_of(model::Lock::leasehold);
+  rules.release_checks_owner = false;
+  const auto found = find(Scope{}, rules, {Guarantee::G6});
+  ASSERT_FALSE(found.way.empty());
+  EXPECT_TRUE(violated(counterexample_plan(found.scope, found.way, "canary"))
+                  .contains(Guarantee::G6));
+}
+
+TEST(Counterexample, OfAPublishedLockItIsItsKnownFault) {
+  const auto rules = model::rules_of(model::Lock::distributed_lock);
+  // In a plan a command may wait inside a server no longer than its sender waits for it.
+  Scope scope;
+  scope.late_starts = false;
+  const auto found = find(scope, rules, {Guarantee::G1});
+  ASSERT_FALSE(found.way.empty());
+  EXPECT_TRUE(violated(counterexample_plan(found.scope, found.way, "distributed-lock"))
+                  .contains(Guarantee::G1));
+}
+
+}  // namespace
+}  // namespace leasehold::properties

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/verdict/checkers.hpp"
+#include "model/workers/promises.hpp"
+#include "properties/stories/incident_log.hpp"
+#include "sim/live/system/mongo_client.hpp"
+#include "sim/plan/plan.hpp"
+
+/// What happened outside of the laboratory, read from the oplog and from logs.
+namespace leasehold::properties {
+
+struct IncidentOptions {
+  /// The largest error of a stamp in either direction: each verdict allows for it.
+  std::int64_t clock_error_ms = 100;
+  std::int64_t lease_ms = 30'000;  ///< where the log does not say
+  /// The promises of the lock that wrote the documents, which `document` names.
+  model::Promises promises;
+  bool own_documents = true;  ///< they are those of the production lock
+};
+
+/// The production lock's promises that an incident can show.
+[[nodiscard]] model::Promises own_incident_promises(const std::string& collection);
+
+struct Incident {
+  model::History history;
+  std::int64_t began_ms = 0;   ///< since 1970: when the history's clock was 0
+  model::Promises promises;    ///< as far as logs can show them
+  std::vector<std::string> left_out;  ///< what is not checked, and why
+};
+
+/// `entries` are of the locks' collection, in the oplog's order, as extended JSON. Stamps are moved
+/// apart by the clocks' error, so that findings hold wherever the true times are. Throws
+/// std::runtime_error for entries that are none.
+[[nodiscard]] Incident read_incident(const std::vector<sim::live::Json>& entries,
+                                     std::vector<LogLine> log, const IncidentOptions& options);
+
+/// Checks G1, G2 and G6, and G4 if it is promised and tokens are in the logs.
+[[nodiscard]] std::vector<model::Finding> judge_incident(const Incident& incident);
+
+/// A story that repeats it with `lock`: the calls around the first violation, else all. A holder
+/// that stopped extending is stopped, or cut off if it went on writing its log.
+[[nodiscard]] sim::Plan incident_plan(const Incident& incident,
+                                      const std::vector<model::Finding>& findings,
+                                      const IncidentOptions& options, const std::string& lock);
+
+}  // namespace leasehold::properties

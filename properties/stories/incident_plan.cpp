@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <map>
+
+#include "model/workers/worker_documents.hpp"
+#include "properties/stories/incident.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using model::Event;
+using model::HeldDocument;
+using model::kMs;
+using model::kNone;
+using model::Span;
+using model::WorkerCall;
+
+constexpr std::int64_t kSettled_ms = 100;  ///< before the first step
+constexpr std::int64_t kGranted_ms = 500;  ///< allowance of a time-out for a later grant here
+constexpr std::int64_t kAround_leases = 3;  ///< of a violation that a story tells
+constexpr std::int64_t kLate_ms = 20;
+
+class Storyteller {
+ public:
+  Storyteller(const Incident& incident, const std::vector<model::Finding>& findings,
+              const IncidentOptions& options)
+      : incident_(incident),
+        error_ns_(options.clock_error_ms * kMs),
+        d_(model::digest(incident.history)),
+        calls_(model::worker_calls(d_)),
+        documents_(model::worker_documents(d_, calls_)) {
+    choose(findings);
+  }
+
+  sim::Plan tell(const std::string& lock) {
+    sim::Plan plan;
+    plan.seed = 1;
+    plan.lock = lock;
+    for (const auto& call : told_) add(plan, *call);
+    plan.locks = std::max<int>(1, static_cast<int>(names_.size()));
+    for (const auto& [name, all] : documents_) {
+      for (const HeldDocument& doc : all) add_stop(plan, doc);
+    }
+    add_deaths(plan);
+    add_late_releases(plan);
+    for (const auto& one : plan.steps) plan.faulty_ms = std::max(plan.faulty_ms, one.at_ms + 1'000);
+    std::stable_sort(plan.steps.begin(), plan.steps.end(),
+                     [](const auto& a, const auto& b) { return a.at_ms < b.at_ms; });
+    std::stable_sort(plan.faults.begin(), plan.faults.end(),
+                     [](const auto& a, const auto& b) { return a.at_ms < b.at_ms; });
+    plan.clock_margin_ms = margin_ms();
+    return plan;
+  }
+
+ private:
+  /// From the request until the lock was given back, the call ended or its process died.
+  [[nodiscard]] Span span_of(const WorkerCall& call) const {
+    const auto& s = *call.session;
+    Span span{call.ask->at_ns, d_.finished_ns};
+    for (const auto end : {s.released, s.ended, d_.processes.at(*call.process).crash}) {
+      if (end != kNone) span.to = std::min(span.to, d_.at(end).at_ns);
+    }
+    return span;
+  }
+
+  /// Chooses the calls around the first violation.
+  void choose(const std::vector<model::Finding>& findings) {
+    const auto violated = [](const auto& f) {
+      return f.verdict == model::Verdict::violated && !f.events.empty();
+    };
+    // The violation of a release comes before its consequences.
+    auto found = std::find_if(findings.begin(), findings.end(), [&](const auto& f) {
+      return violated(f) && f.guarantee == model::Guarantee::G6;
+    });
+    if (found == findings.end()) found = std::find_if(findings.begin(), findings.end(), violated);
+    for (const auto& [name, all] : calls_) {
+      for (const WorkerCall& call : all) told_.push_back(&call);
+    }
+    if (found != findings.end()) {
+      Span around{d_.finished_ns, 0};
+      for (const auto i : found->events) {
+        around.from = std::min(around.from, d_.at(i).at_ns);
+        around.to = std::max(around.to, d_.at(i).at_ns);
+      }
+      harm_ns_ = d_.at(found->events.back()).at_ns - error_ns_;
+      const auto& name = d_.at(found->events.back()).name;
+      std::erase_if(told_, [&](const WorkerCall* call) {
+        const auto lease_ns = kAround_leases * call->ask->expiry_ms * kMs;
+        const Span wide{around.from - lease_ns, around.to + lease_ns};
+        return call->ask->name != name || !span_of(*call).meets(wide);
+      });
+    }
+    std::stable_sort(told_.begin(), told_.end(), [](const auto* a, const auto* b) {
+      return a->ask->at_ns < b->ask->at_ns;
+    });
+    if (!told_.empty()) zero_ns_ = told_.front()->ask->at_ns - kSettled_ms * kMs;
+  }
+
+  [[nodiscard]] std::int64_t at_ms(std::int64_t ns) const { return (ns - zero_ns_) / kMs; }
+
+  /// The stamp before it was moved apart.
+  [[nodiscard]] std::int64_t logged_ms(const Event& e, bool moved_later) const {
+    return at_ms(e.at_ns + (moved_later ? -2 : 0) * error_ns_);
+  }
+
+  std::int64_t place_of(sim::Plan& plan, const WorkerCall& call) {
+    const auto [found, added] =
+        places_.try_emplace(*call.process, static_cast<std::int64_t>(plan.processes.size()));
+    if (added) {
+      sim::ProcessPlan process;
+      process.wait_min_ms = 10;
+      process.wait_max_ms = 40;
+      process.expiry_ms = call.ask->expiry_ms + 2 * error_ns_ / kMs;
+      process.scripted = true;
+      plan.processes.push_back(process);
+    }
+    return found->second;
+  }
+
+  void add(sim::Plan& plan, const WorkerCall& call) {
+    const auto place = place_of(plan, call);
+    const auto span = span_of(call);
+    auto& callers = busy_[place];
+    auto free = std::find_if(callers.begin(), callers.end(),
+                             [&](std::int64_t until) { return until <= span.from; });
+    if (free == callers.end()) free = callers.insert(callers.end(), 0);
+    *free = span.to;
+    auto& process = plan.processes[static_cast<std::size_t>(place)];
+    process.callers = std::max(process.callers, static_cast<int>(callers.size()));
+    const auto name = names_.try_emplace(call.ask->name, names_.size()).first->second;
+    sim::StepPlan step{.action = sim::StepPlan::Action::acquire,
+                       .at_ms = at_ms(call.ask->at_ns),
+                       .process = place,
+                       .caller = free - callers.begin(),
+                       .lock = static_cast<std::int64_t>(name)};
+    step.acquire_timeout_ms = timeout_ms(call);
+    plan.steps.push_back(step);
+    if (call.session->release == kNone) return;
+    step.action = sim::StepPlan::Action::release;
+    step.at_ms = at_ms(d_.at(call.session->release).at_ns);
+    step.acquire_timeout_ms = 0;
+    plan.steps.push_back(step);
+  }
+
+  [[nodiscard]] std::int64_t timeout_ms(const WorkerCall& call) const {
+    const Event* ended = call.granted;
+    if (ended == nullptr && call.session->ended != kNone) ended = &d_.at(call.session->ended);
+    if (ended == nullptr) return kGranted_ms;
+    const bool one_attempt = call.granted == nullptr && ended->outcome == "refused";
+    const auto took = logged_ms(*ended, true) - at_ms(call.ask->at_ns);
+    if (one_attempt) return 0;
+    return std::max<std::int64_t>(took, 0) + (call.granted != nullptr ? kGranted_ms : 0);
+  }
+
+  /// A holder that had to extend its lock, and did not for a whole lease, was stopped or cut off
+  /// until it did something again.
+  void add_stop(sim::Plan& plan, const HeldDocument& doc) {
+    if (doc.call == nullptr || !places_.contains(*doc.call->process)) return;
+    const bool told = std::find(told_.begin(), told_.end(), doc.call) != told_.end();
+    const auto& s = *doc.call->session;
+    if (!told || d_.processes.at(*doc.call->process).crash != kNone) return;
+    const auto from = logged_ms(d_.at(doc.last), true);
+    const auto given_up =
+        at_ms(s.release != kNone ? d_.at(s.release).at_ns : d_.finished_ns);
+    const auto ended = doc.next == kNone ? given_up : logged_ms(d_.at(doc.next), true);
+    if (std::min(given_up, ended) - from <= doc.call->ask->expiry_ms) return;
+    const auto first = first_sign(*doc.call->process, from, given_up);
+    sim::FaultPlan fault;
+    fault.kind = first < given_up ? sim::FaultPlan::Kind::cut_link : sim::FaultPlan::Kind::pause;
+    fault.at_ms = from + kLate_ms;
+    fault.for_ms = std::max<std::int64_t>(given_up - fault.at_ms - kLate_ms, 1);
+    fault.process = places_.at(*doc.call->process);
+    plan.faults.push_back(fault);
+  }
+
+  /// When it wrote the first line of its log between the two.
+  [[nodiscard]] std::int64_t first_sign(const std::string& process, std::int64_t from,
+                                        std::int64_t to) const {
+    for (const Event& e : incident_.history) {
+      if (e.process != process || e.kind == model::Kind::granted) continue;
+      const bool later = e.kind != model::Kind::ask && e.kind != model::Kind::release;
+      const auto at = logged_ms(e, later);
+      if (at > from + kLate_ms && at < to - kLate_ms) return at;
+    }
+    return to;
+  }
+
+  void add_deaths(sim::Plan& plan) const {
+    for (const auto& [name, place] : places_) {
+      const auto crash = d_.processes.at(name).crash;
+      if (crash == kNone) continue;
+      sim::FaultPlan fault;
+      fault.kind = sim::FaultPlan::Kind::crash;
+      fault.at_ms = std::max<std::int64_t>(logged_ms(d_.at(crash), true), 0);
+      fault.process = place;
+      plan.faults.push_back(fault);
+    }
+  }
+
+  /// An unanswered release may have been on its way until the harm was done.
+  void add_late_releases(sim::Plan& plan) const {
+    for (const WorkerCall* call : told_) {
+      const auto& s = *call->session;
+      if (s.released == kNone || d_.at(s.released).outcome != "unknown") continue;
+      const auto released = at_ms(d_.at(s.release).at_ns);
+      const auto late = harm_ns_ == 0 ? 0 : at_ms(harm_ns_) - released;
+      if (late <= 0) continue;
+      sim::FaultPlan fault;
+      fault.kind = sim::FaultPlan::Kind::late_requests;
+      fault.at_ms = std::max<std::int64_t>(released - kLate_ms, 0);
+      fault.for_ms = 2 * kLate_ms;
+      fault.amount = late;
+      fault.process = places_.at(*call->process);
+      plan.faults.push_back(fault);
+    }
+  }
+
+  /// By how much a document outlasts its lease.
+  [[nodiscard]] std::int64_t margin_ms() const {
+    std::int64_t least = model::kNever;
+    for (const auto* call : told_) {
+      const auto found = documents_.find(call->ask->name);
+      if (found == documents_.end()) continue;
+      for (const auto& doc : found->second) {
+        const Event& e = d_.at(doc.first);
+        if (doc.call != call || e.expires_at_ms == 0 || e.wall_ms == 0) continue;
+        least = std::min(least, e.expires_at_ms - e.wall_ms - call->ask->expiry_ms);
+      }
+    }
+    constexpr std::int64_t kUsual = 1'000, kMost = 60'000;
+    return least == model::kNever ? kUsual : std::clamp<std::int64_t>(least, 0, kMost);
+  }
+
+  const Incident& incident_;
+  const std::int64_t error_ns_;
+  const model::Digest d_;
+  const model::WorkerCalls calls_;
+  const model::HeldDocuments documents_;
+  std::vector<const WorkerCall*> told_;
+  std::int64_t zero_ns_ = 0;
+  std::int64_t harm_ns_ = 0;  ///< of the first violation
+  std::map<std::string, std::int64_t> places_;
+  std::map<std::string, std::size_t> names_;
+  std::map<std::int64_t, std::vector<std::int64_t>> busy_;  ///< by place: until when each caller is
+};
+
+}  // namespace
+
+sim::Plan incident_plan(const Incident& incident, const std::vector<model::Finding>& findings,
+                        const IncidentOptions& options, const std::string& lock) {
+  return Storyteller(incident, findings, options).tell(lock);
+}
+
+}  // namespace leasehold::properties

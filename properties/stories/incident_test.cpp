@@ -1,0 +1,225 @@
+#include "properties/stories/incident.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <leasehold/fencing_token.hpp>
+#include <sstream>
+
+#include "properties/campaigns/simulate.hpp"
+#include "properties/stories/scenario.hpp"
+
+namespace leasehold::properties {
+namespace {
+
+using model::Event;
+using model::Guarantee;
+using model::Kind;
+using sim::live::Json;
+
+constexpr std::int64_t kBegan_ms = 1'795'550'400'000;
+constexpr std::int64_t kExpiry_ms = 1'000, kMargin_ms = 500;
+
+std::int64_t date_of(const Event& e) { return kBegan_ms + e.at_ns / model::kMs; }
+
+/// What the servers keep of a run: who is in the documents, and until when.
+std::vector<Json> oplog_of(const model::History& history) {
+  std::vector<Json> entries;
+  for (const Event& e : history) {
+    if (e.kind != Kind::put && e.kind != Kind::gone) continue;
+    const auto seconds = FencingToken::kEpochSeconds + (e.order >> 32);
+    Json entry{{"ts", {{"$timestamp", {{"t", seconds}, {"i", e.order & 0xffff'ffff}}}}},
+               {"wall", {{"$date", date_text(date_of(e))}}},
+               {"ns", "test.distributed.locks"}};
+    if (e.kind == Kind::gone) {
+      entry.update({{"op", "d"}, {"o", {{"_id", e.name}}}});
+    } else {
+      const auto expires = date_text(date_of(e) + kExpiry_ms + kMargin_ms);
+      entry.update({{"op", "u"},
+                    {"o2", {{"_id", e.name}}},
+                    {"o",
+                     {{"_id", e.name},
+                      {"lockId", e.lock_id},
+                      {"expiresAt", {{"$date", expires}}}}}});
+    }
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](const Json& a, const Json& b) {
+    return sim::live::packed_timestamp(a["ts"]) < sim::live::packed_timestamp(b["ts"]);
+  });
+  return entries;
+}
+
+/// What an application writes down of its locks.
+std::vector<LogLine> log_of(const model::History& history) {
+  using enum LogLine::Is;
+  const std::map<std::string, LogLine::Is> outcomes{
+      {"released", released}, {"not_owner", not_owner}, {"unknown", unknown},
+      {"timed_out", timed_out}, {"refused", refused}};
+  std::vector<LogLine> lines;
+  for (const Event& e : history) {
+    LogLine line{.at_ms = date_of(e), .process = e.process, .lock = e.name, .token = e.token};
+    switch (e.kind) {
+      case Kind::ask: line.lease_ms = e.expiry_ms; break;
+      case Kind::granted: line.is = granted; break;
+      case Kind::notified: line.is = lost; break;
+      case Kind::release: line.is = releasing; break;
+      case Kind::crash: line.is = died; break;
+      case Kind::released:
+      case Kind::ended: {
+        const auto found = outcomes.find(e.outcome);
+        line.is = found == outcomes.end() ? failed : found->second;
+        break;
+      }
+      default: continue;
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+IncidentOptions exact() {
+  IncidentOptions options;
+  options.clock_error_ms = 1;
+  options.promises = own_incident_promises("distributed.locks");
+  return options;
+}
+
+std::string why(const std::vector<model::Finding>& findings, Guarantee guarantee) {
+  for (const auto& f : findings) {
+    if (f.guarantee == guarantee && f.verdict == model::Verdict::violated) return f.why;
+  }
+  return "";
+}
+
+sim::Plan story(const char* name, const char* lock) {
+  auto plan = read_scenario(std::string(LEASEHOLD_SCENARIOS) + "/" + name).plan;
+  plan.lock = lock;
+  return plan;
+}
+
+Incident incident_of(const sim::Plan& plan) {
+  const auto run = simulate(plan).run;
+  return read_incident(oplog_of(run.history), log_of(run.history), exact());
+}
+
+/// Of a lock whose delete does not name its owner: only its oplog and a log are kept.
+TEST(Incidents, AReleaseThatFreedAnothersLockIsFoundAndPlayedAgain) {
+  for (const char* file : {"release/late-release-frees-the-next-holder.scn",
+                           "release/delayed-release-deletes-the-next-hold.scn"}) {
+    const auto plan = story(file, "canary");
+    ASSERT_TRUE(breaks(simulate(plan).judgement, Guarantee::G6)) << file;
+    const auto incident = incident_of(plan);
+    const auto findings = judge_incident(incident);
+    EXPECT_NE(why(findings, Guarantee::G6).find("not by its holder"), std::string::npos)
+        << file << ": " << why(findings, Guarantee::G6);
+    const auto again = incident_plan(incident, findings, exact(), "canary");
+    EXPECT_TRUE(breaks(simulate(again).judgement, Guarantee::G6)) << file << "\n"
+                                                                  << to_scn(again);
+    EXPECT_EQ(sim::plan_from_scn(to_scn(again)), again);
+  }
+}
+
+TEST(Incidents, TheProductionLockInTheSameStoriesIsBlamedForNothing) {
+  for (const char* file : {"release/late-release-frees-the-next-holder.scn",
+                           "release/delayed-release-deletes-the-next-hold.scn",
+                           "time-and-the-holder/holder-stopped-past-its-lease.scn"}) {
+    const auto incident = incident_of(story(file, "leasehold"));
+    const auto findings = judge_incident(incident);
+    for (const auto& f : findings) EXPECT_EQ(why(findings, f.guarantee), "") << file;
+    const auto again = incident_plan(incident, findings, exact(), "leasehold");
+    EXPECT_EQ(simulate(again).verdict(), model::Verdict::holds);
+  }
+}
+
+/// As applications write in Latin-1.
+TEST(Incidents, BytesOfALogThatAreNoUtf8AreReplacedInTheHistory) {
+  std::istringstream in("2026-11-24T20:00:00Z gr\xfc" "n x granted\n");
+  const auto incident = read_incident({}, read_log(in), exact());
+  const auto granted = std::ranges::find_if(
+      incident.history, [](const Event& e) { return e.kind == Kind::granted; });
+  ASSERT_NE(granted, incident.history.end());
+  EXPECT_EQ(granted->process, "gr\uFFFDn");
+}
+
+TEST(Incidents, WhatNoLogHasIsNotChecked) {
+  std::istringstream in("2026-11-24T20:00:00Z a x granted\n2026-11-24T20:00:01Z a x released\n");
+  const auto incident = read_incident({}, read_log(in), exact());
+  EXPECT_EQ(incident.left_out,
+            (std::vector<std::string>{"G3 not checked", "G4 not checked (no log has tokens)",
+                                      "G5 not checked", "G7 not checked", "G8 not checked",
+                                      "G9 not checked"}));
+}
+
+/// Two logs are enough for G2, if they differ by more than the clocks may.
+TEST(Incidents, TwoThatSayThatTheyHoldItAreFoundUnlessTheClocksMayBeSoFarApart) {
+  const char* log =
+      "2026-11-24T20:00:00.000Z a x asked lease_ms=1000\n"
+      "2026-11-24T20:00:00.010Z a x granted\n"
+      "# a comment\n"
+      "{\"at\":\"2026-11-24T20:00:01.000Z\",\"process\":\"a\",\"lock\":\"x\",\"is\":\"held\"}\n"
+      "2026-11-24T20:00:00.500Z b x asked lease_ms=1000\n"
+      "2026-11-24T20:00:00.510Z b x granted\n"
+      "2026-11-24T20:00:01.010Z b x held\n";
+  const auto found = [&](std::int64_t error_ms) {
+    std::istringstream in(log);
+    auto options = exact();
+    options.clock_error_ms = error_ms;
+    return why(judge_incident(read_incident({}, read_log(in), options)), Guarantee::G2);
+  };
+  EXPECT_NE(found(10), "");
+  EXPECT_EQ(found(300), "");
+}
+
+std::string refused(const std::string& text) {
+  std::istringstream in(text);
+  try {
+    (void)read_log(in);
+    return "";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
+TEST(IncidentLogs, ALineThatIsWrongIsNamed) {
+  EXPECT_EQ(refused("\nyesterday a x held"),
+            "line 2: 'yesterday' is no time: it must be like 2026-11-24T20:00:00.123Z, or ms since "
+            "1970");
+  EXPECT_NE(refused("1 a x took").find("is is 'took': it must be one of asked, granted"),
+            std::string::npos);
+  EXPECT_NE(refused("1 a x granted token=-1").find("token is '-1'"), std::string::npos);
+  EXPECT_NE(refused("1 a x granted soon").find("FIELD=VALUE"), std::string::npos);
+  EXPECT_NE(refused("{\"at\":1,\"is\":\"held\"}").find("process is missing"), std::string::npos);
+  EXPECT_NE(refused("{\"at\":1,\"process\":\"a\",\"is\":\"held\"}").find("lock is ''"),
+            std::string::npos);
+  EXPECT_EQ(refused("{\"at\":1,\"process\":\"a\",\"is\":\"died\",\"own\":[1]}"), "");
+}
+
+TEST(IncidentLogs, ThePagesExamplesAreReadAndItsTableHasEveryWord) {
+  std::ifstream in(std::string(LEASEHOLD_SCENARIOS) + "/INCIDENTS.md");
+  std::string page, examples;
+  for (std::string line; std::getline(in, line); page += line + "\n") {
+    const auto text = line.substr(std::min<std::size_t>(4, line.size()));
+    const bool is_example = line.starts_with("    ") && (text[0] == '{' || std::isdigit(text[0]));
+    if (is_example) examples += text + "\n";
+  }
+  std::istringstream log(examples);
+  EXPECT_EQ(read_log(log).size(), 5u);
+  for (int i = 0; i <= static_cast<int>(LogLine::Is::died); ++i) {
+    const auto word = "`" + std::string(to_string(static_cast<LogLine::Is>(i))) + "`";
+    EXPECT_NE(page.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(IncidentLogs, ALineIsReadBack) {
+  std::istringstream in("1795550400123 a x asked lease_ms=1000 timeout_ms=0");
+  const auto line = read_log(in).at(0);
+  EXPECT_EQ(to_text(line), "2026-11-24T20:00:00.123Z a x asked lease_ms=1000 timeout_ms=0");
+  std::istringstream again(to_text(line));
+  EXPECT_EQ(read_log(again).at(0).at_ms, line.at_ms);
+}
+
+}  // namespace
+}  // namespace leasehold::properties

@@ -1,0 +1,305 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+
+#include "scenarios/command/command_fixture.hpp"
+
+/// The command `leasehold`, as people use it: its table of outcomes is that of its man page.
+namespace leasehold::lab {
+namespace {
+
+/// All members stand still, until the end of the scope.
+class ServerGone {
+ public:
+  ServerGone() {
+    for (int i = 0; i < shared_set().size(); ++i) shared_set().stop(i);
+  }
+  ~ServerGone() {
+    for (int i = 0; i < shared_set().size(); ++i) shared_set().resume(i);
+    shared_set().primary();
+  }
+};
+
+TEST_F(Command, TheCommandsOwnCodeIsPassedOnAndItHasTheToken) {
+  const auto ran = leasehold({"run", "--lock", lock_, "--", "/bin/sh", "-c",
+                              "echo $LEASEHOLD_LOCK $LEASEHOLD_FENCING_TOKEN; exit 7"});
+  EXPECT_EQ(ran.exit_code, 7) << ran.out;
+  EXPECT_EQ(ran.out.find(lock_ + " "), 0u) << ran.out;
+  EXPECT_GT(std::stoll(ran.out.substr(lock_.size())), 0) << ran.out;
+  EXPECT_TRUE(lock_is_free());
+  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--", "no-such-program"}).exit_code, 127);
+  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--", folder_}).exit_code, 126);
+}
+
+TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
+  const auto says = [](std::vector<std::string> arguments, const std::string& what) {
+    const auto ran = leasehold(std::move(arguments));
+    EXPECT_EQ(ran.exit_code, 64) << ran.out;
+    EXPECT_NE(ran.out.find(what), std::string::npos) << ran.out;
+    EXPECT_EQ(ran.out.find("secret"), std::string::npos) << ran.out;
+  };
+  says({"run", "--lock", lock_}, "no command");
+  says({"run", "--lock", lock_, "--wait", "soon", "--", "true"}, "--wait is 'soon'");
+  says({"run", "--lock", lock_, "--wait", "99999999h", "--", "true"}, "of ten years at most");
+  says({"run", "--lock", lock_, "--expiry", "50ms", "--", "true"}, "expiry is 50 ms");
+  says({"run", "--lock", lock_, "--grace", "25s", "--", "true"}, "--grace is 25000 ms");
+  says({"run", "--lock", lock_, "--on-lost", "cry", "--", "true"}, "--on-lost is 'cry'");
+  says({"run", "--lock", lock_, "--max-holding", "5s", "--", "true"}, "--max-holding is 5000 ms");
+  says({"run", "--lock", lock_, "--max-holding", "9s", "--on-lost", "ignore", "--", "true"},
+       "--max-holding needs --on-lost kill");
+  says({"run", "--lock", lock_, "-n", "-w", "3", "--", "true"}, "--nonblock and --wait are both");
+  says({"run", "-E", "256", lock_, "--", "true"}, "--conflict-exit-code is 256");
+  says({"run", "a", "b", "a", "--", "true"}, "--lock is given twice as 'a'");
+  says({"run", "a", "b", "--permits", "2", "--", "true"}, "--permits needs one --lock");
+  says({"run", "a", "--permits", "0", "--", "true"}, "--permits is 0: it must be 1 to 1000");
+  says({"run", lock_, "--max-holding", "9s", "--at-least", "9s", "--", "true"},
+       "--max-holding is 9000 ms");
+  says({"release", lock_}, "without --force");
+  says({"run", "--lock", lock_, "--uri", "mongodb://u:secret@h/", "--", "true"},
+       "--uri has a password");
+  says({"show", "bad-\xff"}, "lock name is 5 bytes long");
+  says({"dance"}, "unknown subcommand 'dance'");
+  setenv("LEASEHOLD_URI", "mongodb://u:sec@secret@h/", 1);
+  says({"ls"}, "more than one @");
+}
+
+TEST_F(Command, WhoComesSecondIsToldAndMayWait) {
+  auto first = start("sleep 1.5");
+  const auto refused = leasehold({"run", "--lock", lock_, "--wait", "0", "--", "true"});
+  EXPECT_EQ(refused.exit_code, kNotAcquired) << refused.out;
+  EXPECT_NE(refused.out.find("held by"), std::string::npos) << refused.out;
+  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "200ms", "--", "true"}).exit_code,
+            kNotAcquired);
+  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "20s", "--", "true"}).exit_code, 0);
+  EXPECT_EQ(code_of(first), 0);
+}
+
+TEST_F(Command, SignalsGoToTheCommand) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    auto wrapper = start("exec sleep 100");
+    wrapper.send_signal(signal);
+    EXPECT_TRUE(wrapper.wait_ms(20'000));
+    const int status = wrapper.exit_status();
+    EXPECT_EQ(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), 128 + signal);
+    EXPECT_TRUE(child_is_gone());
+    EXPECT_TRUE(lock_is_free());
+    fs::remove(pid_file());
+  }
+}
+
+TEST_F(Command, ASignalEndsTheWaitForTheLock) {
+  auto first = start("exec sleep 100");
+  ChildProcess second(words({"run", "--lock", lock_, "--", "true"}), ChildProcess::Io::nothing);
+  EXPECT_FALSE(second.wait_ms(1'000));
+  second.send_signal(SIGTERM);
+  EXPECT_EQ(code_of(second), 128 + SIGTERM);
+}
+
+TEST_F(Command, ACommandThatWasKilledFreesTheLock) {
+  auto wrapper = start("exec sleep 100");
+  kill(child(), SIGKILL);
+  EXPECT_EQ(code_of(wrapper), 128 + SIGKILL);
+  EXPECT_TRUE(lock_is_free());
+}
+
+TEST_F(Command, AKilledWrapperTakesTheWholeGroupWithItAndTheLockStaysForItsLease) {
+  auto wrapper = start("sleep 100 & echo $! > '" + folder_ + "/grandchild'; wait", "3s");
+  pid_t grandchild = 0;
+  ASSERT_TRUE(eventually([&] {
+    std::ifstream(folder_ + "/grandchild") >> grandchild;
+    return grandchild != 0;
+  }));
+  wrapper.kill();
+  EXPECT_TRUE(eventually([this] { return child_is_gone(); }, seconds(1)));
+  EXPECT_TRUE(eventually([&] { return is_gone(grandchild); }, seconds(1)));
+  const sim::live::Stopwatch since;
+  EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "20s", "--", "true"}).exit_code, 0);
+  EXPECT_GE(since.elapsed(), milliseconds(1'500)) << "at the end of its lease, not before";
+}
+
+TEST_F(Command, AStoppedWrapperCannotKeepTheCommandAliveBeyondTheLease) {
+  auto wrapper = start("trap '' TERM; exec sleep 100", "2s");
+  wrapper.send_signal(SIGSTOP);
+  const sim::live::Stopwatch since;
+  EXPECT_TRUE(eventually([this] { return child_is_gone(); }));
+  EXPECT_LE(since.elapsed(), milliseconds(2'500));
+  wrapper.send_signal(SIGCONT);
+  EXPECT_EQ(code_of(wrapper), kLost);
+}
+
+TEST_F(Command, WithoutServersItIsToldToEndBeforeTheLeaseEnds) {
+  auto wrapper = start("exec sleep 100", "3s");
+  const ServerGone gone;
+  const sim::live::Stopwatch since;
+  EXPECT_TRUE(eventually([this] { return child_is_gone(); }));
+  EXPECT_LE(since.elapsed(), seconds(3)) << "half a second before the deadline";
+  EXPECT_EQ(code_of(wrapper), kLost);
+}
+
+TEST_F(Command, WithoutServersThatAnswerAWaitEndsAsUnavailable) {
+  const ServerGone gone;
+  const auto ran = leasehold({"run", "-q", "-w", "2", "-E", "0", lock_, "--", "true"});
+  EXPECT_EQ(ran.exit_code, 69) << ran.out;
+  EXPECT_NE(ran.out.find(lock_), std::string::npos) << ran.out;
+}
+
+TEST_F(Command, WithoutServersWhoDoesNotListenIsKilledAtTheEndOfTheLease) {
+  auto wrapper = start("trap '' TERM; while :; do sleep 1; done", "3s");
+  const ServerGone gone;
+  const sim::live::Stopwatch since;
+  EXPECT_TRUE(eventually([this] { return child_is_gone(); }));
+  EXPECT_LE(since.elapsed(), milliseconds(3'200)) << "by the deadline";
+  EXPECT_EQ(code_of(wrapper), kLost);
+}
+
+TEST_F(Command, AskedToIgnoreTheLossItSaysSoAndLetsTheCommandGoOn) {
+  auto wrapper = start("sleep 4; exit 5", "2s", {"--on-lost", "ignore"});
+  const ServerGone gone;
+  EXPECT_EQ(code_of(wrapper), kLost);
+}
+
+TEST_F(Command, AfterItsLongestHoldingItIsToldToEnd) {
+  const sim::live::Stopwatch since;
+  auto wrapper = start("trap 'exit 0' TERM; while :; do sleep 0.1; done", "3s",
+                       {"--max-holding", "2s", "--grace", "1s"});
+  EXPECT_EQ(code_of(wrapper), kLost);
+  EXPECT_LT(since.elapsed(), seconds(2));
+  EXPECT_TRUE(lock_is_free());
+}
+
+TEST_F(Command, AfterItsLongestHoldingWhoDoesNotListenIsKilledAndTheLockIsFree) {
+  const sim::live::Stopwatch since;
+  auto wrapper = start("trap '' TERM; while :; do sleep 1; done", "30s",
+                       {"--max-holding", "1s", "--grace", "500ms"});
+  EXPECT_EQ(code_of(wrapper), kLost);
+  EXPECT_GE(since.elapsed(), milliseconds(990));
+  EXPECT_TRUE(child_is_gone());
+  EXPECT_TRUE(lock_is_free());
+}
+
+TEST_F(Command, AFailoverDuringTheRunIsNotNoticed) {
+  auto wrapper = start("sleep 6", "3s");
+  shared_set().step_up((shared_set().primary() + 1) % shared_set().size());
+  EXPECT_EQ(code_of(wrapper), 0);
+}
+
+TEST_F(Command, ReleaseByForceTakesTheLockFromALiveHolderWhichIsToldSo) {
+  auto wrapper = start("exec sleep 100", "2s");
+  const sim::live::Stopwatch since;
+  const auto released = leasehold({"release", "--force", lock_});
+  EXPECT_EQ(released.exit_code, 0) << released.out;
+  EXPECT_NE(released.out.find("is held since"), std::string::npos) << released.out;
+  EXPECT_GE(since.elapsed(), seconds(2)) << "its held() might have been true for so long";
+  EXPECT_EQ(code_of(wrapper), kLost);
+  EXPECT_TRUE(lock_is_free());
+  EXPECT_EQ(leasehold({"release", "--force", lock_}).exit_code, 1);
+}
+
+TEST_F(Command, LsAndShowTellWhoHoldsWhat) {
+  auto wrapper = start("exec sleep 100");
+  const auto table = leasehold({"ls"});
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_NE(table.out.find(lock_), std::string::npos) << table.out;
+  const auto shown = leasehold({"show", lock_});
+  EXPECT_NE(shown.out.find(":" + std::to_string(wrapper.pid()) + ":leasehold"), std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("last writes"), std::string::npos) << shown.out;
+  const auto json = sim::live::Json::parse(leasehold({"show", lock_, "--json"}).out);
+  EXPECT_EQ(json["leaseMs"], 30'000);
+  EXPECT_GT(json["leftMs"], 50'000) << "including clock_margin";
+  EXPECT_EQ(leasehold({"ls", "--watch", "--times", "2", "--every", "10ms"}).exit_code, 0);
+}
+
+/// A replica set of its own, to be made ill.
+class Doctor : public testing::Test {
+ protected:
+  static std::string says(const std::string& uri, int code) {
+    setenv("LEASEHOLD_URI", uri.c_str(), 1);
+    const auto ran = run_program({LEASEHOLD_COMMAND_PROGRAM, "doctor"});
+    EXPECT_EQ(ran.exit_code, code) << ran.out;
+    return ran.out;
+  }
+  static bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+  static constexpr const char* kDatabase = "leasehold";
+};
+
+TEST_F(Doctor, FindsAStandaloneAndNoServer) {
+  sim::live::ReplicaSet alone({.standalone = true});
+  EXPECT_TRUE(has(says(alone.uri(), 1), "problem  server         the server is a standalone"));
+  EXPECT_TRUE(has(says("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300", 69), "no answer"));
+}
+
+TEST_F(Doctor, FindsAMemberWhoseClockIsAhead) {
+  sim::live::ReplicaSet set({.faulty = true});
+  EXPECT_TRUE(has(says(set.uri(), 0), "fine     clocks"));
+  set.mongod(1).clock().set(seconds(5));
+  const auto ill = says(set.uri(), 1);
+  EXPECT_TRUE(has(ill, "problem  clocks")) << ill;
+  EXPECT_TRUE(has(ill, " 49") || has(ill, " 50")) << ill;
+}
+
+TEST_F(Doctor, FindsWhatIsWrongWithTheIndexAndTheDefaults) {
+  using sim::live::Json;
+  const std::string uri = shared_set().uri();
+  sim::live::MongoClient client(uri);
+  const std::string locks = sim::live::kLockCollection;
+  const auto index = [&](const Json& options) {
+    Json one{{"key", {{"expiresAt", 1}}}, {"name", "test"}};
+    one.update(options);
+    client.run(kDatabase, {{"dropIndexes", locks}, {"index", "*"}});
+    client.must(kDatabase, {{"createIndexes", locks}, {"indexes", Json::array({one})}});
+  };
+  client.run(kDatabase, {{"drop", locks}});
+  EXPECT_TRUE(has(says(uri, 0), "note     TTL index      no lock was taken yet"));
+  client.must(kDatabase, {{"create", locks}});
+  EXPECT_TRUE(has(says(uri, 1), "problem  TTL index      none on expiresAt"));
+  index(Json::object());
+  EXPECT_TRUE(has(says(uri, 1), "the index on expiresAt has no expireAfterSeconds"));
+  index({{"expireAfterSeconds", 60}});
+  EXPECT_TRUE(has(says(uri, 1), "the index waits 60 s after expiresAt"));
+  index({{"expireAfterSeconds", 0}});
+  EXPECT_TRUE(has(says(uri, 0), "fine     TTL index"));
+  const auto set_default = [&client](const Json& w) {
+    client.must("admin", {{"setDefaultRWConcern", 1}, {"defaultWriteConcern", {{"w", w}}}});
+  };
+  set_default(1);
+  EXPECT_TRUE(has(says(uri, 1), "problem  write concern  the set's default is w: 1"));
+  set_default("majority");
+  EXPECT_TRUE(has(says(uri, 0), "fine     write concern"));
+  client.must(kDatabase, {{"create", "distributed_locks"}});
+  EXPECT_TRUE(has(says(uri, 1), "there is a collection 'distributed_locks' too"));
+  client.must(kDatabase, {{"drop", "distributed_locks"}});
+}
+
+/// Contenders, each again and again; what they run must never find another of its kind.
+TEST_F(Command, NeverTwoAtOnce) {
+  constexpr int kContenders = 8;
+  const int rounds = std::getenv("LEASEHOLD_LONG") != nullptr ? 1'000 : 50;
+  const std::string script = "cd '" + folder_ +
+                             "'; mkdir inside || echo two >> broken; echo one >> done; "
+                             "sleep 0.002; rmdir inside";
+  std::vector<std::jthread> contenders;
+  std::atomic<int> failed = 0;
+  for (int c = 0; c < kContenders; ++c) {
+    contenders.emplace_back([&] {
+      for (int i = 0; i < rounds; ++i) {
+        const auto ran = leasehold({"run", "--lock", lock_, "--", "/bin/sh", "-c", script});
+        failed += ran.exit_code != 0 ? 1 : 0;
+      }
+    });
+  }
+  contenders.clear();
+  EXPECT_EQ(failed, 0);
+  EXPECT_FALSE(fs::exists(folder_ + "/broken"));
+  std::ifstream done(folder_ + "/done");
+  const std::vector<std::string> lines(std::istream_iterator<std::string>(done), {});
+  EXPECT_EQ(lines.size(), static_cast<std::size_t>(kContenders * rounds));
+}
+
+}  // namespace
+}  // namespace leasehold::lab

@@ -1,0 +1,398 @@
+#include <gtest/gtest.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "scenarios/lab/run_program.hpp"
+#include "sim/live/live_test.hpp"
+#include "sim/live/own_set/preflight.hpp"
+
+/// TLS, passwords and roles, by a mongod that insists on them.
+namespace leasehold::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using sim::live::ChildProcess;
+using sim::live::Json;
+using sim::live::MemberClock;
+using sim::live::MongoClient;
+using std::chrono::hours;
+
+const std::string kUsers = "admin", kDatabase = "app", kLocks = sim::live::kLockCollection;
+
+void must_run(std::vector<std::string> command) {
+  const auto ran = run_program(command);
+  if (ran.exit_code != 0) throw std::runtime_error(command[0] + ": " + ran.out);
+}
+
+/// Authorities, and a server's certificate of one of them.
+class Certificates {
+ public:
+  explicit Certificates(std::string folder) : folder_(std::move(folder)) {
+    fs::create_directories(folder_);
+    authority("ca");
+    authority("stranger");
+    std::ofstream(path("names")) << "subjectAltName=IP:127.0.0.1\n";
+    must_run({"openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", path("server.key"),
+              "-out", path("server.csr"), "-subj", "/CN=127.0.0.1"});
+    std::ofstream key(path("member.key"));
+    key << "a key that the members of this test share\n";
+    key.close();
+    fs::permissions(path("member.key"), fs::perms::owner_read);
+  }
+  /// The file with the server's certificate, valid for a day from when the clock shows, and key.
+  std::string server(const std::string& name, std::vector<std::string> with_clock = {}) {
+    auto sign = std::move(with_clock);
+    sign.insert(sign.end(), {"openssl", "x509", "-req", "-days", "1", "-in", path("server.csr"),
+                             "-CA", path("ca.pem"), "-CAkey", path("ca.key"), "-CAcreateserial",
+                             "-extfile", path("names"), "-out", path(name)});
+    must_run(sign);
+    std::ofstream(path(name), std::ios::app) << std::ifstream(path("server.key")).rdbuf();
+    return path(name);
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  void authority(const std::string& name) {
+    must_run({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout",
+              path(name + ".key"), "-out", path(name + ".pem"), "-days", "40", "-subj",
+              "/CN=" + name});
+  }
+  const std::string folder_;
+};
+
+/// The role document of the README, less what a test leaves out.
+Json role(const std::string& name, const std::vector<std::string>& actions) {
+  return {{"createRole", name},
+          {"privileges", Json::array({{{"resource", {{"db", kDatabase}, {"collection", kLocks}}},
+                                       {"actions", actions}}})},
+          {"roles", Json::array()}};
+}
+
+const std::vector<std::string> kLeast{"find", "insert", "update", "remove", "createIndex"};
+
+/// A set of one member that wants TLS and a login. Its users: root, and one for each role.
+class SecureSet {
+ public:
+  explicit SecureSet(hours clock = hours(0))
+      : certificates_(janitor_.folder() + "/certificates"),
+        clock_(janitor_.folder() + "/clock"),
+        port_(sim::live::free_ports(1)[0]) {
+    clock_.set(clock);
+    const std::vector<std::string> with_clock{"env", clock_.preload(), clock_.file_variable()};
+    const auto data = janitor_.folder() + "/secure";
+    fs::create_directories(data);
+    auto words = with_clock;
+    words.insert(words.end(), {sim::live::find_mongod(),
+                               "--port",
+                               std::to_string(port_),
+                               "--bind_ip",
+                               "127.0.0.1",
+                               "--dbpath",
+                               data,
+                               "--logpath",
+                               data + ".log",
+                               "--nounixsocket",
+                               "--replSet",
+                               "rs",
+                               "--keyFile",
+                               certificates_.path("member.key"),
+                               "--tlsMode",
+                               "requireTLS",
+                               "--tlsCertificateKeyFile",
+                               certificates_.server("server.pem", with_clock),
+                               "--tlsCAFile",
+                               certificates_.path("ca.pem"),
+                               "--tlsAllowConnectionsWithoutCertificates",
+                               "--wiredTigerCacheSizeGB",
+                               "0.25"});
+    process_ = ChildProcess(words, ChildProcess::Io::nothing);
+    janitor_.watch(process_.pid());
+  }
+
+  /// Until it answers, whatever its certificate is worth.
+  void await_start() {
+    MongoClient any(uri("", "ca", "/?directConnection=true&tlsAllowInvalidCertificates=true&"));
+    sim::live::until_true("starting a mongod with TLS", [&any] {
+      return sim::live::integer(any.run("admin", {{"ping", 1}})["ok"]) == 1;
+    });
+  }
+
+  void initiate() {
+    await_start();
+    MongoClient first(uri("", "ca", "/?directConnection=true&"));  // the localhost exception
+    first.must("admin",
+               {{"replSetInitiate",
+                 {{"_id", "rs"}, {"members", Json::array({{{"_id", 0}, {"host", host()}}})}}}});
+    sim::live::until_true("an election", [&first] {
+      return first.run("admin", {{"hello", 1}}).value("isWritablePrimary", false);
+    });
+    first.must(kUsers,
+               {{"createUser", "root"}, {"pwd", "pw-root"}, {"roles", Json::array({"root"})}});
+    root_ = std::make_unique<MongoClient>(as("root"));
+  }
+
+  /// A user of a role with these actions; the password is "pw-" and the name.
+  void add_user(const std::string& name, const std::vector<std::string>& actions) {
+    root_->must(kUsers, role(name, actions));
+    root_->must(kUsers,
+                {{"createUser", name}, {"pwd", "pw-" + name}, {"roles", Json::array({name})}});
+  }
+  /// A user of roles that every server has.
+  void add_user_of_roles(const std::string& name, const std::vector<std::string>& roles) {
+    root_->must(kUsers, {{"createUser", name}, {"pwd", "pw-" + name}, {"roles", roles}});
+  }
+  [[nodiscard]] std::string as(const std::string& user, const std::string& password = "",
+                               const std::string& authority = "ca") const {
+    return uri(user + ":" + (password.empty() ? "pw-" + user : password) + "@", authority,
+               "/" + kDatabase + "?replicaSet=rs&authSource=" + kUsers + "&");
+  }
+  [[nodiscard]] std::string without_login() const {
+    return uri("", "ca", "/" + kDatabase + "?replicaSet=rs&");
+  }
+  std::int64_t documents() {
+    return sim::live::integer(root_->must(kDatabase, {{"count", kLocks}})["n"]);
+  }
+
+ private:
+  [[nodiscard]] std::string host() const { return sim::live::address_of(port_); }
+  [[nodiscard]] std::string uri(const std::string& user, const std::string& authority,
+                                const std::string& rest) const {
+    return "mongodb://" + user + host() + rest +
+           "tls=true&tlsCAFile=" + certificates_.path(authority + ".pem") +
+           "&serverSelectionTimeoutMS=1500";
+  }
+
+  sim::live::Janitor janitor_;
+  Certificates certificates_;
+  MemberClock clock_;
+  int port_;
+  ChildProcess process_;
+  std::unique_ptr<MongoClient> root_;
+};
+
+class Security : public testing::Test {
+ protected:
+  static SecureSet& set() {
+    static SecureSet shared;
+    static const bool ready = (shared.initiate(), shared.add_user("locker", kLeast), true);
+    (void)ready;
+    return shared;
+  }
+
+  static Ran leasehold(const std::string& uri, std::vector<std::string> arguments) {
+    setenv("LEASEHOLD_URI", uri.c_str(), 1);
+    arguments.insert(arguments.begin(), LEASEHOLD_COMMAND_PROGRAM);
+    return run_program(arguments);
+  }
+  static Ran run_shortly(const std::string& uri) {
+    return leasehold(uri, {"run", "--lock", "n", "--wait", "3s", "--", "sleep", "0.3"});
+  }
+  /// One clear error, no lock, and nowhere a password.
+  static void refused(const std::string& uri, const std::string& why) {
+    const auto ran = run_shortly(uri);
+    EXPECT_EQ(ran.exit_code, 69) << ran.out;
+    EXPECT_NE(ran.out.find(why), std::string::npos) << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+    EXPECT_EQ(ran.out.find("pw-"), std::string::npos) << ran.out;
+  }
+};
+
+/// Takes connections and says nothing.
+class SilentServer {
+ public:
+  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    if (bind(socket_, any, size) != 0 || listen(socket_, SOMAXCONN) != 0 ||
+        getsockname(socket_, any, &size) != 0) {
+      throw std::runtime_error("no port for a silent server");
+    }
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { close(socket_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+
+  [[nodiscard]] std::string uri() const {
+    return "mongodb://" + sim::live::address_of(port_) + "/?replicaSet=rs";
+  }
+
+ private:
+  int socket_, port_ = 0;
+};
+
+/// How often each exit code came, -1 for a death by signal: ten processes at a time.
+std::map<int, int> ends_of(const std::vector<std::string>& command) {
+  const char* wanted = std::getenv("LEASEHOLD_ROUNDS");
+  const int rounds = wanted == nullptr ? 20 : std::atoi(wanted);
+  std::atomic<int> left{rounds};
+  std::mutex mutex;
+  std::map<int, int> ends;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 10; ++t) {
+    threads.emplace_back([&] {
+      while (left-- > 0) {
+        const auto code = run_program(command).exit_code;
+        const std::lock_guard lock(mutex);
+        ++ends[code];
+      }
+    });
+  }
+  threads.clear();
+  for (const auto& [code, times] : ends) {
+    std::cout << "ended with " << code << ": " << times << "\n";
+  }
+  return ends;
+}
+
+/// Whichever thread of the driver is in whichever call when main returns.
+TEST_F(Security, NoProcessDiesAtItsEnd) {
+  const std::string job = "exec " LEASEHOLD_COMMAND_PROGRAM " run -q ";
+  const std::vector<std::string> patiently{"/bin/sh", "-c", job + "ends-$$ -- true"},
+      shortly{"/bin/sh", "-c", job + "-w 0.5 ends-$$ -- true"};
+  const auto only = [](const std::map<int, int>& ends) {
+    return ends.size() == 1 ? ends.begin()->first : -2;
+  };
+  setenv("LEASEHOLD_URI", set().as("locker").c_str(), 1);
+  EXPECT_EQ(only(ends_of(patiently)), 0);
+  EXPECT_EQ(only(ends_of({LEASEHOLD_EXAMPLE_PROGRAM, set().as("locker")})), 0);
+  const SilentServer silent;
+  for (const auto& server : {sim::live::shared_set().uri(), silent.uri()}) {
+    const auto uri = sim::live::with_option(server, "tls=true&serverSelectionTimeoutMS=800");
+    setenv("LEASEHOLD_URI", uri.c_str(), 1);
+    EXPECT_EQ(only(ends_of(shortly)), 69) << uri;
+  }
+}
+
+TEST_F(Security, TheLeastRoleIsEnough) {
+  const auto ran = run_shortly(set().as("locker"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_EQ(ran.out, "") << "no warning";
+  EXPECT_EQ(leasehold(set().as("locker"), {"ls"}).exit_code, 0);
+  EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, NoPrivilegeOfItCanBeLeftOut) {
+  for (const auto& left_out : kLeast) {
+    auto actions = kLeast;
+    std::erase(actions, left_out);
+    set().add_user("without-" + left_out, actions);
+    const auto uri = set().as("without-" + left_out);
+    if (left_out == "createIndex") {  // the lock works; the index is somebody else's to make
+      const auto ran = run_shortly(uri);
+      EXPECT_EQ(ran.exit_code, 0) << ran.out;
+      EXPECT_NE(ran.out.find("TTL index: no permission to create it"), std::string::npos)
+          << ran.out;
+    } else if (left_out == "remove") {
+      const auto ran = run_shortly(uri);
+      EXPECT_NE(ran.out.find("cannot be deleted: not authorized"), std::string::npos) << ran.out;
+      EXPECT_EQ(leasehold(set().as("root"), {"release", "--now", "--force", "n"}).exit_code, 0);
+    } else {
+      refused(uri, "not authorized");
+    }
+    const auto doctor = leasehold(uri, {"doctor"});
+    EXPECT_NE(doctor.out.find("missing on app.distributed.locks: " + left_out), std::string::npos)
+        << doctor.out;
+  }
+  EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, AWrongPasswordAndAnUnknownAuthorityAreEachOneClearError) {
+  refused(set().as("locker", "pw-wrong"), "uthentication failed");
+  refused(set().as("locker", "", "stranger"), "certificate verify failed");
+  EXPECT_EQ(set().documents(), 0);
+}
+
+TEST_F(Security, DoctorWithoutALogInSaysThatNoLockCanBeTaken) {
+  const auto doctor = leasehold(set().without_login(), {"doctor"});
+  EXPECT_EQ(doctor.exit_code, 1) << doctor.out;
+  EXPECT_NE(doctor.out.find("problem  writes         no lock can be taken: "), std::string::npos)
+      << doctor.out;
+}
+
+/// What one runs then says why, too.
+TEST_F(Security, DoctorSaysWhatIsWrongWithTheEncryption) {
+  const auto stranger = leasehold(set().as("locker", "", "stranger"), {"doctor"});
+  EXPECT_EQ(stranger.exit_code, 69) << stranger.out;
+  EXPECT_NE(stranger.out.find("certificate verify failed"), std::string::npos) << stranger.out;
+}
+
+TEST_F(Security, AnExpiredCertificateIsOneClearError) {
+  SecureSet yesterday(hours(-72));  // its server takes the certificate for a good one
+  yesterday.await_start();
+  refused(yesterday.as("locker"), "certificate verify failed");
+}
+
+TEST_F(Security, EachRightThatFaultsOnAnOwnSetLackIsNamed) {
+  using K = sim::FaultPlan::Kind;
+  set().add_user_of_roles("tester", {"readWriteAnyDatabase"});
+  const auto lacks = [](const std::string& user) {
+    const auto found = sim::live::look_before_running(
+        set().as(user), "rights_test", 1'000,
+        {K::step_down, K::ttl_off, K::drop_index, K::change_index});
+    std::string all;
+    for (const auto& sentence : found.missing) all += sentence + '\n';
+    return all;
+  };
+  const auto missing = lacks("tester");
+  for (const char* sentence :
+       {"may not collMod in database 'rights_test', for change-index",
+        "may not replSetStateChange on the set, for step-down: grant it the role clusterManager",
+        "may not setParameter on the set, for ttl-off: grant it the role hostManager",
+        "may not getParameter on the set, for ttl-off", "may not serverStatus on the set",
+        "may not find in local.oplog.rs"}) {
+    EXPECT_NE(missing.find(sentence), std::string::npos) << sentence << '\n' << missing;
+  }
+  EXPECT_EQ(std::count(missing.begin(), missing.end(), '\n'), 6) << missing;
+  EXPECT_EQ(lacks("root"), "");
+}
+
+TEST_F(Security, LinksThatAreEncryptedAreNotDisturbedAndThatIsSaid) {
+  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "verify", "--uri", set().as("root")});
+  EXPECT_EQ(ran.exit_code, 64) << ran.out;
+  EXPECT_EQ(ran.out.find("leasehold-lab: --uri has TLS: "), 0u) << ran.out;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+}
+
+TEST_F(Security, WhatTheLeastRoleMayNotDoIsSaidInOneSentence) {
+  auto holder = [] {
+    return LockProvider::connect(set().as("locker"), {.on_warning = [](const std::string&) {}});
+  }();
+  auto held = std::move(holder->create_lock("pushed")).value().try_acquire();
+  ASSERT_TRUE(held);
+  const auto shown = leasehold(set().as("locker"), {"show", "pushed"});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_NE(shown.out.find("this role may not read the oplog"), std::string::npos) << shown.out;
+
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+  auto waiter = LockProvider::connect(set().as("locker"), {.on_warning = [&](const auto& text) {
+                                        const std::lock_guard lock(mutex);
+                                        warnings.push_back(text);
+                                      }});
+  LockOptions options;
+  options.waiting = queue_waiting();
+  auto lock = std::move(waiter->create_lock("pushed", options)).value();
+  std::jthread releaser([&held] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    held->release();
+  });
+  EXPECT_TRUE(lock.try_acquire(std::chrono::seconds(10))) << "by polling";
+  const std::lock_guard guard(mutex);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("no change stream, waiting calls poll: not authorized"), 0u)
+      << warnings[0];
+}
+
+}  // namespace
+}  // namespace leasehold::lab

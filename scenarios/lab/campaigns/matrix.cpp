@@ -1,0 +1,99 @@
+#include "properties/campaigns/matrix.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/lab/campaigns/matrix_run.hpp"
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report/matrix_table.hpp"
+#include "scenarios/lab/report/report.hpp"
+
+namespace leasehold::lab {
+
+namespace {
+
+constexpr std::uint64_t kSeeds = 20;
+
+/// The fault that shows it best: none if the lock breaks without, else the first of the table.
+void write_scenarios(const properties::Matrix& matrix, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  for (const auto& [lock, rows] : matrix) {
+    for (const auto g : model::kPromised) {
+      for (const auto& fault : properties::matrix_faults()) {
+        const auto& cell = rows.at(fault).at(g);
+        if (cell.state != properties::Cell::State::violated) continue;
+        const auto plan = properties::smallest_plan(lock, fault, g, cell.seed);
+        const auto number = std::string(to_string(g)).substr(1);
+        const auto file = fmt::format("{}/{}-breaks-g{}.scn", folder, lock, number);
+        std::ofstream(file) << fmt::format("# {}, fault {}: {}\n", to_string(g), fault, cell.why)
+                            << sim::to_scn(plan);
+        fmt::print("{}: {} entries\n", file, properties::entries(plan));
+        break;
+      }
+    }
+  }
+}
+
+/// Prints both tables, and where they differ.
+int live_matrix(const std::string& json_file, const std::string& runs) {
+  const auto progress = [](std::size_t done, std::size_t all) {
+    fmt::print(stderr, "\r\x1b[K{} of {} live runs{}", done, all, done == all ? "\n" : "");
+  };
+  const auto simulated = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
+  const auto live = run_live_matrix(runs, progress);
+  const auto c = compare(live, simulated);
+  fmt::print(
+      "{}\n{} cells hold in both worlds, {} are violated in both, {} violations of the "
+      "virtual world did not occur in the one live run\n",
+      to_markdown(live, 1), c.agree_to_hold, c.seen_in_both, c.only_virtual);
+  for (const auto& text : c.rare) fmt::print("rare: {}\n", text);
+  for (const auto& text : c.listed) fmt::print("listed beforehand: {}\n", text);
+  for (const auto& text : c.only_live) fmt::print("ONLY LIVE: {}\n", text);
+  write_json(json_file, lab::to_json(live));
+  return c.only_live.empty() ? kHolds : kViolated;
+}
+
+}  // namespace
+
+int matrix(const std::vector<std::string>& words) {
+  std::string world = "virtual", markdown, json_file, scenarios, runs;
+  po::options_description options(
+      "Which lock keeps which promise under which fault: five locks, every fault kind, G1 to G9. "
+      "Options");
+  options.add_options()("world", po::value(&world)->default_value(world),
+                        "virtual, or live: one run each, compared with the virtual table")(
+      "markdown", po::value(&markdown)->value_name("FILE"), "write the tables as Markdown")(
+      "scenarios", po::value(&scenarios)->value_name("FOLDER"),
+      "write the smallest plan that shows each broken promise, one for each lock and guarantee")(
+      "runs", po::value(&runs)->value_name("FOLDER"),
+      "keep the live runs that broke a guarantee, for `check`")(
+      "json", po::value(&json_file)->value_name("FILE"), "write all cells as JSON");
+  parse("matrix [OPTIONS]", options, words);
+  if (world != "virtual" && world != "live") {
+    throw UsageError("--world is '" + world + "': it must be virtual or live");
+  }
+  if (world == "virtual" && !runs.empty()) {
+    throw UsageError("--runs is '" + runs + "': virtual runs are repeated by their seeds");
+  }
+  require_writable("markdown", markdown);
+  require_writable("json", json_file);
+  if (!scenarios.empty()) require_folder("scenarios", scenarios);
+  if (!runs.empty()) require_folder("runs", runs);
+  if (world == "live") return live_matrix(json_file, runs);
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto found = run_matrix(kSeeds, [&](std::size_t done, std::size_t all) {
+    if (terminal) fmt::print(stderr, "\r\x1b[K{} of {} rows", done, all);
+  });
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+  const auto text = to_markdown(found, kSeeds);
+  fmt::print("{}", text);
+  if (!markdown.empty()) std::ofstream(markdown) << text;
+  write_json(json_file, to_json(found));
+  if (!scenarios.empty()) write_scenarios(found, scenarios);
+  return keeps_its_promises(found, "leasehold") ? kHolds : kViolated;
+}
+
+}  // namespace leasehold::lab

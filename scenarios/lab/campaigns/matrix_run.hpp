@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "properties/campaigns/matrix.hpp"
+
+namespace leasehold::lab {
+
+/// All cells, on all cores. `done` is called for every lock and fault that is finished.
+[[nodiscard]] properties::Matrix run_matrix(
+    std::uint64_t seeds, const std::function<void(std::size_t, std::size_t)>& done);
+
+/// All cells on a real replica set, one run each, one after the other. Runs that broke a guarantee
+/// are kept in the folder, if it has a name.
+[[nodiscard]] properties::Matrix run_live_matrix(
+    const std::string& runs, const std::function<void(std::size_t, std::size_t)>& done);
+
+/// How the live table differs from the virtual one.
+struct Comparison {
+  int agree_to_hold = 0, seen_in_both = 0;
+  int only_virtual = 0;           ///< violations that one live run did not happen to show
+  std::vector<std::string> rare;  ///< violations that only many more virtual runs show
+  std::vector<std::string> listed, only_live;  ///< violations that only the live world shows
+};
+/// Where only the live world shows a violation, thousands of virtual runs look for it, too.
+[[nodiscard]] Comparison compare(const properties::Matrix& live,
+                                 const properties::Matrix& simulated);
+
+}  // namespace leasehold::lab

@@ -1,0 +1,142 @@
+#include "properties/campaigns/matrix.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "scenarios/lab/report/matrix_table.hpp"
+#include "scenarios/lab/campaigns/matrix_run.hpp"
+#include "sim/plan/lock_registry.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using model::Guarantee;
+using properties::Cell;
+using properties::Matrix;
+
+constexpr std::uint64_t kSeeds = 20;
+
+/// Made once: ctest starts a program for each test, so all that look at it are one test.
+const Matrix& matrix() {
+  static const Matrix found = run_matrix(kSeeds, [](std::size_t, std::size_t) {});
+  return found;
+}
+
+std::string read(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+void expect_current() {
+  EXPECT_EQ(read(LEASEHOLD_SCENARIOS "/MATRIX.md"), to_markdown(matrix(), kSeeds))
+      << "leasehold-lab matrix --markdown scenarios/MATRIX.md makes it anew; explain the change";
+}
+
+void expect_leasehold_kept() {
+  EXPECT_TRUE(keeps_its_promises(matrix(), "leasehold"));
+  EXPECT_GE(properties::matrix_faults().size(), 13u);
+}
+
+void expect_few_unknown() {
+  int unknown = 0, all = 0;
+  for (const auto& [lock, rows] : matrix()) {
+    for (const auto& [fault, row] : rows) {
+      for (const auto& [guarantee, cell] : row) {
+        ++all;
+        unknown += cell.state == Cell::State::unknown ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_LE(unknown * 20, all);
+}
+
+/// What is known of the published locks: each a cell that has to be violated.
+void expect_known_faults() {
+  const auto violated = [](const char* lock, const char* fault, Guarantee guarantee) {
+    return matrix().at(lock).at(fault).at(guarantee).state == Cell::State::violated;
+  };
+  EXPECT_TRUE(violated("distributed-lock", "none", Guarantee::G4))
+      << "the token restarts after a release";
+  EXPECT_TRUE(violated("distributed-lock", "none", Guarantee::G3))
+      << "so the fence refuses a rightful one";
+  EXPECT_TRUE(violated("distributed-lock", "clock-jump", Guarantee::G1)) << "server clock";
+  EXPECT_TRUE(violated("distributed-lock", "lost-replies", Guarantee::G7))
+      << "orphan after a lost reply";
+  EXPECT_TRUE(violated("distributed-lock", "split-members", Guarantee::G5))
+      << "no deadline of its own";
+  EXPECT_TRUE(violated("document-level", "wall-clock", Guarantee::G1)) << "client clock";
+  EXPECT_TRUE(violated("document-level", "pause", Guarantee::G2)) << "no local end of the lease";
+  EXPECT_TRUE(violated("insert-unique", "pause", Guarantee::G6))
+      << "a late release frees the next lock";
+  EXPECT_TRUE(violated("insert-unique", "none", Guarantee::G7)) << "error 112 is thrown";
+  EXPECT_TRUE(violated("insert-unique", "wall-clock", Guarantee::G1))
+      << "createdAt by a slow clock";
+  EXPECT_TRUE(violated("set-on-insert", "wall-clock", Guarantee::G1)) << "ExpireAt by a slow clock";
+  EXPECT_TRUE(violated("set-on-insert", "pause", Guarantee::G6))
+      << "a late release frees the next lock";
+  EXPECT_TRUE(violated("set-on-insert", "crash", Guarantee::G7))
+      << "expiry only by the TTL monitor";
+}
+
+void expect_promises_said_before() {
+  for (const auto& lock : properties::matrix_locks()) {
+    for (const auto g : model::kPromised) {
+      const bool promised = !sim::promise_of(lock, g).empty();
+      for (const auto& fault : properties::matrix_faults()) {
+        const auto& cell = matrix().at(lock).at(fault).at(g);
+        EXPECT_EQ(cell.state == Cell::State::not_promised, !promised)
+            << lock << fault << to_string(g);
+      }
+    }
+  }
+}
+
+TEST(TheMatrix, IsCurrentAndLeaseholdKeepsAllAndTheKnownFaultsAreSeen) {
+  expect_current();
+  expect_leasehold_kept();
+  expect_few_unknown();
+  expect_known_faults();
+  expect_promises_said_before();
+}
+
+/// "…-breaks-g3.scn" breaks G3 of its lock in a few steps, and not the production lock's.
+TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(LEASEHOLD_SCENARIOS "/documents")) {
+    ++files;
+    const auto name = entry.path().stem().string();
+    const auto guarantee = model::guarantee_named("G" + name.substr(name.size() - 1));
+    auto plan = sim::plan_from_scn(read(entry.path()));
+    const auto finding = [&] {
+      const auto one = properties::simulate(plan);
+      const auto found =
+          std::find_if(one.judgement.findings.begin(), one.judgement.findings.end(),
+                       [&](const model::Finding& f) { return f.guarantee == guarantee; });
+      return *found;
+    };
+    EXPECT_TRUE(name.starts_with(plan.lock)) << name;
+    EXPECT_LE(properties::entries(plan), 12u) << name;
+    EXPECT_EQ(finding().verdict, model::Verdict::violated) << name;
+    plan.lock = "leasehold";
+    const auto ours = finding();
+    EXPECT_TRUE(ours.verdict == model::Verdict::holds || ours.never_tested())
+        << name << " with leasehold: " << ours.why;
+  }
+  EXPECT_GE(files, 12);
+}
+
+// The table's twenty runs of the row do not meet it.
+TEST(Matrix, ARareViolationIsFoundByMoreRuns) {
+  const auto seed = properties::first_break("set-on-insert", "slow-majority", Guarantee::G2, 100);
+  ASSERT_TRUE(seed);
+  EXPECT_GT(*seed, 20u);
+  EXPECT_FALSE(properties::first_break("leasehold", "slow-majority", Guarantee::G2, 50));
+}
+
+}  // namespace
+}  // namespace leasehold::lab

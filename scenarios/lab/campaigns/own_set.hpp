@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scenarios/lab/lab.hpp"
+#include "sim/live/own_set/run_site.hpp"
+
+namespace leasehold::lab {
+
+/// A plan that is to run on the user's own replica set.
+struct WantedPlan {
+  sim::Plan plan;
+  /// Where the user chose it, as "--plan is 'x.scn'": nothing is left out of it. Empty: it was
+  /// generated, without faults that the set does not allow.
+  std::string chosen = {};
+};
+
+/// The runs that are wanted there.
+struct WantedRuns {
+  std::function<std::vector<WantedPlan>(const sim::live::TheirSet&)> plans;
+  std::set<std::string> faults;  ///< groups that generated plans were to have
+  std::string database;          ///< where rights are tried
+};
+
+/// `--uri URI --allow-server-faults --keep`: the user's own replica set, instead of one of ours.
+struct OwnSetOption {
+  std::string uri;
+  bool allow_server_faults = false, keep = false;
+
+  void add_to(po::options_description& options);
+
+  /// What may be done to that set; an empty one if none was given. Asks whether the set, the user's
+  /// rights and chosen plans allow what is wanted, and reports on standard error which kinds of
+  /// faults are left out. Removes promises from `foreign` that cannot be checked there. From then
+  /// on signals are only noted (`interrupted`), so that nothing stays on the set. Throws UsageError
+  /// with all that is missing, or NoMongod if no server answers.
+  [[nodiscard]] sim::live::TheirSet prepare(const WantedRuns& runs,
+                                            std::optional<sim::live::ForeignLock>& foreign) const;
+};
+
+}  // namespace leasehold::lab

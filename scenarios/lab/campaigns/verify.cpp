@@ -1,0 +1,333 @@
+#include "properties/campaigns/verify.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "model/workers/worker_judge.hpp"
+#include "properties/campaigns/floors.hpp"
+#include "scenarios/lab/campaigns/own_set.hpp"
+#include "scenarios/lab/campaigns/worker_option.hpp"
+#include "scenarios/lab/interruption.hpp"
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/progress.hpp"
+#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/report/run_page.hpp"
+#include "scenarios/lab/report/summary.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using properties::VerifyOptions;
+using properties::VerifyReport;
+
+Progress progress_of(const VerifyReport& report, const sim::live::Progress& now) {
+  const auto total = [&](const char* key) {
+    const auto found = report.totals.find(key);
+    return found == report.totals.end() ? 0 : found->second;
+  };
+  Progress p{.seconds = report.options.seconds,
+             .phase = now.phase,
+             .acquisitions = total("acquisitions") + now.acquisitions,
+             .faults = now.active};
+  for (const auto& f : report.findings) p.violations += f.violations;
+  return p;
+}
+
+/// A line that overwrites itself on a terminal, and comes every ten seconds in a log. It says once
+/// that the seconds were not enough.
+class ProgressLine {
+ public:
+  void show(const VerifyReport& report, const sim::live::Progress& now) {
+    if (!report.went_on_for.empty() && !std::exchange(told_, true)) {
+      end();
+      const auto& asked = report.options;
+      fmt::print(stderr,
+                 "after {:.0f} s too little was seen ({}): goes on, for up to {} {} in all\n",
+                 report.went_on_after_s, to_string(report.went_on_for),
+                 properties::kMostTimesAsked * (asked.plan ? asked.times : asked.seconds),
+                 asked.plan ? "runs" : "s");
+    }
+    auto progress = progress_of(report, now);
+    progress.elapsed_s = before_s_ + now.elapsed_s;
+    if (now.elapsed_s < last_s_) before_s_ += last_s_;
+    last_s_ = now.elapsed_s;
+    if (!terminal_ && progress.elapsed_s < next_s_) return;
+    next_s_ = progress.elapsed_s + 10;
+    const auto line = to_line(progress, line_width(STDERR_FILENO));
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+  void end() {
+    if (terminal_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  bool told_ = false;
+  double before_s_ = 0;
+  double last_s_ = 0;
+  double next_s_ = 0;
+};
+
+nlohmann::ordered_json to_json(const VerifyReport& report) {
+  nlohmann::ordered_json json;
+  json["seed"] = std::to_string(report.options.seed);
+  const auto& foreign = report.options.foreign;
+  json["lock"] = foreign ? foreign->promises.name : report.options.lock;
+  if (foreign) json["left_out"] = model::left_out(foreign->promises);
+  json["seconds"] = report.options.seconds;
+  json["elapsed_s"] = report.elapsed_s;
+  if (!report.went_on_for.empty()) {
+    json["went_on_after_s"] = report.went_on_after_s;
+    json["went_on_for"] = to_string(report.went_on_for);
+  }
+  json["cases"] = report.cases;
+  json["failed"] = report.failed;
+  json["processes"] = report.processes;
+  json["locks"] = report.locks;
+  if (report.violated_after_s) json["violated_after_s"] = *report.violated_after_s;
+  for (const auto& [key, count] : report.totals) json[key] = count;
+  json["faults"] = nlohmann::ordered_json::object();
+  for (const auto& [kind, count] : report.faults) json["faults"][kind] = count;
+  json["guarantees"] = guarantees_json(report.findings);
+  if (!foreign) json["arrows"] = arrows_json(report.arrows);
+  json["kept"] = report.kept;
+  json["plans_hash"] = report.plans_hash;
+  if (!report.repeat.empty()) {
+    json["repeat"] = report.repeat;
+    json["repeat_hash"] = report.repeat_hash;
+  }
+  if (report.proxied.to_members > 0) {
+    json["proxied_bytes"] = {{"to_members", report.proxied.to_members},
+                             {"from_members", report.proxied.from_members}};
+    json["past_proxies"] = report.past_proxies;
+  }
+  if (report.longest_stall.ns > 0) json["longest_stall"] = to_string(report.longest_stall);
+  if (!report.left_behind.empty()) json["left_behind"] = report.left_behind;
+  if (!report.harness_failure.empty()) json["harness_failure"] = report.harness_failure;
+  if (!report.advice.empty()) json["advice"] = report.advice;
+  json["verdict"] = ending_of(report.verdict(), report.harness_failure).word;
+  return json;
+}
+
+void print_summary(const VerifyReport& report) {
+  fmt::print("seed {}, {} cases in {:.0f} s, up to {} processes on {} locks\n", report.options.seed,
+             report.cases, report.elapsed_s, report.processes, report.locks);
+  for (const auto& [key, count] : report.totals) fmt::print("{:>9} {}\n", count, key);
+  for (const auto& [kind, count] : report.faults) fmt::print("{:>9} fault {}\n", count, kind);
+  if (report.options.plan) {
+    fmt::print("{} of {} runs failed\n", report.failed, report.cases);
+  }
+  fmt::print("plans {}\n", report.plans_hash);
+  if (report.proxied.to_members > 0) {
+    fmt::print("through the proxies: {} bytes to the members, {} back\n",
+               report.proxied.to_members, report.proxied.from_members);
+  }
+  if (!report.past_proxies.empty()) {
+    fmt::print("past the proxies, where no fault of a link reaches them: {}\n",
+               fmt::join(report.past_proxies, ", "));
+  }
+  if (report.longest_stall.ns > 0) {
+    fmt::print("longest stall: {}\n", to_string(report.longest_stall));
+  }
+  fmt::print("\n{}\n", table(report.findings));
+  const auto& foreign = report.options.foreign;
+  if (!foreign) {
+    fmt::print("{}", arrows_table(report.arrows));
+  } else {
+    fmt::print("{}: {}\n", foreign->promises.name,
+               fmt::join(model::left_out(foreign->promises), ", "));
+  }
+  for (const auto& folder : report.kept) {
+    std::ifstream in(folder + "/history.jsonl");
+    const auto history = model::read(in);
+    const auto findings = properties::judge(history, report.promises()).findings;
+    fmt::print("{}kept: {}\n", story(findings, history, foreign.has_value()), folder);
+  }
+  if (report.violated_after_s) {
+    fmt::print("first violated after {:.0f} s\n", *report.violated_after_s);
+  }
+  if (!report.repeat.empty()) {
+    fmt::print("to repeat: {}\nits plan has the hash {}\n", report.repeat, report.repeat_hash);
+  }
+  for (const auto& what : report.left_behind) {
+    fmt::print("left behind: {}\n", what);
+  }
+  if (!report.reduced.empty()) fmt::print("{}\n", report.reduced);
+  if (!report.harness_failure.empty()) fmt::print("harness failure: {}\n", report.harness_failure);
+  if (!report.advice.empty()) fmt::print("{}\n", report.advice);
+  fmt::print("verdict: {}\n", ending_of(report.verdict(), report.harness_failure).word);
+}
+
+Summary summary_of(const VerifyReport& report) {
+  const auto& foreign = report.options.foreign;
+  std::int64_t faults = 0;
+  for (const auto& [kind, count] : report.faults) faults += count;
+  return {.command = "verify",
+          .verdict = ending_of(report.verdict(), report.harness_failure).word,
+          .run = fmt::format("{}: {} cases in {:.0f} s, up to {} processes on {} locks, {} faults, "
+                             "seed {}",
+                             foreign ? foreign->promises.name : report.options.lock, report.cases,
+                             report.elapsed_s, report.processes, report.locks, faults,
+                             report.options.seed),
+          .failure = report.harness_failure,
+          .repeat = report.repeat};
+}
+
+std::set<std::string> fault_groups_in(const std::string& text) {
+  const auto& all = sim::fault_groups();
+  if (text == "all") return {all.begin(), all.end()};
+  std::set<std::string> groups;
+  std::istringstream words(text == "none" ? "" : text);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (std::find(all.begin(), all.end(), word) == all.end()) {
+      throw UsageError("--faults is '" + text + "': '" + word + "' is none of all, none, " +
+                       fmt::format("{}", fmt::join(all, ", ")));
+    }
+    groups.insert(word);
+  }
+  return groups;
+}
+
+struct VerifyCommand {
+  VerifyOptions v;
+  int processes = 0, locks = 0, only_case = 0;
+  std::string json_file, junit_file, plan_file, page, summary, faults = "all";
+  WorkerOption worker;
+  OwnSetOption own_set;
+};
+
+po::options_description options_for(VerifyCommand& a) {
+  auto& v = a.v;
+  const auto groups = fmt::format("all, none, or some of {}, joined by commas",
+                                  fmt::join(sim::fault_groups(), ", "));
+  po::options_description options(
+      "Generates plans, runs each on a real replica set with faults, and checks its history. "
+      "Options");
+  options.add_options()("seconds", po::value(&v.seconds)->default_value(v.seconds),
+                        "how long at least; up to three times as long if too little was seen")(
+      "processes", po::value(&a.processes), "simulated processes in each plan; default: generated")(
+      "locks", po::value(&a.locks), "names that they compete for; default: generated")(
+      "lock", po::value(&v.lock)->default_value(v.lock),
+      "leasehold, a published lock, or canary: a lock with a planted error; of --plan too")(
+      "waiting", po::value(&v.waiting)->value_name("LIST"),
+      "the waiting strategies to draw from, like queue or queue,uniform; else all")(
+      "seed", po::value(&v.seed), "repeat a run; default: a new one, which is printed")(
+      "case", po::value(&a.only_case), "run only this case of the seed")(
+      "plan", po::value(&a.plan_file)->value_name("FILE"),
+      "run this .scn instead of generated plans")(
+      "faults", po::value(&a.faults)->default_value(a.faults), groups.c_str())(
+      "times", po::value(&v.times)->default_value(v.times),
+      "how often the plan is run at least; what it then saw too seldom makes it three times that")(
+      "until-violated", po::bool_switch(&v.until_violated),
+      "end with the first case in which a guarantee is violated, and do not minimise its plan")(
+      "floors", po::value(&v.floor_percent)->default_value(v.floor_percent),
+      "percent of the usual floors, which more seconds raise")(
+      "runs", po::value(&v.keep_folder)->default_value(v.keep_folder)->value_name("FOLDER"),
+      "where failing runs are kept")(
+      "report", po::value(&a.page)->value_name("FILE"),
+      "write the first case that failed, else the last, as a page")(
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the report as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the report as JUnit XML")(
+      "summary", po::value(&a.summary)->value_name("FILE"),
+      "append the verdict as Markdown, as to GITHUB_STEP_SUMMARY");
+  a.worker.add_to(options);
+  a.own_set.add_to(options);
+  return options;
+}
+
+/// Takes the value of a given option; the others keep their default.
+template <typename Number>
+void take(const po::variables_map& given, const char* option, int value, int low, int high,
+          Number& target) {
+  if (!given.contains(option)) return;
+  require_range(option, value, low, high);
+  target = value;
+}
+
+void take_worker(const po::variables_map& given, VerifyCommand& a) {
+  a.v.foreign = a.worker.lock(given);
+  if (!a.v.foreign) return;
+  a.v.promises_file = a.worker.promises_file;
+  if (!given["lock"].defaulted()) {
+    throw UsageError("--lock is '" + a.v.lock + "': with --worker its own lock is checked");
+  }
+}
+
+/// Throws UsageError for the first error.
+void validate(const po::variables_map& given, VerifyCommand& a) {
+  auto& v = a.v;
+  require_range("seconds", v.seconds, 4, 7 * 24 * 3600);
+  require_range("floors", v.floor_percent, 1, 100);
+  take(given, "processes", a.processes, 1, 256, v.processes);
+  take(given, "locks", a.locks, 1, 1'000, v.locks);
+  take(given, "case", a.only_case, 0, 1'000'000, v.only_case);
+  require_lock(v.lock, true);
+  if (!v.waiting.empty()) v.waitings = parse_waitings(v.waiting);
+  v.faults = fault_groups_in(a.faults);
+  require_range("times", v.times, 1, 1'000);
+  if (given.contains("plan")) {
+    v.plan = read_live_plan(a.plan_file);
+    v.plan_file = a.plan_file;
+    if (!given["lock"].defaulted()) v.plan->lock = v.lock;
+    v.lock = v.plan->lock;
+  }
+  take_worker(given, a);
+  require_writable("json", a.json_file);
+  require_writable("junit", a.junit_file);
+  require_writable("report", a.page);
+  require_writable("summary", a.summary);
+  require_folder("runs", v.keep_folder);
+}
+
+/// The plans of the run, on the user's own set.
+WantedRuns wanted(const VerifyOptions& v) {
+  return {[&v](const sim::live::TheirSet& set) {
+            auto there = v;
+            there.set = set;
+            std::vector<WantedPlan> plans;
+            const auto chosen = v.plan ? "--plan is '" + v.plan_file + "'" : "";
+            for (auto& one : properties::cases_of(there)) {
+              plans.push_back({std::move(one.plan), chosen});
+            }
+            return plans;
+          },
+          v.plan ? std::set<std::string>() : v.faults,
+          "leasehold_verify_" + std::to_string(v.seed)};
+}
+
+}  // namespace
+
+int verify(const std::vector<std::string>& words) {
+  VerifyCommand asked;
+  auto& v = asked.v;
+  v.seed = std::random_device()();
+  validate(parse("verify [OPTIONS]", options_for(asked), words), asked);
+  v.set = asked.own_set.prepare(wanted(v), v.foreign);
+  catch_interruptions();
+
+  const auto cases = properties::cases_of(v);
+  fmt::print(stderr, "seed {}, {} plans {}\n", v.seed, cases.size(), properties::hash_of(cases));
+  ProgressLine line;
+  const auto report = properties::verify(
+      v, [&](const VerifyReport& r, const sim::live::Progress& now) { line.show(r, now); },
+      interrupted);
+  line.end();
+  print_summary(report);
+  write_report(asked.page, report.shown, report.promises());
+  append_summary(asked.summary, to_markdown(summary_of(report), report.findings));
+  write_json(asked.json_file, to_json(report));
+  write_junit(asked.junit_file, {"verify", report.elapsed_s, report.harness_failure},
+              report.findings);
+  return ending_of(report.verdict(), report.harness_failure).exit_code;
+}
+
+}  // namespace leasehold::lab

@@ -1,0 +1,144 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scenarios/lab/run_program.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+/// 20 s of `verify` of a worker, whose failing runs are not kept.
+Ran verified(const std::string& command, const std::string& promises, const std::string& faults,
+             const std::vector<std::string>& more = {}) {
+  const auto runs = testing::TempDir() + "leasehold-worker-test-" + std::to_string(getpid());
+  std::vector<std::string> words{LEASEHOLD_LAB_PROGRAM,
+                                 "verify",
+                                 "--worker",
+                                 command,
+                                 "--promises",
+                                 LEASEHOLD_WORKERS + std::string("/") + promises,
+                                 "--seconds",
+                                 "20",
+                                 "--processes",
+                                 "4",
+                                 "--locks",
+                                 "2",
+                                 "--seed",
+                                 "5",
+                                 "--faults",
+                                 faults,
+                                 "--runs",
+                                 runs,
+                                 "--floors",
+                                 "10"};
+  words.insert(words.end(), more.begin(), more.end());
+  // Whoever started the laboratory may have ignored it: how a child ended is known all the same.
+  words.insert(words.begin(), {"env", "--ignore-signal=CHLD"});
+  auto ran = run_program(words);
+  std::filesystem::remove_all(runs);
+  return ran;
+}
+
+std::string python(const std::string& program) {
+  return "/usr/bin/python3 " + std::string(LEASEHOLD_WORKERS) + "/" + program;
+}
+
+TEST(Workers, OurOwnLockHoldsBehindTheProtocol) {
+  const auto ran = verified(LEASEHOLD_WORKER_TEMPLATE, "leasehold.json", "all");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("leasehold: G1 not checked, G6 not checked"), std::string::npos)
+      << ran.out;
+}
+
+TEST(Workers, ASoundPythonLockHoldsAndIsBlamedForNothingItNeverPromised) {
+  const auto ran = verified("cd / && LOCK=mine " + python("templates/python/worker.py"),
+                            "templates/promises.json", "process,network,failover");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("G4 not promised, G5 not promised"), std::string::npos) << ran.out;
+}
+
+/// Where its author says where its documents are, writes to them get errors: the server counts.
+TEST(Workers, InjectedErrorsHitTheCollectionThatItsAuthorNames) {
+  const auto named = verified(python("pymongo_worker.py"), "pymongo_oplog.json", "errors");
+  EXPECT_NE(named.exit_code, 1) << named.out;
+  EXPECT_NE(named.out.find(" fault errors\n"), std::string::npos) << named.out;
+  const auto unknown = verified(python("pymongo_worker.py"), "pymongo.json", "errors");
+  EXPECT_EQ(unknown.out.find(" fault errors\n"), std::string::npos) << unknown.out;
+}
+
+TEST(Workers, AHolderThatStillHoldsAfterItsDeadlineIsFound) {
+  const auto ran =
+      verified(python("planted_errors.py held-after-deadline"), "pymongo.json", "process,network");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G2 violated: "), std::string::npos) << ran.out;
+}
+
+/// Random plans seldom release late; a story does. Nobody's user need notice: the oplog shows it.
+TEST(Workers, AReleaseThatFreesAnothersLockIsFoundInTheOplog) {
+  const auto ran = run_program({LEASEHOLD_LAB_PROGRAM, "scenario", "run",
+                                "late-release-frees-the-next-holder", "--worker",
+                                python("planted_errors.py released-by-name"), "--promises",
+                                LEASEHOLD_WORKERS "/pymongo_oplog.json"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G6 violated: "), std::string::npos) << ran.out;
+}
+
+/// The other errors of planted_errors.py need minutes of faults to be noticed.
+TEST(Workers, ATokenOfItsProcessAloneIsFound) {
+  const auto ran = verified(python("planted_errors.py token-per-process"), "pymongo.json", "none");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("G4 violated: "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("G3 violated: "), std::string::npos) << ran.out;
+  for (const char* words : {"holds lock-", ", token ", "to make its plan smaller: leasehold-lab"}) {
+    EXPECT_NE(ran.out.find(words), std::string::npos) << words << '\n' << ran.out;
+  }
+  EXPECT_EQ(ran.out.find("\"at_ns\""), std::string::npos) << "it is shown in words";
+}
+
+TEST(Workers, OneThatHangsIsFound) {
+  const auto ran = verified(python("planted_errors.py hangs"), "pymongo.json", "none");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("it did not answer within"), std::string::npos) << ran.out;
+}
+
+TEST(Workers, OneThatDiesOrSaysWhatIsNoAnswerIsFound) {
+  const std::string ready = "echo '{\"is\":\"ready\"}'; ";
+  const auto dead = verified(ready + "echo bye >&2; exit 3", "pymongo.json", "none");
+  EXPECT_EQ(dead.exit_code, 1) << dead.out;
+  EXPECT_NE(dead.out.find("exited with status 3, unasked: bye"),
+            std::string::npos)
+      << dead.out;
+  const auto file = testing::TempDir() + "leasehold-worker-" + std::to_string(getpid()) + ".json";
+  const auto latin = verified(ready + "printf 'ung\\374ltig\\n'; sleep 60", "pymongo.json", "none",
+                              {"--json", file});
+  EXPECT_EQ(latin.exit_code, 1) << latin.out;
+  EXPECT_NE(latin.out.find("it said what is no JSON object: ung\uFFFDltig"), std::string::npos)
+      << latin.out;
+  std::ifstream in(file);
+  EXPECT_EQ(nlohmann::json::parse(in)["verdict"], "violated");
+  std::filesystem::remove(file);
+}
+
+/// Nothing of its lock was seen.
+TEST(Workers, OneThatNeverIsReadyIsUnknownAndSaysWhatBecameOfIt) {
+  const std::pair<const char*, const char*> never[]{
+      {"echo bye >&2; exit 3",
+       "it never said that it is ready: it exited with status 3, unasked: "
+       "bye"},
+      {"no-such-program", "not found"},
+      {"echo hello; sleep 60", "it said what is no JSON object: hello"},
+      {"printf '{\"is\":\"ready\"}'", "it said, without the end of a line: {\"is\":\"ready\"}"}};
+  for (const auto& [command, sentence] : never) {
+    const auto ran = verified(command, "pymongo.json", "none");
+    EXPECT_EQ(ran.exit_code, 2) << ran.out;
+    EXPECT_NE(ran.out.find(sentence), std::string::npos) << command << '\n' << ran.out;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::lab

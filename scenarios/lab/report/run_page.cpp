@@ -1,0 +1,209 @@
+#include "scenarios/lab/report/run_page.hpp"
+
+#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/history/digest.hpp"
+#include "properties/campaigns/judgement.hpp"
+#include "properties/stories/transcript.hpp"
+#include "scenarios/lab/report/pages.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using model::Event;
+using model::Index;
+using model::Kind;
+
+constexpr std::size_t kMostStoryLines = 20'000;
+
+/// Gathers the data of the page. Times in ms from the first event.
+class Gatherer {
+ public:
+  Gatherer(const model::History& history, const std::optional<model::Promises>& promises)
+      : history_(history),
+        promises_(promises),
+        digest_(model::digest(history)),
+        began_ns_(history.empty() ? 0 : history.front().at_ns) {}
+
+  Json gather() {
+    Json page{{"run", history_.empty() ? ""
+                                       : history_.front().lock.str() +
+                                             (history_.front().live ? " live" : " virtual")},
+              {"end", history_.empty() ? 0.0 : ms(history_.back().at_ns)}};
+    page["lanes"] = lanes();
+    page["faults"] = faults();
+    page["clocks"] = clocks();
+    page["documents"] = documents();
+    page["verdicts"] = verdicts();
+    auto story = properties::transcript(history_);
+    if (story.size() > kMostStoryLines) story.resize(kMostStoryLines);
+    page["story"] = story;
+    return page;
+  }
+
+ private:
+  double ms(std::int64_t ns) const { return static_cast<double>(ns - began_ns_) / 1e6; }
+  double ms_of(Index i) const { return ms(history_[i].at_ns); }
+
+  Json lanes() const {
+    std::map<std::string, Json> lanes;
+    std::vector<std::string> order;
+    for (const Event& e : history_) {
+      if (e.kind != Kind::start) continue;
+      order.push_back(e.process);
+      lanes[e.process] = {{"name", properties::short_name(e.process)},
+                          {"start", ms(e.at_ns)},
+                          {"bars", Json::array()},
+                          {"marks", Json::array()}};
+    }
+    for (const model::SessionDigest& s : digest_.sessions) {
+      const auto process = digest_.process_name(s.process);
+      add_session(lanes[process], process, s);
+    }
+    for (const auto& [name, p] : digest_.processes) {
+      if (!lanes.contains(name)) continue;
+      for (const auto& away : p.away) {
+        const auto to = std::min(away.to, history_.back().at_ns);
+        lanes[name]["bars"].push_back(
+            {{"kind", "stopped"}, {"from", ms(away.from)}, {"to", ms(to)}});
+      }
+      if (p.crash != model::kNone) {
+        lanes[name]["marks"].push_back({{"kind", "killed"}, {"at", ms_of(p.crash)}});
+      }
+    }
+    for (const Event& e : history_) {
+      if (e.kind != Kind::write || !lanes.contains(e.process)) continue;
+      lanes[e.process]["marks"].push_back({{"kind", "write"},
+                                           {"at", ms(e.at_ns)},
+                                           {"token", std::to_string(e.token)},
+                                           {"outcome", e.outcome}});
+    }
+    std::sort(order.begin(), order.end());
+    Json list = Json::array();
+    for (const auto& name : order) list.push_back(lanes[name]);
+    return list;
+  }
+
+  void add_session(Json& lane, const std::string& process, const model::SessionDigest& s) const {
+    if (s.ask == model::kNone || lane.is_null()) return;
+    const Event& ask = history_[s.ask];
+    Index until = s.granted != model::kNone ? s.granted : s.ended;
+    if (until == model::kNone) until = digest_.processes.at(process).crash;
+    if (until == model::kNone) until = static_cast<Index>(history_.size() - 1);
+    lane["bars"].push_back(
+        {{"kind", "waits"}, {"from", ms(ask.at_ns)}, {"to", ms_of(until)}, {"lock", ask.name}});
+    if (s.granted == model::kNone) return;
+    const Event& granted = history_[s.granted];
+    Json bar{{"kind", "held"},
+             {"from", ms(granted.at_ns)},
+             {"to", ms(std::min(s.over_ns, history_.back().at_ns))},
+             {"lock", ask.name},
+             {"token", std::to_string(granted.token)}};
+    lane["bars"].push_back(bar);
+  }
+
+  /// A fault that lasts ends at its "ends", any other is a moment.
+  Json faults() const {
+    Json list = Json::array();
+    std::map<std::pair<std::string, std::string>, std::size_t> open;
+    for (const Event& e : history_) {
+      if (e.kind != Kind::fault) continue;
+      const std::pair key{e.fault.str(), e.victim.str()};
+      if (e.ends) {
+        if (open.contains(key)) list[open[key]]["to"] = ms(e.at_ns);
+        open.erase(key);
+        continue;
+      }
+      if (e.begins) open[key] = list.size();
+      list.push_back({{"what", e.fault.str()},
+                      {"whom", properties::short_name(e.victim)},
+                      {"amount", e.amount},
+                      {"from", ms(e.at_ns)},
+                      {"to", ms(e.at_ns)}});
+    }
+    return list;
+  }
+
+  /// How far each member's clock was moved, as steps.
+  Json clocks() const {
+    std::map<std::string, Json> members;
+    for (const Event& e : history_) {
+      if (e.kind != Kind::fault || !e.fault.str().starts_with("clock-")) continue;
+      auto& steps = members[e.victim];
+      if (steps.is_null()) steps = Json::array();
+      const bool jump = e.fault == "clock-jump";
+      steps.push_back({{"at", ms(e.at_ns)},
+                       {"ms", jump ? e.amount : 0},
+                       {"ppm", jump || e.ends ? 0 : e.amount}});
+    }
+    Json list = Json::array();
+    for (const auto& [name, steps] : members) list.push_back({{"name", name}, {"steps", steps}});
+    return list;
+  }
+
+  Json documents() const {
+    Json list = Json::array();
+    for (const auto& [name, changes] : digest_.truth) {
+      Json one{{"lock", name}, {"changes", Json::array()}};
+      for (const auto& change : changes) {
+        const Event& e = history_[change.event];
+        one["changes"].push_back({{"at", ms(e.at_ns)},
+                                  {"gone", change.gone},
+                                  {"lockId", e.lock_id.empty() ? e.owner : e.lock_id},
+                                  {"order", std::to_string(e.order)}});
+      }
+      list.push_back(std::move(one));
+    }
+    return list;
+  }
+
+  Json verdicts() const {
+    Json list = Json::array();
+    for (const auto& f : properties::judge(history_, promises_).findings) {
+      Json one{
+          {"guarantee", to_string(f.guarantee)},        {"statement", about(f.guarantee).statement},
+          {"verdict", model::to_string(f.verdict)},     {"checked", f.checked},
+          {"why", properties::with_short_names(f.why)}, {"events", Json::array()}};
+      for (const Index i : f.events) {
+        if (i >= history_.size()) continue;
+        one["events"].push_back({{"at", ms_of(i)},
+                                 {"line", i + 1},
+                                 {"process", properties::short_name(history_[i].process)},
+                                 {"json", model::to_json(history_[i])}});
+      }
+      list.push_back(std::move(one));
+    }
+    return list;
+  }
+
+  const model::History& history_;
+  const std::optional<model::Promises>& promises_;
+  const model::Digest digest_;
+  const std::int64_t began_ns_;
+};
+
+}  // namespace
+
+std::string run_page(const model::History& history,
+                     const std::optional<model::Promises>& promises) {
+  std::string data = Gatherer(history, promises).gather().dump();
+  // In JSON each "<" is in a string. Escaped, none ends the script or opens a comment in it.
+  boost::replace_all(data, "<", "\\u003c");
+  return pages::filled(
+      pages::run_page_html,
+      {{"style", pages::run_page_css}, {"run", data}, {"script", pages::run_page_js}});
+}
+
+void write_report(const std::string& file, const model::History& history,
+                  const std::optional<model::Promises>& promises) {
+  if (file.empty()) return;
+  std::ofstream out(file);
+  out << run_page(history, promises);
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+}  // namespace leasehold::lab

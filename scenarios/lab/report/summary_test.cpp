@@ -1,0 +1,69 @@
+#include "scenarios/lab/report/summary.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace leasehold::lab {
+namespace {
+
+model::Finding finding(model::Guarantee guarantee, model::Verdict verdict, std::string why = {}) {
+  model::Finding f;
+  f.guarantee = guarantee;
+  f.verdict = verdict;
+  f.checked = 12;
+  f.why = std::move(why);
+  return f;
+}
+
+TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
+  const auto text = to_markdown(
+      {.command = "verify",
+       .verdict = "violated",
+       .run = "my lock: 3 cases in 60 s",
+       .repeat = "leasehold-lab verify --seed 1"},
+      {finding(model::Guarantee::G2, model::Verdict::violated, "held in A and B at once"),
+       finding(model::Guarantee::G7, model::Verdict::holds)});
+  EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
+  EXPECT_NE(text.find("\n| G2 | **violated** | 12 | held() is never true in two processes at once "
+                      "for one lock: held in A and B at once |\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n| G7 | holds | 12 | "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n\n    leasehold-lab verify --seed 1\n"), std::string::npos) << text;
+}
+
+TEST(Summary, AHarnessFailureStandsAboveTheTable) {
+  const auto text =
+      to_markdown({.command = "verify", .verdict = "harness failure", .failure = "p0.1 died"}, {});
+  EXPECT_LT(text.find("**p0.1 died**"), text.find("| verdict |")) << text;
+}
+
+TEST(Summary, NoTextOfARunEndsItsCellOrIsMarkup) {
+  const auto text = to_markdown(
+      {.command = "verify", .verdict = "violated", .run = "a | <script>"},
+      {finding(model::Guarantee::G2, model::Verdict::violated,
+               "x | y\n| z | <b> & `c` *d* [e](f)")});
+  EXPECT_NE(text.find("a \\| &lt;script>"), std::string::npos) << text;
+  EXPECT_NE(text.find("x \\| y<br>\\| z \\| &lt;b> &amp; \\`c\\` \\*d\\* \\[e\\](f) |\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8) << text;
+}
+
+TEST(Summary, IsAppendedForAJobMayWriteSeveral) {
+  const auto file = testing::TempDir() + "leasehold-summary-" + std::to_string(getpid());
+  append_summary(file, "one\n");
+  append_summary(file, "two\n");
+  append_summary("", "three\n");
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "one\ntwo\n");
+  in.close();
+  unlink(file.c_str());
+  EXPECT_THROW(append_summary("/nowhere/file", "text"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace leasehold::lab

@@ -1,0 +1,385 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "model/explore/eventually.hpp"
+#include "model/scopes/lock_liveness.hpp"
+#include "model/scopes/lock_scopes.hpp"
+#include "model/scopes/lock_system.hpp"
+#include "properties/stories/counterexample.hpp"
+#include "scenarios/lab/campaigns/all_cores.hpp"
+#include "scenarios/lab/interruption.hpp"
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report/report.hpp"
+#include "sim/explored/core_system.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+double thread_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// One exploration: a scope with its rules, and the result.
+struct Job {
+  std::string name;
+  model::Scope scope;
+  std::string expected;                        ///< the known fault that it is to show; empty: none
+  std::optional<model::Promise> promise = {};  ///< liveness; else what always holds
+  model::Exploration found = {};
+  double cpu_seconds = 0;
+  std::vector<std::string> arrows = {};
+  std::vector<model::LockSystem::Taken> way = {};  ///< of violated, but for promises
+  std::atomic<std::uint64_t> states = 0;
+
+  Job(std::string name_, const model::Scope& scope_, std::string expected_ = "")
+      : name(std::move(name_)), scope(scope_), expected(std::move(expected_)) {}
+};
+using Jobs = std::vector<std::unique_ptr<Job>>;
+
+void run_promise(Job& job, const model::ExploreOptions& how) {
+  const model::LockLiveness system(job.scope, *job.promise);
+  model::Explorer<model::LockLiveness> explorer(system, how);
+  job.found = explorer.run();
+  if (job.found.verdict != model::Verdict::holds) return;
+  const auto eventually = model::EventuallySearch<model::LockLiveness>(system, explorer).run();
+  if (eventually.holds) return;
+  job.found.verdict = model::Verdict::violated;
+  job.found.why =
+      fmt::format("faults have stopped, and {} states form a cycle", eventually.cycle_states);
+  job.found.story = eventually.story;
+}
+
+void run(Job& job, std::uint64_t max_states) {
+  const double began = thread_seconds();
+  model::ExploreOptions how;
+  how.max_states = max_states;
+  how.stop = interrupted;
+  how.progress = [&](const model::Exploration& now) { job.states = now.states; };
+  if (job.promise) {
+    run_promise(job, how);
+  } else {
+    const properties::TracedLock system(job.scope);
+    job.found = model::Explorer<properties::TracedLock>(system, how).run();
+    job.arrows = system.arrows_taken();
+    job.way = system.counterexample();
+  }
+  job.states = job.found.states;
+  job.cpu_seconds = std::max(thread_seconds() - began, 1e-9);
+}
+
+void print(const Job& job) {
+  fmt::print("{}: {}\n", job.name, describe(job.scope));
+  if (!job.expected.empty()) fmt::print("  known fault: {}\n", job.expected);
+  for (const auto& line : job.found.story) fmt::print("    {}\n", line);
+  fmt::print("  {} states, {} transitions, depth {}, {:.1f} CPU s: {}{}{}\n",
+             job.found.states, job.found.transitions, job.found.depth, job.cpu_seconds,
+             to_string(job.found.verdict),
+             job.found.why.empty() ? "" : ": ", job.found.why);
+  std::fflush(stdout);
+}
+
+/// Runs them on all cores, each to its end, and prints each as it ends.
+void run_all(Jobs& jobs, std::uint64_t max_states) {
+  std::atomic<std::size_t> next = 0, ended = 0;
+  std::mutex printing;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++) {
+      run(*jobs[i], max_states);
+      const std::scoped_lock lock(printing);
+      if (terminal) fmt::print(stderr, "\r\x1b[K");
+      print(*jobs[i]);
+      ++ended;
+    }
+  };
+  on_all_cores(work, [&] {
+    if (!terminal) return;
+    std::uint64_t states = 0;
+    for (const auto& job : jobs) states += job->states;
+    const std::scoped_lock lock(printing);
+    fmt::print(stderr, "\r\x1b[K{} of {} explorations ended, {:.1f} million states", ended.load(),
+               jobs.size(), static_cast<double>(states) / 1e6);
+  });
+  if (terminal) fmt::print(stderr, "\r\x1b[K");
+}
+
+/// A published lock is explored guarantee by guarantee, so that each known fault is shown.
+void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
+  const bool tokens = scope.rules.token != model::Rules::Token::none;
+  for (const auto guarantee : model::kPromised) {
+    using enum model::Guarantee;
+    if (!model::kExplored.contains(guarantee)) continue;
+    if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
+    std::string known;
+    for (const auto& fault : model::known_faults()) {
+      if (fault.lock == lock && fault.guarantee == guarantee) known = fault.fault;
+    }
+    jobs.push_back(std::make_unique<Job>(to_string(guarantee), scope, known));
+    jobs.back()->scope.guarantees = {guarantee};
+  }
+}
+
+/// Liveness once faults have stopped, after any faults but failovers.
+void add_promises(Jobs& jobs, const model::Rules& rules) {
+  model::Scope scope;
+  scope.failovers = false;
+  scope.rules = rules;
+  jobs.push_back(std::make_unique<Job>("G7 eventually: a waiter gets a dead holder's lock", scope));
+  jobs.back()->promise = model::Promise::passes_on;
+  jobs.push_back(
+      std::make_unique<Job>("G8 eventually: a dead holder's document disappears", scope));
+  jobs.back()->promise = model::Promise::cleans_up;
+  if (rules.lock != model::Lock::leasehold) return;
+  scope.queue = 1;
+  scope.losses = scope.late_starts = false;  // the space would be too large to look for cycles in
+  jobs.push_back(
+      std::make_unique<Job>("G7 eventually: a waiter in the queue gets the lock", scope));
+  jobs.back()->promise = model::Promise::passes_on;
+}
+
+model::Verdict overall(const Jobs& jobs) {
+  const auto any = [&](model::Verdict v) {
+    return std::any_of(jobs.begin(), jobs.end(),
+                       [v](const auto& job) { return job->found.verdict == v; });
+  };
+  return any(model::Verdict::violated)  ? model::Verdict::violated
+         : any(model::Verdict::unknown) ? model::Verdict::unknown
+                                        : model::Verdict::holds;
+}
+
+void print_arrows(const Jobs& jobs) {
+  std::set<std::string> taken;
+  for (const auto& job : jobs) taken.insert(job->arrows.begin(), job->arrows.end());
+  std::vector<std::string> missing;
+  std::size_t all = 0;
+  for (const auto* table : model::all_tables()) {
+    for (const auto& arrow : table->arrows()) {
+      ++all;
+      const std::string name = std::string(table->name()) + ": " + arrow.name();
+      if (!taken.contains(name)) missing.push_back(name);
+    }
+  }
+  fmt::print("arrows of the diagrams taken: {} of {}{}{}\n", all - missing.size(), all,
+             missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
+}
+
+std::map<model::Guarantee, model::Verdict> verdicts_of(const Job& job) {
+  using enum model::Guarantee;
+  if (job.promise) {
+    return {{*job.promise == model::Promise::passes_on ? G7 : G8, job.found.verdict}};
+  }
+  return verdicts(job.scope, job.found);
+}
+
+nlohmann::ordered_json to_json(const Job& job) {
+  const auto& found = job.found;
+  nlohmann::ordered_json guarantees;
+  for (const auto& [guarantee, verdict] : verdicts_of(job)) {
+    guarantees[to_string(guarantee)] = to_string(verdict);
+  }
+  return {{"name", job.name},
+          {"scope", describe(job.scope)},
+          {"states", found.states},
+          {"transitions", found.transitions},
+          {"depth", found.depth},
+          {"states_per_cpu_second", static_cast<double>(found.states) / job.cpu_seconds},
+          {"verdict", to_string(found.verdict)},
+          {"why", found.why},
+          {"guarantees", guarantees},
+          {"known_fault", job.expected},
+          {"story", found.story}};
+}
+
+void show_states(const model::Exploration& now) {
+  if (isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "\r\x1b[K{:.1f} million states\r", static_cast<double>(now.states) / 1e6);
+  }
+}
+
+void list_variants() {
+  fmt::print("locks:\n");
+  for (const auto lock : model::all_locks()) fmt::print("  {}\n", model::name_of(lock));
+  fmt::print("scopes:\n");
+  for (const auto& s : model::standard_scopes()) {
+    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+  }
+  fmt::print("scopes too large to be explored completely:\n");
+  for (const auto& s : model::partial_scopes()) {
+    fmt::print("  {:<15} {}\n", s.name, describe(s.scope));
+  }
+  list_core_scopes();
+  fmt::print("variants, and the guarantees of which one must break:\n");
+  for (const auto& v : model::variants()) fmt::print("  {:<46} {}\n", v.name, to_string(v.breaks));
+  fmt::print("changes that look as wrong and break nothing:\n");
+  for (const auto& v : model::harmless_variants())
+    fmt::print("  {:<46} {}\n", v.name, v.why_harmless);
+}
+
+struct ExploreCommand {
+  std::string lock_name = "leasehold", variant = "none", scope_name;
+  std::string json_file, junit_file, stories;
+  std::uint64_t max_states = 100'000'000;
+  model::Lock lock = model::Lock::leasehold;
+  const model::Variant* wrong = nullptr;
+
+  /// The rules of the lock, with the chosen error.
+  [[nodiscard]] model::Rules rules() const {
+    auto rules = model::rules_of(lock);
+    if (wrong != nullptr) wrong->change(rules);
+    return rules;
+  }
+};
+
+po::options_description options_for(ExploreCommand& a) {
+  po::options_description options(
+      "Explores a lock in small scopes, breadth-first, with all faults. Options");
+  options.add_options()("lock", po::value(&a.lock_name)->default_value(a.lock_name),
+                        "--list names them")(
+      "variant", po::value(&a.variant)->default_value(a.variant),
+      "an error of the production lock, or none; --list names them")(
+      "core",
+      "the production core itself instead of the abstract lock: two providers, the bytes of their "
+      "commands, every order of events")(
+      "list", "locks, scopes, and variants with the guarantees that they must break")(
+      "scope", po::value(&a.scope_name), "one of the scopes; default all the standard ones")(
+      "max-states", po::value(&a.max_states)->default_value(a.max_states),
+      "limit per scope; beyond it the verdict is unknown")(
+      "stories", po::value(&a.stories)->value_name("FOLDER"),
+      "write each counterexample as a .scn, for scenario run and simulate")(
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the result as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the result as JUnit XML");
+  return options;
+}
+
+/// Reads names, and throws UsageError for the first thing that is wrong.
+void validate(ExploreCommand& a, bool core) {
+  const auto lock = model::lock_named(a.lock_name);
+  if (!lock) throw UsageError("--lock is '" + a.lock_name + "': explore --list names them");
+  a.lock = *lock;
+  a.wrong = model::variant_named(a.variant);
+  if (a.variant != "none" && a.wrong == nullptr) {
+    throw UsageError("--variant is '" + a.variant + "': explore --list names them");
+  }
+  if (a.wrong != nullptr && a.lock != model::Lock::leasehold) {
+    throw UsageError("--variant is '" + a.variant + "': only leasehold has variants");
+  }
+  const bool known = core ? sim::explored::core_scope_named(a.scope_name) != nullptr
+                          : model::scope_named(a.scope_name) != nullptr;
+  if (!a.scope_name.empty() && !known) {
+    throw UsageError("--scope is '" + a.scope_name + "': explore --list names them");
+  }
+  require_range("max-states", static_cast<std::int64_t>(a.max_states), 1, 1'000'000'000);
+  require_writable("json", a.json_file);
+  require_writable("junit", a.junit_file);
+  if (!a.stories.empty()) require_folder("stories", a.stories);
+}
+
+/// Options of the abstract lock mean nothing for the core.
+void refuse_with_core(const po::variables_map& given) {
+  for (const char* option : {"lock", "variant", "stories"}) {
+    if (given.contains(option) && !given[option].defaulted()) {
+      throw UsageError(fmt::format("--{} beside --core: it is of the abstract lock alone", option));
+    }
+  }
+}
+
+std::vector<model::NamedScope> scopes_for(const ExploreCommand& a) {
+  if (!a.scope_name.empty()) return {*model::scope_named(a.scope_name)};
+  if (a.lock != model::Lock::leasehold) return {*model::scope_named("two-clients")};
+  return model::standard_scopes();
+}
+
+Jobs jobs_for(const ExploreCommand& a) {
+  Jobs jobs;
+  for (auto& [name, scope, states] : scopes_for(a)) {
+    scope.rules = a.rules();
+    if (a.lock != model::Lock::leasehold) {
+      add_document_lock(jobs, a.lock, scope);
+    } else {
+      jobs.push_back(std::make_unique<Job>(std::string(name), scope));
+    }
+  }
+  if (a.scope_name.empty()) add_promises(jobs, a.rules());
+  return jobs;
+}
+
+/// A lock with a variant's error has no name, so its story is leasehold's, which survives it.
+void write_stories(const ExploreCommand& a, const Jobs& jobs) {
+  std::filesystem::create_directories(a.stories);
+  const bool wrong = a.wrong != nullptr;
+  const auto& name = wrong ? a.variant : a.lock_name;
+  for (const auto& job : jobs) {
+    if (job->way.empty()) continue;
+    const auto& found = job->found;
+    const auto file = fmt::format("{}/{}-{}.scn", a.stories, name, job->name);
+    std::ofstream out(file);
+    out << fmt::format("# A counterexample of {}{}: {}.\n", wrong ? "the variant " : "", name,
+                       found.why);
+    out << fmt::format("# The abstract lock's steps, by ticks of {} ms:\n", properties::kTick_ms);
+    for (const auto& line : found.story) out << "#   " << line << '\n';
+    out << fmt::format("# locks: {}\n", a.lock_name);
+    if (!wrong) out << fmt::format("# reproduces: {}\n", found.why.substr(0, 2));
+    out << to_scn(properties::counterexample_plan(job->scope, job->way, a.lock_name));
+    fmt::print("written: {}\n", file);
+  }
+}
+
+/// Prints and writes the results; returns the exit code.
+int conclude(const ExploreCommand& a, const Jobs& jobs) {
+  print_arrows(jobs);
+  const auto verdict = overall(jobs);
+  fmt::print("verdict: {}\n", to_string(verdict));
+  nlohmann::ordered_json json{
+      {"lock", a.lock_name}, {"variant", a.variant}, {"verdict", to_string(verdict)}};
+  std::vector<JunitCase> cases;
+  double seconds = 0;
+  for (const auto& job : jobs) {
+    json["explorations"].push_back(to_json(*job));
+    cases.push_back({fmt::format("{}: {}", job->name, describe(job->scope)), job->found.verdict,
+                     job->found.why});
+    seconds += job->cpu_seconds;
+  }
+  write_json(a.json_file, json);
+  write_junit(a.junit_file, {"explore", seconds}, cases);
+  if (!a.stories.empty()) write_stories(a, jobs);
+  return exit_code(verdict);
+}
+
+}  // namespace
+
+int explore(const std::vector<std::string>& words) {
+  ExploreCommand asked;
+  const auto given = parse("explore [OPTIONS]", options_for(asked), words);
+  if (given.contains("list")) {
+    list_variants();
+    return kHolds;
+  }
+  const bool core = given.contains("core");
+  if (core) refuse_with_core(given);
+  validate(asked, core);
+  catch_interruptions();
+  if (core) {
+    model::ExploreOptions how;
+    how.max_states = asked.max_states;
+    how.stop = interrupted;
+    how.progress = show_states;
+    return explore_core(how, asked.scope_name, asked.json_file, asked.junit_file);
+  }
+  Jobs jobs = jobs_for(asked);
+  run_all(jobs, asked.max_states);
+  return conclude(asked, jobs);
+}
+
+}  // namespace leasehold::lab

@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "properties/campaigns/run_folder.hpp"
+#include "properties/stories/incident.hpp"
+#include "scenarios/lab/campaigns/worker_option.hpp"
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report/report.hpp"
+#include "scenarios/lab/report/run_page.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using properties::Incident;
+using properties::IncidentOptions;
+using sim::live::Json;
+
+struct ImportCommand {
+  std::string uri, database = "test", collection = "distributed.locks", since, oplog_file;
+  std::string promises_file, lock = "leasehold";
+  std::vector<std::string> logs;
+  std::string scenario_file, page_file, json_file, junit_file, folder;
+  IncidentOptions options;
+};
+
+po::options_description options_for(ImportCommand& a) {
+  po::options_description options(
+      "Checks what happened outside of the laboratory, by the oplog and the logs of the lock's "
+      "users. Options");
+  options.add_options()("oplog", po::value(&a.oplog_file)->value_name("FILE"),
+                        "entries of the oplog, one a line, as extended JSON")(
+      "uri", po::value(&a.uri), "or the replica set that has them")(
+      "since", po::value(&a.since)->value_name("TIME"),
+      "of that set's oplog, from this time on, like 2026-11-24T20:00:00Z")(
+      "database", po::value(&a.database)->default_value(a.database), "of the locks")(
+      "collection", po::value(&a.collection)->default_value(a.collection),
+      "of the locks; with --promises the file says it")(
+      "log", po::value(&a.logs)->value_name("FILE")->composing(),
+      "what an application wrote of its locks; more than one may be given")(
+      "promises", po::value(&a.promises_file)->value_name("FILE"),
+      "what another lock promises, and where its documents are; else they are leasehold's")(
+      "lease-ms", po::value(&a.options.lease_ms)->default_value(a.options.lease_ms),
+      "where no log says it")(
+      "clock-error", po::value(&a.options.clock_error_ms)->default_value(100)->value_name("MS"),
+      "by how much a stamp may be wrong")(
+      "scenario", po::value(&a.scenario_file)->value_name("FILE"),
+      "write a story that does the same")(
+      "lock", po::value(&a.lock)->default_value(a.lock), "that plays the story")(
+      "keep", po::value(&a.folder)->value_name("FOLDER"),
+      "keep history and promises, for check and export")(
+      "report", po::value(&a.page_file)->value_name("FILE"), "write it as a page")(
+      "json", po::value(&a.json_file)->value_name("FILE"), "write the findings as JSON")(
+      "junit", po::value(&a.junit_file)->value_name("FILE"), "write the findings as JUnit XML");
+  return options;
+}
+
+model::Promises with_document(const std::string& file) {
+  auto promises = read_promises(file);
+  if (promises.document) return promises;
+  throw UsageError("--promises is '" + file +
+                   "': document is missing; it says where its documents are");
+}
+
+void validate(ImportCommand& a) {
+  if (a.oplog_file.empty() == a.uri.empty()) {
+    throw UsageError("--oplog FILE or --uri: one of them must be given");
+  }
+  if (a.uri.empty() != a.since.empty()) {
+    throw UsageError("--uri and --since TIME go together: one of them is missing");
+  }
+  if (a.logs.empty()) throw UsageError("--log is missing: it must name a file");
+  constexpr std::int64_t kDay_ms = 86'400'000;
+  require_range("lease-ms", a.options.lease_ms, 1, kDay_ms);
+  require_range("clock-error", a.options.clock_error_ms, 0, kDay_ms);
+  require_lock(a.lock, false);
+  require_writable("scenario", a.scenario_file);
+  require_writable("report", a.page_file);
+  require_writable("json", a.json_file);
+  require_writable("junit", a.junit_file);
+  if (!a.folder.empty()) require_folder("keep", a.folder);
+  a.options.own_documents = a.promises_file.empty();
+  a.options.promises = a.options.own_documents ? properties::own_incident_promises(a.collection)
+                                               : with_document(a.promises_file);
+  a.collection = a.options.promises.document->collection;
+}
+
+std::vector<Json> entries_in(const std::string& file) {
+  std::istringstream in(read_file("--oplog", file));
+  std::vector<Json> entries;
+  std::string line;
+  for (std::size_t number = 1; std::getline(in, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      entries.push_back(Json::parse(line));
+      (void)sim::live::packed_timestamp(entries.back().at("ts"));
+    } catch (const std::exception& error) {
+      throw UsageError("--oplog is '" + file + "': line " + std::to_string(number) +
+                       " is no entry of an oplog: " + error.what());
+    }
+  }
+  return entries;
+}
+
+/// Entries of the locks, and of the elections meanwhile.
+std::vector<Json> entries_of(const ImportCommand& a) {
+  std::int64_t since_ms = 0;
+  try {
+    since_ms = properties::date_ms(a.since);
+  } catch (const std::exception& error) {
+    throw UsageError("--since: " + std::string(error.what()));
+  }
+  sim::live::MongoClient client(a.uri);
+  const auto space = a.database + "." + a.collection;
+  Json from{{"$timestamp", {{"t", since_ms / 1'000}, {"i", 0}}}};
+  std::vector<Json> entries;
+  for (constexpr int kBatch = 2'000;;) {
+    const Json reply = client.must(
+        "local",
+        {{"find", "oplog.rs"},
+         {"filter",
+          {{"ts", {{"$gt", from}}},
+           {"$or", Json::array({{{"ns", space}},
+                                {{"op", "c"}, {"o.applyOps.ns", space}},
+                                {{"ns", a.database + ".$cmd"}, {"o.drop", a.collection}},
+                                {{"op", "n"}, {"o.msg", "new primary"}}})}}},
+         {"limit", kBatch},
+         {"batchSize", kBatch},
+         {"singleBatch", true},
+         {"readConcern", {{"level", "majority"}}}});
+    const Json& batch = reply["cursor"]["firstBatch"];
+    entries.insert(entries.end(), batch.begin(), batch.end());
+    if (static_cast<int>(batch.size()) < kBatch) return entries;
+    from = batch.back()["ts"];
+  }
+}
+
+std::vector<properties::LogLine> lines_in(const std::vector<std::string>& files) {
+  std::vector<properties::LogLine> all;
+  for (const auto& file : files) {
+    std::istringstream in(read_file("--log", file));
+    try {
+      const auto lines = properties::read_log(in);
+      all.insert(all.end(), lines.begin(), lines.end());
+    } catch (const std::exception& error) {
+      throw UsageError("--log is '" + file + "': " + error.what());
+    }
+  }
+  return all;
+}
+
+Incident incident_of(const ImportCommand& a) {
+  const auto entries = a.uri.empty() ? entries_in(a.oplog_file) : entries_of(a);
+  const auto lines = lines_in(a.logs);
+  if (entries.empty() && lines.empty()) throw UsageError("the oplog and the logs are empty");
+  try {
+    return properties::read_incident(entries, lines, a.options);
+  } catch (const std::exception& error) {
+    throw UsageError(std::string("an entry of the oplog: ") + error.what());
+  }
+}
+
+void write_story(const std::string& file, const sim::Plan& plan, const std::string& verdicts) {
+  if (file.empty()) return;
+  std::ofstream out(file);
+  out << "# What an oplog and logs showed: " << verdicts << ".\n# locks: " << plan.lock << "\n"
+      << to_scn(plan);
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+std::string broken(const std::vector<model::Finding>& findings) {
+  std::vector<std::string> names;
+  for (const auto& f : findings) {
+    if (f.verdict == model::Verdict::violated) names.emplace_back(to_string(f.guarantee));
+  }
+  return names.empty() ? "nothing was violated" : fmt::format("violated {}", fmt::join(names, " "));
+}
+
+}  // namespace
+
+int import_incident(const std::vector<std::string>& words) {
+  ImportCommand asked;
+  parse("import --oplog FILE --log FILE... [OPTIONS]", options_for(asked), words);
+  validate(asked);
+  const auto incident = incident_of(asked);
+  const auto findings = properties::judge_incident(incident);
+  const auto plan = properties::incident_plan(incident, findings, asked.options, asked.lock);
+  const auto verdict = ending_of(model::overall_tested(findings));
+  fmt::print("{} events since {}\n{}{}", incident.history.size(),
+             properties::date_text(incident.began_ms), table(findings),
+             story(findings, incident.history, true));
+  fmt::print("{}: {}\nverdict: {}\n", incident.promises.name,
+             fmt::join(incident.left_out, ", "), verdict.word);
+  write_story(asked.scenario_file, plan, broken(findings));
+  if (!asked.folder.empty()) {
+    properties::keep_run(asked.folder, plan, incident.history, findings, nullptr,
+                         incident.promises);
+  }
+  write_report(asked.page_file, incident.history, incident.promises);
+  write_json(asked.json_file, {{"events", incident.history.size()},
+                               {"began", properties::date_text(incident.began_ms)},
+                               {"guarantees", guarantees_json(findings)},
+                               {"left_out", incident.left_out},
+                               {"verdict", verdict.word}});
+  write_junit(asked.junit_file, {"import"}, findings);
+  return verdict.exit_code;
+}
+
+}  // namespace leasehold::lab

@@ -1,0 +1,175 @@
+#include "model/proof/prove.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "model/proof/solver.hpp"
+#include "scenarios/lab/interruption.hpp"
+#include "scenarios/lab/lab.hpp"
+#include "scenarios/lab/report/report.hpp"
+
+namespace leasehold::lab {
+namespace {
+
+using model::Verdict;
+using model::proof::Result;
+
+/// One part of the proof: its claims, and the word for each of them.
+struct Part {
+  std::string name, shown;
+  std::vector<Result> results;
+};
+
+const char* word(const Part& part, Verdict verdict) {
+  return verdict == Verdict::holds      ? part.shown.c_str()
+         : verdict == Verdict::violated ? "FAILS"
+                                        : "unknown";
+}
+
+void print(const Part& part) {
+  std::size_t shown = 0;
+  double seconds = 0;
+  for (const auto& result : part.results) {
+    const bool holds = result.verdict == Verdict::holds;
+    fmt::print("  {:>6.3f} s  {:<8} {}{}\n", result.seconds, word(part, result.verdict),
+               result.name, holds && part.name != "weaker designs" ? "" : ": " + result.words);
+    shown += holds ? 1 : 0;
+    seconds += result.seconds;
+  }
+  fmt::print("{}: {} of {} {}, {:.1f} s\n", part.name, shown, part.results.size(), part.shown,
+             seconds);
+  std::fflush(stdout);
+}
+
+Verdict overall(const std::vector<Part>& parts) {
+  auto verdict = Verdict::holds;
+  for (const auto& part : parts) {
+    for (const auto& result : part.results) {
+      if (result.verdict == Verdict::violated) return Verdict::violated;
+      if (result.verdict == Verdict::unknown) verdict = Verdict::unknown;
+    }
+  }
+  return interrupted() && verdict == Verdict::holds ? Verdict::unknown : verdict;
+}
+
+const model::proof::Ablation* change_named(const std::string& name) {
+  for (const auto* all : {&model::proof::ablations(), &model::proof::harmless_changes()}) {
+    for (const auto& change : *all) {
+      if (change.name == name) return &change;
+    }
+  }
+  return nullptr;
+}
+
+void list_designs() {
+  fmt::print("steps:\n");
+  for (const auto& step : model::proof::steps()) fmt::print("  {}\n", step.name);
+  fmt::print("invariants, which every step keeps:\n");
+  for (const auto& claim : model::proof::invariants()) {
+    fmt::print("  {:<10} {}\n", claim.name, claim.words);
+  }
+  fmt::print("guarantees, which follow:\n");
+  for (const auto& claim : model::proof::guarantees()) {
+    fmt::print("  {:<10} {}\n", claim.name, claim.words);
+  }
+  fmt::print("weaker designs, and the obligation that refutes each:\n");
+  for (const auto& a : model::proof::ablations()) {
+    fmt::print("  {:<46} {}\n", a.name, a.refuted_by);
+  }
+  fmt::print("changes that look as wrong and leave all proved:\n");
+  for (const auto& a : model::proof::harmless_changes()) fmt::print("  {}\n", a.name);
+}
+
+std::vector<Part> run(const model::proof::Rules& rules, bool weakened, std::uint64_t seconds) {
+  std::size_t done = 0;
+  model::proof::How how;
+  how.timeout_ms = static_cast<unsigned>(seconds * 1000);
+  how.stop = interrupted;
+  how.progress = [&](const Result& result) {
+    if (isatty(STDERR_FILENO) != 1) return;
+    fmt::print(stderr, "\r\x1b[K{} questions answered; last: {}\r", ++done, result.name);
+  };
+  std::vector<Part> parts;
+  const auto add = [&](Part part) {
+    print(part);
+    parts.push_back(std::move(part));
+  };
+  if (!weakened) add({"steps and situations", "reached", model::proof::reach(rules, how)});
+  add({"obligations, for any number of clients", "proved", model::proof::prove(rules, how)});
+  if (weakened) return parts;
+  Part ablations{"weaker designs", "refuted", {}};
+  for (const auto& ablation : model::proof::ablations()) {
+    if (!interrupted()) ablations.results.push_back(model::proof::refute(ablation, how));
+  }
+  add(std::move(ablations));
+  return parts;
+}
+
+nlohmann::ordered_json to_json(const std::vector<Part>& parts) {
+  nlohmann::ordered_json json;
+  for (const auto& part : parts) {
+    for (const auto& result : part.results) {
+      json[part.name].push_back({{"name", result.name},
+                                 {"statement", result.words},
+                                 {"verdict", to_string(result.verdict)},
+                                 {"seconds", result.seconds}});
+    }
+  }
+  return json;
+}
+
+void write_junit(const std::string& file, const std::vector<Part>& parts) {
+  std::vector<JunitCase> cases;
+  double all_seconds = 0;
+  for (const auto& part : parts) {
+    for (const auto& result : part.results) {
+      cases.push_back({result.name + ": " + result.words, result.verdict});
+      all_seconds += result.seconds;
+    }
+  }
+  lab::write_junit(file, {"prove", all_seconds}, cases);
+}
+
+}  // namespace
+
+int prove(const std::vector<std::string>& words) {
+  std::string design, json_file, junit_file;
+  std::int64_t seconds = 20;
+  po::options_description options(
+      "Proves the safety of the lock for any number of clients, by induction, with an SMT solver: "
+      "G1 to G4 and G6. Options");
+  options.add_options()("design", po::value(&design)->value_name("NAME"),
+                        "a weaker design instead, to see what fails; --list names them")(
+      "list", "steps, invariants, guarantees, weaker designs")(
+      "timeout", po::value(&seconds)->default_value(seconds), "seconds for each question")(
+      "json", po::value(&json_file)->value_name("FILE"), "write the result as JSON")(
+      "junit", po::value(&junit_file)->value_name("FILE"), "write the result as JUnit XML");
+  const auto given = parse("prove [OPTIONS]", options, words);
+  if (given.contains("list")) {
+    list_designs();
+    return kHolds;
+  }
+  const auto* change = change_named(design);
+  if (!design.empty() && change == nullptr) {
+    throw UsageError("--design is '" + design + "': prove --list names them");
+  }
+  require_range("timeout", seconds, 1, 3600);
+  require_writable("json", json_file);
+  require_writable("junit", junit_file);
+  catch_interruptions();
+  fmt::print("solver: {}\n", model::proof::solver_name());
+  const auto rules = change == nullptr ? model::proof::rules() : model::proof::weakened(*change);
+  const auto parts = run(rules, change != nullptr, static_cast<std::uint64_t>(seconds));
+  const auto verdict = overall(parts);
+  fmt::print("verdict: {}\n", to_string(verdict));
+  write_json(json_file, {{"solver", model::proof::solver_name()},
+                         {"design", design.empty() ? "leasehold" : design},
+                         {"verdict", to_string(verdict)},
+                         {"parts", to_json(parts)}});
+  write_junit(junit_file, parts);
+  return exit_code(verdict);
+}
+
+}  // namespace leasehold::lab

@@ -1,0 +1,314 @@
+#include "sim/faults/fault_injector.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "sim/record/recorder.hpp"
+
+namespace leasehold::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using K = FaultPlan::Kind;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+TEST(LinkRules, OfOneLinkAllHoldAtOnceAndTheLongerDelayCounts) {
+  const Link link{"p0", 1}, other{"p0", 2};
+  LinkRules rules;
+  rules.add(1, {link, other}, {.delay_requests = milliseconds(30)});
+  rules.add(2, {link}, {.hold_replies = true, .delay_requests = milliseconds(20)});
+  rules.add(3, {link}, {.refuse = true});
+  EXPECT_EQ(rules.of(link),
+            (LinkRule{.hold_replies = true, .delay_requests = milliseconds(30), .refuse = true}));
+  EXPECT_EQ(rules.of(other), LinkRule{.delay_requests = milliseconds(30)});
+  EXPECT_EQ(rules.of({"p1", 1}), LinkRule{});
+}
+
+TEST(LinkRules, TheEndOfOneLeavesTheOthers) {
+  const Link link{"p0", 1};
+  LinkRules rules;
+  rules.add(1, {link}, {.hold_requests = true});
+  rules.add(2, {link}, {.hold_requests = true});
+  EXPECT_EQ(rules.remove(1), Links{link});
+  EXPECT_EQ(rules.of(link), LinkRule{.hold_requests = true});
+  EXPECT_EQ(rules.remove(2), Links{link});
+  EXPECT_EQ(rules.of(link), LinkRule{});
+  EXPECT_EQ(rules.remove(2), Links{});
+}
+
+/// Three members and one process, of which only what is asked of them is kept.
+struct Recorded final : ProcessControl, MemberControl, DataControl, LinkControl {
+  std::vector<ProcessView> running() override { return {{.name = "p0", .holds = true}}; }
+  bool kill(const std::string&) override { return true; }
+  void start_successor(const std::string&) override { ++successors; }
+  void pause(const std::string&, bool) override { paused = true; }
+  void resume(const std::string&) override { paused = false; }
+  void set_wall_clock(const std::string&, std::int64_t) override {}
+  bool saw_its_wall_clock(const std::string&) override { return clocks_are_seen; }
+
+  int size() override { return 3; }
+  int primary() override { return 0; }
+  bool is_primary(int member) override { return member == 0; }
+  bool reachable(int) override { return true; }
+  bool step_up(int, milliseconds) override { return true; }
+  bool step_down() override { return true; }
+  void kill(const std::vector<int>&) override {}
+  void restart(const std::vector<int>&) override {
+    if (--restarts_fail >= 0) throw std::runtime_error("its port was taken");
+  }
+  void wipe(int) override {}
+  void stop(const std::vector<int>&) override {}
+  void resume(const std::vector<int>&) override {}
+  bool all_have_all_data() override { return true; }
+  void set_clock(int member, std::int64_t ahead_ms, std::int64_t rate_ppm) override {
+    clocks[member] = {ahead_ms, rate_ppm};
+  }
+  std::int64_t clock_ahead_ms(int member) override { return clocks[member].first; }
+  bool shows_its_clock(int) override { return clocks_are_seen; }
+  void set_ttl_monitor(bool on) override { ttl_on = on; }
+  std::int64_t ttl_passes() override { return 0; }
+  std::optional<std::int64_t> ttl_seconds() override { return index; }
+  void set_ttl_seconds(std::optional<std::int64_t> seconds) override { index = seconds; }
+  bool drop_locks() override { return true; }
+  std::string delete_lock(std::int64_t) override { return "lock-0"; }
+  std::vector<std::string> held_locks() override { return {"grave-p9", "lock-0", "lock-1"}; }
+  void ask(const core::Command& command, Answered answered) override {
+    asked.push_back(command.body);
+    answered(answer(command.body));
+  }
+  /// A lease of 1 s; whoever takes it has it.
+  core::Reply answer(const decltype(core::Command::body)& body) const {
+    core::LockDocument document{.name = "lock-1", .lock_id = seen_lock_id};
+    document.expires_at.since_1970_ms = 1;
+    const auto* take = std::get_if<core::AcquireCommand>(&body);
+    if (take != nullptr && take->observed == held_lock_id) document.lock_id = take->lock_id;
+    return {.outcome = core::Outcome::done, .documents = {document}};
+  }
+  void fail_next(std::int64_t count, int, bool) override { failing = count; }
+  std::int64_t stop_failing() override { return std::exchange(failing, 0); }
+  std::optional<Inside> hold_inside(const std::string&, std::int64_t, std::int64_t) override {
+    return std::nullopt;
+  }
+  void set_link_rule(const Link& link, const LinkRule& rule) override { rules[link] = rule; }
+  void reset_link(const Link&) override {}
+  std::int64_t touched(const Link&) override { return touches; }
+  void settle() override { index_when_settled = index; }
+
+  int successors = 0, restarts_fail = 0;
+  bool paused = false, ttl_on = true, clocks_are_seen = true;
+  std::map<int, std::pair<std::int64_t, std::int64_t>> clocks;
+  std::optional<std::int64_t> index = 0, index_when_settled;
+  std::int64_t failing = 0, touches = 0;
+  std::vector<decltype(core::Command::body)> asked;
+  std::string seen_lock_id = "00000000000000010000000000000002.1000.7", held_lock_id = seen_lock_id;
+  std::map<Link, LinkRule> rules;
+};
+
+struct Injection : testing::Test {
+  void inject(K kind, std::int64_t for_ms, std::int64_t amount = 0) {
+    faults.inject({.kind = kind, .for_ms = for_ms, .amount = amount});
+  }
+  void run_to(std::int64_t ms) {
+    while (!calls.empty() && calls.begin()->first <= ms * kMs) {
+      const auto due = calls.extract(calls.begin());
+      now = due.key();
+      due.mapped()();
+    }
+    now = ms * kMs;
+  }
+  LinkRule rule() { return cluster.rules[{"p0", 0}]; }
+  std::vector<std::string> notes() {
+    std::vector<std::string> texts;
+    for (const auto& e : history)
+      texts.push_back(e.fault.str() + (e.begins ? " begins" : e.ends ? " ends" : " "));
+    return texts;
+  }
+
+  Recorded cluster;
+  std::int64_t now = 0;
+  std::multimap<std::int64_t, std::function<void()>> calls;
+  model::History history;
+  std::map<K, int> counts;
+  int insisted = 0;
+  FaultInjector faults{
+      {.processes = cluster,
+       .servers = ServerControl{cluster, cluster, cluster},
+       .now_ns = [this] { return now; },
+       .call_at = [this](std::int64_t at, auto call) { calls.emplace(at, std::move(call)); },
+       .emit = [this](model::Event e) { history.push_back(std::move(e)); },
+       .count_effect = [this](K kind) { ++counts[kind]; },
+       .insist =
+           [this](const std::string&, const auto& attempt) {
+             for (bool done = false; !done; ++insisted) {
+               try {
+                 done = attempt();
+               } catch (const std::exception&) {
+                 if (insisted > 2) throw;
+               }
+             }
+           }},
+      1'000};
+};
+
+TEST_F(Injection, AtACommandItBeginsAfterTheNthOfItsProcess) {
+  faults.inject({.kind = K::lost_replies,
+                 .for_ms = 40,
+                 .process = 0,
+                 .on = FaultPlan::Command::hand_over,
+                 .nth = 2});
+  EXPECT_TRUE(faults.awaits_a_command());
+  faults.saw_send(0, "hand-over");
+  faults.saw_send(1, "hand-over");
+  faults.saw_send(0, "delete");
+  run_to(5);
+  EXPECT_EQ(notes(), std::vector<std::string>());
+  faults.saw_send(0, "hand-over");
+  EXPECT_EQ(notes(), std::vector<std::string>()) << "not within the sending";
+  run_to(10);
+  EXPECT_EQ(notes(), (std::vector<std::string>{"lost-replies begins"}));
+  EXPECT_EQ(faults.begun_at_commands(), 1);
+  EXPECT_FALSE(faults.awaits_a_command());
+  run_to(100);
+  EXPECT_EQ(notes().size(), 2u);
+}
+
+TEST_F(Injection, WhatWaitsForACommandNeverBeginsInTheHealedPhase) {
+  faults.inject({.kind = K::crash, .on = FaultPlan::Command::acquire});
+  faults.heal();
+  faults.saw_send(0, "acquire");
+  run_to(10);
+  EXPECT_EQ(notes(), std::vector<std::string>());
+}
+
+TEST_F(Injection, OfTwoFaultsOfOneLinkTheFirstToEndLeavesTheOther) {
+  inject(K::cut_link, 500);
+  inject(K::slow_link, 200, 30);
+  EXPECT_TRUE(rule().hold_requests);
+  EXPECT_EQ(rule().delay_replies, milliseconds(30));
+  run_to(200);
+  EXPECT_TRUE(rule().hold_requests);
+  EXPECT_EQ(rule().delay_replies, milliseconds(0));
+  run_to(500);
+  EXPECT_EQ(rule(), LinkRule{});
+  EXPECT_EQ(notes(), (std::vector<std::string>{"cut-link begins", "slow-link begins",
+                                               "slow-link ends", "cut-link ends"}));
+}
+
+TEST_F(Injection, OfTwoThatMoveOneClockTheFirstToEndLeavesIt) {
+  inject(K::clock_drift, 500, 1'000);
+  run_to(100);
+  inject(K::clock_jump, 0, 70);
+  run_to(600);
+  EXPECT_EQ(cluster.clocks[0], std::pair(std::int64_t{70}, std::int64_t{0}));
+}
+
+TEST_F(Injection, AClockThatWasMovedCountsOnceAnotherTimeThanTheTrueOneWasSeen) {
+  const auto move_all = [&](std::int64_t amount) {
+    inject(K::wall_clock, 100, amount);
+    inject(K::clock_jump, 0, amount);
+    run_to(now / kMs + 100);
+  };
+  cluster.clocks_are_seen = false;
+  move_all(70);
+  EXPECT_EQ(counts[K::wall_clock] + counts[K::clock_jump], 0);
+  cluster.clocks_are_seen = true;
+  move_all(60);
+  EXPECT_EQ(counts[K::wall_clock], 1);
+  EXPECT_EQ(counts[K::clock_jump], 1);
+}
+
+TEST_F(Injection, TheTtlMonitorGoesOnWhenNobodyHasItOffAnyMore) {
+  inject(K::ttl_off, 500);
+  inject(K::ttl_off, 200);
+  run_to(200);
+  EXPECT_FALSE(cluster.ttl_on);
+  run_to(500);
+  EXPECT_TRUE(cluster.ttl_on);
+}
+
+TEST_F(Injection, AFaultOfALinkCountsOnceSomethingWasTouched) {
+  inject(K::slow_link, 200, 30);
+  run_to(200);
+  EXPECT_EQ(counts[K::slow_link], 0);
+  inject(K::slow_link, 200, 30);
+  ++cluster.touches;
+  run_to(400);
+  EXPECT_EQ(counts[K::slow_link], 1);
+}
+
+TEST_F(Injection, HealingEndsAllAndTheIndexLast) {
+  inject(K::pause, 1'000);
+  inject(K::drop_index, 1'000);
+  inject(K::split_members, 1'000);
+  EXPECT_TRUE(cluster.paused);
+  EXPECT_EQ(cluster.index, std::nullopt);
+  faults.heal();
+  EXPECT_FALSE(cluster.paused);
+  EXPECT_EQ(cluster.index_when_settled, std::nullopt);
+  EXPECT_EQ(cluster.index, 0);
+  for (const auto& [link, rule] : cluster.rules) EXPECT_EQ(rule, LinkRule{});
+  const auto said = history.size();
+  run_to(2'000);
+  inject(K::ttl_off, 100);
+  EXPECT_EQ(history.size(), said) << "none begins or ends after that";
+}
+
+TEST_F(Injection, WhatDoesNotEndIsTriedAgain) {
+  cluster.restarts_fail = 1;
+  inject(K::kill_member, 100);
+  run_to(100);
+  EXPECT_TRUE(history.back().begins);
+  run_to(300);
+  EXPECT_TRUE(history.back().ends);
+}
+
+TEST_F(Injection, HealingNamesTheFaultThatDoesNotEndAndWhy) {
+  cluster.restarts_fail = 100;
+  inject(K::kill_member, 100);
+  try {
+    faults.heal();
+    FAIL() << "it did not end";
+  } catch (const std::exception& error) {
+    EXPECT_EQ(error.what(), std::string("kill-member: its port was taken"));
+  }
+}
+
+/// 1,010 ms, by a clock that is 0.5 % fast.
+TEST_F(Injection, WhatWasTakenByForceIsFreedOnceItsHolderMustHaveNoticedAlsoWhenAllIsHealed) {
+  faults.inject({.kind = K::force_release, .pick = 3});
+  ASSERT_EQ(cluster.asked.size(), 2u);
+  EXPECT_EQ(std::get<core::ReadHoldersCommand>(cluster.asked[0]).names,
+            std::vector<std::string>{"lock-1"});
+  EXPECT_EQ(history.back().victim, "lock-1");
+  EXPECT_EQ(history.back().lock_id, std::get<core::AcquireCommand>(cluster.asked[1]).lock_id);
+  EXPECT_EQ(counts[K::force_release], 1);
+  faults.heal();
+  run_to(1'003);
+  EXPECT_EQ(cluster.asked.size(), 2u);
+  run_to(1'004);
+  EXPECT_EQ(std::get<core::DeleteCommand>(cluster.asked.at(2)).owner,
+            std::get<core::AcquireCommand>(cluster.asked[1]).owner);
+}
+
+TEST_F(Injection, ALockThatIsExtendedMeanwhileIsNotTakenByForce) {
+  cluster.held_lock_id = "00000000000000010000000000000002.1000.8";
+  inject(K::force_release, 0);
+  run_to(3'000);
+  EXPECT_EQ(cluster.asked.size(), 2u);
+  EXPECT_EQ(counts[K::force_release], 0);
+}
+
+TEST_F(Injection, NobodyComesBackInTheHealedPhase) {
+  inject(K::crash, 0);
+  run_to(100);
+  EXPECT_EQ(cluster.successors, 1);
+  inject(K::crash, 0);
+  faults.heal();
+  run_to(200);
+  EXPECT_EQ(cluster.successors, 1);
+}
+
+}  // namespace
+}  // namespace leasehold::sim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model/history/history.hpp"
+#include "sim/live/foreign/foreign_worker.hpp"
+#include "sim/live/processes/run_processes.hpp"
+#include "sim/live/run/harness.hpp"
+
+namespace leasehold::sim::live {
+
+/// The processes of a live run of a lock that is not ours: workers that speak the lines of
+/// scenarios/WORKERS.md. A worker that breaks these rules is ended, and has no successor.
+class ForeignProcesses final : public RunProcesses {
+ public:
+  using Now = ForeignWorker::Now;
+  using Emit = ForeignWorker::Emit;
+
+  /// REQUIRES: plan and run outlive it, and the run has a foreign lock.
+  ForeignProcesses(const Plan& plan, const LiveRun& run, Now now_ns, Emit emit);
+
+  void start_all(std::int64_t began_ns, int doomed) override;
+  void listen_ms(int limit_ms) override;
+  int kill_doomed() override { return 0; }
+  void heal() override;
+  [[nodiscard]] bool all_done() const override;
+  void end_by_force() override;
+  [[nodiscard]] bool somebody_died() const override { return false; }
+
+  std::vector<ProcessView> running() override;
+  bool kill(const std::string& name) override;
+  void start_successor(const std::string& name) override;
+  void set_wall_clock(const std::string& name, std::int64_t offset_ms) override;
+  [[nodiscard]] bool saw_its_wall_clock(const std::string& name) override;
+  void pause(const std::string& name, bool suspends) override;
+  void resume(const std::string& name) override;
+
+ private:
+  void start(std::size_t i);
+  void take(model::Event e);
+  void hand_over();
+  [[nodiscard]] model::Event event(model::Kind kind, const std::string& process) const;
+  bool end(ForeignWorker& worker);
+  [[nodiscard]] ForeignWorker* named(const std::string& name) const;
+
+  const Plan& plan_;
+  const LiveRun& run_;
+  const Now now_;
+  const Emit emit_;
+  std::mutex mutex_;
+  std::vector<model::Event> taken_;  ///< from the workers' threads, protected by mutex_
+  std::map<std::size_t, int> lives_;
+  std::int64_t began_ns_ = 0;
+  std::uint64_t seeds_ = 0;
+  std::vector<std::unique_ptr<ForeignWorker>> workers_;  ///< by their places in the plan
+  std::vector<std::unique_ptr<ForeignWorker>> killed_;   ///< replaced by another
+};
+
+}  // namespace leasehold::sim::live

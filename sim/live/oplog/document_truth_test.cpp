@@ -1,0 +1,131 @@
+#include "sim/live/oplog/document_truth.hpp"
+
+#include <gtest/gtest.h>
+
+#include <leasehold/fencing_token.hpp>
+
+#include "sim/live/oplog/oplog_entry.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+using model::Event;
+using model::Kind;
+
+/// Entries of the oplog as a server of version 6 or 7 shows them, in relaxed extended JSON.
+Json entry(int second, const std::string& rest) {
+  const auto s = std::to_string(second), t = std::to_string(FencingToken::kEpochSeconds + second);
+  return Json::parse(R"({"ts":{"$timestamp":{"t":)" + t + R"(,"i":1}},"wall":{"$date":)" +
+                     R"("2026-11-24T20:00:)" + s + R"(.5Z"},)" + rest + "}");
+}
+Json date(const std::string& second) {
+  return {{"$date", "2026-11-24T20:00:" + second + "Z"}};
+}
+Json inserted(int second, Json document) {
+  return entry(second, R"("op":"i","ns":"db.locks","o":)" + document.dump());
+}
+Json changed(int second, const std::string& diff) {
+  return entry(second, R"("op":"u","o":{"$v":2,"diff":)" + diff + R"(},"o2":{"_id":"lock-0"})");
+}
+Json removed(int second) { return entry(second, R"("op":"d","o":{"_id":"lock-0"})"); }
+
+class Documents : public testing::Test {
+ protected:
+  /// "put A", "gone" or "".
+  std::string read(const Json& one) {
+    last_ = truth_.read(one, one);
+    if (!last_) return "";
+    EXPECT_EQ(last_->name, "lock-0");
+    return last_->kind == Kind::put ? "put " + last_->owner : std::string(to_string(last_->kind));
+  }
+
+  DocumentTruth truth_{{"locks", "_id", "lockedBy", "until"}};
+  std::optional<Event> last_;
+};
+
+TEST_F(Documents, ALifeOfALockIsItsWritesByTheMappedFields) {
+  EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"lockedBy", "A"}, {"until", date("20.250")}})),
+            "put A");
+  EXPECT_EQ(last_->expires_at_ms - last_->wall_ms, 9'750);
+  EXPECT_EQ(last_->order, std::int64_t{10} << 32 | 1);
+  EXPECT_EQ(read(changed(12, R"({"u":{"until":{"$date":"2026-11-24T20:00:30Z"}}})")), "put A");
+  EXPECT_EQ(read(changed(13, R"({"i":{"visits":1}})")), "") << "of no field that is mapped";
+  EXPECT_EQ(read(changed(31, R"({"u":{"lockedBy":"B","until":{"$date":"2026-11-24T20:00:41Z"}}})")),
+            "put B");
+  EXPECT_EQ(read(removed(32)), "gone");
+  EXPECT_EQ(last_->owner, "");
+  EXPECT_EQ(read(removed(33)), "") << "it was gone";
+}
+
+TEST_F(Documents, ALockIsFreeOnceItNamesNobodyOrItsDateHasPassed) {
+  EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"until", date("00")}})), "");
+  const auto taken = R"({"u":{"lockedBy":"A","until":{"$date":"2026-11-24T20:00:20Z"}}})";
+  EXPECT_EQ(read(changed(11, taken)), "put A");
+  EXPECT_EQ(read(changed(12, R"({"u":{"lockedBy":null}})")), "gone");
+  EXPECT_EQ(read(changed(13, R"({"d":{"lockedBy":false}})")), "");
+  EXPECT_EQ(read(changed(14, taken)), "put A");
+  EXPECT_EQ(read(changed(15, R"({"u":{"until":{"$date":"2026-11-24T20:00:15.500Z"}}})")), "gone");
+  EXPECT_EQ(last_->owner, "A") << "as ShedLock does";
+  EXPECT_EQ(read(removed(16)), "");
+}
+
+TEST_F(Documents, AReplacementIsAWriteAndATransactionsTimeIsThatOfAllItsWrites) {
+  const auto whole = entry(10, R"("op":"u","o2":{"_id":"lock-0"},)"
+                               R"("o":{"_id":"lock-0","lockedBy":"A"})");
+  EXPECT_EQ(read(whole), "put A");
+  EXPECT_EQ(last_->expires_at_ms, 0) << "no date";
+  const auto inner = Json::parse(R"({"op":"u","o2":{"_id":"lock-0"},)"
+                                 R"("o":{"$v":2,"diff":{"u":{"lockedBy":"B"}}}})");
+  const auto put = truth_.read(inner, entry(12, R"("op":"c")"));
+  ASSERT_TRUE(put.has_value());
+  EXPECT_EQ(put->order, std::int64_t{12} << 32 | 1);
+}
+
+/// As MongoDB before 5.0 writes it: the document stays, and what is not named in it.
+TEST_F(Documents, OperatorsOfFormatOneChangeWhatTheyName) {
+  const auto operators = [](int second, const std::string& o) {
+    return entry(second, R"("op":"u","o2":{"_id":"lock-0"},"o":)" + o);
+  };
+  EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"lockedBy", "A"}, {"until", date("20")}})),
+            "put A");
+  EXPECT_EQ(read(operators(11, R"({"$v":1,"$set":{"until":{"$date":"2026-11-24T20:00:30Z"}}})")),
+            "put A");
+  EXPECT_EQ(read(operators(12, R"({"$v":1,"$set":{"deep.list.0":"x"}})")), "");
+  EXPECT_EQ(read(operators(13, R"({"$v":1,"$unset":{"lockedBy":true}})")), "gone");
+  EXPECT_THROW((void)read(operators(14, R"({"$v":1,"$push":{"list":1}})")), std::runtime_error);
+}
+
+TEST_F(Documents, ADropEndsAllThatAreHeld) {
+  EXPECT_EQ(read(inserted(10, {{"_id", "lock-0"}, {"lockedBy", "A"}})), "put A");
+  const auto all = truth_.drop(entry(11, R"("op":"c","o":{"drop":"locks"})"));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Kind::gone);
+  EXPECT_EQ(all[0].name, "lock-0");
+}
+
+TEST(DocumentsOfOtherForms, FieldsMayLieDeepAndBeNoText) {
+  DocumentTruth truth({"locks", "key", "lock.by", "lock.until"});
+  const auto first = inserted(
+      10, {{"_id", 7},
+           {"key", "lock-0"},
+           {"lock", {{"by", {{"$oid", "65a"}}}, {"until", {{"$date", {{"$numberLong", "9"}}}}}}}});
+  EXPECT_FALSE(truth.read(first, first)) << "it has expired";
+  const auto second = entry(11, R"("op":"u","o2":{"_id":7},"o":{"diff":{"slock":{"u":)"
+                                R"({"until":{"$numberLong":"4000000000000"}},"i":{"n":1}}}})");
+  const auto put = truth.read(second, second);
+  ASSERT_TRUE(put.has_value());
+  EXPECT_EQ(put->name, "lock-0");
+  EXPECT_EQ(put->owner, R"({"$oid":"65a"})");
+  EXPECT_EQ(put->expires_at_ms, 4'000'000'000'000);
+}
+
+TEST(DocumentsOfOtherForms, DifferencesOfListsAreFollowed) {
+  std::map<std::string, Json> documents{{"x", {{"_id", "x"}, {"queue", {"A", {{"n", 1}}, "C"}}}}};
+  const auto update = entry(11, R"("op":"u","o2":{"_id":"x"},"o":{"$v":2,"diff":{"squeue":)"
+                                R"({"a":true,"l":2,"u0":"B","s1":{"u":{"n":2}}}}})");
+  const Json* document = apply(documents, update, "x");
+  EXPECT_EQ((*document)["queue"], Json::parse(R"(["B",{"n":2}])"));
+}
+
+}  // namespace
+}  // namespace leasehold::sim::live

@@ -1,0 +1,79 @@
+#include "sim/live/oplog/majority_watch.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace leasehold::sim::live {
+namespace {
+
+constexpr std::chrono::milliseconds kEvery{100};
+/// A member that is stopped is asked again as soon as it goes on.
+constexpr const char* kTimeouts =
+    "serverSelectionTimeoutMS=500&connectTimeoutMS=500&socketTimeoutMS=500&appName=majority-watch";
+
+OpTime op_time(const Json& value) {
+  return {integer(value.at("t")), packed_timestamp(value.at("ts"))};
+}
+
+}  // namespace
+
+MemberAnswer answer_in(const Json& hello) {
+  MemberAnswer answer;
+  if (!hello.value("isWritablePrimary", false)) return answer;
+  answer.election = hello.at("electionId").value("$oid", "");
+  answer.written = op_time(hello.at("lastWrite").at("opTime"));
+  answer.committed = op_time(hello.at("lastWrite").at("majorityOpTime"));
+  return answer;
+}
+
+MajorityWatch::MajorityWatch(const std::vector<std::string>& uris,
+                             std::function<std::int64_t()> now_ns)
+    : now_ns_(std::move(now_ns)) {
+  std::vector<MongoClient> clients;  // before any thread runs: a URI may be a bad one
+  for (const auto& uri : uris) clients.emplace_back(with_option(uri, kTimeouts));
+  for (auto& client : clients) {
+    threads_.emplace_back([this, client = std::move(client)](const std::stop_token& stop) mutable {
+      watch(stop, client);
+    });
+  }
+}
+
+MajorityWatch::~MajorityWatch() {
+  for (auto& thread : threads_) thread.request_stop();
+}
+
+model::History MajorityWatch::events() const {
+  const std::lock_guard lock(mutex_);
+  model::History all;
+  for (const auto& span : commit_point_.spans(now_ns_())) {
+    model::Event e;
+    e.kind = model::Kind::no_majority;
+    e.from_ns = span.from_ns;
+    e.at_ns = span.to_ns;
+    all.push_back(std::move(e));
+  }
+  return all;
+}
+
+bool MajorityWatch::follows() const {
+  const std::lock_guard lock(mutex_);
+  return commit_point_.follows();
+}
+
+void MajorityWatch::watch(const std::stop_token& stop, MongoClient& client) {
+  while (!stop.stop_requested()) {
+    const auto asked = now_ns_();
+    try {
+      auto answer = answer_in(client.run_once("admin", {{"hello", 1}}));
+      answer.asked_ns = asked;
+      answer.answered_ns = now_ns_();
+      const std::lock_guard lock(mutex_);
+      commit_point_.hear(answer);
+    } catch (const std::exception&) {
+      // A member that does not answer, or not completely, shows nothing; the others do.
+    }
+    std::this_thread::sleep_for(kEvery);
+  }
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,281 @@
+#include "sim/live/oplog/oplog.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "sim/live/oplog/oplog_entry.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};
+constexpr int kBatch = 2'000;
+constexpr int kMarkTimeout_ms = 500;
+
+const Json k1970{{"$date", "1970-01-01T00:00:00Z"}};
+
+const char* lock_id_field(const Json& document) {
+  return document.contains("LockId") ? "LockId" : "lockId";
+}
+
+/// The dates of a document of ours; those of the published locks have other fields.
+void add_dates(model::Event& put, const Json& document) {
+  if (document.contains("acquiredAt")) put.acquired_at_ms = mongo::date_ms(document["acquiredAt"]);
+  if (document.contains("expiresAt")) put.expires_at_ms = mongo::date_ms(document["expiresAt"]);
+  if (document.contains("fencingToken")) put.stored_token = integer(document["fencingToken"]);
+}
+
+std::string name_of(const Json& entry) {
+  const Json& id = id_in(entry);
+  return id.is_string() ? id.get<std::string>() : "";
+}
+
+SeenEntry seen_in(const Json& entry) {
+  return {packed_timestamp(entry["ts"]), std::hash<std::string>{}(entry.dump())};
+}
+
+model::Event reread_event(std::int64_t at_ns, const char* outcome) {
+  model::Event e;
+  e.at_ns = at_ns;
+  e.kind = model::Kind::reread;
+  e.outcome = outcome;
+  return e;
+}
+
+}  // namespace
+
+std::vector<SeenEntry> vanished(const std::vector<SeenEntry>& seen,
+                                const std::vector<SeenEntry>& again, std::int64_t oldest) {
+  std::vector<SeenEntry> gone;
+  for (const auto& entry : seen) {
+    if (entry.order < oldest) continue;  // older entries may have left the oplog
+    const auto same_time =
+        std::lower_bound(again.begin(), again.end(), entry.order,
+                         [](const SeenEntry& e, std::int64_t order) { return e.order < order; });
+    if (same_time == again.end() || *same_time != entry) gone.push_back(entry);
+  }
+  return gone;
+}
+
+OplogReader::OplogReader(Source source, std::function<std::int64_t()> now_ns)
+    : database_(std::move(source.database)),
+      lock_namespace_(database_ + "." + source.lock_collection),
+      resource_namespace_(database_ + "." + source.resource_collection),
+      now_ns_(std::move(now_ns)),
+      client_(
+          with_option(source.uri,
+                      std::string("socketTimeoutMS=5000&serverSelectionTimeoutMS=5000&appName=") +
+                          kClientName)),
+      documents_(std::move(source.documents)) {
+  first_ = last_ = client_.must("admin", {{"ping", 1}})["operationTime"];
+  thread_ = std::thread([this] { follow(); });
+}
+
+OplogReader::~OplogReader() {
+  stopped_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+model::History OplogReader::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(events_, {});
+}
+
+bool OplogReader::catch_up() {
+  // The round under way may have begun before; the one after the next certainly began after.
+  const auto target = rounds_ + 2;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (rounds_ < target && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(kPause);
+  }
+  return rounds_ >= target;
+}
+
+model::History OplogReader::read_again() {
+  stopped_ = true;
+  thread_.join();
+  model::History out;
+  try {
+    std::vector<SeenEntry> again;
+    for (Json from = first_, batch; !(batch = entries_after(from)).empty();) {
+      for (const Json& entry : batch) again.push_back(seen_in(entry));
+      from = batch.back()["ts"];
+    }
+    const auto gone = vanished(seen_, again, oldest_entry());
+    out.push_back(reread_event(now_ns_(), "kept"));
+    out.back().count = static_cast<std::int64_t>(seen_.size() - gone.size());
+    for (const auto& entry : gone) {
+      out.push_back(reread_event(now_ns_(), "vanished"));
+      out.back().order = entry.order;
+    }
+  } catch (const std::exception& error) {
+    out.push_back(reread_event(now_ns_(), "unread"));
+    out.back().message = error.what();
+  }
+  return out;
+}
+
+std::int64_t OplogReader::oldest_entry() {
+  const Json reply = client_.must(
+      "local",
+      {{"find", "oplog.rs"}, {"sort", {{"$natural", 1}}}, {"limit", 1}, {"singleBatch", true}});
+  return packed_timestamp(reply["cursor"]["firstBatch"].at(0)["ts"]);
+}
+
+void OplogReader::follow() {
+  while (!stopped_) {
+    try {
+      if (documents_) mark();
+      while (read_batch()) {
+      }
+      ++rounds_;
+    } catch (const std::exception&) {
+      // There is no primary at the moment; what was not read is still there.
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// All later entries in the oplog were written after it was sent, because a majority has it.
+void OplogReader::mark() {
+  const auto sent = now_ns_();
+  const Json reply = client_.run_once(
+      database_,
+      {{"update", "marks"},
+       {"updates",
+        Json::array({{{"q", {{"_id", 0}}}, {"u", {{"$inc", {{"n", 1}}}}}, {"upsert", true}}})},
+       {"writeConcern", {{"w", "majority"}, {"wtimeout", kMarkTimeout_ms}}}});
+  if (integer(reply["ok"]) != 1 || reply.contains("writeConcernError") ||
+      reply.contains("writeErrors")) {
+    return;
+  }
+  marks_[packed_timestamp(reply["operationTime"])] = sent;
+}
+
+/// 0: there is none.
+std::int64_t OplogReader::marked_before(std::int64_t order) const {
+  const auto after = marks_.lower_bound(order);
+  return after == marks_.begin() ? 0 : std::prev(after)->second;
+}
+
+Json OplogReader::entries_after(const Json& timestamp) {
+  const auto collection = lock_namespace_.substr(database_.size() + 1);
+  const Json reply = client_.must(
+      "local", {{"find", "oplog.rs"},
+                {"filter",
+                 {{"ts", {{"$gt", timestamp}}},
+                  {"$or", Json::array({{{"ns", {{"$in", {lock_namespace_, resource_namespace_}}}}},
+                                       {{"op", "c"}, {"o.applyOps.ns", lock_namespace_}},
+                                       {{"ns", database_ + ".$cmd"}, {"o.drop", collection}}})}}},
+                {"limit", kBatch},
+                {"batchSize", kBatch},
+                {"singleBatch", true},
+                {"readConcern", {{"level", "majority"}}}});
+  return reply["cursor"]["firstBatch"];
+}
+
+/// Returns whether there may be more.
+bool OplogReader::read_batch() {
+  const Json batch = entries_after(last_);
+  for (const Json& entry : batch) {
+    if (entry["o"].contains("drop")) {
+      read_drop(entry);
+    } else if (text_in(entry, "op") == "c") {
+      for (const Json& inner : entry["o"]["applyOps"]) read_entry(inner, entry);
+    } else {
+      read_entry(entry, entry);
+    }
+    seen_.push_back(seen_in(entry));
+    last_ = entry["ts"];
+  }
+  return static_cast<int>(batch.size()) == kBatch;
+}
+
+/// `when` has its time: itself, or its transaction.
+void OplogReader::read_entry(const Json& entry, const Json& when) {
+  const auto op = text_in(entry, "op");
+  if (op != "i" && op != "u" && op != "d") return;
+  const auto order = packed_timestamp(when["ts"]);
+  if (text_in(entry, "ns") == lock_namespace_) {
+    if (documents_) {
+      read_document(entry, when);
+    } else {
+      read_lock(entry, order);
+    }
+  }
+  if (text_in(entry, "ns") == resource_namespace_) read_resource(entry, order);
+}
+
+LockTruth::Became OplogReader::became_of(const std::string& id, const Json* document) {
+  if (document == nullptr) return truth_.deleted(id);
+  if (document->contains("LockId") && (*document)["LockId"].is_null()) {
+    return LockTruth::Became::free;
+  }
+  const bool free = document->contains("expiresAt") && (*document)["expiresAt"] == k1970;
+  return truth_.written(id, text_in(*document, lock_id_field(*document)), free);
+}
+
+/// A lock is named by the document's `_id`, or by `resourceId` ("insert-unique"). An entity with a
+/// null LockId is free ("document-level").
+void OplogReader::read_lock(const Json& entry, std::int64_t order) {
+  model::Event event;
+  event.order = order;
+  const auto id = id_in(entry).dump();
+  const Json before = locks_.contains(id) ? locks_[id] : Json();
+  const Json* document = apply(locks_, entry, id);
+  const Json& known = document == nullptr ? before : *document;
+  event.name = known.contains("resourceId") ? text_in(known, "resourceId") : name_of(entry);
+  const auto lock_id = document == nullptr ? "" : text_in(*document, lock_id_field(*document));
+  for (auto& place : truth_.queued(id, event.name, lock_id, order)) emit(std::move(place));
+  const auto became = became_of(id, document);
+  if (became == LockTruth::Became::nothing) return;
+  const bool held = became == LockTruth::Became::held;
+  event.kind = held ? model::Kind::put : model::Kind::gone;
+  if (held) {
+    event.lock_id = LockTruth::holder_in(text_in(*document, lock_id_field(*document)));
+    add_dates(event, *document);
+  }
+  emit(std::move(event));
+}
+
+void OplogReader::read_document(const Json& entry, const Json& when) {
+  auto event = documents_->read(entry, when);
+  if (!event) return;
+  event->from_ns = marked_before(event->order);
+  emit(std::move(*event));
+}
+
+/// All documents that were there are gone.
+void OplogReader::read_drop(const Json& when) {
+  if (documents_) {
+    for (auto& event : documents_->drop(when)) emit(std::move(event));
+    return;
+  }
+  for (const auto& [id, document] : std::exchange(locks_, {})) {
+    const Json deletion{{"op", "d"}, {"o", {{"_id", document["_id"]}}}};
+    locks_[id] = document;
+    read_lock(deletion, packed_timestamp(when["ts"]));
+  }
+}
+
+void OplogReader::read_resource(const Json& entry, std::int64_t order) {
+  model::Event event;
+  event.kind = model::Kind::stored;
+  event.name = name_of(entry);
+  event.order = order;
+  const Json* document = apply(resources_, entry, event.name);
+  if (document == nullptr || text_in(*document, "owner").empty()) return;
+  event.owner = text_in(*document, "owner");
+  event.process = text_in(*document, "process");
+  event.write_number = integer((*document)["write"]);
+  event.token = std::stoll(text_in(*document, "token"));
+  emit(std::move(event));
+}
+
+void OplogReader::emit(model::Event event) {
+  event.at_ns = now_ns_();
+  const std::lock_guard lock(mutex_);
+  events_.push_back(std::move(event));
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,284 @@
+#include "sim/live/own_set/preflight.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "sim/live/servers/replica_set.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+using std::chrono::milliseconds;
+using K = FaultPlan::Kind;
+
+constexpr const char* kTimeouts = "serverSelectionTimeoutMS=5000&socketTimeoutMS=10000";
+constexpr const char* kCollection = "preflight";
+constexpr std::int64_t kMajorityLimit_ms = 5'000, kUnauthorized = 13;
+constexpr std::int64_t kOldestMajor = 5, kOldestMinor = 1;
+
+bool is_ok(const Json& reply) { return reply.contains("ok") && integer(reply["ok"]) == 1; }
+
+std::string complaint(const Json& reply) { return reply.value("errmsg", "it failed"); }
+
+milliseconds wall_now() {
+  return std::chrono::duration_cast<milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
+class Look {
+ public:
+  Look(const std::string& uri, std::string database, std::int64_t clock_margin_ms,
+       const std::set<K>& faults)
+      : uri_(uri),
+        database_(std::move(database)),
+        clock_margin_(clock_margin_ms),
+        faults_(faults),
+        client_(with_option(uri, kTimeouts)) {}
+
+  Preflight go() {
+    if (!reach()) return std::move(out_);
+    version();
+    if (!is_a_set()) return std::move(out_);
+    rights();
+    rights_on_the_set();
+    test_commands();
+    oplog();
+    ttl_monitor();
+    default_write_concern();
+    clocks();
+    return std::move(out_);
+  }
+
+ private:
+  bool reach() {
+    try {
+      hello_ = client_.must("admin", {{"hello", 1}});
+      return true;
+    } catch (const std::exception& error) {
+      out_.unreachable = true;
+      lack("no primary of " + without_password(uri_) + " answered within 5 s (" + error.what() +
+           "): start the set, or fix the URI, its user, or the network");
+      return false;
+    }
+  }
+
+  void lack(const std::string& sentence) { out_.missing.push_back(sentence); }
+  void note(const std::string& sentence) { out_.notes.push_back(sentence); }
+
+  void version() {
+    const auto reply = client_.run("admin", {{"buildInfo", 1}});
+    if (!is_ok(reply)) return note("the version is not readable: " + complaint(reply));
+    if (is_supported(reply)) return;
+    lack("the server's version is " + reply.value("version", "?") +
+         ": it must be 5.1 or later; upgrade it");
+  }
+
+  bool is_a_set() {
+    if (hello_.contains("setName")) return true;
+    if (hello_.value("msg", "") == "isdbgrid") {
+      lack("it is a mongos: name the members of a replica set, whose oplog can be read");
+    } else {
+      lack("it is no member of a replica set: start it with --replSet and call rs.initiate()");
+    }
+    return false;
+  }
+
+  /// Does each action of the lock and the processes once.
+  void rights() {
+    const Json majority{{"w", "majority"}, {"wtimeout", kMajorityLimit_ms}};
+    const Json all = Json::object();
+    const auto written = try_right("insert", {{"insert", kCollection},
+                                              {"documents", Json::array({{{"x", 0}}})},
+                                              {"writeConcern", majority}});
+    if (written.contains("writeConcernError")) {
+      lack("a majority did not confirm a write within 5 s: start the members that are down");
+    }
+    try_right("find", {{"find", kCollection}});
+    try_right("update", {{"update", kCollection},
+                         {"updates", Json::array({{{"q", all}, {"u", {{"$set", {{"x", 1}}}}}}})}});
+    try_right("createIndex", {{"createIndexes", kCollection},
+                              {"indexes", Json::array({{{"key", {{"x", 1}}}, {"name", "x_1"}}})}});
+    try_right("changeStream", {{"aggregate", kCollection},
+                               {"pipeline", Json::array({{{"$changeStream", all}}})},
+                               {"cursor", all}});
+    try_right("remove",
+              {{"delete", kCollection}, {"deletes", Json::array({{{"q", all}, {"limit", 0}}})}});
+    if (faults_.contains(K::drop_index)) {
+      try_right("dropIndex", {{"dropIndexes", kCollection}, {"index", "x_1"}});
+    }
+    right_to_change_an_index();
+    if (!refused_.empty()) {
+      lack("the user may not " + refused_ + " in database '" + database_ + "' (" + reason_ +
+           "): grant it the role readWriteAnyDatabase");
+    }
+    try {
+      drop_database(uri_, database_);
+    } catch (const std::exception& error) {
+      if (refused_.empty()) {
+        lack(std::string("the user may not drop what a run wrote (") + error.what() +
+             "): grant it the role readWriteAnyDatabase");
+      }
+    }
+  }
+
+  Json try_right(const std::string& right, const Json& command) {
+    const auto reply = client_.run(database_, command);
+    if (is_ok(reply) && !reply.contains("writeErrors")) return reply;
+    refused_ += (refused_.empty() ? "" : ", ") + right;
+    reason_ = complaint(reply);
+    return reply;
+  }
+
+  void right_to_change_an_index() {
+    if (!faults_.contains(K::change_index)) return;
+    const auto reply = client_.run(database_, {{"collMod", kCollection}});  // changes nothing
+    if (integer(reply.value("code", Json(0))) != kUnauthorized) return;
+    lack("the user may not collMod in database '" + database_ + "', for change-index (" +
+         complaint(reply) +
+         "): grant it the role dbAdminAnyDatabase, or leave ttl out of --faults");
+  }
+
+  /// By its privileges: to try is to do. A server without log-in grants every right.
+  void rights_on_the_set() {
+    const auto reply = client_.run("admin", {{"connectionStatus", 1}, {"showPrivileges", true}});
+    const auto info = reply.value("authInfo", Json::object());
+    if (info.value("authenticatedUsers", Json::array()).empty()) return;
+    std::set<std::string> may;
+    for (const Json& privilege : info.value("authenticatedUserPrivileges", Json::array())) {
+      const Json& resource = privilege.at("resource");
+      if (!resource.value("cluster", false) && !resource.value("anyResource", false)) continue;
+      for (const Json& action : privilege.at("actions")) may.insert(action.get<std::string>());
+    }
+    const auto needed = [&](const char* action, const char* role, std::initializer_list<K> kinds) {
+      std::string for_what;
+      for (const K kind : kinds) {
+        const auto* before = for_what.empty() ? "" : ", ";
+        if (faults_.contains(kind)) for_what += std::string(before) + to_string(kind);
+      }
+      if (for_what.empty() || may.contains(action) || may.contains("anyAction")) return;
+      lack("the user may not " + std::string(action) + " on the set, for " + for_what +
+           ": grant it the role " + role);
+    };
+    needed("replSetStateChange", "clusterManager", {K::step_up, K::step_down});
+    needed("setParameter", "hostManager", {K::ttl_off});
+    needed("getParameter", "clusterMonitor", {K::ttl_off});
+    needed("serverStatus", "clusterMonitor", {K::ttl_off});
+  }
+
+  void test_commands() {
+    const Json question{{"getParameter", 1}, {"enableTestCommands", 1}};
+    const auto says_so = [](const Json& reply) {
+      const auto value = reply.value("enableTestCommands", Json(false));
+      return value.is_boolean() ? value.get<bool>() : integer(value) != 0;
+    };
+    out_.test_commands = says_so(client_.run("admin", question));
+    for (const auto& member : client_.members()) {
+      try {
+        out_.test_commands &= says_so(client_.run_on(member.id, "admin", question));
+      } catch (const std::exception&) {
+        // `clocks` tells of a member that does not answer.
+      }
+    }
+  }
+
+  void oplog() {
+    const auto reply = client_.run("local", {{"find", "oplog.rs"},
+                                             {"limit", 1},
+                                             {"singleBatch", true},
+                                             {"readConcern", {{"level", "majority"}}}});
+    if (is_ok(reply)) return;
+    lack("the user may not find in local.oplog.rs, from which writes are read (" +
+         complaint(reply) + "): grant it {role: \"read\", db: \"local\"}");
+  }
+
+  void ttl_monitor() {
+    const auto reply = client_.run(
+        "admin", {{"getParameter", 1}, {"ttlMonitorEnabled", 1}, {"ttlMonitorSleepSecs", 1}});
+    if (!is_ok(reply)) {
+      return note("the TTL monitor's period is not readable (" + complaint(reply) +
+                  "; the role clusterMonitor may): 60 s are assumed");
+    }
+    out_.ttl_period_ms = integer(reply.at("ttlMonitorSleepSecs")) * 1'000;
+    if (reply.value("ttlMonitorEnabled", true)) return;
+    lack(
+        "the TTL monitor is off, so that a dead holder's document stays for ever: "
+        "set the parameter ttlMonitorEnabled to true on each member");
+  }
+
+  void default_write_concern() {
+    const auto reply = client_.run("admin", {{"getDefaultRWConcern", 1}});
+    if (!is_ok(reply)) {
+      return note("the default write concern is not readable: " + complaint(reply));
+    }
+    const auto concern = reply.value("defaultWriteConcern", Json::object());
+    if (concern.value("w", Json(1)) == "majority") return;
+    note("the default write concern is " + concern.dump() +
+         ": the lock asks for majority itself, and so must every write that its token guards");
+  }
+
+  /// Each member's clock against ours, as far as the time of the question allows.
+  void clocks() {
+    std::optional<milliseconds> first, last;
+    std::string behind, ahead;
+    milliseconds blur{0};
+    for (const auto& member : client_.members()) {
+      const auto read = clock_of(member);
+      if (!read) continue;
+      blur = std::max(blur, read->blur);
+      if (!first || read->offset < *first) first = read->offset, behind = member.host;
+      if (!last || read->offset > *last) last = read->offset, ahead = member.host;
+    }
+    if (!first || *last - *first - 2 * blur <= clock_margin_) return;
+    lack("the clocks of " + ahead + " and " + behind + " are " +
+         std::to_string((*last - *first).count()) + " ms apart: the plans allow for " +
+         std::to_string(clock_margin_.count()) + " ms; synchronise them (chrony, NTP)");
+  }
+
+  struct Read {
+    milliseconds offset, blur;
+  };
+  std::optional<Read> clock_of(const MongoClient::Member& member) {
+    try {
+      (void)client_.run_on(member.id, "admin", {{"ping", 1}});  // the connection stands then
+      const auto before = wall_now();
+      const auto reply = client_.run_on(member.id, "admin", {{"hello", 1}});
+      const auto after = wall_now();
+      return Read{date(reply.at("localTime")) - (before + after) / 2, (after - before) / 2};
+    } catch (const std::exception&) {
+      note(member.host + " does not answer from here: its clock was not compared");
+      return std::nullopt;
+    }
+  }
+
+  const std::string uri_, database_;
+  const milliseconds clock_margin_;
+  const std::set<K>& faults_;
+  MongoClient client_;
+  Json hello_;
+  std::string refused_, reason_;
+  Preflight out_;
+};
+
+}  // namespace
+
+Preflight look_before_running(const std::string& uri, const std::string& database,
+                              std::int64_t clock_margin_ms, const std::set<K>& faults) {
+  try {
+    return Look(uri, database, clock_margin_ms, faults).go();
+  } catch (const std::exception& error) {
+    return {.missing = {std::string(error.what()) + ": fix the URI, or the network to the set"}};
+  }
+}
+
+void drop_database(const std::string& uri, const std::string& database) {
+  MongoClient client(with_option(uri, kTimeouts));
+  const auto listed = client.must(database, {{"listCollections", 1}, {"nameOnly", true}});
+  for (const auto& collection : listed.at("cursor").at("firstBatch")) {
+    client.must(database, {{"drop", collection.at("name")},
+                           {"writeConcern", {{"w", "majority"}, {"wtimeout", kMajorityLimit_ms}}}});
+  }
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,41 @@
+#include "sim/live/own_set/run_site.hpp"
+
+#include <utility>
+
+#include "sim/live/own_set/preflight.hpp"
+
+namespace leasehold::sim::live {
+
+RunSite::RunSite(TheirSet theirs, ReplicaSetOptions ours) : theirs_(std::move(theirs)) {
+  if (theirs_.uri.empty()) {
+    ours_ = std::make_unique<ReplicaSet>(ours);
+  } else if (theirs_.power > Power::processes) {
+    user_set_ = std::make_unique<UserSet>(theirs_.uri);
+  }
+}
+
+LiveRun RunSite::run_in(const std::string& database, Janitor& janitor, const std::string& folder) {
+  if (ours_) return LiveRun::on(*ours_, database, janitor, folder);
+  databases_.push_back(database);
+  auto run = user_set_ ? LiveRun::on(*user_set_, database, janitor, folder)
+                       : LiveRun::on(theirs_.uri, database, janitor, folder);
+  run.ttl_period_ms = theirs_.ttl_period_ms;
+  return run;
+}
+
+Traffic RunSite::traffic() const { return user_set_ ? user_set_->proxy().traffic() : Traffic(); }
+
+std::vector<std::string> RunSite::leave() {
+  auto left = user_set_ ? user_set_->put_back() : std::vector<std::string>();
+  for (const auto& database : std::exchange(databases_, {})) {
+    if (theirs_.keep_databases) continue;
+    try {
+      drop_database(theirs_.uri, database);
+    } catch (const std::exception& error) {
+      left.push_back("database " + database + " (" + error.what() + ")");
+    }
+  }
+  return left;
+}
+
+}  // namespace leasehold::sim::live

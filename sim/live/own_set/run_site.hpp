@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/live/own_set/user_set.hpp"
+#include "sim/live/run/harness.hpp"
+#include "sim/live/servers/replica_set.hpp"
+
+namespace leasehold::sim::live {
+
+/// A user's replica set, and what may be done to it.
+struct TheirSet {
+  std::string uri;                     ///< empty: there is none, we start one of our own
+  Power power = Power::members;        ///< over that set; generated faults need no more
+  std::int64_t ttl_period_ms = 1'000;  ///< of its TTL monitor
+  bool keep_databases = false;         ///< else those of the runs are dropped
+};
+
+/// The servers of any number of runs: a replica set of our own, or a user's, on which nothing of
+/// ours is left at the end.
+///
+/// Not thread-safe.
+class RunSite {
+ public:
+  /// Throws NoMongod, or std::runtime_error if their set does not answer.
+  RunSite(TheirSet theirs, ReplicaSetOptions ours);
+  ~RunSite() { (void)leave(); }
+  RunSite(const RunSite&) = delete;
+  RunSite& operator=(const RunSite&) = delete;
+
+  /// A run there, in a database that no other run has.
+  [[nodiscard]] LiveRun run_in(const std::string& database, Janitor& janitor,
+                               const std::string& folder = "");
+  [[nodiscard]] ReplicaSet* ours() const { return ours_.get(); }  ///< null: it is the user's
+  /// Through the proxies before their members, if there are any.
+  [[nodiscard]] Traffic traffic() const;
+  /// Puts back what was changed and drops the databases, once commands that killed processes had
+  /// sent have arrived. Returns what could not be done, and why.
+  std::vector<std::string> leave();
+
+ private:
+  const TheirSet theirs_;
+  std::unique_ptr<ReplicaSet> ours_;
+  std::unique_ptr<UserSet> user_set_;   ///< if their faults are wanted
+  std::vector<std::string> databases_;  ///< that were written to
+};
+
+}  // namespace leasehold::sim::live

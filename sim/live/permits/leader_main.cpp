@@ -1,0 +1,49 @@
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <leasehold/leasehold.hpp>
+#include <thread>
+
+#include "runtime/threads/clock.hpp"
+
+/// A process that stands for election until it is killed, and says on standard output when it led:
+///     begin NS TOKEN
+///     yes NS TOKEN    it led then
+/// no NS TOKEN it did not, and the work had not been asked to end
+///     asked NS TOKEN  the work was asked to end
+int main(int argc, char** argv) {
+  using namespace leasehold;
+  using std::chrono::milliseconds;
+  if (argc != 4) return std::fprintf(stderr, "usage: %s URI DATABASE EXPIRY_MS\n", argv[0]), 64;
+  const auto provider = LockProvider::connect(argv[1], {.database = argv[2]}).value();
+  LockOptions options;
+  options.expiry = milliseconds(std::atoi(argv[3]));
+  options.clock_margin = milliseconds(500);
+  const auto clock = runtime::boottime_clock();
+  const auto say = [&clock](const char* what, FencingToken token) {
+    std::printf("%s %lld %lld\n", what,
+                static_cast<long long>(clock->now().time_since_epoch().count()),
+                static_cast<long long>(token.value()));
+    std::fflush(stdout);
+  };
+  Leadership* self = nullptr;
+  Leadership leadership(provider.create_lock("leader", options).value(),
+                        [&](const std::stop_token& stop, FencingToken token) {
+                          say("begin", token);
+                          const std::stop_callback asked(stop, [&] { say("asked", token); });
+                          while (!stop.stop_requested()) {
+                            const auto at = clock->now().time_since_epoch().count();
+                            const bool leads = self->leading() == token;
+                            if (!leads && stop.stop_requested()) break;
+                            std::printf("%s %lld %lld\n", leads ? "yes" : "no",
+                                        static_cast<long long>(at),
+                                        static_cast<long long>(token.value()));
+                            std::fflush(stdout);
+                            std::this_thread::sleep_for(milliseconds(5));
+                          }
+                        });
+  self = &leadership;
+  const auto why = leadership.run();
+  std::fprintf(stderr, "%s\n", why.message.c_str());
+  return 1;
+}

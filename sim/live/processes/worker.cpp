@@ -1,0 +1,377 @@
+#include "sim/live/processes/worker.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <latch>
+#include <leasehold/leasehold.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "api/access.hpp"
+#include "mongo/client/mongo_transport.hpp"
+#include "published/recipe_provider.hpp"
+#include "sim/live/processes/handle_watch.hpp"
+#include "sim/live/processes/sabotage.hpp"
+#include "sim/live/processes/worker_clock.hpp"
+#include "sim/live/run/harness_orders.hpp"
+#include "sim/live/run/resource.hpp"
+#include "sim/live/system/disk_waits.hpp"
+#include "sim/live/system/mongo_client.hpp"
+#include "sim/plan/lock_options.hpp"
+#include "sim/plan/plan_json.hpp"
+#include "sim/plan/workload.hpp"
+#include "sim/record/recorder.hpp"
+
+namespace leasehold::sim::live {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerConfig, name, uri, database, lock, locks, clock_margin_ms,
+                                   seed, doomed, plan, steps, began_ns, suspended_file)
+
+namespace {
+
+using model::Event;
+using model::Kind;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kWatchdogPeriod{50};
+constexpr milliseconds kStallFrom{150};
+constexpr std::chrono::hours kForEver{24};
+
+/// One line, one write: a killed process loses at most the line it was writing.
+void emit(const Event& event) {
+  const std::string line = model::to_json(event) + '\n';
+  std::size_t done = 0;
+  while (done < line.size()) {
+    const auto n = write(STDOUT_FILENO, line.data() + done, line.size() - done);
+    if (n <= 0) _exit(1);  // the harness is gone
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+/// A driver forgets a primary after an injected error that says it shuts down, and hears from it
+/// again only by the next heartbeat, because the primary did not really end. So it asks often.
+std::string uri_of(const WorkerConfig& order) {
+  auto uri = with_option(order.uri, "appName=" + order.name);
+  if (uri.find("heartbeatFrequencyMS=") != std::string::npos) return uri;
+  return with_option(uri, "heartbeatFrequencyMS=1000");
+}
+
+Workload::Setting workload_for(const WorkerConfig& order, const LockOptions& options) {
+  return {order.plan, order.locks, long_holding(order.plan, options),
+          order.doomed ? grave_name(order.name) : ""};
+}
+
+std::jthread cancel_after(std::stop_source stop, const std::optional<milliseconds>& after) {
+  if (!after) return {};
+  return std::jthread(
+      [stop = std::move(stop), after = *after](const std::stop_token& quit) mutable {
+        std::mutex mutex;
+        std::condition_variable_any wake;
+        std::unique_lock guard(mutex);
+        if (!wake.wait_for(guard, quit, after, [&] { return quit.stop_requested(); })) {
+          stop.request_stop();
+        }
+      });
+}
+
+class Worker {
+ public:
+  explicit Worker(const WorkerConfig& order)
+      : order_(order),
+        uri_(uri_of(order)),
+        clock_(std::make_shared<WorkerClock>(order.plan.drift_ppm, order.suspended_file)),
+        recorder_(std::make_shared<Recorder>(order.name,
+                                             [this](const Event& e) { emit(by_true_time(e)); })),
+        watch_(clock_, order.name, emit),
+        options_(options_of(order.plan, order.lock, order.clock_margin_ms)) {
+    const auto uri = with_option(uri_, "socketTimeoutMS=3000&serverSelectionTimeoutMS=3000");
+    for (int i = 0; i < (order.doomed ? 1 : order.plan.callers); ++i) {
+      callers_.push_back(std::make_unique<Caller>(i, order.seed, workload_for(order, options_), uri,
+                                                  order.database));
+    }
+  }
+
+  int run() {
+    Event started = event(Kind::start);
+    started.clock_drift_ppm = order_.plan.drift_ppm;
+    emit(started);
+    orders_.listen();
+    std::jthread watchdog([this](const std::stop_token& stop) { watch(stop); });
+    {
+      LockProvider provider = detail::Access::provider(start_driver());
+      std::vector<std::jthread> threads;
+      for (const auto& caller : callers_) {
+        threads.emplace_back([this, &provider, &caller] { live(provider, *caller); });
+      }
+    }
+    recorder_->emit_wire_counts(clock_->now());
+    return 0;
+  }
+
+ private:
+  /// What a caller has from the grant until the release.
+  struct Holding {
+    LockHandle handle;
+    std::string name;
+    Recorder::Grant grant;
+    std::unique_ptr<HandleWatch::Watched> watched = nullptr;  ///< the handle, where it stays
+  };
+
+  /// One thread of the workload, with what it alone uses. A scripted one acquires beside its steps,
+  /// on a thread of its own.
+  struct Caller {
+    Caller(int number_, std::uint64_t seed, Workload::Setting setting, const std::string& uri,
+           const std::string& database)
+        : number(number_),
+          random(seed + static_cast<std::uint64_t>(number_)),
+          workload(std::move(setting)),
+          resource(uri, database) {}
+
+    const int number;
+    Random random;
+    Workload workload;
+    FencedResource resource;
+    std::string asked_name;
+    std::optional<Holding> holding;
+    std::stop_source stop;  ///< of the acquire that waits
+    bool knows_of_end = false;
+
+    std::mutex mutex;  ///< of all of it, if it is scripted
+    std::jthread asking;
+  };
+
+  void live(const LockProvider& provider, Caller& caller) {
+    if (order_.plan.scripted && !order_.doomed) return follow_script(provider, caller);
+    auto action = caller.workload.next(Workload::Started{}, caller.random);
+    while (!caller.workload.ended()) {
+      auto happened =
+          std::visit([&](const auto& now) { return perform(provider, caller, now); }, action);
+      // Between two acquires: none that is asked for from here on has a short timeout.
+      if (std::holds_alternative<Workload::Rest>(action)) hear_of_end(caller);
+      action = caller.workload.next(happened, caller.random);
+    }
+  }
+
+  /// The phase is one of the process, so all callers wait for each other.
+  void hear_of_end(Caller& caller) {
+    if (!orders_.healed() || caller.knows_of_end) return;
+    caller.knows_of_end = true;
+    cycled_.arrive_and_wait();
+    recorder_->heal();
+    (void)caller.workload.next(Workload::FaultsEnded{}, caller.random);
+  }
+
+  Event event(Kind kind) const {
+    Event e;
+    e.at_ns = clock_->true_ns();
+    e.kind = kind;
+    e.process = order_.name;
+    return e;
+  }
+
+  /// The recorder sees this process's own clock; a history has the harness's.
+  Event by_true_time(Event e) const {
+    e.at_ns = clock_->true_ns_of(e.at_ns);
+    set_true_times(e, [this](auto shown) { return clock_->true_ns_of(shown); });
+    return e;
+  }
+
+  std::shared_ptr<runtime::Driver> start_driver() {
+    auto made = mongo::make_transport(
+        {.uri = uri_,
+         .database = order_.database,
+         .collection = kLockCollection,
+         .server_selection_timeout = milliseconds(2'000),
+         .on_wire = [recorder = recorder_](const std::string& name) { recorder->wire(name); }});
+    auto transport = std::move(made).value();
+    const auto& lock = lock_under_test(order_.lock);
+    const Changes changes{lock.sabotage, order_.plan.old_release,
+                          static_cast<std::size_t>(order_.plan.queue_room)};
+    if (changes != Changes()) {
+      transport = changed_transport(transport, changes, with_option(uri_, "socketTimeoutMS=2000"),
+                                    order_.database, kLockCollection);
+    }
+    const int workers = workers_of(order_.plan);
+    auto parts = runtime::production_parts(
+        std::move(transport), published::provider_named(lock.provider(), order_.name, workers),
+        clock_);
+    parts.workers = workers;
+    parts.observer = recorder_;
+    return runtime::Driver::make(std::move(parts));
+  }
+
+  // Each does what the workload says, and returns what happened.
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::Rest& rest) {
+    return wait(rest.time);
+  }
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::Hold& hold) {
+    return wait(hold.time);
+  }
+  Workload::Event perform(const LockProvider& provider, Caller& caller,
+                          const Workload::Acquire& acquire) {
+    caller.asked_name = acquire.lock;
+    caller.stop = {};
+    const auto canceller = cancel_after(caller.stop, acquire.cancel_after);
+    return granted(caller, provider.create_lock(acquire.lock, options_)
+                               ->try_acquire(acquire.timeout, caller.stop.get_token()));
+  }
+  /// A caller that waits for its call has no callback that could keep a thread.
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Receive& receive) {
+    Holding& holding = *caller.holding;
+    holding.watched = std::make_unique<HandleWatch::Watched>(
+        watch_, holding.handle, holding.grant.session, holding.name, receive.relies_on_lost);
+    return Workload::TimePassed{};
+  }
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Write&) {
+    write_fenced(caller, *caller.holding);
+    return Workload::Written{};
+  }
+  /// Asks once more between the request for the release and its answer: it is not held then.
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Release&) {
+    Holding& holding = *caller.holding;
+    holding.watched->ask();
+    holding.handle.begin_release();
+    holding.watched->ask();
+    holding.watched.reset();
+    holding.handle.release();
+    caller.holding.reset();
+    return Workload::Released{};
+  }
+  Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Cancel&) {
+    caller.stop.request_stop();
+    return Workload::TimePassed{};
+  }
+  /// Only a doomed caller that holds its lock has nothing to do.
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::Nothing&) {
+    while (!orders_.healed()) wait(kForEver);
+    return Workload::FaultsEnded{};
+  }
+  Workload::Event perform(const LockProvider&, Caller&, const Workload::End&) {
+    return Workload::TimePassed{};
+  }
+
+  Workload::Event granted(Caller& caller, Result<LockHandle> handle) {
+    if (!handle) return Workload::NotGranted{};
+    const auto grant = recorder_->grant_of(caller.asked_name, handle->fencing_token());
+    caller.holding.emplace(Holding{std::move(handle).value(), caller.asked_name, grant});
+    return Workload::Granted{static_cast<std::uint64_t>(grant.session)};
+  }
+
+  void write_fenced(Caller& caller, Holding& holding) {
+    holding.watched->ask();
+    const auto sent = clock_->true_ns();
+    const auto number = ++writes_;
+    const auto outcome = caller.resource.write(
+        {holding.name, order_.name, number, holding.grant.owner, holding.grant.token});
+    Event e = event(Kind::write);
+    e.session = holding.grant.session;
+    e.write_number = number;
+    e.name = holding.name;
+    e.token = holding.grant.token.value();
+    e.sent_ns = sent;
+    e.outcome = outcome;
+    emit(e);
+    holding.watched->ask();
+  }
+
+  /// Each step at its time.
+  void follow_script(const LockProvider& provider, Caller& caller) {
+    for (const StepPlan& step : order_.steps) {
+      if (step.caller != caller.number) continue;
+      const auto at = order_.began_ns + step.at_ms * 1'000'000;
+      wait(std::chrono::nanoseconds(std::max<std::int64_t>(at - clock_->true_ns(), 0)));
+      if (orders_.healed()) break;
+      happened(provider, caller, Workload::StepDue{step});
+    }
+    wait(kForEver);
+    recorder_->heal();
+    caller.asking = {};  // waits for the acquire under way
+    happened(provider, caller, Workload::FaultsEnded{});
+  }
+
+  /// Does what a scripted caller does then, up to an acquire, because that waits beside the steps
+  /// after it.
+  void happened(const LockProvider& provider, Caller& caller, Workload::Event event) {
+    const std::lock_guard guard(caller.mutex);
+    for (;;) {
+      const auto action = caller.workload.next(event, caller.random);
+      if (std::holds_alternative<Workload::Nothing>(action)) return;
+      if (std::holds_alternative<Workload::End>(action)) return;
+      if (const auto* acquire = std::get_if<Workload::Acquire>(&action)) {
+        return acquire_beside(provider, caller, *acquire);
+      }
+      event = std::visit([&](const auto& now) { return perform(provider, caller, now); }, action);
+    }
+  }
+
+  void acquire_beside(const LockProvider& provider, Caller& caller,
+                      const Workload::Acquire& acquire) {
+    caller.asked_name = acquire.lock;
+    caller.stop = {};
+    caller.asking = std::jthread([this, &provider, &caller, acquire, stop = caller.stop] {
+      auto handle = provider.create_lock(acquire.lock, options_)
+                        ->try_acquire(acquire.timeout, stop.get_token());
+      happened(provider, caller, granted(caller, std::move(handle)));
+    });
+  }
+
+  Workload::Event wait(std::chrono::nanoseconds time) {
+    orders_.wait(time);
+    return Workload::TimePassed{};
+  }
+
+  /// Reports when this process, or a thread of it, did not run, because on a busy machine that is
+  /// no fault of the lock.
+  void watch(const std::stop_token& stop) {
+    auto last = clock_->now();
+    DiskWaits disk;
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(kWatchdogPeriod);
+      const auto now = clock_->now();
+      if (now - last > kStallFrom) {
+        note_stall(clock_->true_ns_of(last.time_since_epoch().count()));
+      }
+      last = now;
+      const auto true_ns = clock_->true_ns();
+      const auto waited = disk.look(true_ns);
+      if (waited && std::chrono::nanoseconds(waited->to_ns - waited->from_ns) > kStallFrom) {
+        note_stall(waited->from_ns);
+      }
+    }
+  }
+
+  void note_stall(std::int64_t from_ns) {
+    Event e = event(Kind::stall);
+    e.from_ns = from_ns;
+    emit(e);
+  }
+
+  const WorkerConfig order_;
+  const std::string uri_;
+  const std::shared_ptr<WorkerClock> clock_;
+  const std::shared_ptr<Recorder> recorder_;
+  HarnessOrders orders_{*clock_};
+  HandleWatch watch_;
+  const LockOptions options_;
+  std::vector<std::unique_ptr<Caller>> callers_;
+  std::latch cycled_{order_.doomed ? 1 : order_.plan.callers};
+  std::atomic<std::int64_t> writes_ = 0;
+};
+
+}  // namespace
+
+std::string to_json(const WorkerConfig& order) { return nlohmann::json(order).dump(); }
+
+WorkerConfig order_from_json(const std::string& text) {
+  return nlohmann::json::parse(text).get<WorkerConfig>();
+}
+
+int run_worker(const WorkerConfig& order) {
+  init_driver();
+  return Worker(order).run();
+}
+
+}  // namespace leasehold::sim::live

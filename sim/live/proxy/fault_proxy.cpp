@@ -1,0 +1,200 @@
+#include "sim/live/proxy/fault_proxy.hpp"
+
+#include <deque>
+#include <future>
+#include <list>
+#include <map>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "sim/live/proxy/proxied_connection.hpp"
+#include "sim/live/system/uri.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using proxy::Connection;
+using proxy::Endpoints;
+using proxy::Rules;
+
+tcp::endpoint loopback(int port) {
+  return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
+}
+
+}  // namespace
+
+/// All but the constructor's and the destructor's part runs on the one thread.
+class FaultProxy::Inside {
+ public:
+  Inside() : work_(asio::make_work_guard(context_)), thread_([this] { context_.run(); }) {}
+
+  /// Runs it on the proxy's thread, and waits.
+  template <typename Work>
+  auto on_thread(Work work) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    asio::post(context_, [&task] { task(); });
+    return result.get();
+  }
+
+  ~Inside() {
+    on_thread([this] {
+      for (const auto& c : connections_) c->reset();
+      connections_.clear();
+      listeners_.clear();
+      return 0;
+    });
+    work_.reset();
+    context_.stop();
+    thread_.join();
+  }
+
+  int add_member(int port) {
+    ports_[port] = static_cast<int>(listeners_.size());
+    return listen_for({loopback(port)}, false);
+  }
+
+  /// A member with a name that is not known here is one that refuses connections.
+  int add_member(const std::string& address) {
+    const auto [host, port] = host_and_port(address);
+    error_code unknown;
+    Endpoints found;
+    for (const auto& each : tcp::resolver(context_).resolve(host, port, unknown)) {
+      found.push_back(each.endpoint());
+    }
+    const int listens = listen_for(std::move(found), true);
+    proxies_[address] = "127.0.0.1:" + std::to_string(listens);
+    return listens;
+  }
+
+  int set(const Link& link, const LinkRule& rule) {
+    rules_.in_force[link] = rule;
+    for_each(link, [](Connection& c) { c.rule_changed(); });
+    return 0;
+  }
+
+  int reset(const Link& link) {
+    for_each(link, [this, &link](Connection& c) {
+      c.reset();
+      ++rules_.touched[link];
+    });
+    return 0;
+  }
+
+  [[nodiscard]] std::int64_t touched(const Link& link) const {
+    const auto found = rules_.touched.find(link);
+    return found == rules_.touched.end() ? 0 : found->second;
+  }
+
+  int connections(const Link& link) {
+    int count = 0;
+    for_each(link, [&count](Connection&) { ++count; });
+    return count;
+  }
+
+  [[nodiscard]] Traffic traffic(const Link& link) const {
+    const auto found = rules_.passed_on.find(link);
+    return found == rules_.passed_on.end() ? Traffic() : found->second;
+  }
+
+  [[nodiscard]] Traffic traffic() const {
+    Traffic sum;
+    for (const auto& [link, each] : rules_.passed_on) {
+      sum.to_members += each.to_members;
+      sum.from_members += each.from_members;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] std::set<int> ports_used() const { return rules_.ports_used; }
+
+ private:
+  struct Listener {
+    tcp::acceptor acceptor;
+    Endpoints member;
+    std::string rewritten_to = {};  ///< its own address, for clients; empty: nothing is changed
+  };
+
+  int listen_for(Endpoints member, bool rewrites) {
+    const int number = static_cast<int>(listeners_.size());
+    auto& listener =
+        listeners_.emplace_back(Listener{tcp::acceptor(context_, loopback(0)), std::move(member)});
+    const int port = listener.acceptor.local_endpoint().port();
+    if (rewrites) listener.rewritten_to = "127.0.0.1:" + std::to_string(port);
+    accept(number);
+    return port;
+  }
+
+  template <typename Do>
+  void for_each(const Link& link, Do act) {
+    connections_.remove_if([](const auto& c) { return !c->open(); });
+    for (const auto& c : connections_) {
+      if (c->link() == link) act(*c);
+    }
+  }
+
+  void accept(int member) {
+    auto& listener = listeners_[static_cast<std::size_t>(member)];
+    listener.acceptor.async_accept([this, member](error_code error, tcp::socket client) {
+      if (error == asio::error::operation_aborted) return;
+      if (!error) connect(std::move(client), member);
+      accept(member);
+    });
+  }
+
+  void connect(tcp::socket client, int member) {
+    const auto& listener = listeners_[static_cast<std::size_t>(member)];
+    std::optional<HelloRewriter> rewriter;
+    if (!listener.rewritten_to.empty()) rewriter.emplace(proxies_, listener.rewritten_to);
+    connections_.remove_if([](const auto& c) { return !c->open(); });
+    connections_.push_back(std::make_shared<Connection>(std::move(client), member, rules_, ports_,
+                                                        std::move(rewriter)));
+    connections_.back()->start(listener.member);
+  }
+
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Rules rules_;
+  std::map<int, int> ports_;  ///< member by its own port
+  ProxyOf proxies_;           ///< of the members with changed replies
+  std::deque<Listener> listeners_;
+  std::list<std::shared_ptr<Connection>> connections_;
+  std::thread thread_;
+};
+
+FaultProxy::FaultProxy() : inside_(std::make_unique<Inside>()) {}
+FaultProxy::~FaultProxy() = default;
+
+int FaultProxy::add_member(int port) {
+  return inside_->on_thread([&] { return inside_->add_member(port); });
+}
+int FaultProxy::add_member(const std::string& address) {
+  return inside_->on_thread([&] { return inside_->add_member(address); });
+}
+void FaultProxy::set(const std::string& peer, int member, const LinkRule& rule) {
+  inside_->on_thread([&] { return inside_->set({peer, member}, rule); });
+}
+void FaultProxy::reset(const std::string& peer, int member) {
+  inside_->on_thread([&] { return inside_->reset({peer, member}); });
+}
+std::int64_t FaultProxy::touched(const std::string& peer, int member) const {
+  return inside_->on_thread([&] { return inside_->touched({peer, member}); });
+}
+int FaultProxy::connections(const std::string& peer, int member) const {
+  return inside_->on_thread([&] { return inside_->connections({peer, member}); });
+}
+Traffic FaultProxy::traffic(const std::string& peer, int member) const {
+  return inside_->on_thread([&] { return inside_->traffic({peer, member}); });
+}
+Traffic FaultProxy::traffic() const {
+  return inside_->on_thread([&] { return inside_->traffic(); });
+}
+std::set<int> FaultProxy::ports_used() const {
+  return inside_->on_thread([&] { return inside_->ports_used(); });
+}
+
+}  // namespace leasehold::sim::live

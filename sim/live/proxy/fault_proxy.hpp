@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "sim/faults/link_rules.hpp"
+
+namespace leasehold::sim::live {
+
+/// Bytes that a proxy passed on.
+struct Traffic {
+  std::int64_t to_members = 0, from_members = 0;
+};
+
+/// A listener in front of each member. Learns the sender from the first message of each connection:
+/// a client by its application name, a member as "member-0/beat" (heartbeats, votes) or
+/// "member-0/sync" (replication). Other peers have no name and no faults.
+///
+/// Thread safety: all calls from any thread. A rule is in force when `set` returns.
+///
+///     FaultProxy proxy;
+///     const int advertised = proxy.add_member(27017);
+///     proxy.set("p0.1", 0, {.hold_replies = true});  // its commands execute, and nothing comes
+///     back
+class FaultProxy {
+ public:
+  FaultProxy();
+  ~FaultProxy();
+  FaultProxy(const FaultProxy&) = delete;
+  FaultProxy& operator=(const FaultProxy&) = delete;
+
+  /// Members are numbered in this order. Returns the proxy's port for this member, which the set's
+  /// configuration has to name.
+  int add_member(int port);
+  /// The same for a set that is configured with the members themselves, this one by `address`
+  /// ("db1:27017"): what a member says of its set's addresses is changed on its way to a client.
+  /// REQUIRES: all are added before clients connect.
+  int add_member(const std::string& address);
+
+  void set(const std::string& peer, int member, const LinkRule& rule);
+  /// Resets the connections of this peer to this member: what waits is lost.
+  void reset(const std::string& peer, int member);
+  /// How often rules held, delayed or reset something of this peer to this member.
+  [[nodiscard]] std::int64_t touched(const std::string& peer, int member) const;
+  /// How many connections of this peer to this member are open.
+  [[nodiscard]] int connections(const std::string& peer, int member) const;
+  /// What was passed on so far between this peer and this member.
+  [[nodiscard]] Traffic traffic(const std::string& peer, int member) const;
+  /// The same between all peers and all members.
+  [[nodiscard]] Traffic traffic() const;
+  /// The ports of this machine from which members were ever connected to. A member was reached past
+  /// the proxies if it hears of a client from another port.
+  [[nodiscard]] std::set<int> ports_used() const;
+
+ private:
+  class Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include "sim/live/live_test.hpp"
+#include "sim/live/proxy/fault_proxy.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+/// A set whose links this test may disturb.
+ReplicaSet& faulty_set() {
+  static ReplicaSet set({.faulty = true});
+  return set;
+}
+
+/// A client that says who it is, past nothing but the proxy of the primary.
+class Speaker {
+ public:
+  explicit Speaker(const std::string& name) : name_(name), client_(uri(name)) {}
+
+  /// Inserts a document. Whether a reply came in time.
+  bool insert(int number) {
+    try {
+      client_.must("proxy_test", {{"insert", name_}, {"documents", {{{"_id", number}}}}});
+      return true;
+    } catch (const NoReply&) {
+      return false;
+    }
+  }
+
+ private:
+  static std::string uri(const std::string& name) {
+    const auto& all = faulty_set().uri();
+    return all + "&appName=" + name + "&socketTimeoutMS=700&connectTimeoutMS=700";
+  }
+  std::string name_;
+  MongoClient client_;
+};
+
+std::int64_t stored(const std::string& name) {
+  auto& member = faulty_set().member(faulty_set().primary());
+  return integer(member.must("proxy_test", {{"count", name}})["n"]);
+}
+
+void set_all(const std::string& name, const LinkRule& rule) {
+  for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().set(name, m, rule);
+}
+void reset_all(const std::string& name) {
+  for (int m = 0; m < faulty_set().size(); ++m) faulty_set().proxy().reset(name, m);
+}
+
+TEST(FaultProxy, NamesMembersAndApplicationsByTheirFirstMessage) {
+  Speaker speaker("named");
+  ASSERT_TRUE(speaker.insert(1));
+  const int primary = faulty_set().primary();
+  EXPECT_GE(faulty_set().proxy().connections("named", primary), 1);
+  for (int m = 0; m < faulty_set().size(); ++m) {
+    if (m == primary) continue;
+    const auto name = "member-" + std::to_string(m);
+    EXPECT_GE(faulty_set().proxy().connections(name + "/beat", primary), 1) << m;
+  }
+}
+
+TEST(FaultProxy, ALostReplyComesAfterTheExecution) {
+  Speaker lost("lost"), other("other");
+  ASSERT_TRUE(lost.insert(1));
+  set_all("lost", {.hold_replies = true});
+  EXPECT_FALSE(lost.insert(2));
+  EXPECT_TRUE(other.insert(1)) << "another process is not concerned";
+  EXPECT_EQ(stored("lost"), 2) << "it was executed all the same";
+  reset_all("lost");
+  set_all("lost", {});
+  EXPECT_TRUE(eventually([&] { return lost.insert(3); }));
+}
+
+TEST(FaultProxy, ALateRequestIsExecutedAfterItsSenderGaveUp) {
+  Speaker late("late");
+  ASSERT_TRUE(late.insert(1));
+  set_all("late", {.delay_requests = milliseconds(1'800)});
+  EXPECT_FALSE(late.insert(2));
+  EXPECT_EQ(stored("late"), 1);
+  EXPECT_TRUE(eventually([] { return stored("late") == 2; }, milliseconds(4'000)));
+  set_all("late", {});
+}
+
+TEST(FaultProxy, ACutLinkHealsAndARefusedOneSaysSo) {
+  Speaker cut("cut");
+  ASSERT_TRUE(cut.insert(1));
+  set_all("cut", {.hold_requests = true, .hold_replies = true});
+  EXPECT_FALSE(cut.insert(2));
+  reset_all("cut");
+  set_all("cut", {.refuse = true});
+  const Stopwatch watch;
+  EXPECT_FALSE(cut.insert(3));
+  EXPECT_EQ(stored("cut"), 1) << "what waited when the link was reset is lost";
+  set_all("cut", {});
+  EXPECT_TRUE(eventually([&] { return cut.insert(4); }));
+}
+
+}  // namespace
+}  // namespace leasehold::sim::live

@@ -1,0 +1,173 @@
+#include "sim/live/proxy/proxied_connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/live/proxy/peer_identity.hpp"
+#include "sim/live/proxy/wire_message.hpp"
+
+namespace leasehold::sim::live::proxy {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::size_t kChunk = 1 << 16;
+/// A direction stops reading when this much waits in it.
+constexpr std::size_t kMostWaiting = 1 << 23;
+/// How long a member may go on with what a client left behind.
+constexpr std::chrono::seconds kLeftBehind{3};
+
+}  // namespace
+
+Connection::Connection(tcp::socket client, int member, Rules& rules,
+                       const std::map<int, int>& ports,
+                       std::optional<HelloRewriter> rewriter)
+    : rules_(rules),
+      ports_(ports),
+      rewriter_(std::move(rewriter)),
+      client_(std::move(client)),
+      server_(client_.get_executor()),
+      link_{"", member},
+      requests_{client_, server_, asio::steady_timer(client_.get_executor())},
+      replies_{server_, client_, asio::steady_timer(client_.get_executor())} {}
+
+void Connection::start(const Endpoints& member) {
+  asio::async_connect(server_, member, [self = shared_from_this()](error_code error,
+                                                                   const tcp::endpoint&) {
+    if (error || self->over_) return self->reset();
+    error_code ignored;
+    self->rules_.ports_used.insert(self->server_.local_endpoint(ignored).port());
+    self->client_.set_option(tcp::no_delay(true), ignored);
+    self->server_.set_option(tcp::no_delay(true), ignored);
+    self->read(self->requests_);
+    self->read(self->replies_);
+  });
+}
+
+void Connection::rule_changed() {
+  if (rules_.of(link_).refuse) {
+    ++rules_.touched[link_];
+    return reset();
+  }
+  write(requests_);
+  write(replies_);
+}
+
+void Connection::reset() {
+  over_ = true;
+  for (auto* socket : {&client_, &server_}) {
+    error_code ignored;
+    socket->set_option(asio::socket_base::linger(true, 0), ignored);
+    socket->close(ignored);
+  }
+  requests_.timer.cancel();
+  replies_.timer.cancel();
+}
+
+bool Connection::held(const Direction& d) const {
+  const LinkRule& rule = rules_.of(link_);
+  return &d == &requests_ ? rule.hold_requests || (!known_ && !d.ended) : rule.hold_replies;
+}
+
+std::chrono::milliseconds Connection::delay(const Direction& d) const {
+  const LinkRule& rule = rules_.of(link_);
+  return &d == &requests_ ? rule.delay_requests : rule.delay_replies;
+}
+
+void Connection::read(Direction& d) {
+  if (over_ || d.reading || d.ended || d.bytes > kMostWaiting) return;
+  d.reading = true;
+  auto buffer = std::make_shared<std::string>(kChunk, '\0');
+  d.from.async_read_some(asio::buffer(*buffer), [self = shared_from_this(), &d, buffer](
+                                                    error_code error, std::size_t size) {
+    d.reading = false;
+    if (error) {
+      d.ended = true;
+    } else {
+      buffer->resize(size);
+      self->arrived(d, std::move(*buffer));
+    }
+    self->write(d);
+    self->read(d);
+  });
+}
+
+void Connection::arrived(Direction& d, std::string bytes) {
+  if (&d == &requests_ && !known_) identify(bytes);
+  if (&d == &replies_ && rewriter_) bytes = rewriter_->pass(bytes);
+  if (bytes.empty()) return;
+  auto due = SteadyClock::now() + delay(d);
+  if (!d.waiting.empty()) due = std::max(due, d.waiting.back().due);
+  if (delay(d).count() > 0 || held(d)) ++rules_.touched[link_];
+  d.bytes += bytes.size();
+  d.waiting.push_back({due, std::move(bytes)});
+}
+
+/// Nothing goes to the member before the sender is known.
+void Connection::identify(const std::string& bytes) {
+  first_ += bytes;
+  if (first_.size() < 4) return;
+  const auto size = message_size(first_);
+  if (size && first_.size() < *size) return;
+  known_ = true;
+  link_.peer = size ? peer_of(first_, ports_) : "";
+  first_.clear();
+  if (rules_.of(link_).refuse) {
+    ++rules_.touched[link_];
+    reset();
+  }
+}
+
+void Connection::write(Direction& d) {
+  if (over_ || d.writing) return;
+  if (d.waiting.empty()) return d.ended ? finish(d) : void();
+  if (held(d)) return;
+  if (d.waiting.front().due > SteadyClock::now()) return write_later(d);
+  d.writing = true;
+  const auto chunk = std::make_shared<Chunk>(std::move(d.waiting.front()));
+  d.waiting.pop_front();
+  asio::async_write(d.to, asio::buffer(chunk->bytes),
+                    [self = shared_from_this(), &d, chunk](error_code error, std::size_t) {
+                      d.writing = false;
+                      d.bytes -= chunk->bytes.size();
+                      if (error) {
+                        self->receiver_gone(d);
+                      } else {
+                        self->passed_on(d, chunk->bytes.size());
+                      }
+                      self->write(d);
+                      self->read(d);
+                    });
+}
+
+void Connection::passed_on(const Direction& d, std::size_t size) {
+  Traffic& sum = rules_.passed_on[link_];
+  (&d == &requests_ ? sum.to_members : sum.from_members) += static_cast<std::int64_t>(size);
+}
+
+void Connection::write_later(Direction& d) {
+  d.timer.expires_at(d.waiting.front().due);
+  d.timer.async_wait([self = shared_from_this(), &d](error_code error) {
+    if (!error) self->write(d);
+  });
+}
+
+/// Requests of a client that is gone still go to the member; a member that is gone ends all.
+void Connection::receiver_gone(Direction& d) {
+  d.waiting.clear();
+  d.bytes = 0;
+  if (&d == &requests_) reset();
+}
+
+/// All bytes have been passed on. What a client left behind executes before its member's side is
+/// closed, as if only the network had forgotten the client.
+void Connection::finish(Direction& d) {
+  if (&d == &replies_) return reset();
+  d.timer.expires_after(kLeftBehind);
+  d.timer.async_wait([self = shared_from_this()](error_code) { self->reset(); });
+}
+
+}  // namespace leasehold::sim::live::proxy

@@ -1,0 +1,47 @@
+#include "sim/live/proxy/wire_message.hpp"
+
+#include <bson/bson.h>
+
+#include <cstring>
+
+namespace leasehold::sim::live {
+namespace {
+
+constexpr std::int32_t kLargestMessage = 48'000'000;
+constexpr std::int32_t kSmallestDocument = 5;
+
+}  // namespace
+
+std::int32_t int32_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return static_cast<std::int32_t>(BSON_UINT32_FROM_LE(value));
+}
+
+std::optional<std::size_t> message_size(std::string_view bytes) {
+  const auto size = int32_at(bytes, 0);
+  if (size < static_cast<std::int32_t>(kMessageHeader) || size > kLargestMessage) {
+    return std::nullopt;
+  }
+  return static_cast<std::size_t>(size);
+}
+
+std::int32_t op_code_of(std::string_view message) { return int32_at(message, 12); }
+
+std::optional<std::string_view> document_at(std::string_view message, std::size_t begin) {
+  if (begin + kSmallestDocument > message.size()) return std::nullopt;
+  const auto size = int32_at(message, begin);
+  if (size < kSmallestDocument || static_cast<std::size_t>(size) > message.size() - begin) {
+    return std::nullopt;
+  }
+  const auto found = message.substr(begin, static_cast<std::size_t>(size));
+  bson_t document;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(found.data());
+  if (!bson_init_static(&document, bytes, found.size()) ||
+      !bson_validate(&document, BSON_VALIDATE_NONE, nullptr)) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "model/history/history.hpp"
+#include "model/workers/promises.hpp"
+#include "sim/live/own_set/user_set.hpp"
+#include "sim/live/servers/replica_set.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/world.hpp"
+
+namespace leasehold::sim::live {
+
+/// The state of a run while it goes.
+struct Progress {
+  double elapsed_s = 0;
+  std::int64_t acquisitions = 0;
+  std::int64_t losses = 0;
+  std::map<std::string, std::int64_t> faults;  ///< that had an effect, by kind
+  std::map<std::string, int> active;           ///< faults that last now, by kind
+  std::string phase;                           ///< "faults", "healing", "cleaning up"
+  std::set<std::string> past_proxies;          ///< processes that no fault of a link reaches
+};
+
+/// A lock that is not ours: the command of a worker around it, for sh, and what it promises.
+struct ForeignLock {
+  std::string command;
+  model::Promises promises;
+};
+
+/// Where a plan runs. `on` fills it; a caller that wants more adds it.
+struct LiveRun {
+  /// Faults hit these servers, as far as they can; servers of a plain URI have none. The folder is
+  /// a janitor's, and is made if it is not there.
+  [[nodiscard]] static LiveRun on(ReplicaSet& servers, std::string database, Janitor& janitor,
+                                  const std::string& folder = "");
+  [[nodiscard]] static LiveRun on(UserSet& servers, std::string database, Janitor& janitor,
+                                  const std::string& folder = "");
+  [[nodiscard]] static LiveRun on(std::string uri, std::string database, Janitor& janitor,
+                                  const std::string& folder = "");
+
+  std::string uri;
+  ReplicaSet* servers = nullptr;       ///< ours, with faults
+  UserSet* user_set = nullptr;         ///< or the user's; neither: servers are left alone
+  std::string database;                ///< a fresh one for each run
+  std::int64_t ttl_period_ms = 1'000;  ///< the period of the servers' TTL monitor
+  /// The longest wait, at the end, for that monitor to take dead holders' documents away.
+  std::int64_t settle_ms = 600'000;
+  std::string folder;                   ///< for the orders of the processes; has to exist
+  Janitor* janitor = nullptr;           ///< kills the processes if we end first
+  std::function<void(pid_t)> on_start;  ///< called for each process; may be empty
+  std::function<void(const Progress&)> on_progress;  ///< about 5 times a second; may be empty
+  std::optional<ForeignLock> foreign;                ///< instead of the plan's lock
+  std::function<bool()> stop;  ///< asked often; true ends the run early; may be empty
+};
+
+/// How far apart faults without a member's name put the members' clocks at most: no further than
+/// the plan allows, nor than a lock that is not ours is promised.
+[[nodiscard]] std::int64_t clock_margin_ms(const Plan& plan, const LiveRun& run);
+
+/// Runs a plan against a real replica set, in real time: starts the processes, injects the faults,
+/// heals, waits until what is bounded is over, and returns what happened, with the server's truth.
+[[nodiscard]] RunResult run_live(const Plan& plan, const LiveRun& run);
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,173 @@
+#include "sim/live/servers/commanded_servers.hpp"
+
+#include "mongo/commands.hpp"
+#include "mongo/replies.hpp"
+#include "sim/live/servers/mongod.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kHealLimit{60'000};
+constexpr milliseconds kCatchUp{2'000};
+constexpr const char* kFailing = "failCommand";
+constexpr const char* kHolding = "hangBeforeFindAndModifyPerformsUpdate";
+
+}  // namespace
+
+bool CommandedMembers::step_up(int member, milliseconds limit) {
+  return members_.try_step_up(member, limit);
+}
+
+bool CommandedMembers::all_have_all_data() {
+  return members_.confirms(members_.size(), kCatchUp, database_);
+}
+
+std::int64_t CommandedData::ttl_passes() {
+  std::int64_t passes = 0;
+  for (int i = 0; i < members_.size(); ++i) {
+    if (!members_.answers(i)) continue;
+    const auto status = members_.member(i).run("admin", {{"serverStatus", 1}});
+    passes += integer(status.at("metrics").at("ttl").at("passes"));
+  }
+  return passes;
+}
+
+/// Does not wait for one, because other faults would not end in the meantime.
+MongoClient& CommandedData::primary_client() {
+  const int primary = members_.primary_now();
+  if (primary < 0) throw std::runtime_error("no member is primary");
+  return members_.member(primary);
+}
+
+/// As an administrator: on the primary, for a majority.
+Json CommandedData::administer(Json command) {
+  command["writeConcern"] = {{"w", "majority"}, {"wtimeout", kCatchUp.count()}};
+  return primary_client().must(database(), command);
+}
+
+/// As `listIndexes` tells it; null: there is none.
+Json CommandedData::ttl_index() {
+  const auto reply = primary_client().run(database(), {{"listIndexes", collection()}});
+  if (integer(reply["ok"]) != 1) return {};
+  for (const Json& index : reply["cursor"]["firstBatch"]) {
+    if (index.contains("expireAfterSeconds")) return index;
+  }
+  return {};
+}
+
+std::optional<std::int64_t> CommandedData::ttl_seconds() {
+  const Json found = ttl_index();
+  if (found.is_null()) return std::nullopt;
+  if (index_.is_null()) index_ = found;
+  return integer(found["expireAfterSeconds"]);
+}
+
+/// Looks first, because an earlier primary's changes may have been rolled back since.
+void CommandedData::set_ttl_seconds(std::optional<std::int64_t> seconds) {
+  const auto found = ttl_seconds();
+  if (found == seconds) return;
+  if (!seconds) {
+    administer({{"dropIndexes", collection()}, {"index", index_["name"]}});
+  } else if (!found) {
+    const Json made{
+        {"key", index_["key"]}, {"name", index_["name"]}, {"expireAfterSeconds", *seconds}};
+    administer({{"createIndexes", collection()}, {"indexes", {made}}});
+  } else {
+    const Json changed{{"name", index_["name"]}, {"expireAfterSeconds", *seconds}};
+    administer({{"collMod", collection()}, {"index", changed}});
+  }
+}
+
+bool CommandedData::drop_locks() {
+  administer({{"drop", collection()}});
+  return true;
+}
+
+std::string CommandedData::delete_lock(std::int64_t pick) {
+  const auto reply =
+      primary_client().must(database(), {{"find", collection()}, {"sort", {{"_id", 1}}}});
+  const Json& found = reply["cursor"]["firstBatch"];
+  if (found.empty()) return "";
+  const Json& id = found[static_cast<std::size_t>(pick) % found.size()]["_id"];
+  const Json one{{"q", {{"_id", id}}}, {"limit", 1}};
+  const auto deleted = administer({{"delete", collection()}, {"deletes", {one}}});
+  if (integer(deleted["n"]) != 1) return "";
+  return id.is_string() ? id.get<std::string>() : id.dump();
+}
+
+std::vector<std::string> CommandedData::held_locks() {
+  const Json dated{{"expiresAt", {{"$gt", {{"$date", 0}}}}}};
+  const auto reply = primary_client().must(
+      database(), {{"find", collection()}, {"filter", dated}, {"sort", {{"_id", 1}}}});
+  std::vector<std::string> held;
+  for (const Json& document : reply["cursor"]["firstBatch"]) {
+    if (document["_id"].is_string()) held.push_back(document["_id"]);
+  }
+  return held;
+}
+
+void CommandedData::ask(const core::Command& command, Answered answered) {
+  core::Reply reply;
+  primary_client().run_bytes(
+      database(), *mongo::build(command, collection()).get(),
+      [&](const bson_t& answer) { reply = mongo::read_reply(command, answer); });
+  answered(reply);
+}
+
+std::int64_t CommandedData::end_fail_point(int member, const std::string& name) {
+  return members_.answers(member) ? members_.fail_point(member, name, "off") : 0;
+}
+
+void CommandedData::fail_next(std::int64_t count, int code, bool executed) {
+  stop_failing();
+  const int primary = members_.primary_now();
+  if (primary < 0) return;
+  Json data{{"failCommands", Json::array({"findAndModify", "update", "delete", "insert"})},
+            {"namespace", failing_at_}};
+  if (executed) {
+    data["writeConcernError"] = {{"code", code}, {"errmsg", "injected"}};
+  } else {
+    data["errorCode"] = code;
+  }
+  failing_ = primary;
+  members_.fail_point(primary, kFailing, {{"times", count}}, data);
+}
+
+std::int64_t CommandedData::stop_failing() {
+  const auto failed = failing_ < 0 ? 0 : end_fail_point(failing_, kFailing);
+  failing_ = -1;
+  return failed;
+}
+
+/// Updates wait, with the time of their start, until the end.
+std::optional<DataControl::Inside> CommandedData::hold_inside(const std::string&,
+                                                              std::int64_t wait_ms, std::int64_t) {
+  const int primary = members_.primary_now();
+  if (primary < 0) return std::nullopt;
+  return Inside{member_name(primary), wait_ms,
+                [this, primary] { members_.fail_point(primary, kHolding, "alwaysOn"); },
+                [this, primary] { return end_fail_point(primary, kHolding) > 0; }};
+}
+
+void ProxiedLinks::set_link_rule(const Link& link, const LinkRule& rule) {
+  members_.proxy().set(link.peer, link.member, rule);
+}
+
+void ProxiedLinks::reset_link(const Link& link) {
+  members_.proxy().reset(link.peer, link.member);
+}
+
+std::int64_t ProxiedLinks::touched(const Link& link) {
+  return members_.proxy().touched(link.peer, link.member);
+}
+
+void CommandedMembers::wait_for_writes(const Json& w) {
+  until_true(
+      "a write after the faults",
+      [&] { return members_.confirms(w, milliseconds(500), database_); },
+      kHealLimit);
+}
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,293 @@
+#include "sim/live/servers/mongod.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "runtime/threads/os_entropy.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+/// Whether a server listens. Asked before the driver is, because the driver leaves a server that
+/// refused alone for five seconds.
+bool listens(int port) {
+  const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  auto address = loopback(port);
+  const bool connected = connect(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(s);
+  return connected;
+}
+
+/// The first port that the kernel may give to a connection's own end.
+int first_ephemeral_port() {
+  int first = 32'768;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
+  return first;
+}
+
+// Without the last six a paused or restarted member holds up majority writes for many seconds.
+constexpr const char* kMemberOptions[] = {
+    "--replSet",
+    "rs",
+    "--oplogSize",
+    "64",
+    "--setParameter",
+    "shutdownTimeoutMillisForSignaledShutdown=0",
+    "--setParameter",
+    "oplogNetworkTimeoutBufferSeconds=1",
+    "--setParameter",
+    "oplogFetcherSteadyStateMaxFetcherRestarts=0",
+    "--setParameter",
+    "oplogRetriedFindMaxSeconds=1",
+    "--setParameter",
+    "oplogInitialFindMaxSeconds=2",
+    "--setParameter",
+    "failpoint.forceBgSyncSyncSourceRetryWaitMS={mode:\"alwaysOn\",data:{sleepMS:50}}",
+    "--setParameter",
+    "failpoint.forceSyncSourceRetryWaitForInitialSync={mode:\"alwaysOn\",data:{retryMS:50}}"};
+
+std::vector<std::string> command_line(const MongodOptions& options) {
+  std::vector<std::string> words{options.program,
+                                 "--port",
+                                 std::to_string(options.port),
+                                 "--bind_ip",
+                                 "127.0.0.1",
+                                 "--dbpath",
+                                 options.data,
+                                 "--logpath",
+                                 options.data + ".log",
+                                 "--logappend",
+                                 "--nounixsocket",
+                                 "--wiredTigerCacheSizeGB",
+                                 "0.25",
+                                 "--wiredTigerEngineConfigString",
+                                 "log=(file_max=1MB,prealloc=false)",
+                                 "--setParameter",
+                                 "enableTestCommands=1",
+                                 "--setParameter",
+                                 "diagnosticDataCollectionEnabled=false",
+                                 "--setParameter",
+                                 "ttlMonitorSleepSecs=1"};
+  if (!options.standalone) {
+    words.insert(words.end(), std::begin(kMemberOptions), std::end(kMemberOptions));
+  }
+  return words;
+}
+
+/// The script that fetches one: installed beside the program, or in the sources.
+std::string fetcher() {
+  const auto installed = fs::read_symlink("/proc/self/exe").parent_path() / "fetch-mongod";
+  return fs::exists(installed) ? installed.string() : "scripts/fetch-mongod";
+}
+
+}  // namespace
+
+std::string cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string cache_home = cache != nullptr && *cache != '\0' ? std::string(cache)
+                                 : home != nullptr                  ? std::string(home) + "/.cache"
+                                                                    : "/root/.cache";
+  return cache_home + "/leasehold";
+}
+
+std::string find_mongod() {
+  std::vector<std::string> candidates;
+  if (const char* named = std::getenv("LEASEHOLD_MONGOD")) {
+    if (access(named, X_OK) == 0) return named;
+    throw NoMongod(std::string("LEASEHOLD_MONGOD is ") + named + ": it must be a program");
+  }
+  if (const char* path = std::getenv("PATH")) {
+    std::string rest = path;
+    while (!rest.empty()) {
+      const auto colon = rest.find(':');
+      candidates.push_back(rest.substr(0, colon) + "/mongod");
+      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    }
+  }
+  candidates.push_back(cache_folder() + "/mongod");
+  for (const auto& candidate : candidates) {
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw NoMongod("no mongod: set LEASEHOLD_MONGOD, put one on the PATH, or run " + fetcher() +
+                 ", which fetches one");
+}
+
+bool is_supported(const Json& build_info) {
+  constexpr std::pair<std::int64_t, std::int64_t> kOldest{5, 1};
+  const auto& parts = build_info.at("versionArray");
+  return std::pair(integer(parts.at(0)), integer(parts.at(1))) >= kOldest;
+}
+
+std::vector<int> free_ports(int count) {
+  constexpr int kFirst = 10'240, kMostTries = 1'000;
+  const int end = std::max(first_ephemeral_port(), 2 * kFirst);
+  const auto entropy = runtime::os_entropy();
+  std::vector<int> sockets, ports;
+  for (int tries = 0; tries < kMostTries && static_cast<int>(ports.size()) < count; ++tries) {
+    const int port =
+        kFirst + static_cast<int>(entropy->draw() % static_cast<unsigned>(end - kFirst));
+    const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockets.push_back(s);
+    auto address = loopback(port);
+    if (bind(s, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) ports.push_back(port);
+  }
+  for (const int s : sockets) close(s);
+  if (static_cast<int>(ports.size()) < count) throw std::runtime_error("no free port found");
+  return ports;
+}
+
+std::string address_of(int port) { return "127.0.0.1:" + std::to_string(port); }
+
+std::string direct_uri(int port) {
+  return "mongodb://" + address_of(port) + "/?directConnection=true";
+}
+
+void until_true(const std::string& what, const std::function<bool()>& attempt, milliseconds limit) {
+  const auto end = SteadyClock::now() + limit;
+  std::string complaint;
+  while (SteadyClock::now() < end) {
+    try {
+      if (attempt()) return;
+    } catch (const NoMongod&) {
+      throw;
+    } catch (const std::exception& error) {
+      complaint = error.what();
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  throw std::runtime_error(what + " failed: " + complaint);
+}
+
+Mongod::Mongod(MongodOptions options, Janitor& janitor)
+    : options_(std::move(options)), janitor_(&janitor) {
+  fs::create_directories(options_.data);
+  if (options_.own_clock) clock_.emplace(options_.data + ".clock");
+  start();
+}
+
+void Mongod::start() {
+  auto words = command_line(options_);
+  if (clock_) {
+    const std::vector<std::string> clock{"env", clock_->preload(), clock_->file_variable()};
+    words.insert(words.begin(), clock.begin(), clock.end());
+  }
+  process_ = ChildProcess(words, ChildProcess::Io::nothing);
+  janitor_->watch(process_.pid());
+  alive_ = true;
+  stopped_ = false;
+}
+
+/// A new client remembers no times when the member did not answer.
+void Mongod::connect() {
+  client_ = std::make_unique<MongoClient>(
+      direct_uri(options_.port) + "&serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
+                                  "&socketTimeoutMS=5000&appName=harness");
+}
+
+void Mongod::wait_until_ready() {
+  until_true("starting " + options_.program, [&] {
+    if (!process_.running()) {
+      alive_ = starting_ = false;  // the next restart starts it again
+      throw NoMongod(options_.program + " ended at once with exit code " +
+                     std::to_string(WEXITSTATUS(process_.exit_status())) +
+                     ": it could not start, or its port was taken");
+    }
+    if (!listens(options_.port)) return false;
+    if (!client_) connect();
+    return integer(client_->run("admin", {{"ping", 1}})["ok"]) == 1;
+  });
+  if (!starting_) require_supported();  // it is the same after a restart
+}
+
+void Mongod::require_supported() {
+  const auto about = client_->must("admin", {{"buildInfo", 1}});
+  if (is_supported(about)) return;
+  throw NoMongod(options_.program + " is " + about.value("version", "?") +
+                 ": it must be 5.1 or newer");
+}
+
+void Mongod::shut_down() {
+  process_.send_signal(SIGTERM);
+  process_.wait_ms(20'000);
+  kill();
+}
+
+void Mongod::begin_kill() { process_.send_signal(SIGKILL); }
+
+void Mongod::kill() {
+  process_.kill();
+  client_.reset();
+  alive_ = starting_ = false;
+}
+
+bool Mongod::died() {
+  if (!alive_ || process_.running()) return false;
+  alive_ = stopped_ = false;
+  return true;
+}
+
+void Mongod::wipe() {
+  fs::remove_all(options_.data);
+  fs::create_directories(options_.data);
+}
+
+void Mongod::begin_restart() {
+  if (alive_) return;
+  client_.reset();
+  start();
+  starting_ = true;
+}
+
+void Mongod::restart() {
+  begin_restart();
+  if (!starting_) return;
+  wait_until_ready();
+  starting_ = false;
+}
+
+void Mongod::stop() {
+  if (!answers()) return;
+  process_.send_signal(SIGSTOP);
+  until_true("stopping a member", [&] { return is_stopped(process_.pid()); });
+  stopped_ = true;
+}
+
+void Mongod::resume() {
+  if (!alive_ || !stopped_) return;
+  process_.send_signal(SIGCONT);
+  stopped_ = false;
+  connect();
+}
+
+double Mongod::cpu_seconds() const {
+  constexpr std::size_t kUser = 11, kSystem = 12;
+  const auto stat = kernel_stat(process_.pid());
+  if (stat.size() <= kSystem) return 0;
+  const auto ticks = std::stoll(stat[kUser]) + std::stoll(stat[kSystem]);
+  return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace leasehold::sim::live

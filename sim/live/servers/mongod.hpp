@@ -1,0 +1,100 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/live/servers/member_clock.hpp"
+#include "sim/live/system/child_process.hpp"
+#include "sim/live/system/mongo_client.hpp"
+
+namespace leasehold::sim::live {
+
+/// No mongod was found, or none that starts; the message says how to get one.
+struct NoMongod : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// `LEASEHOLD_MONGOD`, or mongod on the PATH, or the one that scripts/fetch-mongod put into its
+/// cache. Throws NoMongod.
+[[nodiscard]] std::string find_mongod();
+
+/// Whether the lock can use a server that answers buildInfo so: 5.1 or newer.
+[[nodiscard]] bool is_supported(const Json& build_info);
+
+/// Where scripts/fetch-mongod and prepared data have their cache.
+[[nodiscard]] std::string cache_folder();
+
+/// Ports that were free a moment ago, all different. They are drawn, so that two processes that
+/// look at once seldom find the same; they are below those of outgoing connections, so that a
+/// restarted server finds its own free.
+[[nodiscard]] std::vector<int> free_ports(int count);
+
+[[nodiscard]] std::string address_of(int port);
+/// A URI straight to the member there, past any proxy. More options follow an `&`.
+[[nodiscard]] std::string direct_uri(int port);
+
+/// Repeats `attempt` until it returns true; throws std::runtime_error with its last complaint once
+/// the limit is over.
+void until_true(const std::string& what, const std::function<bool()>& attempt,
+                std::chrono::milliseconds limit = std::chrono::minutes(1));
+
+struct MongodOptions {
+  std::string program;
+  std::string data;  ///< its folder, made if it is not there; log and clock stand beside it
+  int port = 0;
+  bool standalone = false;  ///< no member of a set
+  bool own_clock = false;   ///< runs with the clock shim
+};
+
+/// One mongod of ours, which can be killed, started again, stopped and resumed. Ends with its
+/// owner. Not thread-safe.
+class Mongod {
+ public:
+  /// Starts it; it does not listen yet. REQUIRES: `data` lies in the janitor's folder.
+  Mongod(MongodOptions options, Janitor& janitor);
+
+  /// Waits until it answers. Throws NoMongod if it ended, or is too old.
+  void wait_until_ready();
+
+  void shut_down();      ///< SIGTERM, and waits until it has stopped cleanly
+  void begin_kill();     ///< SIGKILL, and no wait; `kill` has to follow
+  void kill();           ///< SIGKILL; it is dead when this returns
+  void begin_restart();  ///< on the same data, and no wait; `restart` has to follow
+  void restart();        ///< the same, and waits until it answers
+  void wipe();           ///< empties its data folder. REQUIRES: it is dead
+  void stop();           ///< SIGSTOP; it is stopped when this returns
+  void resume();
+  /// Whether it ended without having been asked to. Says so once; it can be restarted then.
+  [[nodiscard]] bool died();
+  /// As waitpid(2) says it, after `died`.
+  [[nodiscard]] int exit_status() const { return process_.exit_status(); }
+  /// Whether an answer to commands can be expected.
+  [[nodiscard]] bool answers() const { return alive_ && !stopped_ && !starting_; }
+
+  /// A client of this member alone, past any proxy.
+  MongoClient& client() { return *client_; }
+  /// REQUIRES: own_clock.
+  MemberClock& clock() { return *clock_; }
+  [[nodiscard]] int port() const { return options_.port; }
+  /// Processor time that this process has used.
+  [[nodiscard]] double cpu_seconds() const;
+  [[nodiscard]] std::string log_file() const { return options_.data + ".log"; }
+
+ private:
+  void start();
+  void connect();
+  void require_supported();
+
+  MongodOptions options_;
+  Janitor* janitor_;
+  std::optional<MemberClock> clock_;
+  ChildProcess process_;
+  std::unique_ptr<MongoClient> client_;
+  bool alive_ = false, stopped_ = false, starting_ = false;
+};
+
+}  // namespace leasehold::sim::live

@@ -1,0 +1,91 @@
+#include "sim/live/servers/replica_set.hpp"
+
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+
+#include "sim/live/servers/data_snapshot.hpp"
+
+namespace leasehold::sim::live {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+}  // namespace
+
+milliseconds date(const Json& value) {
+  const Json& d = value.at("$date");
+  if (!d.is_string()) return milliseconds(integer(d));
+  std::tm parts{};
+  int ms = 0;
+  const auto text = d.get<std::string>();
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest != nullptr && *rest == '.') ms = std::atoi(rest + 1);
+  return milliseconds(static_cast<std::int64_t>(timegm(&parts)) * 1'000 + ms);
+}
+
+ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(options) {
+  init_driver();
+  const std::string program = find_mongod();
+  const auto prepared = options_.standalone ? std::nullopt : data_snapshot(program);
+  if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
+  for (const int port : free_ports(options_.members)) {
+    const auto data = folder() + "/" + std::to_string(port);
+    if (prepared) fs::copy(*prepared, data, fs::copy_options::recursive);
+    members_.emplace_back(MongodOptions{.program = program,
+                                        .data = data,
+                                        .port = port,
+                                        .standalone = options_.standalone,
+                                        .own_clock = options_.faulty},
+                          janitor_);
+    advertised_.push_back(proxy_ ? proxy_->add_member(port) : port);
+  }
+  for (auto& m : members_) m.wait_until_ready();
+  uri_ = "mongodb://";
+  for (const int port : advertised_) {
+    uri_ += (port == advertised_.front() ? "" : ",") + address_of(port);
+  }
+  uri_ += options_.standalone ? "/" : "/?replicaSet=rs";
+  if (!options_.standalone) initiate(prepared.has_value());
+}
+
+Json ReplicaSet::config() const {
+  Json config{{"_id", "rs"},
+              {"version", 2},
+              {"members", Json::array()},
+              {"settings",
+               {{"electionTimeoutMillis", options_.election_timeout_ms},
+                {"heartbeatIntervalMillis", options_.heartbeat_ms},
+                {"catchUpTimeoutMillis", 0}}}};
+  for (std::size_t i = 0; i < advertised_.size(); ++i) {
+    config["members"].push_back({{"_id", i}, {"host", address_of(advertised_[i])}});
+  }
+  return config;
+}
+
+void ReplicaSet::initiate(bool prepared) {
+  if (prepared) {
+    // The data has a set already, at other addresses.
+    for (int i = 0; i < size(); ++i) {
+      until_true("replSetReconfig", [&] {
+        member(i).must("admin", {{"replSetReconfig", config()}, {"force", true}});
+        return true;
+      });
+    }
+  } else {
+    auto first = config();
+    first["version"] = 1;
+    member(0).must("admin", {{"replSetInitiate", first}});
+  }
+  step_up(0);
+  until_true("the first majority write", [&] { return confirms(size(), milliseconds(1'000)); });
+}
+
+std::vector<std::string> ReplicaSet::log_files() const {
+  std::vector<std::string> files;
+  for (const auto& m : members_) files.push_back(m.log_file());
+  return files;
+}
+
+}  // namespace leasehold::sim::live

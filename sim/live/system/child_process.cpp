@@ -1,0 +1,195 @@
+#include "sim/live/system/child_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+extern char** environ;
+
+namespace leasehold::sim::live {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe available");
+    read_end = ends[0];
+    write_end = ends[1];
+  }
+};
+
+void close_if_open(int& descriptor) {
+  if (descriptor >= 0) close(descriptor);
+  descriptor = -1;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, Io io, bool own_session,
+                           const std::string& errors) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  int child_in = -1, child_out = -1;
+  if (io == Io::pipes) {
+    const Pipe to_child, from_child;
+    child_in = to_child.read_end;
+    in_ = to_child.write_end;
+    out_ = from_child.read_end;
+    child_out = from_child.write_end;
+    fcntl(out_, F_SETPIPE_SZ, kPipeBytes);
+    fcntl(out_, F_SETFL, O_NONBLOCK);
+    posix_spawn_file_actions_adddup2(&actions, child_in, 0);
+    posix_spawn_file_actions_adddup2(&actions, child_out, 1);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  }
+  if (!errors.empty()) {
+    posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
+  }
+  // Else the child would keep closed connections open: some libraries do not mark sockets.
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  // A signal from the terminal is for the harness, which then ends its children in order.
+  short flags = POSIX_SPAWN_SETPGROUP;
+  if (own_session) flags = POSIX_SPAWN_SETSID;
+  posix_spawnattr_setflags(&attributes, flags);
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int error =
+      posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close_if_open(child_in);
+  close_if_open(child_out);
+  if (error != 0) {
+    pid_ = -1;
+    close_pipes();
+    throw std::runtime_error(command[0] + " cannot be started: " + std::strerror(error));
+  }
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept { *this = std::move(other); }
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  if (this == &other) return *this;
+  kill();
+  close_pipes();
+  pid_ = std::exchange(other.pid_, -1);
+  in_ = std::exchange(other.in_, -1);
+  out_ = std::exchange(other.out_, -1);
+  ended_ = other.ended_;
+  status_ = other.status_;
+  return *this;
+}
+
+ChildProcess::~ChildProcess() {
+  kill();
+  close_pipes();
+}
+
+void ChildProcess::close_pipes() {
+  close_if_open(in_);
+  close_if_open(out_);
+}
+
+void ChildProcess::close_input() { close_if_open(in_); }
+
+void ChildProcess::say(const std::string& text) const {
+  // A child that is gone hears nothing; the process that starts children ignores SIGPIPE.
+  if (in_ >= 0 && ::write(in_, text.data(), text.size()) < 0) return;
+}
+
+void ChildProcess::send_signal(int signal) const {
+  if (pid_ > 0 && !ended_) ::kill(pid_, signal);
+}
+
+bool ChildProcess::running() {
+  if (pid_ <= 0 || ended_) return false;
+  ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
+  return !ended_;
+}
+
+bool ChildProcess::wait_ms(int limit_ms) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::milliseconds(limit_ms);
+  while (running()) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+void ChildProcess::kill() {
+  if (!running()) return;
+  ::kill(pid_, SIGKILL);
+  ended_ = waitpid(pid_, &status_, 0) == pid_;
+}
+
+std::string beside_this_program(const std::string& file) {
+  const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / file;
+  if (!std::filesystem::exists(path)) {
+    throw std::runtime_error(path.string() + " is not there: build it first");
+  }
+  return path;
+}
+
+std::vector<std::string> kernel_stat(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  if (text.empty()) return {};
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  return {std::istream_iterator<std::string>(fields), {}};
+}
+
+bool is_stopped(pid_t pid) {
+  const auto stat = kernel_stat(pid);
+  return !stat.empty() && stat.front() == "T";
+}
+
+Janitor::Janitor() {
+  std::string pattern = std::filesystem::temp_directory_path() / "leasehold-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw std::runtime_error("no temporary folder can be made at " + pattern);
+  }
+  folder_ = pattern;
+  // $0 is the folder. A pid is hit only while its command line or environment still names
+  // the folder, and its group with it.
+  const std::string script =
+      "trap '' INT TERM HUP; pids=; while read -r pid; do pids=\"$pids $pid\"; done; "
+      "for pid in $pids; do "
+      "if grep -qaF \"$0\" /proc/$pid/cmdline /proc/$pid/environ 2>/dev/null; then "
+      "kill -9 -$pid 2>/dev/null || kill -9 $pid; fi; "
+      "done; sleep 0.2; rm -rf \"$0\"";
+  shell_ = ChildProcess({"/bin/sh", "-c", script, folder_}, ChildProcess::Io::pipes, true);
+}
+
+Janitor::~Janitor() {
+  shell_.close_input();
+  shell_.wait_ms(5'000);
+}
+
+void Janitor::watch(pid_t pid) { shell_.say(std::to_string(pid) + "\n"); }
+
+}  // namespace leasehold::sim::live

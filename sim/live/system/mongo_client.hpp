@@ -1,0 +1,16 @@
+#pragma once
+
+#include "mongo/client/json_client.hpp"
+#include "sim/live/system/uri.hpp"
+
+namespace leasehold::sim::live {
+
+using Json = mongo::Json;
+using MongoClient = mongo::JsonClient;
+using mongo::date_ms;
+using mongo::init_driver;
+using mongo::integer;
+using mongo::NoReply;
+using mongo::packed_timestamp;
+
+}  // namespace leasehold::sim::live

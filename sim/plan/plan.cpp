@@ -1,0 +1,325 @@
+#include "sim/plan/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iomanip>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+#include "sim/plan/lock_options.hpp"
+#include "sim/plan/lock_registry.hpp"
+#include "sim/plan/plan_fields.hpp"
+
+namespace leasehold::sim {
+namespace {
+
+using fields::Limits;
+using fields::Written;
+
+constexpr std::array kWaitingNames{"uniform",  "fixed", "full-jitter", "decorrelated",
+                                   "adaptive", "queue"};
+constexpr std::array kActions{"acquire", "write", "release", "cancel"};
+
+[[noreturn]] void refuse(const std::string& key, std::int64_t value, const std::string& rule) {
+  throw std::runtime_error(key + " is " + std::to_string(value) + ": " + rule);
+}
+
+void require_range(const std::string& key, std::int64_t value, std::int64_t low,
+                   std::int64_t high) {
+  if (value >= low && value <= high) return;
+  refuse(key, value,
+         high == fields::kMost
+             ? "it must be at least " + std::to_string(low)
+             : "it must be " + std::to_string(low) + " to " + std::to_string(high));
+}
+
+template <typename Names>
+std::string listed(const Names& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+/// A line's fields, key=value each. Each must be used, and must be a whole number.
+class Fields {
+ public:
+  explicit Fields(std::istream& line) {
+    for (std::string word; line >> word;) {
+      const auto equals = word.find('=');
+      if (equals == std::string::npos) throw std::runtime_error("'" + word + "' is not key=value");
+      const auto key = word.substr(0, equals);
+      if (!values_.emplace(key, word.substr(equals + 1)).second) {
+        throw std::runtime_error("'" + key + "' stands twice");
+      }
+    }
+  }
+  template <typename T>
+  void take(const std::string& key, T& value, std::int64_t low, std::int64_t high) {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return;
+    const auto wide = number(key, found->second);
+    require_range(key, wide, low, high);
+    value = static_cast<T>(wide);
+    values_.erase(found);
+  }
+  void take(const std::string& key, Waiting& value, std::int64_t, std::int64_t) {
+    take_name(key, value, kWaitingNames);
+  }
+  void take(const std::string& key, FaultPlan::Command& value, std::int64_t, std::int64_t) {
+    std::vector<std::string> names;
+    for (int c = 0; c < kTriggers; ++c) {
+      names.emplace_back(to_string(static_cast<FaultPlan::Command>(c)));
+    }
+    take_name(key, value, names);
+  }
+  void done() const {
+    if (!values_.empty()) throw std::runtime_error("unknown key '" + values_.begin()->first + "'");
+  }
+  template <typename T = std::int64_t>
+  static T number(const std::string& key, const std::string& text) {
+    T value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      throw std::runtime_error(key + " is '" + text + "': it must be a whole number");
+    }
+    return value;
+  }
+
+ private:
+  template <typename Named, typename Names>
+  void take_name(const std::string& key, Named& value, const Names& names) {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return;
+    const auto name = std::find(names.begin(), names.end(), found->second);
+    if (name == names.end()) {
+      throw std::runtime_error(key + " is '" + found->second + "': it must be one of " +
+                               listed(names));
+    }
+    value = static_cast<Named>(name - names.begin());
+    values_.erase(found);
+  }
+
+  std::map<std::string, std::string> values_;
+};
+
+/// A visitor that reads each field that the line has.
+template <typename Part>
+auto reading(Fields& words, Part& part) {
+  return [&](const char* key, auto member, Limits limits, Written) {
+    words.take(key, part.*member, limits.low, limits.high);
+  };
+}
+
+void write_value(std::ostream& out, Waiting value) { out << to_string(value); }
+void write_value(std::ostream& out, FaultPlan::Command value) { out << to_string(value); }
+void write_value(std::ostream& out, std::int64_t value) { out << value; }
+
+/// A visitor that writes them, each as "before key between value".
+template <typename Part>
+auto writing(std::ostream& out, const Part& part, const char* before = " ",
+             const char* between = "=") {
+  return [&out, &part, before, between](const char* key, auto member, Limits, Written when) {
+    if (when == Written::unless_usual && part.*member == Part().*member) return;
+    out << before << key << between;
+    write_value(out, part.*member);
+  };
+}
+
+ProcessPlan read_process(std::istream& line) {
+  ProcessPlan p;
+  Fields words(line);
+  fields::of_process(reading(words, p));
+  words.done();
+  if (p.wait_min_ms > p.wait_max_ms) {
+    refuse("wait-min", p.wait_min_ms,
+           "it must be at most wait-max, which is " + std::to_string(p.wait_max_ms));
+  }
+  if (const auto error = check(options_of(p, Plan().lock, 0))) {
+    throw std::runtime_error(error->message);
+  }
+  return p;
+}
+
+FaultPlan read_fault(std::istream& line) {
+  FaultPlan f;
+  std::string name;
+  line >> name;
+  const auto kind = fault_named(name);
+  if (!kind) {
+    std::vector<std::string> known;
+    for (const auto each : fault_kinds(Harm::assumption)) known.emplace_back(to_string(each));
+    throw std::runtime_error("unknown fault '" + name + "': it must be one of " + listed(known));
+  }
+  f.kind = *kind;
+  Fields words(line);
+  fields::of_fault(reading(words, f));
+  words.done();
+  return f;
+}
+
+StepPlan read_step(std::istream& line) {
+  StepPlan s;
+  std::string name;
+  line >> name;
+  const auto found = std::find(kActions.begin(), kActions.end(), name);
+  if (found == kActions.end()) {
+    throw std::runtime_error("unknown step '" + name + "': it must be one of " + listed(kActions));
+  }
+  s.action = static_cast<StepPlan::Action>(found - kActions.begin());
+  Fields words(line);
+  fields::of_step(reading(words, s));
+  words.done();
+  return s;
+}
+
+void require_place(const char* key, std::int64_t value, std::int64_t places) {
+  if (value < places) return;
+  refuse(key, value, "the plan has only " + std::to_string(places) + ", counted from 0");
+}
+
+std::int64_t processes_of(const Plan& plan) {
+  return static_cast<std::int64_t>(plan.processes.size());
+}
+
+/// Steps know their process, caller and lock by their places, faults their process.
+void require_places(const StepPlan& step, const Plan& plan) {
+  require_place("process", step.process, processes_of(plan));
+  const auto& process = plan.processes[static_cast<std::size_t>(step.process)];
+  require_place("caller", step.caller, process.callers);
+  require_place("lock", step.lock, plan.locks);
+}
+
+void require_places(const FaultPlan& fault, const Plan& plan) {
+  require_place("process", fault.process, processes_of(plan));
+}
+
+/// False: the plan has no such number.
+bool read_number(Plan& plan, const std::string& key, const std::string& text) {
+  bool known = false;
+  fields::of_plan([&](const char* name, auto member, Limits limits, Written) {
+    if (key != name) return;
+    known = true;
+    const auto value = Fields::number(key, text);
+    require_range(key, value, limits.low, limits.high);
+    plan.*member = static_cast<std::decay_t<decltype(plan.*member)>>(value);
+  });
+  return known;
+}
+
+void read_line(Plan& plan, const std::string& text) {
+  std::istringstream line(text);
+  std::string key, value;
+  line >> key;
+  if (key == "process") {
+    plan.processes.push_back(read_process(line));
+  } else if (key == "fault") {
+    plan.faults.push_back(read_fault(line));
+  } else if (key == "step") {
+    plan.steps.push_back(read_step(line));
+  } else {
+    line >> value;
+    if (key == "lock") {
+      plan.lock = lock_under_test(value).name;
+    } else if (key == "seed") {
+      plan.seed = Fields::number<std::uint64_t>(key, value);
+    } else if (!read_number(plan, key, value)) {
+      throw std::runtime_error("unknown word '" + key + "'");
+    }
+    if (line >> value) throw std::runtime_error("'" + value + "' is too much");
+  }
+}
+
+}  // namespace
+
+const char* to_string(StepPlan::Action action) {
+  return kActions[static_cast<std::size_t>(action)];
+}
+
+const char* to_string(Waiting waiting) { return kWaitingNames[static_cast<std::size_t>(waiting)]; }
+
+bool is_scripted(const Plan& plan) {
+  return std::all_of(plan.processes.begin(), plan.processes.end(),
+                     [](const ProcessPlan& p) { return p.scripted; });
+}
+
+std::string to_scn(const Plan& plan) {
+  std::ostringstream out;
+  out << "# A run of the lock: workload and faults. Times in ms, drift in ppm.\n"
+      << "lock " << plan.lock << "\nseed " << plan.seed;
+  fields::of_plan(writing(out, plan, "\n", " "));
+  out << '\n';
+  for (const auto& p : plan.processes) {
+    out << "process";
+    fields::of_process(writing(out, p));
+    out << '\n';
+  }
+  for (const auto& f : plan.faults) {
+    out << "fault " << to_string(f.kind);
+    fields::of_fault(writing(out, f));
+    out << '\n';
+  }
+  for (const auto& s : plan.steps) {
+    out << "step " << to_string(s.action);
+    fields::of_step(writing(out, s));
+    out << '\n';
+  }
+  return out.str();
+}
+
+std::string hash_of(const std::vector<Plan>& plans) {
+  constexpr std::uint64_t kOffset = 0xcbf29ce484222325, kPrime = 0x100000001b3;  // FNV-1a
+  std::uint64_t hash = kOffset;
+  for (const Plan& plan : plans) {
+    for (const char c : to_scn(plan)) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  }
+  std::ostringstream text;
+  text << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return text.str();
+}
+
+std::string unsound(const Plan& plan) {
+  try {
+    for (const auto& step : plan.steps) require_places(step, plan);
+    for (const auto& fault : plan.faults) require_places(fault, plan);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Plan plan_from_scn(const std::string& text) {
+  Plan plan;
+  std::istringstream lines(text);
+  std::vector<int> line_of_step, line_of_fault;
+  int number = 0;
+  const auto at_line = [](int of, const auto& read) {
+    try {
+      read();
+    } catch (const std::exception& error) {
+      throw std::runtime_error("line " + std::to_string(of) + ": " + error.what());
+    }
+  };
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line == "----") break;  // what is expected follows
+    line.resize(std::min(line.find('#'), line.size()));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    at_line(number, [&] { read_line(plan, line); });
+    line_of_step.resize(plan.steps.size(), number);
+    line_of_fault.resize(plan.faults.size(), number);
+  }
+  at_line(number, [&] {
+    if (plan.processes.empty()) throw std::runtime_error("the plan ends without a process");
+  });
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    at_line(line_of_step[i], [&] { require_places(plan.steps[i], plan); });
+  }
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    at_line(line_of_fault[i], [&] { require_places(plan.faults[i], plan); });
+  }
+  return plan;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,246 @@
+#include "sim/virtual/commands/client_commands.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/virtual/commands/server_errors.hpp"
+
+namespace leasehold::sim::simulated {
+namespace {
+
+/// Reads are refused by another code than writes.
+Object not_primary(const Object& command) {
+  const std::string& name = command.fields.at(0).first;
+  const bool reads = name == "find" || name == "aggregate";
+  return reads ? error_reply(kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false")
+               : error_reply(kNotWritablePrimary, "not primary");
+}
+
+/// By the manual the options of an index change by collMod, not by making it again.
+bool contradicts_the_index(const Executed& executed, const Member& m) {
+  return executed.ttl && m.ttl_index && m.ttl_index->after_s != executed.ttl->after_s;
+}
+
+}  // namespace
+
+/// Every reply carries the time of the newest write, of any client.
+void ClientCommands::answer(const Member& m, Object reply, const ServerReply& to) {
+  set_times(reply, m.operation_time());
+  to(ServerAnswer::reply, std::move(reply));
+}
+
+/// By the manual `$clusterTime` is the newest time that the member has heard of, from whichever of
+/// its clients: the time of no write here.
+void ClientCommands::set_times(Object& reply, Timestamp operation) {
+  Object known;
+  known.set("clusterTime"_key,
+            Timestamp{operation.seconds, operation.increment +
+                                             static_cast<std::uint32_t>(others_.between(0, 9))});
+  reply.set("operationTime"_key, operation);
+  reply.set("$clusterTime"_key, std::move(known));
+}
+
+/// A getMore's maxTimeMS is how long it waits for news.
+ClientCommands::Deadline ClientCommands::max_time_of(int member, const Object& command) const {
+  const Value* limit = command.find("maxTimeMS"_key);
+  if (limit == nullptr || ChangeStreams::serves(command)) {
+    return {Members::kNever, kMaxTimeExpired};
+  }
+  return {members_.wall_ns(member) + limit->integer() * kMs, kMaxTimeExpired};
+}
+
+void ClientCommands::command(int member, Request request, ServerReply reply) {
+  Member& m = members_[member];
+  if (!m.alive) return reply(ServerAnswer::refused, {});
+  if (m.running) return arrive(member, std::move(request), m.is_primary, std::move(reply));
+  // The kernel of a stopped process still takes connections and bytes: nothing is refused, and
+  // nothing is answered.
+  // It arrives, for the server, when the server reads it.
+  auto later = [this, member, request, was = m.is_primary, reply] {
+    // Drawn when it goes on. It was primary when the client sent this; whether it reads its peers'
+    // news of another election before the command is a race.
+    arrive(member, request, was && random_.chance(50), reply);
+  };
+  m.held_back.push_back({std::move(later), reply});
+}
+
+/// `as_primary`: the member takes itself for the primary when it reads the command.
+void ClientCommands::arrive(int member, Request request, bool as_primary, ServerReply reply) {
+  const Arrival arrival{Date{members_.clock_ms(member)}, max_time_of(member, *request.command)};
+  // What a primary has taken in goes on inside even if it loses its office; a secondary refuses
+  // at once.
+  const auto serve = as_primary ? &ClientCommands::go_on_inside : &ClientCommands::execute_command;
+  if (request.waits_ns == 0) {
+    return (this->*serve)(member, request, arrival, std::move(reply));
+  }
+  // It waits for the time of the queue, as a wait for a storage lock does not look at the wall
+  // clock; only its maxTimeMS does.
+  const auto left = arrival.max_time.wall_ns - members_.wall_ns(member);
+  members_.queue.after(
+      std::min(request.waits_ns, left),
+      [this, member, life = members_[member].life, serve, request, arrival, reply] {
+        // It died and its connections with it; that it runs again by now does not help.
+        if (members_[member].life != life) return reply(ServerAnswer::broken, {});
+        members_.when_running(member, life, [this, member, serve, request, arrival, reply] {
+          (this->*serve)(member, request, arrival, reply);
+        });
+      });
+}
+
+/// What a primary took in. One that has left its office in the meantime finds out only now.
+void ClientCommands::go_on_inside(int member, const Request& request, const Arrival& arrival,
+                                  ServerReply reply) {
+  const Member& m = members_[member];
+  if (members_.wall_ns(member) >= arrival.max_time.wall_ns) {
+    return answer(m, error_reply(kMaxTimeExpired, "operation exceeded time limit"), reply);
+  }
+  if (m.is_primary) return execute_command(member, request, arrival, std::move(reply));
+  // A command that has a write concern reports both: ok: 0, and that the concern was interrupted.
+  Object error = not_primary(*request.command);
+  if (request.command->find("writeConcern"_key) != nullptr) {
+    error = write_concern_error(std::move(error), kPrimarySteppedDown, "stepped down");
+  }
+  answer(m, std::move(error), reply);
+}
+
+void ClientCommands::execute_command(int member, const Request& request, const Arrival& arrival,
+                                     ServerReply reply) {
+  Member& m = members_[member];
+  const Object& command = *request.command;
+  const bool streams = ChangeStreams::serves(command);
+  // A cursor stays with its member: getMore and killCursors need no primary. To open one does,
+  // since the driver asks for the primary.
+  const bool opens = streams && command.fields.at(0).first == "aggregate"_key;
+  if (!m.is_primary && (!streams || opens)) return answer(m, not_primary(command), reply);
+  // Refusals above are not counted as injected: the command would have failed anyway.
+  // Once for each command that is executed, so the count is what the fault asked for.
+  const bool fails = errors.strikes();
+  if (fails) {
+    auto instead = errors.instead_of(command, m.data.locks());
+    if (instead) return answer(m, std::move(*instead), reply);
+  }
+  if (streams) return serve_stream(member, command, std::move(reply));
+  const Start start{arrival.now, m.logical};
+  const Collection& locks = m.data.locks();
+  Executed executed = in_transaction(command) ? m.transactions.execute(command, locks, start)
+                                              : execute(command, locks, start);
+  if (contradicts_the_index(executed, m)) {
+    return answer(m, error_reply(kIndexOptionsConflict, "an index of other options"), reply);
+  }
+  if (executed.ttl) m.ttl_index = executed.ttl;
+  write_changes(member, request, executed);
+  if (fails && errors.repeats(command, executed)) {
+    executed.reply.set("retriedStmtId"_key, std::int32_t{0});
+    replication_.write(member, note_in_oplog());
+    replication_.send_news(member);
+  } else if (fails) {
+    return answer(m, errors.after(executed.reply), reply);
+  }
+  const bool waits = executed.for_majority && executed.reply.find("ok"_key)->truth();
+  if (!waits) return answer(m, std::move(executed.reply), reply);
+  // By the manual on write concerns wtimeout counts from here, maxTimeMS from the arrival;
+  // whichever is first ends the wait, with its own code.
+  Deadline deadline = arrival.max_time;
+  const auto wtimeout = members_.wall_ns(member) + executed.wtimeout_ms * kMs;
+  if (executed.wtimeout_ms > 0 && wtimeout < deadline.wall_ns) {
+    deadline = {wtimeout, kWriteConcernFailed};
+  }
+  wait_for_majority(member, std::move(executed.reply), deadline, std::move(reply));
+}
+
+/// Sent at once rather than with the next beat: secondaries of a real set wait at the oplog's end.
+void ClientCommands::write_changes(int member, const Request& request, Executed& executed) {
+  for (Change& change : executed.changes) {
+    replication_.write(member, std::move(change), nullptr, request.tag);
+  }
+  if (!executed.changes.empty()) replication_.send_news(member);
+}
+
+/// What a stream tells is of the time up to which a majority has everything.
+/// Not the newest write's time: one that is not a majority's may be rolled back, and a client that
+/// took its time for seen would miss what took its place.
+void ClientCommands::serve_stream(int member, const Object& command, ServerReply reply) {
+  const auto answer_stream = [this, member, reply](Object news) {
+    const Member& m = members_[member];
+    const auto committed = m.data.committed();
+    set_times(news, committed == 0 ? m.logical : m.data.log()[committed - 1].time);
+    reply(ServerAnswer::reply, std::move(news));
+  };
+  Member& m = members_[member];
+  m.streams.execute(
+      command, members_.queue,
+      [this, member, life = m.life, reply, answer_stream](const Object& news) {
+        // A cursor's timer may outlive the member that it was asked of.
+        if (members_[member].life != life) return reply(ServerAnswer::broken, {});
+        members_.when_running(member, life, [answer_stream, news] { answer_stream(news); });
+      });
+}
+
+/// As an update with the query {fence: {$lte: token}} would do it: a refused write matched nothing.
+void ClientCommands::fenced_write(int member, std::shared_ptr<const FencedWrite> write,
+                                  ServerReply reply) {
+  Member& m = members_[member];
+  if (!m.alive) return reply(ServerAnswer::refused, {});
+  if (!m.running) {
+    m.held_back.push_back(
+        {[this, member, write, reply] { fenced_write(member, write, reply); }, reply});
+    return;
+  }
+  if (!m.is_primary) return answer(m, error_reply(kNotWritablePrimary, "not primary"), reply);
+  // Compared and written in one event, as in one update of one document by a mongod.
+  const Document fence = m.data.fences().find(write->name);
+  const bool taken = !fence || fence->find("fence"_key)->integer() <= write->token;
+  if (taken) {
+    Object after;
+    after.set("_id"_key, write->name);
+    after.set("fence"_key, write->token);
+    replication_.write(member, {write->name, std::make_shared<const Object>(std::move(after))},
+                       write);
+    replication_.send_news(member);
+  }
+  Object out;
+  out.set("n"_key, std::int32_t{taken ? 1 : 0});
+  out.set("ok"_key, 1.0);
+  // Below the 3 s after which the writer gives up, so that it hears "unknown" from the server.
+  constexpr std::int64_t kWtimeout = 2'500 * kMs;
+  wait_for_majority(member, std::move(out),
+                    {members_.wall_ns(member) + kWtimeout, kWriteConcernFailed}, std::move(reply));
+}
+
+void ClientCommands::wait_for_majority(int member, Object answer, const Deadline& deadline,
+                                       ServerReply reply) {
+  Member& m = members_[member];
+  const auto length = m.data.log().size();
+  // Of its own write if it made one: no other event came in between. The answer keeps this time
+  // while it waits, though others write meanwhile.
+  set_times(answer, m.operation_time());
+  // By the manual `writeConcernMajorityJournalDefault` is on: what a majority has is journaled.
+  m.data.journal();
+  // A command that changed nothing waits as well, for whatever it may have read. If all is a
+  // majority's already there is nothing to wait for, and it is answered at once; also by a primary
+  // that is cut off and does not know it yet.
+  if (m.data.committed() >= length) return reply(ServerAnswer::reply, std::move(answer));
+  const auto id = ++last_waiter_;
+  m.waiters.push_back({length, id, std::move(answer), std::move(reply)});
+  members_.at_wall(member, deadline.wall_ns, [this, member, id, code = deadline.code] {
+    end_waiting(member, id, code);
+  });
+}
+
+/// By the manual on write concerns an error of `wtimeout` undoes nothing.
+void ClientCommands::end_waiting(int member, std::uint64_t waiter, int code) {
+  auto& waiters = members_[member].waiters;
+  const auto found = std::find_if(waiters.begin(), waiters.end(),
+                                  [waiter](const Waiter& w) { return w.id == waiter; });
+  // Answered in time, or the member lost its office: this event cannot be withdrawn.
+  if (found == waiters.end()) return;
+  Waiter late = std::move(*found);
+  waiters.erase(found);
+  // The write stays. A majority may have it later, but no reply will say so.
+  ++timed_out_;
+  late.reply(ServerAnswer::reply,
+             write_concern_error(std::move(late.answer), code,
+                                 "waiting for replication timed out"));
+}
+
+}  // namespace leasehold::sim::simulated

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/virtual/documents/value.hpp"
+
+/// One collection of one member, and the lock's commands on it: the very BSON that the adapter
+/// sends, executed as mongod does. Pure: a command yields a reply and changes, and the member
+/// applies them.
+namespace leasehold::sim::simulated {
+
+/// A write as the oplog has it: the document that it leaves behind, not what was done to it. To
+/// apply one twice is to apply it once, as with the oplog of mongod.
+struct Change {
+  std::string id;
+  Document after;
+};
+
+/// Ordered by name, and not by hash, so that TTL passes, drops and others go through all documents
+/// in the same order on every machine.
+class Collection {
+ public:
+  [[nodiscard]] Document find(const std::string& id) const;
+  void apply(const Change& change);
+  [[nodiscard]] const std::map<std::string, Document>& documents() const { return documents_; }
+
+ private:
+  std::map<std::string, Document> documents_;
+};
+
+/// Whether a text matches one of the regular expressions that the lock sends.
+[[nodiscard]] bool matches_pattern(const std::string& text, const std::string& pattern);
+
+/// An entry of the oplog that changes no document.
+/// Its id is empty, which no lock's is.
+[[nodiscard]] Change note_in_oplog();
+
+/// What the member knows when the command starts.
+///
+/// `now` is of the command's arrival, also when it executes much later; `cluster_time` is the
+/// newest time that the member knows, before this write has its own.
+struct Start {
+  Date now;
+  Timestamp cluster_time;
+};
+
+/// Documents go when `field` is this old.
+/// In seconds, like `expireAfterSeconds`; the locks use 0, so that the field is the time itself.
+struct TtlIndex {
+  std::string field;
+  std::int64_t after_s = 0;
+};
+
+/// INVARIANT: a statement that leaves its document as it was is not in `changes`. mongod writes no
+/// oplog entry for it, so its operationTime is of another write: no fencing token.
+struct Executed {
+  Object reply;  ///< without times and what the write concern adds
+  std::vector<Change> changes;
+  // Without it the reply goes at once, and a rollback may undo what it said.
+  bool for_majority = false;     ///< its reply waits for a majority
+  std::int64_t wtimeout_ms = 0;  ///< 0: for ever
+  std::optional<TtlIndex> ttl;   ///< the command makes this index
+};
+
+/// Throws Unsupported for an unknown command, field or operator. Errors of the server are replies
+/// with ok: 0, or write errors.
+///
+/// Pure, so that the same function serves a member, the explorer and the differential test.
+/// REQUIRES: `command` names itself in its first field, as every command does.
+[[nodiscard]] Executed execute(const Object& command, const Collection& collection,
+                               const Start& start);
+
+/// {ok: 0, code, errmsg}.
+[[nodiscard]] Object error_reply(int code, const std::string& message);
+/// The same of an insert that fails at the unique index of `_id`.
+[[nodiscard]] Object duplicate_id();
+
+/// A failed statement, for a reply's writeErrors.
+/// Such a reply is ok: 1; `index` is the statement's place.
+void add_write_error(Array& errors, std::size_t index, int code, const std::string& message);
+
+/// The documents that the TTL index lets expire.
+/// REQUIRES: `now` is the wall clock of the primary, which alone deletes.
+[[nodiscard]] std::vector<std::string> expired(const Collection& collection, const TtlIndex& index,
+                                               Date now);
+
+}  // namespace leasehold::sim::simulated

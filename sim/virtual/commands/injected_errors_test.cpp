@@ -1,0 +1,84 @@
+#include "sim/virtual/commands/injected_errors.hpp"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::sim::simulated {
+namespace {
+
+constexpr int kCode = 91;
+
+Object acquire() {
+  Object query, command;
+  query.set("_id", std::string("l"));
+  command.set("findAndModify", std::string("locks"));
+  command.set("query", query);
+  command.set("upsert", true);
+  return command;
+}
+
+std::int64_t code_of(const std::optional<Object>& reply) {
+  return reply ? reply->find("code")->integer() : 0;
+}
+
+TEST(InjectedErrors, AsManyAsWereAskedForAreCounted) {
+  InjectedErrors errors;
+  EXPECT_FALSE(errors.strikes());
+  errors.fail_next(2, kCode, false);
+  EXPECT_TRUE(errors.strikes());
+  EXPECT_TRUE(errors.strikes());
+  EXPECT_FALSE(errors.strikes());
+  EXPECT_EQ(errors.count(), 2);
+}
+
+TEST(InjectedErrors, EachThirdAcquireOfATakenLockIsADuplicateKey) {
+  InjectedErrors errors;
+  errors.fail_next(6, kCode, false);
+  Collection free, taken;
+  taken.apply({"l", std::make_shared<const Object>()});
+  std::vector<std::int64_t> codes;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(errors.strikes());
+    codes.push_back(code_of(errors.instead_of(acquire(), taken)));
+  }
+  EXPECT_EQ(codes, (std::vector<std::int64_t>{kCode, kCode, 11000}));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(errors.strikes());
+    EXPECT_EQ(code_of(errors.instead_of(acquire(), free)), kCode);
+  }
+}
+
+TEST(InjectedErrors, OfAnExecutedCommandTheErrorIsTheReplysOrItsWriteConcerns) {
+  InjectedErrors errors;
+  errors.fail_next(2, kCode, true);
+  Object done;
+  done.set("ok", 1.0);
+  ASSERT_TRUE(errors.strikes());
+  EXPECT_FALSE(errors.instead_of(acquire(), {}));
+  EXPECT_TRUE(errors.after(done).find("ok")->truth());
+  EXPECT_NE(errors.after(done).find("writeConcernError"), nullptr);
+  ASSERT_TRUE(errors.strikes());
+  EXPECT_FALSE(errors.after(done).find("ok")->truth());
+}
+
+TEST(InjectedErrors, AStreamsCommandIsNotExecutedWhateverWasAskedFor) {
+  InjectedErrors errors;
+  errors.fail_next(1, kCode, true);
+  ASSERT_TRUE(errors.strikes());
+  Object more;
+  more.set("getMore", std::int64_t{1});
+  EXPECT_EQ(code_of(errors.instead_of(more, {})), kCode);
+}
+
+TEST(InjectedErrors, EachFourthAcquireThatWroteIsAnsweredAsIfTheDriverHadRetried) {
+  InjectedErrors errors;
+  errors.fail_next(4, kCode, true);
+  Executed executed;
+  executed.for_majority = true;
+  executed.changes.push_back(note_in_oplog());
+  std::vector<bool> repeats;
+  while (errors.strikes()) repeats.push_back(errors.repeats(acquire(), executed));
+  EXPECT_EQ(repeats, (std::vector<bool>{false, false, true, false}));
+}
+
+}  // namespace
+}  // namespace leasehold::sim::simulated

@@ -1,0 +1,298 @@
+#include "sim/virtual/documents/value.hpp"
+
+#include <algorithm>
+#include <compare>
+
+namespace leasehold::sim::simulated {
+namespace {
+
+/// Types as BSON orders them. Numbers are one.
+/// The server's own list has more; what is not here cannot be read and so cannot occur.
+int rank(const Value& v) {
+  // Missing is below null only where expressions compare; a query takes the two for one.
+  enum { missing, null, numbers, text, object, array, binary, boolean, date, timestamp, regex };
+  // Of the variant's alternatives, in their order.
+  constexpr int kRanks[] = {missing, null, boolean, numbers, numbers, numbers, text,
+                            date, timestamp, regex, binary, object, array, regex};
+  return kRanks[v.kind()];
+}
+
+/// Text by bytes, as the server does without a collation.
+template <typename T>
+int order(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+/// A long above 2^53 is rounded, where mongod compares it exactly, and NaN is not below all
+/// numbers, as there. Tokens are compared as longs, so neither reaches a lock.
+double number(const Value& v) {
+  const auto* real = v.as<double>();
+  return real != nullptr ? *real : static_cast<double>(v.integer());
+}
+
+/// The manual's order: field by field, of each the type, then the name, then the value. A document
+/// that is the beginning of another comes first.
+int compare_objects(const Object& a, const Object& b) {
+  const std::size_t common = std::min(a.fields.size(), b.fields.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    const auto& [key_a, value_a] = a.fields[i];
+    const auto& [key_b, value_b] = b.fields[i];
+    if (const int by_type = order(rank(value_a), rank(value_b)); by_type != 0) return by_type;
+    if (const int by_key = key_a.text().compare(key_b); by_key != 0) return by_key;
+    if (const int by_value = compare(value_a, value_b); by_value != 0) return by_value;
+  }
+  return order(a.fields.size(), b.fields.size());
+}
+
+/// Elements are found only by going through them: one pass more, and one allocation for all.
+std::size_t count(const bson_iter_t& first) {
+  bson_iter_t at = first;
+  std::size_t elements = 0;
+  while (bson_iter_next(&at)) ++elements;
+  return elements;
+}
+
+Value read(const bson_iter_t& at);
+
+Object read_fields(bson_iter_t at) {
+  Object object;
+  // Two passes are cheaper than a vector that grows: every command is read by this.
+  object.fields.reserve(count(at));
+  while (bson_iter_next(&at)) object.fields.emplace_back(bson_iter_key(&at), read(at));
+  return object;
+}
+
+// Also of a document: both have the same form, an array's keys being its indices.
+Value read_items(const bson_iter_t& at) {
+  bson_iter_t child;
+  bson_iter_recurse(&at, &child);
+  if (bson_iter_type(&at) != BSON_TYPE_ARRAY) return read_fields(child);
+  Array array;
+  array.items.reserve(count(child));
+  while (bson_iter_next(&child)) array.items.push_back(read(child));
+  return array;
+}
+
+/// The bytes of a document or an array inside another.
+/// REQUIRES: the buffer that `at` goes through outlives them.
+std::string_view bytes_of(const bson_iter_t& at) {
+  std::uint32_t length = 0;
+  const std::uint8_t* bytes = nullptr;
+  if (bson_iter_type(&at) == BSON_TYPE_ARRAY) {
+    bson_iter_array(&at, &length, &bytes);
+  } else {
+    bson_iter_document(&at, &length, &bytes);
+  }
+  return {reinterpret_cast<const char*>(bytes), length};
+}
+
+/// Remembers what it read last of each place in a table: the parts of a pipeline that are the same
+/// in each command are read once. Small ones are not worth it, and large ones never the same.
+Value read_nested(const bson_iter_t& at) {
+  struct Known {
+    std::string bytes;
+    bson_type_t type{};
+    Value value;
+  };
+  constexpr std::size_t kSmall = 40, kLarge = 800, kPlaces = 1'024;
+  const auto bytes = bytes_of(at);
+  if (bytes.size() < kSmall || bytes.size() > kLarge) return read_items(at);
+  // A hash only says where to look; the bytes are compared whole. So what a command means never
+  // depends on what was read before it. Runs go on in several threads, each with its own table.
+  thread_local std::vector<Known> table(kPlaces);
+  const auto type = bson_iter_type(&at);
+  const auto place = std::hash<std::string_view>()(bytes) % kPlaces;
+  if (table[place].bytes != bytes || table[place].type != type) {
+    Value value = read_items(at);  // which may use the same place
+    table[place] = {std::string(bytes), type, std::move(value)};
+  }
+  return table[place].value;
+}
+
+Value read(const bson_iter_t& at) {
+  switch (bson_iter_type(&at)) {
+    case BSON_TYPE_NULL: return Null{};
+    case BSON_TYPE_BOOL: return bson_iter_bool(&at);
+    // Of numbers the type is kept: what is stored with another is another document.
+    case BSON_TYPE_INT32: return bson_iter_int32(&at);
+    case BSON_TYPE_INT64: return bson_iter_int64(&at);
+    case BSON_TYPE_DOUBLE: return bson_iter_double(&at);
+    case BSON_TYPE_DATE_TIME: return Date{bson_iter_date_time(&at)};
+    case BSON_TYPE_REGEX: {
+      const char* options = nullptr;
+      std::string pattern = bson_iter_regex(&at, &options);
+      // They would change what matches, and `begins` knows none.
+      if (options != nullptr && *options != '\0') throw Unsupported("options of a regex");
+      return Regex{std::move(pattern)};
+    }
+    case BSON_TYPE_BINARY: {
+      std::uint32_t length = 0;
+      const std::uint8_t* bytes = nullptr;
+      bson_subtype_t subtype{};
+      bson_iter_binary(&at, &subtype, &length, &bytes);
+      // The subtype is not kept: to write the value again takes the one that is allowed here.
+      if (subtype != BSON_SUBTYPE_UUID) throw Unsupported("binary other than a UUID");
+      return Binary{std::string(reinterpret_cast<const char*>(bytes), length)};
+    }
+    // An operation time or $$CLUSTER_TIME; tokens are packed into a long.
+    case BSON_TYPE_TIMESTAMP: {
+      Timestamp t;
+      bson_iter_timestamp(&at, &t.seconds, &t.increment);
+      return t;
+    }
+    case BSON_TYPE_UTF8: {
+      std::uint32_t length = 0;
+      // By its length: text may hold a zero byte.
+      const char* text = bson_iter_utf8(&at, &length);
+      return std::string(text, length);
+    }
+    case BSON_TYPE_DOCUMENT:
+    case BSON_TYPE_ARRAY: return read_nested(at);
+    // No lock here writes object ids, decimals, code and so on.
+    default: throw Unsupported("BSON type " + std::to_string(bson_iter_type(&at)));
+  }
+}
+
+}  // namespace
+
+// The first of that name; a key stands once.
+const Value* Object::find(const Key& key) const {
+  for (const auto& [name, value] : fields) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+const Value* Object::find(std::string_view key) const {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const auto& field) { return field.first == key; });
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+// As $set does it: what is there keeps its place, what is new goes to the end.
+// Most that are made so have a few fields: room for them at once.
+void Object::set(const Key& key, Value value) {
+  constexpr std::size_t kUsual = 5;
+  if (fields.empty()) fields.reserve(kUsual);
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const auto& field) { return field.first == key; });
+  if (found != fields.end()) {
+    found->second = std::move(value);
+  } else {
+    fields.emplace_back(key, std::move(value));
+  }
+}
+
+void Object::set(std::string_view key, Value value) { set(Key(key), std::move(value)); }
+
+bool Object::operator==(const Object& other) const { return fields == other.fields; }
+bool Array::operator==(const Array& other) const { return items == other.items; }
+
+bool Value::is_number() const { return is<std::int32_t>() || is<std::int64_t>() || is<double>(); }
+
+// Of an int too, without its type: callers that count do not care for it.
+std::int64_t Value::integer() const {
+  const auto* small = as<std::int32_t>();
+  return small != nullptr ? *small : std::get<std::int64_t>(any_);
+}
+
+bool Value::truth() const {
+  if (is<Missing>() || is<Null>()) return false;
+  if (const auto* flag = as<bool>()) return *flag;
+  // An empty string, document or array is true, as in the server's expressions.
+  return !is_number() || number(*this) != 0;
+}
+
+// Of the variant's alternatives, in their order; the words are those of the $type expression.
+const char* Value::type_name() const {
+  constexpr const char* kNames[] = {"missing", "null",   "bool", "int",       "long",
+                                    "double",  "string", "date", "timestamp", "regex",
+                                    "binData", "object", "array", "prepared update"};
+  return kNames[kind()];
+}
+
+int compare(const Value& a, const Value& b) {
+  if (const int by_type = order(rank(a), rank(b)); by_type != 0) return by_type;
+  // Across int, long and double by value: 1 equals NumberLong(1).
+  if (a.is_number()) {
+    if (a.is<double>() || b.is<double>()) return order(number(a), number(b));
+    return order(a.integer(), b.integer());
+  }
+  // The ranks are equal, so `b` is of the same type from here on.
+  if (const auto* text = a.as<std::string>()) return order(*text, *b.as<std::string>());
+  if (const auto* flag = a.as<bool>()) return order(*flag, *b.as<bool>());
+  if (const auto* date = a.as<Date>()) return order(date->ms, b.as<Date>()->ms);
+  if (const auto* time = a.as<Timestamp>()) return order(*time, *b.as<Timestamp>());
+  if (const auto* object = a.as<Object>()) return compare_objects(*object, *b.as<Object>());
+  // Element by element; one that is the beginning of another comes first.
+  if (const auto* array = a.as<Array>()) {
+    const auto& x = array->items;
+    const auto& y = b.as<Array>()->items;
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      if (const int by_item = compare(x[i], y[i]); by_item != 0) return by_item;
+    }
+    return order(x.size(), y.size());
+  }
+  if (a.is<Regex>()) return order(a.as<Regex>()->pattern, b.as<Regex>()->pattern);
+  if (a.is<Binary>()) return order(a.as<Binary>()->bytes, b.as<Binary>()->bytes);
+  return 0;
+}
+
+Object to_object(const bson_t& bytes) {
+  bson_iter_t at;
+  if (!bson_iter_init(&at, &bytes)) throw Unsupported("broken BSON");
+  return read_fields(at);
+}
+
+/// Each type as itself, so that reading the bytes gives the value back.
+void append(bson_t& to, std::string_view key, const Value& value) {
+  const char* k = key.data();
+  const int n = static_cast<int>(key.size());
+  if (value.is<Null>()) {
+    bson_append_null(&to, k, n);
+  } else if (const auto* flag = value.as<bool>()) {
+    bson_append_bool(&to, k, n, *flag);
+  } else if (const auto* small = value.as<std::int32_t>()) {
+    bson_append_int32(&to, k, n, *small);
+  } else if (const auto* large = value.as<std::int64_t>()) {
+    bson_append_int64(&to, k, n, *large);
+  } else if (const auto* real = value.as<double>()) {
+    bson_append_double(&to, k, n, *real);
+  } else if (const auto* text = value.as<std::string>()) {
+    bson_append_utf8(&to, k, n, text->data(), static_cast<int>(text->size()));
+  } else if (const auto* date = value.as<Date>()) {
+    bson_append_date_time(&to, k, n, date->ms);
+  } else if (const auto* time = value.as<Timestamp>()) {
+    bson_append_timestamp(&to, k, n, time->seconds, time->increment);
+  } else if (const auto* regex = value.as<Regex>()) {
+    // Without options, as it was read.
+    bson_append_regex(&to, k, n, regex->pattern.c_str(), "");
+  } else if (const auto* binary = value.as<Binary>()) {
+    bson_append_binary(&to, k, n, BSON_SUBTYPE_UUID,
+                       reinterpret_cast<const std::uint8_t*>(binary->bytes.data()),
+                       static_cast<std::uint32_t>(binary->bytes.size()));
+  } else if (const auto* object = value.as<Object>()) {
+    bson_t child;
+    bson_append_document_begin(&to, k, n, &child);
+    for (const auto& [name, field] : object->fields) append(child, name.text(), field);
+    bson_append_document_end(&to, &child);
+  } else if (const auto* array = value.as<Array>()) {
+    bson_t child;
+    bson_append_array_begin(&to, k, n, &child);
+    for (std::size_t i = 0; i < array->items.size(); ++i) {
+      // An array's keys are its indices in decimal; the server relies on it.
+      append(child, std::to_string(i), array->items[i]);
+    }
+    bson_append_array_end(&to, &child);
+  } else if (value.is<PreparedUpdate>()) {
+    // It stands in commands alone, and those are not written back.
+    throw Unsupported("the bytes of a prepared update");
+  }
+}
+
+/// What the adapter's code reads is BSON again, so both ways go through its bytes.
+Bytes::Bytes(const Object& object) : bytes_(bson_new()) {
+  for (const auto& [key, value] : object.fields) append(*bytes_, key.text(), value);
+}
+
+}  // namespace leasehold::sim::simulated

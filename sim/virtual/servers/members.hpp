@@ -1,0 +1,162 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "sim/virtual/commands/change_streams.hpp"
+#include "sim/virtual/commands/transactions.hpp"
+#include "sim/virtual/servers/member_clock.hpp"
+#include "sim/virtual/servers/member_data.hpp"
+
+/// The members of the simulated replica set: which run, which reach each other, what each one's
+/// clock shows, and how an action is put off until a member can do it. `Replication` and
+/// `Elections` decide what members do to each other.
+namespace leasehold::sim::simulated {
+
+inline constexpr int kMembers = 3;
+
+/// One for each member, by its number.
+template <typename T>
+struct PerMember : std::array<T, kMembers> {
+  using Base = std::array<T, kMembers>;
+  T& operator[](int member) { return Base::operator[](static_cast<std::size_t>(member)); }
+  const T& operator[](int member) const {
+    return Base::operator[](static_cast<std::size_t>(member));
+  }
+};
+
+/// mongod's defaults are 10 s for elections, 2 s for heartbeats and 60 s for the TTL monitor.
+/// These are shorter, as in the live world, so that a run sees many of each.
+struct ServerSettings {
+  std::int64_t replication_ns = kMs / 2;  ///< one way, between members
+  std::int64_t election_timeout_ns = 1'000 * kMs;
+  std::int64_t heartbeat_ns = 200 * kMs;
+  std::int64_t ttl_period_ns = 1'000 * kMs;
+  bool ttl_deletes_at_once = false;  ///< as since 6.1: one oplog entry for all of a pass
+  std::int64_t epoch_ms = 1'700'000'000'000;  ///< wall clock at virtual time 0
+  /// How often a secondary fails to fetch when its link to the primary breaks.
+  int failed_fetch_percent = 0;
+};
+
+/// The answer to a client: a reply, or nothing if the connection broke. `refused` is certain:
+/// nothing was executed. `broken` leaves that open.
+enum class ServerAnswer { reply, broken, refused };
+using ServerReply = std::function<void(ServerAnswer, Object)>;
+
+/// A client with a write that waits for a majority. Found again by `id`: others come and go.
+struct Waiter {
+  std::size_t index = 0;  ///< of the last entry that a majority must have
+  std::uint64_t id = 0;
+  Object answer;
+  ServerReply reply;
+};
+
+/// What a stopped member will do when it goes on, or will never do.
+struct HeldBack {
+  std::function<void()> run;
+  ServerReply client = nullptr;  ///< the client that waits for it, if any
+};
+
+/// One mongod.
+///
+/// A stopped one keeps its office and its memory; a dead one has neither, and keeps `data`.
+struct Member {
+  // Its process.
+  bool alive = true, running = true;
+  std::uint64_t life = 0;           ///< rises with each death: timers of a former life do nothing
+  std::vector<HeldBack> held_back;  ///< while it is stopped
+  MemberClock clock;
+
+  // Its office.
+  bool is_primary = false;
+  std::int64_t term = 1;
+  // INVARIANT: times of hearing are of this member's wall clock, like its election timers.
+  std::int64_t heard_primary = 0;   ///< when a primary last reached it
+  std::int64_t heard_majority = 0;  ///< as primary: when a majority last answered
+
+  // As primary, of the others. Lengths of its own log, which begin at 0 with each office, because
+  // it knows what a member has only once the member said so in this one.
+  PerMember<std::size_t> match{};  ///< how much the others have
+  // INVARIANT: one message at a time is on its way to each.
+  PerMember<bool> sending{};
+
+  // Its data.
+  MemberData data;
+  bool copies = false;  ///< it has to copy all data, and has none yet
+  std::optional<TtlIndex> ttl_index;
+  // The newest cluster time that it has seen, its own or another's. It never goes back, whatever
+  // its clock does.
+  Timestamp logical;
+  bool fetches = true;
+  PerMember<std::int64_t> shuns_until{};  ///< it fetches nothing from that one before
+  std::int64_t delay_ns = 0;  ///< of replication to it, beyond the usual
+
+  // What clients have there. INVARIANT: transactions and waiters are a primary's alone; streams
+  // outlive its office.
+  Transactions transactions;  ///< open ones
+  ChangeStreams streams;
+  std::vector<Waiter> waiters;
+
+  [[nodiscard]] bool works() const { return alive && running; }
+  /// The `operationTime` of a reply: the time of the newest write, also of another client's.
+  [[nodiscard]] Timestamp operation_time() const {
+    return data.log().empty() ? logical : data.log().back().time;
+  }
+};
+
+/// All of them, by number. Member 0 is primary at the start.
+///
+/// REQUIRES: it outlives the queue's events; all of them refer to it.
+class Members {
+ public:
+  /// A time of a wall clock that never comes.
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  Members(EventQueue& queue, const ServerSettings& settings);
+  Members(const Members&) = delete;
+  Members& operator=(const Members&) = delete;
+
+  Member& operator[](int member) { return members_[member]; }
+  const Member& operator[](int member) const { return members_[member]; }
+  [[nodiscard]] auto begin() { return members_.begin(); }
+  [[nodiscard]] auto end() { return members_.end(); }
+
+  [[nodiscard]] bool works(int member) const { return members_[member].works(); }
+  [[nodiscard]] bool reaches(int a, int b) const { return links_[a][b]; }
+  /// Both directions.
+  void set_link(int a, int b, bool up) { links_[a][b] = links_[b][a] = up; }
+
+  /// A member's wall clock, counted as the queue counts.
+  [[nodiscard]] std::int64_t wall_ns(int member) const {
+    return members_[member].clock.shown(queue.now());
+  }
+  /// What its wall clock shows, since 1970.
+  [[nodiscard]] std::int64_t clock_ms(int member) const {
+    return (settings.epoch_ms * kMs + wall_ns(member)) / kMs;
+  }
+
+  /// Now, or when it goes on; never after a death. `life` is the member's when the call was asked
+  /// for, so that a successor does not do what a dead process was to do.
+  void when_running(int member, std::uint64_t life, std::function<void()> run);
+  /// When the member's wall clock shows this. As a timed wait of mongod: it looks again once the
+  /// time left has passed, so a clock that goes back makes it longer, and a clock that goes forward
+  /// does not make it shorter.
+  void at_wall(int member, std::int64_t wall_ns, std::function<void()> run);
+
+  /// The primary becomes a secondary. Its log stays as it is: if another goes on without its end,
+  /// replication rolls that back.
+  void leave_office(int member);
+
+  EventQueue& queue;
+  const ServerSettings settings;
+
+ private:
+  PerMember<Member> members_;
+  // INVARIANT: symmetric, and true for a member itself.
+  PerMember<PerMember<bool>> links_{};
+};
+
+}  // namespace leasehold::sim::simulated

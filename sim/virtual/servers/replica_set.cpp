@@ -1,0 +1,181 @@
+#include "sim/virtual/servers/replica_set.hpp"
+
+#include <utility>
+
+#include "sim/virtual/commands/server_errors.hpp"
+
+namespace leasehold::sim::simulated {
+namespace {
+
+constexpr int kStandsAfterAStop = 20;  ///< percent: 2 of 8 were seen to
+
+}  // namespace
+
+ReplicaSet::ReplicaSet(EventQueue& queue, Random& random, const Settings& settings,
+                       Listener listener)
+    : random_(random),
+      members_(queue, settings),
+      replication_(members_, std::move(listener)),
+      elections_(members_, replication_, random),
+      ttl_monitors_(members_, replication_),
+      commands_(members_, replication_, random) {
+  ttl_monitors_.start(random);
+  elections_.start();
+}
+
+void ReplicaSet::step_down_primary() {
+  const int old = primary();
+  if (old >= 0) members_.leave_office(old);
+}
+
+void ReplicaSet::stop(int member) { members_[member].running = false; }
+
+void ReplicaSet::go_on(int member) {
+  Member& m = members_[member];
+  if (m.running || !m.alive) return;
+  m.running = true;
+  // Before the times of hearing are set anew below, which is what it reads.
+  if (random_.chance(kStandsAfterAStop)) elections_.stand_if_overdue(member);
+  m.heard_primary = members_.wall_ns(member);
+  // It does not step down for the time in which it was stopped: it was not awake to miss others.
+  m.heard_majority = members_.wall_ns(member);
+  // Whether it reads first what its peers say, or what clients sent.
+  if (m.is_primary && random_.chance(50)) elections_.hear_all(member);
+  // Taken out first: what runs may be held back again, if it stops the member.
+  const auto held_back = std::exchange(m.held_back, {});
+  for (const HeldBack& held : held_back) held.run();
+}
+
+void ReplicaSet::kill(int member) {
+  Member& m = members_[member];
+  m.alive = m.is_primary = false;
+  // From here on no timer, sleep or wait of the process does anything.
+  ++m.life;
+  m.data.lose_what_is_not_journaled(members_.queue.now());
+  // Out of the member first: the client of a broken connection may send elsewhere at once.
+  const auto waiters = std::exchange(m.waiters, {});
+  const auto held_back = std::exchange(m.held_back, {});
+  for (const Waiter& w : waiters) w.reply(ServerAnswer::broken, {});
+  for (const HeldBack& held : held_back) {
+    // What the member itself was to do has no client to be answered.
+    if (held.client) held.client(ServerAnswer::broken, {});
+  }
+  m.streams.end(error_reply(kInterruptedByStateChange, "killed"));
+}
+
+void ReplicaSet::restart(int member) {
+  Member& m = members_[member];
+  if (m.alive) return;
+  m.alive = m.running = true;
+  // It gives a primary a whole election timeout to be heard.
+  m.heard_primary = members_.wall_ns(member);
+  ttl_monitors_.restart(member);
+}
+
+/// By the manual on resyncing a member: one that starts with an empty folder copies all data anew.
+void ReplicaSet::wipe(int member) {
+  Member& m = members_[member];
+  m.data.clear();
+  // Votes were in the data too; that it may vote twice in a term cannot happen here, for an
+  // election is one event.
+  m.term = 0;
+  m.logical = {};
+  m.ttl_index.reset();
+  m.copies = true;
+  // Or a primary would go on counting, for a majority, what this one had.
+  for (Member& other : members_) other.match[member] = 0;
+}
+
+bool ReplicaSet::copies() const {
+  for (int m = 0; m < kMembers; ++m) {
+    if (members_[m].copies) return true;
+  }
+  return false;
+}
+
+void ReplicaSet::set_link(int a, int b, bool up) {
+  members_.set_link(a, b, up);
+  if (!up) {
+    may_fail_to_fetch(a, b);
+    may_fail_to_fetch(b, a);
+    return;
+  }
+  // What waited for the link goes on at once, and not with the next beat.
+  for (const int m : {a, b}) {
+    if (members_.works(m) && members_[m].is_primary) replication_.send_news(m);
+  }
+}
+
+void ReplicaSet::may_fail_to_fetch(int member, int source) {
+  const auto percent = members_.settings.failed_fetch_percent;
+  const bool fetches = members_.works(member) && members_[source].is_primary;
+  // Nothing is drawn where it never happens.
+  if (fetches && percent > 0 && random_.chance(percent)) fail_fetch(member, source);
+}
+
+void ReplicaSet::set_replication_delay(int member, std::int64_t delay_ns) {
+  members_[member].delay_ns = delay_ns;
+}
+
+void ReplicaSet::set_clock(int member, std::int64_t offset_ms, std::int64_t rate_ppm) {
+  members_[member].clock.set(members_.queue.now(), offset_ms, rate_ppm);
+  // Measured, 12 of 12: a secondary stands at once if its clock jumps by more than the election
+  // timeout. Nothing else that waits for this clock is notified (`Members::at_wall`).
+  if (members_.works(member)) elections_.stand_if_overdue(member);
+}
+
+void ReplicaSet::set_fetching(int member, bool on) { members_[member].fetches = on; }
+
+std::optional<TtlIndex> ReplicaSet::ttl_index() const {
+  const int p = primary();
+  return p < 0 ? std::nullopt : members_[p].ttl_index;
+}
+
+void ReplicaSet::set_ttl_index(const std::optional<TtlIndex>& index) {
+  // At once on all: a real one replicates, in much less time than anything here depends on.
+  for (Member& m : members_) m.ttl_index = index;
+}
+
+/// The change streams of a collection end with it.
+bool ReplicaSet::drop_locks() {
+  const int p = primary();
+  if (p < 0) return false;
+  Member& m = members_[p];
+  // A copy, as each deletion takes one out.
+  const auto locks = m.data.locks().documents();
+  // As deletions one by one, which is what the harness reads as the truth. The primary's streams
+  // end before a majority has them, by the error that mongod answers.
+  for (const auto& [id, document] : locks) replication_.write(p, {id, nullptr});
+  set_ttl_index(std::nullopt);
+  m.streams.end(error_reply(kQueryPlanKilled, "the collection was dropped"));
+  replication_.send_news(p);
+  return true;
+}
+
+std::string ReplicaSet::delete_lock(std::int64_t pick) {
+  const int p = primary();
+  if (p < 0) return "";
+  const auto& locks = members_[p].data.locks().documents();
+  if (locks.empty()) return "";
+  // By place in the order of names, so the plan's number means the same in each run.
+  const auto found = std::next(locks.begin(), pick % static_cast<std::int64_t>(locks.size()));
+  const auto name = found->first;
+  replication_.write(p, {name, nullptr});
+  replication_.send_news(p);
+  return name;
+}
+
+std::vector<std::string> ReplicaSet::held_locks() const {
+  std::vector<std::string> held;
+  const int p = primary();
+  if (p < 0) return held;
+  for (const auto& [id, document] : members_[p].data.locks().documents()) {
+    const Value* expires = document->find("expiresAt"_key);
+    if (expires != nullptr && expires->is<Date>() && expires->as<Date>()->ms > 0) {
+      held.push_back(id);
+    }
+  }
+  return held;
+}
+
+}  // namespace leasehold::sim::simulated
