@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "bench/boot_clock.hpp"
-#include "bench/contend/live_run.hpp"
+#include "bench/contend/live/live_run.hpp"
 #include "bench/contend/strategies.hpp"
 #include "bench/contend/virtual_run.hpp"
 #include "cli/command_line.hpp"

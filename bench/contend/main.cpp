@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "bench/contend/contend.hpp"
-#include "bench/contend/worker.hpp"
+#include "bench/contend/live/worker.hpp"
 #include "cli/command_line.hpp"
 #include "cli/inherited.hpp"
 #include "cli/output.hpp"

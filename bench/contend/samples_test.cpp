@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "bench/contend/worker.hpp"
+#include "bench/contend/live/worker.hpp"
 
 namespace leasehold::bench {
 namespace {

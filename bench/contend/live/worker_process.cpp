@@ -1,4 +1,4 @@
-#include "bench/contend/worker_process.hpp"
+#include "bench/contend/live/worker_process.hpp"
 
 #include <poll.h>
 

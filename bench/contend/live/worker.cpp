@@ -1,4 +1,4 @@
-#include "bench/contend/worker.hpp"
+#include "bench/contend/live/worker.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "bench/boot_clock.hpp"
+#include "bench/contend/live/worker_process.hpp"
 #include "bench/contend/requests.hpp"
 #include "bench/contend/strategies.hpp"
-#include "bench/contend/worker_process.hpp"
 #include "bench/live_bench.hpp"
 
 namespace leasehold::bench {

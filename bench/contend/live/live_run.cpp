@@ -1,4 +1,4 @@
-#include "bench/contend/live_run.hpp"
+#include "bench/contend/live/live_run.hpp"
 
 #include <poll.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "bench/boot_clock.hpp"
+#include "bench/contend/live/worker.hpp"
 #include "bench/contend/strategies.hpp"
-#include "bench/contend/worker.hpp"
 #include "cli/command_line.hpp"
 #include "sim/live/own_set/preflight.hpp"
 #include "sim/live/servers/replica_set.hpp"
