@@ -52,6 +52,8 @@ TEST_F(Command, BadWordsAreNamedAndNothingIsDone) {
        "--max-holding needs --on-lost kill");
   says({"run", "--lock", lock_, "-n", "-w", "3", "--", "true"}, "--nonblock and --wait are both");
   says({"run", "-E", "256", lock_, "--", "true"}, "--conflict-exit-code is 256");
+  says({"run", "--waiting", "fast", lock_, "--", "true"},
+       "--waiting is 'fast': it must be uniform, adaptive or queue");
   says({"run", "a", "b", "a", "--", "true"}, "--lock is given twice as 'a'");
   says({"run", "a", "b", "--permits", "2", "--", "true"}, "--permits needs one --lock");
   says({"run", "a", "--permits", "0", "--", "true"}, "--permits is 0: it must be 1 to 1000");
@@ -75,6 +77,17 @@ TEST_F(Command, WhoComesSecondIsToldAndMayWait) {
             kNotAcquired);
   EXPECT_EQ(leasehold({"run", "--lock", lock_, "--wait", "20s", "--", "true"}).exit_code, 0);
   EXPECT_EQ(code_of(first), 0);
+}
+
+TEST_F(Command, OneThatQueuesStandsInTheLocksQueueAndGetsItNext) {
+  auto first = start("exec sleep 100");
+  ChildProcess second(words({"run", "-q", "--waiting", "queue", lock_, "--", "true"}),
+                      ChildProcess::Io::nothing);
+  EXPECT_TRUE(eventually([this] {
+    return leasehold({"show", lock_, "--json"}).out.find("\"waiting\":1") != std::string::npos;
+  }));
+  first.send_signal(SIGTERM);
+  EXPECT_EQ(code_of(second), 0);
 }
 
 TEST_F(Command, SignalsGoToTheCommand) {

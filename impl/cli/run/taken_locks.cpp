@@ -180,6 +180,13 @@ void Obstacles::tell(const std::string& what) const {
   if (order_.is_service) tell_service_manager("STATUS=" + printable(what));
 }
 
+std::shared_ptr<const WaitingStrategy> waiting_of(const std::string& name) {
+  if (name == "uniform") return uniform_waiting();
+  if (name == "adaptive") return adaptive_waiting();
+  if (name == "queue") return queue_waiting();
+  throw UsageError("--waiting is '" + name + "': it must be uniform, adaptive or queue");
+}
+
 po::options_description lock_options() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description o("Options");
@@ -192,6 +199,8 @@ po::options_description lock_options() {
       ("wait,w", text("DURATION"),
        "how long to wait for the lock; 0: one attempt; default: no limit")  //
       ("nonblock,n", "one attempt, as --wait 0")                            //
+      ("waiting", text("STRATEGY")->default_value("uniform"),
+       "when to ask again (backoff): uniform, adaptive or queue")  //
       ("conflict-exit-code,E", po::value<int>()->default_value(kNotAcquired)->value_name("CODE"),
        "exit code if the lock is not free in time")                                      //
       ("quiet,q", "nothing about other holders and waiting, and no warnings")            //
@@ -217,7 +226,7 @@ LockOrder lock_order_of(const po::variables_map& values) {
   if (values.contains("permits")) order.permits = permits_of(values["permits"].as<int>(), order);
   order.server = server_of(values);
   order.options.expiry = duration_of("expiry", values["expiry"].as<std::string>());
-  order.options.waiting = adaptive_waiting();
+  order.options.waiting = waiting_of(values["waiting"].as<std::string>());
   if (values.contains("nonblock") && values.contains("wait")) {
     throw UsageError("--nonblock and --wait are both given: it must be one of them");
   }
