@@ -7,10 +7,10 @@
 namespace leasehold::bench {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kInMs = 1'000'000;
 
 Sample waited(int client, std::int64_t asked_ms, std::int64_t wait_ms) {
-  return {.client = client, .asked_ns = asked_ms * kMs, .granted_ns = (asked_ms + wait_ms) * kMs};
+  return {.client = client, .asked_ns = asked_ms * kInMs, .granted_ns = (asked_ms + wait_ms) * kInMs};
 }
 
 Load two_clients() {

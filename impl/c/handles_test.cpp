@@ -212,7 +212,7 @@ TEST_F(CHandles, AreRefusedWhileAnotherHolds) {
   server->mode = Mode::refuse;
   EXPECT_EQ(leasehold_acquire(provider, "lock", nullptr, 0, &handle, &error), LEASEHOLD_REFUSED);
   EXPECT_EQ(error.kind, LEASEHOLD_REFUSED);
-  EXPECT_STREQ(error.message, "held by somebody");
+  EXPECT_STREQ(error.message, "held by other software");
 }
 
 TEST_F(CHandles, SayInAMessageThatIsTooLongWholeCharacters) {

@@ -97,8 +97,8 @@ TEST(Refinement, ADocumentGoesByItsHoldersRemovalOrWhenItsLeaseIsOver) {
   auto s = held_by_a();
   s.ask(13, "b", 2).clean_up(100, 110, "b", 1, 110);
   EXPECT_EQ(refined(s).why,
-            "lock 'lock': version 2 of its document cannot have been written: a removal of "
-            "somebody else says that it did it");
+            "lock 'lock': version 2 of its document cannot have been written: a removal by "
+            "another process says that it did it");
 }
 
 /// Its owner's first document goes, an attempt is executed late, and that goes as well.

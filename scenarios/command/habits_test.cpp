@@ -68,7 +68,7 @@ void expect_each_is_shown(const std::vector<std::string>& rows, const Rows& show
   EXPECT_EQ(rows.size(), shown_by.size());
   std::string tests;
   for (const auto* of : {"", "_habits", "_process"}) {
-    tests += text_of(LEASEHOLD_SCENARIOS "/lab/command" + std::string(of) + "_live_test.cpp");
+    tests += text_of(LEASEHOLD_SCENARIOS "/command/command" + std::string(of) + "_live_test.cpp");
   }
   for (const auto& row : rows) {
     const auto shown = shown_by.find(row);
@@ -92,7 +92,7 @@ TEST(Habits, EachRowOfTheTableOfWrappersIsShownByATest) {
 
 /// security_live_test leaves out each right in turn.
 TEST(ManPage, HasTheLeastRoleThatIsTried) {
-  const auto tests = text_of(LEASEHOLD_SCENARIOS "/lab/security_live_test.cpp");
+  const auto tests = text_of(LEASEHOLD_SCENARIOS "/command/security_live_test.cpp");
   const std::string head = "kLeast{";
   const auto begin = tests.find(head) + head.size();
   const auto least = "actions: [" + tests.substr(begin, tests.find('}', begin) - begin) + "]}";

@@ -198,7 +198,7 @@ TEST(LabCommand, ClosedDescriptorsBecomeNoFiles) {
       {"/bin/sh", "-c",
        "cd '" + place.cwd + "'; mkfifo history; exec 9<>history; '" LEASEHOLD_LAB_PROGRAM
        "' check history <&- 9>&- & "
-       "until ls -l /proc/$!/fd | grep -q ' [3-8] -> .*history'; do :; done; "
+       "until ls -l /proc/$!/fd 2>/dev/null | grep -q ' [3-8] -> .*history'; do :; done; "
        "readlink /proc/$!/fd/0; kill $!"});
   EXPECT_EQ(ran.out, "/dev/null\n");
 }
