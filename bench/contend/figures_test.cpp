@@ -10,7 +10,8 @@ namespace {
 constexpr std::int64_t kInMs = 1'000'000;
 
 Sample waited(int client, std::int64_t asked_ms, std::int64_t wait_ms) {
-  return {.client = client, .asked_ns = asked_ms * kInMs, .granted_ns = (asked_ms + wait_ms) * kInMs};
+  return {
+      .client = client, .asked_ns = asked_ms * kInMs, .granted_ns = (asked_ms + wait_ms) * kInMs};
 }
 
 Load two_clients() {
