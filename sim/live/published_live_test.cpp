@@ -98,11 +98,11 @@ TEST(DistributedLockText, ExtendsInTheBackgroundBeyondItsExpiry) {
   const auto database = fresh_database();
   auto provider = connect("distributed-lock", database);
   LockOptions options = published::default_options("distributed-lock");
-  options.expiry = milliseconds(600);
+  options.expiry = milliseconds(3'000);
   const auto lock = std::move(provider.create_lock("l", options)).value();
   auto handle = lock.try_acquire(seconds(5));
-  ASSERT_TRUE(handle);
-  const auto other = lock.try_acquire(milliseconds(1'500));
+  ASSERT_TRUE(handle) << handle.error().message;
+  const auto other = lock.try_acquire(milliseconds(4'500));
   EXPECT_FALSE(other) << "given to another while it was extended";
   EXPECT_TRUE(handle->held());
   EXPECT_EQ(handle->release(), ReleaseResult::released);
