@@ -21,6 +21,8 @@ install(DIRECTORY workers others DESTINATION ${data}
         PATTERN *_test.cpp EXCLUDE PATTERN *.hpp EXCLUDE PATTERN *.lock EXCLUDE
         PATTERN package-lock.json EXCLUDE PATTERN __pycache__ EXCLUDE)
 
+install(FILES ${PROJECT_SOURCE_DIR}/.github/actions/verify/action.yml DESTINATION ${data}/workers)
+
 # The pages, whose links lead to the same neighbours and whose commands are those on the PATH.
 foreach(page INCIDENTS MATRIX OTHERS SCN WORKERS guide/ci guide/own-set guide/verdict)
   get_filename_component(folder ${page} DIRECTORY)

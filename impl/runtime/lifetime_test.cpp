@@ -193,7 +193,7 @@ TEST(Lifetime, AUsersFunctionIsDestroyedWhereItIsCalled) {
   for (int i = 0; i < 100; ++i) {
     const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
     const auto provider = std::make_shared<LockProvider>(provider_for(f.server));
-    auto owned = std::make_shared<Owned>(destroyed_by, provider);
+    std::shared_ptr<Owned> owned(new Owned{destroyed_by, provider});
     const auto called_by = std::make_shared<std::promise<std::thread::id>>();
     provider->create_lock("lock").value().acquire_async(
         milliseconds(1'000), [called_by, owned = std::move(owned)](const Result<LockHandle>&) {
@@ -302,7 +302,8 @@ TEST(Lifetime, WhatAReleaseTellsIsDestroyedWhereItIsCalled) {
     for (int j = 0; j < 2; ++j) {
       const auto destroyed_by = std::make_shared<std::promise<std::thread::id>>();
       std::promise<std::thread::id> called_by;
-      handle.release_async([&, owned = std::make_shared<Owned>(destroyed_by)](ReleaseResult) {
+      std::shared_ptr<Owned> owned(new Owned{destroyed_by});
+      handle.release_async([&called_by, owned = std::move(owned)](ReleaseResult) {
         called_by.set_value(std::this_thread::get_id());
       });
       EXPECT_EQ(called_by.get_future().get(), destroyed_by->get_future().get());

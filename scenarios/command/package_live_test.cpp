@@ -81,7 +81,7 @@ TEST_F(Packaged, HaveTheChangelogsVersionAndNameWhatTheyNeed) {
     }
     EXPECT_EQ(depends.find("leasehold"), std::string::npos) << "neither needs the other";
   }
-  EXPECT_TRUE(field("lab", "Description").starts_with("The laboratory "));
+  EXPECT_TRUE(field("lab", "Description").starts_with("laboratory "));
 }
 
 TEST_F(Packaged, HaveNoFileInCommon) {
@@ -104,7 +104,7 @@ TEST_F(Packaged, TheLaboratoryHasItsFilesAndNoneOfItsTests) {
   for (const char* file :
        {"bin/leasehold-lab", "lib/leasehold/leasehold-worker", "lib/leasehold/leasehold-undo",
         "lib/leasehold/fetch-mongod", "lib/leasehold/libleasehold_clock_shim.so",
-        "share/leasehold/workers/ci.yml",
+        "share/leasehold/workers/ci.yml", "share/leasehold/workers/action.yml",
         "share/bash-completion/completions/leasehold-lab", "share/doc/leasehold-lab/SCN.md",
         "share/doc/leasehold-lab/WORKERS.md", "share/doc/leasehold-lab/copyright",
         "share/doc/leasehold-lab/guide/ci.md",
@@ -138,7 +138,7 @@ TEST_F(Packaged, WithoutAMongodTheLaboratorySaysWhatToRun) {
       << ran.out;
 }
 
-/// The shell lines of a workflow's steps, in their order.
+/// The shell lines of the steps of a workflow or an action, in their order.
 std::vector<std::string> run_steps(const std::string& file) {
   std::ifstream in(file);
   std::vector<std::string> steps;
@@ -173,18 +173,28 @@ TEST_F(Packaged, TheWorkflowOfTheLaboratoryDoesAsItSays) {
       "ci/leasehold-lab_0_amd64.deb && printf '#!/bin/sh\\necho \"$@\" >>apt.log\\n' "
       ">bin/apt-get && chmod +x bin/apt-get");
   ASSERT_EQ(set_up.exit_code, 0) << set_up.out;
-  const auto steps = run_steps(folder() + "/root/usr/share/leasehold/workers/ci.yml");
-  ASSERT_EQ(steps.size(), 3u);
-  ASSERT_NE(steps[2].find("--seconds 60"), std::string::npos) << steps[2];
+  const auto workers = folder() + "/root/usr/share/leasehold/workers/";
+  auto steps = run_steps(workers + "ci.yml");
+  const auto of_action = run_steps(workers + "action.yml");
+  steps.insert(steps.end(), of_action.begin(), of_action.end());
+  ASSERT_EQ(steps.size(), 4u);
+  // Debian's Python has its packages; the time is that of a test.
+  const auto given = [&workers](const std::string& name) {
+    return name + "=\"$(sed -n 's,^ *" + name + ": ,,Ip' '" + workers +
+           "ci.yml' | sed 's,^python3,/usr/bin/python3,')\" ";
+  };
   for (const auto& step : steps) {
     auto line = replaced(step, "/usr/lib/", folder() + "/root/usr/lib/");
-    line = replaced(line, "'python3 ", "'/usr/bin/python3 ");  // Debian's, which has its packages
-    line = replaced(line, "--seconds 60", "--seconds 10 --processes 3 --locks 1 --floors 1");
+    line = replaced(line, " --faults", " --processes 3 --locks 1 --floors 1 --faults");
     const auto ran = run("export PATH=\"$PWD/bin:$PATH\" GITHUB_STEP_SUMMARY=summary.md "
-                         "LEASEHOLD_MONGOD='" + sim::live::find_mongod() + "'; set -e; " + line);
+                         "RUN_SECONDS=10 FAULTS=process,failover,network LEASEHOLD_MONGOD='" +
+                         sim::live::find_mongod() + "' " + given("WORKER") + given("PROMISES") +
+                         given("PACKAGE") + "; set -e; " + line);
     EXPECT_EQ(ran.exit_code, 0) << line << ran.out;
   }
-  EXPECT_NE(run("cat apt.log").out.find(" ./ci/leasehold-lab_0_amd64.deb "), std::string::npos);
+  EXPECT_NE(run("cat apt.log").out.find("/ci/leasehold-lab_0_amd64.deb\n"), std::string::npos);
+  const auto release = run("leasehold-lab --version").out.substr(sizeof "leasehold-lab");
+  EXPECT_NE(run("cat '" + workers + "ci.yml'").out.find("/verify@v" + release), std::string::npos);
   const auto summary = run("cat summary.md").out;
   EXPECT_NE(summary.find("### leasehold-lab verify: holds\n"), std::string::npos) << summary;
   EXPECT_NE(summary.find("\n| G2 | holds | "), std::string::npos) << summary;

@@ -51,6 +51,16 @@ std::vector<std::string> with_ours(std::vector<std::string> settings) {
 
 void write_error(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
+/// Allocates nothing, because a fork has copied the locks of other threads: glibc's strerror would,
+/// others' return a constant.
+const char* description_of(int error) {
+#ifdef __GLIBC__
+  return strerrordesc_np(error);
+#else
+  return std::strerror(error);
+#endif
+}
+
 /// In the new process: waits for the word to go, then becomes the command.
 [[noreturn]] void become(char** command, char** environment, int start, pid_t parent) {
   setpgid(0, 0);
@@ -67,7 +77,7 @@ void write_error(const char* text) { (void)!write(STDERR_FILENO, text, std::strl
   write_error("leasehold: ");
   write_error(command[0]);
   write_error(": ");
-  write_error(strerrordesc_np(error));
+  write_error(description_of(error));
   write_error("\n");
   _exit(error == ENOENT ? kNotFound : kCannotExecute);
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,7 +24,8 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
   setsid();  // no signal of the terminal or of the group is meant for it
   prctl(PR_SET_NAME, "leasehold-guard");
   dup2(orders, 0);
-  close_range(1, ~0u, 0);  // or a reader of our output would wait for it too
+  // Or a reader of our output would wait for it too. Not every C library has a function for this.
+  syscall(SYS_close_range, 1u, ~0u, 0u);
   const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
   for (;;) {
     pollfd ready[]{{0, POLLIN, 0}, {timer, POLLIN, 0}};
