@@ -79,9 +79,9 @@ class IoThread {
     std::jthread thread([this] { io.run(); });
   }
 
-  /// A step of the core takes microseconds, but on a machine that is busy with other things a thread
-  /// may lose its processor within one, and the next has to wait for its lock. A call that waited
-  /// for a server would be too long each time, so one in twenty is none.
+  /// A step of the core takes microseconds, but on a machine that is busy with other things a
+  /// thread may lose its processor within one, and the next has to wait for its lock. A call that
+  /// waited for a server would be too long each time, so one in twenty is none.
   void expect_never_blocked() const {
     const auto us = [](nanoseconds time) { return time.count() / 1'000; };
     std::cout << calls_ << " calls, " << too_long_ << " blocked for over " << kLimit.count()
