@@ -284,7 +284,7 @@ std::optional<core::Reply> refusal_of_chosen(const bson_t& hello) {
 std::optional<std::string> refusal_of_hello(const bson_t& hello) {
   constexpr std::int64_t kWireVersion51 = 14;  // the first with $tsSecond
   if (Field(hello, "msg").text() == "isdbgrid") {
-    return "the server is a mongos: connect to the replica set that holds the locks";
+    return "the server is a mongos: locks need a replica set that is no shard of a cluster";
   }
   if (Field(hello, "setName").text().empty()) {
     return "the server is a standalone: locks need a replica set (majority writes and cluster "

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "cli/admin/admin.hpp"
+#include "cli/facts/certify.hpp"
 #include "cli/output.hpp"
 #include "mongo/errors.hpp"
 #include "mongo/replies.hpp"
@@ -33,15 +34,34 @@ Diagnosis not_permitted(const std::string& subject, const Json& reply) {
 /// Whether locks can be held here at all.
 bool examine_server(Admin& admin, Diagnoses& out) {
   std::optional<std::string> refusal;
-  admin.run("admin", {{"hello", 1}},
-            [&refusal](const bson_t& hello) { refusal = mongo::refusal_of_hello(hello); });
+  const Json said = admin.run("admin", {{"hello", 1}}, [&refusal](const bson_t& hello) {
+    refusal = mongo::refusal_of_hello(hello);
+  });
   if (refusal) {
-    out.push_back({Level::problem, "server", *refusal});
+    const bool is_standalone = !said.contains("setName") && !said.contains("msg");
+    out.push_back({Level::problem, "server", *refusal,
+                   is_standalone
+                       ? "a set of one: mongod --replSet rs, then rs.initiate() in mongosh, "
+                         "and replicaSet=rs in the URI"
+                       : ""});
     return false;
   }
   const Json info = admin.run("admin", {{"buildInfo", 1}});
   out.push_back({Level::fine, "server", "a replica set, MongoDB " + info.value("version", "?")});
   return true;
+}
+
+/// The TTL monitor of a shard fails in a database that the cluster does not know of (tried with
+/// MongoDB 7.0).
+void examine_cluster(Admin& admin, Diagnoses& out) {
+  const Json found = admin.run(
+      "admin",
+      {{"find", "system.version"}, {"filter", {{"_id", "shardIdentity"}}}, {"singleBatch", true}});
+  if (!ok(found) || found["cursor"]["firstBatch"].empty()) return;
+  out.push_back({Level::problem, "server",
+                 "the set is a shard of a cluster: documents of dead holders stay in a database "
+                 "that the cluster does not know of",
+                 "keep the locks in a replica set that is no shard"});
 }
 
 void examine_members(Admin& admin, Diagnoses& out) {
@@ -57,6 +77,7 @@ void examine_members(Admin& admin, Diagnoses& out) {
       down += (down.empty() ? "" : ", ") + member.value("name", "?");
     }
   }
+  if (all == 1) return out.push_back({Level::note, "members", kSetOfOne, "three are usual"});
   const std::string count = std::to_string(up) + " of " + std::to_string(all) + " are up";
   if (down.empty()) return out.push_back({Level::fine, "members", count});
   out.push_back({up * 2 > all + 1 ? Level::note : Level::problem, "members",
@@ -347,15 +368,24 @@ void print_all(const Diagnoses& all, bool json) {
 
 int doctor(const std::vector<std::string>& words) {
   po::options_description options("Options");
-  options.add_options()("json", "print JSON");
+  options.add_options()("json", "print JSON")(
+      "certify", "try instead, on a collection of its own, whether the servers do what locks need");
   options.add(server_options());
   const auto values = parse(
       "leasehold doctor [OPTIONS]\n\nReports what is wrong with the replica set and the lock "
       "collection, and how to fix it;\nchanges nothing. Exit code 1 if there is a problem.",
       options, words);
-  Admin admin(server_of(values));
+  const auto server = server_of(values);
+  Admin admin(server);
   Diagnoses all;
-  if (examine_server(admin, all)) {
+  const bool is_set = examine_server(admin, all), json = values.contains("json");
+  if (values.contains("certify")) {
+    if (is_set) return certify({server.uri, admin.database(), server.collection}, json);
+    if (!json) print_all(all, false);
+    return certify_nothing(all.front().finding, json);
+  }
+  if (is_set) {
+    examine_cluster(admin, all);
     examine_members(admin, all);
     examine_clocks(admin, all);
     examine_writes(admin, all);
@@ -367,7 +397,7 @@ int doctor(const std::vector<std::string>& words) {
     examine_other_collection(admin, all);
     examine_documents(admin, all);
   }
-  print_all(all, values.contains("json"));
+  print_all(all, json);
   const bool wrong = std::any_of(all.begin(), all.end(),
                                  [](const Diagnosis& d) { return d.level == Level::problem; });
   return wrong ? kFound : kDone;

@@ -74,7 +74,13 @@ std::string words_of(const mongoc_host_list_t& host, const mongoc_uri_t* of, boo
   const auto set = text_in(*reply.get(), "setName");
   const char* wanted = mongoc_uri_get_replica_set(of);
   if (text_in(*reply.get(), "msg") == "isdbgrid") return name + " is a mongos";
-  if (set.empty()) return name + " is a standalone, or was not initiated as a member of a set";
+  bson_iter_t at;
+  if (bson_iter_init_find(&at, reply.get(), "isreplicaset")) {
+    return name + " was not initiated as a member of a set: rs.initiate() in mongosh does that";
+  }
+  if (set.empty()) {
+    return name + " is a standalone: mongod --replSet NAME and rs.initiate() make it a set of one";
+  }
   if (wanted != nullptr && set != wanted) {
     return name + " is a member of '" + set + "', the URI says '" + wanted + "'";
   }

@@ -54,15 +54,6 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
-Bson from_json(const Json& command) {
-  bson_error_t error;
-  const std::string text = command.dump();
-  bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
-                                     static_cast<ssize_t>(text.size()), &error);
-  if (bytes == nullptr) throw std::runtime_error("command: " + std::string(error.message));
-  return Bson(bytes);
-}
-
 /// Shows `use` the documents of a batch, and returns the cursor's number; 0: that was the last one.
 std::int64_t show_batch(const bson_t& reply, const JsonClient::Read& use) {
   std::int64_t cursor = 0;
@@ -92,6 +83,15 @@ bool is_done(const bson_t& reply) {
 
 }  // namespace
 
+Bson from_json(const Json& document) {
+  bson_error_t error;
+  const std::string text = document.dump();
+  bson_t* bytes = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(text.data()),
+                                     static_cast<ssize_t>(text.size()), &error);
+  if (bytes == nullptr) throw std::runtime_error("not BSON: " + std::string(error.message));
+  return Bson(bytes);
+}
+
 Json to_json(const bson_t& document) {
   Text text(bson_as_relaxed_extended_json(&document, nullptr));
   if (!text) {
@@ -114,7 +114,8 @@ void init_driver() {
   });
 }
 
-JsonClient::JsonClient(const std::string& uri) {
+JsonClient::JsonClient(const std::string& uri,
+                       std::optional<std::chrono::milliseconds> longest_reply) {
   init_driver();
   bson_error_t error;
   mongoc_uri_t* parsed = parse_uri(uri, error).release();
@@ -124,6 +125,10 @@ JsonClient::JsonClient(const std::string& uri) {
     mongoc_uri_set_option_as_bool(parsed, MONGOC_URI_DIRECTCONNECTION, false);
   }
   mongoc_uri_set_option_as_bool(parsed, MONGOC_URI_RETRYWRITES, false);
+  if (longest_reply && !mongoc_uri_has_option(parsed, MONGOC_URI_SOCKETTIMEOUTMS)) {
+    mongoc_uri_set_option_as_int32(parsed, MONGOC_URI_SOCKETTIMEOUTMS,
+                                   static_cast<std::int32_t>(longest_reply->count()));
+  }
   client_.reset(mongoc_client_new_from_uri_with_error(parsed, &error));
   mongoc_uri_destroy(parsed);
   if (!client_ && is_name_resolution(error)) throw NoReply(error.message);

@@ -2,6 +2,7 @@
 
 #include <mongoc/mongoc.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "mongo/bson.hpp"
 
 namespace leasehold::mongo {
 
@@ -28,8 +31,9 @@ class JsonClient {
   using Read = std::function<void(const _bson_t& reply)>;  // a bson_t, but for its alignment
 
   /// Throws std::runtime_error for a bad URI, and NoReply if its hosts have to be looked up and no
-  /// name server answers.
-  explicit JsonClient(const std::string& uri);
+  /// name server answers. `longest_reply`: unless the URI says how long to wait for one.
+  explicit JsonClient(const std::string& uri,
+                      std::optional<std::chrono::milliseconds> longest_reply = {});
 
   /// The reply, also of a command that failed. Throws NoReply if there is none, at once or after
   /// the time-outs of the URI; a command may then have been executed, and even twice. `read` is
@@ -51,6 +55,11 @@ class JsonClient {
 
   /// The same on one member of the set, whatever its office.
   Json run_on(std::uint32_t member, const std::string& database, const Json& command);
+
+  /// A command in bytes, tried once, on one member or on the primary (0).
+  void send(const std::string& database, const _bson_t& command, std::uint32_t member,
+            const Read& read);
+
   struct Member {
     std::uint32_t id;
     std::string host;
@@ -64,15 +73,14 @@ class JsonClient {
   [[nodiscard]] mongoc_client_t* get() { return client_.get(); }
 
  private:
-  /// On one member, or the primary (0).
-  void send(const std::string& database, const _bson_t& command, std::uint32_t member,
-            const Read& read);
-
   struct Destroy {
     void operator()(mongoc_client_t* client) const { mongoc_client_destroy(client); }
   };
   std::unique_ptr<mongoc_client_t, Destroy> client_;
 };
+
+/// Throws std::runtime_error for what is no extended JSON of a document.
+[[nodiscard]] Bson from_json(const Json& document);
 
 /// A document as extended JSON. Text in it that is no UTF-8 has a ? for each byte that is none.
 [[nodiscard]] Json to_json(const _bson_t& document);
