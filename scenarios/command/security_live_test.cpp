@@ -255,6 +255,16 @@ std::map<int, int> ends_of(const std::vector<std::string>& command) {
   return ends;
 }
 
+TEST_F(Security, ACertificateNeedsARoleThatMayWriteInTheDatabase) {
+  const auto refused = leasehold(set().as("locker"), {"doctor", "--certify"});
+  EXPECT_EQ(refused.exit_code, 69) << refused.out;
+  EXPECT_NE(refused.out.find("needs the role readWrite on the database"), std::string::npos)
+      << refused.out;
+  set().add_user_of_roles("certifier", {"readWriteAnyDatabase"});
+  const auto ran = leasehold(set().as("certifier"), {"doctor", "--certify"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+}
+
 /// Whichever thread of the driver is in whichever call when main returns.
 TEST_F(Security, NoProcessDiesAtItsEnd) {
   const std::string job = "exec " LEASEHOLD_COMMAND_PROGRAM " run -q ";
