@@ -128,7 +128,8 @@ TEST(Leadership, TheTokenIsShownWhileItLeadsAndAtNoOtherTime) {
   EXPECT_FALSE(leadership.leading());
   EXPECT_TRUE(leadership.resign()) << "of nothing";
   std::jthread thread([&](const std::stop_token& stop) { (void)leadership.run(stop); });
-  EXPECT_EQ(leadership.leading(), given.get_future().get());
+  const auto token = given.get_future().get();
+  EXPECT_EQ(leadership.leading(), token);
   thread.request_stop();
   EXPECT_TRUE(leadership.leading()) << "until the work has returned";
   over.set_value();
