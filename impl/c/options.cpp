@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "c/errors.hpp"
+#include "core/waiting/named.hpp"
 
 namespace leasehold::c {
 namespace {
@@ -58,10 +59,8 @@ int clamped(std::int64_t number) {
 }
 
 std::shared_ptr<const WaitingStrategy> waiting_named(const std::string& name) {
-  if (name == "uniform") return uniform_waiting();
-  if (name == "adaptive") return adaptive_waiting();
-  if (name == "queue") return queue_waiting();
-  refuse("waiting is '" + name + "': it must be uniform, adaptive or queue");
+  if (auto waiting = core::waiting_named(name)) return waiting;
+  refuse("waiting is '" + name + "': it must be " + core::kNamedWaitings);
 }
 
 }  // namespace
@@ -77,10 +76,8 @@ ProviderOptions read(const leasehold_provider_options* given) {
   if (known.workers != 0) options.workers = clamped(known.workers);
   set(options.server_selection_timeout, known.server_selection_timeout_ms);
   if (known.on_warning != nullptr) {
-    options.on_warning = [call = known.on_warning,
-                          context = known.warning_context](const std::string& message) {
-      call(message.c_str(), context);
-    };
+    options.on_warning = [call = known.on_warning, context = known.warning_context](
+                             const std::string& message) { call(message.c_str(), context); };
   }
   return options;
 }

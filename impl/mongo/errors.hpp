@@ -13,6 +13,9 @@ namespace leasehold::mongo {
 /// What a server says of a command that is not permitted, less the command, which it repeats whole.
 [[nodiscard]] std::string without_command(std::string message);
 
+/// The code of a server for a collection that is not there.
+inline constexpr int kNamespaceNotFound = 26;
+
 /// Whether one statement's error says that the member lost its office or its time, so that nothing
 /// in the reply is reliable for any other statement either.
 [[nodiscard]] bool spoils_whole_batch(int code);

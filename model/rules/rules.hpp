@@ -59,10 +59,10 @@ constexpr auto is_expired(Time expires_at, Time now) {
 /// `observed`, the document has the lockId whose holder the command presumes dead.
 constexpr bool may_take(bool observed, bool expired) { return observed || expired; }
 
-/// Whether a command may delete, extend or pass on the lock of `owner`.
-template <typename Owner>
-constexpr bool is_its_own(const Owner& owner, const Owner& command_names) {
-  return owner == command_names;
+/// Whether a command that names these owners may delete, extend or pass on the lock of `owner`.
+template <typename Owner, typename... Named>
+constexpr bool is_its_own(const Owner& owner, const Named&... named) {
+  return ((owner == named) || ...);
 }
 
 }  // namespace leasehold::model::rules

@@ -49,8 +49,12 @@ class Command : public testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     all.insert(all.end(), {"--", "/bin/sh", "-c", script});
     ChildProcess wrapper(words(all), ChildProcess::Io::nothing);
-    EXPECT_TRUE(eventually([this] { return fs::exists(pid_file()); }));
+    EXPECT_TRUE(appears("pid"));
     return wrapper;
+  }
+  /// Whether the command soon writes this file.
+  bool appears(const std::string& file) const {
+    return eventually([&] { return fs::exists(folder_ + "/" + file); });
   }
   [[nodiscard]] std::string pid_file() const { return folder_ + "/pid"; }
   [[nodiscard]] pid_t child() const {

@@ -47,7 +47,7 @@ TEST_F(Habits, PermitsAreAsManyAsWereAskedFor) {
   const std::vector<std::string> two{"--permits", "2"};
   auto first = start("echo $LEASEHOLD_LOCK $LEASEHOLD_PERMIT > '" + folder_ + "/first'; sleep 100",
                      "30s", two);
-  EXPECT_TRUE(eventually([this] { return fs::exists(folder_ + "/first"); }));
+  EXPECT_TRUE(appears("first"));
   const auto second = leasehold({"run", "--permits", "2", "-n", lock_, "--", "/bin/sh", "-c",
                                  "echo $LEASEHOLD_LOCK $LEASEHOLD_PERMIT; '" +
                                      std::string(LEASEHOLD_COMMAND_PROGRAM) +
@@ -73,7 +73,7 @@ TEST_F(Habits, ALossRunsTheCommandThatWasGivenForIt) {
                        {"--on-lost-run", "echo $LEASEHOLD_LOCK > '" + folder_ + "/lost'"});
   EXPECT_EQ(leasehold({"release", lock_, "--force"}).exit_code, 0);
   EXPECT_EQ(code_of(wrapper), kLost);
-  EXPECT_TRUE(eventually([this] { return fs::exists(folder_ + "/lost"); }));
+  EXPECT_TRUE(appears("lost"));
 }
 
 TEST_F(Habits, AskedToSignalALossItSendsTermAndKillsNobody) {

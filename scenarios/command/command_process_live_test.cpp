@@ -20,9 +20,6 @@ class InShell : public Command {
     setenv("lock", lock_.c_str(), 1);
   }
   Ran shell_says(const std::string& line) const { return shell(folder_, line); }
-  bool appears(const std::string& file) const {
-    return eventually([&] { return fs::exists(folder_ + "/" + file); });
-  }
 };
 
 TEST_F(InShell, AnIgnoredSigchldDoesNotHideTheEndOfTheCommand) {

@@ -29,14 +29,6 @@ bool equal(const Document& a, const Document& b) {
   return *a == *b;
 }
 
-/// The second owner that a command may name is that of the call which it gives the lock to, or
-/// which it was to be given.
-bool is_its_own(const std::optional<core::Owner>& owner, const core::Owner& named,
-                const std::optional<core::Owner>& or_named = {}) {
-  return model::rules::is_its_own(owner, std::optional(named)) ||
-         (or_named && model::rules::is_its_own(owner, or_named));
-}
-
 }  // namespace
 
 /// As an acquire compares: at that time it is over.
@@ -118,22 +110,22 @@ void CoreJudge::judge_change(World& to, const Message& by, const Change& change)
     judge_acquire(to, *acquire, change);
   } else if (const auto* gone = std::get_if<core::DeleteCommand>(&body)) {
     // The adapter's query names the owner; here what it deleted is compared.
-    require(is_its_own(old_owner, gone->owner, gone->or_owner), g6);
+    require(model::rules::is_its_own(old_owner, gone->owner, gone->or_owner), g6);
   } else if (const auto* extend = std::get_if<core::ExtendCommand>(&body)) {
     const auto& all = extend->statements;
     const auto of_lock = std::find_if(all.begin(), all.end(), [&](const auto& statement) {
       return statement.name == kNames[change.lock];
     });
     // A statement must not touch a document of no lock in its batch.
-    require(of_lock != all.end() && is_its_own(old_owner, of_lock->owner), g6);
+    require(of_lock != all.end() && model::rules::is_its_own(old_owner, of_lock->owner), g6);
   } else if (const auto* given = std::get_if<core::HandOverCommand>(&body)) {
     // The receiver's own owner is right too: the command is sent again when its answer was lost.
-    require(is_its_own(old_owner, given->from, given->owner), g6);
+    require(model::rules::is_its_own(old_owner, given->from, given->owner), g6);
     require(!another_holds(to, lock, given->owner), g1);
     seen_ |= 1u << handed_over;
   } else if (const auto* passed = std::get_if<core::PassOnCommand>(&body)) {
     if (owner_of(after) == old_owner) return;  // only an entry of the queue was removed
-    require(is_its_own(old_owner, passed->owner, passed->or_owner), g6);
+    require(model::rules::is_its_own(old_owner, passed->owner, passed->or_owner), g6);
     if (after && owner_of(after)) seen_ |= 1u << passed_on;
   }
 }

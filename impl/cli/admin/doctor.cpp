@@ -225,8 +225,7 @@ void examine_index(Admin& admin, Diagnoses& out) {
       admin.run(admin.database(), {{"listIndexes", name}},
                 [&verdict](const bson_t& reply) { verdict = mongo::judge_indexes(reply); });
   if (!ok(listed)) {
-    constexpr int kNamespaceNotFound = 26;
-    const bool none_yet = mongo::integer(listed["code"]) == kNamespaceNotFound;
+    const bool none_yet = mongo::integer(listed["code"]) == mongo::kNamespaceNotFound;
     return out.push_back(none_yet ? Diagnosis{Level::note, "TTL index",
                                               "no lock was taken yet; the first one creates it"}
                                   : not_permitted("TTL index", listed));

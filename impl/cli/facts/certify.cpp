@@ -199,10 +199,10 @@ class Certification {
     std::string why;
     try {
       Asker asker(connect_for_trials(server_.uri), server_.database, server_.collection);
-      constexpr int kNamespaceNotFound = 26;
       const Json reply = asker.run({{"drop", server_.collection}, {"writeConcern", kOfAMajority}});
-      const bool dropped = mongo::integer(reply["ok"]) == 1 ||
-                           mongo::integer(reply.value("code", Json(0))) == kNamespaceNotFound;
+      const bool dropped =
+          mongo::integer(reply["ok"]) == 1 ||
+          mongo::integer(reply.value("code", Json(0))) == mongo::kNamespaceNotFound;
       if (dropped && !reply.contains("writeConcernError")) return;
       why = dropped ? "no majority confirmed that it was dropped"
                     : mongo::without_command(reply.value("errmsg", "refused"));

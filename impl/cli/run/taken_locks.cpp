@@ -9,6 +9,7 @@
 
 #include "cli/output.hpp"
 #include "cli/run/service_manager.hpp"
+#include "core/waiting/named.hpp"
 #include "mongo/client/hosts.hpp"
 
 namespace leasehold::cli {
@@ -181,10 +182,8 @@ void Obstacles::tell(const std::string& what) const {
 }
 
 std::shared_ptr<const WaitingStrategy> waiting_of(const std::string& name) {
-  if (name == "uniform") return uniform_waiting();
-  if (name == "adaptive") return adaptive_waiting();
-  if (name == "queue") return queue_waiting();
-  throw UsageError("--waiting is '" + name + "': it must be uniform, adaptive or queue");
+  if (auto waiting = core::waiting_named(name)) return waiting;
+  throw UsageError("--waiting is '" + name + "': it must be " + core::kNamedWaitings);
 }
 
 po::options_description lock_options() {
