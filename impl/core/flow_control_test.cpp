@@ -49,7 +49,7 @@ TEST(FlowControl, WhatWasNeverSentEndsWithoutATrace) {
   w.give(CancelAsked{2});
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::cancelled);
   w.advance(milliseconds(500));
-  EXPECT_EQ(w.core.cleanups_left(), 1u) << "of the one attempt that was sent";
+  EXPECT_EQ(w.core.departures_left(), 1u) << "of the one attempt that was sent";
   EXPECT_EQ(w.sent().size(), 1u);
 }
 
@@ -64,7 +64,7 @@ TEST(FlowControl, ASingleAttemptThatFindsNoSlotEndsWithinAnOperation) {
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_EQ(w.find<Ended>()->session, 2u);
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unavailable);
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(FlowControl, ASingleAttemptThatWaitedEndsWithinOneOperationAllTheSame) {
@@ -79,7 +79,7 @@ TEST(FlowControl, ASingleAttemptThatWaitedEndsWithinOneOperationAllTheSame) {
   w.advance(milliseconds(1));
   ASSERT_TRUE(w.has<Ended>());
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::unknown_outcome);
-  EXPECT_EQ(w.core.cleanups_left(), 1u) << "it was sent: it may have won";
+  EXPECT_EQ(w.core.departures_left(), 1u) << "it was sent: it may have won";
 }
 
 /// A process that was stopped finds everything due at once, in any order.
@@ -91,7 +91,7 @@ TEST(FlowControl, ACallWhoseTimeIsOverIsNotSentThoughASlotIsFree) {
   EXPECT_EQ(w.sent_as<AcquireCommand>().size(), 1u);
   w.advance(milliseconds(0));
   EXPECT_EQ(w.count<Ended>(), 1);
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(FlowControl, AReleaseIsNotBehindAllAttempts) {

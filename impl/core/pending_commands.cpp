@@ -45,8 +45,8 @@ void PendingCommands::not_heard() {
 
 /// By turns, because a release behind thousands of attempts would keep its lock from all others.
 std::optional<Timer> PendingCommands::next_in_line(bool attempts_too) {
-  const bool attempt = attempts_too && !attempts_.empty() && (attempt_next_ || cleanups_.empty());
-  Line& line = attempt ? attempts_ : cleanups_;
+  const bool attempt = attempts_too && !attempts_.empty() && (attempt_next_ || departures_.empty());
+  Line& line = attempt ? attempts_ : departures_;
   if (line.empty()) return std::nullopt;
   attempt_next_ = !attempt;
   const Timer next = line.begin()->second;

@@ -13,18 +13,18 @@
 
 namespace leasehold::core {
 
-using CleanupId = std::uint64_t;
+using DepartureId = std::uint64_t;
 
 /// A command that was sent, not answered, and not given up: what its answer needs and the reply
 /// does not say. A value of its sender, kept here because only the number comes back.
 struct PendingCommand {
-  enum class Kind { attempt, extension, read_holders, cleanup, hand_over, index, stream };
+  enum class Kind { attempt, extension, read_holders, departure, hand_over, index, stream };
   Kind kind;
   CommandId id = 0;  ///< filled in by `send`, like the next
   LocalInstant sent;
   std::vector<SessionId> sessions;  ///< attempt, hand_over: one, or none if its call has ended;
                                     ///< extension and read_holders: all that they are for
-  CleanupId cleanup = 0;            ///< cleanup and hand_over; attempt: for a call that has ended
+  DepartureId departure = 0;        ///< departure and hand_over; attempt: for a call that has ended
   std::uint64_t beat = 0;  ///< attempt, extension, hand_over; read_holders: of the extension before
   std::optional<std::string> observed;  ///< attempt: the lockId of a holder that is presumed dead
   bool counts = true;                   ///< filled in by `send`: it takes one of the slots
@@ -55,7 +55,7 @@ class PendingCommands {
   }
   /// What waits in line goes before what an event itself has to send, and gets the slot it frees.
   void put_others_first(bool first) { others_first_ = first; }
-  [[nodiscard]] bool anyone_waits() const { return !attempts_.empty() || !cleanups_.empty(); }
+  [[nodiscard]] bool anyone_waits() const { return !attempts_.empty() || !departures_.empty(); }
 
   /// Has this timer's owner called once a slot is free. It is due since then: of its kind, the
   /// longest due is the first.
@@ -64,7 +64,7 @@ class PendingCommands {
   }
   /// REQUIRES: it is due since then
   void leave_line(Timer timer, LocalInstant since) { line_of(timer.kind).erase({since, timer}); }
-  /// The next in line, attempts and clean-ups (with hand-overs) by turns. None: the line is empty.
+  /// The next in line, attempts and departures by turns. None: the line is empty.
   std::optional<Timer> next_in_line(bool attempts_too);
 
   /// Before `take`: this command was answered by a server or by the driver, or was given up.
@@ -95,13 +95,13 @@ class PendingCommands {
 
  private:
   using Line = std::set<std::pair<LocalInstant, Timer>>;
-  Line& line_of(Timer::Kind kind) { return kind == Timer::Kind::attempt ? attempts_ : cleanups_; }
+  Line& line_of(Timer::Kind kind) { return kind == Timer::Kind::attempt ? attempts_ : departures_; }
 
   std::map<CommandId, PendingCommand> pending_;
   int slots_;
   int busy_ = 0;     ///< slots that are taken; more than there are where an answer needs another
   int unheard_ = 0;  ///< commands in a row that were not answered in time; at most `slots_`
-  Line attempts_, cleanups_;
+  Line attempts_, departures_;
   bool attempt_next_ = true;
   bool others_first_ = false;  ///< within an event only
   CommandId last_command_ = 0;

@@ -62,7 +62,7 @@ struct ReadHoldersCommand {
   bool operator==(const ReadHoldersCommand&) const = default;
 };
 
-/// Delete the lock if it is this owner's: a release or the clean-up of what may have been won. By
+/// Delete the lock if it is this owner's: a release, or the delete of what may have been won. By
 /// owner and not by lockId, so that it finds any execution of any command of that owner, and may be
 /// sent as often as needed.
 struct DeleteCommand {
@@ -217,7 +217,7 @@ struct Reply {
   bool operator==(const Reply&) const = default;
 };
 
-/// What wakes the core without an answer. `id` names the session, command or cleanup; 0 for the
+/// What wakes the core without an answer. `id` names the session, command or departure; 0 for the
 /// extension round and the stream, of which there is one each.
 struct Timer {
   enum class Kind {
@@ -226,8 +226,8 @@ struct Timer {
     lease_end,        ///< session: a held lock's deadline; set again if that has moved
     command_timeout,  ///< command: no answer in time, it is cut off
     extension_round,  ///< the earliest extension is due
-    cleanup,          ///< cleanup: the pause before the next delete or hand-over is over
-    report,           ///< cleanup: the releaser has waited long enough, the result is unknown
+    departure,        ///< departure: the pause before the next delete or hand-over is over
+    report,           ///< departure: the releaser has waited long enough, the result is unknown
     stream,           ///< the pause before the stream's next step is over
   };
   Kind kind;

@@ -20,7 +20,7 @@ class Provider {
 
   /// Deletes that no majority has acknowledged yet. A provider waits for these at its end, for a
   /// while, so that other processes need not wait for the lease of a holder that has gone.
-  [[nodiscard]] virtual std::size_t cleanups_left() const = 0;
+  [[nodiscard]] virtual std::size_t departures_left() const = 0;
 
   bool operator==(const Provider&) const = default;
 

@@ -19,8 +19,8 @@ void ProviderCore::next(const Event& event, LocalInstant now, Entropy& entropy, 
   congested_ = congested;
 }
 
-/// A clean-up may go between two commands of extensions, because only releases reduce the number of
-/// extensions.
+/// A departure may go between two commands of extensions, because only releases reduce the number
+/// of extensions.
 void ProviderCore::send_what_waits(SendingStep step) {
   while (pending_.may_send()) {
     const bool behind = held_.is_behind();
@@ -34,7 +34,7 @@ void ProviderCore::send_what_waits(SendingStep step) {
     if (!next && !behind) return;
     if (!next) continue;
     if (next->kind == Timer::Kind::attempt) contenders_.due(*next, step);
-    if (next->kind == Timer::Kind::cleanup) departures_.due(next->id, true, step);
+    if (next->kind == Timer::Kind::departure) departures_.due(next->id, true, step);
   }
 }
 
@@ -63,18 +63,17 @@ void ProviderCore::on(const ReleaseAsked& event, SendingStep step) {
   // Before anything is sent: this process must not hold what the server may give to another.
   const auto lock = held_.take(event.session, step);
   if (!lock) return;
-  Cleanup release = departures_.release_of(*lock, event.session, step);
   const SessionId next =
       lock->may_be_handed_over() ? contenders_.receiver_after(event.session, lock->name) : 0;
   if (next != 0) {
-    const CleanupId id = departures_.new_id();
+    const DepartureId id = departures_.new_id();
     const AcquireCall& receiver = contenders_.receive(next, id, lock->hand_overs + 1, step);
-    return departures_.hand_over(id, std::move(release), next, receiver, step);
+    return departures_.hand_over(id, *lock, event.session, next, receiver, step);
   }
   // Where others queue, the calls that wait here join them at once; otherwise once it is free.
-  const bool queued = release.by == Cleanup::By::pass_on;
+  const bool queued = departures_.passes_on(lock->name, step.now);
   contenders_.released(event.session, lock->name, queued ? step.now : LocalInstant::max(), step);
-  departures_.start(std::move(release), step);
+  departures_.release(*lock, event.session, step);
 }
 
 /// As if the timer had fired, which may be late: held() has answered no, and that is final.
@@ -109,7 +108,7 @@ void ProviderCore::answered(CommandId id, const Reply& reply, SendingStep step) 
     case PendingCommand::Kind::read_holders:
       return lose_all(held_.read_holders_answered(*command, reply, step));
     // A lock that has become free is news for the calls that wait for it here.
-    case PendingCommand::Kind::cleanup:
+    case PendingCommand::Kind::departure:
       if (const auto freed = departures_.answered_delete(*command, reply, step)) {
         contenders_.lock_freed(*freed, step);
       }
@@ -139,7 +138,7 @@ void ProviderCore::on(const TimerFired& event, SendingStep step) {
     case Timer::Kind::extension_round:
       if (held_.round_begins(step.now)) extend_due(step);
       return;
-    case Timer::Kind::cleanup: return departures_.due(id, false, step);
+    case Timer::Kind::departure: return departures_.due(id, false, step);
     case Timer::Kind::report: return departures_.report_unknown(id, step);
   }
 }
@@ -162,9 +161,9 @@ void ProviderCore::answer_attempt(const PendingCommand& attempt, const Reply& re
   // After the first answer: a process that only waits needs no index, and a server that answers can
   // make it.
   if (reply.outcome == Outcome::done) index_.ensure(step);
-  // The call that sent this attempt may have ended; then a cleanup waits for the answer.
+  // The call that sent this attempt may have ended; then a departure waits for the answer.
   if (attempt.sessions.empty()) {
-    return departures_.answered_attempt(attempt.cleanup, reply, step);
+    return departures_.answered_attempt(attempt.departure, reply, step);
   }
   const SessionId id = attempt.sessions.front();
   const AcquireCall& call = contenders_.at(id);
@@ -182,19 +181,19 @@ void ProviderCore::answer_hand_over(const PendingCommand& command, const Reply& 
   if (!answer) return;
   const SessionId to = command.sessions.front();
   switch (*answer) {
-    case HandOvers::Answer::given:
+    case Departures::HandedOver::given:
       contenders_.at(to).settle(command);
       return win(to,
                  {Granted::By::hand_over, command.id, command.sent, reply.documents.front(),
                   reply.operation_time},
                  step);
-    case HandOvers::Answer::nothing:
-    case HandOvers::Answer::unclear:
-      return contenders_.contend_for_itself(to, *answer == HandOvers::Answer::unclear, step);
+    case Departures::HandedOver::nothing:
+    case Departures::HandedOver::unclear:
+      return contenders_.contend_for_itself(to, *answer == Departures::HandedOver::unclear, step);
     // Its end takes the hand-over along, as a delete.
-    case HandOvers::Answer::cannot_succeed:
+    case Departures::HandedOver::cannot_succeed:
       return end_call(to, {ErrorKind::configuration, reply.code, reply.message}, step);
-    case HandOvers::Answer::waits: return;
+    case Departures::HandedOver::waits: return;
   }
 }
 

@@ -32,7 +32,7 @@ namespace leasehold::core {
 ///                                  |                    |                 |               |
 ///                 gives up, is cancelled, cannot succeed                  +--ReleaseAsked-+
 ///                                  |                                              |
-///                                  +--> Ended, and what it may have won --> Cleanup <--
+///                                  +--> Ended, and what it may have won --> Departure <--
 ///
 /// Contenders decides which call is next and what it does about an answer; HeldLocks, what is
 /// extended when; Departures, how an owner leaves the database; IndexCreation, the TTL index. They
@@ -47,9 +47,9 @@ namespace leasehold::core {
 ///     core.next(ReplyArrived{1, reply}, now, entropy, effects);  // -> Granted{7, token, ...}
 ///
 /// INVARIANT: a session is either an acquire call or a held lock, never both. A call that is
-/// Receiving is the receiver of one HandOver, and no other call is.
+/// Receiving is the receiver of one Departure, and no other call is.
 /// Flow control: what finds no free slot (see PendingCommands) waits unsent, and is sent in this
-/// order: extensions that are due; clean-ups and hand-overs by turns with attempts. While there are
+/// order: extensions that are due; departures by turns with attempts. While there are
 /// more extensions than slots, no attempt is sent: what is held stays held, and new grants wait.
 ///
 /// INVARIANT: one of the three parts uses an owner at a time: a part that has passed an owner on
@@ -70,7 +70,7 @@ class ProviderCore final : public Provider {
     next(event, now.local, entropy, out);  // it never asks for a wall clock
   }
 
-  [[nodiscard]] std::size_t cleanups_left() const override { return departures_.left(); }
+  [[nodiscard]] std::size_t departures_left() const override { return departures_.left(); }
 
   bool operator==(const ProviderCore&) const = default;
   /// Equal cores, equal hashes.

@@ -20,7 +20,7 @@ class RecipeProvider final : public core::Provider {
   void next(const core::Event& event, const core::Clocks& now, core::Entropy& entropy,
             core::Effects& out) override;
   /// None of these locks cleans up.
-  [[nodiscard]] std::size_t cleanups_left() const override { return 0; }
+  [[nodiscard]] std::size_t departures_left() const override { return 0; }
 
  private:
   struct Session {

@@ -152,7 +152,7 @@ TEST(DocumentedLocks, ThrowWhatTheServerThrowsAndForgetTheirAttempt) {
     bench.answer(Outcome::unknown);
     ASSERT_NE(bench.find<core::Ended>(), nullptr) << recipe->name;
     EXPECT_EQ(bench.find<core::Ended>()->error.kind, ErrorKind::unknown_outcome);
-    EXPECT_EQ(bench.lock.cleanups_left(), 0u);
+    EXPECT_EQ(bench.lock.departures_left(), 0u);
   }
 }
 

@@ -150,17 +150,18 @@ std::uint64_t Driver::draw() {
 
 void Driver::begin_close() { step(core::CloseAsked{}); }
 
-std::size_t Driver::cleanups_left() {
+std::size_t Driver::departures_left() {
   const std::lock_guard lock(mutex_);
-  return core_->cleanups_left();
+  return core_->departures_left();
 }
 
 void Driver::close() {
   if (forked()) return;
   begin_close();
   std::unique_lock lock(mutex_);
-  executor_->wait(lock, stepped_, longest_timeout_, [this] { return core_->cleanups_left() == 0; });
-  const auto left = core_->cleanups_left();
+  executor_->wait(lock, stepped_, longest_timeout_,
+                  [this] { return core_->departures_left() == 0; });
+  const auto left = core_->departures_left();
   if (left == 0) return;
   runner_.warn("the provider was destroyed with " + std::to_string(left) +
                " clean-ups unfinished; those locks free themselves like a crashed holder's");

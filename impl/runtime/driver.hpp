@@ -137,7 +137,7 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   /// Ends all waiting acquires.
   void begin_close();
   /// How many deletes no majority has acknowledged.
-  [[nodiscard]] std::size_t cleanups_left();
+  [[nodiscard]] std::size_t departures_left();
   /// Ends all waiting acquires; waits for clean-ups, at most the longest operation timeout in use.
   void close();
 

@@ -152,7 +152,7 @@ void CoreJudge::judge_left(World& to, unsigned process) const {
   const Actor& a = states_.actor(to, process);
   const unsigned late =  // a request cannot be called back, and may win when all is over
       1u << static_cast<unsigned>(CoreFault::late) | 1u << static_cast<unsigned>(CoreFault::inside);
-  const bool over = a.is_outside() && a.awaited.empty() && a.core.cleanups_left() == 0;
+  const bool over = a.is_outside() && a.awaited.empty() && a.core.departures_left() == 0;
   if (!over || (to.faults & late) != 0) return;
   for (const Document& left : states_.documents(to.documents)) {
     // A document that could not be deleted for two leases frees itself, as a crashed holder's does.

@@ -130,7 +130,7 @@ class World {
     for (const auto& handle : handles_) lost += handle.held() ? 0 : 1;
     return lost;
   }
-  [[nodiscard]] std::size_t cleanups() const { return driver_->cleanups_left(); }
+  [[nodiscard]] std::size_t cleanups() const { return driver_->departures_left(); }
 
   int asked = 0, ended = 0;
 

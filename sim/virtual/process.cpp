@@ -161,7 +161,7 @@ void Process::finish() {
   // What it still has to clean up, it cleans up first, as a provider's destructor would.
   // Called again each time: it changes nothing then.
   home_.driver->begin_close();
-  done_ = home_.driver->cleanups_left() == 0;
+  done_ = home_.driver->departures_left() == 0;
   if (!done_) return machine_.later(10 * kMs, [this] { finish(); });
   // Last: all that it sent is counted, clean-ups too.
   recorder_->emit_wire_counts(machine_.clock.now());

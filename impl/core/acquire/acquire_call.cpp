@@ -25,7 +25,7 @@ void AcquireCall::settle(const PendingCommand& command) {
   const auto* attempting = in<Attempting>();
   const auto* receiving = in<Receiving>();
   LEASEHOLD_CHECK(attempting == nullptr || attempting->command == command.id);
-  LEASEHOLD_CHECK(receiving == nullptr || receiving->hand_over == command.cleanup);
+  LEASEHOLD_CHECK(receiving == nullptr || receiving->hand_over == command.departure);
   LEASEHOLD_CHECK(attempting != nullptr || receiving != nullptr);
   phase = Attempting{};
 }

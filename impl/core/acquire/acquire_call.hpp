@@ -10,8 +10,8 @@
 namespace leasehold::core {
 
 /// One acquire call that has not won yet: the value that the parts of the core pass on. Contenders
-/// has it until it wins or ends; then a HeldLock or a Cleanup is made of it. Data that is valid in
-/// one phase only is a member of that phase.
+/// has it until it wins or ends; then a HeldLock or a Departure is made of it. Data that is valid
+/// in one phase only is a member of that phase.
 struct AcquireCall {
   /// Behind others of this process: it sends nothing.
   struct Queued {
@@ -31,7 +31,7 @@ struct AcquireCall {
   };
   /// Gets the lock from a handle of this process, by this hand-over.
   struct Receiving {
-    CleanupId hand_over = 0;
+    DepartureId hand_over = 0;
     bool operator==(const Receiving&) const = default;
   };
 

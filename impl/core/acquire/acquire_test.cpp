@@ -210,7 +210,7 @@ TEST(Acquire, AClosedProviderEndsWaitersAndStartsNoOthers) {
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
   w.acquire(2);
   EXPECT_EQ(w.find<Ended>()->error.kind, ErrorKind::shut_down);
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(Acquire, IsAValueThatCanBeCopiedAndCompared) {

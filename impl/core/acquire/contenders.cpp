@@ -1,7 +1,9 @@
 #include "core/acquire/contenders.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/acquire/attempt_answer.hpp"
 #include "core/check.hpp"
 
 namespace leasehold::core {
@@ -25,57 +27,79 @@ std::optional<LocalInstant> usable_since(const AcquireCall& call, const NamedOwn
 
 }  // namespace
 
-/// A single attempt goes past the queue: its caller asks whether the lock is free now.
+/// A single attempt goes past the queue: its caller asks whether the lock is free now. The owner is
+/// drawn per call, so that two calls of one process never take each other's document for their own.
 void Contenders::add(const AcquireAsked& asked, SendingStep step) {
   if (closed_) {
     step.out.push_back(
         Ended{asked.session, asked.name, {ErrorKind::shut_down, 0, "the provider is closed"}});
     return;
   }
-  attempts_.add(asked, step);
-  if (asked.single_attempt || queues_.join(asked.name, asked.session)) {
-    attempts_.start(asked.session, step);
-  }
+  AcquireCall& call = calls_[asked.session];
+  call.name = asked.name;
+  call.options = asked.options;
+  call.give_up_at = asked.give_up_at;
+  call.single_attempt = asked.single_attempt;
+  call.owner = owners_.draw(call.queues(), step);
+  // This is for a call that contends at once; `contend` sets it again for one that was queued.
+  call.contends_since = step.now;
+  if (asked.give_up_at) set_timer(Timer::Kind::give_up, asked.session, *asked.give_up_at, step);
+  if (asked.single_attempt || queues_.join(asked.name, asked.session)) attempt(asked.session, step);
 }
 
 /// Locks that are held stay so, with their heads in the queues: only their releases end those.
 std::vector<SessionId> Contenders::close(SendingStep step) {
   closed_ = true;  // first: no call that ends by this promotes the next of its queue
   stream_.end(step);
-  return attempts_.ids();
+  std::vector<SessionId> all;
+  for (const auto& [id, call] : calls_) all.push_back(id);
+  return all;
 }
 
-/// Both kinds of timer may be early, late or of something over: then the parts find nothing due.
+const AcquireCall* Contenders::find(SessionId id) const {
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
+/// A caller that asks in a loop with a long timeout must not leave a timer behind for each call.
+AcquireCall Contenders::take(SessionId id, SendingStep step) {
+  auto taken = calls_.extract(id);
+  LEASEHOLD_CHECK(!taken.empty());
+  AcquireCall& call = taken.mapped();
+  if (call.give_up_at) clear_timer(Timer::Kind::give_up, id, step);
+  call_off(id, call, step);
+  return std::move(call);
+}
+
+/// A timer of an earlier plan finds a later time, or another phase. A call past its timeout sends
+/// nothing more: its give_up timer, which is late, ends it without a trace.
 void Contenders::due(Timer timer, SendingStep step) {
   if (timer.kind == Timer::Kind::stream) return stream_.due(step);
-  attempts_.due(timer.id, step);
+  const AcquireCall* call = find(timer.id);
+  const auto* waiting = call == nullptr ? nullptr : call->in<AcquireCall::Waiting>();
+  if (waiting == nullptr || step.now < waiting->attempt_at || call->times_out(step.now)) return;
+  attempt(timer.id, step);
 }
 
 /// Whether the stream tells this call what it waits for.
-bool Contenders::hears(SessionId id) const {
-  const AcquireCall* call = attempts_.find(id);
-  return call != nullptr && call->queues() && stream_.is_open();
-}
+bool Contenders::hears(const AcquireCall& call) const { return call.queues() && stream_.is_open(); }
 
-/// What the answer means `Attempts::read` says; what follows from it for the call is here. News
-/// that came during the attempt wait for its answer, and count after it.
+/// News that came during the attempt wait for its answer, and count after it.
 CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, const Reply& reply,
                                 SendingStep step) {
-  AcquireCall& call = attempts_.at(id);
+  AcquireCall& call = at(id);
   call.settle(attempt);
   const auto news = std::exchange(call.place.news, std::nullopt);
-  const auto answer = attempts_.read(id, attempt, reply);
+  const auto answer = read_answer(call, attempt.beat, holder_, reply);
   switch (answer) {
     case AttemptAnswer::won:
       return Win{Granted::By::attempt,    attempt.id,           attempt.sent,
                  reply.documents.front(), reply.operation_time, attempt.observed.has_value()};
     case AttemptAnswer::refused: refused(id, attempt, reply, step); break;
     case AttemptAnswer::unanswered:
-    case AttemptAnswer::not_executed: {
-      const bool unanswered = answer == AttemptAnswer::unanswered;
-      attempts_.failed(id, reply, unanswered, hears(id), step);
+    case AttemptAnswer::not_executed:
+      failed(id, reply, answer == AttemptAnswer::unanswered, step);
       break;
-    }
     // Its owner may have the document all the same: the end deletes it.
     case AttemptAnswer::permanent: ++call.unanswered; [[fallthrough]];
     case AttemptAnswer::cannot_succeed:
@@ -89,23 +113,10 @@ CallResult Contenders::answered(SessionId id, const PendingCommand& attempt, con
   return notify(id, *news, 0, step);
 }
 
-/// News that a rival holds it: for the strategy, and for the queue's next release. The first call
-/// that stands in a queue opens the stream; a call that finds the lock free needs none.
-void Contenders::refused(SessionId id, const PendingCommand& attempt, const Reply& reply,
-                         SendingStep step) {
-  attempts_.refused(id, attempt, reply, hears(id), step);
-  const AcquireCall& call = attempts_.at(id);
-  if (WaitQueue* queue = queues_.headed_by(id, call.name)) queue->rival_seen = step.now;
-  if (call.single_attempt) return;
-  if (!call.place.stands()) return;  // it found no room in the queue, and has nothing to hear of
-  // The owners of calls that queue begin alike, with their provider's half (see Owners).
-  stream_.listen(call.owner.high, step);
-}
-
 /// Only the head has an entry in the lock's queue: the calls behind it have sent nothing yet.
 SessionId Contenders::head_with(Owner owner, const std::string& name) const {
   const WaitQueue* queue = queues_.find(name);
-  const AcquireCall* call = queue == nullptr ? nullptr : attempts_.find(queue->head);
+  const AcquireCall* call = queue == nullptr ? nullptr : find(queue->head);
   return call != nullptr && call->owner == owner ? queue->head : 0;
 }
 
@@ -113,7 +124,7 @@ SessionId Contenders::head_with(Owner owner, const std::string& name) const {
 /// Receiving gets the lock from this process and needs no news.
 CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId command,
                               SendingStep step) {
-  AcquireCall& call = attempts_.at(id);
+  AcquireCall& call = at(id);
   if (call.in<AcquireCall::Attempting>()) {
     call.place.news = named;
     return {};
@@ -121,20 +132,20 @@ CallResult Contenders::notify(SessionId id, const NamedOwner& named, CommandId c
   if (!call.in<AcquireCall::Waiting>()) return {};
   if (named.as == NamedOwner::As::holder) {
     if (const auto sent = usable_since(call, named, step.now)) {
-      attempts_.stop_waiting(id, step);
+      stop_waiting(id, step);
       return Win{Granted::By::pass_on, command, *sent, named.document, named.at};
     }
   }
   // A call that was offered a lock leaves it to others first. Otherwise its own attempt shows
   // whether it has the lock.
   const auto turn = named.as == NamedOwner::As::next ? kTurnOfOthers : Duration(0);
-  attempts_.bring_forward(id, step.now + turn, step);
+  bring_forward(id, step.now + turn, step);
   return {};
 }
 
 ChangeStream::Heard Contenders::stream_answered(CommandId command, const Reply& reply,
                                                 SendingStep step) {
-  return stream_.answered(command, reply, attempts_.anyone_listens(), step);
+  return stream_.answered(command, reply, anyone_listens(), step);
 }
 
 /// A stream that was opened just now may have missed a grant for a waiting call.
@@ -142,12 +153,12 @@ void Contenders::read_on(ChangeStream::Heard heard, SendingStep step) {
   LEASEHOLD_CHECK(heard != ChangeStream::Heard::nothing);
   if (heard == ChangeStream::Heard::opened) {
     for (const auto& [name, queue] : queues_.all()) {
-      const AcquireCall* call = attempts_.find(queue.head);
+      const AcquireCall* call = find(queue.head);
       if (call == nullptr || !call->queues()) continue;
-      attempts_.bring_forward(queue.head, step.now, step);
+      bring_forward(queue.head, step.now, step);
     }
   }
-  stream_.read_on(attempts_.anyone_listens(), attempts_.anyone_stands(), step);
+  stream_.read_on(anyone_listens(), anyone_stands(), step);
 }
 
 /// The head asks in its turn: another process that was seen to want the lock gets a chance before
@@ -155,34 +166,54 @@ void Contenders::read_on(ChangeStream::Heard heard, SendingStep step) {
 void Contenders::lock_freed(const std::string& name, SendingStep step) {
   const WaitQueue* queue = queues_.find(name);
   if (queue == nullptr) return;
-  attempts_.bring_forward(queue->head, queue->turn_after_release(step.now), step);
+  bring_forward(queue->head, queue->turn_after_release(step.now), step);
 }
 
 /// Once closed there is no receiver: all calls have ended.
 SessionId Contenders::receiver_after(SessionId releaser, const std::string& name) const {
   if (closed_) return 0;
   const SessionId next = queues_.after(releaser, name);
-  const AcquireCall* call = attempts_.find(next);
+  const AcquireCall* call = find(next);
   return call != nullptr && call->can_receive() ? next : 0;
 }
 
-/// The call is the head from here on, whatever its hand-over brings.
-const AcquireCall& Contenders::receive(SessionId id, CleanupId hand_over, int in_a_row,
+/// The call is the head from here on, whatever its hand-over brings. And its owner may be in the
+/// document by another command than its own attempts.
+const AcquireCall& Contenders::receive(SessionId id, DepartureId hand_over, int in_a_row,
                                        SendingStep step) {
-  queues_.pass_to(attempts_.at(id).name, id);
-  return attempts_.receive(id, hand_over, in_a_row, step);
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(!call.single_attempt && call.can_receive());
+  queues_.pass_to(call.name, id);
+  call_off(id, call, step);
+  call.hand_overs = in_a_row;
+  call.phase = AcquireCall::Receiving{hand_over};
+  return call;
 }
 
+/// The attempt is sent at once, because no holder has refused the call and the lock may be free.
 void Contenders::contend_for_itself(SessionId id, bool unclear, SendingStep step) {
-  attempts_.contend_for_itself(id, unclear, step);
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(call.in<AcquireCall::Receiving>());
+  call.contends_since = step.now;
+  if (unclear) ++call.unanswered;
+  attempt(id, step);
 }
 
-void Contenders::start_over(SessionId id, SendingStep step) { attempts_.start_over(id, step); }
+/// A new owner, because the delete may come late and the old one must not win again before it. What
+/// requests of the old owner may still do is for the departure to undo.
+void Contenders::start_over(SessionId id, SendingStep step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(!call.single_attempt);
+  call.owner = owners_.draw(call.queues(), step);
+  call.unanswered = 0;
+  call.place = {};
+  attempt(id, step);
+}
 
 /// Keeps what the win teaches: the strategy's pace, and since when this process has the lock.
 void Contenders::won(SessionId id, const Win& win, SendingStep step) {
-  const AcquireCall& call = attempts_.at(id);
-  if (win.by == Granted::By::attempt) attempts_.won(id, step.now);
+  const AcquireCall& call = at(id);
+  if (win.by == Granted::By::attempt) pacing_.learn(call, true, step.now);
   // In a hand-over the tenure of this process goes on.
   WaitQueue* queue = queues_.headed_by(id, call.name);
   if (win.by != Granted::By::hand_over && queue != nullptr) queue->tenure_since = win.sent;
@@ -193,7 +224,16 @@ void Contenders::won(SessionId id, const Win& win, SendingStep step) {
 void Contenders::leave(SessionId id, const std::string& name, LocalInstant at_latest,
                        SendingStep step) {
   const SessionId next = queues_.leave(name, id, !closed_);
-  if (next != 0) attempts_.contend(next, at_latest, hears(next), step);
+  if (next != 0) contend(next, at_latest, step);
+}
+
+/// The wait counts from here, not from the call: behind others of this process it learned nothing
+/// of how long the lock takes to get.
+void Contenders::contend(SessionId id, LocalInstant at_latest, SendingStep step) {
+  AcquireCall& call = at(id);
+  LEASEHOLD_CHECK(call.in<AcquireCall::Queued>());
+  call.contends_since = step.now;
+  plan(id, pacing_.first_attempt_at(call, at_latest, hears(call), step), step);
 }
 
 /// The tenure is how long this process had the lock, hand-overs included. For at most so long it
@@ -203,6 +243,30 @@ void Contenders::released(SessionId id, const std::string& name, LocalInstant at
   WaitQueue* queue = queues_.headed_by(id, name);
   if (queue != nullptr) queue->tenure = step.now - queue->tenure_since;
   leave(id, name, at_latest, step);
+}
+
+/// Linear in the calls, like the next: asked once a reply of the stream, never once a lock.
+bool Contenders::anyone_listens() const {
+  return std::any_of(calls_.begin(), calls_.end(),
+                     [](const auto& entry) { return entry.second.listens(); });
+}
+
+/// Whether news of a grant may be for one of the calls.
+bool Contenders::anyone_stands() const {
+  return std::any_of(calls_.begin(), calls_.end(), [](const auto& entry) {
+    return entry.second.listens() && entry.second.place.stands();
+  });
+}
+
+/// What tells apart two calls that have come to the same point: phase, and what they may have won.
+void Contenders::mix_into(HashMixer& hash) const {
+  for (const auto& [id, call] : calls_) {
+    hash.mix(id << 3 | call.phase.index());
+    hash.mix(static_cast<std::uint64_t>(call.unanswered));
+    hash.mix(call.place.stands() ? call.place.before() + 1 : 0);
+    if (const auto* attempting = call.in<AcquireCall::Attempting>()) hash.mix(attempting->command);
+    if (const auto* waiting = call.in<AcquireCall::Waiting>()) hash.mix(waiting->attempt_at);
+  }
 }
 
 }  // namespace leasehold::core

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "core/acquire/attempts.hpp"
+#include "core/acquire/acquire_call.hpp"
+#include "core/acquire/owners.hpp"
 #include "core/acquire/win.hpp"
 #include "core/queue/change_stream.hpp"
 #include "core/queue/wait_queues.hpp"
+#include "core/waiting/pacing.hpp"
 
 namespace leasehold::core {
 
@@ -15,16 +18,19 @@ namespace leasehold::core {
 /// ends by that error.
 using CallResult = std::variant<std::monostate, Win, Error>;
 
-/// How the calls of this process contend for locks, from being asked until they win or end. It
-/// decides which call is next and what each does about an answer or about news: try now, try
-/// sooner, wait, take what it was granted. It knows the queues of this process, the calls that wait
-/// in them, and what the change stream is open for. It does not know the locks that are held, nor
-/// what a call leaves in the database.
+/// The acquire calls of a provider, from being asked until they win or end. It decides which call
+/// is next, sends the attempts that each makes, and says what a call does about an answer or about
+/// news: try now, try sooner, wait, take what it was granted. It knows the queues of this process,
+/// the calls that wait in them, and what the change stream is open for; Pacing says when a call
+/// asks again. It does not know the locks that are held, nor what a call leaves in the database.
 ///
 /// INVARIANT: a call that is no single attempt is the head of its queue exactly if it is not
 /// Queued. So for one lock one call of a process asks the server, besides single attempts.
 /// INVARIANT: a call that is Receiving is the head of its queue: no other contends meanwhile.
 /// INVARIANT: the head of a queue is a call here, or a session that holds the lock.
+/// INVARIANT: of a call at most one attempt is under way, and none while its attempt timer is set.
+/// INVARIANT: a single attempt makes one, and waits for nothing but a free slot.
+/// INVARIANT: a call with `give_up_at` has its give_up timer set until it is taken out.
 ///
 ///     contenders.add(asked, step);                            // -> Send{acquire}
 ///     const CallResult result = contenders.answered(id, attempt, reply, step);
@@ -32,7 +38,7 @@ using CallResult = std::variant<std::monostate, Win, Error>;
 class Contenders {
  public:
   /// `holder` is the last part of the lockIds that attempts write.
-  explicit Contenders(std::string holder) : attempts_(std::move(holder)) {}
+  explicit Contenders(std::string holder) : holder_(std::move(holder)) {}
 
   /// A new call: it contends at once if it is the first for its lock or a single attempt.
   void add(const AcquireAsked& asked, SendingStep step);
@@ -40,9 +46,9 @@ class Contenders {
   [[nodiscard]] std::vector<SessionId> close(SendingStep step);
 
   /// Null: there is none; it has won or ended.
-  [[nodiscard]] const AcquireCall* find(SessionId id) const { return attempts_.find(id); }
+  [[nodiscard]] const AcquireCall* find(SessionId id) const;
   /// REQUIRES: it has neither won nor ended
-  [[nodiscard]] AcquireCall& at(SessionId id) { return attempts_.at(id); }
+  [[nodiscard]] AcquireCall& at(SessionId id) { return calls_.at(id); }
 
   /// An attempt timer fired, or that of the stream; or it is that attempt's turn in the line.
   void due(Timer timer, SendingStep step);
@@ -66,31 +72,52 @@ class Contenders {
   /// The call that may receive the lock that this session releases: it waits, and is next. 0: none.
   [[nodiscard]] SessionId receiver_after(SessionId releaser, const std::string& name) const;
   /// It becomes the head, and waits for this hand-over, the next of so many in a row.
-  const AcquireCall& receive(SessionId id, CleanupId hand_over, int in_a_row, SendingStep step);
-  /// The giver has had its answer; from here on it is a call like any other (see Attempts).
+  const AcquireCall& receive(SessionId id, DepartureId hand_over, int in_a_row, SendingStep step);
+  /// The hand-over gave nothing, or its outcome is unknown: the call makes attempts of its own.
+  /// `unclear`: its owner may be in the document after all; then its own attempt recognises it.
   void contend_for_itself(SessionId id, bool unclear, SendingStep step);
-  /// What it won cannot be used: it asks again, now, with a new owner (see Attempts).
+  /// What it won cannot be used, and a delete of its owner is about to be sent: it asks again, now,
+  /// with a new owner.
   void start_over(SessionId id, SendingStep step);
 
   /// It holds the lock by that: it is no call any more, and goes on as the head of its queue.
   void won(SessionId id, const Win& win, SendingStep step);
-  /// It ends, and is no call any more; it leaves its queue once its owner has departed.
-  AcquireCall take(SessionId id, SendingStep step) { return attempts_.take(id, step); }
+  /// It has won or ended: taken out, with its timers. What is under way for it stays so; it leaves
+  /// its queue once its owner has departed.
+  AcquireCall take(SessionId id, SendingStep step);
   /// This session, which held the lock or asked for it, is done with its queue. The call that
   /// becomes the head by that contends, with a first attempt at that time at the latest.
   void leave(SessionId id, const std::string& name, LocalInstant at_latest, SendingStep step);
   /// The same after a release without hand-over, which ends the tenure of this process.
   void released(SessionId id, const std::string& name, LocalInstant at_latest, SendingStep step);
 
-  void mix_into(HashMixer& hash) const { attempts_.mix_into(hash); }
+  void mix_into(HashMixer& hash) const;
   bool operator==(const Contenders&) const = default;
 
  private:
-  [[nodiscard]] bool hears(SessionId id) const;
-  void refused(SessionId id, const PendingCommand& attempt, const Reply& reply, SendingStep step);
+  // contenders.cpp: which call is next, and what an answer means for it.
+  [[nodiscard]] bool hears(const AcquireCall& call) const;
+  [[nodiscard]] bool anyone_listens() const;
+  [[nodiscard]] bool anyone_stands() const;
+  void contend(SessionId id, LocalInstant at_latest, SendingStep step);
 
+  // attempts.cpp: the attempts of one call, and what it learns from their answers.
+  void attempt(SessionId id, SendingStep step);
+  void stand_in_line(SessionId id, SendingStep step);
+  void plan(SessionId id, LocalInstant attempt_at, SendingStep step);
+  void bring_forward(SessionId id, LocalInstant at, SendingStep step);
+  void stop_waiting(SessionId id, SendingStep step);
+  static void call_off(SessionId id, const AcquireCall& call, SendingStep step);
+  void refused(SessionId id, const PendingCommand& attempt, const Reply& reply, SendingStep step);
+  void failed(SessionId id, const Reply& reply, bool unanswered, SendingStep step);
+  void see_holder(AcquireCall& call, const Reply& refusal, Step step);
+  void join_queue(AcquireCall& call, Step step);
+
+  std::string holder_;
+  Owners owners_;
+  std::map<SessionId, AcquireCall> calls_;
   WaitQueues queues_;
-  Attempts attempts_;
+  Pacing pacing_;
   ChangeStream stream_;
   bool closed_ = false;  ///< no call is left, and none begins
 };

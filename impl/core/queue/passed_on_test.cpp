@@ -108,7 +108,7 @@ TEST(LockQueues, WhoStandsThereRenewsItsEntryEverMoreSeldom) {
   for (int i = 0; i < 3; ++i) {
     w.advance(milliseconds(2'000));
     attempts.push_back(w.attempts());
-    if (w.core.cleanups_left() == 0 && w.has<Send>()) w.answer_queued();
+    if (w.core.departures_left() == 0 && w.has<Send>()) w.answer_queued();
   }
   EXPECT_LE(attempts.back(), 2u + 4u);
   EXPECT_GT(attempts.back(), 2u);

@@ -26,7 +26,7 @@ void QueuesSeen::see(const std::string& name, const LockDocument& document, Loca
 }
 
 /// For as long as a rival is remembered. A queue that is overlooked goes with the document, unless
-/// the releasing call queues itself (Cleanup::By): its waiters ask again, in another order.
+/// the releasing call queues itself (Departure::By): its waiters ask again, in another order.
 bool QueuesSeen::anyone_waited(const std::string& name, LocalInstant now) const {
   const auto found = waited_.find(name);
   return found != waited_.end() && now - found->second < kRivalMemory;

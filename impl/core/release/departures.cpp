@@ -10,30 +10,42 @@ namespace leasehold::core {
 
 /// A release passes the lock on where calls queued lately. Elsewhere it deletes the document; a
 /// call that queues itself may meet a queue all the same, and deletes only if there is none.
-Cleanup::By Departures::way_out(const std::string& name, const LockOptions& options,
-                                LocalInstant now) const {
-  if (queues_seen_.anyone_waited(name, now)) return Cleanup::By::pass_on;
-  return queues(options) ? Cleanup::By::deletion_unless_queued : Cleanup::By::deletion;
+Departure::By Departures::way_out(const std::string& name, const LockOptions& options,
+                                  LocalInstant now) const {
+  if (passes_on(name, now)) return Departure::By::pass_on;
+  return queues(options) ? Departure::By::deletion_unless_queued : Departure::By::deletion;
 }
 
 /// The owner of a lock that was held or lost has to go. Its token is the time at which the document
 /// was its own for certain: what a primary says that knows only of times before is no answer.
-Cleanup Departures::cleanup_of(const HeldLock& lock, LocalInstant now) const {
-  Cleanup cleanup = core::cleanup_of(lock.name, lock.owner, lock.options, now);
-  cleanup.by = way_out(lock.name, lock.options, now);
-  cleanup.known_at = lock.token;
-  cleanup.resend = lock.late_commands;
-  return cleanup;
+Departure Departures::departure_of(const HeldLock& lock, LocalInstant now) const {
+  Departure departure = Departure::of(lock.name, lock.owner, lock.options, now);
+  departure.by = way_out(lock.name, lock.options, now);
+  departure.known_at = lock.token;
+  departure.resend = lock.late_commands;
+  return departure;
 }
 
 /// What an ended call may have won has to go, and its entry in the lock's queue: a pass-on takes
 /// out both.
-Cleanup Departures::cleanup_of(const AcquireCall& call, LocalInstant now) const {
-  Cleanup cleanup = core::cleanup_of(call.name, call.owner, call.options, now);
-  cleanup.by = call.queues() ? Cleanup::By::pass_on : way_out(call.name, call.options, now);
-  cleanup.known_at = call.place.stood_at();
-  cleanup.resend = call.may_own();
-  return cleanup;
+Departure Departures::departure_of(const AcquireCall& call, LocalInstant now) const {
+  Departure departure = Departure::of(call.name, call.owner, call.options, now);
+  departure.by = call.queues() ? Departure::By::pass_on : way_out(call.name, call.options, now);
+  departure.known_at = call.place.stood_at();
+  departure.resend = call.may_own();
+  return departure;
+}
+
+/// `offers` is used by a pass-on alone: after a delete any process may have the lock anyway.
+Departure Departures::release_of(const HeldLock& lock, SessionId session, Step step) {
+  Departure departure = departure_of(lock, step.now);
+  departure.reporting = session;
+  departure.offers = lock.had_its_turns();
+  // A late attempt of it would leave an entry: a release could pass the lock to this owner.
+  if (lock.late_commands && queues(lock.options)) {
+    remember(lock.name, lock.owner, lock.options, step.now);
+  }
+  return departure;
 }
 
 /// The owner may be granted the lock yet, by an entry or by a command that was never answered.
@@ -43,36 +55,25 @@ void Departures::remember(const std::string& name, Owner owner, const LockOption
                             {name, options.effective_operation_timeout(), options.expiry, now});
 }
 
-/// `offers` is used by a pass-on alone: after a delete any process may have the lock anyway.
-Cleanup Departures::release_of(const HeldLock& lock, SessionId session, Step step) {
-  Cleanup release = cleanup_of(lock, step.now);
-  release.reporting = session;
-  release.offers = lock.had_its_turns();
-  // A late attempt of it would leave an entry: a release could pass the lock to this owner.
-  if (lock.late_commands && queues(lock.options)) {
-    remember(lock.name, lock.owner, lock.options, step.now);
-  }
-  return release;
-}
-
-/// ProviderCore calls this after it looked for a receiver: with one it hands over instead.
-void Departures::start(Cleanup release, SendingStep step) {
-  cleanups_.start(std::move(release), step);
+void Departures::release(const HeldLock& lock, SessionId session, SendingStep step) {
+  start(release_of(lock, session, step), step);
 }
 
 /// The hand-over waits for an answer as long as the shorter timeout of giver and receiver.
-void Departures::hand_over(CleanupId id, Cleanup giver, SessionId to, const AcquireCall& receiver,
-                           SendingStep step) {
-  LEASEHOLD_CHECK(giver.name == receiver.name);
+void Departures::hand_over(DepartureId id, const HeldLock& lock, SessionId session, SessionId to,
+                           const AcquireCall& receiver, SendingStep step) {
+  LEASEHOLD_CHECK(to != 0 && lock.name == receiver.name);
   const LockOptions& options = receiver.options;
+  Departure giver = release_of(lock, session, step);
   giver.or_owner = receiver.owner;
+  giver.receiver = {to, options.expiry, options.clock_margin};
   giver.timeout = std::min(giver.timeout, options.effective_operation_timeout());
-  hand_overs_.start(id, {std::move(giver), to, options.expiry, options.clock_margin}, step);
+  send(add(id, std::move(giver), step), step);
 }
 
 /// The release of the handle sends another delete later, which finds nothing and reports so.
 void Departures::give_back(const HeldLock& lock, SendingStep step) {
-  cleanups_.start(cleanup_of(lock, step.now), step);
+  start(departure_of(lock, step.now), step);
 }
 
 /// A hand-over that was under way becomes a delete, of both owners. An attempt that is under way is
@@ -81,58 +82,29 @@ void Departures::give_back(const HeldLock& lock, SendingStep step) {
 void Departures::ended(const AcquireCall& call, SendingStep step) {
   if (call.queues()) remember(call.name, call.owner, call.options, step.now);
   if (const auto* receiving = call.in<AcquireCall::Receiving>()) {
-    const CleanupId passing = receiving->hand_over;
-    cleanups_.take_over(passing, hand_overs_.stop(passing, step), step);
+    stop_hand_over(receiving->hand_over, step);
   }
   const auto* attempting = call.in<AcquireCall::Attempting>();
   if (attempting != nullptr && attempting->command != 0) {
-    Cleanup cleanup = cleanup_of(call, step.now);
-    cleanup.awaits_attempt = true;
-    cleanup.outcome_uncertain = call.may_own();
-    cleanup.command = attempting->command;
-    // From here on the answer is the clean-up's alone.
+    Departure departure = departure_of(call, step.now);
+    departure.awaits_attempt = true;
+    departure.outcome_uncertain = call.may_own();
+    departure.command = attempting->command;
+    // From here on the answer is the departure's alone.
     PendingCommand& attempt = step.pending.at(attempting->command);
     attempt.sessions.clear();
-    attempt.cleanup = cleanups_.add(std::move(cleanup), step);
+    attempt.departure = add(new_id(), std::move(departure), step);
   } else if (call.may_own() || call.place.stands()) {
-    cleanups_.start(cleanup_of(call, step.now), step);
+    start(departure_of(call, step.now), step);
   }
 }
 
 /// The document is there for certain, so it is deleted, and once more for what is on its way.
 void Departures::won_too_late(const AcquireCall& call, SendingStep step) {
-  Cleanup cleanup = cleanup_of(call, step.now);
-  cleanup.resend = true;
+  Departure departure = departure_of(call, step.now);
+  departure.resend = true;
   if (call.queues()) remember(call.name, call.owner, call.options, step.now);
-  cleanups_.start(std::move(cleanup), step);
-}
-
-/// Only a certain refusal leaves nothing; what was certainly not executed leaves nothing either.
-/// What is unknown is taken for a win.
-void Departures::answered_attempt(CleanupId id, const Reply& reply, SendingStep step) {
-  const bool executed = reply.outcome == Outcome::done || reply.outcome == Outcome::unknown;
-  const bool may_have_won = executed && !refuses(reply, cleanups_.at(id).owner);
-  cleanups_.attempt_ended(id, may_have_won, reply, step);
-}
-
-/// INVARIANT: exactly one of both parts has the number, as `ended` says when it changes hands.
-std::optional<HandOvers::Answer> Departures::answered_hand_over(const PendingCommand& command,
-                                                                const Reply& reply,
-                                                                SendingStep step) {
-  if (command.sessions.empty()) {
-    cleanups_.hand_over_ended(command.cleanup, reply.outcome, step);
-    return std::nullopt;
-  }
-  return hand_overs_.answered(command, reply, step);
-}
-
-/// A pass-on shows the document as it was before, and with it the calls that waited then.
-std::optional<std::string> Departures::answered_delete(const PendingCommand& command,
-                                                       const Reply& reply, SendingStep step) {
-  const std::string name = cleanups_.at(command.cleanup).name;
-  if (!reply.documents.empty()) queues_seen_.see(name, reply.documents.front(), step.now);
-  if (!cleanups_.delete_answered(command, reply, step)) return std::nullopt;
-  return name;
+  start(std::move(departure), step);
 }
 
 /// The lock is given back at once, or others would wait for its lease. Most news are of this
@@ -140,27 +112,33 @@ std::optional<std::string> Departures::answered_delete(const PendingCommand& com
 void Departures::granted(const NamedOwner& named, Owner owner, SendingStep step) {
   const auto departed = queues_seen_.take(owner);
   // News of its own win may come when its release is under way already.
-  if (!departed || cleanups_.granted_since(owner, step)) return;
-  Cleanup cleanup;
-  cleanup.name = departed->name;
-  cleanup.owner = owner;
-  cleanup.by = Cleanup::By::pass_on;
-  cleanup.known_at = named.at;
-  cleanup.timeout = departed->timeout;
-  cleanup.give_up_at = two_leases_from(step.now, departed->expiry);
-  cleanups_.start(std::move(cleanup), step);
+  if (!departed || granted_since(owner, step)) return;
+  Departure departure;
+  departure.name = departed->name;
+  departure.owner = owner;
+  departure.by = Departure::By::pass_on;
+  departure.known_at = named.at;
+  departure.timeout = departed->timeout;
+  departure.give_up_at = two_leases_from(step.now, departed->expiry);
+  start(std::move(departure), step);
 }
 
-/// An id is that of a clean-up or of a hand-over, never of both: one of the two finds nothing.
-void Departures::due(CleanupId id, bool waited_in_line, SendingStep step) {
-  cleanups_.due(id, waited_in_line, step);
-  hand_overs_.due(id, step);
+/// A resend against late requests is not waited for: the provider would hang for one timeout more
+/// with nothing to show for it.
+std::size_t Departures::left() const {
+  return static_cast<std::size_t>(
+      std::count_if(departures_.begin(), departures_.end(),
+                    [](const auto& d) { return !d.second.acknowledged; }));
 }
 
-/// As `due`: one of the two finds nothing.
-void Departures::report_unknown(CleanupId id, Step step) {
-  cleanups_.report_unknown(id, step);
-  hand_overs_.report_unknown(id, step);
+/// What is still to be sent, and when; its number stands for name and owner.
+void Departures::mix_into(HashMixer& hash) const {
+  for (const auto& [id, departure] : departures_) {
+    hash.mix(id << 3 | (departure.outcome_uncertain ? 1u : 0u) | (departure.resend ? 2u : 0u) |
+             (departure.acknowledged ? 4u : 0u));
+    hash.mix(departure.command);
+    hash.mix(departure.next_at);
+  }
 }
 
 }  // namespace leasehold::core

@@ -1,49 +1,51 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "core/acquire/acquire_call.hpp"
 #include "core/held/held_lock.hpp"
 #include "core/queue/queues_seen.hpp"
-#include "core/release/cleanups.hpp"
-#include "core/release/hand_overs.hpp"
+#include "core/release/departure.hpp"
 
 namespace leasehold::core {
 
-/// Sends the command that ends each ownership once its session is over, whether that held or only
-/// asked: a hand-over inside this process, a pass-on to the first call that waits elsewhere, or a
-/// delete. It knows what is under way for the owners that go: the clean-ups, the hand-overs, and
-/// for which locks others were seen to queue. It does not know the calls that still wait, nor the
-/// locks that are still held.
+/// The owners of a provider that leave the database once their session is over, whether that held
+/// or only asked. Each leaves by a hand-over inside this process, a pass-on to the first call that
+/// waits elsewhere, or a delete. This class does not know the calls that still wait, nor the locks
+/// that are still held.
 ///
 /// INVARIANT: an owner that comes here is dead: no attempt and no extension by it is sent any more.
-/// INVARIANT: a clean-up or a hand-over takes care of what an owner may have left, until a majority
-/// acknowledges that it has gone, or it has freed itself.
+/// INVARIANT: what an owner may have left is taken care of until a majority acknowledges that it
+/// has gone, or it has freed itself.
+/// INVARIANT: the giver's handle was over before the first command of a hand-over was sent, so
+/// held() is never true for both.
 ///
 ///     departures.ended(call, step);          // the delete of what it may have won
 ///     departures.answered_delete(command, reply, ...)  // -> "report": that lock is free now
 class Departures {
  public:
   /// `holder` is the last part of the lockIds that hand-overs write.
-  explicit Departures(std::string holder) : hand_overs_(std::move(holder)) {}
+  explicit Departures(std::string holder) : holder_(std::move(holder)) {}
 
   /// A document of this lock was shown, with or without a queue.
   void see(const std::string& name, const LockDocument& document, LocalInstant now) {
     queues_seen_.see(name, document, now);
   }
+  /// Whether a release passes this lock on, because calls queued for it lately.
+  [[nodiscard]] bool passes_on(const std::string& name, LocalInstant now) const {
+    return queues_seen_.anyone_waited(name, now);
+  }
 
-  /// The handle of this session has ended: how its lock goes, unless it is handed over. Nothing is
-  /// sent yet, because a call that waits here may come first.
-  [[nodiscard]] Cleanup release_of(const HeldLock& lock, SessionId session, Step step);
-  /// Sends that.
-  void start(Cleanup release, SendingStep step);
+  /// The handle of this session has ended, and no call of this process gets the lock.
+  void release(const HeldLock& lock, SessionId session, SendingStep step);
   /// A number for the hand-over that follows: its receiver has to know it before it is sent.
-  CleanupId new_id() { return cleanups_.new_id(); }
-  /// The lock goes from the owner of the handle that has ended to the receiver's.
-  void hand_over(CleanupId id, Cleanup giver, SessionId to, const AcquireCall& receiver,
-                 SendingStep step);
+  DepartureId new_id() { return ++last_; }
+  /// The handle of this session has ended, and the call of session `to` receives the lock.
+  void hand_over(DepartureId id, const HeldLock& lock, SessionId session, SessionId to,
+                 const AcquireCall& receiver, SendingStep step);
 
   /// `max_holding` of this lock is over: others may have it before its handle is released.
   void give_back(const HeldLock& lock, SendingStep step);
@@ -53,37 +55,62 @@ class Departures {
   void won_too_late(const AcquireCall& call, SendingStep step);
 
   /// The attempt that an ended call had under way was answered, or never will be.
-  void answered_attempt(CleanupId id, const Reply& reply, SendingStep step);
-  /// A hand-over was answered; none: its receiver has ended, and no call has the lock by it.
-  [[nodiscard]] std::optional<HandOvers::Answer> answered_hand_over(const PendingCommand& command,
-                                                                    const Reply& reply,
-                                                                    SendingStep step);
+  void answered_attempt(DepartureId id, const Reply& reply, SendingStep step);
+  /// What became of a hand-over. `given`, `nothing` and `unclear` end it, and report to the giver.
+  enum class HandedOver {
+    given,           ///< the receiver has the lock
+    nothing,         ///< there was nothing to give
+    unclear,         ///< there is nothing to give any more; the receiver may have it
+    cannot_succeed,  ///< nor would another try; it is for the receiver to end
+    waits,           ///< it goes on
+  };
+  /// None: its receiver has ended, and no call has the lock by it.
+  [[nodiscard]] std::optional<HandedOver> answered_hand_over(const PendingCommand& command,
+                                                             const Reply& reply, SendingStep step);
   /// A delete or a pass-on was answered. Returns the lock if it has certainly left this process.
   [[nodiscard]] std::optional<std::string> answered_delete(const PendingCommand& command,
                                                            const Reply& reply, SendingStep step);
   /// The stream reports that another process passed the lock to this owner, of no call that waits.
   void granted(const NamedOwner& named, Owner owner, SendingStep step);
 
-  /// A cleanup timer fired.
-  void due(CleanupId id, bool waited_in_line, SendingStep step);
+  /// A departure timer fired, or (`waited_in_line`) a slot is free for it.
+  void due(DepartureId id, bool waited_in_line, SendingStep step);
   /// A report timer fired.
-  void report_unknown(CleanupId id, Step step);
+  void report_unknown(DepartureId id, Step step);
 
   /// Those that no majority has acknowledged yet.
-  [[nodiscard]] std::size_t left() const { return cleanups_.left() + hand_overs_.left(); }
+  [[nodiscard]] std::size_t left() const;
 
-  void mix_into(HashMixer& hash) const { cleanups_.mix_into(hash); }
+  void mix_into(HashMixer& hash) const;
   bool operator==(const Departures&) const = default;
 
  private:
-  [[nodiscard]] Cleanup::By way_out(const std::string& name, const LockOptions& options,
-                                    LocalInstant now) const;
-  [[nodiscard]] Cleanup cleanup_of(const HeldLock& lock, LocalInstant now) const;
-  [[nodiscard]] Cleanup cleanup_of(const AcquireCall& call, LocalInstant now) const;
+  // departures.cpp: by which command an owner leaves.
+  [[nodiscard]] Departure::By way_out(const std::string& name, const LockOptions& options,
+                                      LocalInstant now) const;
+  [[nodiscard]] Departure departure_of(const HeldLock& lock, LocalInstant now) const;
+  [[nodiscard]] Departure departure_of(const AcquireCall& call, LocalInstant now) const;
+  [[nodiscard]] Departure release_of(const HeldLock& lock, SessionId session, Step step);
   void remember(const std::string& name, Owner owner, const LockOptions& options, LocalInstant now);
 
-  HandOvers hand_overs_;
-  Cleanups cleanups_;
+  // departure_commands.cpp: what is sent, and what an answer to it says.
+  DepartureId add(DepartureId id, Departure departure, Step step);
+  void start(Departure departure, SendingStep step);
+  void send(DepartureId id, SendingStep step);
+  void send_now(DepartureId id, SendingStep step);
+  void stop_hand_over(DepartureId id, SendingStep step);
+  bool granted_since(Owner owner, SendingStep step);
+  HandedOver hand_over_answered(const PendingCommand& command, const Reply& reply,
+                                SendingStep step);
+  bool delete_answered(const PendingCommand& command, const Reply& reply, SendingStep step);
+  void pause(DepartureId id, Duration pause, Step step);
+  void retry(DepartureId id, Step step);
+  void report(DepartureId id, ReleaseResult result, Step step);
+  void end(DepartureId id, ReleaseResult result, Step step);
+
+  std::string holder_;
+  std::map<DepartureId, Departure> departures_;
+  DepartureId last_ = 0;
   QueuesSeen queues_seen_;
 };
 

@@ -9,6 +9,7 @@ namespace leasehold::core {
 namespace {
 
 using std::chrono::milliseconds;
+using Answer = Departures::HandedOver;
 
 LockOptions queued() {
   auto options = CoreWorld::options();
@@ -49,27 +50,27 @@ CommandId ends_during_attempt(Departures& departures, PartWorld& w, AcquireCall 
   return attempt;
 }
 
-TEST(Departures, AReleaseIsADeleteWhereNobodyQueued) {
+TEST(Departures, AReleaseIsADeleteWhereNoCallQueued) {
   PartWorld w;
   Departures departures("host");
-  EXPECT_EQ(departures.release_of(held(), 5, w.step()).by, Cleanup::By::deletion);
-  EXPECT_EQ(departures.release_of(held(queued()), 5, w.step()).by,
-            Cleanup::By::deletion_unless_queued)
-      << "one that queues might meet a queue";
-  EXPECT_TRUE(w.effects.empty()) << "who waits here may come first";
+  departures.release(held(), 5, w.step());
+  EXPECT_FALSE(w.last<DeleteCommand>().unless_queued);
+  departures.release(held(queued()), 6, w.step());
+  EXPECT_TRUE(w.last<DeleteCommand>().unless_queued) << "one that queues might meet a queue";
 }
 
-TEST(Departures, AReleaseIsAPassOnWhereSomebodyQueuedLately) {
+TEST(Departures, AReleaseIsAPassOnWhereACallQueuedLately) {
   PartWorld w;
   Departures departures("host");
   departures.see("lock", with_queue(), w.now);
-  EXPECT_EQ(departures.release_of(held(), 5, w.step()).by, Cleanup::By::pass_on);
+  departures.release(held(), 5, w.step());
+  EXPECT_EQ(w.sent<PassOnCommand>().size(), 1u);
   w.now += std::chrono::seconds(10);
-  EXPECT_EQ(departures.release_of(held(), 5, w.step()).by, Cleanup::By::deletion)
-      << "who waited may have left";
+  departures.release(held(), 6, w.step());
+  EXPECT_EQ(w.sent<DeleteCommand>().size(), 1u) << "the call that waited may have left";
 }
 
-TEST(Departures, WhoNeverMayHaveWonLeavesNothing) {
+TEST(Departures, ACallThatMayNotHaveWonLeavesNothing) {
   PartWorld w;
   Departures departures("host");
   departures.ended(asks(), w.step());
@@ -77,7 +78,7 @@ TEST(Departures, WhoNeverMayHaveWonLeavesNothing) {
   EXPECT_EQ(departures.left(), 0u);
 }
 
-TEST(Departures, WhoMayHaveWonIsDeletedTwice) {
+TEST(Departures, ACallThatMayHaveWonIsDeletedTwice) {
   PartWorld w;
   Departures departures("host");
   auto call = asks();
@@ -101,9 +102,9 @@ TEST(Departures, AnAttemptUnderWayIsWaitedFor) {
     const auto id = ends_during_attempt(departures, w, asks());
     EXPECT_TRUE(w.sent<DeleteCommand>().empty());
     const auto attempt = w.answered(id);
-    EXPECT_TRUE(attempt.sessions.empty()) << "the answer is nobody's but the clean-up's";
+    EXPECT_TRUE(attempt.sessions.empty()) << "the answer is the departure's alone";
     const auto lock_id = to_hex(won ? Owner{3, 4} : Owner{9, 9}) + ".3000.1";
-    departures.answered_attempt(attempt.cleanup, shows(lock_id), w.step());
+    departures.answered_attempt(attempt.departure, shows(lock_id), w.step());
     EXPECT_EQ(w.sent<DeleteCommand>().size(), won ? 1u : 0u);
   }
 }
@@ -116,31 +117,104 @@ TEST(Departures, OneThatWonTooLateIsDeletedByItsOwnOwner) {
   EXPECT_FALSE(w.last<DeleteCommand>().or_owner);
 }
 
-TEST(Departures, AReceiverThatEndsTakesTheHandOverAlong) {
-  PartWorld w;
-  Departures departures("host");
-  const auto id = departures.new_id();
-  auto call = asks();
-  departures.hand_over(id, departures.release_of(held(), 5, w.step()), 6, call, w.step());
-  const auto command = w.sent<HandOverCommand>().at(0).id;
-  call.phase = AcquireCall::Receiving{id};
-  departures.ended(call, w.step());
-  EXPECT_EQ(departures.left(), 1u);
-  const auto answer =
-      departures.answered_hand_over(w.answered(command), CoreWorld::with(Outcome::done), w.step());
-  EXPECT_FALSE(answer) << "nobody has the lock by it";
-  EXPECT_EQ(w.last<DeleteCommand>().owner, (Owner{1, 2}));
-  EXPECT_EQ(w.last<DeleteCommand>().or_owner, (Owner{3, 4}));
+/// The lock goes from the handle of session 5 to the call of session 6.
+struct HandOverWorld : PartWorld {
+  explicit HandOverWorld(AcquireCall receiver = asks()) : call(std::move(receiver)) {
+    call.options.expiry = kReceiversLease;
+    call.phase = AcquireCall::Receiving{id};
+    departures.hand_over(id, held(), 5, 6, call, step());
+  }
+  std::optional<Answer> answer(const Reply& reply) {
+    return departures.answered_hand_over(answered(sent<HandOverCommand>().back().id), reply,
+                                         step());
+  }
+  [[nodiscard]] Reply given() const {
+    Reply reply = CoreWorld::with(Outcome::done);
+    reply.documents = {{"lock", last<HandOverCommand>().lock_id, {}, 1, ""}};
+    return reply;
+  }
+  [[nodiscard]] std::optional<ReleaseResult> reported() const {
+    for (const auto& effect : effects) {
+      if (const auto* released = std::get_if<Released>(&effect)) return released->result;
+    }
+    return std::nullopt;
+  }
+
+  static constexpr milliseconds kReceiversLease{3'000};
+  Departures departures{"host"};
+  DepartureId id = departures.new_id();
+  AcquireCall call;
+};
+
+TEST(HandOvers, OnlyTheLockIdOfThisVeryExecutionGives) {
+  HandOverWorld w;
+  const auto reply = w.given();
+  EXPECT_EQ(w.answer(CoreWorld::with(Outcome::unknown)), Answer::waits);
+  EXPECT_EQ(w.answer(reply), Answer::waits) << "the document of the first one, without its time";
+  w.now += milliseconds(250);
+  w.departures.due(w.id, false, w.step());
+  EXPECT_EQ(w.answer(w.given()), Answer::given);
+  EXPECT_EQ(w.reported(), ReleaseResult::released);
+  EXPECT_EQ(w.departures.left(), 0u);
 }
 
-TEST(Departures, AHandOverWaitsNoLongerThanTheMoreImpatientOfBoth) {
-  PartWorld w;
-  Departures departures("host");
+TEST(HandOvers, NothingAfterAnUnansweredOneIsUnclear) {
+  HandOverWorld certain, uncertain;
+  EXPECT_EQ(certain.answer(CoreWorld::with(Outcome::done)), Answer::nothing);
+  EXPECT_EQ(certain.reported(), ReleaseResult::not_owner);
+  EXPECT_EQ(uncertain.answer(CoreWorld::with(Outcome::unknown)), Answer::waits);
+  EXPECT_EQ(uncertain.answer(CoreWorld::with(Outcome::done)), Answer::unclear);
+  EXPECT_EQ(uncertain.reported(), ReleaseResult::unknown);
+}
+
+TEST(HandOvers, ATimerThatIsEarlyOrOfNoneDoesNothing) {
+  HandOverWorld w;
+  EXPECT_EQ(w.answer(CoreWorld::with(Outcome::not_executed)), Answer::waits);
+  const auto effects = w.effects.size();
+  w.departures.due(w.id, false, w.step());
+  w.departures.due(w.id + 1, false, w.step());
+  w.departures.report_unknown(w.id + 1, w.step());
+  EXPECT_EQ(w.effects.size(), effects);
+}
+
+TEST(HandOvers, WaitNoLongerThanTheShorterTimeoutOfBoth) {
   auto call = asks();
   call.options.operation_timeout = milliseconds(200);
-  departures.hand_over(departures.new_id(), departures.release_of(held(), 5, w.step()), 6, call,
-                       w.step());
+  const HandOverWorld w(call);
   EXPECT_EQ(w.sent<HandOverCommand>().at(0).timeout, milliseconds(200));
+}
+
+TEST(HandOvers, AReceiverThatEndsLeavesADeleteOfBothOwnersOnceTheCommandIsAnswered) {
+  HandOverWorld w;
+  w.departures.ended(w.call, w.step());
+  EXPECT_EQ(w.departures.left(), 1u);
+  EXPECT_TRUE(w.sent<DeleteCommand>().empty()) << "its command may be executed yet";
+  EXPECT_FALSE(w.answer(CoreWorld::with(Outcome::done))) << "no call has the lock by it";
+  EXPECT_EQ(w.last<DeleteCommand>().owner, (Owner{1, 2}));
+  EXPECT_EQ(w.last<DeleteCommand>().or_owner, (Owner{3, 4}));
+  EXPECT_FALSE(w.reported()) << "the giver waits for the delete";
+  const auto sent = w.sent<DeleteCommand>().back().id;
+  EXPECT_EQ(
+      w.departures.answered_delete(w.answered(sent), CoreWorld::with(Outcome::done, 1), w.step()),
+      "lock");
+  EXPECT_EQ(w.reported(), ReleaseResult::released);
+}
+
+TEST(HandOvers, TheDeleteOfAReceiverThatEndsGoesOnForTwoOfItsLeases) {
+  HandOverWorld w;
+  w.now += milliseconds(700);  // the receiver's lease may begin as late as now
+  w.departures.ended(w.call, w.step());
+  EXPECT_FALSE(w.answer(CoreWorld::with(Outcome::unknown)));
+  for (const auto at : {2 * w.kReceiversLease - milliseconds(1), 2 * w.kReceiversLease}) {
+    w.now = LocalInstant(std::chrono::hours(1)) + milliseconds(700) + at;
+    EXPECT_EQ(w.departures.left(), 1u);
+    const auto sent = w.sent<DeleteCommand>().back().id;
+    EXPECT_FALSE(w.departures.answered_delete(w.answered(sent),
+                                              CoreWorld::with(Outcome::not_executed), w.step()));
+    w.now += milliseconds(1);
+    w.departures.due(w.id, false, w.step());
+  }
+  EXPECT_EQ(w.departures.left(), 0u);
 }
 
 TEST(Departures, AGrantToAnOwnerThatIsOverIsGivenBackOnce) {
@@ -152,7 +226,7 @@ TEST(Departures, AGrantToAnOwnerThatIsOverIsGivenBackOnce) {
   named.document.name = "lock";
   named.at = FencingToken(2'000);
   departures.granted(named, Owner{8, 8}, w.step());
-  EXPECT_TRUE(w.sent<PassOnCommand>().empty()) << "of nobody that was here";
+  EXPECT_TRUE(w.sent<PassOnCommand>().empty()) << "of no call that was here";
   departures.granted(named, call.owner, w.step());
   departures.granted(named, call.owner, w.step());
   ASSERT_EQ(w.sent<PassOnCommand>().size(), 1u);

@@ -69,7 +69,7 @@ TEST(WaitQueue, AReleaseGivesTheLockToTheNextInOneCommand) {
   EXPECT_EQ(w.find<Granted>()->session, 2u);
   EXPECT_EQ(w.find<Granted>()->token, FencingToken(2'000));
   EXPECT_EQ(w.find<Granted>()->sent, sent) << "the deadline counts from the sending";
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(WaitQueue, WhatIsNotTheReleasersAnyMoreIsNotHandedOver) {
@@ -131,7 +131,7 @@ TEST(WaitQueue, AReceiverThatGivesUpHasBothOwnersDeleted) {
   EXPECT_EQ(gone.or_owner, body.owner);
   w.reply(World::with(Outcome::done, 1));
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::released);
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(WaitQueue, AHandOverHeardOfTooLateIsGivenBack) {

@@ -2,7 +2,7 @@
 
 #include "core/testing/core_world.hpp"
 
-namespace leasehold::core::cleanups_test {
+namespace leasehold::core::release_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -59,11 +59,11 @@ TEST(Release, IsReportedUnknownInTimeAndGoesOnInTheBackground) {
   w.advance(milliseconds(1'000));
   ASSERT_TRUE(w.has<Released>());
   EXPECT_EQ(w.find<Released>()->result, ReleaseResult::unknown);
-  EXPECT_EQ(w.core.cleanups_left(), 1u);
+  EXPECT_EQ(w.core.departures_left(), 1u);
   w.advance(milliseconds(250));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
   w.reply(World::with(Outcome::done, 0));
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(Release, NothingMatchedAfterAnUnansweredDeleteIsUnknown) {
@@ -100,7 +100,7 @@ TEST(CleanUp, WaitsForTheAttemptUnderWayAndForgetsARefusal) {
   EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
   w.give(ReplyArrived{attempt.id, World::refused(to_hex({9, 9}) + ".3000.1")});
   EXPECT_TRUE(w.sent_as<DeleteCommand>().empty());
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(CleanUp, DeletesAWinThatNobodyWaitsForAnyMore) {
@@ -113,7 +113,7 @@ TEST(CleanUp, DeletesAWinThatNobodyWaitsForAnyMore) {
   ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
   EXPECT_FALSE(w.has<Granted>());
   w.reply(World::with(Outcome::done, 1));
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 TEST(CleanUp, AfterALostReplyRepeatsUntilAcknowledgedAndOnceMore) {
@@ -126,7 +126,7 @@ TEST(CleanUp, AfterALostReplyRepeatsUntilAcknowledgedAndOnceMore) {
   w.advance(milliseconds(250));
   ASSERT_EQ(w.sent_as<DeleteCommand>().size(), 2u);
   w.reply(World::with(Outcome::done, 1));
-  EXPECT_EQ(w.core.cleanups_left(), 0u) << "acknowledged once";
+  EXPECT_EQ(w.core.departures_left(), 0u) << "acknowledged once";
   w.advance(milliseconds(1'000));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 3u) << "against a request still on its way";
   w.reply(World::with(Outcome::done, 0));
@@ -141,7 +141,7 @@ TEST(CleanUp, EndsAfterTwoExpiries) {
   for (int i = 0; i < 40; ++i) {
     w.advance(milliseconds(1'250));  // time-out and pause
   }
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
   EXPECT_LE(w.sent_as<DeleteCommand>().size(), 6u);
 }
 
@@ -154,11 +154,11 @@ TEST(CleanUp, PausesLongerAfterEachFailureButEndsInTime) {
   w.acquire(1, "lock", o, std::nullopt, true);
   w.reply(World::with(Outcome::unknown));
   std::vector<milliseconds> sent;
-  while (w.core.cleanups_left() > 0) {
+  while (w.core.departures_left() > 0) {
     sent.push_back(std::chrono::duration_cast<milliseconds>(w.now - began));
     w.reply(World::with(Outcome::not_executed));
     const auto deletes = w.sent_as<DeleteCommand>().size();
-    while (w.core.cleanups_left() > 0 && w.sent_as<DeleteCommand>().size() == deletes) {
+    while (w.core.departures_left() > 0 && w.sent_as<DeleteCommand>().size() == deletes) {
       w.advance(milliseconds(500));
     }
   }
@@ -180,8 +180,8 @@ TEST(Release, ThatTheServerWillNeverTakeIsWarnedOfAndNotRepeated) {
   EXPECT_EQ(w.find<Warned>()->message, "lock 'lock' cannot be deleted: not authorized");
   w.advance(milliseconds(10'000));
   EXPECT_EQ(w.sent_as<DeleteCommand>().size(), 1u);
-  EXPECT_EQ(w.core.cleanups_left(), 0u);
+  EXPECT_EQ(w.core.departures_left(), 0u);
 }
 
 }  // namespace
-}  // namespace leasehold::core::cleanups_test
+}  // namespace leasehold::core::release_test
