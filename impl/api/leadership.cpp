@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "api/access.hpp"
 #include "runtime/threads/clock.hpp"
 
 namespace leasehold {
@@ -42,11 +43,17 @@ std::optional<Error> check(const LeadershipOptions& options) {
                    std::to_string(options.longest_pause.count()) + " ms"};
 }
 
+Lock waits_as(const Lock& lock, const LeadershipOptions& leadership) {
+  LockOptions options = lock.options();
+  if (leadership.waiting) options.waiting = leadership.waiting;
+  return detail::Access::lock(lock, std::move(options));
+}
+
 }  // namespace
 
 struct Leadership::State {
-  State(Lock lock_, Work work_, LeadershipOptions options_)
-      : lock(std::move(lock_)), work(std::move(work_)), options(std::move(options_)) {
+  State(const Lock& lock_, Work work_, LeadershipOptions options_)
+      : lock(waits_as(lock_, options_)), work(std::move(work_)), options(std::move(options_)) {
     if (options.on_ended) return;
     options.on_ended = [name = lock.name()](const Term& term) { report(name, term); };
   }
@@ -141,7 +148,7 @@ void Leadership::State::stand_back(const Term& term, const std::stop_token& stop
 }
 
 Leadership::Leadership(Lock lock, Work work, LeadershipOptions options)
-    : state_(std::make_unique<State>(std::move(lock), std::move(work), std::move(options))) {}
+    : state_(std::make_unique<State>(lock, std::move(work), std::move(options))) {}
 
 Leadership::~Leadership() = default;
 

@@ -32,6 +32,10 @@ struct LeadershipOptions {
   std::chrono::milliseconds pause{1'000};
   /// The pause doubles with each term in a row that an exception of the work ended, up to this.
   std::chrono::milliseconds longest_pause{60'000};
+  /// How processes wait for the next term, in place of the lock's own strategy. By default they
+  /// queue: a leader that ends passes the lock on by the write that releases it, or offers it to
+  /// software that polls for 20 ms before (see queue_waiting). Null: as the lock says.
+  std::shared_ptr<const WaitingStrategy> waiting = queue_waiting();
 };
 
 /// At most one of all processes that stand for election with the same lock leads: it calls its
@@ -42,9 +46,9 @@ struct LeadershipOptions {
 /// called; when the stop token of `run` does. The work should then return soon. While it does not
 /// return it keeps the lock, if that was not lost, and `run` waits for it: this process leads no
 /// second time beside it.
-/// A leader that resigns or ends leaves the lock free at once, a dead one after the lock's expiry
-/// (G7 of impl/GUARANTEES.md). So `LockOptions::expiry` is how long there is no leader after a
-/// crash. With `queue_waiting` the processes lead in turn.
+/// A leader that resigns or ends passes the lock to the process that has waited longest, by one
+/// write. A dead one keeps it until the lock's expiry (G7 of impl/GUARANTEES.md). So
+/// `LockOptions::expiry` is how long there is no leader after a crash.
 /// Thread safety: all calls from any thread; `run` once at a time.
 /// Destruction: `run` must have returned.
 ///

@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -6,15 +8,20 @@
 
 #include "runtime/threads/clock.hpp"
 
-/// A process that stands for election until it is killed, and says on standard output when it led:
+/// A process that stands for election until SIGTERM, and says on standard output when it led:
 ///     begin NS TOKEN
 ///     yes NS TOKEN    it led then
-/// no NS TOKEN it did not, and the work had not been asked to end
+///     no NS TOKEN     it did not, and the work had not been asked to end
 ///     asked NS TOKEN  the work was asked to end
+///     end NS TOKEN    the work returned
 int main(int argc, char** argv) {
   using namespace leasehold;
   using std::chrono::milliseconds;
   if (argc != 4) return std::fprintf(stderr, "usage: %s URI DATABASE EXPIRY_MS\n", argv[0]), 64;
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before any thread: all of them inherit it
   const auto provider = LockProvider::connect(argv[1], {.database = argv[2]}).value();
   LockOptions options;
   options.expiry = milliseconds(std::atoi(argv[3]));
@@ -41,9 +48,17 @@ int main(int argc, char** argv) {
                             std::fflush(stdout);
                             std::this_thread::sleep_for(milliseconds(5));
                           }
+                          say("end", token);
                         });
   self = &leadership;
-  const auto why = leadership.run();
+  std::stop_source stop;
+  std::thread([&ends, stop]() mutable {
+    int signal = 0;
+    sigwait(&ends, &signal);
+    stop.request_stop();
+  }).detach();
+  const auto why = leadership.run(stop.get_token());
+  if (why.kind == ErrorKind::cancelled) return 0;
   std::fprintf(stderr, "%s\n", why.message.c_str());
   return 1;
 }

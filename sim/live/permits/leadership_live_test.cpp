@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <leasehold/lock_provider.hpp>
 #include <map>
 #include <sstream>
 
@@ -52,6 +53,14 @@ class Candidates {
     read(processes_[i]);
     processes_[i] = start();
   }
+  /// Ends it as an orchestrator does, and starts it anew.
+  void restart(std::size_t i) {
+    processes_[i].child.send_signal(SIGTERM);
+    EXPECT_TRUE(processes_[i].child.wait_ms(20'000));
+    read(processes_[i]);
+    processes_[i] = start();
+  }
+  [[nodiscard]] std::size_t size() const { return processes_.size(); }
   void send(std::size_t i, int signal) { processes_[i].child.send_signal(signal); }
 
   std::vector<Line> lines;
@@ -144,6 +153,68 @@ void fail_over(int n, Candidates& candidates) {
     shared_set().resume(primary);
     candidates.watch_for(milliseconds(300));
   }
+}
+
+/// What one acknowledged write takes here, in the median: the acquire of a lock that is free.
+double majority_write_ms() {
+  const auto provider =
+      LockProvider::connect(shared_set().uri(), {.database = fresh_database()}).value();
+  std::vector<double> took;
+  for (int i = 0; i < 41; ++i) {
+    const auto lock = provider.create_lock("free-" + std::to_string(i)).value();
+    const auto began = std::chrono::steady_clock::now();
+    const auto handle = lock.try_acquire();
+    const std::chrono::duration<double, std::milli> passed =
+        std::chrono::steady_clock::now() - began;
+    EXPECT_TRUE(handle) << handle.error().message;
+    took.push_back(passed.count());
+  }
+  std::sort(took.begin(), took.end());
+  return took[took.size() / 2];
+}
+
+/// From the end of a term's work to the beginning of the next one's, sorted.
+std::vector<double> without_leader_ms(const std::vector<Candidates::Line>& lines) {
+  std::map<std::int64_t, std::int64_t> began;  // by token
+  for (const auto& line : lines) {
+    if (line.what == "begin") began[line.token] = line.at_ns;
+  }
+  std::vector<double> gaps;
+  for (const auto& line : lines) {
+    const auto next = began.upper_bound(line.token);
+    if (line.what != "end" || next == began.end()) continue;
+    gaps.push_back(static_cast<double>(next->second - line.at_ns) / 1e6);
+  }
+  std::sort(gaps.begin(), gaps.end());
+  return gaps;
+}
+
+/// Ten replicas, restarted one after another; twenty times with --long.
+TEST(LiveLeadership, ARollingRestartPassesTheLockOnAndNeverLeavesTwo) {
+  const int rounds = std::getenv("LEASEHOLD_LONG") != nullptr ? 20 : 1;
+  Candidates candidates(fresh_database(), 10);
+  ASSERT_TRUE(eventually([&] {
+    candidates.read();
+    return candidates.lines.size() > 100;
+  }));
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      candidates.restart(i);
+      candidates.watch_for(milliseconds(200));  // it stands for election again
+    }
+  }
+  expect_never_two(candidates.lines);
+  const auto gaps = without_leader_ms(candidates.lines);
+  ASSERT_GE(gaps.size(), static_cast<std::size_t>(rounds)) << "each round ends one leader or more";
+  const auto write = majority_write_ms();
+  const auto at = [&gaps](double share) {
+    return gaps[static_cast<std::size_t>(share * static_cast<double>(gaps.size() - 1))];
+  };
+  std::cout << rounds << " rolling restarts of " << candidates.size() << ", " << gaps.size()
+            << " terms passed on: without a leader p50 " << at(0.5) << " ms, p99 " << at(0.99)
+            << " ms; one majority write " << write << " ms, so " << at(0.5) / write
+            << " writes in the median\n";
+  EXPECT_LT(at(1), static_cast<double>(kLease.count())) << "none waited for a lease to run out";
 }
 
 /// Twenty failovers with --long.
