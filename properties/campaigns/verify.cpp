@@ -322,7 +322,8 @@ class Run {
 
   void advise(const std::vector<Shortfall>& missing) {
     report_.advice = "seen too seldom: " + to_string(missing);
-    if (report_.interrupted || !report_.harness_failure.empty()) return;
+    const bool more_would_help = !nobody_ready_ && report_.harness_failure.empty();
+    if (report_.interrupted || !more_would_help) return;
     if (options_.plan) {
       report_.advice += "; run the plan more often, as --times " +
                         std::to_string(kMostTimesAsked * options_.times) +

@@ -226,69 +226,6 @@ TEST_F(Command, LsAndShowTellWhoHoldsWhat) {
   EXPECT_EQ(leasehold({"ls", "--watch", "--times", "2", "--every", "10ms"}).exit_code, 0);
 }
 
-/// A replica set of its own, to be made ill.
-class Doctor : public testing::Test {
- protected:
-  static std::string says(const std::string& uri, int code) {
-    setenv("LEASEHOLD_URI", uri.c_str(), 1);
-    const auto ran = run_program({LEASEHOLD_COMMAND_PROGRAM, "doctor"});
-    EXPECT_EQ(ran.exit_code, code) << ran.out;
-    return ran.out;
-  }
-  static bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-  }
-  static constexpr const char* kDatabase = "leasehold";
-};
-
-TEST_F(Doctor, FindsAStandaloneAndNoServer) {
-  sim::live::ReplicaSet alone({.standalone = true});
-  EXPECT_TRUE(has(says(alone.uri(), 1), "problem  server         the server is a standalone"));
-  EXPECT_TRUE(has(says("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300", 69), "no answer"));
-}
-
-TEST_F(Doctor, FindsAMemberWhoseClockIsAhead) {
-  sim::live::ReplicaSet set({.faulty = true});
-  EXPECT_TRUE(has(says(set.uri(), 0), "fine     clocks"));
-  set.mongod(1).clock().set(seconds(5));
-  const auto ill = says(set.uri(), 1);
-  EXPECT_TRUE(has(ill, "problem  clocks")) << ill;
-  EXPECT_TRUE(has(ill, " 49") || has(ill, " 50")) << ill;
-}
-
-TEST_F(Doctor, FindsWhatIsWrongWithTheIndexAndTheDefaults) {
-  using sim::live::Json;
-  const std::string uri = shared_set().uri();
-  sim::live::MongoClient client(uri);
-  const std::string locks = sim::live::kLockCollection;
-  const auto index = [&](const Json& options) {
-    Json one{{"key", {{"expiresAt", 1}}}, {"name", "test"}};
-    one.update(options);
-    client.run(kDatabase, {{"dropIndexes", locks}, {"index", "*"}});
-    client.must(kDatabase, {{"createIndexes", locks}, {"indexes", Json::array({one})}});
-  };
-  client.run(kDatabase, {{"drop", locks}});
-  EXPECT_TRUE(has(says(uri, 0), "note     TTL index      no lock was taken yet"));
-  client.must(kDatabase, {{"create", locks}});
-  EXPECT_TRUE(has(says(uri, 1), "problem  TTL index      none on expiresAt"));
-  index(Json::object());
-  EXPECT_TRUE(has(says(uri, 1), "the index on expiresAt has no expireAfterSeconds"));
-  index({{"expireAfterSeconds", 60}});
-  EXPECT_TRUE(has(says(uri, 1), "the index waits 60 s after expiresAt"));
-  index({{"expireAfterSeconds", 0}});
-  EXPECT_TRUE(has(says(uri, 0), "fine     TTL index"));
-  const auto set_default = [&client](const Json& w) {
-    client.must("admin", {{"setDefaultRWConcern", 1}, {"defaultWriteConcern", {{"w", w}}}});
-  };
-  set_default(1);
-  EXPECT_TRUE(has(says(uri, 1), "problem  write concern  the set's default is w: 1"));
-  set_default("majority");
-  EXPECT_TRUE(has(says(uri, 0), "fine     write concern"));
-  client.must(kDatabase, {{"create", "distributed_locks"}});
-  EXPECT_TRUE(has(says(uri, 1), "there is a collection 'distributed_locks' too"));
-  client.must(kDatabase, {{"drop", "distributed_locks"}});
-}
-
 /// Contenders, each again and again; what they run must never find another of its kind.
 TEST_F(Command, NeverTwoAtOnce) {
   constexpr int kContenders = 8;

@@ -64,6 +64,41 @@ void examine_cluster(Admin& admin, Diagnoses& out) {
                  "keep the locks in a replica set that is no shard"});
 }
 
+/// Members with a vote that apply what is written at once are those that confirm a lock's writes.
+void examine_majority(Admin& admin, const Json& status, Diagnoses& out) {
+  const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
+  if (!ok(config) || !status.contains("writeMajorityCount")) {
+    return out.push_back(not_permitted("majority", config));
+  }
+  int prompt = 0, arbiters = 0;
+  std::string late;
+  for (const Json& member : config["config"]["members"]) {
+    if (mongo::integer(member.value("votes", Json(1))) == 0) continue;
+    const auto delay = mongo::integer(member.value("secondaryDelaySecs", Json(0)));
+    const bool arbiter = member.value("arbiterOnly", false);
+    arbiters += arbiter ? 1 : 0;
+    prompt += arbiter || delay > 0 ? 0 : 1;
+    if (delay == 0) continue;
+    late += (late.empty() ? "" : ", ") + member.value("host", "?") + " is " +
+            std::to_string(delay) + " s late";
+  }
+  const auto needed = mongo::integer(status["writeMajorityCount"]);
+  if (prompt > needed) return;
+  std::string why = arbiters == 0 ? "" : "; arbiters hold no data: " + std::to_string(arbiters);
+  if (!late.empty()) why += "; " + late;
+  const auto members = std::to_string(needed) + " members that hold data";
+  if (prompt < needed) {
+    return out.push_back({Level::problem, "majority",
+                          "a write needs " + members + ", " + std::to_string(prompt) +
+                              " confirm it at once" + why,
+                          "a member with data, a vote and no delay instead"});
+  }
+  out.push_back({Level::note, "majority",
+                 "a write needs all " + members + ": while one of them is down or behind, no lock "
+                 "can be taken, extended or released" + why,
+                 "one more member with data, a vote and no delay"});
+}
+
 void examine_members(Admin& admin, Diagnoses& out) {
   const Json status = admin.run("admin", {{"replSetGetStatus", 1}});
   if (!ok(status)) return out.push_back(not_permitted("members", status));
@@ -78,6 +113,7 @@ void examine_members(Admin& admin, Diagnoses& out) {
     }
   }
   if (all == 1) return out.push_back({Level::note, "members", kSetOfOne, "three are usual"});
+  examine_majority(admin, status, out);
   const std::string count = std::to_string(up) + " of " + std::to_string(all) + " are up";
   if (down.empty()) return out.push_back({Level::fine, "members", count});
   out.push_back({up * 2 > all + 1 ? Level::note : Level::problem, "members",

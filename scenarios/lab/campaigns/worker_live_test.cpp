@@ -137,6 +137,7 @@ TEST(Workers, OneThatNeverIsReadyIsUnknownAndSaysWhatBecameOfIt) {
     const auto ran = verified(command, "pymongo.json", "none");
     EXPECT_EQ(ran.exit_code, 2) << ran.out;
     EXPECT_NE(ran.out.find(sentence), std::string::npos) << command << '\n' << ran.out;
+    EXPECT_EQ(ran.out.find("run with more seconds"), std::string::npos) << ran.out;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "sim/live/servers/replica_set.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <stdexcept>
@@ -25,10 +26,12 @@ milliseconds date(const Json& value) {
   return milliseconds(static_cast<std::int64_t>(timegm(&parts)) * 1'000 + ms);
 }
 
-ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(options) {
+ReplicaSet::ReplicaSet(ReplicaSetOptions options) : options_(std::move(options)) {
   init_driver();
   const std::string program = find_mongod();
-  const auto prepared = options_.standalone ? std::nullopt : data_snapshot(program);
+  // The snapshot is of a set of members that are all alike.
+  const bool usual = !options_.standalone && options_.fields.empty();
+  const auto prepared = usual ? data_snapshot(program) : std::nullopt;
   if (options_.faulty) proxy_ = std::make_unique<FaultProxy>();
   for (const int port : free_ports(options_.members)) {
     const auto data = folder() + "/" + std::to_string(port);
@@ -59,9 +62,22 @@ Json ReplicaSet::config() const {
                 {"heartbeatIntervalMillis", options_.heartbeat_ms},
                 {"catchUpTimeoutMillis", 0}}}};
   for (std::size_t i = 0; i < advertised_.size(); ++i) {
-    config["members"].push_back({{"_id", i}, {"host", address_of(advertised_[i])}});
+    Json member{{"_id", i}, {"host", address_of(advertised_[i])}};
+    if (i < options_.fields.size() && options_.fields[i].is_object()) {
+      member.update(options_.fields[i]);
+    }
+    config["members"].push_back(std::move(member));
   }
   return config;
+}
+
+/// Those that confirm a write as soon as they can.
+int ReplicaSet::prompt_members() const {
+  return size() - static_cast<int>(std::count_if(
+                      options_.fields.begin(), options_.fields.end(), [](const Json& member) {
+                        return member.contains("arbiterOnly") ||
+                               member.contains("secondaryDelaySecs");
+                      }));
 }
 
 void ReplicaSet::initiate(bool prepared) {
@@ -79,7 +95,8 @@ void ReplicaSet::initiate(bool prepared) {
     member(0).must("admin", {{"replSetInitiate", first}});
   }
   step_up(0);
-  until_true("the first majority write", [&] { return confirms(size(), milliseconds(1'000)); });
+  until_true("the first majority write",
+             [&] { return confirms(prompt_members(), milliseconds(1'000)); });
 }
 
 std::vector<std::string> ReplicaSet::log_files() const {

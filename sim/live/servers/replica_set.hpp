@@ -19,6 +19,9 @@ struct ReplicaSetOptions {
   int heartbeat_ms = 150;
   bool standalone = false;  ///< one mongod that is no replica set
   bool faulty = false;      ///< a fault proxy before each member, and a clock of its own in each
+  /// What the configuration says of each member beside its host, such as {"arbiterOnly", true};
+  /// null: nothing of it. The first must be able to lead.
+  std::vector<Json> fields = {};
 };
 
 /// A real replica set on this machine: free ports, temporary data, gone when its owner is, even by
@@ -48,6 +51,7 @@ class ReplicaSet final : public MemberSet {
  private:
   void initiate(bool prepared);
   [[nodiscard]] Json config() const;
+  [[nodiscard]] int prompt_members() const;
 
   ReplicaSetOptions options_;
   Janitor janitor_;
