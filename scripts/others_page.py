@@ -1,6 +1,7 @@
 """scenarios/OTHERS.md, from what scripts/others measured."""
 
 GUARANTEES = ("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "protocol")
+GENERATED, END = "\n<!-- generated -->\n", "<!-- -->\n"  # for scripts/weigh
 NAMES = {"many": "With many processes", "two": "With two processes", "clocks": "With clocks moved"}
 
 HEAD = """# Others' locks: what was found
@@ -58,9 +59,9 @@ REPORTED = [
 
 
 def reported(promises, names):
-    text = "\n## What is reported elsewhere\n\n| lock | reported | found here |\n|---|---|---|\n"
+    text = "\n## What is reported elsewhere\n" + GENERATED + "| lock | reported | found here |\n|---|---|---|\n"
     return text + "".join(f"| {promises[name]['name']} | {said} | {found} |\n" for name, said, found in REPORTED
-                          if name in names)
+                          if name in names) + END
 
 
 def best_found(guarantee, runs):
@@ -121,9 +122,9 @@ def write_page(path, promises, results):
         return
     first = results[names[0]]
     text = HEAD.format(seconds=first["seconds"], seed=first["seed"])
-    text += "\n| lock | language | " + " | ".join(GUARANTEES) + " | G2, clocks moved |\n"
+    text += GENERATED + "| lock | language | " + " | ".join(GUARANTEES) + " | G2, clocks moved |\n"
     text += "|---" * (len(GUARANTEES) + 3) + "|\n"
-    text += "".join(row(promises[name], results[name]["runs"]) for name in names)
+    text += "".join(row(promises[name], results[name]["runs"]) for name in names) + END
     text += reported(promises, names)
     text += "".join(section(name, promises[name], results[name]["runs"]) for name in names)
     with open(path, "w", encoding="utf-8") as out:
