@@ -1,39 +1,38 @@
 """scenarios/OTHERS.md, from what scripts/others measured."""
 
 GUARANTEES = ("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "protocol")
-NAMES = {"many": "With many processes", "two": "With two processes", "clocks": "With clocks moved"}
+GENERATED, END = "\n<!-- generated -->\n", "<!-- -->\n"  # for scripts/weigh
+NAMES = {"many": "with many processes", "two": "with two", "clocks": "with clocks moved"}
 
 HEAD = """# Others' locks: what was found
 
-Locks that other people wrote, each in its own language and at the version named, checked by
-`leasehold-lab verify --worker` ([WORKERS.md](WORKERS.md)) on a real replica set with faults. `scripts/others` installs
-them, runs each for {seconds} s with many processes and as long with two, with seed {seed}, repeats each case that broke
-something, and writes this page.
+`scripts/others` installs locks that other people wrote, each in its own language. It runs each under
+`leasehold-lab verify --worker` ([WORKERS.md](WORKERS.md)) on a real replica set with faults, for {seconds} s with many
+processes and as long with two, with seed {seed}, repeats each case that broke something, and writes this page.
 
 - **violated** *k*/*n*: found, and found again in *k* of *n* repetitions of the same plan; a live run is never quite the
-  same. `holds` (*n*): checked *n* times. *not promised*: its author never said so. *not checked*: from the outside
-  nobody can see it. *unknown*: too seldom, or disturbed by the machine alone.
+  same. `holds` (*n*): checked *n* times. *not checked*: it cannot be seen from the outside. *unknown*: too seldom, or
+  disturbed by the machine alone.
 - No author promises to cope with clocks that differ: none is moved in these two runs. What happens if they are is in
   the last column, unless the author says that they must agree.
 - A lock counts as held until its own library says otherwise; where that has no word for it, for the lease from before
-  the attempt that won, which is the most careful that its user can be.
+  the attempt that won.
 """
 
 # What the source of that version shows, of what was found.
 CAUSES = {
     "distributed-lock-mongo": "Nothing extends the lease (`extension_cadence` is never read), and nothing can send to "
-                              "the handle's `lost_token`: who holds longer than a lease is not notified.",
-    "mongo-lock-rs": "A release deletes by name, whoever holds the lock: one that comes late frees the next holder's.",
-    "mongolock": "`expire` becomes a date when the call begins: who waits for the lock has it for less than that.",
-    "mongodb-lock": "`expire` is by the clock of who holds the lock, and compared with that of who tries to get it.",
-    "mongo-lock-node": "`expires` is by the clock of who holds the lock, and compared with that of who tries to get it; "
-                       "only the first attempt of a call removes a document that has expired; and each write waits for "
-                       "the primary alone (`w: 1`).",
+                              "the handle's `lost_token`, so a holder is not notified when its lease is over.",
+    "mongo-lock-rs": "A release deletes by name, so one that comes late frees the next holder's.",
+    "mongolock": "`expire` becomes a date when the call begins: a caller that waits for the lock has it for less.",
+    "mongodb-lock": "`expire` is by the holder's clock, and compared with the clock of a process that tries to get it.",
+    "mongo-lock-node": "`expires` is by the holder's clock, and compared with the clock of a process that tries to get "
+                       "it; only the first attempt of a call removes a document that has expired; and each write waits "
+                       "for the primary alone (`w: 1`).",
     "agenda": "`every`, which each process calls when it starts, sets `lockedAt` of the job to null, also while it runs: "
-              "two processes then run it, without any fault. Who finishes a job does the same by its `_id`, whoever "
-              "runs it by then.",
-    "shedlock": "A release sets `lockUntil` by name, whoever holds the lock: one that comes late frees the next holder's.",
-    "insert-unique": "A release deletes by name, whoever holds the lock.",
+              "two processes then run it, without any fault. A process that finishes a job does the same by its `_id`.",
+    "shedlock": "A release sets `lockUntil` by name, so one that comes late frees the next holder's.",
+    "insert-unique": "A release deletes by name.",
 }
 
 
@@ -58,9 +57,9 @@ REPORTED = [
 
 
 def reported(promises, names):
-    text = "\n## What is reported elsewhere\n\n| lock | reported | found here |\n|---|---|---|\n"
+    text = "\n## What is reported elsewhere\n" + GENERATED + "| lock | reported | found here |\n|---|---|---|\n"
     return text + "".join(f"| {promises[name]['name']} | {said} | {found} |\n" for name, said, found in REPORTED
-                          if name in names)
+                          if name in names) + END
 
 
 def best_found(guarantee, runs):
@@ -102,13 +101,13 @@ def row(promises, runs):
 
 def section(name, promises, runs):
     text = f"\n## {promises['name']} ({promises['language']})\n\nIts author: {promises['says']}.\n"
+    extent = [f"{run['acquisitions']} {NAMES.get(kind, f'with the plan [{kind}](others/{kind})')}" for kind, run in runs.items()]
+    text += f"\nAcquisitions: {', '.join(extent)}.\n"
     for kind, run in runs.items():
-        text += f"\n{NAMES.get(kind, f'With the plan [{kind}](others/{kind})')}: {run['acquisitions']} acquisitions.\n"
-        for guarantee, found in run["found"].items():
-            if found is not best_found(guarantee, runs_like(kind, runs)):
-                continue
-            text += (f"\n- **{guarantee}**, {found['times']} of {found['of']} repetitions: {found['said']}\n\n"
-                     f"      {found['command']}\n")
+        found = {g: one for g, one in run["found"].items() if one is best_found(g, runs_like(kind, runs))}
+        for command in dict.fromkeys(one["command"] for one in found.values()):
+            text += "\n" + "".join(f"- **{g}**: {one['said']}\n" for g, one in found.items() if one["command"] == command)
+            text += f"\n      {command}\n"
     if name in CAUSES and any(run["found"] for run in runs.values()):
         text += f"\nIts source: {CAUSES[name]}\n"
     return text
@@ -121,9 +120,9 @@ def write_page(path, promises, results):
         return
     first = results[names[0]]
     text = HEAD.format(seconds=first["seconds"], seed=first["seed"])
-    text += "\n| lock | language | " + " | ".join(GUARANTEES) + " | G2, clocks moved |\n"
+    text += GENERATED + "| lock | language | " + " | ".join(GUARANTEES) + " | G2, clocks moved |\n"
     text += "|---" * (len(GUARANTEES) + 3) + "|\n"
-    text += "".join(row(promises[name], results[name]["runs"]) for name in names)
+    text += "".join(row(promises[name], results[name]["runs"]) for name in names) + END
     text += reported(promises, names)
     text += "".join(section(name, promises[name], results[name]["runs"]) for name in names)
     with open(path, "w", encoding="utf-8") as out:

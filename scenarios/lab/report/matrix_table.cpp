@@ -32,7 +32,9 @@ std::string shown(const Cell& cell) {
   return cell.state == State::holds ? fmt::format("{} {}", state, cell.checked) : state;
 }
 
-constexpr const char* kBesides = R"(## Besides the table
+constexpr const char* kBesides = R"(<!-- -->
+
+## Besides the table
 
 What breaks none of G1 to G9, and the test that shows it where there is one:
 
@@ -67,7 +69,7 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
       "test, and how\noften; "
       "*not promised* was decided from what its author wrote, before any run "
       "(its source in\n`impl/published`). With leasehold a process dies in every second run, "
-      "because without takeovers\nG1 is not put to the test.\n\n";
+      "because without takeovers\nG1 is not put to the test.\n\n<!-- generated -->\n\n";
   for (const auto& lock : properties::matrix_locks()) {
     out += "## " + lock + "\n\n| fault |";
     for (const auto g : model::kPromised) out += fmt::format(" {} |", to_string(g));
