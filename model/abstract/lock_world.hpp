@@ -15,8 +15,8 @@
 namespace leasehold::model {
 
 /// The guarantees that an exploration can look at.
-inline constexpr GuaranteeSet kExplored{Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G4,
-                                        Guarantee::G5, Guarantee::G6, Guarantee::G7};
+inline constexpr CheckSet kExplored{Check::G1, Check::G2, Check::G3, Check::G4,
+                                    Check::G5, Check::G6, Check::G7};
 
 /// The bounds and features. Acquisitions, crashes (the process starts anew), losses and passes of
 /// the TTL monitor are either off or unbounded.
@@ -40,7 +40,7 @@ struct Scope {
   int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
   /// The guarantees that are checked. Without G1, the half of G3 that depends on it is left out.
-  GuaranteeSet guarantees = kExplored;
+  CheckSet guarantees = kExplored;
 };
 
 [[nodiscard]] std::string describe(const Scope& scope);

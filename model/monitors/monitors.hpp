@@ -7,10 +7,10 @@
 /// rule's monitor finds the first command that breaks it.
 namespace leasehold::model {
 
-inline constexpr GuaranteeSet kRules{
-    Guarantee::unique_lock_id,  Guarantee::deadline,   Guarantee::presumed_dead,
-    Guarantee::ended_owner,     Guarantee::compare_and_set, Guarantee::expires_at,
-    Guarantee::stored_token};
+inline constexpr CheckSet kRules{
+    Check::unique_lock_id,  Check::deadline,   Check::presumed_dead,
+    Check::ended_owner,     Check::compare_and_set, Check::expires_at,
+    Check::stored_token};
 
 /// One finding for each rule, in the order of their enumerators: what clients do (`unique_lock_id`
 /// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). One pass

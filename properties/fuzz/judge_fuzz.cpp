@@ -91,7 +91,7 @@ void check(const model::History& history, const std::optional<model::Promises>& 
   (void)properties::totals_of(history, findings);
   for (const auto& f : findings) {
     const bool told = f.verdict == model::Verdict::holds || !f.why.empty();
-    must(told, (std::string("what does not hold has a reason: ") + to_string(f.guarantee)).c_str());
+    must(told, (std::string("what does not hold has a reason: ") + to_string(f.check)).c_str());
     for (const auto i : f.events) must(i < history.size(), "its events are in the history");
     (void)properties::transcript_of(history, f.events);
   }

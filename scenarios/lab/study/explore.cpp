@@ -119,7 +119,7 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
 void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
   const bool tokens = scope.rules.token != model::Rules::Token::none;
   for (const auto guarantee : model::kPromised) {
-    using enum model::Guarantee;
+    using enum model::Check;
     if (!model::kExplored.contains(guarantee)) continue;
     if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
     std::string known;
@@ -175,8 +175,8 @@ void print_arrows(const Jobs& jobs) {
              missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
 }
 
-std::map<model::Guarantee, model::Verdict> verdicts_of(const Job& job) {
-  using enum model::Guarantee;
+std::map<model::Check, model::Verdict> verdicts_of(const Job& job) {
+  using enum model::Check;
   if (job.promise) {
     return {{*job.promise == model::Promise::passes_on ? G7 : G8, job.found.verdict}};
   }
