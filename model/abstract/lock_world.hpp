@@ -14,9 +14,9 @@
 /// clients only what they did.
 namespace leasehold::model {
 
-/// The guarantees that an exploration can look at.
-inline constexpr CheckSet kExplored{Check::G1, Check::G2, Check::G3, Check::G4,
-                                    Check::G5, Check::G6, Check::G7};
+/// The guarantees that an exploration can look at: a state shows neither that a document will be
+/// gone, nor what a call costs.
+inline constexpr CheckSet kExplored = kPromised.without({Check::G8, Check::G9});
 
 /// The bounds and features. Acquisitions, crashes (the process starts anew), losses and passes of
 /// the TTL monitor are either off or unbounded.

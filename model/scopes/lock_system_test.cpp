@@ -151,7 +151,7 @@ TEST(LockSystem, EachGuaranteeCanBeBrokenInEachScopeThatTheReadmeSays) {
     ASSERT_EQ(row.size(), 6u) << row.front();
     rows.insert(row.front());
     for (std::size_t g = 1; g <= 5; ++g) {
-      const auto guarantee = kPromised.at(g - 1);
+      const auto guarantee = check_named("G" + std::to_string(g)).value();
       if (row[g] == "-") {
         empty.insert(row.front() + ' ' + to_string(guarantee));
         continue;

@@ -39,17 +39,10 @@ bool is_promised(const Promises& p, Check guarantee) {
 
 /// Why it is not checked; empty: it is checked.
 std::string why_unchecked(const Promises& p, Check guarantee) {
-  switch (guarantee) {
-    case Check::G1:
-    case Check::G6: return p.document ? "" : "not checked";
-    case Check::G8:
-      if (p.document && p.document->expires.empty()) {
-        return "not checked (document.expires is missing)";
-      }
-      return p.document ? "" : "not checked";
-    case Check::G9: return "not checked";
-    default: return "";
-  }
+  const bool unseen = kByDocuments.contains(guarantee) && !p.document;
+  if (unseen || guarantee == Check::G9) return "not checked";
+  const bool undated = guarantee == Check::G8 && p.document->expires.empty();
+  return undated ? "not checked (document.expires is missing)" : "";
 }
 
 /// The findings by the oplog, as far as it was read.
@@ -69,9 +62,7 @@ void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Pro
     return e.kind == Kind::reread && e.outcome == "unread";
   });
   for (Finding& f : findings) {
-    const bool by_oplog = f.check == Check::G1 || f.check == Check::G6 ||
-                          f.check == Check::G8;
-    if (!unread || !by_oplog || f.verdict == Verdict::violated) continue;
+    if (!unread || !kByDocuments.contains(f.check) || f.verdict == Verdict::violated) continue;
     f.verdict = Verdict::unknown;
     f.why = "the server's oplog was not read to its end";
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/workers/worker_judge.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/plan/lock_options.hpp"
 
@@ -96,18 +97,16 @@ std::int64_t seconds_for_g8(const VerifyOptions& options) {
 }
 
 model::Floors floors_for(const VerifyOptions& options) {
-  const model::Floors per_minute{{Check::G1, 5},   {Check::G2, 200}, {Check::G3, 100},
-                                 {Check::G4, 200}, {Check::G5, 3},   {Check::G6, 200},
-                                 {Check::G7, 200}, {Check::G8, 2},   {Check::G9, 10},
-                                 {Check::unique_lock_id, 200},  {Check::deadline, 200},
-                                 {Check::presumed_dead, 200},   {Check::ended_owner, 200},
-                                 {Check::compare_and_set, 200}, {Check::expires_at, 200},
-                                 {Check::stored_token, 200}};
+  model::Floors per_minute{{Check::G1, 5},   {Check::G2, 200}, {Check::G3, 100},
+                           {Check::G4, 200}, {Check::G5, 3},   {Check::G6, 200},
+                           {Check::G7, 200}, {Check::G8, 2},   {Check::G9, 10}};
+  for (const Check rule : checks_of(model::CheckKind::rule)) per_minute[rule] = 200;
   model::Floors floors;
   const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
   for (const auto& [check, count] : per_minute) {
     const bool once = options.plan || (slow && check == Check::G8);
-    const bool by_documents = options.foreign && kByDocuments.contains(check);
+    // That floor ends at a minute's, so that a longer run reaches it.
+    const bool by_documents = options.foreign && model::kByDocuments.contains(check);
     const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
     floors[check] = once ? 1 : scaled(least, options, by_documents);
   }

@@ -15,10 +15,6 @@ constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
 /// times as many runs of the chosen plan as were asked for.
 constexpr int kMostTimesAsked = 3;
 
-/// Shown by a worker's documents. The floor ends at a minute's, so that a longer run reaches it.
-constexpr model::CheckSet kByDocuments{model::Check::G1, model::Check::G6,
-                                       model::Check::G8};
-
 struct Times {
   int cases = 1;
   double case_s = 0;

@@ -149,7 +149,7 @@ Judgement judge(const model::History& history, model::Facts facts) {
   judgement.arrows = std::move(taken);
   if (refinement != nullptr) judgement.findings.push_back(refinement->result());
   for (Finding& f : judgement.findings) {
-    const bool of_steps = f.check == Check::arrows || f.check == Check::refinement;
+    const bool of_steps = kind_of(f.check) == model::CheckKind::model;
     if (of_steps && !whole) make_unknown(f, "the history is not well-formed");
   }
   add_majority(judgement.findings, history);

@@ -98,10 +98,7 @@ std::map<model::Check, Cell> run_row(const std::string& lock, const std::string&
     const auto judgement = run(matrix_plan(lock, fault, seed));
     const bool counts = is_well_formed(judgement);
     for (const auto& f : judgement.findings) {
-      if (std::find(model::kPromised.begin(), model::kPromised.end(), f.check) !=
-          model::kPromised.end()) {
-        add(row[f.check], f, counts, seed);
-      }
+      if (model::kPromised.contains(f.check)) add(row[f.check], f, counts, seed);
     }
   }
   for (auto& [g, cell] : row) {

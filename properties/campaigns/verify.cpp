@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/history/from_outside.hpp"
+#include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "properties/campaigns/simulate.hpp"
@@ -275,7 +276,9 @@ class Run {
       f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
               std::to_string(f.floor);
       if (f.check == Check::G8) f.why += why_no_g8();
-      if (options_.foreign && kByDocuments.contains(f.check)) f.why += how_to_judge_more(f);
+      if (options_.foreign && model::kByDocuments.contains(f.check)) {
+        f.why += how_to_judge_more(f);
+      }
     }
     require_checked(report_.findings);
     if (!options_.plan) limit_excuses(report_.findings, true);

@@ -237,7 +237,7 @@ Incident read_incident(const std::vector<Json>& entries, std::vector<LogLine> lo
 std::vector<model::Finding> judge_incident(const Incident& incident) {
   auto findings = model::judge_worker(incident.history, incident.promises);
   std::erase_if(findings, [](const model::Finding& f) {
-    return f.check == Check::G3 || f.check == Check::protocol;
+    return f.check == Check::G3 || kind_of(f.check) == model::CheckKind::run;
   });
   return findings;
 }

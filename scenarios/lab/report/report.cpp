@@ -171,8 +171,8 @@ void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<Finding>& findings) {
   std::vector<JunitCase> cases;
   for (const Finding& f : findings) {
-    const auto& [check, name, statement] = model::about(f.check);
-    cases.push_back({fmt::format("{}: {}", name, statement), f.verdict, f.why, f.only_stalled()});
+    const auto name = fmt::format("{}: {}", to_string(f.check), about(f.check).statement);
+    cases.push_back({name, f.verdict, f.why, f.only_stalled()});
   }
   write_junit(file, suite, cases);
 }

@@ -118,9 +118,8 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
 /// A published lock is explored guarantee by guarantee, so that each known fault is shown.
 void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
   const bool tokens = scope.rules.token != model::Rules::Token::none;
-  for (const auto guarantee : model::kPromised) {
+  for (const auto guarantee : model::kExplored) {
     using enum model::Check;
-    if (!model::kExplored.contains(guarantee)) continue;
     if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
     std::string known;
     for (const auto& fault : model::known_faults()) {
