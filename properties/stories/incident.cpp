@@ -134,7 +134,7 @@ class IncidentReader {
   Event& add(Kind kind, const LogLine& line, std::int64_t at_ms) {
     Event e = event(kind, at_ms);
     e.process = line.process;
-    if (about(kind).fields.contains(model::Field::session)) {
+    if (about(kind).fields.contains(field(&model::Event::session))) {
       e.session = calls_[{line.process, line.lock}].session;
       e.name = line.lock;
     }
