@@ -4,7 +4,7 @@
 
 namespace leasehold::model {
 
-using enum Guarantee;
+using enum Check;
 
 Rules rules_of(Lock lock) {
   Rules r;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/history/locks.hpp"
-#include "model/verdict/guarantee.hpp"
+#include "model/verdict/check.hpp"
 
 /// What a lock's commands do and when its clients hold, as far as safety depends on it: one
 /// value per rule, so that an error of a protocol is one changed value. Written from the design and
@@ -96,7 +96,7 @@ struct Rules {
 /// A one-line error of the production lock.
 struct Variant {
   std::string_view name;  ///< after the error, e.g. "deadline-from-the-reply"
-  GuaranteeSet breaks;    ///< at least one of these must break; predicted
+  CheckSet breaks;    ///< at least one of these must break; predicted
   void (*change)(Rules&);
   std::string_view why_harmless = {};
 };
@@ -110,7 +110,7 @@ struct Variant {
 /// A known error of a published lock, as far as a model can show it.
 struct KnownFault {
   Lock lock;
-  Guarantee guarantee;  ///< that it breaks
+  Check guarantee;  ///< that it breaks
   std::string_view fault;
 };
 [[nodiscard]] const std::vector<KnownFault>& known_faults();

@@ -18,20 +18,20 @@ enum Violation : Byte {
   kUnrecognised
 };
 struct Broken {
-  Guarantee guarantee;
+  Check guarantee;
   const char* text;
 };
 inline constexpr Broken kBroken[] = {
-    {Guarantee::form, ""},
-    {Guarantee::G1, "G1: a lease was given to another before it ran out"},
-    {Guarantee::G1, "G1: a lock of the .NET package was taken before its expiresAt"},
-    {Guarantee::G3, "G3: the resource accepts a write of an earlier holder after one of a later"},
-    {Guarantee::G3, "G3: the resource refuses its current holder"},
-    {Guarantee::G4, "G4: a token did not rise"},
-    {Guarantee::G5, "G5: held() of a lost handle was true again"},
-    {Guarantee::G5, "G5: held() is true past the deadline"},
-    {Guarantee::G6, "G6: another's lock was touched"},
-    {Guarantee::G7, "G7: a retry did not recognise its own win"}};
+    {Check::form, ""},
+    {Check::G1, "G1: a lease was given to another before it ran out"},
+    {Check::G1, "G1: a lock of the .NET package was taken before its expiresAt"},
+    {Check::G3, "G3: the resource accepts a write of an earlier holder after one of a later"},
+    {Check::G3, "G3: the resource refuses its current holder"},
+    {Check::G4, "G4: a token did not rise"},
+    {Check::G5, "G5: held() of a lost handle was true again"},
+    {Check::G5, "G5: held() is true past the deadline"},
+    {Check::G6, "G6: another's lock was touched"},
+    {Check::G7, "G7: a retry did not recognise its own win"}};
 
 /// Records that the world breaks this, if the scope checks it. The first violation stays.
 inline void violate(World& w, int violation, const Scope& scope) {

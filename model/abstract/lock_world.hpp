@@ -14,9 +14,9 @@
 /// clients only what they did.
 namespace leasehold::model {
 
-/// The guarantees that an exploration can look at.
-inline constexpr GuaranteeSet kExplored{Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G4,
-                                        Guarantee::G5, Guarantee::G6, Guarantee::G7};
+/// The guarantees that an exploration can look at: a state shows neither that a document will be
+/// gone, nor what a call costs.
+inline constexpr CheckSet kExplored = kPromised.without({Check::G8, Check::G9});
 
 /// The bounds and features. Acquisitions, crashes (the process starts anew), losses and passes of
 /// the TTL monitor are either off or unbounded.
@@ -40,7 +40,7 @@ struct Scope {
   int queue = 0;               ///< places in the lock document for waiting clients; at most 2
   Rules rules;
   /// The guarantees that are checked. Without G1, the half of G3 that depends on it is left out.
-  GuaranteeSet guarantees = kExplored;
+  CheckSet guarantees = kExplored;
 };
 
 [[nodiscard]] std::string describe(const Scope& scope);

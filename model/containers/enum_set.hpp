@@ -1,11 +1,12 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 
 namespace leasehold::model {
 
-/// A set of values of an enumeration that has at most 64, as bits.
+/// A set of values of an enumeration that has at most 64, as bits. A loop gets them in their order.
 template <typename Enum>
 class EnumSet {
  public:
@@ -22,6 +23,22 @@ class EnumSet {
     return other;
   }
   bool operator==(const EnumSet&) const = default;
+
+  class Iterator {
+   public:
+    constexpr explicit Iterator(std::uint64_t left) : left_(left) {}
+    constexpr Enum operator*() const { return static_cast<Enum>(std::countr_zero(left_)); }
+    constexpr Iterator& operator++() {
+      left_ &= left_ - 1;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    std::uint64_t left_;
+  };
+  [[nodiscard]] constexpr Iterator begin() const { return Iterator(bits_); }
+  [[nodiscard]] constexpr Iterator end() const { return Iterator(0); }
 
  private:
   static constexpr std::uint64_t bit(Enum value) {

@@ -33,19 +33,19 @@ inline HistoryBuilder good() {
   return s;
 }
 
-inline Finding find(const std::vector<Finding>& findings, Guarantee guarantee) {
+inline Finding find(const std::vector<Finding>& findings, Check check) {
   for (const auto& f : findings) {
-    if (f.guarantee == guarantee) return f;
+    if (f.check == check) return f;
   }
   return {};
 }
 
 /// The finding on one guarantee of a history that is whole.
-inline Finding judged(HistoryBuilder story, Guarantee guarantee, int end = 9'000) {
+inline Finding judged(HistoryBuilder story, Check check, int end = 9'000) {
   const auto findings = judge(story.end(end), {});
-  EXPECT_EQ(find(findings, Guarantee::form).verdict, Verdict::holds)
-      << find(findings, Guarantee::form).why;
-  return find(findings, guarantee);
+  EXPECT_EQ(find(findings, Check::form).verdict, Verdict::holds)
+      << find(findings, Check::form).why;
+  return find(findings, check);
 }
 
 /// The answer to the command of this number never came.

@@ -231,7 +231,7 @@ void check_wire(const Digest& d, Finding& f) {
 }  // namespace
 
 Finding check_cost(const Digest& d) {
-  Finding f = finding(Guarantee::G9);
+  Finding f = finding(Check::G9);
   check_releases(d, f);
   check_acquires(d, f);
   check_refused(d, f);

@@ -7,8 +7,8 @@ TEST(CheckCost, AnUncontestedAcquireThatTakesTwoCommandsIsViolated) {
   HistoryBuilder twice, looks;
   twice.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   looks.start(1, "a").ask(10, "a", 1).look(10, 15, "a").win(20, 30, "a", 1, 100);
-  EXPECT_EQ(judged(twice.release(40, 50, "a", 1, 110), Guarantee::G9).verdict, Verdict::violated);
-  EXPECT_EQ(judged(looks.release(40, 50, "a", 1, 110), Guarantee::G9).verdict, Verdict::violated);
+  EXPECT_EQ(judged(twice.release(40, 50, "a", 1, 110), Check::G9).verdict, Verdict::violated);
+  EXPECT_EQ(judged(looks.release(40, 50, "a", 1, 110), Check::G9).verdict, Verdict::violated);
 }
 
 TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
@@ -18,13 +18,13 @@ TEST(CheckCost, AFaultARivalAndALostReplyExcuseTheSecondCommand) {
   rival.ask(5, "b", 1).win(5, 8, "b", 1, 90).release(12, 14, "b", 1, 95);
   rival.ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
   other.ask(10, "a", 1).ask(11, "a", 2).look(12, 15, "a").win(20, 30, "a", 1, 100);
-  EXPECT_TRUE(judged(fault, Guarantee::G9).never_tested());
-  EXPECT_EQ(judged(rival, Guarantee::G9).checked, 1);  // b's
-  EXPECT_EQ(judged(rival, Guarantee::G9).verdict, Verdict::holds);
-  EXPECT_EQ(judged(other, Guarantee::G9).verdict, Verdict::holds);  // its look was for another call
+  EXPECT_TRUE(judged(fault, Check::G9).never_tested());
+  EXPECT_EQ(judged(rival, Check::G9).checked, 1);  // b's
+  EXPECT_EQ(judged(rival, Check::G9).verdict, Verdict::holds);
+  EXPECT_EQ(judged(other, Check::G9).verdict, Verdict::holds);  // its look was for another call
   HistoryBuilder lost;
   lost.start(1, "a").ask(10, "a", 1).refused(10, 15, "a", 1).win(20, 30, "a", 1, 100);
-  EXPECT_TRUE(find(judge(unanswered(lost.end(9'000), 1), {}), Guarantee::G9).never_tested());
+  EXPECT_TRUE(find(judge(unanswered(lost.end(9'000), 1), {}), Check::G9).never_tested());
 }
 
 TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
@@ -36,7 +36,7 @@ TEST(CheckCost, ADriverThatSendsMoreThanItWasAskedIsViolated) {
   wire.verb = "findAndModify";
   wire.count = 2;
   history.insert(history.end() - 2, wire);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G9).verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Check::G9).verdict, Verdict::violated);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace leasehold::model {
 
 Finding check_leases(const Digest& d) {
-  Finding f = finding(Guarantee::G1);
+  Finding f = finding(Check::G1);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);
@@ -75,7 +75,7 @@ void check_pair(const Digest& d, Finding& f, const HeldSpan& a, const HeldSpan& 
 }  // namespace
 
 Finding check_exclusion(const Digest& d) {
-  Finding f = finding(Guarantee::G2);
+  Finding f = finding(Check::G2);
   std::vector<std::vector<HeldSpan>> by_name(d.facts.names.size());
   std::int64_t asked = 0;
   for (const SessionDigest& s : d.sessions) {

@@ -7,7 +7,7 @@ TEST(CheckLeases, ALeaseGivenAwayEarlyIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win(900, 990, "b", 1, 110);
-  const auto f = judged(s, Guarantee::G1);
+  const auto f = judged(s, Check::G1);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("at least 110.0 ms before"), std::string::npos) << f.why;
 }
@@ -17,13 +17,13 @@ TEST(CheckLeases, ATakeoverWhoseReplyWasLostIsBoundedToo) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.crash(30, "a").ask(40, "b", 1).win_too_late(900, 1'200, "b", 1, 110);
-  const auto f = find(judge(unanswered(s.end(9'000), 2), {}), Guarantee::G1);
+  const auto f = find(judge(unanswered(s.end(9'000), 2), {}), Check::G1);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("at least 110.0 ms before"), std::string::npos) << f.why;
 }
 
 TEST(CheckLeases, OnlyWhatIsCheckedIsCounted) {
-  EXPECT_EQ(judged(good(), Guarantee::G1).checked,
+  EXPECT_EQ(judged(good(), Check::G1).checked,
             1);  // of b's; a's and c's releases are no takeovers
 }
 
@@ -31,17 +31,17 @@ TEST(CheckLeases, AnEarlyTtlDeletionIsViolatedWhenTheNextOneGetsIt) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   s.gone(300, 105).ask(400, "b", 1).win(400, 410, "b", 1, 110).crash(420, "a");
-  EXPECT_EQ(judged(s, Guarantee::G1).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G1).verdict, Verdict::violated);
 }
 
 TEST(CheckLeases, AHandOverIsNoTakeover) {
   auto s = two_callers();
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
-  const auto f = judged(s, Guarantee::G1);
+  const auto f = judged(s, Check::G1);
   EXPECT_TRUE(f.never_tested()) << f.why;
   EXPECT_EQ(f.counts.at("hand_overs"), 1);
   EXPECT_FALSE(f.counts.contains("takeovers"));
-  EXPECT_EQ(judged(s, Guarantee::G9).verdict, Verdict::holds);
+  EXPECT_EQ(judged(s, Check::G9).verdict, Verdict::holds);
 }
 
 TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
@@ -54,7 +54,7 @@ TEST(CheckLeases, WhatCannotBeBoundedIsNotViolated) {
     if (e.kind == Kind::put && e.order == 110) e.at_ns = 1'020 * kMs;
   }
   sort_by_time(history);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G1).verdict, Verdict::holds);
+  EXPECT_EQ(find(judge(history, {}), Check::G1).verdict, Verdict::holds);
 }
 
 /// The lock is b's from 990 on, for whatever reason.
@@ -67,7 +67,7 @@ HistoryBuilder taken_over() {
 
 TEST(CheckExclusion, AnOverlapOf20MsIsFound) {
   auto s = taken_over().yes(21, 1'011, "a", 1).yes(991, 1'900, "b", 1);
-  const auto f = judged(s, Guarantee::G2);
+  const auto f = judged(s, Check::G2);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("held() was true in a and b at once for 20.0 ms"), std::string::npos)
       << f.why;
@@ -76,21 +76,21 @@ TEST(CheckExclusion, AnOverlapOf20MsIsFound) {
 
 TEST(CheckExclusion, OnlyWhatUsersWereToldIsBelief) {
   auto s = taken_over().yes(21, 990, "a", 1).yes(991, 1'900, "b", 1);  // the effects overlap
-  const auto f = judged(s, Guarantee::G2);
+  const auto f = judged(s, Check::G2);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 2);
   EXPECT_EQ(f.counts.at("asked"), 10);
-  EXPECT_EQ(judged(taken_over(), Guarantee::G2).checked, 0);  // nobody asked
+  EXPECT_EQ(judged(taken_over(), Check::G2).checked, 0);  // nobody asked
 }
 
 TEST(CheckExclusion, AnswersOfSeveralLinesAreOneBelief) {
   auto s = taken_over().yes(21, 30, "a", 1).yes(995, 996, "a", 1).yes(992, 993, "b", 1);
-  EXPECT_EQ(judged(s, Guarantee::G2).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G2).verdict, Verdict::violated);
 }
 
 TEST(CheckExclusion, OneQuestionThatTookLongSpansNothing) {
   auto s = taken_over().yes(1'005, 21, "a", 1).yes(991, 1'900, "b", 1);
-  const auto f = judged(s, Guarantee::G2);
+  const auto f = judged(s, Check::G2);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 1);
 }
@@ -99,14 +99,14 @@ TEST(CheckExclusion, TwoCallersOfOneProcessAreTwo) {
   auto s = two_callers();
   s.hand_over(300, 310, "a", 1, 2, 110).release(400, 410, "a", 2, 120);
   s.yes(21, 330, "a", 1).yes(311, 399, "a", 2);
-  EXPECT_EQ(judged(s, Guarantee::G2).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G2).verdict, Verdict::violated);
 }
 
 TEST(CheckExclusion, ACrashEndsABelief) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(21, 499, "a", 1);
   s.crash(500, "a").ask(510, "b", 1).win(510, 520, "b", 1, 110).yes(521, 900, "b", 1);
-  EXPECT_EQ(judged(s, Guarantee::G2).verdict, Verdict::holds);
+  EXPECT_EQ(judged(s, Check::G2).verdict, Verdict::holds);
 }
 
 TEST(CheckExclusion, ABeliefThatOutlivesItsReleaseIsViolated) {
@@ -117,15 +117,15 @@ TEST(CheckExclusion, ABeliefThatOutlivesItsReleaseIsViolated) {
       s->release(400, 800, "a", 1, 110).yes(21, last == 700 ? 801 : last, "a", 1);
     }
     // A live process may be late to write down that it releases.
-    EXPECT_EQ(judged(live, Guarantee::G2).verdict == Verdict::violated, last == 700);
-    EXPECT_EQ(judged(exact.exact(), Guarantee::G2).verdict, Verdict::violated);
+    EXPECT_EQ(judged(live, Check::G2).verdict == Verdict::violated, last == 700);
+    EXPECT_EQ(judged(exact.exact(), Check::G2).verdict, Verdict::violated);
   }
 }
 
 TEST(CheckExclusion, ABeliefThatReturnsIsViolated) {
   auto s = taken_over().yes(21, 900, "a", 1).no(910, 911, "a", 1).yes(920, 921, "a", 1);
-  EXPECT_NE(judged(s, Guarantee::G2).why.find("was true again"), std::string::npos);
-  EXPECT_EQ(judged(s, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_NE(judged(s, Check::G2).why.find("was true again"), std::string::npos);
+  EXPECT_EQ(judged(s, Check::G5).verdict, Verdict::violated);
 }
 
 }  // namespace

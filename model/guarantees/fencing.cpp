@@ -42,7 +42,7 @@ bool may_be_overtaken(const Digest& d, const Ranks& rank, Id owner, const Fact& 
 }  // namespace
 
 Finding check_fence(const Digest& d) {
-  Finding f = finding(Guarantee::G3);
+  Finding f = finding(Check::G3);
   const auto rank = ranks(d);
   std::vector<Index> latest(d.facts.names.size(), kNone);  // the write of the latest holder
   for (const Index i : d.stored) {
@@ -88,7 +88,7 @@ Finding check_fence(const Digest& d) {
 }
 
 Finding check_token_order(const Digest& d) {
-  Finding f = finding(Guarantee::G4);
+  Finding f = finding(Check::G4);
   std::vector<Index> granted(d.facts.lock_ids.size(), kNone);  // by lockId of the one that won
   for (const SessionDigest& s : d.sessions) {
     if (s.granted == kNone) continue;

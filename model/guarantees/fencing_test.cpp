@@ -6,7 +6,7 @@ namespace {
 TEST(CheckFence, AnEarlierHoldersWriteAfterALaterOnesIsViolated) {
   HistoryBuilder s = good();
   s.write(2'540, 2'550, "a", 1, "accepted", 170);
-  EXPECT_EQ(judged(s, Guarantee::G3).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G3).verdict, Verdict::violated);
 }
 
 TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
@@ -20,13 +20,13 @@ TEST(CheckFence, AHolderCountsFromTheGrantThatItHeardOf) {
   unheard.lock_id = HistoryBuilder::owner("c", 1) + ".1000.99";
   history.push_back(unheard);
   sort_by_time(history);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G3).verdict == Verdict::violated, false);
+  EXPECT_EQ(find(judge(history, {}), Check::G3).verdict == Verdict::violated, false);
 }
 
 TEST(CheckFence, ARefusedStaleWriteIsRight) {
   HistoryBuilder s = good();
   s.write(2'540, 2'550, "a", 1, "refused");
-  const auto f = judged(s, Guarantee::G3);
+  const auto f = judged(s, Check::G3);
   EXPECT_EQ(f.verdict, Verdict::holds);
   EXPECT_EQ(f.counts.at("stale_writes_refused"), 1);
 }
@@ -34,7 +34,7 @@ TEST(CheckFence, ARefusedStaleWriteIsRight) {
 TEST(CheckFence, RefusingTheCurrentHolderIsViolated) {
   HistoryBuilder s = good();
   s.write(1'500, 1'510, "c", 1, "refused");
-  EXPECT_EQ(judged(s, Guarantee::G3).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G3).verdict, Verdict::violated);
 }
 
 /// c's held() was true until 2'479, whatever deadline the core had noted.
@@ -46,7 +46,7 @@ TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
     for (auto& e : history) {
       if (e.kind == Kind::granted) e.deadline_ns -= 200 * kMs;
     }
-    return find(judge(history, {}), Guarantee::G3).verdict;
+    return find(judge(history, {}), Check::G3).verdict;
   };
   EXPECT_EQ(refused([](const Event&) { return false; }), Verdict::violated);
   EXPECT_NE(refused([](const Event& e) { return e.kind == Kind::held; }), Verdict::violated);
@@ -54,8 +54,8 @@ TEST(CheckFence, TheCurrentHolderIsWhoWasToldThatItHolds) {
   HistoryBuilder unasked = good();
   unasked.start(4, "e").ask(2'700, "e", 1).win(4'600, 4'610, "e", 1, 190);
   unasked.write(4'620, 4'630, "e", 1, "refused").release(4'640, 4'650, "e", 1, 200);
-  EXPECT_EQ(judged(unasked, Guarantee::G3).verdict, Verdict::holds);
-  EXPECT_EQ(judged(unasked.yes(4'611, 4'635, "e", 1), Guarantee::G3).verdict, Verdict::violated);
+  EXPECT_EQ(judged(unasked, Check::G3).verdict, Verdict::holds);
+  EXPECT_EQ(judged(unasked.yes(4'611, 4'635, "e", 1), Check::G3).verdict, Verdict::violated);
 }
 
 TEST(CheckTokenOrder, ATokenThatIsNotItsWritesTimeIsViolated) {
@@ -63,7 +63,7 @@ TEST(CheckTokenOrder, ATokenThatIsNotItsWritesTimeIsViolated) {
   for (auto& e : history) {
     if (e.kind == Kind::granted && e.token == 130) e.token = 99;
   }
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G4).verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Check::G4).verdict, Verdict::violated);
 }
 
 TEST(CheckTokenOrder, AGrantThatTheServerForgotIsViolated) {
@@ -71,7 +71,7 @@ TEST(CheckTokenOrder, AGrantThatTheServerForgotIsViolated) {
   std::erase_if(history, [](const Event& e) {
     return (e.kind == Kind::put || e.kind == Kind::gone) && e.order >= 140;
   });
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G4).verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Check::G4).verdict, Verdict::violated);
 }
 
 }  // namespace

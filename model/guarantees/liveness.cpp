@@ -257,7 +257,7 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
 }  // namespace
 
 Finding check_liveness(const Digest& d) {
-  Finding f = finding(Guarantee::G7);
+  Finding f = finding(Check::G7);
   const auto waiters = waiters_by_name(d);
   for (const Waiters& name : waiters) {
     const auto turns = all_turns(name);
@@ -284,7 +284,7 @@ Finding check_liveness(const Digest& d) {
 }
 
 Finding check_cleanup(const Digest& d) {
-  Finding f = finding(Guarantee::G8);
+  Finding f = finding(Check::G8);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {
       const auto holder = writer_of(d, t.last_put);

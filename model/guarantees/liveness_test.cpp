@@ -16,31 +16,31 @@ TEST(CheckLiveness, ARetryThatDoesNotRecogniseItsWinIsViolated) {
     e.seen_lock_id = e.owner + ".1000.77";
     e.matched = 0;
   }
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G7).verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Check::G7).verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, AWaiterThatOverstaysItsTimeIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ended(1'200, "a", 1, "timed_out");
-  EXPECT_EQ(judged(s, Guarantee::G7).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G7).verdict, Verdict::violated);
 }
 
 /// Found by a soak: the watchdog reports a stall when it is over, and a killed process never does.
 TEST(CheckLiveness, AWaiterKilledBeforeItsNextSignOfLifeIsNotLate) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).crash(1'200, "a");
-  EXPECT_NE(judged(s, Guarantee::G7).verdict, Verdict::violated);
+  EXPECT_NE(judged(s, Check::G7).verdict, Verdict::violated);
   HistoryBuilder alive;  // it spoke, and of something else
   alive.start(1, "a").ask(10, "a", 1, 500).refused(10, 20, "a", 1).ask(1'100, "a", 2);
   alive.crash(1'200, "a");
-  EXPECT_EQ(judged(alive, Guarantee::G7).verdict, Verdict::violated);
+  EXPECT_EQ(judged(alive, Check::G7).verdict, Verdict::violated);
 }
 
 TEST(CheckLiveness, ADeadHoldersLockThatDoesNotPassOnIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
-  const auto f = judged(s, Guarantee::G7, 9'900);
+  const auto f = judged(s, Check::G7, 9'900);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("dead holder's lock"), std::string::npos) << f.why;
 }
@@ -50,7 +50,7 @@ TEST(CheckLiveness, AFaultInTheMeantimeExcusesIt) {
   s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   s.fault(900, "step-up");
   s.ask(40, "b", 1).refused(40, 50, "b", 1).win(5'000, 5'010, "b", 1, 110).lose(6'000, "b", 1);
-  EXPECT_TRUE(judged(s, Guarantee::G7, 9'900).never_tested());
+  EXPECT_TRUE(judged(s, Check::G7, 9'900).never_tested());
 }
 
 /// The bound of b's wait is 1,000 ms, a little for drift, and 1,050 ms for two attempts.
@@ -64,7 +64,7 @@ HistoryBuilder waits_for_the_dead() {
 
 TEST(CheckLiveness, EveryWaiterCounts) {  // b had not waited for long enough, c did
   auto s = waits_for_the_dead().win(4'000, 4'010, "c", 1, 110).lose(5'000, "c", 1);
-  const auto f = judged(s, Guarantee::G7);
+  const auto f = judged(s, Check::G7);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("c waited"), std::string::npos) << f.why;
 }
@@ -75,7 +75,7 @@ TEST(CheckLiveness, ATtlDeletionThatComesTooLateIsViolated) {
                       .gone(gone, 105)
                       .win(gone + 10, gone + 20, "c", 1, 110)
                       .release(gone + 30, gone + 40, "c", 1, 120),
-                  Guarantee::G7);
+                  Check::G7);
   };
   EXPECT_EQ(with(2'500).verdict, Verdict::holds) << with(2'500).why;
   EXPECT_EQ(with(4'500).verdict, Verdict::violated);
@@ -85,7 +85,7 @@ TEST(CheckLiveness, AFreeLockThatIsLeftIsViolated) {
   const auto with = [](int won) {
     auto s = waits_for_the_dead().gone(1'100, 105);
     return judged(s.win(won, won + 10, "c", 1, 110).release(won + 20, won + 30, "c", 1, 120),
-                  Guarantee::G7);
+                  Check::G7);
   };
   EXPECT_EQ(with(2'000).verdict, Verdict::holds) << with(2'000).why;
   const auto f = with(2'500);
@@ -99,7 +99,7 @@ TEST(CheckLiveness, TimeUnderAnUnansweredAttemptIsTheServers) {
     auto s = waits_for_the_dead().gone(1'100, 105).refused(1'200, no_answer_until, "c", 1);
     s.win(2'500, 2'510, "c", 1, 110).release(2'520, 2'530, "c", 1, 120);
     constexpr std::int64_t kThatAttempt = 4;
-    return find(judge(unanswered(s.end(9'900), kThatAttempt), {}), Guarantee::G7);
+    return find(judge(unanswered(s.end(9'900), kThatAttempt), {}), Check::G7);
   };
   EXPECT_EQ(with(1'800).verdict, Verdict::holds) << with(1'800).why;
   EXPECT_EQ(with(1'210).verdict, Verdict::violated);
@@ -114,7 +114,7 @@ TEST(CheckLiveness, WhatHangsLaterInAProcessIsNotTheServers) {
     s.win(3'000, 3'010, "c", 1, 110).release(3'020, 3'030, "c", 1, 120);
     auto history = unanswered(unanswered(s.end(9'900), 4), 5);
     change(history.front());
-    return find(judge(history, {}), Guarantee::G7);
+    return find(judge(history, {}), Check::G7);
   };
   const auto hangs = with([](Event&) {});
   EXPECT_EQ(hangs.verdict, Verdict::violated);
@@ -131,7 +131,7 @@ TEST(CheckLiveness, AnAttemptOfTheDeadIsOverAfterItsOperationTimeout) {
     s.start(10, "a").ask(10, "a", 1, timeout, true).refused(10, 20, "a", 1);
     auto history = s.ended(timeout, "a", 1, "timed_out").end(9'000);
     std::erase_if(history, [](const Event& e) { return e.kind == Kind::reply && e.command == 1; });
-    return find(judge(history, {}), Guarantee::G7).verdict;
+    return find(judge(history, {}), Check::G7).verdict;
   };
   EXPECT_EQ(with(8'000), Verdict::violated);
   EXPECT_EQ(with(4'500), Verdict::holds);
@@ -141,7 +141,7 @@ TEST(CheckLiveness, AStallOfAMemberExcusesNoMoreThanItself) {
   const auto with = [](int won) {
     auto s = waits_for_the_dead().gone(1'100, 105).stall(1'200, 2'000, "member 0");
     return judged(s.win(won, won + 10, "c", 1, 110).release(won + 20, won + 30, "c", 1, 120),
-                  Guarantee::G7);
+                  Check::G7);
   };
   EXPECT_EQ(with(2'500).verdict, Verdict::unknown);
   EXPECT_EQ(with(3'000).verdict, Verdict::violated);
@@ -152,7 +152,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
   const auto verdict = [](bool is_free, int left) {
     auto s = waits_for_the_dead().stall(1'200, 2'000);
     if (is_free) s.gone(1'100, 105);
-    return judged(s.ended(left, "c", 1, "cancelled"), Guarantee::G7).verdict;
+    return judged(s.ended(left, "c", 1, "cancelled"), Check::G7).verdict;
   };
   for (const bool is_free : {false, true}) {
     EXPECT_EQ(verdict(is_free, 2'200), Verdict::unknown) << is_free;
@@ -161,7 +161,7 @@ TEST(CheckLiveness, AStallExcusesWhoLeavesSoonAfter) {
   HistoryBuilder healed;
   healed.start(1, "a").ask(10, "a", 1, 4'150, true).refused(10, 20, "a", 1);
   EXPECT_EQ(
-      judged(healed.ended(4'150, "a", 1, "timed_out").stall(1'000, 1'500), Guarantee::G7).verdict,
+      judged(healed.ended(4'150, "a", 1, "timed_out").stall(1'000, 1'500), Check::G7).verdict,
       Verdict::unknown);
 }
 
@@ -170,7 +170,7 @@ TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
   const auto with = [](int timeout, const std::string& end) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1, timeout, true).refused(10, 20, "a", 1);
-    return judged(s.ended(timeout, "a", 1, end), Guarantee::G7).verdict;
+    return judged(s.ended(timeout, "a", 1, end), Check::G7).verdict;
   };
   EXPECT_EQ(with(8'000, "timed_out"), Verdict::violated);
   EXPECT_EQ(with(4'000, "timed_out"), Verdict::holds);  // it said that it waits no longer
@@ -180,10 +180,10 @@ TEST(CheckLiveness, AHealedWaiterThatGetsNothingIsViolated) {
 TEST(CheckCleanup, ADocumentThatStaysIsViolated) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
-  EXPECT_EQ(judged(s, Guarantee::G8, 9'000).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G8, 9'000).verdict, Verdict::violated);
   HistoryBuilder in_time;
   in_time.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a").gone(2'000, 120);
-  const auto f = judged(in_time, Guarantee::G8, 9'000);
+  const auto f = judged(in_time, Check::G8, 9'000);
   EXPECT_EQ(f.verdict, Verdict::holds);
   EXPECT_EQ(f.checked, 1);
 }
@@ -193,7 +193,7 @@ TEST(CheckCleanup, ADocumentWaitsForAMajorityToDeleteIt) {
   const auto with = [](int without_from, int gone) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
-    return judged(s.no_majority(without_from, 8'000).gone(gone, 120), Guarantee::G8, 15'000);
+    return judged(s.no_majority(without_from, 8'000).gone(gone, 120), Check::G8, 15'000);
   };
   EXPECT_EQ(with(4'900, 8'050).verdict, Verdict::holds) << with(4'900, 8'050).why;
   EXPECT_EQ(with(5'100, 8'050).verdict, Verdict::violated) << "it had one until it was late";
@@ -205,7 +205,7 @@ TEST(CheckCleanup, ADocumentThatIsTakenOverLongAfterIsViolated) {
     HistoryBuilder s;
     s.start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
     s.ask(won, "b", 1).win(won, won + 10, "b", 1, 110).release(won + 20, won + 30, "b", 1, 120);
-    return judged(s, Guarantee::G8);
+    return judged(s, Check::G8);
   };
   EXPECT_TRUE(with(5'000).never_tested());
   const auto f = with(5'100);
@@ -218,13 +218,13 @@ TEST(CheckCleanup, WhatAnOplogThatWasNotReadToItsEndDoesNotShowIsExcused) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).crash(30, "a");
   auto history = s.end(9'000);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G8).verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(history, {}), Check::G8).verdict, Verdict::violated);
   Event unread;
   unread.kind = Kind::reread;
   unread.at_ns = history.back().at_ns;
   unread.outcome = "unread";
   history.push_back(unread);
-  const auto f = find(judge(history, {}), Guarantee::G8);
+  const auto f = find(judge(history, {}), Check::G8);
   EXPECT_EQ(f.violations, 0) << f.why;
   EXPECT_EQ(f.all_excused(), 1);
 }
@@ -243,7 +243,7 @@ TEST(CheckCleanup, AGhostLeftAfterAReleaseHasToGoToo) {
     ghost.lock_id = HistoryBuilder::owner("a", 1) + ".1000.1";
     history.push_back(ghost);
     sort_by_time(history);
-    return find(judge(history, {}), Guarantee::G8);
+    return find(judge(history, {}), Check::G8);
   };
   EXPECT_EQ(with(8'000).verdict, Verdict::violated);
   EXPECT_EQ(with(4'000).verdict, Verdict::holds) << with(4'000).why;
@@ -257,7 +257,7 @@ TEST(CheckCongestion, WhatWaitedForAWorkerIsExcusedForSoLong) {
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).lose(900, "a", 1, "max_holding");
     if (from > 0) s.congestion(from, to, "a");
     return judged(s.clean_up(deleted, deleted + 10, "a", 1, 110).ask(8'000, "a", 2),
-                  Guarantee::G7, 9'000);
+                  Check::G7, 9'000);
   };
   EXPECT_EQ(given_back(0, 0, 1'800).violations, 1);
   const auto excused = given_back(900, 1'800, 1'800);
@@ -273,7 +273,7 @@ TEST(CheckCongestion, AnAttemptThatWaitedForAWorkerIsExcusedAndCounted) {
     s.start(1, "a").start(1, "b").start(1, "c").ask(10, "a", 1).win(10, 20, "a", 1, 100);
     s.ask(30, "b", 1).refused(30, 40, "b", 1).release(50, 60, "a", 1, 105);
     if (congested_until > 0) s.congestion(70, congested_until, whose);
-    return judged(s.win(won, won + 10, "b", 1, 110), Guarantee::G7, 15'000);
+    return judged(s.win(won, won + 10, "b", 1, 110), Check::G7, 15'000);
   };
   const auto excused = [](const Finding& f) {
     return f.excused[static_cast<std::size_t>(Excuse::congestion)];

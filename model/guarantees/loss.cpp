@@ -104,7 +104,7 @@ void check_notified(const Digest& d, Finding& f, const SessionDigest& s, std::in
 }  // namespace
 
 Finding check_loss_notified(const Digest& d) {
-  Finding f = finding(Guarantee::G5);
+  Finding f = finding(Check::G5);
   bool granted = false;
   std::int64_t yes = 0, no = 0, notified = 0, by_server = 0;
   for (const SessionDigest& s : d.sessions) {
@@ -280,7 +280,7 @@ void check_reason(const Digest& d, Finding& f, const SessionDigest& s, Replies& 
 }  // namespace
 
 Finding check_needless_loss(const Digest& d) {
-  Finding f = finding(Guarantee::needless);
+  Finding f = finding(Check::needless);
   if (d.of_a_document) return f;  // published locks lose by their own rules
   Replies replies;
   for (const SessionDigest& s : d.sessions) {

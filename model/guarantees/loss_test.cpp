@@ -9,19 +9,19 @@ TEST(CheckLossTold, ALeaseThatWasOverWhenItWasGrantedIsViolated) {
   HistoryBuilder s;  // the reply took longer than the lease
   s.start(1, "a").ask(10, "a", 1).win(10, 1'020, "a", 1, 100).lose(1'021, "a", 1);
   s.release(1'022, 1'030, "a", 1, 110);
-  EXPECT_EQ(judged(s, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, SilenceAfterTheDeadlineIsViolated) {
   const auto f =
-      judged(holder().lose(1'010, "a", 1), Guarantee::G5);  // the core's word notifies nobody
+      judged(holder().lose(1'010, "a", 1), Check::G5);  // the core's word notifies nobody
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("never"), std::string::npos);
 }
 
 TEST(CheckLossTold, CountsWhatWasAskedAndTold) {
   const auto f = judged(
-      holder().lose(1'010, "a", 1).notified(1'010, "a", 1).no(1'011, 1'012, "a", 1), Guarantee::G5);
+      holder().lose(1'010, "a", 1).notified(1'010, "a", 1).no(1'011, 1'012, "a", 1), Check::G5);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.checked, 1);
   EXPECT_EQ(f.counts.at("asked"), 10);
@@ -34,17 +34,17 @@ TEST(CheckLossTold, WhereNobodyIsEverLateAMillisecondCounts) {
   const auto story = [](int notified) {
     return holder().lose(1'010, "a", 1).notified(notified, "a", 1);
   };
-  EXPECT_EQ(judged(story(1'011), Guarantee::G5).verdict, Verdict::holds);
-  EXPECT_EQ(judged(story(1'011).exact(), Guarantee::G5).verdict, Verdict::violated);
-  EXPECT_EQ(judged(story(1'010).exact(), Guarantee::G5).verdict, Verdict::holds);
+  EXPECT_EQ(judged(story(1'011), Check::G5).verdict, Verdict::holds);
+  EXPECT_EQ(judged(story(1'011).exact(), Check::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(story(1'010).exact(), Check::G5).verdict, Verdict::holds);
 }
 
 TEST(CheckLossTold, AYesAfterTheLeasesEndIsViolated) {
   const auto story = [](int last) {
     return holder().lose(1'010, "a", 1).notified(1'010, "a", 1).yes(1'000, last, "a", 1);
   };
-  EXPECT_EQ(judged(story(1'010), Guarantee::G5).verdict, Verdict::holds);
-  const auto f = judged(story(1'012), Guarantee::G5);
+  EXPECT_EQ(judged(story(1'010), Check::G5).verdict, Verdict::holds);
+  const auto f = judged(story(1'012), Check::G5);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("held() was true 2.0 ms after"), std::string::npos) << f.why;
 }
@@ -56,15 +56,15 @@ TEST(CheckLossTold, TheLeaseIsCountedFromItsSendingByTheModel) {
   for (auto& e : events) {
     if (e.kind == Kind::granted) e.deadline_ns += 90 * kMs;
   }
-  EXPECT_EQ(find(judge(events, {}), Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(find(judge(events, {}), Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, ALossThatWasNoneIsViolated) {
   auto early = holder().notified(500, "a", 1).lose(1'010, "a", 1);
-  EXPECT_NE(judged(early, Guarantee::G5).why.find("got lost() for a lock that it had not lost"),
+  EXPECT_NE(judged(early, Check::G5).why.find("got lost() for a lock that it had not lost"),
             std::string::npos);
   auto released = holder().release(600, 610, "a", 1, 110).notified(1'010, "a", 1);
-  EXPECT_EQ(judged(released, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(released, Check::G5).verdict, Verdict::violated);
 }
 
 /// Half a second before its deadline, by the word of a server.
@@ -72,7 +72,7 @@ TEST(CheckLossTold, WhoFindsOutThatItsLockIsGoneIsToldThenAndSaysNo) {
   const auto story = [](int notified, int last_yes) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).yes(30, last_yes, "a", 1);
-    return judged(s.lose(500, "a", 1).notified(notified, "a", 1).exact(), Guarantee::G5);
+    return judged(s.lose(500, "a", 1).notified(notified, "a", 1).exact(), Check::G5);
   };
   EXPECT_EQ(story(500, 500).verdict, Verdict::holds) << story(500, 500).why;
   EXPECT_NE(story(510, 500).why.find("10.0 ms late"), std::string::npos) << story(510, 500).why;
@@ -85,40 +85,40 @@ TEST(CheckLossTold, APausedProcessIsToldWhenItRuns) {
   HistoryBuilder late = holder(), notified = holder();
   for (HistoryBuilder* s : {&late, &notified})
     s->pause(500, "a").resume(3'000, "a").lose(3'040, "a", 1);
-  EXPECT_EQ(judged(notified.notified(3'050, "a", 1), Guarantee::G5).verdict, Verdict::holds);
-  EXPECT_EQ(judged(late.notified(3'500, "a", 1), Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(notified.notified(3'050, "a", 1), Check::G5).verdict, Verdict::holds);
+  EXPECT_EQ(judged(late.notified(3'500, "a", 1), Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, WhatOnlyAStallExplainsIsUnknown) {
   const auto story = [](int notified) {
     return holder().lose(1'011, "a", 1).notified(notified, "a", 1).stall(1'000, 1'900);
   };
-  const auto f = judged(story(1'800), Guarantee::G5);
+  const auto f = judged(story(1'800), Check::G5);
   EXPECT_EQ(f.verdict, Verdict::unknown);
   EXPECT_NE(f.why.find("the machine stalled 890.0 ms: lock 'lock': a was notified"),
             std::string::npos)
       << f.why;
   EXPECT_EQ(f.excused[0], 1) << kExcuses[0];
   EXPECT_EQ(f.checked, 0);
-  EXPECT_EQ(judged(story(2'301), Guarantee::G5).verdict,
+  EXPECT_EQ(judged(story(2'301), Check::G5).verdict,
             Verdict::violated);  // late by more than that
 }
 
 TEST(CheckLossTold, AStallBeforeTheLossExcusesNothing) {
   auto s = holder().lose(1'011, "a", 1).notified(1'800, "a", 1).stall(100, 500);
-  EXPECT_EQ(judged(s, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, AFreezeThatFourWatchersSawIsOneFreeze) {
   auto s = holder().lose(1'011, "a", 1).notified(1'800, "a", 1);
   for (const char* who : {kMachine, "member-0", "member-1", "member-2"}) s.stall(1'000, 1'101, who);
-  EXPECT_EQ(judged(s, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(s, Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, AMemberThatStandsStillDelaysNoNotice) {
   const auto with = [](const char* who) {
     auto s = holder().lose(1'011, "a", 1).notified(1'800, "a", 1).stall(1'000, 1'900, who);
-    return judged(s, Guarantee::G5).verdict;
+    return judged(s, Check::G5).verdict;
   };
   EXPECT_EQ(with(kMachine), Verdict::unknown);
   EXPECT_EQ(with("member-0"), Verdict::violated);
@@ -132,7 +132,7 @@ RC_GTEST_PROP(CheckLossTold, AStallExcusesAtMostItselfAndOnlyFromTheLossToTheNot
   const int watchers = *rc::gen::inRange(1, 5);
   for (int i = 0; i < watchers; ++i) s.stall(from, from + length);
   const int inside = std::min(from + length, notified) - std::max(from, 1'010);
-  RC_ASSERT(judged(s, Guarantee::G5).verdict ==
+  RC_ASSERT(judged(s, Check::G5).verdict ==
             (inside < notified - 1'410 ? Verdict::violated : Verdict::unknown));
 }
 
@@ -141,7 +141,7 @@ TEST(CheckLossTold, AStallExcusesNoMoreThanItselfWhileTheHandleWasThere) {
   const auto until = [](int end, bool dies) {
     auto s = holder().lose(1'011, "a", 1).stall(1'000, 1'500);
     s = dies ? s.ask(end, "a", 2).crash(end, "a") : s.release(end, end, "a", 1, 110);
-    return judged(s, Guarantee::G5);
+    return judged(s, Check::G5);
   };
   for (const bool dies : {false, true}) {
     EXPECT_EQ(until(1'420, dies).verdict, Verdict::unknown) << until(1'420, dies).why;
@@ -151,9 +151,9 @@ TEST(CheckLossTold, AStallExcusesNoMoreThanItselfWhileTheHandleWasThere) {
 
 /// Found by a soak: the harness learned of the death seconds after it.
 TEST(CheckLossTold, AHolderKilledBeforeItsNextSignOfLifeNeedNotBeTold) {
-  EXPECT_NE(judged(holder().crash(2'000, "a"), Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_NE(judged(holder().crash(2'000, "a"), Check::G5).verdict, Verdict::violated);
   auto alive = holder().ask(1'900, "a", 2).crash(2'000, "a");
-  EXPECT_EQ(judged(alive, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(judged(alive, Check::G5).verdict, Verdict::violated);
 }
 
 TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
@@ -164,7 +164,7 @@ TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
     for (auto& e : history) {
       if (e.kind == Kind::ask) e.max_holding_ms = 500;
     }
-    return find(judge(history, {}), Guarantee::G5).verdict;
+    return find(judge(history, {}), Check::G5).verdict;
   };
   EXPECT_EQ(with(509, 510), Verdict::holds);
   EXPECT_EQ(with(512, 510), Verdict::violated);
@@ -174,11 +174,11 @@ TEST(CheckLossTold, TheLongestHoldingIsADeadline) {
 /// A lease of 1,000 ms on a clock that runs 10 % fast takes 909 ms.
 TEST(CheckLossTold, ALeaseIsCountedByTheHoldersClock) {
   auto history = holder().lose(910, "a", 1).notified(910, "a", 1).end(9'000);
-  EXPECT_NE(find(judge(history, {}), Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_NE(find(judge(history, {}), Check::G5).verdict, Verdict::violated);
   for (auto& e : history) {
     if (e.kind == Kind::start) e.clock_drift_ppm = 100'000;
   }
-  EXPECT_NE(find(judge(history, {}), Guarantee::G5).why.find("89.9 ms after its deadline"),
+  EXPECT_NE(find(judge(history, {}), Check::G5).why.find("89.9 ms after its deadline"),
             std::string::npos);
 }
 
@@ -195,7 +195,7 @@ TEST(CheckNeedlessLoss, AHolderWhoseDocumentWasThereIsNotLost) {
       if (e.kind == Kind::reply && e.order == 110) e.matched = 0;
       if (e.kind == Kind::lost) e.outcome = "not_owner";
     }
-    EXPECT_EQ(find(judge(history, {}), Guarantee::needless).verdict,
+    EXPECT_EQ(find(judge(history, {}), Check::needless).verdict,
               gone ? Verdict::holds : Verdict::violated);
   }
 }
@@ -204,7 +204,7 @@ TEST(CheckNeedlessLoss, AnExtensionThatWasAnsweredInTimeCounts) {
   for (const int lost : {1'010, 1'310}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(300, 310, "a", 1, 110);
-    const auto f = judged(s.lose(lost, "a", 1), Guarantee::needless);
+    const auto f = judged(s.lose(lost, "a", 1), Check::needless);
     EXPECT_EQ(f.verdict, lost == 1'010 ? Verdict::violated : Verdict::holds) << f.why;
   }
 }
@@ -213,7 +213,7 @@ TEST(CheckNeedlessLoss, TheLeaseOfTheGrantCountsBeforeAnyExtension) {
   for (const int lost : {1'009, 1'010}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100);
-    const auto f = judged(s.lose(lost, "a", 1), Guarantee::needless);
+    const auto f = judged(s.lose(lost, "a", 1), Check::needless);
     EXPECT_EQ(f.verdict, lost == 1'009 ? Verdict::violated : Verdict::holds) << f.why;
   }
 }
@@ -224,7 +224,7 @@ TEST(CheckNeedlessLoss, AnAnswerThatCameTooLateRevivesNothing) {
   for (const int answered : {1'000, 1'400}) {
     HistoryBuilder s;
     s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).extend(800, answered, "a", 1, 110);
-    const auto f = judged(s.lose(1'400, "a", 1), Guarantee::needless);
+    const auto f = judged(s.lose(1'400, "a", 1), Check::needless);
     EXPECT_EQ(f.verdict, answered == 1'000 ? Verdict::violated : Verdict::holds) << f.why;
   }
 }
@@ -238,7 +238,7 @@ TEST(CheckNeedlessLoss, AnExtensionInDoubtEndsNoLease) {
     for (auto& e : history) {
       if (e.kind == Kind::reply && e.order == 110) e.matched = 0;
     }
-    EXPECT_EQ(find(judge(history, {}), Guarantee::needless).verdict,
+    EXPECT_EQ(find(judge(history, {}), Check::needless).verdict,
               lost == 1'009 ? Verdict::violated : Verdict::holds);
   }
 }

@@ -88,7 +88,7 @@ void check_update(const Digest& d, Finding& f, const StandingWrite& before, Inde
 }  // namespace
 
 Finding check_ownership(const Digest& d) {
-  Finding f = finding(Guarantee::G6);
+  Finding f = finding(Check::G6);
   for (const auto& [name, changes] : d.truth) {
     StandingWrite standing{&name};
     for (const Change& c : changes) {

@@ -157,7 +157,7 @@ void check_not_owner(const Digest& d, Finding& f, const Answered& a, const AllEn
 }  // namespace
 
 Finding check_release(const Digest& d) {
-  Finding f = finding(Guarantee::release);
+  Finding f = finding(Check::release);
   if (d.of_a_document) return f;  // published locks delete by their own rules
   const AllEnds ends = all_ends(d);
   for (const SessionDigest& s : d.sessions) {

@@ -10,7 +10,7 @@ Finding with_answer(HistoryBuilder story, const std::string& outcome) {
     if (e.kind == Kind::released) e.outcome = outcome;
     if (e.kind == Kind::reply && e.verb == "delete" && e.order == 0) e.order = 115;
   }
-  return find(judge(history, {}), Guarantee::release);
+  return find(judge(history, {}), Check::release);
 }
 
 TEST(CheckRelease, AnAnswerThatTheServerRefutesIsViolated) {

@@ -81,7 +81,7 @@ class Numbering::Run {
     f.name = names_.of(e.name);
     f.verb = verb_of(e.verb);
     f.outcome = outcome_of(e.outcome);
-    if (about(e.kind).fields.contains(Field::session)) {
+    if (about(e.kind).fields.contains(field(&Event::session))) {
       f.session = sessions_.of(f.process, e.session);
     }
     switch (e.kind) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
+#include <utility>
 
 #include "model/history/from_outside.hpp"
 
@@ -22,66 +23,41 @@ Kind kind_from(const std::string& name) {
   throw std::runtime_error("unknown kind '" + name + "'");
 }
 
-/// Every field but time and kind, once: reading, writing and clearing use the same list.
+template <std::size_t i>
+constexpr auto kMember = std::get<kAboutFields[i].member.index()>(kAboutFields[i].member);
+
+using Places = std::make_index_sequence<kAboutFields.size()>;
+
+/// Reading, writing and clearing go through the same table.
 template <typename EventType, typename Use>
 void each_field(EventType& e, Use use) {
-  use(Field::process, e.process);
-  use(Field::session, e.session);
-  use(Field::command, e.command);
-  use(Field::write_number, e.write_number);
-  use(Field::name, e.name);
-  use(Field::victim, e.victim);
-  use(Field::owner, e.owner);
-  use(Field::giver, e.giver);
-  use(Field::also_owner, e.also_owner);
-  use(Field::lock_id, e.lock_id);
-  use(Field::seen_lock_id, e.seen_lock_id);
-  use(Field::observed_lock_id, e.observed_lock_id);
-  use(Field::token, e.token);
-  use(Field::order, e.order);
-  use(Field::stored_token, e.stored_token);
-  use(Field::acquired_at_ms, e.acquired_at_ms);
-  use(Field::expires_at_ms, e.expires_at_ms);
-  use(Field::from_ns, e.from_ns);
-  use(Field::wall_ms, e.wall_ms);
-  use(Field::sent_ns, e.sent_ns);
-  use(Field::deadline_ns, e.deadline_ns);
-  use(Field::give_up_ns, e.give_up_ns);
-  use(Field::single_attempt, e.single_attempt);
-  use(Field::first_asked_ns, e.first_asked_ns);
-  use(Field::first_answered_ns, e.first_answered_ns);
-  use(Field::last_asked_ns, e.last_asked_ns);
-  use(Field::outcome, e.outcome);
-  use(Field::matched, e.matched);
-  use(Field::count, e.count);
-  use(Field::exit_status, e.exit_status);
-  use(Field::signal, e.signal);
-  use(Field::verb, e.verb);
-  use(Field::fault, e.fault);
-  use(Field::begins, e.begins);
-  use(Field::ends, e.ends);
-  use(Field::amount, e.amount);
-  use(Field::suspended, e.suspended);
-  use(Field::healed, e.healed);
-  use(Field::lock, e.lock);
-  use(Field::live, e.live);
-  use(Field::seed, e.seed);
-  use(Field::lateness_ns, e.lateness_ns);
-  use(Field::truth_lag_ns, e.truth_lag_ns);
-  use(Field::ttl_period_ms, e.ttl_period_ms);
-  use(Field::fault_echo_ms, e.fault_echo_ms);
-  use(Field::clock_drift_ppm, e.clock_drift_ppm);
-  use(Field::expiry_ms, e.expiry_ms);
-  use(Field::clock_margin_ms, e.clock_margin_ms);
-  use(Field::longest_pause_ms, e.longest_pause_ms);
-  use(Field::operation_timeout_ms, e.operation_timeout_ms);
-  use(Field::max_holding_ms, e.max_holding_ms);
-  use(Field::max_drift_ppm, e.max_drift_ppm);
-  use(Field::message, e.message);
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (use(static_cast<Field>(i), e.*kMember<i>), ...);
+  }(Places{});
 }
 
-/// Those that may be beyond 2^53.
-constexpr FieldSet kBig{Field::token, Field::order, Field::stored_token, Field::seed};
+/// Becomes what is asked for.
+struct Anything {
+  template <typename T>
+  operator T() const;
+};
+
+/// How many members an aggregate has: as many as it can be initialised with.
+template <typename T, typename... Values>
+consteval std::size_t members_of() {
+  if constexpr (requires { T{Values{}..., Anything{}}; }) {
+    return members_of<T, Values..., Anything>();
+  } else {
+    return sizeof...(Values);
+  }
+}
+
+constexpr std::size_t kTimeAndKind = 2;
+static_assert(members_of<Event>() == kTimeAndKind + kAboutFields.size(),
+              "each other member of Event has a row in kAboutFields");
+static_assert([]<std::size_t... i>(std::index_sequence<i...>) {
+  return ((field(kMember<i>) == static_cast<Field>(i)) && ...);
+}(Places{}), "no member has two rows");
 
 template <typename Number>
 Number parse_big(const Json& value) {
@@ -106,7 +82,7 @@ std::int64_t parse_number(const char* key, const Json& value) {
 }
 
 Json to_value(Field field, std::int64_t value) {
-  if (kBig.contains(field)) return std::to_string(value);
+  if (about(field).big) return std::to_string(value);
   return value;
 }
 Json to_value(Field, std::uint64_t value) { return std::to_string(value); }
@@ -116,7 +92,7 @@ Json to_value(Field, const RareText& value) { return value.str(); }
 
 void from_value(Field field, const Json& json, std::int64_t& value) {
   value =
-      kBig.contains(field) ? parse_big<std::int64_t>(json) : parse_number(to_string(field), json);
+      about(field).big ? parse_big<std::int64_t>(json) : parse_number(to_string(field), json);
 }
 void from_value(Field, const Json& json, std::uint64_t& value) {
   value = parse_big<std::uint64_t>(json);
@@ -125,13 +101,17 @@ void from_value(Field, const Json& json, bool& value) { json.get_to(value); }
 void from_value(Field, const Json& json, std::string& value) { json.get_to(value); }
 void from_value(Field, const Json& json, RareText& value) { value = json.get<std::string>(); }
 
+bool has_field(Kind kind, const std::string& name) {
+  for (const Field field : about(kind).fields) {
+    if (name == to_string(field)) return true;
+  }
+  return false;
+}
+
 void require_known(const Json& line, Kind kind) {
   for (const auto& item : line.items()) {
     const std::string& key = item.key();
-    if (key == "at_ns" || key == "kind") continue;
-    const auto known = std::find_if(kAboutFields.begin(), kAboutFields.end(),
-                                    [&](const AboutField& row) { return key == row.name; });
-    if (known != kAboutFields.end() && about(kind).fields.contains(known->field)) continue;
+    if (key == "at_ns" || key == "kind" || has_field(kind, key)) continue;
     throw std::runtime_error(std::string(to_string(kind)) + " has no field '" + key + "'");
   }
 }
@@ -178,18 +158,17 @@ bool has_stray_field(const Event& event) {
   return kOfKind[static_cast<std::size_t>(event.kind)](event);
 }
 
-FieldType type_of(Field field) {
-  auto type = FieldType::text;
-  Event event;
-  each_field(event, [&]<typename T>(Field other, T&) {
-    if (other != field) return;
-    if constexpr (std::is_same_v<T, bool>) {
-      type = FieldType::flag;
-    } else if constexpr (std::is_integral_v<T>) {
-      type = kBig.contains(field) ? FieldType::digits : FieldType::number;
-    }
-  });
-  return type;
+FieldType type_of(const AboutField& field) {
+  return std::visit(
+      [&]<typename T>(T Event::*) {
+        if constexpr (std::is_same_v<T, bool>) return FieldType::flag;
+        const bool is_digits = field.big || std::is_same_v<T, std::uint64_t>;
+        if constexpr (std::is_integral_v<T>) {
+          return is_digits ? FieldType::digits : FieldType::number;
+        }
+        return FieldType::text;
+      },
+      field.member);
 }
 
 Event as_kind(Kind kind, Event event) {

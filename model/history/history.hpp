@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "model/containers/rare_text.hpp"
 #include "model/history/history_format.hpp"
 
 /// What happened in a run, live or virtual: one event a line, as JSON (JSON Lines).
@@ -19,74 +18,6 @@ namespace leasehold::model {
 /// The victim of a stall of the harness's machine, not of a member.
 inline constexpr const char* kMachine = "machine";
 
-/// One event. The fields that its kind has not (`about`) are at their default, and those are not in
-/// the JSON.
-struct Event {
-  std::int64_t at_ns = 0;
-  Kind kind = Kind::run;
-
-  std::string process;
-  std::int64_t session = 0;
-  std::int64_t command = 0;
-  std::int64_t write_number = 0;
-  std::string name;
-  RareText victim;
-  std::string owner;
-  RareText giver;
-  RareText also_owner;
-  std::string lock_id;
-  RareText seen_lock_id;
-  RareText observed_lock_id;
-  std::int64_t token = 0;
-  std::int64_t order = 0;
-  std::int64_t stored_token = 0;
-  std::int64_t acquired_at_ms = 0;
-  std::int64_t expires_at_ms = 0;
-
-  std::int64_t from_ns = 0;
-  std::int64_t wall_ms = 0;
-  std::int64_t sent_ns = 0;
-  std::int64_t deadline_ns = 0;
-  std::int64_t give_up_ns = 0;
-  bool single_attempt = false;
-  std::int64_t first_asked_ns = 0;
-  std::int64_t first_answered_ns = 0;
-  std::int64_t last_asked_ns = 0;
-
-  std::string outcome;
-  std::int64_t matched = 0;
-  std::int64_t count = 0;
-  std::int64_t exit_status = 0;
-  std::int64_t signal = 0;
-  std::string verb;
-
-  RareText fault;
-  bool begins = false;
-  bool ends = false;
-  std::int64_t amount = 0;
-  bool suspended = false;
-  bool healed = false;
-
-  RareText lock;
-  bool live = false;
-  std::uint64_t seed = 0;
-  std::int64_t lateness_ns = 0;
-  std::int64_t truth_lag_ns = 0;
-  std::int64_t ttl_period_ms = 0;
-  std::int64_t fault_echo_ms = 0;
-
-  std::int64_t clock_drift_ppm = 0;
-  std::int64_t expiry_ms = 0;
-  std::int64_t clock_margin_ms = 0;
-  std::int64_t longest_pause_ms = 0;
-  std::int64_t operation_timeout_ms = 0;
-  std::int64_t max_holding_ms = 0;
-  std::int64_t max_drift_ppm = 0;
-  RareText message;
-
-  bool operator==(const Event&) const = default;
-};
-
 /// Those that are not at their default.
 [[nodiscard]] FieldSet fields_set(const Event& event);
 
@@ -95,7 +26,7 @@ struct Event {
 
 /// How a field stands in the JSON.
 enum class FieldType : std::uint8_t { text, number, digits, flag };
-[[nodiscard]] FieldType type_of(Field field);
+[[nodiscard]] FieldType type_of(const AboutField& field);
 
 /// The JSON Schema of one line, for programs that write histories of their own:
 /// scenarios/history.schema.json.

@@ -313,7 +313,7 @@ class HistoryBuilder {
     e.kind = kind;
     e.process = process;
     e.session = session;
-    if (about(kind).fields.contains(Field::name)) e.name = "lock";
+    if (about(kind).fields.contains(field(&Event::name))) e.name = "lock";
     return e;
   }
 

@@ -18,7 +18,7 @@ const char* type_name(FieldType type) {
 }
 
 Json schema_of(const AboutField& field) {
-  const auto type = type_of(field.field);
+  const auto type = type_of(field);
   Json schema{{"description", field.meaning}, {"type", type_name(type)}};
   if (type == FieldType::digits) schema["pattern"] = "^-?[0-9]+$";
   return schema;
@@ -26,9 +26,8 @@ Json schema_of(const AboutField& field) {
 
 Json schema_of(const AboutKind& kind) {
   Json fields{{"at_ns", {{"type", "integer"}}}, {"kind", {{"const", kind.name}}}};
-  for (const auto& field : kAboutFields) {
-    if (!kind.fields.contains(field.field)) continue;
-    fields[field.name] = {{"$ref", std::string("#/$defs/") + field.name}};
+  for (const Field field : kind.fields) {
+    fields[to_string(field)] = {{"$ref", std::string("#/$defs/") + to_string(field)}};
   }
   return {{"description", kind.meaning},
           {"properties", fields},

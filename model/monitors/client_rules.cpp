@@ -52,7 +52,7 @@ class ProcessClocks {
 class UniqueLockId final : public Monitor {
  public:
   explicit UniqueLockId(const Digest& d)
-      : Monitor(Guarantee::unique_lock_id, {Kind::send}), d_(d) {}
+      : Monitor(Check::unique_lock_id, {Kind::send}), d_(d) {}
 
   void see(Index i, const Fact& e, const Commands& commands) override {
     if (e.lock_id == kNoText) return;
@@ -70,8 +70,8 @@ class UniqueLockId final : public Monitor {
 class Deadline final : public Monitor {
  public:
   explicit Deadline(const Digest& d)
-      : Monitor(Guarantee::deadline, {Kind::start, Kind::pause, Kind::resume, Kind::reply,
-                                      Kind::granted, Kind::extended}),
+      : Monitor(Check::deadline, {Kind::start, Kind::pause, Kind::resume, Kind::reply,
+                                  Kind::granted, Kind::extended}),
         d_(d),
         clocks_(d),
         replies_(d.facts.commands.size(), kNone),
@@ -129,8 +129,8 @@ class Deadline final : public Monitor {
 class PresumedDead final : public Monitor {
  public:
   explicit PresumedDead(const Digest& d)
-      : Monitor(Guarantee::presumed_dead, {Kind::start, Kind::pause, Kind::resume, Kind::put,
-                                           Kind::reply, Kind::send}),
+      : Monitor(Check::presumed_dead, {Kind::start, Kind::pause, Kind::resume, Kind::put,
+                                       Kind::reply, Kind::send}),
         d_(d),
         clocks_(d),
         last_sights_(d.facts.processes.size(), kNoText) {}
@@ -185,7 +185,7 @@ class PresumedDead final : public Monitor {
 class EndedOwner final : public Monitor {
  public:
   explicit EndedOwner(const Digest& d)
-      : Monitor(Guarantee::ended_owner, {Kind::send, Kind::granted, Kind::extended, Kind::held}),
+      : Monitor(Check::ended_owner, {Kind::send, Kind::granted, Kind::extended, Kind::held}),
         d_(d),
         owners_(d.sessions.size(), kNone) {}
 

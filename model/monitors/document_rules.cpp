@@ -15,8 +15,8 @@ struct Standing {
 /// The documents, one after the other, and the command that wrote each change.
 class DocumentRule : public Monitor {
  public:
-  DocumentRule(Guarantee guarantee, const Digest& d)
-      : Monitor(guarantee, {Kind::send, Kind::put, Kind::gone}),
+  DocumentRule(Check check, const Digest& d)
+      : Monitor(check, {Kind::send, Kind::put, Kind::gone}),
         d_(d),
         documents_(d.facts.names.size()) {}
 
@@ -71,7 +71,7 @@ class DocumentRule : public Monitor {
 /// holder, or expired."
 class CompareAndSet final : public DocumentRule {
  public:
-  explicit CompareAndSet(const Digest& d) : DocumentRule(Guarantee::compare_and_set, d) {}
+  explicit CompareAndSet(const Digest& d) : DocumentRule(Check::compare_and_set, d) {}
 
  private:
   void judge(const Change& c) override {
@@ -103,7 +103,7 @@ class CompareAndSet final : public DocumentRule {
 /// "expiresAt is acquiredAt + expiry + clock_margin, and no own write lowers it."
 class ExpiresAt final : public DocumentRule {
  public:
-  explicit ExpiresAt(const Digest& d) : DocumentRule(Guarantee::expires_at, d) {}
+  explicit ExpiresAt(const Digest& d) : DocumentRule(Check::expires_at, d) {}
 
  private:
   void judge(const Change& c) override {
@@ -134,7 +134,7 @@ class ExpiresAt final : public DocumentRule {
 /// order of the write. An extension may keep it.
 class StoredToken final : public DocumentRule {
  public:
-  explicit StoredToken(const Digest& d) : DocumentRule(Guarantee::stored_token, d) {}
+  explicit StoredToken(const Digest& d) : DocumentRule(Check::stored_token, d) {}
 
  private:
   void judge(const Change& c) override {

@@ -11,18 +11,18 @@ HistoryBuilder held_by_a() {
 
 /// The last put of a history, changed.
 template <typename Change>
-Finding with_last_put(HistoryBuilder story, Guarantee guarantee, const Change& change) {
+Finding with_last_put(HistoryBuilder story, Check check, const Change& change) {
   auto history = story.end(9'000);
   const auto last = std::find_if(history.rbegin(), history.rend(),
                                  [](const Event& e) { return e.kind == Kind::put; });
   change(*last);
-  return find(judge(history, {}), guarantee);
+  return find(judge(history, {}), check);
 }
 
 TEST(CompareAndSetRule, AnothersLockIsTakenWhenItHasExpired) {
   const auto with = [](int at) {
     auto s = held_by_a();
-    return judged(s.crash(30, "a").win(at, at + 10, "b", 1, 120), Guarantee::compare_and_set);
+    return judged(s.crash(30, "a").win(at, at + 10, "b", 1, 120), Check::compare_and_set);
   };
   EXPECT_EQ(with(1'510).verdict, Verdict::holds);
   EXPECT_EQ(with(1'509).why,
@@ -41,7 +41,7 @@ TEST(CompareAndSetRule, OrWhenItsVeryLockIdIsTheOneObserved) {
         if (e.kind == Kind::put && e.order == 100) e.lock_id += "0";
       }
     }
-    return find(judge(history, {}), Guarantee::compare_and_set).verdict;
+    return find(judge(history, {}), Check::compare_and_set).verdict;
   };
   EXPECT_EQ(with(false), Verdict::holds);
   EXPECT_EQ(with(true), Verdict::violated);
@@ -50,25 +50,25 @@ TEST(CompareAndSetRule, OrWhenItsVeryLockIdIsTheOneObserved) {
 TEST(CompareAndSetRule, OrWhenItsHolderGivesIt) {
   auto s = held_by_a();
   s.refused(12, 22, "b", 1).seeing("a", 1).pass_on(300, 310, "a", 1, 320, "b", 1, 120);
-  EXPECT_EQ(judged(s, Guarantee::compare_and_set).verdict, Verdict::holds);
+  EXPECT_EQ(judged(s, Check::compare_and_set).verdict, Verdict::holds);
   auto t = two_callers();
   t.hand_over(100, 110, "a", 1, 2, 120);
-  EXPECT_EQ(judged(t, Guarantee::compare_and_set).verdict, Verdict::holds);
+  EXPECT_EQ(judged(t, Check::compare_and_set).verdict, Verdict::holds);
 }
 
 TEST(CompareAndSetRule, AnExtensionFindsItsOwn) {
   auto s = held_by_a();
   s.gone(200, 110).extend(300, 310, "a", 1, 120);
-  EXPECT_EQ(judged(s, Guarantee::compare_and_set).why,
+  EXPECT_EQ(judged(s, Check::compare_and_set).why,
             "lock 'lock': extend 2 of a writes a lock where there is none");
   auto t = held_by_a();
   t.win(1'600, 1'610, "b", 1, 110).extend(1'700, 1'710, "a", 1, 120);
-  EXPECT_EQ(judged(t, Guarantee::compare_and_set).violations, 1);
+  EXPECT_EQ(judged(t, Check::compare_and_set).violations, 1);
 }
 
 TEST(ExpiresAtRule, ItIsALeaseAndTheMarginAfterAcquiredAt) {
-  EXPECT_EQ(judged(held_by_a(), Guarantee::expires_at).verdict, Verdict::holds);
-  const auto f = with_last_put(held_by_a(), Guarantee::expires_at,
+  EXPECT_EQ(judged(held_by_a(), Check::expires_at).verdict, Verdict::holds);
+  const auto f = with_last_put(held_by_a(), Check::expires_at,
                                [](Event& put) { put.expires_at_ms -= 500; });
   EXPECT_EQ(f.why,
             "lock 'lock': acquire 1 of a leaves a document that expires 1000 ms after acquiredAt: "
@@ -78,14 +78,14 @@ TEST(ExpiresAtRule, ItIsALeaseAndTheMarginAfterAcquiredAt) {
 TEST(ExpiresAtRule, NoOwnWriteLowersItOrChangesAcquiredAt) {
   auto s = held_by_a();
   s.extend(300, 310, "a", 1, 110);
-  EXPECT_EQ(judged(s, Guarantee::expires_at).verdict, Verdict::holds);
+  EXPECT_EQ(judged(s, Check::expires_at).verdict, Verdict::holds);
   const auto sooner = [&](std::int64_t by_ms) {
-    return with_last_put(s, Guarantee::expires_at, [by_ms](Event& e) { e.expires_at_ms -= by_ms; });
+    return with_last_put(s, Check::expires_at, [by_ms](Event& e) { e.expires_at_ms -= by_ms; });
   };
   EXPECT_EQ(sooner(290).verdict, Verdict::holds);
   EXPECT_EQ(sooner(291).why,
             "lock 'lock': extend 2 of a lowers expiresAt of its own lock by 1 ms");
-  EXPECT_EQ(with_last_put(s, Guarantee::expires_at, [](Event& e) { ++e.acquired_at_ms; }).verdict,
+  EXPECT_EQ(with_last_put(s, Check::expires_at, [](Event& e) { ++e.acquired_at_ms; }).verdict,
             Verdict::violated);
 }
 
@@ -93,7 +93,7 @@ TEST(ExpiresAtRule, AFreeDocumentThatMayNameWhoIsNextIsNotAsked) {
   auto s = held_by_a();
   s.refused(12, 22, "b", 1).pass_on(300, 310, "a", 1, 320, "b", 1, 120).gone(400, 125);
   s.ask(410, "b", 2).win(420, 430, "b", 2, 130);
-  const auto f = with_last_put(s, Guarantee::expires_at, [](Event& e) { e.acquired_at_ms -= 100; });
+  const auto f = with_last_put(s, Check::expires_at, [](Event& e) { e.acquired_at_ms -= 100; });
   EXPECT_EQ(f.verdict, Verdict::holds);
 }
 
@@ -101,7 +101,7 @@ TEST(StoredTokenRule, ItRisesWithEachGrantAndIsBelowItsOwn) {
   auto s = held_by_a();
   s.extend(300, 310, "a", 1, 110);
   const auto with = [](const HistoryBuilder& story, std::int64_t token) {
-    return with_last_put(story, Guarantee::stored_token,
+    return with_last_put(story, Check::stored_token,
                          [token](Event& e) { e.stored_token = token; })
         .verdict;
   };
@@ -117,8 +117,8 @@ TEST(StoredTokenRule, ItRisesWithEachGrantAndIsBelowItsOwn) {
 TEST(DocumentRules, AreUnknownOfAHistoryThatHasNoDates) {
   auto history = good().end(9'000);
   for (Event& e : history) e.acquired_at_ms = e.expires_at_ms = e.stored_token = 0;
-  for (const auto rule : {Guarantee::presumed_dead, Guarantee::compare_and_set,
-                          Guarantee::expires_at, Guarantee::stored_token}) {
+  for (const auto rule : {Check::presumed_dead, Check::compare_and_set,
+                          Check::expires_at, Check::stored_token}) {
     const auto f = find(judge(history, {}), rule);
     EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(rule);
     EXPECT_EQ(f.why,

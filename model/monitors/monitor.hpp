@@ -13,8 +13,8 @@ namespace leasehold::model {
 /// One rule of the proof. It sees the events of a run one after the other.
 class Monitor {
  public:
-  Monitor(Guarantee guarantee, EnumSet<Kind> kinds)
-      : looks_at(kinds), found(finding(guarantee)) {}
+  Monitor(Check check, EnumSet<Kind> kinds)
+      : looks_at(kinds), found(finding(check)) {}
   virtual ~Monitor() = default;
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;

@@ -1,10 +1,11 @@
-#include "model/monitors/monitors.hpp"
-
 #include <array>
 
 #include "model/monitors/monitor.hpp"
 #include "model/verdict/walk.hpp"
 
+/// The assumptions of the proof in `model/proof` about clients and their commands, checked for each
+/// event of a run. A client that breaks a rule breaks a guarantee only with bad luck; the
+/// rule's monitor finds the first command that breaks it.
 namespace leasehold::model {
 
 namespace {
@@ -51,12 +52,6 @@ class RuleWatch final : public Inquiry<std::vector<Finding>> {
 
 std::unique_ptr<Inquiry<std::vector<Finding>>> rules_inquiry(const Digest& d) {
   return std::make_unique<RuleWatch>(d);
-}
-
-std::vector<Finding> monitor(const Digest& d) {
-  RuleWatch rules(d);
-  walk(d, {&rules});
-  return rules.result();
 }
 
 }  // namespace leasehold::model

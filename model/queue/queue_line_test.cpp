@@ -6,7 +6,7 @@ namespace {
 TEST(CheckQueueLine, WhoIsServedBeforeAnEarlierOneIsViolated) {
   auto s = two_wait();
   s.pass_on(300, 310, "a", 1, 315, "c", 1, 110).pass_on(400, 410, "c", 1, 415, "b", 1, 120);
-  const auto f = judged(s.release(500, 510, "b", 1, 130), Guarantee::G7);
+  const auto f = judged(s.release(500, 510, "b", 1, 130), Check::G7);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_EQ(f.violations, 1);
   EXPECT_NE(f.why.find("b stood in the queue, which served c before it"), std::string::npos)
@@ -18,7 +18,7 @@ TEST(CheckQueueLine, AReleaseThatLeavesOutAGoodEntryIsViolated) {
     auto s = two_wait(good_until);
     if (gave_up) s.ended(280, "b", 1, "cancelled").clean_up(280, 320, "b", 1, 0);
     s.leaves_queue(300, "b", 1, 110).pass_on(300, 310, "a", 1, 315, "c", 1, 110);
-    return judged(s.release(500, 510, "c", 1, 130), Guarantee::G7, 900);
+    return judged(s.release(500, 510, "c", 1, 130), Check::G7, 900);
   };
   const auto f = with(3'000, false);
   EXPECT_EQ(f.verdict, Verdict::violated);
@@ -41,7 +41,7 @@ TEST(CheckQueueLine, AnExtensionThatTakesOutAGoodEntryIsViolated) {
   const auto with = [](int good_until) {
     auto s = one_waits(good_until);
     s.extend(400, 410, "b", 1, 120).leaves_queue(400, "c", 1, 120);
-    return judged(s, Guarantee::G7, 900);
+    return judged(s, Check::G7, 900);
   };
   const auto f = with(3'000);
   EXPECT_EQ(f.verdict, Verdict::violated);
@@ -51,7 +51,7 @@ TEST(CheckQueueLine, AnExtensionThatTakesOutAGoodEntryIsViolated) {
   EXPECT_EQ(with(399).violations, 0) << "its entry was over";
   auto kept = one_waits();
   kept.extend(400, 410, "b", 1, 120).pass_on(500, 510, "b", 1, 515, "c", 1, 130);
-  const auto good = judged(kept, Guarantee::G7);
+  const auto good = judged(kept, Check::G7);
   EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
   EXPECT_EQ(good.counts.at("places_kept_by_extensions"), 1);
   EXPECT_EQ(good.counts.at("places_kept_by_grants"), 1);
@@ -60,14 +60,14 @@ TEST(CheckQueueLine, AnExtensionThatTakesOutAGoodEntryIsViolated) {
 TEST(CheckQueueLine, OfAProcessOfWhichNobodyEverQueuedNothingIsAsked) {
   auto s = two_wait();
   s.extend(200, 210, "a", 1, 110).leaves_queue(200, "b", 1, 110).leaves_queue(200, "c", 1, 110);
-  EXPECT_EQ(judged(s, Guarantee::G7, 900).violations, 0) << "it is of before there were queues";
+  EXPECT_EQ(judged(s, Check::G7, 900).violations, 0) << "it is of before there were queues";
 }
 
 /// `b` releases, and leaves the lock free; `c` leaves by that, and takes it later.
 Finding freed(int good_until, int taken) {
   auto s = one_waits(good_until);
   s.offer(400, 410, "b", 1, 120).leaves_queue(400, "c", 1, 120);
-  return judged(s.win(taken, taken + 10, "c", 1, 130), Guarantee::G7);
+  return judged(s.win(taken, taken + 10, "c", 1, 130), Check::G7);
 }
 
 TEST(CheckQueueLine, AReleaseToNobodyBesideAGoodEntryIsViolated) {
@@ -78,19 +78,19 @@ TEST(CheckQueueLine, AReleaseToNobodyBesideAGoodEntryIsViolated) {
 TEST(CheckQueueLine, WhoKnowsOfTheQueueDoesNotDeleteIt) {
   auto s = one_waits(399);
   s.release(400, 410, "b", 1, 120).leaves_queue(400, "c", 1, 120);
-  const auto f = judged(s, Guarantee::G7, 900);
+  const auto f = judged(s, Check::G7, 900);
   EXPECT_EQ(f.violations, 1);
   EXPECT_NE(f.why.find("a delete took it along"), std::string::npos) << f.why;
   auto unknowing = two_wait();
   unknowing.release(400, 410, "a", 1, 120).leaves_queue(400, "b", 1, 120);
   unknowing.leaves_queue(400, "c", 1, 120);
-  EXPECT_EQ(judged(unknowing, Guarantee::G7, 900).violations, 0) << "it has seen none";
+  EXPECT_EQ(judged(unknowing, Check::G7, 900).violations, 0) << "it has seen none";
 }
 
 TEST(CheckQueueLine, AnEntryThatWasOverIsNotServed) {
   const auto with = [](int good_until) {
     auto s = two_wait(good_until);
-    return judged(s.pass_on(300, 310, "a", 1, 315, "b", 1, 110), Guarantee::G7, 900);
+    return judged(s.pass_on(300, 310, "a", 1, 315, "b", 1, 110), Check::G7, 900);
   };
   EXPECT_EQ(with(300).violations, 0);
   const auto f = with(299);
@@ -100,11 +100,11 @@ TEST(CheckQueueLine, AnEntryThatWasOverIsNotServed) {
 
 TEST(CheckQueueLine, WhoJoinsStandsLast) {
   auto history = two_wait().end(900);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::G7).violations, 0);
+  EXPECT_EQ(find(judge(history, {}), Check::G7).violations, 0);
   for (Event& e : history) {
     if (e.kind == Kind::place && e.count == 2) e.count = 1;
   }
-  const auto f = find(judge(history, {}), Guarantee::G7);
+  const auto f = find(judge(history, {}), Check::G7);
   EXPECT_EQ(f.violations, 1);
   EXPECT_NE(f.why.find("c joined the queue before entries"), std::string::npos) << f.why;
 }
@@ -114,12 +114,12 @@ TEST(CheckQueueLine, InAnotherSecondThanItWasGivenInALockIsOfferedToThoseWhoPoll
   s.extend(600, 610, "a", 1, 103);
   auto passed = s;
   passed.pass_on(1'000, 1'010, "a", 1, 1'015, "b", 1, 110);
-  const auto f = judged(passed, Guarantee::G7, 2'000);
+  const auto f = judged(passed, Check::G7, 2'000);
   EXPECT_EQ(f.violations, 1);
   EXPECT_NE(f.why.find("calls that poll had no turn"), std::string::npos) << f.why;
-  EXPECT_EQ(judged(passed.fault(500, "clock-jump"), Guarantee::G7, 2'000).violations, 0);
+  EXPECT_EQ(judged(passed.fault(500, "clock-jump"), Check::G7, 2'000).violations, 0);
   s.offer(1'000, 1'010, "a", 1, 110).win(1'030, 1'040, "b", 1, 120);
-  const auto offered = judged(s, Guarantee::G7, 2'000);
+  const auto offered = judged(s, Check::G7, 2'000);
   EXPECT_EQ(offered.verdict, Verdict::holds) << offered.why;
   EXPECT_EQ(offered.counts.at("queue_offers"), 1);
 }

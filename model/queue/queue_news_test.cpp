@@ -14,7 +14,7 @@ HistoryBuilder reads_news() {
 TEST(CheckQueueNews, AGrantIsActedOnWithinTwoRoundTrips) {
   const auto heard_at = [](int heard) {
     auto s = reads_news();
-    return judged(s.pass_on(300, 310, "a", 1, heard, "b", 1, 110), Guarantee::G7);
+    return judged(s.pass_on(300, 310, "a", 1, heard, "b", 1, 110), Check::G7);
   };
   const auto good = heard_at(330);
   EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
@@ -29,7 +29,7 @@ TEST(CheckQueueNews, AGrantIsActedOnWithinTwoRoundTrips) {
 TEST(CheckQueueNews, WhoAsksForItHasActedOnIt) {
   auto s = reads_news();
   s.pass_on(300, 310, "a", 1, -1, "b", 1, 110).win(325, 500, "b", 1, 120);
-  EXPECT_EQ(judged(s, Guarantee::G7).violations, 0);
+  EXPECT_EQ(judged(s, Check::G7).violations, 0);
 }
 
 TEST(CheckQueueNews, OnlyAStreamThatIsReadForCertainBrings) {
@@ -37,12 +37,12 @@ TEST(CheckQueueNews, OnlyAStreamThatIsReadForCertainBrings) {
   opens.exact().start(1, "a").start(2, "b").ask(10, "a", 1).win(10, 20, "a", 1, 100);
   opens.ask(30, "b", 1).refused(30, 40, "b", 1).joins_queue(35, "b", 1, 101, 3'000);
   opens.reads(41, "b").pass_on(300, 310, "a", 1, 500, "b", 1, 110);
-  EXPECT_EQ(judged(opens, Guarantee::G7).violations, 0);
+  EXPECT_EQ(judged(opens, Check::G7).violations, 0);
   auto late = reads_news();
   late.pass_on(300, 310, "a", 1, 500, "b", 1, 110);
-  EXPECT_EQ(judged(late, Guarantee::G7).violations, 1);
-  EXPECT_EQ(judged(late.fault(305, "step-up"), Guarantee::G7).violations, 0);
-  EXPECT_EQ(judged(late.congestion(312, 340, "b"), Guarantee::G7).violations, 0);
+  EXPECT_EQ(judged(late, Check::G7).violations, 1);
+  EXPECT_EQ(judged(late.fault(305, "step-up"), Check::G7).violations, 0);
+  EXPECT_EQ(judged(late.congestion(312, 340, "b"), Check::G7).violations, 0);
 }
 
 TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
@@ -51,7 +51,7 @@ TEST(CheckQueueNews, WhoseCallHasEndedGivesBackWhatItIsGranted) {
     s.ended(200, "b", 1, "cancelled").clean_up(200, 205, "b", 1, 0);
     s.fault(250, "step-up").pass_on(300, 310, "a", 1, -1, "b", 1, 110);
     s.hears(320, "b", heard);
-    return judged(s.clean_up(given_back, given_back + 5, "b", 1, 120), Guarantee::G7);
+    return judged(s.clean_up(given_back, given_back + 5, "b", 1, 120), Check::G7);
   };
   const auto good = with(110, 320);
   EXPECT_EQ(good.verdict, Verdict::holds) << good.why;
@@ -66,7 +66,7 @@ TEST(CheckQueueNews, WhoEndsItsCallLeavesTheQueueAtOnce) {
   const auto with = [](int asked) {
     auto s = reads_news();
     s.ended(200, "b", 1, "cancelled").clean_up(asked, asked + 5, "b", 1, 0);
-    return judged(s.leaves_queue(asked, "b", 1, 110), Guarantee::G7);
+    return judged(s.leaves_queue(asked, "b", 1, 110), Check::G7);
   };
   EXPECT_EQ(with(200).violations, 0);
   EXPECT_EQ(with(200).counts.at("queue_left"), 1);

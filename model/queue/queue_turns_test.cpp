@@ -6,7 +6,7 @@ namespace {
 TEST(CheckQueueTurns, WhoIsServedInTurnIsCounted) {
   auto s = two_wait();
   s.pass_on(300, 310, "a", 1, 315, "b", 1, 110).pass_on(400, 410, "b", 1, 415, "c", 1, 120);
-  const auto f = judged(s.release(500, 510, "c", 1, 130), Guarantee::G7);
+  const auto f = judged(s.release(500, 510, "c", 1, 130), Check::G7);
   EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
   EXPECT_EQ(f.counts.at("queue_turns"), 2);
   EXPECT_EQ(f.counts.at("queue_waits"), 2);
@@ -21,18 +21,18 @@ HistoryBuilder hears_at(int heard) {
 }
 
 TEST(CheckQueueTurns, WhoIsNotServedInTheTurnsBeforeItIsViolated) {
-  EXPECT_EQ(judged(hears_at(3'000), Guarantee::G7).verdict, Verdict::holds);
-  const auto f = judged(hears_at(3'030), Guarantee::G7);
+  EXPECT_EQ(judged(hears_at(3'000), Check::G7).verdict, Verdict::holds);
+  const auto f = judged(hears_at(3'030), Check::G7);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_NE(f.why.find("not served in the 2980.0 ms of the turns before it"), std::string::npos)
       << f.why;
 }
 
 TEST(CheckQueueTurns, WhatAFaultAPauseOrAStallExplainsIsNotViolated) {
-  EXPECT_EQ(judged(hears_at(3'030).fault(1'000, "step-up"), Guarantee::G7).violations, 0);
+  EXPECT_EQ(judged(hears_at(3'030).fault(1'000, "step-up"), Check::G7).violations, 0);
   const auto paused = hears_at(3'030).pause(900, "b").resume(950, "b");
-  EXPECT_EQ(judged(paused, Guarantee::G7).violations, 0);
-  EXPECT_EQ(judged(hears_at(3'030).stall(900, 1'200), Guarantee::G7).verdict, Verdict::unknown);
+  EXPECT_EQ(judged(paused, Check::G7).violations, 0);
+  EXPECT_EQ(judged(hears_at(3'030).stall(900, 1'200), Check::G7).verdict, Verdict::unknown);
 }
 
 TEST(CheckQueueTurns, ADeadFirstOfTheQueueCostsItsLease) {
@@ -40,7 +40,7 @@ TEST(CheckQueueTurns, ADeadFirstOfTheQueueCostsItsLease) {
     auto s = two_wait();
     s.crash(200, "b").pass_on(300, 310, "a", 1, -1, "b", 1, 110);
     s.win(won, won + 10, "c", 1, 120).release(won + 20, won + 30, "c", 1, 130);
-    return judged(s, Guarantee::G7, 9'900);
+    return judged(s, Check::G7, 9'900);
   };
   EXPECT_EQ(with(2'000).verdict, Verdict::holds) << with(2'000).why;
   const auto f = with(5'500);
@@ -58,7 +58,7 @@ TEST(CheckQueueTurns, AQueueOfWhichAnEntryIsMissingIsNoHistory) {
     if (whole[i].kind != Kind::place || ++places == kLast) continue;
     auto history = whole;
     history.erase(history.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_EQ(find(judge(history, {}), Guarantee::form).verdict, Verdict::unknown) << i;
+    EXPECT_EQ(find(judge(history, {}), Check::form).verdict, Verdict::unknown) << i;
   }
 }
 

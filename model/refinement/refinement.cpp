@@ -263,7 +263,7 @@ class Refinement final : public Inquiry<Finding> {
 
   const Digest& d_;
   const VersionRules rules_;
-  Finding out_ = finding(Guarantee::refinement);
+  Finding out_ = finding(Check::refinement);
   std::vector<LockStates> locks_;  ///< by name
   /// By event: of a sending, the lowest version by then; of a change, its version.
   std::vector<Version> known_;

@@ -14,7 +14,7 @@ bool resource_takes(const World& w, int client, const Scope& scope) {
 
 const char* broken_in(const World& w, const Scope& scope) {
   if (w.violation != kNoViolation) return kBroken[w.violation].text;
-  const auto looks_at = [&](Guarantee guarantee) { return scope.guarantees.contains(guarantee); };
+  const auto looks_at = [&](Check guarantee) { return scope.guarantees.contains(guarantee); };
   int holders = 0;
   // The package's client promises nothing of its own handle.
   const int ours = scope.clients - (scope.dotnet ? 1 : 0);
@@ -22,14 +22,14 @@ const char* broken_in(const World& w, const Scope& scope) {
     const Client& c = w.client[i];
     const bool holding = is_held_by(w, i, scope);
     holders += holding ? 1 : 0;
-    if (holding && c.due == 0 && looks_at(Guarantee::G5)) return kBroken[kHeldTooLong].text;
-    if (c.phase != kHeld || c.order >= w.top_order || !looks_at(Guarantee::G3)) continue;
+    if (holding && c.due == 0 && looks_at(Check::G5)) return kBroken[kHeldTooLong].text;
+    if (c.phase != kHeld || c.order >= w.top_order || !looks_at(Check::G3)) continue;
     // A later grant arrived: its holder may have written, so this client's write has to be refused.
     // If this client still holds, the grant is at fault.
     if (resource_takes(w, i, scope)) return kBroken[kFenceOrder].text;
-    if (holding && c.lease > 0 && looks_at(Guarantee::G1)) return kBroken[kFenceRefused].text;
+    if (holding && c.lease > 0 && looks_at(Check::G1)) return kBroken[kFenceRefused].text;
   }
-  return holders > 1 && looks_at(Guarantee::G2) ? "G2: held() was true for two clients at once"
+  return holders > 1 && looks_at(Check::G2) ? "G2: held() was true for two clients at once"
                                                 : nullptr;
 }
 

@@ -73,12 +73,11 @@ const NamedScope* scope_named(std::string_view name) {
   return nullptr;
 }
 
-std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& found) {
-  constexpr GuaranteeSet kTakesTwo{Guarantee::G2, Guarantee::G3};
+std::map<Check, Verdict> verdicts(const Scope& scope, const Exploration& found) {
+  constexpr CheckSet kTakesTwo{Check::G2, Check::G3};
   const bool alone = scope.clients - (scope.dotnet ? 1 : 0) < 2;
-  std::map<Guarantee, Verdict> all;
-  for (const Guarantee g : kPromised) {
-    if (!scope.guarantees.contains(g)) continue;
+  std::map<Check, Verdict> all;
+  for (const Check g : scope.guarantees) {
     const bool broken = found.verdict == Verdict::violated && found.why.starts_with(to_string(g));
     const bool tested = !alone || !kTakesTwo.contains(g);
     const bool holds = found.verdict == Verdict::holds && tested;

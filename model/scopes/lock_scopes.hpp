@@ -26,6 +26,6 @@ struct NamedScope {
 /// The verdict of an exploration on each guarantee that it checked, G1 to G7. The first violation
 /// ends it and leaves the others unknown. Guarantees that need two clients of ours are unknown in a
 /// scope with one.
-[[nodiscard]] std::map<Guarantee, Verdict> verdicts(const Scope& scope, const Exploration& found);
+[[nodiscard]] std::map<Check, Verdict> verdicts(const Scope& scope, const Exploration& found);
 
 }  // namespace leasehold::model

@@ -70,7 +70,7 @@ TEST_P(WrongVariant, BreaksAGuaranteeNamedBeforehandInAStandardScope) {
   GetParam().change(scope.rules);
   const auto found = explore(scope, 2'000'000);
   ASSERT_EQ(found.verdict, Verdict::violated) << found.why;
-  const auto broken = guarantee_named(found.why.substr(0, 2));
+  const auto broken = check_named(found.why.substr(0, 2));
   EXPECT_TRUE(broken && GetParam().breaks.contains(*broken)) << found.why;
   EXPECT_LE(found.story.size(), 15u);
   EXPECT_EQ(found.story.size(), found.depth) << "breadth-first: a shortest one";
@@ -151,7 +151,7 @@ TEST(LockSystem, EachGuaranteeCanBeBrokenInEachScopeThatTheReadmeSays) {
     ASSERT_EQ(row.size(), 6u) << row.front();
     rows.insert(row.front());
     for (std::size_t g = 1; g <= 5; ++g) {
-      const auto guarantee = kPromised.at(g - 1);
+      const auto guarantee = check_named("G" + std::to_string(g)).value();
       if (row[g] == "-") {
         empty.insert(row.front() + ' ' + to_string(guarantee));
         continue;
@@ -176,16 +176,16 @@ TEST(LockSystem, AnExplorationHasAVerdictOfEachGuarantee) {
   Exploration found;
   found.verdict = Verdict::holds;
   const auto mixed = verdicts(scope_named("mixed")->scope, found);
-  EXPECT_EQ(mixed.at(Guarantee::G1), Verdict::holds);
-  EXPECT_EQ(mixed.at(Guarantee::G2), Verdict::unknown);
-  EXPECT_EQ(mixed.at(Guarantee::G3), Verdict::unknown);
+  EXPECT_EQ(mixed.at(Check::G1), Verdict::holds);
+  EXPECT_EQ(mixed.at(Check::G2), Verdict::unknown);
+  EXPECT_EQ(mixed.at(Check::G3), Verdict::unknown);
   found.verdict = Verdict::violated;
   found.why = "G4: a token did not rise";
   Scope some;
-  some.guarantees = {Guarantee::G3, Guarantee::G4};
+  some.guarantees = {Check::G3, Check::G4};
   EXPECT_EQ(verdicts(some, found),
-            (std::map<Guarantee, Verdict>{{Guarantee::G3, Verdict::unknown},
-                                          {Guarantee::G4, Verdict::violated}}));
+            (std::map<Check, Verdict>{{Check::G3, Verdict::unknown},
+                                      {Check::G4, Verdict::violated}}));
 }
 
 TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
@@ -203,7 +203,7 @@ TEST(LockSystem, WhatIsTooLargeHoldsAsFarAsOneLooks) {
 TEST(LockSystem, ADeadlineFromTheLastReadOfTheStreamBreaksItBesideAStalePrimary) {
   Scope scope = scope_named("queue-stale-primary")->scope;
   variant_named("grant-counted-from-the-last-read-of-the-stream")->change(scope.rules);
-  scope.guarantees = {Guarantee::G5};
+  scope.guarantees = {Check::G5};
   const auto found = explore(scope, 4'000'000);
   EXPECT_EQ(found.verdict, Verdict::violated) << found.why;
 }
@@ -256,12 +256,12 @@ TEST(LockSystem, AClockAheadByMoreThanTheMarginBreaksIt) {
 TEST(LockSystem, TheFenceHoldsWithoutAMargin) {
   Scope scope;
   scope.clock_margin = 0;
-  scope.guarantees = {Guarantee::G3, Guarantee::G4};
+  scope.guarantees = {Check::G3, Check::G4};
   EXPECT_EQ(explore(scope).verdict, Verdict::holds);
 }
 
 TEST(LockSystem, WithoutAMajorityTheFenceFailsToo) {
-  for (const auto guarantee : {Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G4}) {
+  for (const auto guarantee : {Check::G1, Check::G2, Check::G3, Check::G4}) {
     Scope scope;
     scope.stale_primary = true;
     scope.rules.majority = false;

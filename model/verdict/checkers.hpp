@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/history/digest.hpp"
-#include "model/verdict/guarantee.hpp"
+#include "model/verdict/check.hpp"
 
 /// The guarantees, each a pure function of a history. *Violated* means certain under the bounds of
 /// the harness's clock; a case without a bound does not count as checked.
@@ -35,7 +35,7 @@ using Excused = std::array<std::int64_t, kExcuses.size()>;  ///< how often, by `
 
 /// What one checker found.
 struct Finding {
-  Guarantee guarantee = Guarantee::form;
+  Check check = Check::form;
   Verdict verdict = Verdict::holds;
   std::int64_t checked = 0;   ///< how often the guarantee was exercised
   std::int64_t floor = 0;     ///< below it the verdict is unknown
@@ -85,7 +85,7 @@ struct Finding {
 [[nodiscard]] Finding check_needless_loss(const Digest& d);
 
 /// The least number of checks per guarantee that makes "holds" mean something.
-using Floors = std::map<Guarantee, std::int64_t>;
+using Floors = std::map<Check, std::int64_t>;
 
 /// All findings, the form first. A finding that was never exercised or is below its floor becomes
 /// unknown; so does every "holds" of a history that is not well-formed.

@@ -8,9 +8,9 @@
 /// Functions that the checkers share.
 namespace leasehold::model {
 
-inline Finding finding(Guarantee guarantee) {
+inline Finding finding(Check check) {
   Finding f;
-  f.guarantee = guarantee;
+  f.check = check;
   return f;
 }
 

@@ -65,7 +65,7 @@ std::vector<Finding> judge(const Digest& d, const Floors& floors, const Watchers
   std::ranges::move(rules->result(), std::back_inserter(findings));
   const bool whole = findings.front().verdict == Verdict::holds;
   for (Finding& f : findings) {
-    const auto floor = floors.find(f.guarantee);
+    const auto floor = floors.find(f.check);
     if (floor != floors.end()) f.floor = floor->second;
     if (f.verdict != Verdict::holds) continue;
     if (!whole) {

@@ -5,13 +5,13 @@ namespace {
 
 TEST(Checkers, AGoodHistoryHoldsEverywhere) {
   for (const auto& f : judge(good().end(9'000), {})) {
-    EXPECT_EQ(f.verdict, Verdict::holds) << to_string(f.guarantee) << ": " << f.why;
+    EXPECT_EQ(f.verdict, Verdict::holds) << to_string(f.check) << ": " << f.why;
   }
 }
 
 TEST(Checkers, BelowItsFloorAFindingIsUnknownNeverGreen) {
-  const auto findings = judge(good().end(9'000), {{Guarantee::G1, 1'000}});
-  EXPECT_EQ(find(findings, Guarantee::G1).verdict, Verdict::unknown);
+  const auto findings = judge(good().end(9'000), {{Check::G1, 1'000}});
+  EXPECT_EQ(find(findings, Check::G1).verdict, Verdict::unknown);
   EXPECT_EQ(overall(findings), Verdict::unknown);
 }
 
@@ -19,11 +19,11 @@ TEST(Checkers, WhatWasNeverPutToTheTestDoesNotHold) {
   HistoryBuilder s;
   s.start(1, "a").ask(10, "a", 1).win(10, 20, "a", 1, 100).release(30, 40, "a", 1, 110);
   const auto findings = judge(s.end(9'000), {});
-  for (const auto guarantee :
-       {Guarantee::G1, Guarantee::G2, Guarantee::G3, Guarantee::G5, Guarantee::G7, Guarantee::G8}) {
-    const auto f = find(findings, guarantee);
-    EXPECT_TRUE(f.never_tested()) << to_string(guarantee);
-    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(guarantee);
+  for (const auto check :
+       {Check::G1, Check::G2, Check::G3, Check::G5, Check::G7, Check::G8}) {
+    const auto f = find(findings, check);
+    EXPECT_TRUE(f.never_tested()) << to_string(check);
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(check);
   }
   EXPECT_EQ(overall(findings), Verdict::unknown);
   EXPECT_EQ(overall_tested(findings), Verdict::holds);  // as one run among many

@@ -13,7 +13,7 @@ bool goes_on(const Digest& d, const Fact& e, std::int64_t span) {
 }
 
 void SessionForm::visit(Index i, const Fact& e) {
-  if (!about(e.kind).fields.contains(Field::session)) return;
+  if (!about(e.kind).fields.contains(field(&Event::session))) return;
   if (e.kind == Kind::send && d_.facts.sessions[e.session].number == 0) return;
   Life& s = lives_[e.session];
   require((e.kind == Kind::ask) != s.asked, "an acquire call is asked for once, and first", i);

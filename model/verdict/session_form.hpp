@@ -17,8 +17,8 @@ namespace leasehold::model {
 inline constexpr std::int64_t kSlackMs = 500;  ///< scheduling, on a busy machine
 
 struct FormFindings {
-  Finding form = finding(Guarantee::form);          ///< whether the record is whole
-  Finding grounded = finding(Guarantee::grounded);  ///< whether what the lock did has a cause
+  Finding form = finding(Check::form);          ///< whether the record is whole
+  Finding grounded = finding(Check::grounded);  ///< whether what the lock did has a cause
 };
 
 /// The record is malformed: the verdict is unknown, not violated.

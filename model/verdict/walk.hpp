@@ -34,7 +34,12 @@ class Inquiry : public Watcher {
 /// event where its neighbours say it must be, no more and no fewer? If not, that is unknown, for
 /// then little can be checked. Then whether what the lock did has its ground.
 [[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> form_inquiry(const Digest& d);
-/// `monitor`.
+/// One finding for each rule, in the order of their enumerators: what clients do (`unique_lock_id`
+/// to `ended_owner`), then what stands in documents (`compare_and_set` to `stored_token`). Constant
+/// time for each event. Empty for the published locks, which have other rules.
+///
+/// If a history lacks the documents' dates (older releases wrote none), the rules of documents are
+/// unknown.
 [[nodiscard]] std::unique_ptr<Inquiry<std::vector<Finding>>> rules_inquiry(const Digest& d);
 
 /// `judge`, with other watchers of the same walk.

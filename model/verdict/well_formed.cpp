@@ -169,10 +169,8 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
 
   void name_stray_fields(Index i) {
     const Event& e = d_.at(i);
-    const auto stray = fields_set(e).without(about(e.kind).fields);
-    for (const auto& row : kAboutFields) {
-      if (!stray.contains(row.field)) continue;
-      broken(std::string(to_string(e.kind)) + " has no field '" + row.name + "'", {i});
+    for (const Field stray : fields_set(e).without(about(e.kind).fields)) {
+      broken(std::string(to_string(e.kind)) + " has no field '" + to_string(stray) + "'", {i});
     }
   }
 

@@ -10,8 +10,8 @@ TEST(CheckForm, AHandOverByWhoStillHoldsIsRefused) {
   std::erase_if(history,
                 [](const Event& e) { return e.kind == Kind::release || e.kind == Kind::released; });
   const auto findings = judge(history, {});
-  EXPECT_EQ(find(findings, Guarantee::form).verdict, Verdict::holds);
-  const auto f = find(findings, Guarantee::grounded);
+  EXPECT_EQ(find(findings, Check::form).verdict, Verdict::holds);
+  const auto f = find(findings, Check::grounded);
   EXPECT_EQ(f.verdict, Verdict::violated);
   EXPECT_EQ(f.why, "a: a hand-over by a handle that still holds");
 }
@@ -33,7 +33,7 @@ TEST(CheckForm, OneTimeIsOfOneWriteOrOfABatchOfDeletions) {
     second.kind = second_kind;
     if (second_kind == Kind::put) second.lock_id = "0123456789abcdef0123456789abcdef.1.x";
     history.insert(gone + 1, second);
-    return find(judge(history, {}), Guarantee::form);
+    return find(judge(history, {}), Check::form);
   };
   EXPECT_EQ(form_with("another", Kind::gone).why, "");
   EXPECT_EQ(form_with("lock", Kind::gone).why, "two writes of one time");
@@ -49,7 +49,7 @@ TEST(CheckForm, AWriteThatNoClientSentIsAnAdministratorsWhoSaysSo) {
   put.at_ns = (history.end() - 1)->at_ns;
   const auto before_the_end = history.end() - 1;
   history.insert(before_the_end, put);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::form).why, "a write that no process sent");
+  EXPECT_EQ(find(judge(history, {}), Check::form).why, "a write that no process sent");
   Event fault;
   fault.kind = Kind::fault;
   fault.at_ns = put.at_ns;
@@ -57,10 +57,10 @@ TEST(CheckForm, AWriteThatNoClientSentIsAnAdministratorsWhoSaysSo) {
   fault.victim = put.name;
   fault.lock_id = kForced;
   history.insert(history.end() - 2, fault);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::form).why, "");
+  EXPECT_EQ(find(judge(history, {}), Check::form).why, "");
 }
 
-Finding grounds_of(const History& history) { return find(judge(history, {}), Guarantee::grounded); }
+Finding grounds_of(const History& history) { return find(judge(history, {}), Check::grounded); }
 
 TEST(CheckGrounds, AGrantAndAnAnsweredReleaseNeedAReplyThatSaysSo) {
   const auto history = holder().release(300, 310, "a", 1, 110).end(9'000);
@@ -84,7 +84,7 @@ TEST(CheckGrounds, AnAcknowledgedWriteIsInAnOplogThatWasReadToItsEnd) {
   unread.at_ns = history.back().at_ns;
   history.push_back(unread);
   EXPECT_EQ(grounds_of(history).violations, 0);
-  EXPECT_EQ(find(judge(history, {}), Guarantee::form).verdict, Verdict::unknown);
+  EXPECT_EQ(find(judge(history, {}), Check::form).verdict, Verdict::unknown);
 }
 
 TEST(CheckGrounds, ADeletionThatIsNowhereIsFoundAndOneThatWasRepeatedIsNone) {
@@ -114,8 +114,8 @@ TEST(CheckGrounds, ViolatedStaysSoWhateverElseIsWrong) {
   auto history = holder().yes(5, 15, "a", 1).release(300, 310, "a", 1, 110).end(9'000);
   history = unanswered(history, 2);
   const auto findings = judge(history, {});
-  EXPECT_EQ(find(findings, Guarantee::form).verdict, Verdict::unknown);
-  EXPECT_EQ(find(findings, Guarantee::grounded).verdict, Verdict::violated);
+  EXPECT_EQ(find(findings, Check::form).verdict, Verdict::unknown);
+  EXPECT_EQ(find(findings, Check::grounded).verdict, Verdict::violated);
   EXPECT_EQ(overall(findings), Verdict::violated);
 }
 
@@ -127,7 +127,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       holder().lose(1'010, "a", 1).notified(1'010, "a", 1).notified(1'011, "a", 1),
   };
   for (HistoryBuilder s : odd) {
-    EXPECT_EQ(find(judge(s.end(9'000), {}), Guarantee::form).verdict, Verdict::unknown);
+    EXPECT_EQ(find(judge(s.end(9'000), {}), Check::form).verdict, Verdict::unknown);
   }
   for (const char* field : {"outcome", "count", "span"}) {
     auto history = holder().release(1'009, 1'020, "a", 1, 110).end(9'000);
@@ -137,7 +137,7 @@ TEST(CheckForm, AnswersThatCannotBeAreRefused) {
       if (field == std::string("count")) e.count = 0;
       if (field == std::string("span")) e.count = 1;  // one question cannot span time
     }
-    EXPECT_EQ(find(judge(history, {}), Guarantee::form).verdict, Verdict::unknown) << field;
+    EXPECT_EQ(find(judge(history, {}), Check::form).verdict, Verdict::unknown) << field;
   }
 }
 

@@ -121,7 +121,7 @@ std::string releasing(const Digest& d, const std::vector<WorkerCall>& calls, con
 
 Finding check_document_leases(const Digest& d, const WorkerCalls& calls,
                               const HeldDocuments& documents) {
-  Finding f = finding(Guarantee::G1);
+  Finding f = finding(Check::G1);
   each_ending(d, calls, documents, [&](const Ending& e) {
     const HeldDocument& doc = e.document;
     const bool replaced = e.is_acquire || (doc.next_gone && doc.next_put != kNone);
@@ -140,7 +140,7 @@ Finding check_document_leases(const Digest& d, const WorkerCalls& calls,
 
 Finding check_document_owners(const Digest& d, const WorkerCalls& calls,
                               const HeldDocuments& documents) {
-  Finding f = finding(Guarantee::G6);
+  Finding f = finding(Check::G6);
   for (const auto& [name, all] : documents) {
     f.checked += std::count_if(all.begin(), all.end(), [&](const HeldDocument& doc) {
       return doc.call != nullptr && doc.next_gone && !is_undecidable(d, doc);
@@ -198,7 +198,7 @@ bool may_be_late(const Digest& d, std::int64_t died, const Event& write) {
 
 Finding check_document_ends(const Digest& d, const Promises& promises,
                             const HeldDocuments& documents) {
-  Finding f = finding(Guarantee::G8);
+  Finding f = finding(Check::G8);
   const auto doubtful = doubts(d);
   if (doubtful.dates || doubtful.documents || !promises.passes_on_leases) return f;
   for (const auto& [name, all] : documents) {

@@ -17,15 +17,15 @@ Promises mapped() {
   return p;
 }
 
-Finding found(const Told& told, Guarantee guarantee, const Promises& promises = mapped()) {
+Finding found(const Told& told, Check check, const Promises& promises = mapped()) {
   const auto findings = judge_worker(told.end(20'000), promises);
   const auto f = std::find_if(findings.begin(), findings.end(),
-                              [&](const Finding& one) { return one.guarantee == guarantee; });
+                              [&](const Finding& one) { return one.check == check; });
   return f == findings.end() ? Finding{} : *f;
 }
 
-std::string violation(const Told& told, Guarantee guarantee) {
-  const auto f = found(told, guarantee);
+std::string violation(const Told& told, Check check) {
+  const auto f = found(told, check);
   return f.verdict == Verdict::violated ? f.why : "";
 }
 
@@ -40,12 +40,12 @@ Told a_then_b(int b_writes, int expires = 0) {
 }
 
 TEST(WorkerDocuments, ADocumentThatIsReplacedBeforeALeaseAfterTheQuestionIsTooEarly) {
-  EXPECT_EQ(violation(a_then_b(900), Guarantee::G1),
+  EXPECT_EQ(violation(a_then_b(900), Check::G1),
             "lock 'x': the document of a was replaced by another's at least 110.0 ms before its "
             "lease ran out");
-  EXPECT_EQ(violation(a_then_b(1'010), Guarantee::G1), "");
-  EXPECT_EQ(found(a_then_b(1'010), Guarantee::G1).counts.at("takeovers"), 1);
-  EXPECT_EQ(violation(a_then_b(900), Guarantee::G6), "") << "an acquire does that";
+  EXPECT_EQ(violation(a_then_b(1'010), Check::G1), "");
+  EXPECT_EQ(found(a_then_b(1'010), Check::G1).counts.at("takeovers"), 1);
+  EXPECT_EQ(violation(a_then_b(900), Check::G6), "") << "an acquire does that";
 }
 
 TEST(WorkerDocuments, ALeaseThatWasExtendedLastsUntilItsDate) {
@@ -55,18 +55,18 @@ TEST(WorkerDocuments, ALeaseThatWasExtendedLastsUntilItsDate) {
         .put(b_writes - 3, b_writes, "B", b_writes + 1'000)
         .got(b_writes - 10, b_writes + 1, "b", 1, 2);
   };
-  EXPECT_NE(violation(told(1'500), Guarantee::G1), "");
-  EXPECT_EQ(violation(told(1'700), Guarantee::G1), "");
-  EXPECT_EQ(violation(told(1'500).fault(1, "clock-jump"), Guarantee::G1), "")
+  EXPECT_NE(violation(told(1'500), Check::G1), "");
+  EXPECT_EQ(violation(told(1'700), Check::G1), "");
+  EXPECT_EQ(violation(told(1'500).fault(1, "clock-jump"), Check::G1), "")
       << "nobody knows whose date that is";
-  EXPECT_EQ(violation(told(1'500).fault(1, "wall-clock"), Guarantee::G1), "");
-  EXPECT_NE(violation(told(900).fault(1, "wall-clock"), Guarantee::G1), "")
+  EXPECT_EQ(violation(told(1'500).fault(1, "wall-clock"), Check::G1), "");
+  EXPECT_NE(violation(told(900).fault(1, "wall-clock"), Check::G1), "")
       << "by our own clock it is too early, too";
 }
 
 /// The oplog says between which two moments a document went: one of them may be before the grant.
 TEST(WorkerDocuments, AnEndThatNothingCanBeSaidOfIsNotCounted) {
-  const auto checked = [](const Told& told) { return found(told, Guarantee::G6).checked; };
+  const auto checked = [](const Told& told) { return found(told, Check::G6).checked; };
   EXPECT_EQ(checked(a_holds().gone(500, 510)), 1);
   EXPECT_EQ(checked(a_holds().gone(19, 510)), 0);
   EXPECT_EQ(checked(a_holds().released(400, 520, "a", 1).gone(450, 510)), 1);
@@ -76,18 +76,18 @@ TEST(WorkerDocuments, AnEndThatNothingCanBeSaidOfIsNotCounted) {
 
 /// Somebody else may take it when nothing was heard of its holder for a lease, whatever the date.
 TEST(WorkerDocuments, ADateBehindTheLeaseBindsNobody) {
-  EXPECT_EQ(violation(a_then_b(1'100, 30'000), Guarantee::G1), "");
+  EXPECT_EQ(violation(a_then_b(1'100, 30'000), Check::G1), "");
 }
 
 TEST(WorkerDocuments, WhoMayHaveGivenItUpWasNotRobbed) {
-  EXPECT_EQ(violation(a_then_b(900).released(899, 950, "a", 1), Guarantee::G1), "");
-  EXPECT_EQ(violation(a_then_b(900).lost(880, 910, "a", 1), Guarantee::G1), "");
-  EXPECT_EQ(violation(a_then_b(900).no(890, "a", 1), Guarantee::G1), "");
-  EXPECT_EQ(violation(a_then_b(900).of(Kind::protocol, 600, "a"), Guarantee::G1), "");
-  EXPECT_EQ(violation(a_then_b(900).fault(15, "isolate"), Guarantee::G1), "")
+  EXPECT_EQ(violation(a_then_b(900).released(899, 950, "a", 1), Check::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).lost(880, 910, "a", 1), Check::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).no(890, "a", 1), Check::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).of(Kind::protocol, 600, "a"), Check::G1), "");
+  EXPECT_EQ(violation(a_then_b(900).fault(15, "isolate"), Check::G1), "")
       << "it may clean up what it gave up before";
-  EXPECT_NE(violation(a_then_b(900).released(901, 950, "a", 1), Guarantee::G1), "");
-  EXPECT_NE(violation(a_then_b(900).of(Kind::crash, 600, "a"), Guarantee::G1), "")
+  EXPECT_NE(violation(a_then_b(900).released(901, 950, "a", 1), Check::G1), "");
+  EXPECT_NE(violation(a_then_b(900).of(Kind::crash, 600, "a"), Check::G1), "")
       << "a dead holder's lease lasts as long";
 }
 
@@ -102,14 +102,14 @@ TEST(WorkerDocuments, ADocumentThatSomebodyElseEndsIsFound) {
         .gone(from, gone);
   };
   const auto late = told(1'300, 1'310);
-  EXPECT_EQ(violation(late, Guarantee::G6),
+  EXPECT_EQ(violation(late, Check::G6),
             "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
             "its holder");
-  EXPECT_EQ(violation(Told(late).released(1'305, 1'320, "b", 1), Guarantee::G6), "");
-  EXPECT_EQ(violation(told(2'080, 2'100), Guarantee::G6), "") << "the TTL monitor may have come";
-  EXPECT_EQ(violation(told(1'115, 1'310), Guarantee::G6), "")
+  EXPECT_EQ(violation(Told(late).released(1'305, 1'320, "b", 1), Check::G6), "");
+  EXPECT_EQ(violation(told(2'080, 2'100), Check::G6), "") << "the TTL monitor may have come";
+  EXPECT_EQ(violation(told(1'115, 1'310), Check::G6), "")
       << "it may have been on its way to the grant";
-  EXPECT_NE(violation(Told(late).released(1'290, 1'320, "a", 2), Guarantee::G6), "");
+  EXPECT_NE(violation(Told(late).released(1'290, 1'320, "a", 2), Check::G6), "");
 }
 
 TEST(WorkerDocuments, WhoReleasesMeanwhileIsNamed) {
@@ -120,30 +120,30 @@ TEST(WorkerDocuments, WhoReleasesMeanwhileIsNamed) {
                         .got(1'090, 1'120, "b", 1, 2)
                         .released(1'290, 1'320, "a", 1)
                         .gone(1'300, 1'310);
-  EXPECT_EQ(violation(told, Guarantee::G6),
+  EXPECT_EQ(violation(told, Check::G6),
             "lock 'x': the document of b was freed 790.0 ms before its lease ran out, and not by "
             "its holder; it was being released by a");
 }
 
 TEST(WorkerDocuments, AnExtensionOverAnothersDocumentIsNoAcquire) {
   const auto told = a_then_b(1'100).put(1'400, 1'410, "A", 2'400);
-  EXPECT_EQ(violation(told, Guarantee::G6),
+  EXPECT_EQ(violation(told, Check::G6),
             "lock 'x': the document of b was overwritten 690.0 ms before its lease ran out, and "
             "not by its holder");
-  EXPECT_EQ(violation(told, Guarantee::G1), "");
+  EXPECT_EQ(violation(told, Check::G1), "");
 }
 
 TEST(WorkerDocuments, WhatIsWrittenIntoThePastByAClockThatWasMovedIsNoRelease) {
   const auto told = a_holds(1'018).gone(400, 410, "A");
-  EXPECT_NE(violation(told, Guarantee::G6), "");
-  EXPECT_EQ(violation(Told(told).fault(300, "wall-clock"), Guarantee::G6), "");
+  EXPECT_NE(violation(told, Check::G6), "");
+  EXPECT_EQ(violation(Told(told).fault(300, "wall-clock"), Check::G6), "");
 }
 
 TEST(WorkerDocuments, OfTwoThatMayHaveWrittenItNobodyIsSaidToHave) {
   const auto told = a_holds().ask(11, "c", 1).ended(400, "c", 1, "timed_out");
-  EXPECT_NE(violation(Told(told).gone(500, 510), Guarantee::G6), "")
+  EXPECT_NE(violation(Told(told).gone(500, 510), Check::G6), "")
       << "who was granted it has no other write";
-  EXPECT_EQ(violation(Told(a_holds()).got(11, 21, "c", 1, 2).gone(500, 510), Guarantee::G6), "");
+  EXPECT_EQ(violation(Told(a_holds()).got(11, 21, "c", 1, 2).gone(500, 510), Check::G6), "");
 }
 
 /// A lock that names its machine: what one holder extends is what another takes.
@@ -153,8 +153,8 @@ TEST(WorkerDocuments, AnOwnerThatIsUsedForManyHoldingsIsNobodys) {
                         .got(1'050, 1'120, "b", 1, 2)
                         .put(1'100, 1'110, "A", 2'100)
                         .gone(1'500, 1'510);
-  EXPECT_EQ(violation(told, Guarantee::G6), "");
-  EXPECT_EQ(found(told, Guarantee::G6).verdict, Verdict::unknown);
+  EXPECT_EQ(violation(told, Check::G6), "");
+  EXPECT_EQ(found(told, Check::G6).verdict, Verdict::unknown);
 }
 
 TEST(WorkerDocuments, ATokenThatFallsInTheOplogsOrderIsFound) {
@@ -168,34 +168,34 @@ TEST(WorkerDocuments, ATokenThatFallsInTheOplogsOrderIsFound) {
         .gone(315, 318)
         .put(400, 410, "B", 1'410);
   };
-  EXPECT_EQ(violation(told(8), Guarantee::G4),
+  EXPECT_EQ(violation(told(8), Check::G4),
             "lock 'x': token 7 of b, by the oplog after token 8 of a");
-  EXPECT_EQ(violation(told(6), Guarantee::G4), "");
+  EXPECT_EQ(violation(told(6), Check::G4), "");
   auto without = mapped();
   without.document.reset();
-  EXPECT_NE(found(told(8), Guarantee::G4, without).verdict, Verdict::violated);
+  EXPECT_NE(found(told(8), Check::G4, without).verdict, Verdict::violated);
 }
 
 TEST(WorkerDocuments, ADeadHoldersDocumentThatLastsLongerThanPromisedIsFound) {
   const auto told = [](int expires) { return a_holds(expires).of(Kind::crash, 100, "a"); };
-  EXPECT_EQ(violation(told(1'500), Guarantee::G8),
+  EXPECT_EQ(violation(told(1'500), Check::G8),
             "lock 'x': the document of a, which died, is in force 394.0 ms longer than promised");
-  EXPECT_EQ(violation(told(1'018), Guarantee::G8), "");
-  EXPECT_EQ(found(told(1'018), Guarantee::G8).verdict, Verdict::holds);
-  EXPECT_EQ(violation(told(1'500).gone(900, 910), Guarantee::G8), "") << "it was taken away";
-  EXPECT_EQ(violation(told(1'500).fault(1, "clock-drift"), Guarantee::G8), "");
-  EXPECT_EQ(violation(a_holds(1'500), Guarantee::G8), "") << "it lives";
-  EXPECT_NE(violation(told(1'018).put(150, 160, "A", 1'900), Guarantee::G8), "")
+  EXPECT_EQ(violation(told(1'018), Check::G8), "");
+  EXPECT_EQ(found(told(1'018), Check::G8).verdict, Verdict::holds);
+  EXPECT_EQ(violation(told(1'500).gone(900, 910), Check::G8), "") << "it was taken away";
+  EXPECT_EQ(violation(told(1'500).fault(1, "clock-drift"), Check::G8), "");
+  EXPECT_EQ(violation(a_holds(1'500), Check::G8), "") << "it lives";
+  EXPECT_NE(violation(told(1'018).put(150, 160, "A", 1'900), Check::G8), "")
       << "somebody extends it in its place";
-  EXPECT_EQ(violation(told(1'018).put(150, 160, "A", 1'900).fault(110, "isolate"), Guarantee::G8),
+  EXPECT_EQ(violation(told(1'018).put(150, 160, "A", 1'900).fault(110, "isolate"), Check::G8),
             "")
       << "it was still on its way";
 }
 
 TEST(WorkerDocuments, AnOplogThatWasNotReadToItsEndProvesNothing) {
   const auto told = a_then_b(1'010).unread(2'000);
-  EXPECT_EQ(found(told, Guarantee::G1).verdict, Verdict::unknown);
-  EXPECT_EQ(found(a_then_b(1'010), Guarantee::G1).verdict, Verdict::holds);
+  EXPECT_EQ(found(told, Check::G1).verdict, Verdict::unknown);
+  EXPECT_EQ(found(a_then_b(1'010), Check::G1).verdict, Verdict::holds);
 }
 
 TEST(WorkerDocuments, WhatIsNotCheckedIsSaid) {
@@ -240,9 +240,9 @@ RC_GTEST_PROP(WorkerDocuments, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
     told.gone(free_at - upto(60), free_at + upto(60), "", free_at);
   }
   for (const Finding& f : judge_worker(told.end(free_at + 2'000), mapped())) {
-    const bool by_oplog = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G4 ||
-                          f.guarantee == Guarantee::G6 || f.guarantee == Guarantee::G8;
-    if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.guarantee) << ": " << f.why;
+    const bool by_oplog = f.check == Check::G1 || f.check == Check::G4 ||
+                          f.check == Check::G6 || f.check == Check::G8;
+    if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.check) << ": " << f.why;
     RC_ASSERT(!by_oplog || f.verdict != Verdict::violated);
   }
 }

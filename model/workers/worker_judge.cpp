@@ -10,7 +10,7 @@ namespace leasehold::model {
 namespace {
 
 Finding check_protocol(const Digest& d) {
-  Finding f = finding(Guarantee::protocol);
+  Finding f = finding(Check::protocol);
   for (Index i = 0; i < d.history->size(); ++i) {
     const Event& e = d.at(i);
     if (e.kind == Kind::start) ++f.checked;
@@ -26,30 +26,23 @@ Finding check_protocol(const Digest& d) {
   return f;
 }
 
-bool is_promised(const Promises& p, Guarantee guarantee) {
+bool is_promised(const Promises& p, Check guarantee) {
   switch (guarantee) {
-    case Guarantee::G3:
-    case Guarantee::G4: return p.tokens == Promises::Tokens::rising;
-    case Guarantee::G5: return p.tells_loss;
-    case Guarantee::G7: return p.waits != Promises::Waits::none || p.passes_on_leases;
-    case Guarantee::G8: return p.passes_on_leases.has_value();
+    case Check::G3:
+    case Check::G4: return p.tokens == Promises::Tokens::rising;
+    case Check::G5: return p.tells_loss;
+    case Check::G7: return p.waits != Promises::Waits::none || p.passes_on_leases;
+    case Check::G8: return p.passes_on_leases.has_value();
     default: return true;
   }
 }
 
 /// Why it is not checked; empty: it is checked.
-std::string why_unchecked(const Promises& p, Guarantee guarantee) {
-  switch (guarantee) {
-    case Guarantee::G1:
-    case Guarantee::G6: return p.document ? "" : "not checked";
-    case Guarantee::G8:
-      if (p.document && p.document->expires.empty()) {
-        return "not checked (document.expires is missing)";
-      }
-      return p.document ? "" : "not checked";
-    case Guarantee::G9: return "not checked";
-    default: return "";
-  }
+std::string why_unchecked(const Promises& p, Check guarantee) {
+  const bool unseen = kByDocuments.contains(guarantee) && !p.document;
+  if (unseen || guarantee == Check::G9) return "not checked";
+  const bool undated = guarantee == Check::G8 && p.document->expires.empty();
+  return undated ? "not checked (document.expires is missing)" : "";
 }
 
 /// The findings by the oplog, as far as it was read.
@@ -57,11 +50,11 @@ void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Pro
                       const WorkerCalls& calls) {
   const auto documents = worker_documents(d, calls);
   for (Finding& f : findings) {
-    if (f.guarantee == Guarantee::G4) check_document_tokens(documents, f);
+    if (f.check == Check::G4) check_document_tokens(documents, f);
   }
   findings.push_back(check_document_leases(d, calls, documents));
   findings.push_back(check_document_owners(d, calls, documents));
-  if (why_unchecked(promises, Guarantee::G8).empty() && is_promised(promises, Guarantee::G8)) {
+  if (why_unchecked(promises, Check::G8).empty() && is_promised(promises, Check::G8)) {
     findings.push_back(check_document_ends(d, promises, documents));
   }
   const auto& all = *d.history;
@@ -69,9 +62,7 @@ void add_by_documents(std::vector<Finding>& findings, const Digest& d, const Pro
     return e.kind == Kind::reread && e.outcome == "unread";
   });
   for (Finding& f : findings) {
-    const bool by_oplog = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G6 ||
-                          f.guarantee == Guarantee::G8;
-    if (!unread || !by_oplog || f.verdict == Verdict::violated) continue;
+    if (!unread || !kByDocuments.contains(f.check) || f.verdict == Verdict::violated) continue;
     f.verdict = Verdict::unknown;
     f.why = "the server's oplog was not read to its end";
   }
@@ -85,19 +76,19 @@ std::vector<Finding> judge_worker(const History& history, const Promises& promis
   const auto calls = worker_calls(d);
   std::vector<Finding> findings{check_exclusion(d)};
   check_grants_exclusive(calls, findings.front());
-  if (is_promised(promises, Guarantee::G4)) {
+  if (is_promised(promises, Check::G4)) {
     findings.push_back(check_worker_fence(d, calls));
     findings.push_back(check_worker_tokens(calls));
   }
-  if (is_promised(promises, Guarantee::G5)) findings.push_back(check_worker_losses(d, calls));
-  if (is_promised(promises, Guarantee::G7)) {
+  if (is_promised(promises, Check::G5)) findings.push_back(check_worker_losses(d, calls));
+  if (is_promised(promises, Check::G7)) {
     findings.push_back(check_worker_waits(d, promises, calls));
   }
   if (promises.document) add_by_documents(findings, d, promises, calls);
   findings.push_back(check_protocol(d));
   std::stable_sort(
       findings.begin(), findings.end(),
-      [](const Finding& a, const Finding& b) { return a.guarantee < b.guarantee; });
+      [](const Finding& a, const Finding& b) { return a.check < b.check; });
   for (Finding& f : findings) {
     if (f.verdict != Verdict::holds || f.checked > 0) continue;
     f.verdict = Verdict::unknown;
@@ -108,7 +99,7 @@ std::vector<Finding> judge_worker(const History& history, const Promises& promis
 
 std::vector<std::string> left_out(const Promises& promises) {
   std::vector<std::string> all;
-  for (const Guarantee guarantee : kPromised) {
+  for (const Check guarantee : kPromised) {
     const auto why =
         is_promised(promises, guarantee) ? why_unchecked(promises, guarantee) : "not promised";
     if (!why.empty()) all.push_back(std::string(to_string(guarantee)) + " " + why);

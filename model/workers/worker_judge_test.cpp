@@ -10,16 +10,16 @@
 namespace leasehold::model::worker_judge_test {
 namespace {
 
-Finding found(const Told& told, Guarantee guarantee, const Promises& promises = everything(),
+Finding found(const Told& told, Check check, const Promises& promises = everything(),
               int end = 20'000) {
   const auto findings = judge_worker(told.end(end), promises);
   const auto f = std::find_if(findings.begin(), findings.end(),
-                              [&](const Finding& one) { return one.guarantee == guarantee; });
+                              [&](const Finding& one) { return one.check == check; });
   return f == findings.end() ? Finding{} : *f;
 }
 
-std::string violation(const Told& told, Guarantee guarantee) {
-  const auto f = found(told, guarantee);
+std::string violation(const Told& told, Check check) {
+  const auto f = found(told, check);
   return f.verdict == Verdict::violated ? f.why : "";
 }
 
@@ -27,32 +27,32 @@ TEST(JudgeWorker, ATimeThatAGrantMayBeReliedOnCountsAsHeld) {
   const auto told = [](int b_asks, int b_gets) {
     return Told().ask(10, "a", 1).granted(20, "a", 1, 1, 900).got(b_asks, b_gets, "b", 1, 2);
   };
-  EXPECT_EQ(violation(told(500, 600), Guarantee::G2),
+  EXPECT_EQ(violation(told(500, 600), Check::G2),
             "lock 'x': b was granted it while a held it, for 300.0 ms more");
-  EXPECT_EQ(violation(told(500, 901), Guarantee::G2), "");
-  EXPECT_EQ(violation(told(15, 600), Guarantee::G2), "") << "it may have had it before a";
-  EXPECT_EQ(violation(told(500, 600).released(550, 560, "a", 1), Guarantee::G2), "");
-  EXPECT_EQ(violation(told(500, 600).lost(0, 550, "a", 1), Guarantee::G2), "")
+  EXPECT_EQ(violation(told(500, 901), Check::G2), "");
+  EXPECT_EQ(violation(told(15, 600), Check::G2), "") << "it may have had it before a";
+  EXPECT_EQ(violation(told(500, 600).released(550, 560, "a", 1), Check::G2), "");
+  EXPECT_EQ(violation(told(500, 600).lost(0, 550, "a", 1), Check::G2), "")
       << "it may have been said at once";
-  EXPECT_EQ(violation(told(500, 600).of(Kind::crash, 550, "a"), Guarantee::G2), "");
+  EXPECT_EQ(violation(told(500, 600).of(Kind::crash, 550, "a"), Check::G2), "");
 }
 
 TEST(JudgeWorker, AGrantWhileAnotherStillAnswersHeldIsTwoHolders) {
   const auto told = Told().got(10, 20, "a", 1, 1).got(500, 600, "b", 1, 2);
-  EXPECT_NE(violation(Told(told).yes(25, 601, "a", 1), Guarantee::G2), "");
-  EXPECT_EQ(violation(Told(told).yes(25, 599, "a", 1), Guarantee::G2), "");
+  EXPECT_NE(violation(Told(told).yes(25, 601, "a", 1), Check::G2), "");
+  EXPECT_EQ(violation(Told(told).yes(25, 599, "a", 1), Check::G2), "");
 }
 
 TEST(JudgeWorker, ATokenThatIsLowerThanThatOfAnEarlierGrantIsFound) {
   const auto told = [](int b_asks, int token) {
     return Told().got(10, 20, "a", 1, 7).released(30, 40, "a", 1).got(b_asks, 50, "b", 1, token);
   };
-  EXPECT_EQ(violation(told(25, 6), Guarantee::G4), "lock 'x': token 6 of b after token 7 of a");
-  EXPECT_EQ(violation(told(15, 6), Guarantee::G4), "") << "b may have had it before";
-  EXPECT_EQ(violation(told(25, 8), Guarantee::G4), "");
-  EXPECT_EQ(violation(told(15, 7), Guarantee::G4),
+  EXPECT_EQ(violation(told(25, 6), Check::G4), "lock 'x': token 6 of b after token 7 of a");
+  EXPECT_EQ(violation(told(15, 6), Check::G4), "") << "b may have had it before";
+  EXPECT_EQ(violation(told(25, 8), Check::G4), "");
+  EXPECT_EQ(violation(told(15, 7), Check::G4),
             "lock 'x': token 7 of b is also the token 7 of a");
-  EXPECT_EQ(violation(told(25, 0), Guarantee::G4), "lock 'x': b was granted it without a token");
+  EXPECT_EQ(violation(told(25, 0), Check::G4), "lock 'x': b was granted it without a token");
 }
 
 TEST(JudgeWorker, ACurrentHolderThatIsRefusedIsFoundUnlessALaterOneWrote) {
@@ -65,9 +65,9 @@ TEST(JudgeWorker, ACurrentHolderThatIsRefusedIsFoundUnlessALaterOneWrote) {
         .yes(51, 80, "b", 1)
         .wrote(60, 70, "b", 1, 1, 4, "refused");
   };
-  EXPECT_EQ(violation(told(25), Guarantee::G3),
+  EXPECT_EQ(violation(told(25), Check::G3),
             "resource 'x' refused the token 4 of its current holder b");
-  EXPECT_EQ(violation(told(15), Guarantee::G3), "") << "a may be the later one";
+  EXPECT_EQ(violation(told(15), Check::G3), "") << "a may be the later one";
 }
 
 TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
@@ -80,30 +80,30 @@ TEST(JudgeWorker, AnAcceptedWriteOfAnEarlierHolderAfterOneOfALaterIsFound) {
         .wrote(1'230, 1'240, "a", 1, 1, 5, "accepted")
         .stored(1'240, "a", 1, order);
   };
-  EXPECT_EQ(violation(told(101), Guarantee::G3),
+  EXPECT_EQ(violation(told(101), Check::G3),
             "resource 'x' accepted a write of a after one of a later holder");
-  EXPECT_EQ(violation(told(99), Guarantee::G3), "");
+  EXPECT_EQ(violation(told(99), Check::G3), "");
 }
 
 TEST(JudgeWorker, WhoIsNotNotifiedOfItsLossByTheTimeThatAnotherHasItIsFound) {
   const auto told = Told().got(10, 20, "a", 1, 1).got(30, 1'500, "b", 1, 2);
-  EXPECT_EQ(violation(told, Guarantee::G5),
+  EXPECT_EQ(violation(told, Check::G5),
             "lock 'x': b had it, and a was notified of its loss never");
-  EXPECT_EQ(violation(Told(told).lost(1'510, 1'520, "a", 1), Guarantee::G5),
+  EXPECT_EQ(violation(Told(told).lost(1'510, 1'520, "a", 1), Check::G5),
             "lock 'x': b had it, and a was notified of its loss 10.0 ms later");
-  EXPECT_EQ(violation(Told(told).lost(1'490, 1'520, "a", 1), Guarantee::G5), "")
+  EXPECT_EQ(violation(Told(told).lost(1'490, 1'520, "a", 1), Check::G5), "")
       << "it may have been said in time";
-  EXPECT_EQ(violation(Told(told).released(1'400, 1'410, "a", 1), Guarantee::G5), "");
-  EXPECT_EQ(violation(Told(told).of(Kind::crash, 1'400, "a"), Guarantee::G5), "");
-  EXPECT_EQ(violation(Told(told).of(Kind::pause, 900, "a"), Guarantee::G5), "");
-  EXPECT_NE(violation(Told(told).yes(30, 1'501, "a", 1).lost(20, 1'502, "a", 1), Guarantee::G5), "")
+  EXPECT_EQ(violation(Told(told).released(1'400, 1'410, "a", 1), Check::G5), "");
+  EXPECT_EQ(violation(Told(told).of(Kind::crash, 1'400, "a"), Check::G5), "");
+  EXPECT_EQ(violation(Told(told).of(Kind::pause, 900, "a"), Check::G5), "");
+  EXPECT_NE(violation(Told(told).yes(30, 1'501, "a", 1).lost(20, 1'502, "a", 1), Check::G5), "")
       << "it still answered that it held it";
 }
 
 TEST(JudgeWorker, WhoAnswersHeldAfterItSaidLostIsFound) {
   const auto told = Told().got(10, 20, "a", 1, 1).lost(100, 110, "a", 1);
-  EXPECT_NE(violation(Told(told).yes(25, 120, "a", 1), Guarantee::G5), "");
-  EXPECT_EQ(violation(Told(told).yes(25, 105, "a", 1), Guarantee::G5), "");
+  EXPECT_NE(violation(Told(told).yes(25, 120, "a", 1), Check::G5), "");
+  EXPECT_EQ(violation(Told(told).yes(25, 105, "a", 1), Check::G5), "");
 }
 
 TEST(JudgeWorker, ALossThatOnlyAStallMadeLateIsUnknown) {
@@ -112,29 +112,29 @@ TEST(JudgeWorker, ALossThatOnlyAStallMadeLateIsUnknown) {
                         .got(30, 1'500, "b", 1, 2)
                         .stall(1'400, 1'600)
                         .lost(1'580, 1'590, "a", 1);
-  EXPECT_EQ(found(told, Guarantee::G5).verdict, Verdict::unknown);
+  EXPECT_EQ(found(told, Check::G5).verdict, Verdict::unknown);
   const auto before = Told()
                           .got(10, 20, "a", 1, 1)
                           .stall(1'200, 1'400)
                           .got(30, 1'500, "b", 1, 2)
                           .lost(1'580, 1'590, "a", 1);
-  EXPECT_EQ(found(before, Guarantee::G5).verdict, Verdict::violated);
+  EXPECT_EQ(found(before, Check::G5).verdict, Verdict::violated);
 }
 
 TEST(JudgeWorker, ADeadHoldersLockGoesToAWaiterWithinItsLeaseAndAPause) {
   const auto told = [](int b_gets) {
     return Told().got(10, 20, "a", 1, 1).of(Kind::crash, 50, "a").got(40, b_gets, "b", 1, 2);
   };
-  EXPECT_EQ(violation(told(1'200), Guarantee::G7),
+  EXPECT_EQ(violation(told(1'200), Check::G7),
             "lock 'x': an acquire of b waited 150.0 ms for it while it was free, since a's lease "
             "was over");
-  EXPECT_EQ(found(told(1'150), Guarantee::G7).counts.at("bounded_takeovers"), 1);
-  EXPECT_EQ(violation(told(1'150), Guarantee::G7), "");
-  EXPECT_EQ(violation(told(1'200).fault(1'100, "isolate"), Guarantee::G7), "");
+  EXPECT_EQ(found(told(1'150), Check::G7).counts.at("bounded_takeovers"), 1);
+  EXPECT_EQ(violation(told(1'150), Check::G7), "");
+  EXPECT_EQ(violation(told(1'200).fault(1'100, "isolate"), Check::G7), "");
   EXPECT_EQ(violation(told(1'200).of(Kind::pause, 1'100, "b").of(Kind::resume, 1'101, "b"),
-                      Guarantee::G7),
+                      Check::G7),
             "");
-  EXPECT_EQ(found(told(1'200).stall(1'000, 1'190), Guarantee::G7).verdict, Verdict::unknown);
+  EXPECT_EQ(found(told(1'200).stall(1'000, 1'190), Check::G7).verdict, Verdict::unknown);
 }
 
 /// As long as its author allows for; and by as much as faults put them apart.
@@ -145,7 +145,7 @@ TEST(JudgeWorker, ADeadHoldersLockMayStayForTheMarginOfTheClocksToo) {
     auto told = Told().apart(apart).got(10, 20, "a", 1, 1);
     if (*fault != 0) told.fault(30, fault);
     told.of(Kind::crash, 50, "a").got(40, b_gets, "b", 1, 2);
-    return found(told, Guarantee::G7, promises).verdict;
+    return found(told, Check::G7, promises).verdict;
   };
   EXPECT_EQ(waited(0, 1'350, ""), Verdict::holds);
   EXPECT_EQ(waited(0, 1'352, ""), Verdict::violated);
@@ -160,8 +160,8 @@ TEST(JudgeWorker, ALateWaiterMayWaitForAWholeLease) {
   const auto told = [](int b_gets) {
     return Told().got(10, 20, "a", 1, 1).of(Kind::crash, 50, "a").got(900, b_gets, "b", 1, 2);
   };
-  EXPECT_EQ(violation(told(1'990), Guarantee::G7), "");
-  EXPECT_NE(violation(told(2'100), Guarantee::G7), "");
+  EXPECT_EQ(violation(told(1'990), Check::G7), "");
+  EXPECT_NE(violation(told(2'100), Check::G7), "");
 }
 
 TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
@@ -171,9 +171,9 @@ TEST(JudgeWorker, AReleasedLockGoesToAWaiterWithinAPause) {
         .released(30, 40, "a", 1, outcome)
         .got(25, b_gets, "b", 1, 2);
   };
-  EXPECT_EQ(violation(told(140, "released"), Guarantee::G7), "");
-  EXPECT_NE(violation(told(150, "released"), Guarantee::G7), "");
-  EXPECT_EQ(violation(told(150, "unknown"), Guarantee::G7), "") << "it may still be there";
+  EXPECT_EQ(violation(told(140, "released"), Check::G7), "");
+  EXPECT_NE(violation(told(150, "released"), Check::G7), "");
+  EXPECT_EQ(violation(told(150, "unknown"), Check::G7), "") << "it may still be there";
 }
 
 /// Servers that are slow for others are slow for one that waits.
@@ -185,10 +185,10 @@ TEST(JudgeWorker, AWaiterIsAllowedTheTimeOfTheSlowestCommandMeanwhileThreeTimes)
         .got(25, b_gets, "b", 1, 2)
         .wrote(write_from, write_to, "c", 1, 1, 1, "accepted");
   };
-  EXPECT_EQ(violation(told(290, 100, 150), Guarantee::G7), "");
-  EXPECT_NE(violation(told(291, 100, 150), Guarantee::G7), "");
-  EXPECT_NE(violation(told(290, 300, 350), Guarantee::G7), "") << "that one was later";
-  EXPECT_EQ(violation(told(5'000, 100, 226), Guarantee::G7), "") << "too slow for such a lease";
+  EXPECT_EQ(violation(told(290, 100, 150), Check::G7), "");
+  EXPECT_NE(violation(told(291, 100, 150), Check::G7), "");
+  EXPECT_NE(violation(told(290, 300, 350), Check::G7), "") << "that one was later";
+  EXPECT_EQ(violation(told(5'000, 100, 226), Check::G7), "") << "too slow for such a lease";
 }
 
 TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {
@@ -200,8 +200,8 @@ TEST(JudgeWorker, WhatAnotherMayHaveWonUnheardIsNotFree) {
         .ended(42, "c", 1, outcome)
         .got(25, 500, "b", 1, 2);
   };
-  EXPECT_EQ(violation(told("timed_out"), Guarantee::G7), "");
-  EXPECT_NE(violation(told("refused"), Guarantee::G7), "");
+  EXPECT_EQ(violation(told("timed_out"), Check::G7), "");
+  EXPECT_NE(violation(told("refused"), Check::G7), "");
 }
 
 TEST(JudgeWorker, AnAcquireThatReturnsFarBehindItsTimeoutIsFound) {
@@ -209,9 +209,9 @@ TEST(JudgeWorker, AnAcquireThatReturnsFarBehindItsTimeoutIsFound) {
   promises.answers_within_ms = 100;
   promises.polls_within_ms = 1'000;
   const auto told = [](int end) { return Told().ask(10, "a", 1, 50).ended(end, "a", 1, "failed"); };
-  EXPECT_EQ(found(told(161), Guarantee::G7, promises).why,
+  EXPECT_EQ(found(told(161), Check::G7, promises).why,
             "lock 'x': an acquire of a ended 101.0 ms after its timeout");
-  EXPECT_EQ(found(told(160), Guarantee::G7, promises).verdict, Verdict::holds);
+  EXPECT_EQ(found(told(160), Check::G7, promises).verdict, Verdict::holds);
 }
 
 TEST(JudgeWorker, WhoDoesNotWaitGetsALockThatNobodyHas) {
@@ -224,9 +224,9 @@ TEST(JudgeWorker, WhoDoesNotWaitGetsALockThatNobodyHas) {
         .ask(b_asks, "b", 1, 0)
         .ended(b_asks + 5, "b", 1, "refused");
   };
-  EXPECT_EQ(found(told(50), Guarantee::G7, promises).why,
+  EXPECT_EQ(found(told(50), Check::G7, promises).why,
             "lock 'x': an acquire of b did not get it, although it was free");
-  EXPECT_NE(found(told(35), Guarantee::G7, promises).verdict, Verdict::violated);
+  EXPECT_NE(found(told(35), Check::G7, promises).verdict, Verdict::violated);
 }
 
 TEST(JudgeWorker, WhatWasNotPromisedIsNotChecked) {
@@ -235,8 +235,8 @@ TEST(JudgeWorker, WhatWasNotPromisedIsNotChecked) {
   nothing.passes_on_leases = std::nullopt;
   const auto findings = judge_worker(Told().end(100), nothing);
   ASSERT_EQ(findings.size(), 2u);
-  EXPECT_EQ(findings[0].guarantee, Guarantee::G2);
-  EXPECT_EQ(findings[1].guarantee, Guarantee::protocol);
+  EXPECT_EQ(findings[0].check, Check::G2);
+  EXPECT_EQ(findings[1].check, Check::protocol);
   EXPECT_EQ(left_out(nothing).size(), 8u);
   EXPECT_EQ(left_out(everything()).size(), 4u);
 }
@@ -278,7 +278,7 @@ SoundRun sound_run() {
 RC_GTEST_PROP(JudgeWorker, ASoundLockIsNeverBlamedWhateverTheStamps, ()) {
   const auto run = sound_run();
   for (const Finding& f : judge_worker(run.told.end(run.end), everything())) {
-    if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.guarantee) << ": " << f.why;
+    if (f.verdict == Verdict::violated) RC_LOG() << to_string(f.check) << ": " << f.why;
     RC_ASSERT(f.verdict != Verdict::violated);
   }
 }
@@ -289,7 +289,7 @@ RC_GTEST_PROP(JudgeWorker, ATokenThatFallsIsFoundInAnyRun, ()) {
   run.told.got(granted + 1, granted + 1, "c", 999, 1);
   const auto findings = judge_worker(run.told.end(run.end), everything());
   RC_ASSERT(std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
-    return f.guarantee == Guarantee::G4 && f.verdict == Verdict::violated;
+    return f.check == Check::G4 && f.verdict == Verdict::violated;
   }));
 }
 

@@ -120,7 +120,7 @@ void check_no_more(const Digest& d, Finding& f, const std::string& name, const W
 }  // namespace
 
 Finding check_worker_losses(const Digest& d, const WorkerCalls& calls) {
-  Finding f = finding(Guarantee::G5);
+  Finding f = finding(Check::G5);
   for (const auto& [name, all] : calls) {
     std::vector<WorkerCall> granted;
     std::copy_if(all.begin(), all.end(), std::back_inserter(granted),

@@ -65,7 +65,7 @@ bool may_be_overtaken(const Digest& d, const Writers& writers, const WorkerCall&
 }  // namespace
 
 Finding check_worker_fence(const Digest& d, const WorkerCalls& calls) {
-  Finding f = finding(Guarantee::G3);
+  Finding f = finding(Check::G3);
   const auto writers_of = writers(d, calls);
   check_accepted(d, writers_of, f);
   for (const Index i : d.writes) {
@@ -130,7 +130,7 @@ void check_different(const std::string& name, const std::vector<WorkerCall>& gra
 }  // namespace
 
 Finding check_worker_tokens(const WorkerCalls& calls) {
-  Finding f = finding(Guarantee::G4);
+  Finding f = finding(Check::G4);
   for (const auto& [name, all] : calls) {
     std::vector<WorkerCall> with_token;
     for (const WorkerCall& call : all) {

@@ -271,7 +271,7 @@ class Waits {
 }  // namespace
 
 Finding check_worker_waits(const Digest& d, const Promises& promises, const WorkerCalls& calls) {
-  Finding f = finding(Guarantee::G7);
+  Finding f = finding(Check::G7);
   const auto commands = commands_of(d);
   for (const auto& [name, all] : calls) Waits(d, promises, all, commands).check(f);
   return f;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/workers/worker_judge.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/plan/lock_options.hpp"
 
@@ -10,7 +11,7 @@ namespace leasehold::properties {
 namespace {
 
 using model::Finding;
-using model::Guarantee;
+using model::Check;
 using model::Verdict;
 
 constexpr int kCaseSeconds = 20;
@@ -96,20 +97,18 @@ std::int64_t seconds_for_g8(const VerifyOptions& options) {
 }
 
 model::Floors floors_for(const VerifyOptions& options) {
-  const model::Floors per_minute{{Guarantee::G1, 5},   {Guarantee::G2, 200}, {Guarantee::G3, 100},
-                                 {Guarantee::G4, 200}, {Guarantee::G5, 3},   {Guarantee::G6, 200},
-                                 {Guarantee::G7, 200}, {Guarantee::G8, 2},   {Guarantee::G9, 10},
-                                 {Guarantee::unique_lock_id, 200},  {Guarantee::deadline, 200},
-                                 {Guarantee::presumed_dead, 200},   {Guarantee::ended_owner, 200},
-                                 {Guarantee::compare_and_set, 200}, {Guarantee::expires_at, 200},
-                                 {Guarantee::stored_token, 200}};
+  model::Floors per_minute{{Check::G1, 5},   {Check::G2, 200}, {Check::G3, 100},
+                           {Check::G4, 200}, {Check::G5, 3},   {Check::G6, 200},
+                           {Check::G7, 200}, {Check::G8, 2},   {Check::G9, 10}};
+  for (const Check rule : checks_of(model::CheckKind::rule)) per_minute[rule] = 200;
   model::Floors floors;
   const bool slow = options.set.ttl_period_ms > kOwnTtlPeriod_ms;
-  for (const auto& [guarantee, count] : per_minute) {
-    const bool once = options.plan || (slow && guarantee == Guarantee::G8);
-    const bool by_documents = options.foreign && kByDocuments.contains(guarantee);
+  for (const auto& [check, count] : per_minute) {
+    const bool once = options.plan || (slow && check == Check::G8);
+    // That floor ends at a minute's, so that a longer run reaches it.
+    const bool by_documents = options.foreign && model::kByDocuments.contains(check);
     const auto least = by_documents ? std::min<std::int64_t>(count, kMostDocuments) : count;
-    floors[guarantee] = once ? 1 : scaled(least, options, by_documents);
+    floors[check] = once ? 1 : scaled(least, options, by_documents);
   }
   return floors;
 }
@@ -168,16 +167,16 @@ Totals activity_floors(const VerifyOptions& options) {
 }
 
 std::optional<Shortfall> shortfall(const Finding& finding, const model::Floors& floors) {
-  const auto found = floors.find(finding.guarantee);
+  const auto found = floors.find(finding.check);
   const auto floor = found == floors.end() ? 1 : found->second;
   const bool open = finding.verdict == Verdict::holds || finding.only_stalled();
   const bool decided = !open && !finding.never_tested();
   if (decided || finding.checked >= floor) return std::nullopt;
-  return Shortfall{to_string(finding.guarantee), finding.checked, floor};
+  return Shortfall{to_string(finding.check), finding.checked, floor};
 }
 
 const std::vector<ExcuseLimit>& excuse_limits() {
-  using enum Guarantee;
+  using enum Check;
   static const std::vector<ExcuseLimit> all{
       {G5, 5, 80}, {G6, 5, 50}, {G7, 30, 97}, {G8, 30, 97}, {G9, 85, 99},
       {release, 5, 50}, {needless, 5, 50}, {refinement, 5, 50}};
@@ -186,12 +185,12 @@ const std::vector<ExcuseLimit>& excuse_limits() {
 
 void limit_excuses(std::vector<Finding>& findings, bool live) {
   constexpr std::int64_t kFew = 20;
-  for (const auto& [guarantee, simulated, in_life] : excuse_limits()) {
+  for (const auto& [check, simulated, in_life] : excuse_limits()) {
     const auto percent = live ? in_life : simulated;
     for (Finding& f : findings) {
       const auto excused = f.all_excused(), all = f.checked + excused;
       const bool too_many = excused >= kFew && excused * 100 > percent * all;
-      if (f.guarantee != guarantee || f.verdict != Verdict::holds || !too_many) continue;
+      if (f.check != check || f.verdict != Verdict::holds || !too_many) continue;
       f.verdict = Verdict::unknown;
       f.why = "of " + std::to_string(all) + " checks " + std::to_string(excused) +
               " were excused (" + excuses_of(f) + "), at most " + std::to_string(percent) +
@@ -238,7 +237,7 @@ bool goes_on(const VerifyReport& so_far) {
   auto missing = shortfalls(so_far);
   // A case that does not wait for a slow TTL monitor never sees its deletions.
   if (has_slow_ttl(options) && !settles_at_last(so_far)) {
-    std::erase_if(missing, [](const Shortfall& s) { return s.what == to_string(Guarantee::G8); });
+    std::erase_if(missing, [](const Shortfall& s) { return s.what == to_string(Check::G8); });
   }
   return !missing.empty();
 }
@@ -248,7 +247,7 @@ bool settles_at_last(const VerifyReport& so_far) {
   if (left < static_cast<double>(seconds_for_g8(so_far.options))) return false;
   const auto floors = floors_for(so_far.options);
   return std::any_of(so_far.findings.begin(), so_far.findings.end(), [&](const Finding& f) {
-    return f.guarantee == Guarantee::G8 && shortfall(f, floors);
+    return f.check == Check::G8 && shortfall(f, floors);
   });
 }
 

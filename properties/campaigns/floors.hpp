@@ -15,10 +15,6 @@ constexpr std::int64_t kOwnTtlPeriod_ms = 1'000;
 /// times as many runs of the chosen plan as were asked for.
 constexpr int kMostTimesAsked = 3;
 
-/// Shown by a worker's documents. The floor ends at a minute's, so that a longer run reaches it.
-constexpr model::GuaranteeSet kByDocuments{model::Guarantee::G1, model::Guarantee::G6,
-                                           model::Guarantee::G8};
-
 struct Times {
   int cases = 1;
   double case_s = 0;
@@ -42,7 +38,7 @@ struct Times {
 /// The percentage of a guarantee's checks that may be excused, by world. properties/README.md has
 /// the measured figures: the limits are far above them.
 struct ExcuseLimit {
-  model::Guarantee guarantee;
+  model::Check check;
   int simulated, live;
 };
 [[nodiscard]] const std::vector<ExcuseLimit>& excuse_limits();

@@ -12,7 +12,7 @@
 namespace leasehold::properties {
 
 using model::Finding;
-using model::Guarantee;
+using model::Check;
 using model::Kind;
 using model::Verdict;
 
@@ -60,7 +60,7 @@ void make_unknown(Finding& f, const char* why) {
 /// Only for a live run, because that reads the oplog again at its end.
 void add_majority(std::vector<Finding>& findings, const model::History& history) {
   Finding f;
-  f.guarantee = Guarantee::majority;
+  f.check = Check::majority;
   bool read = false, unread = false;
   for (model::Index i = 0; i < history.size(); ++i) {
     const auto& e = history[i];
@@ -93,7 +93,7 @@ void add_majority(std::vector<Finding>& findings, const model::History& history)
 void merge(std::vector<Finding>& all, const std::vector<Finding>& one) {
   for (const Finding& b : one) {
     const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Finding& a) { return a.guarantee == b.guarantee; });
+                                    [&](const Finding& a) { return a.check == b.check; });
     if (found == all.end()) {
       all.push_back(b);
     } else {
@@ -149,7 +149,7 @@ Judgement judge(const model::History& history, model::Facts facts) {
   judgement.arrows = std::move(taken);
   if (refinement != nullptr) judgement.findings.push_back(refinement->result());
   for (Finding& f : judgement.findings) {
-    const bool of_steps = f.guarantee == Guarantee::arrows || f.guarantee == Guarantee::refinement;
+    const bool of_steps = kind_of(f.check) == model::CheckKind::model;
     if (of_steps && !whole) make_unknown(f, "the history is not well-formed");
   }
   add_majority(judgement.findings, history);
@@ -160,16 +160,16 @@ Judgement judge(const model::History& history, const std::optional<model::Promis
   return promises ? Judgement{model::judge_worker(history, *promises), {}} : judge(history);
 }
 
-std::optional<Guarantee> first_violated(const std::vector<Finding>& findings) {
+std::optional<Check> first_violated(const std::vector<Finding>& findings) {
   const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
     return f.verdict == Verdict::violated;
   });
-  return found == findings.end() ? std::nullopt : std::optional(found->guarantee);
+  return found == findings.end() ? std::nullopt : std::optional(found->check);
 }
 
-bool breaks(const Judgement& judgement, Guarantee guarantee) {
+bool breaks(const Judgement& judgement, Check check) {
   return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& f) {
-    return f.guarantee == guarantee && f.verdict == Verdict::violated;
+    return f.check == check && f.verdict == Verdict::violated;
   });
 }
 
@@ -226,13 +226,13 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     }
   }
   for (const auto& f : findings) {
-    if (f.guarantee == Guarantee::G1 && f.counts.contains("takeovers")) {
+    if (f.check == Check::G1 && f.counts.contains("takeovers")) {
       totals["takeovers"] += f.counts.at("takeovers");
     }
-    if (f.guarantee == Guarantee::G1 && f.counts.contains("hand_overs")) {
+    if (f.check == Check::G1 && f.counts.contains("hand_overs")) {
       totals["hand_overs"] += f.counts.at("hand_overs");
     }
-    if (f.guarantee == Guarantee::G1 && f.counts.contains("passed_on")) {
+    if (f.check == Check::G1 && f.counts.contains("passed_on")) {
       totals["passed_on"] += f.counts.at("passed_on");
     }
     for (const char* key :

@@ -41,11 +41,11 @@ struct Stall {
 [[nodiscard]] std::string to_string(const Stall& stall);
 
 /// The guarantee that a run broke, the first in the order of the table; none: nothing is certain.
-[[nodiscard]] std::optional<model::Guarantee> first_violated(
+[[nodiscard]] std::optional<model::Check> first_violated(
     const std::vector<model::Finding>& findings);
 
 /// Whether the guarantee is violated.
-[[nodiscard]] bool breaks(const Judgement& judgement, model::Guarantee guarantee);
+[[nodiscard]] bool breaks(const Judgement& judgement, model::Check check);
 
 using Totals = std::map<std::string, std::int64_t>;
 

@@ -28,7 +28,7 @@ void let_one_die(sim::Plan& plan, std::uint64_t seed) {
 bool is_well_formed(const Judgement& judgement) {
   const auto& all = judgement.findings;
   return std::none_of(all.begin(), all.end(), [](const model::Finding& f) {
-    return f.guarantee == model::Guarantee::form && f.verdict != model::Verdict::holds;
+    return f.check == model::Check::form && f.verdict != model::Verdict::holds;
   });
 }
 
@@ -88,9 +88,9 @@ sim::Plan matrix_plan(const std::string& lock, const std::string& fault, std::ui
   return plan;
 }
 
-std::map<model::Guarantee, Cell> run_row(const std::string& lock, const std::string& fault,
-                                         std::uint64_t seeds, const RunPlan& run) {
-  std::map<model::Guarantee, Cell> row;
+std::map<model::Check, Cell> run_row(const std::string& lock, const std::string& fault,
+                                     std::uint64_t seeds, const RunPlan& run) {
+  std::map<model::Check, Cell> row;
   for (const auto g : model::kPromised) {
     if (sim::promise_of(lock, g).empty()) row[g].state = State::not_promised;
   }
@@ -98,10 +98,7 @@ std::map<model::Guarantee, Cell> run_row(const std::string& lock, const std::str
     const auto judgement = run(matrix_plan(lock, fault, seed));
     const bool counts = is_well_formed(judgement);
     for (const auto& f : judgement.findings) {
-      if (std::find(model::kPromised.begin(), model::kPromised.end(), f.guarantee) !=
-          model::kPromised.end()) {
-        add(row[f.guarantee], f, counts, seed);
-      }
+      if (model::kPromised.contains(f.check)) add(row[f.check], f, counts, seed);
     }
   }
   for (auto& [g, cell] : row) {
@@ -111,7 +108,7 @@ std::map<model::Guarantee, Cell> run_row(const std::string& lock, const std::str
 }
 
 std::optional<std::uint64_t> first_break(const std::string& lock, const std::string& fault,
-                                         model::Guarantee guarantee, std::uint64_t seeds) {
+                                         model::Check guarantee, std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     if (breaks(simulate(matrix_plan(lock, fault, seed)).judgement, guarantee)) return seed;
   }
@@ -120,14 +117,14 @@ std::optional<std::uint64_t> first_break(const std::string& lock, const std::str
 
 const std::vector<LiveDifference>& live_differences() {
   static const std::vector<LiveDifference> all{
-      {"insert-unique", model::Guarantee::G9, "the driver's sessions send commands of their own"},
-      {"document-level", model::Guarantee::G9,
+      {"insert-unique", model::Check::G9, "the driver's sessions send commands of their own"},
+      {"document-level", model::Check::G9,
        "a driver's first command may find a stale connection"},
-      {"set-on-insert", model::Guarantee::G9,
+      {"set-on-insert", model::Check::G9,
        "a driver's first command may find a stale connection"},
-      {"distributed-lock", model::Guarantee::G9,
+      {"distributed-lock", model::Check::G9,
        "a driver's first command may find a stale connection"},
-      {"document-level", model::Guarantee::G7,
+      {"document-level", model::Check::G7,
        "a call that ends while its attempt is out forgets the win; a busy machine's replies are "
        "slow without any fault"},
   };
@@ -135,7 +132,7 @@ const std::vector<LiveDifference>& live_differences() {
 }
 
 sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                        model::Guarantee guarantee, std::uint64_t seed) {
+                        model::Check guarantee, std::uint64_t seed) {
   return minimise(matrix_plan(lock, fault, seed), [&](const sim::Plan& candidate) {
     return breaks(simulate(candidate).judgement, guarantee);
   });

@@ -26,7 +26,7 @@ struct Cell {
 [[nodiscard]] const char* to_string(Cell::State state);
 
 /// lock, fault and guarantee to what was found.
-using Matrix = std::map<std::string, std::map<std::string, std::map<model::Guarantee, Cell>>>;
+using Matrix = std::map<std::string, std::map<std::string, std::map<model::Check, Cell>>>;
 
 /// The plan of one run: this lock, this fault and no other, all leases equal.
 [[nodiscard]] sim::Plan matrix_plan(const std::string& lock, const std::string& fault,
@@ -34,25 +34,25 @@ using Matrix = std::map<std::string, std::map<std::string, std::map<model::Guara
 
 /// The plan of a violated cell's run, minimised.
 [[nodiscard]] sim::Plan smallest_plan(const std::string& lock, const std::string& fault,
-                                      model::Guarantee guarantee, std::uint64_t seed);
+                                      model::Check guarantee, std::uint64_t seed);
 
 /// One lock under one fault: what `seeds` runs show of each guarantee. `run` is a world.
 using RunPlan = std::function<Judgement(const sim::Plan&)>;
-[[nodiscard]] std::map<model::Guarantee, Cell> run_row(const std::string& lock,
-                                                       const std::string& fault,
-                                                       std::uint64_t seeds, const RunPlan& run);
+[[nodiscard]] std::map<model::Check, Cell> run_row(const std::string& lock,
+                                                   const std::string& fault,
+                                                   std::uint64_t seeds, const RunPlan& run);
 
 /// The first of this many virtual runs of a row in which the lock breaks the guarantee.
 [[nodiscard]] std::optional<std::uint64_t> first_break(const std::string& lock,
                                                        const std::string& fault,
-                                                       model::Guarantee guarantee,
+                                                       model::Check guarantee,
                                                        std::uint64_t seeds);
 
 /// A cell in which the live world may show a violation that the virtual one does not, and the
 /// mechanism that makes the difference. Written down before a run.
 struct LiveDifference {
   std::string_view lock;
-  model::Guarantee guarantee;
+  model::Check guarantee;
   std::string_view mechanism;
 };
 [[nodiscard]] const std::vector<LiveDifference>& live_differences();

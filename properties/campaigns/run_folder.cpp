@@ -20,7 +20,7 @@ void keep_run(const std::string& folder, const sim::Plan& plan, const model::His
   model::write(history_file, history);
   std::ofstream verdict(folder + "/verdict.txt");
   for (const auto& f : findings) {
-    verdict << to_string(f.guarantee) << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
+    verdict << to_string(f.check) << ' ' << to_string(f.verdict) << ' ' << f.why << '\n';
   }
   if (promises) std::ofstream(fs::path(folder) / kPromises) << to_json(*promises) << '\n';
   if (servers == nullptr) return;

@@ -8,14 +8,14 @@
 namespace leasehold::properties {
 namespace {
 
-using model::Guarantee;
+using model::Check;
 using model::Verdict;
 
 std::string explain(const Simulated& one) {
   std::string text;
   for (const auto& f : one.judgement.findings) {
     if (f.verdict != Verdict::holds)
-      text += std::string(to_string(f.guarantee)) + ": " + f.why + '\n';
+      text += std::string(to_string(f.check)) + ": " + f.why + '\n';
   }
   return text;
 }
@@ -131,11 +131,11 @@ TEST_P(Administrator, IsFoundOutByTheNextExtensionAndTokensStillRise) {
     for (auto& p : plan.processes) p.max_holding_ms = 0;
     const auto one = simulate(plan);
     for (const auto& f : one.judgement.findings) {
-      const bool hurt = f.guarantee == Guarantee::G1 || f.guarantee == Guarantee::G2 ||
-                        f.guarantee == Guarantee::G3 || f.guarantee == Guarantee::arrows;
+      const bool hurt = f.check == Check::G1 || f.check == Check::G2 ||
+                        f.check == Check::G3 || f.check == Check::arrows;
       const bool may_be = sim::harm_of(GetParam()) == sim::Harm::assumption;
       EXPECT_TRUE((may_be && hurt) || f.verdict == Verdict::holds || f.never_tested())
-          << seed << ' ' << to_string(f.guarantee) << f.why;
+          << seed << ' ' << to_string(f.check) << f.why;
       EXPECT_EQ(f.why.find("accepted a write of an earlier holder"), std::string::npos) << seed;
     }
     EXPECT_LT(longest_unaware(one.run.history, kind, held), 0.67) << seed;
@@ -198,7 +198,7 @@ fault refuse-sync at=3980 for=300 member=2
   });
   EXPECT_GT(longest_ns, 9'900 * model::kMs);
   EXPECT_LT(longest_ns, 10'200 * model::kMs);
-  EXPECT_EQ(first_violated(judge(one.run.history).findings), Guarantee::G8) << "nobody measured it";
+  EXPECT_EQ(first_violated(judge(one.run.history).findings), Check::G8) << "nobody measured it";
 }
 
 TEST(Simulate, TheSameSeedsGiveTheSameHash) {

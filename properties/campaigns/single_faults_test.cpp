@@ -29,7 +29,7 @@ struct Tally {
     std::string broken;
     for (const auto& f : one.judgement.findings) {
       if (f.verdict != model::Verdict::holds && !f.never_tested())
-        broken += std::string("# ") + to_string(f.guarantee) + ": " + f.why + '\n';
+        broken += std::string("# ") + to_string(f.check) + ": " + f.why + '\n';
     }
     const std::scoped_lock lock(mutex);
     ++kinds[kind].runs;
@@ -73,7 +73,7 @@ TEST(SingleFaults, BasePlansAreBusyAndHoldWithoutFaults) {
     const auto one = simulate(plan);
     for (const auto& f : one.judgement.findings) {
       EXPECT_TRUE(f.verdict == model::Verdict::holds || f.never_tested())
-          << to_string(f.guarantee) << ": " << f.why;
+          << to_string(f.check) << ": " << f.why;
     }
     EXPECT_GT(totals_of(one.run.history, one.judgement.findings).at("acquisitions"), 10);
     EXPECT_GT(event_times_ms(plan).size(), 50u);

@@ -36,7 +36,7 @@ SoakReport good(double minutes) {
   SoakReport report;
   report.elapsed_s = minutes * 60;
   report.measured = 1;
-  report.findings = {{.guarantee = model::Guarantee::G1, .verdict = model::Verdict::holds}};
+  report.findings = {{.check = model::Check::G1, .verdict = model::Verdict::holds}};
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/history/from_outside.hpp"
+#include "model/workers/worker_judge.hpp"
 #include "properties/campaigns/floors.hpp"
 #include "properties/campaigns/run_folder.hpp"
 #include "properties/campaigns/simulate.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using model::Finding;
-using model::Guarantee;
+using model::Check;
 using model::Verdict;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -161,9 +162,9 @@ class Run {
     report_.failed += failed ? 1 : 0;
     std::string folder;
     if (failed) folder = keep(one, history, findings);
-    const auto guarantee = first_violated(findings);
-    if (guarantee && !report_.violated_after_s) report_.violated_after_s = elapsed_s();
-    if (failed && guarantee && !broken_) broken_ = Broken{one.plan, *guarantee, folder};
+    const auto check = first_violated(findings);
+    if (check && !report_.violated_after_s) report_.violated_after_s = elapsed_s();
+    if (failed && check && !broken_) broken_ = Broken{one.plan, *check, folder};
     const bool failed_before = report_.failed > (failed ? 1 : 0);
     if (!failed_before) report_.shown = std::move(history);
   }
@@ -171,7 +172,7 @@ class Run {
   /// A run with an unknown result is none: minutes of smaller ones would tell nothing.
   struct Broken {
     sim::Plan plan;
-    Guarantee guarantee;
+    Check check;
     std::string folder;  ///< where it is kept
   };
 
@@ -200,20 +201,20 @@ class Run {
       if (++runs > kMostVirtualRuns || elapsed > kVirtualLimit || stop_()) return false;
       progress.elapsed_s = std::chrono::duration<double>(elapsed).count();
       if (on_progress_) on_progress_(report_, progress);
-      return breaks(simulate(plan).judgement, broken.guarantee);
+      return breaks(simulate(plan).judgement, broken.check);
     };
     sim::Plan plan = broken.plan;
     int tried = 0;
     while (tried < kVirtualTries && !fails(plan)) ++tried, ++plan.seed;
     if (tried == kVirtualTries) {
       report_.reduced = "in the virtual world the failing plan does not break " +
-                        std::string(to_string(broken.guarantee)) + " in " + std::to_string(tried) +
+                        std::string(to_string(broken.check)) + " in " + std::to_string(tried) +
                         " seeds";
       return false;
     }
     plan = minimise(plan, fails);
     int hits = 0;
-    for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.guarantee);
+    for (int i = 0; i < kLiveTries && !stop_(); ++i) hits += breaks_live(plan, broken.check);
     keep_smallest(broken, plan, "minimised in the virtual world in " + std::to_string(runs));
     report_.reduced += "; tried live, it failed in " + std::to_string(hits) + " of " +
                        std::to_string(kLiveTries) + " runs";
@@ -228,7 +229,7 @@ class Run {
     const auto fails = [&](const sim::Plan& plan) {
       for (int i = 0; i < kLiveTries; ++i) {
         if (SteadyClock::now() - began > limit || stop_()) return false;
-        if (breaks_live(plan, broken.guarantee)) return true;
+        if (breaks_live(plan, broken.check)) return true;
       }
       return false;
     };
@@ -236,9 +237,9 @@ class Run {
     keep_smallest(broken, plan, "minimised live in " + std::to_string(reducing_runs_ - before));
   }
 
-  bool breaks_live(const sim::Plan& plan, Guarantee guarantee) {
+  bool breaks_live(const sim::Plan& plan, Check check) {
     const auto history = run_plan({kReduced + reducing_runs_++, plan}).history;
-    return breaks(judge(history, report_.promises()), guarantee);
+    return breaks(judge(history, report_.promises()), check);
   }
 
   /// Beside the plan that it came from.
@@ -268,14 +269,16 @@ class Run {
     const auto floors = floors_for(options_);
     const auto missing = shortfalls(report_);
     for (Finding& f : report_.findings) {
-      const auto floor = floors.find(f.guarantee);
+      const auto floor = floors.find(f.check);
       if (floor != floors.end()) f.floor = floor->second;
       if (floor == floors.end() || !shortfall(f, floors)) continue;
       f.verdict = Verdict::unknown;
       f.why = "checked " + std::to_string(f.checked) + " times, the floor is " +
               std::to_string(f.floor);
-      if (f.guarantee == Guarantee::G8) f.why += why_no_g8();
-      if (options_.foreign && kByDocuments.contains(f.guarantee)) f.why += how_to_judge_more(f);
+      if (f.check == Check::G8) f.why += why_no_g8();
+      if (options_.foreign && model::kByDocuments.contains(f.check)) {
+        f.why += how_to_judge_more(f);
+      }
     }
     require_checked(report_.findings);
     if (!options_.plan) limit_excuses(report_.findings, true);
@@ -309,7 +312,7 @@ class Run {
 
   void add_activity() {
     Finding activity;
-    activity.guarantee = Guarantee::activity;
+    activity.check = Check::activity;
     activity.checked = static_cast<std::int64_t>(activity_floors(options_).size());
     for (const auto& [what, seen, floor] : idle(report_)) {
       activity.verdict = Verdict::unknown;

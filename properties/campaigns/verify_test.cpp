@@ -15,7 +15,7 @@ namespace {
 
 using model::Event;
 using model::Finding;
-using model::Guarantee;
+using model::Check;
 using model::Kind;
 using model::Verdict;
 
@@ -172,18 +172,18 @@ TEST(VerifyFloors, AreNeverZero) {
   auto options = usual();
   options.seconds = 20;
   options.floor_percent = 5;
-  for (const auto& [guarantee, floor] : floors_for(options))
-    EXPECT_GE(floor, 1) << to_string(guarantee);
+  for (const auto& [check, floor] : floors_for(options))
+    EXPECT_GE(floor, 1) << to_string(check);
   options.seconds = 60;
   options.floor_percent = 100;
-  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 3);
+  EXPECT_EQ(floors_for(options).at(Check::G5), 3);
   options.plan = sim::Plan();
-  EXPECT_EQ(floors_for(options).at(Guarantee::G5), 1);
+  EXPECT_EQ(floors_for(options).at(Check::G5), 1);
 }
 
-Finding finding(Guarantee guarantee, std::int64_t checked) {
+Finding finding(Check check, std::int64_t checked) {
   Finding f;
-  f.guarantee = guarantee;
+  f.check = check;
   f.checked = checked;
   return f;
 }
@@ -193,9 +193,9 @@ TEST(VerifyFloors, OfAWorkersDocumentsDoNotRiseBeyondThoseOfAMinute) {
   auto options = usual();
   options.foreign.emplace();
   options.seconds = 600;
-  EXPECT_EQ(floors_for(options).at(Guarantee::G1), 5);
-  EXPECT_EQ(floors_for(options).at(Guarantee::G6), 20);
-  EXPECT_EQ(floors_for(options).at(Guarantee::G2), 2'000);
+  EXPECT_EQ(floors_for(options).at(Check::G1), 5);
+  EXPECT_EQ(floors_for(options).at(Check::G6), 20);
+  EXPECT_EQ(floors_for(options).at(Check::G2), 2'000);
 }
 
 /// One that saw enough of all in its 60 s.
@@ -204,16 +204,16 @@ VerifyReport busy() {
   report.options = usual();
   report.options.seconds = 60;
   report.elapsed_s = 61;
-  for (const auto& [guarantee, floor] : floors_for(report.options)) {
-    report.findings.push_back(finding(guarantee, floor));
+  for (const auto& [check, floor] : floors_for(report.options)) {
+    report.findings.push_back(finding(check, floor));
   }
   report.totals = activity_floors(report.options);
   return report;
 }
 
-Finding& found(VerifyReport& report, Guarantee guarantee) {
+Finding& found(VerifyReport& report, Check check) {
   return *std::find_if(report.findings.begin(), report.findings.end(),
-                       [&](const Finding& f) { return f.guarantee == guarantee; });
+                       [&](const Finding& f) { return f.check == check; });
 }
 
 TEST(VerifyLength, ARunThatSawEnoughEndsWithItsSeconds) {
@@ -224,7 +224,7 @@ TEST(VerifyLength, ARunThatSawEnoughEndsWithItsSeconds) {
 TEST(VerifyLength, BelowAFloorItGoesOnUntilThreeTimesItsSecondsAreOver) {
   auto report = busy();
   report.totals["acquisitions"] = 532;
-  found(report, Guarantee::G1).checked = 3;
+  found(report, Check::G1).checked = 3;
   EXPECT_EQ(to_string(shortfalls(report)), "acquisitions 532 of 600, G1 3 of 5");
   for (const double elapsed_s : {61., 120., 179.}) {
     report.elapsed_s = elapsed_s;
@@ -236,7 +236,7 @@ TEST(VerifyLength, BelowAFloorItGoesOnUntilThreeTimesItsSecondsAreOver) {
 
 TEST(VerifyLength, WhatWasNeverCheckedIsWaitedForToo) {
   auto report = busy();
-  report.findings.push_back(finding(Guarantee::refinement, 0));
+  report.findings.push_back(finding(Check::refinement, 0));
   require_checked(report.findings);
   EXPECT_EQ(to_string(shortfalls(report)), "refinement 0 of 1");
   EXPECT_TRUE(goes_on(report));
@@ -248,7 +248,7 @@ TEST(VerifyLength, ItDoesNotGoOnForWhatMoreCasesCannotChange) {
   ASSERT_TRUE(goes_on(report));
   for (const auto verdict : {Verdict::violated, Verdict::unknown}) {
     auto decided = report;
-    found(decided, Guarantee::G2).verdict = verdict;
+    found(decided, Check::G2).verdict = verdict;
     EXPECT_FALSE(goes_on(decided)) << to_string(verdict);
   }
   auto other = report;
@@ -267,11 +267,11 @@ TEST(VerifyLength, AChosenPlanIsRunUpToThreeTimesAsOftenAsWasAsked) {
   report.options.plan = sim::Plan();
   report.options.plan->processes.emplace_back();
   report.options.times = 2;
-  found(report, Guarantee::G5).checked = 0;
+  found(report, Check::G5).checked = 0;
   for (report.cases = 2; report.cases < 6; ++report.cases) EXPECT_TRUE(goes_on(report));
   EXPECT_FALSE(goes_on(report));
   report.cases = 2;
-  found(report, Guarantee::G5).checked = 1;
+  found(report, Check::G5).checked = 1;
   EXPECT_FALSE(goes_on(report)) << "one check is enough";
 }
 
@@ -280,7 +280,7 @@ TEST(VerifyLength, AScriptedPlanShowsTheSameEachTime) {
   report.options.plan = sim::Plan();
   report.options.plan->processes.emplace_back().scripted = true;
   report.cases = 1;
-  found(report, Guarantee::G5).checked = 0;
+  found(report, Check::G5).checked = 0;
   EXPECT_FALSE(goes_on(report));
 }
 
@@ -289,7 +289,7 @@ TEST(VerifyLength, ForASlowTtlMonitorItGoesOnOnlyIfThereIsTimeToWaitForIt) {
   auto report = busy();
   report.options.set.uri = "mongodb://db1/?replicaSet=rs";
   report.options.set.ttl_period_ms = 60'000;
-  found(report, Guarantee::G8).checked = 0;
+  found(report, Check::G8).checked = 0;
   EXPECT_TRUE(goes_on(report));
   EXPECT_TRUE(settles_at_last(report));
   report.elapsed_s = 75;
@@ -313,11 +313,11 @@ TEST(VerifyLength, AnAddedCaseIsOfTheSameLengthAndRepeatedByItsNumber) {
 constexpr const char* kOther = "more than 64 states are possible at once";
 
 TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
-  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G8, 0)};
+  std::vector<Finding> all{finding(Check::G1, 3), finding(Check::G8, 0)};
   require_checked(all);
   EXPECT_EQ(all[0].verdict, Verdict::holds);
   EXPECT_EQ(all[1].verdict, Verdict::unknown);
-  merge(all, {finding(Guarantee::G8, 2), finding(Guarantee::G1, 1)});
+  merge(all, {finding(Check::G8, 2), finding(Check::G1, 1)});
   EXPECT_EQ(all[0].checked, 4);
   EXPECT_EQ(all[1].verdict, Verdict::holds);
   EXPECT_EQ(all[1].why, "");
@@ -325,7 +325,7 @@ TEST(Findings, WhatWasNeverCheckedDoesNotHoldUntilAnotherRunChecksIt) {
 
 TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
   const auto with = [](std::int64_t steps, std::int64_t largest) {
-    Finding f = finding(Guarantee::refinement, 1);
+    Finding f = finding(Check::refinement, 1);
     f.counts = {{"hidden_steps", steps}, {"largest_set", largest}};
     return f;
   };
@@ -336,7 +336,7 @@ TEST(Findings, OfManyRunsCountsAreSumsAndWhatIsLargestStaysThat) {
 }
 
 Finding unknown_for(const char* why) {
-  Finding f = finding(Guarantee::G5, 1);
+  Finding f = finding(Check::G5, 1);
   f.verdict = Verdict::unknown;
   f.why = why;
   return f;
@@ -363,12 +363,12 @@ TEST(Findings, WhatIsViolatedStaysSoInAHistoryThatIsNotWhole) {
   }
   const auto judgement = judge(history);
   EXPECT_EQ(judgement.findings.front().verdict, Verdict::unknown);
-  EXPECT_TRUE(breaks(judgement, Guarantee::refinement));
+  EXPECT_TRUE(breaks(judgement, Check::refinement));
 }
 
 TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
   const auto with = [](Verdict verdict, std::int64_t excused, bool live) {
-    Finding f = finding(Guarantee::G5, 100);
+    Finding f = finding(Check::G5, 100);
     f.verdict = verdict;
     f.excused[0] = excused;
     std::vector<Finding> all{f};
@@ -384,12 +384,12 @@ TEST(Findings, TooManyExcusesLeaveNothingThatHolds) {
 }
 
 TEST(Findings, OnlyWhatIsViolatedIsMadeSmaller) {
-  std::vector<Finding> all{finding(Guarantee::G1, 3), finding(Guarantee::G7, 1),
-                           finding(Guarantee::G8, 1)};
+  std::vector<Finding> all{finding(Check::G1, 3), finding(Check::G7, 1),
+                           finding(Check::G8, 1)};
   all[1].verdict = Verdict::unknown;
   EXPECT_EQ(first_violated(all), std::nullopt);
   all[2].verdict = Verdict::violated;
-  EXPECT_EQ(first_violated(all), Guarantee::G8);
+  EXPECT_EQ(first_violated(all), Check::G8);
 }
 
 Event reread(const char* outcome, std::int64_t matched, std::int64_t order) {
@@ -405,7 +405,7 @@ const Finding& majority_of(const Judgement& judgement) { return judgement.findin
 
 TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
   auto judgement = judge({reread("kept", 4, 0)});
-  EXPECT_EQ(majority_of(judgement).guarantee, Guarantee::majority);
+  EXPECT_EQ(majority_of(judgement).check, Check::majority);
   EXPECT_EQ(majority_of(judgement).verdict, Verdict::holds);
   EXPECT_EQ(majority_of(judgement).checked, 4);
   judgement = judge({reread("kept", 3, 0), reread("vanished", 0, 77)});
@@ -416,7 +416,7 @@ TEST(Findings, AnOplogEntryThatAMajorityHadAndThatVanishedIsAViolation) {
 
 TEST(Findings, ATruthThatWasNotReadToItsEndLeavesAllUnknown) {
   for (const auto& f : judge({reread("unread", 0, 0)}).findings) {
-    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(f.guarantee);
+    EXPECT_EQ(f.verdict, Verdict::unknown) << to_string(f.check);
   }
 }
 

@@ -13,10 +13,11 @@
 namespace leasehold::fuzz {
 namespace {
 
+using model::Event;
 using model::Field;
 using Texts = std::vector<std::string>;
 
-const Texts& words_of(Field field) {
+const Texts& words_of(Field of) {
   static const Texts processes{"", "p0.1", "p1.1"}, names{"", "x", "y"},
       owners{"", "a", "b", "c"}, lock_ids{"", "a.1.1", "a.1.2", "b.1.1", "b.1.2", "c.1.1"},
       outcomes{"",        "done",      "unknown",   "failed_before", "duplicate_key", "yes",
@@ -26,27 +27,27 @@ const Texts& words_of(Field field) {
       verbs{"", "acquire", "extend", "delete", "pass-on", "hand-over", "look", "stream", "index"},
       faults{"clock-jump", "lost-data", "delete-document", "step-up", "isolate", "wall-clock"},
       locks{"leasehold", "canary", "distributed-lock", "another"};
-  switch (field) {
-    case Field::process: return processes;
-    case Field::name: return names;
-    case Field::owner:
-    case Field::giver:
-    case Field::also_owner: return owners;
-    case Field::lock_id:
-    case Field::seen_lock_id:
-    case Field::observed_lock_id: return lock_ids;
-    case Field::outcome: return outcomes;
-    case Field::verb: return verbs;
-    case Field::fault: return faults;
-    case Field::lock: return locks;
+  switch (of) {
+    case field(&Event::process): return processes;
+    case field(&Event::name): return names;
+    case field(&Event::owner):
+    case field(&Event::giver):
+    case field(&Event::also_owner): return owners;
+    case field(&Event::lock_id):
+    case field(&Event::seen_lock_id):
+    case field(&Event::observed_lock_id): return lock_ids;
+    case field(&Event::outcome): return outcomes;
+    case field(&Event::verb): return verbs;
+    case field(&Event::fault): return faults;
+    case field(&Event::lock): return locks;
     default: return names;
   }
 }
 
 /// Times and lengths of similar size; few numbers of all else.
-std::int64_t number(Field field, FuzzedDataProvider& input) {
+std::int64_t number(Field of, FuzzedDataProvider& input) {
   constexpr std::int64_t kMs = 1'000'000;
-  const std::string name = to_string(field);
+  const std::string name = to_string(of);
   if (name.ends_with("_ns")) return input.ConsumeIntegralInRange<std::int64_t>(0, 5'000) * kMs;
   if (name.ends_with("_ms")) return input.ConsumeIntegralInRange<std::int64_t>(0, 3'000);
   return input.ConsumeIntegralInRange<std::int64_t>(-1, 6);
@@ -54,16 +55,16 @@ std::int64_t number(Field field, FuzzedDataProvider& input) {
 
 model::Event event(model::Kind kind, std::int64_t at_ns, FuzzedDataProvider& input) {
   nlohmann::ordered_json line{{"at_ns", at_ns}, {"kind", to_string(kind)}};
-  for (const auto& about : model::kAboutFields) {
-    if (!model::about(kind).fields.contains(about.field) || !input.ConsumeBool()) continue;
-    auto& value = line[about.name];
-    switch (type_of(about.field)) {
+  for (const Field one : about(kind).fields) {
+    if (!input.ConsumeBool()) continue;
+    auto& value = line[to_string(one)];
+    switch (type_of(about(one))) {
       case model::FieldType::text: {
-        const auto& words = words_of(about.field);
+        const auto& words = words_of(one);
         value = words[input.ConsumeIntegralInRange<std::size_t>(0, words.size() - 1)];
         break;
       }
-      case model::FieldType::number: value = number(about.field, input); break;
+      case model::FieldType::number: value = number(one, input); break;
       case model::FieldType::digits:
         value = std::to_string(input.ConsumeIntegralInRange(0, 12));
         break;
@@ -91,7 +92,7 @@ void check(const model::History& history, const std::optional<model::Promises>& 
   (void)properties::totals_of(history, findings);
   for (const auto& f : findings) {
     const bool told = f.verdict == model::Verdict::holds || !f.why.empty();
-    must(told, (std::string("what does not hold has a reason: ") + to_string(f.guarantee)).c_str());
+    must(told, (std::string("what does not hold has a reason: ") + to_string(f.check)).c_str());
     for (const auto i : f.events) must(i < history.size(), "its events are in the history");
     (void)properties::transcript_of(history, f.events);
   }

@@ -4,8 +4,8 @@
 
 namespace leasehold::properties {
 
-std::map<model::Guarantee, int> slow_counts(const model::History& history) {
-  using enum model::Guarantee;
+std::map<model::Check, int> slow_counts(const model::History& history) {
+  using enum model::Check;
   const Questions q(history);
   return {{G1, slow_leases(q)},
           {G2, slow_exclusion(q)},

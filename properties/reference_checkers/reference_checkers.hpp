@@ -3,7 +3,7 @@
 #include <map>
 
 #include "model/history/history.hpp"
-#include "model/verdict/guarantee.hpp"
+#include "model/verdict/check.hpp"
 
 namespace leasehold::properties {
 
@@ -12,7 +12,7 @@ class Questions;
 /// The checkers a second time: how often a history breaks each guarantee, written from its words,
 /// as questions to pairs of events, with no thought of speed and nothing of the checkers'. Counts,
 /// so that one violation does not hide that a checker overlooks another.
-[[nodiscard]] std::map<model::Guarantee, int> slow_counts(const model::History& history);
+[[nodiscard]] std::map<model::Check, int> slow_counts(const model::History& history);
 
 [[nodiscard]] int slow_leases(const Questions& q);       ///< G1
 [[nodiscard]] int slow_exclusion(const Questions& q);    ///< G2: pairs, so more than the checker's

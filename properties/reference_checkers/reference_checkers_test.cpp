@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <map>
 
-#include "model/monitors/monitors.hpp"
 #include "model/refinement/refinement.hpp"
 #include "properties/reference_checkers/comparison.hpp"
 #include "properties/reference_checkers/histories/generated_histories.hpp"
@@ -23,16 +22,17 @@ std::string lines_of(const model::History& h) {
   return lines;
 }
 
-class SlowCheckers : public testing::TestWithParam<model::Guarantee> {};
+class SlowCheckers : public testing::TestWithParam<model::Check> {};
 
 /// All checkers look at all histories, but only the monitors at those that were generated to break
 /// a rule: there single events are changed that have to agree with others. Each set is generated
 /// for one guarantee, and enough of it breaks that one.
 TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
   constexpr int kHistories = 1'000;
-  const auto guarantee = GetParam();
-  const auto compared = model::kRules.contains(guarantee) ? model::kRules : model::GuaranteeSet{};
-  HistoryGenerator generator(guarantee);
+  const auto check = GetParam();
+  const bool is_rule = kind_of(check) == model::CheckKind::rule;
+  const auto compared = is_rule ? checks_of(model::CheckKind::rule) : model::CheckSet{};
+  HistoryGenerator generator(check);
   int agreed = 0, bad = 0, good = 0;
   for (int i = 0; i < kHistories; ++i) {
     const auto h = generator.history();
@@ -43,14 +43,14 @@ TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
     }
     agreed += differs.empty() ? 1 : 0;
     for (const auto& f : model::judge(h, {})) {
-      if (f.guarantee != guarantee) continue;
+      if (f.check != check) continue;
       bad += f.violations > 0 ? 1 : 0;
       good += f.violations == 0 && f.checked > 0 ? 1 : 0;
     }
   }
   std::printf(
       "%s: violated in %d of %d generated histories, holds in %d; all checkers agree in %d\n",
-      to_string(guarantee), bad, kHistories, good, agreed);
+      to_string(check), bad, kHistories, good, agreed);
   EXPECT_EQ(agreed, kHistories);
   EXPECT_GE(bad * 3, kHistories);
   EXPECT_GE(good * 10, kHistories);
@@ -60,7 +60,7 @@ TEST_P(SlowCheckers, AgreeOnAThousandGeneratedHistories) {
 std::int64_t violations_without_queue(model::History h) {
   std::erase_if(h, [](const model::Event& e) { return e.kind == model::Kind::place; });
   for (const auto& f : model::judge(h, {})) {
-    if (f.guarantee == model::Guarantee::G7) return f.violations;
+    if (f.check == model::Check::G7) return f.violations;
   }
   return 0;
 }
@@ -68,7 +68,7 @@ std::int64_t violations_without_queue(model::History h) {
 /// Of locks with a queue: what G7 promises who stands there.
 TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
   constexpr int kHistories = 1'000;
-  HistoryGenerator generator(model::Guarantee::G7);
+  HistoryGenerator generator(model::Check::G7);
   int agreed = 0, bad = 0, good = 0;
   std::map<std::string, int> tested, broken;  // in so many
   const auto rules = {"which served",     "an entry that was over",  "had no turn",
@@ -84,7 +84,7 @@ TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
     }
     agreed += differs.empty() ? 1 : 0;
     for (const auto& f : model::judge(h, {})) {
-      if (f.guarantee != model::Guarantee::G7) continue;
+      if (f.check != model::Check::G7) continue;
       bad += f.violations > violations_without_queue(h) ? 1 : 0;
       good += f.violations == 0 && f.checked > 0 ? 1 : 0;
       for (const auto& [what, count] : f.counts) ++tested[what];
@@ -108,9 +108,9 @@ TEST(SlowCheckersOfQueues, AgreeOnAThousandGeneratedHistories) {
 }
 
 /// How often the guarantees with a bound in time are violated.
-std::map<model::Guarantee, std::int64_t> violations(const model::History& h) {
-  std::map<model::Guarantee, std::int64_t> all;
-  for (const auto& f : model::judge(h, {})) all[f.guarantee] = f.violations;
+std::map<model::Check, std::int64_t> violations(const model::History& h) {
+  std::map<model::Check, std::int64_t> all;
+  for (const auto& f : model::judge(h, {})) all[f.check] = f.violations;
   return all;
 }
 
@@ -144,7 +144,7 @@ model::History with_lateness(model::History h, std::int64_t more_ns) {
 /// A stall makes nothing worse, and nothing better than if all could be late by its length. Who saw
 /// it, and how many, makes no difference; nor does one that is over before anything was due.
 RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
-  using enum model::Guarantee;
+  using enum model::Check;
   HistoryGenerator generator(*rc::gen::element(G5, G7, G8, release, needless),
                              *rc::gen::arbitrary<std::uint32_t>());
   const auto h = *rc::gen::arbitrary<bool>() ? generator.history() : generator.queue_history();
@@ -153,11 +153,11 @@ RC_GTEST_PROP(Stalls, ExcuseWhatTheyExplainAndNoMore, ()) {
   const auto before = violations(h), late = violations(with_lateness(h, stall.to - stall.from));
   const auto of_machine = with_stall(h, stall, model::kMachine);
   const auto after = violations(of_machine);
-  for (const auto& [guarantee, count] : after) {
-    RC_ASSERT(count <= before.at(guarantee));
+  for (const auto& [check, count] : after) {
+    RC_ASSERT(count <= before.at(check));
   }
-  for (const auto guarantee : {G5, G7, G8, needless}) {
-    RC_ASSERT(late.at(guarantee) <= after.at(guarantee));
+  for (const auto check : {G5, G7, G8, needless}) {
+    RC_ASSERT(late.at(check) <= after.at(check));
   }
   auto of_all = of_machine;
   for (const char* who : {"member 0", "member 1", "member 2"}) {
@@ -180,7 +180,7 @@ model::History observing(model::History h) {
 
 /// Of histories that break one guarantee or another, and of queues.
 TEST(SlowCheckersOfSteps, AgreeOnTwoThousandGeneratedHistories) {
-  using enum model::Guarantee;
+  using enum model::Check;
   constexpr int kHistories = 200;
   int agreed = 0, good = 0, all = 0;
   const auto compare = [&](const model::History& h) {
@@ -193,8 +193,8 @@ TEST(SlowCheckersOfSteps, AgreeOnTwoThousandGeneratedHistories) {
     agreed += agree ? 1 : 0;
     ++all;
   };
-  for (const auto guarantee : {G1, G4, G6, G8, release, needless, unique_lock_id, presumed_dead}) {
-    HistoryGenerator generator(guarantee);
+  for (const auto check : {G1, G4, G6, G8, release, needless, unique_lock_id, presumed_dead}) {
+    HistoryGenerator generator(check);
     for (int i = 0; i < kHistories; i += 2) {
       compare(generator.history());
       compare(observing(generator.history()));
@@ -210,10 +210,10 @@ TEST(SlowCheckersOfSteps, AgreeOnTwoThousandGeneratedHistories) {
 }
 
 /// Those that have a twin; `difference` says if one has none.
-std::vector<model::Guarantee> guarantees() {
+std::vector<model::Check> guarantees() {
   model::HistoryBuilder nothing;
-  std::vector<model::Guarantee> all;
-  for (const auto& [guarantee, count] : slow_counts(nothing.end(1))) all.push_back(guarantee);
+  std::vector<model::Check> all;
+  for (const auto& [check, count] : slow_counts(nothing.end(1))) all.push_back(check);
   return all;
 }
 

@@ -9,7 +9,7 @@
 namespace leasehold::properties {
 namespace {
 
-using model::Guarantee;
+using model::Check;
 using model::Scope;
 using model::Verdict;
 
@@ -32,7 +32,7 @@ struct Found {
   std::vector<model::LockSystem::Taken> way;
 };
 
-Found find(Scope scope, const model::Rules& rules, model::GuaranteeSet guarantees) {
+Found find(Scope scope, const model::Rules& rules, model::CheckSet guarantees) {
   scope.rules = rules;
   scope.guarantees = guarantees;
   const TracedLock lock(scope);
@@ -42,11 +42,11 @@ Found find(Scope scope, const model::Rules& rules, model::GuaranteeSet guarantee
   return {scope, lock.counterexample()};
 }
 
-model::GuaranteeSet violated(const sim::Plan& plan) {
-  model::GuaranteeSet all;
+model::CheckSet violated(const sim::Plan& plan) {
+  model::CheckSet all;
   const auto history = sim::simulated::run(plan).history;
   for (const auto& finding : judge(history).findings) {
-    if (finding.verdict == Verdict::violated) all.insert(finding.guarantee);
+    if (finding.verdict == Verdict::violated) all.insert(finding.check);
   }
   return all;
 }
@@ -63,7 +63,7 @@ TEST(Counterexample, TheLockGetsThroughTheStoryOfEachVariant) {
     const auto plan = counterexample_plan(found.scope, found.way, "leasehold");
     EXPECT_EQ(sim::plan_from_scn(to_scn(plan)), plan);
     EXPECT_TRUE(is_scripted(plan));
-    EXPECT_EQ(violated(plan), model::GuaranteeSet{}) << to_scn(plan);
+    EXPECT_EQ(violated(plan), model::CheckSet{}) << to_scn(plan);
   }
   // The others need more states, or a client of the .NET package.
   EXPECT_GE(stories, 35) << "of " << model::variants().size();
@@ -73,10 +73,10 @@ TEST(Counterexample, TheLockGetsThroughTheStoryOfEachVariant) {
 TEST(Counterexample, WithItsErrorTheLockBreaks) {
   auto rules = model::rules_of(model::Lock::leasehold);
   rules.release_checks_owner = false;
-  const auto found = find(Scope{}, rules, {Guarantee::G6});
+  const auto found = find(Scope{}, rules, {Check::G6});
   ASSERT_FALSE(found.way.empty());
   EXPECT_TRUE(violated(counterexample_plan(found.scope, found.way, "canary"))
-                  .contains(Guarantee::G6));
+                  .contains(Check::G6));
 }
 
 TEST(Counterexample, OfAPublishedLockItIsItsKnownFault) {
@@ -84,10 +84,10 @@ TEST(Counterexample, OfAPublishedLockItIsItsKnownFault) {
   // In a plan a command may wait inside a server no longer than its sender waits for it.
   Scope scope;
   scope.late_starts = false;
-  const auto found = find(scope, rules, {Guarantee::G1});
+  const auto found = find(scope, rules, {Check::G1});
   ASSERT_FALSE(found.way.empty());
   EXPECT_TRUE(violated(counterexample_plan(found.scope, found.way, "distributed-lock"))
-                  .contains(Guarantee::G1));
+                  .contains(Check::G1));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace leasehold::properties {
 namespace {
 
 using model::Event;
-using model::Guarantee;
+using model::Check;
 using model::Kind;
 using sim::live::Json;
 
@@ -134,7 +134,7 @@ class IncidentReader {
   Event& add(Kind kind, const LogLine& line, std::int64_t at_ms) {
     Event e = event(kind, at_ms);
     e.process = line.process;
-    if (about(kind).fields.contains(model::Field::session)) {
+    if (about(kind).fields.contains(field(&model::Event::session))) {
       e.session = calls_[{line.process, line.lock}].session;
       e.name = line.lock;
     }
@@ -237,7 +237,7 @@ Incident read_incident(const std::vector<Json>& entries, std::vector<LogLine> lo
 std::vector<model::Finding> judge_incident(const Incident& incident) {
   auto findings = model::judge_worker(incident.history, incident.promises);
   std::erase_if(findings, [](const model::Finding& f) {
-    return f.guarantee == Guarantee::G3 || f.guarantee == Guarantee::protocol;
+    return f.check == Check::G3 || kind_of(f.check) == model::CheckKind::run;
   });
   return findings;
 }

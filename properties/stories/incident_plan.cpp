@@ -69,7 +69,7 @@ class Storyteller {
     };
     // The violation of a release comes before its consequences.
     auto found = std::find_if(findings.begin(), findings.end(), [&](const auto& f) {
-      return violated(f) && f.guarantee == model::Guarantee::G6;
+      return violated(f) && f.check == model::Check::G6;
     });
     if (found == findings.end()) found = std::find_if(findings.begin(), findings.end(), violated);
     for (const auto& [name, all] : calls_) {

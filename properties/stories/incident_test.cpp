@@ -15,7 +15,7 @@ namespace leasehold::properties {
 namespace {
 
 using model::Event;
-using model::Guarantee;
+using model::Check;
 using model::Kind;
 using sim::live::Json;
 
@@ -87,9 +87,9 @@ IncidentOptions exact() {
   return options;
 }
 
-std::string why(const std::vector<model::Finding>& findings, Guarantee guarantee) {
+std::string why(const std::vector<model::Finding>& findings, Check check) {
   for (const auto& f : findings) {
-    if (f.guarantee == guarantee && f.verdict == model::Verdict::violated) return f.why;
+    if (f.check == check && f.verdict == model::Verdict::violated) return f.why;
   }
   return "";
 }
@@ -110,13 +110,13 @@ TEST(Incidents, AReleaseThatFreedAnothersLockIsFoundAndPlayedAgain) {
   for (const char* file : {"release/late-release-frees-the-next-holder.scn",
                            "release/delayed-release-deletes-the-next-hold.scn"}) {
     const auto plan = story(file, "canary");
-    ASSERT_TRUE(breaks(simulate(plan).judgement, Guarantee::G6)) << file;
+    ASSERT_TRUE(breaks(simulate(plan).judgement, Check::G6)) << file;
     const auto incident = incident_of(plan);
     const auto findings = judge_incident(incident);
-    EXPECT_NE(why(findings, Guarantee::G6).find("not by its holder"), std::string::npos)
-        << file << ": " << why(findings, Guarantee::G6);
+    EXPECT_NE(why(findings, Check::G6).find("not by its holder"), std::string::npos)
+        << file << ": " << why(findings, Check::G6);
     const auto again = incident_plan(incident, findings, exact(), "canary");
-    EXPECT_TRUE(breaks(simulate(again).judgement, Guarantee::G6)) << file << "\n"
+    EXPECT_TRUE(breaks(simulate(again).judgement, Check::G6)) << file << "\n"
                                                                   << to_scn(again);
     EXPECT_EQ(sim::plan_from_scn(to_scn(again)), again);
   }
@@ -128,7 +128,7 @@ TEST(Incidents, TheProductionLockInTheSameStoriesIsBlamedForNothing) {
                            "time-and-the-holder/holder-stopped-past-its-lease.scn"}) {
     const auto incident = incident_of(story(file, "leasehold"));
     const auto findings = judge_incident(incident);
-    for (const auto& f : findings) EXPECT_EQ(why(findings, f.guarantee), "") << file;
+    for (const auto& f : findings) EXPECT_EQ(why(findings, f.check), "") << file;
     const auto again = incident_plan(incident, findings, exact(), "leasehold");
     EXPECT_EQ(simulate(again).verdict(), model::Verdict::holds);
   }
@@ -167,7 +167,7 @@ TEST(Incidents, TwoThatSayThatTheyHoldItAreFoundUnlessTheClocksMayBeSoFarApart) 
     std::istringstream in(log);
     auto options = exact();
     options.clock_error_ms = error_ms;
-    return why(judge_incident(read_incident({}, read_log(in), options)), Guarantee::G2);
+    return why(judge_incident(read_incident({}, read_log(in), options)), Check::G2);
   };
   EXPECT_NE(found(10), "");
   EXPECT_EQ(found(300), "");

@@ -24,13 +24,13 @@ constexpr const char* kReproducesWord = "# reproduces: ";
 constexpr std::size_t kLockColumn = 18;
 
 /// A variant promises what the lock promises from which it was made, the production lock.
-bool is_promised(const std::string& lock, model::Guarantee guarantee) {
-  const bool is_variant = sim::promise_of(lock, model::Guarantee::G1).empty();
+bool is_promised(const std::string& lock, model::Check guarantee) {
+  const bool is_variant = sim::promise_of(lock, model::Check::G1).empty();
   return !sim::promise_of(is_variant ? "leasehold" : lock, guarantee).empty();
 }
 
 bool is_broken_promise(const std::string& lock, const model::Finding& f) {
-  return f.verdict == model::Verdict::violated && is_promised(lock, f.guarantee);
+  return f.verdict == model::Verdict::violated && is_promised(lock, f.check);
 }
 
 /// The comment lines before the first line of the plan, without their "# ".
@@ -53,10 +53,10 @@ std::vector<std::string> words_after(const char* beginning, const std::string& h
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-model::GuaranteeSet promised_of(const std::string& lock, const std::vector<std::string>& words) {
-  model::GuaranteeSet guarantees;
+model::CheckSet promised_of(const std::string& lock, const std::vector<std::string>& words) {
+  model::CheckSet guarantees;
   for (const auto& word : words) {
-    const auto guarantee = model::guarantee_named(word);
+    const auto guarantee = model::check_named(word);
     if (!guarantee || !is_promised(lock, *guarantee)) {
       throw std::runtime_error("reproduces is '" + word + "': it must be a guarantee that " + lock +
                                " promises, as G2");
@@ -127,15 +127,15 @@ std::string broken_promises(const std::string& lock, const Judgement& judgement)
   std::string broken;
   for (const auto& f : judgement.findings) {
     if (is_broken_promise(lock, f))
-      broken += (broken.empty() ? "" : " ") + std::string(to_string(f.guarantee));
+      broken += (broken.empty() ? "" : " ") + std::string(to_string(f.check));
   }
   return broken;
 }
 
-model::GuaranteeSet not_reproduced(const Scenario& scenario, const Judgement& judgement) {
-  model::GuaranteeSet broken;
+model::CheckSet not_reproduced(const Scenario& scenario, const Judgement& judgement) {
+  model::CheckSet broken;
   for (const auto& f : judgement.findings) {
-    if (is_broken_promise(scenario.plan.lock, f)) broken.insert(f.guarantee);
+    if (is_broken_promise(scenario.plan.lock, f)) broken.insert(f.check);
   }
   return scenario.reproduces.without(broken);
 }
@@ -147,7 +147,7 @@ std::string verdict_line(const std::string& lock, const Judgement& judgement) {
   if (form.verdict != model::Verdict::holds) return "unknown: " + form.why;
   const bool tested = std::any_of(
       judgement.findings.begin(), judgement.findings.end(), [&](const model::Finding& f) {
-        return is_promised(lock, f.guarantee) && f.verdict == model::Verdict::holds;
+        return is_promised(lock, f.check) && f.verdict == model::Verdict::holds;
       });
   return tested ? "holds" : "unknown: nothing that it promises was put to the test";
 }
@@ -168,7 +168,7 @@ std::string render_expectation(const Scenario& scenario) {
     for (const auto& line : transcript(one.run.history)) out += line + '\n';
     for (const auto& f : one.judgement.findings) {
       if (is_broken_promise(lock, f))
-        out += std::string(to_string(f.guarantee)) + " violated: " + with_short_names(f.why) + '\n';
+        out += std::string(to_string(f.check)) + " violated: " + with_short_names(f.why) + '\n';
     }
   }
   return out;

@@ -18,7 +18,7 @@ struct Scenario {
   std::string about;               ///< the comment before the plan
   std::vector<std::string> locks;  ///< of the story: "# locks: ..."; none: all five
   /// The promises that the plan's lock breaks in it, by the story's author: "# reproduces: G2".
-  model::GuaranteeSet reproduces;
+  model::CheckSet reproduces;
   sim::Plan plan;        ///< its `lock` is the one that the story is about
   std::string head;      ///< the file up to "----"
   std::string expected;  ///< the rest
@@ -36,8 +36,8 @@ struct Scenario {
 [[nodiscard]] std::string broken_promises(const std::string& lock, const Judgement& judgement);
 
 /// The guarantees that the story has to break and its lock kept; empty: it reproduces all.
-[[nodiscard]] model::GuaranteeSet not_reproduced(const Scenario& scenario,
-                                                 const Judgement& judgement);
+[[nodiscard]] model::CheckSet not_reproduced(const Scenario& scenario,
+                                             const Judgement& judgement);
 
 /// "holds", or "violated G1 G2", or "unknown: why".
 [[nodiscard]] std::string verdict_line(const std::string& lock, const Judgement& judgement);

@@ -156,7 +156,7 @@ class Conformer final : public model::Inquiry<Conformance> {
         sessions_(digest.sessions.size(),
                   Session{lifecycle_.state(model::kOutside), flowchart_.state("A")}),
         attempts_(digest.facts.commands.size(), kNone) {
-    out_.finding = model::finding(model::Guarantee::arrows);
+    out_.finding = model::finding(model::Check::arrows);
     note_documents();
   }
 

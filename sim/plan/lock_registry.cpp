@@ -36,7 +36,7 @@ const LockUnderTest& lock_under_test(std::string_view name) {
   throw std::runtime_error("lock is '" + std::string(name) + "': it must be one of " + allowed);
 }
 
-std::string_view promise_of(std::string_view lock, model::Guarantee guarantee) {
+std::string_view promise_of(std::string_view lock, model::Check guarantee) {
   if (lock == "leasehold") {
     return model::is_asked_of_the_lock(guarantee) ? "its guarantees" : std::string_view();
   }

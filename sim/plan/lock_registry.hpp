@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/verdict/guarantee.hpp"
+#include "model/verdict/check.hpp"
 
 namespace leasehold::published {
 struct Recipe;
@@ -46,6 +46,6 @@ struct LockUnderTest {
 
 /// The sentence by which the author of `lock` promises `guarantee`; empty: it does not promise it.
 /// Those of the production lock are in GUARANTEES.md; a lock with a planted error promises nothing.
-[[nodiscard]] std::string_view promise_of(std::string_view lock, model::Guarantee guarantee);
+[[nodiscard]] std::string_view promise_of(std::string_view lock, model::Check guarantee);
 
 }  // namespace leasehold::sim

@@ -13,8 +13,8 @@ using model::Kind;
 namespace {
 
 /// By its name, so that each guarantee has histories of its own.
-Draws draws_for(model::Guarantee guarantee, std::uint32_t seed) {
-  const std::string_view name = to_string(guarantee);
+Draws draws_for(model::Check check, std::uint32_t seed) {
+  const std::string_view name = to_string(check);
   std::vector<std::uint32_t> numbers(name.begin(), name.end());
   numbers.push_back(seed);
   std::seed_seq all(numbers.begin(), numbers.end());
@@ -39,8 +39,8 @@ void congest(model::History& h, Draws& draw) {
 
 }  // namespace
 
-HistoryGenerator::HistoryGenerator(model::Guarantee guarantee, std::uint32_t seed)
-    : guarantee_(guarantee), draw_(draws_for(guarantee, seed)) {}
+HistoryGenerator::HistoryGenerator(model::Check check, std::uint32_t seed)
+    : check_(check), draw_(draws_for(check, seed)) {}
 
 /// Its lease is over, and its user hears of it, more or less in time.
 void HistoryGenerator::loses(HistoryBuilder& s, int at, const char* process, int session) {
@@ -208,7 +208,7 @@ model::History HistoryGenerator::history() {
   world(s);
   auto h = s.end(draw_.from(9'000, 13'000));
   befall(h);
-  spoiler_.spoil(h, guarantee_);
+  spoiler_.spoil(h, check_);
   spoiler_.lose_some(h);
   congest(h, draw_);  // last, so that the rest is as without it
   return h;

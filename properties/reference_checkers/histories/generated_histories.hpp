@@ -4,7 +4,7 @@
 
 #include "model/history/digest.hpp"
 #include "model/history/history_builder.hpp"
-#include "model/verdict/guarantee.hpp"
+#include "model/verdict/check.hpp"
 #include "properties/reference_checkers/histories/draws.hpp"
 #include "properties/reference_checkers/histories/spoiler.hpp"
 
@@ -15,7 +15,7 @@ class HistoryGenerator {
  public:
   /// Two of three histories are spoiled in a way that can break this guarantee; all others are
   /// seldom broken on purpose, and often by chance. The rules of the monitors never are.
-  explicit HistoryGenerator(model::Guarantee guarantee, std::uint32_t seed = 0);
+  explicit HistoryGenerator(model::Check check, std::uint32_t seed = 0);
   HistoryGenerator(const HistoryGenerator&) = delete;  // its spoiler draws from its draws
   HistoryGenerator& operator=(const HistoryGenerator&) = delete;
 
@@ -54,7 +54,7 @@ class HistoryGenerator {
     int session, asked, timeout;
   };
 
-  model::Guarantee guarantee_;
+  model::Check check_;
   Draws draw_;
   Spoiler spoiler_{draw_};
   int late_ = 0;             ///< by how much each process may be, in ms

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "model/history/history_builder.hpp"
-#include "model/monitors/monitors.hpp"
 #include "properties/reference_checkers/histories/spoiler.hpp"
 
 /// What no lock of ours would do, done to a generated history.
@@ -12,7 +11,7 @@ using model::Kind;
 using model::kMs;
 
 const std::vector<Spoiler::Spoil>& Spoiler::spoils() {
-  using enum model::Guarantee;
+  using enum model::Check;
   static const std::vector<Spoil> all{
       {G1, &Spoiler::steal},
       {G2, &Spoiler::hold_on},
@@ -36,11 +35,12 @@ const std::vector<Spoiler::Spoil>& Spoiler::spoils() {
   return all;
 }
 
-void Spoiler::spoil(History& h, model::Guarantee guarantee) {
+void Spoiler::spoil(History& h, model::Check check) {
   command_ = 800;
   for (const Spoil& spoil : spoils()) {
-    const bool aimed = spoil.guarantee == guarantee;
-    const bool by_the_way = !model::kRules.contains(spoil.guarantee) && draw_.one_in(16);
+    const bool aimed = spoil.check == check;
+    const bool is_rule = kind_of(spoil.check) == model::CheckKind::rule;
+    const bool by_the_way = !is_rule && draw_.one_in(16);
     if (aimed ? !draw_.one_in(3) : by_the_way) (this->*spoil.how)(h);
   }
 }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "model/verdict/guarantee.hpp"
+#include "model/verdict/check.hpp"
 #include "properties/reference_checkers/histories/draws.hpp"
 
 namespace leasehold::properties {
@@ -15,7 +15,7 @@ class Spoiler {
 
   /// Two of three histories so that they can break this guarantee; seldom so that they can break
   /// another. The rules of the monitors are broken only if one is meant.
-  void spoil(model::History& h, model::Guarantee guarantee);
+  void spoil(model::History& h, model::Check check);
   /// An answer or another event is missing from it.
   void lose_some(model::History& h);
 
@@ -24,7 +24,7 @@ class Spoiler {
   using Event = model::Event;
 
   struct Spoil {
-    model::Guarantee guarantee;
+    model::Check check;
     void (Spoiler::*how)(History&);
   };
   static const std::vector<Spoil>& spoils();

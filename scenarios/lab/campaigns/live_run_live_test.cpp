@@ -48,7 +48,7 @@ std::string explain(const std::vector<Finding>& findings) {
   std::string text;
   for (const auto& f : findings) {
     if (f.verdict != Verdict::holds) {
-      text += std::string(to_string(f.guarantee)) + ": " + f.why + '\n';
+      text += std::string(to_string(f.check)) + ": " + f.why + '\n';
     }
   }
   return text;
@@ -224,7 +224,7 @@ TEST(LiveTokens, RiseOverAThousandHandOversAndTenStepUpsEachItsWritesTime) {
     const auto findings = model::judge(run_plan(plan), {});
     // The plan is for the tokens: short of them, what it did not put to the test is not its fault.
     ASSERT_EQ(model::overall_tested(findings), Verdict::holds) << explain(findings);
-    ASSERT_EQ(findings.at(4).guarantee, model::Guarantee::G4);
+    ASSERT_EQ(findings.at(4).check, model::Check::G4);
     tokens += findings.at(4).checked;
     takeovers += findings.at(1).counts.at("takeovers");
   }
@@ -268,7 +268,7 @@ TEST(LiveCheckers, APlantedOverlapOf20MsIsFound) {
   History history = recorded();
   plant_overlap(history);
   const auto findings = model::judge(history, {});
-  EXPECT_EQ(findings.at(2).guarantee, model::Guarantee::G2);
+  EXPECT_EQ(findings.at(2).check, model::Check::G2);
   EXPECT_EQ(findings.at(2).verdict, Verdict::violated) << explain(findings);
   EXPECT_NE(findings.at(2).why.find("at once for"), std::string::npos) << findings.at(2).why;
 }

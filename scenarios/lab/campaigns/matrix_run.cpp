@@ -66,7 +66,7 @@ namespace {
 
 constexpr std::uint64_t kManySeeds = 4'000;
 
-bool is_listed(const std::string& lock, model::Guarantee guarantee) {
+bool is_listed(const std::string& lock, model::Check guarantee) {
   const auto& listed = properties::live_differences();
   return std::any_of(listed.begin(), listed.end(), [&](const properties::LiveDifference& d) {
     return d.lock == lock && d.guarantee == guarantee;

@@ -14,7 +14,7 @@
 namespace leasehold::lab {
 namespace {
 
-using model::Guarantee;
+using model::Check;
 using properties::Cell;
 using properties::Matrix;
 
@@ -57,29 +57,29 @@ void expect_few_unknown() {
 
 /// What is known of the published locks: each a cell that has to be violated.
 void expect_known_faults() {
-  const auto violated = [](const char* lock, const char* fault, Guarantee guarantee) {
+  const auto violated = [](const char* lock, const char* fault, Check guarantee) {
     return matrix().at(lock).at(fault).at(guarantee).state == Cell::State::violated;
   };
-  EXPECT_TRUE(violated("distributed-lock", "none", Guarantee::G4))
+  EXPECT_TRUE(violated("distributed-lock", "none", Check::G4))
       << "the token restarts after a release";
-  EXPECT_TRUE(violated("distributed-lock", "none", Guarantee::G3))
+  EXPECT_TRUE(violated("distributed-lock", "none", Check::G3))
       << "so the fence refuses a rightful one";
-  EXPECT_TRUE(violated("distributed-lock", "clock-jump", Guarantee::G1)) << "server clock";
-  EXPECT_TRUE(violated("distributed-lock", "lost-replies", Guarantee::G7))
+  EXPECT_TRUE(violated("distributed-lock", "clock-jump", Check::G1)) << "server clock";
+  EXPECT_TRUE(violated("distributed-lock", "lost-replies", Check::G7))
       << "orphan after a lost reply";
-  EXPECT_TRUE(violated("distributed-lock", "split-members", Guarantee::G5))
+  EXPECT_TRUE(violated("distributed-lock", "split-members", Check::G5))
       << "no deadline of its own";
-  EXPECT_TRUE(violated("document-level", "wall-clock", Guarantee::G1)) << "client clock";
-  EXPECT_TRUE(violated("document-level", "pause", Guarantee::G2)) << "no local end of the lease";
-  EXPECT_TRUE(violated("insert-unique", "pause", Guarantee::G6))
+  EXPECT_TRUE(violated("document-level", "wall-clock", Check::G1)) << "client clock";
+  EXPECT_TRUE(violated("document-level", "pause", Check::G2)) << "no local end of the lease";
+  EXPECT_TRUE(violated("insert-unique", "pause", Check::G6))
       << "a late release frees the next lock";
-  EXPECT_TRUE(violated("insert-unique", "none", Guarantee::G7)) << "error 112 is thrown";
-  EXPECT_TRUE(violated("insert-unique", "wall-clock", Guarantee::G1))
+  EXPECT_TRUE(violated("insert-unique", "none", Check::G7)) << "error 112 is thrown";
+  EXPECT_TRUE(violated("insert-unique", "wall-clock", Check::G1))
       << "createdAt by a slow clock";
-  EXPECT_TRUE(violated("set-on-insert", "wall-clock", Guarantee::G1)) << "ExpireAt by a slow clock";
-  EXPECT_TRUE(violated("set-on-insert", "pause", Guarantee::G6))
+  EXPECT_TRUE(violated("set-on-insert", "wall-clock", Check::G1)) << "ExpireAt by a slow clock";
+  EXPECT_TRUE(violated("set-on-insert", "pause", Check::G6))
       << "a late release frees the next lock";
-  EXPECT_TRUE(violated("set-on-insert", "crash", Guarantee::G7))
+  EXPECT_TRUE(violated("set-on-insert", "crash", Check::G7))
       << "expiry only by the TTL monitor";
 }
 
@@ -110,13 +110,13 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
   for (const auto& entry : std::filesystem::directory_iterator(LEASEHOLD_SCENARIOS "/documents")) {
     ++files;
     const auto name = entry.path().stem().string();
-    const auto guarantee = model::guarantee_named("G" + name.substr(name.size() - 1));
+    const auto guarantee = model::check_named("G" + name.substr(name.size() - 1));
     auto plan = sim::plan_from_scn(read(entry.path()));
     const auto finding = [&] {
       const auto one = properties::simulate(plan);
       const auto found =
           std::find_if(one.judgement.findings.begin(), one.judgement.findings.end(),
-                       [&](const model::Finding& f) { return f.guarantee == guarantee; });
+                       [&](const model::Finding& f) { return f.check == guarantee; });
       return *found;
     };
     EXPECT_TRUE(name.starts_with(plan.lock)) << name;
@@ -132,10 +132,10 @@ TEST(DocumentScenarios, EachBreaksWhatItsNameSaysAndLeaseholdDoesNot) {
 
 // The table's twenty runs of the row do not meet it.
 TEST(Matrix, ARareViolationIsFoundByMoreRuns) {
-  const auto seed = properties::first_break("set-on-insert", "slow-majority", Guarantee::G2, 100);
+  const auto seed = properties::first_break("set-on-insert", "slow-majority", Check::G2, 100);
   ASSERT_TRUE(seed);
   EXPECT_GT(*seed, 20u);
-  EXPECT_FALSE(properties::first_break("leasehold", "slow-majority", Guarantee::G2, 50));
+  EXPECT_FALSE(properties::first_break("leasehold", "slow-majority", Check::G2, 50));
 }
 
 }  // namespace

@@ -201,7 +201,7 @@ TEST(OwnSet, EachFaultOfALinkTakesEffectOnAForeignLock) {
   }
   for (const auto& f : properties::judge(result.history, run.foreign->promises).findings) {
     EXPECT_TRUE(f.verdict == model::Verdict::holds || f.never_tested())
-        << to_string(f.guarantee) << ": " << f.why;
+        << to_string(f.check) << ": " << f.why;
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_GT(traffic_of(set, "p" + std::to_string(i) + ".1").to_members, 0) << i;

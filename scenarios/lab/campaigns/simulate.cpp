@@ -56,7 +56,7 @@ std::string broken_by(const properties::Simulated& one) {
   for (const auto wanted : {model::Verdict::violated, model::Verdict::unknown}) {
     for (const auto& f : one.judgement.findings) {
       if (f.verdict == wanted && !f.never_tested()) {
-        return std::string(to_string(f.guarantee)) + ' ' + model::to_string(wanted);
+        return std::string(to_string(f.check)) + ' ' + model::to_string(wanted);
       }
     }
   }

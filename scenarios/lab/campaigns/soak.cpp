@@ -47,7 +47,7 @@ nlohmann::ordered_json to_json(const properties::SoakReport& report) {
 std::vector<model::Finding> with_growth(const properties::SoakReport& report) {
   auto findings = report.findings;
   model::Finding growth;
-  growth.guarantee = model::Guarantee::growth;
+  growth.check = model::Check::growth;
   growth.checked = report.measured;
   growth.why = report.grown;
   if (!report.grown.empty()) growth.verdict = model::Verdict::violated;

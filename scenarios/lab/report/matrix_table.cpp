@@ -94,7 +94,7 @@ std::string to_markdown(const Matrix& matrix, std::uint64_t seeds) {
 
 nlohmann::ordered_json to_json(const Matrix& matrix) {
   nlohmann::ordered_json json;
-  each_cell(matrix, [&](const auto& lock, const auto& fault, model::Guarantee g, const Cell& cell) {
+  each_cell(matrix, [&](const auto& lock, const auto& fault, model::Check g, const Cell& cell) {
     auto& one = json[lock][fault][to_string(g)];
     one["state"] = to_string(cell.state);
     one["promise"] = sim::promise_of(lock, g);

@@ -50,8 +50,8 @@ double excused_percent(const Finding& f) {
 nlohmann::ordered_json guarantees_json(const std::vector<Finding>& findings) {
   nlohmann::ordered_json json;
   for (const Finding& f : findings) {
-    auto& one = json[to_string(f.guarantee)];
-    one["statement"] = about(f.guarantee).statement;
+    auto& one = json[to_string(f.check)];
+    one["statement"] = about(f.check).statement;
     one["verdict"] = to_string(f.verdict);
     one["checked"] = f.checked;
     one["floor"] = f.floor;
@@ -97,13 +97,13 @@ std::string table(const std::vector<Finding>& findings) {
   std::string out =
       fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", "", "verdict", "checked", "floor", "guarantee");
   for (const Finding& f : findings) {
-    out += fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", to_string(f.guarantee),
-                       to_string(f.verdict), f.checked, f.floor, about(f.guarantee).statement);
+    out += fmt::format("{:<15} {:<9} {:>9} {:>7}  {}\n", to_string(f.check),
+                       to_string(f.verdict), f.checked, f.floor, about(f.check).statement);
     if (f.verdict != Verdict::holds) out += fmt::format("{:>43}  {}\n", "!", f.why);
   }
   for (const Finding& f : findings) {
     if (f.all_excused() == 0) continue;
-    out += fmt::format("{:<15} of {} checks {:.1f} % were excused: {}\n", to_string(f.guarantee),
+    out += fmt::format("{:<15} of {} checks {:.1f} % were excused: {}\n", to_string(f.check),
                        f.checked + f.all_excused(), excused_percent(f), properties::excuses_of(f));
   }
   return out;
@@ -115,7 +115,7 @@ std::string story(const std::vector<Finding>& findings, const model::History& hi
   for (const Finding& f : findings) {
     if (f.verdict != Verdict::violated) continue;
     const auto why = of_a_worker ? properties::with_short_names(f.why) : f.why;
-    out += fmt::format("{} violated: {}\n", to_string(f.guarantee), why);
+    out += fmt::format("{} violated: {}\n", to_string(f.check), why);
     if (of_a_worker) {
       for (const auto& line : properties::transcript_of(history, f.events)) out += line + '\n';
       continue;
@@ -171,8 +171,8 @@ void write_junit(const std::string& file, const JunitSuite& suite,
                  const std::vector<Finding>& findings) {
   std::vector<JunitCase> cases;
   for (const Finding& f : findings) {
-    const auto& [guarantee, name, statement] = model::about(f.guarantee);
-    cases.push_back({fmt::format("{}: {}", name, statement), f.verdict, f.why, f.only_stalled()});
+    const auto name = fmt::format("{}: {}", to_string(f.check), about(f.check).statement);
+    cases.push_back({name, f.verdict, f.why, f.only_stalled()});
   }
   write_junit(file, suite, cases);
 }

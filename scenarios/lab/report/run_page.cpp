@@ -165,7 +165,7 @@ class Gatherer {
     Json list = Json::array();
     for (const auto& f : properties::judge(history_, promises_).findings) {
       Json one{
-          {"guarantee", to_string(f.guarantee)},        {"statement", about(f.guarantee).statement},
+          {"guarantee", to_string(f.check)},        {"statement", about(f.check).statement},
           {"verdict", model::to_string(f.verdict)},     {"checked", f.checked},
           {"why", properties::with_short_names(f.why)}, {"events", Json::array()}};
       for (const Index i : f.events) {

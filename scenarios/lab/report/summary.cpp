@@ -33,9 +33,9 @@ std::string plain(const std::string& text) {
 std::string row(const Finding& f) {
   const std::string verdict = to_string(f.verdict);
   const bool holds = f.verdict == Verdict::holds;
-  return fmt::format("| {} | {} | {} | {}{} |\n", plain(to_string(f.guarantee)),
+  return fmt::format("| {} | {} | {} | {}{} |\n", plain(to_string(f.check)),
                      holds ? verdict : "**" + verdict + "**", f.checked,
-                     plain(about(f.guarantee).statement), holds ? "" : ": " + plain(f.why));
+                     plain(about(f.check).statement), holds ? "" : ": " + plain(f.why));
 }
 
 }  // namespace

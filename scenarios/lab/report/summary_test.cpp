@@ -9,9 +9,9 @@
 namespace leasehold::lab {
 namespace {
 
-model::Finding finding(model::Guarantee guarantee, model::Verdict verdict, std::string why = {}) {
+model::Finding finding(model::Check check, model::Verdict verdict, std::string why = {}) {
   model::Finding f;
-  f.guarantee = guarantee;
+  f.check = check;
   f.verdict = verdict;
   f.checked = 12;
   f.why = std::move(why);
@@ -24,8 +24,8 @@ TEST(Summary, HasTheVerdictARowForEachFindingAndHowToRepeatIt) {
        .verdict = "violated",
        .run = "my lock: 3 cases in 60 s",
        .repeat = "leasehold-lab verify --seed 1"},
-      {finding(model::Guarantee::G2, model::Verdict::violated, "held in A and B at once"),
-       finding(model::Guarantee::G7, model::Verdict::holds)});
+      {finding(model::Check::G2, model::Verdict::violated, "held in A and B at once"),
+       finding(model::Check::G7, model::Verdict::holds)});
   EXPECT_TRUE(text.starts_with("### leasehold-lab verify: violated\n\nmy lock: 3 cases")) << text;
   EXPECT_NE(text.find("\n| G2 | **violated** | 12 | held() is never true in two processes at once "
                       "for one lock: held in A and B at once |\n"),
@@ -44,7 +44,7 @@ TEST(Summary, AHarnessFailureStandsAboveTheTable) {
 TEST(Summary, NoTextOfARunEndsItsCellOrIsMarkup) {
   const auto text = to_markdown(
       {.command = "verify", .verdict = "violated", .run = "a | <script>"},
-      {finding(model::Guarantee::G2, model::Verdict::violated,
+      {finding(model::Check::G2, model::Verdict::violated,
                "x | y\n| z | <b> & `c` *d* [e](f)")});
   EXPECT_NE(text.find("a \\| &lt;script>"), std::string::npos) << text;
   EXPECT_NE(text.find("x \\| y<br>\\| z \\| &lt;b> &amp; \\`c\\` \\*d\\* \\[e\\](f) |\n"),

@@ -118,9 +118,8 @@ void run_all(Jobs& jobs, std::uint64_t max_states) {
 /// A published lock is explored guarantee by guarantee, so that each known fault is shown.
 void add_document_lock(Jobs& jobs, model::Lock lock, const model::Scope& scope) {
   const bool tokens = scope.rules.token != model::Rules::Token::none;
-  for (const auto guarantee : model::kPromised) {
-    using enum model::Guarantee;
-    if (!model::kExplored.contains(guarantee)) continue;
+  for (const auto guarantee : model::kExplored) {
+    using enum model::Check;
     if (guarantee == G5 || (guarantee == G4 && !tokens)) continue;  // not promised
     std::string known;
     for (const auto& fault : model::known_faults()) {
@@ -175,8 +174,8 @@ void print_arrows(const Jobs& jobs) {
              missing.empty() ? "" : "; not: ", fmt::join(missing, "; "));
 }
 
-std::map<model::Guarantee, model::Verdict> verdicts_of(const Job& job) {
-  using enum model::Guarantee;
+std::map<model::Check, model::Verdict> verdicts_of(const Job& job) {
+  using enum model::Check;
   if (job.promise) {
     return {{*job.promise == model::Promise::passes_on ? G7 : G8, job.found.verdict}};
   }

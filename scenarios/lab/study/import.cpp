@@ -173,7 +173,7 @@ void write_story(const std::string& file, const sim::Plan& plan, const std::stri
 std::string broken(const std::vector<model::Finding>& findings) {
   std::vector<std::string> names;
   for (const auto& f : findings) {
-    if (f.verdict == model::Verdict::violated) names.emplace_back(to_string(f.guarantee));
+    if (f.verdict == model::Verdict::violated) names.emplace_back(to_string(f.check));
   }
   return names.empty() ? "nothing was violated" : fmt::format("violated {}", fmt::join(names, " "));
 }

@@ -109,8 +109,8 @@ std::string verdict_of_worker(const properties::Judgement& judgement) {
   std::string broken;
   for (const auto& f : judgement.findings) {
     const bool unknown = f.verdict == model::Verdict::unknown && !f.never_tested();
-    if (f.guarantee == model::Guarantee::protocol && unknown) return kNothingSeen + f.why;
-    if (f.verdict == model::Verdict::violated) broken += " " + std::string(to_string(f.guarantee));
+    if (f.check == model::Check::protocol && unknown) return kNothingSeen + f.why;
+    if (f.verdict == model::Verdict::violated) broken += " " + std::string(to_string(f.check));
   }
   if (!broken.empty()) return "violated" + broken;
   return to_string(model::overall_tested(judgement.findings));
