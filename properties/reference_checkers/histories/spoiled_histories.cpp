@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/containers/spans.hpp"
 #include "model/history/history_builder.hpp"
 #include "properties/reference_checkers/histories/spoiler.hpp"
 
