@@ -37,10 +37,9 @@ std::optional<Error> check(const LeadershipOptions& options) {
       options.longest_pause <= kLongestDuration) {
     return std::nullopt;
   }
-  return Error{ErrorKind::invalid_option, 0,
-               "pause is " + std::to_string(options.pause.count()) +
-                   " ms: it must be 0 to longest_pause, which is " +
-                   std::to_string(options.longest_pause.count()) + " ms"};
+  return detail::bad_option("pause is " + std::to_string(options.pause.count()) +
+                            " ms: it must be 0 to longest_pause, which is " +
+                            std::to_string(options.longest_pause.count()) + " ms");
 }
 
 Lock waits_as(const Lock& lock, const LeadershipOptions& leadership) {
@@ -155,8 +154,7 @@ Leadership::~Leadership() = default;
 Error Leadership::run(const std::stop_token& stop) {
   if (auto error = check(state_->options)) return std::move(*error);
   if (!state_->begin_run()) {
-    return {ErrorKind::invalid_option, 0,
-            "lock '" + state_->lock.name() + "': run is called while it runs"};
+    return detail::bad_option("lock '" + state_->lock.name() + "': run is called while it runs");
   }
   const std::unique_ptr<State, void (*)(State*)> ends(state_.get(), [](State* s) { s->end_run(); });
   while (true) {

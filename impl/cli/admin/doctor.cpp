@@ -65,11 +65,8 @@ void examine_cluster(Admin& admin, Diagnoses& out) {
 }
 
 /// Members with a vote that apply what is written at once are those that confirm a lock's writes.
-void examine_majority(Admin& admin, const Json& status, Diagnoses& out) {
-  const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
-  if (!ok(config) || !status.contains("writeMajorityCount")) {
-    return out.push_back(not_permitted("majority", config));
-  }
+void examine_majority(const Json& status, const Json& config, Diagnoses& out) {
+  if (!ok(config)) return out.push_back(not_permitted("majority", config));
   int prompt = 0, arbiters = 0;
   std::string late;
   for (const Json& member : config["config"]["members"]) {
@@ -99,7 +96,7 @@ void examine_majority(Admin& admin, const Json& status, Diagnoses& out) {
                  "one more member with data, a vote and no delay"});
 }
 
-void examine_members(Admin& admin, Diagnoses& out) {
+void examine_members(Admin& admin, const Json& config, Diagnoses& out) {
   const Json status = admin.run("admin", {{"replSetGetStatus", 1}});
   if (!ok(status)) return out.push_back(not_permitted("members", status));
   int up = 0, all = 0;
@@ -113,7 +110,7 @@ void examine_members(Admin& admin, Diagnoses& out) {
     }
   }
   if (all == 1) return out.push_back({Level::note, "members", kSetOfOne, "three are usual"});
-  examine_majority(admin, status, out);
+  examine_majority(status, config, out);
   const std::string count = std::to_string(up) + " of " + std::to_string(all) + " are up";
   if (down.empty()) return out.push_back({Level::fine, "members", count});
   out.push_back({up * 2 > all + 1 ? Level::note : Level::problem, "members",
@@ -139,8 +136,7 @@ void examine_default_write_concern(Admin& admin, Diagnoses& out) {
                  "\"majority\"}})"});
 }
 
-void examine_journal(Admin& admin, Diagnoses& out) {
-  const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
+void examine_journal(const Json& config, Diagnoses& out) {
   if (!ok(config)) return out.push_back(not_permitted("journal", config));
   if (config["config"].value("writeConcernMajorityJournalDefault", true)) {
     return out.push_back({Level::fine, "journal", "majority writes are journaled"});
@@ -421,11 +417,12 @@ int doctor(const std::vector<std::string>& words) {
   }
   if (is_set) {
     examine_cluster(admin, all);
-    examine_members(admin, all);
+    const Json config = admin.run("admin", {{"replSetGetConfig", 1}});
+    examine_members(admin, config, all);
     examine_clocks(admin, all);
     examine_writes(admin, all);
     examine_default_write_concern(admin, all);
-    examine_journal(admin, all);
+    examine_journal(config, all);
     examine_permissions(admin, all);
     examine_options(admin, all);
     examine_index(admin, all);

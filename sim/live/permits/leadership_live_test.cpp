@@ -30,6 +30,12 @@ class Candidates {
   void read() {
     for (auto& one : processes_) read(one);
   }
+  [[nodiscard]] bool lead() {
+    return eventually([this] {
+      read();
+      return lines.size() > 100;
+    });
+  }
   /// The one that was the last to say that it leads.
   std::size_t leader() {
     read();
@@ -94,12 +100,18 @@ class Candidates {
 
 milliseconds in_ms(std::int64_t ns) { return milliseconds(ns / 1'000'000); }
 
-/// Whoever led by an answer of its own did so before the next one's term began.
-void expect_never_two(const std::vector<Candidates::Line>& lines) {
-  std::map<std::int64_t, std::int64_t> began;  // by token
+/// When each term began, by its token.
+std::map<std::int64_t, std::int64_t> beginnings(const std::vector<Candidates::Line>& lines) {
+  std::map<std::int64_t, std::int64_t> began;
   for (const auto& line : lines) {
     if (line.what == "begin") began[line.token] = line.at_ns;
   }
+  return began;
+}
+
+/// Whoever led by an answer of its own did so before the next one's term began.
+void expect_never_two(const std::vector<Candidates::Line>& lines) {
+  const auto began = beginnings(lines);
   ASSERT_GT(began.size(), 1u) << "else nobody followed anybody";
   for (const auto& line : lines) {
     const auto next = began.upper_bound(line.token);
@@ -175,10 +187,7 @@ double majority_write_ms() {
 
 /// From the end of a term's work to the beginning of the next one's, sorted.
 std::vector<double> without_leader_ms(const std::vector<Candidates::Line>& lines) {
-  std::map<std::int64_t, std::int64_t> began;  // by token
-  for (const auto& line : lines) {
-    if (line.what == "begin") began[line.token] = line.at_ns;
-  }
+  const auto began = beginnings(lines);
   std::vector<double> gaps;
   for (const auto& line : lines) {
     const auto next = began.upper_bound(line.token);
@@ -193,10 +202,7 @@ std::vector<double> without_leader_ms(const std::vector<Candidates::Line>& lines
 TEST(LiveLeadership, ARollingRestartPassesTheLockOnAndNeverLeavesTwo) {
   const int rounds = std::getenv("LEASEHOLD_LONG") != nullptr ? 20 : 1;
   Candidates candidates(fresh_database(), 10);
-  ASSERT_TRUE(eventually([&] {
-    candidates.read();
-    return candidates.lines.size() > 100;
-  }));
+  ASSERT_TRUE(candidates.lead());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       candidates.restart(i);
@@ -221,10 +227,7 @@ TEST(LiveLeadership, ARollingRestartPassesTheLockOnAndNeverLeavesTwo) {
 TEST(LiveLeadership, ThroughFailoversNeverTwoAndOneWithinALeaseAndASecondAndNotifiedInTime) {
   const int failovers = std::getenv("LEASEHOLD_LONG") != nullptr ? 20 : 2;
   Candidates candidates(fresh_database(), 3);
-  ASSERT_TRUE(eventually([&] {
-    candidates.read();
-    return candidates.lines.size() > 100;
-  }));
+  ASSERT_TRUE(candidates.lead());
   for (int i = 0; i < failovers; ++i) fail_over(i, candidates);
   candidates.read();
   expect_never_two(candidates.lines);
