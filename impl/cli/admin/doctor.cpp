@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "cli/admin/admin.hpp"
@@ -147,8 +148,9 @@ void examine_journal(const Json& config, Diagnoses& out) {
                  "set it to true by rs.reconfig()"});
 }
 
-/// A write that changes nothing is confirmed as any other: by a majority, once that has all that
-/// was written before.
+/// A write that changes nothing asks for the right to write. A majority confirms it as soon as that
+/// has what was written before, which may be long ago; so a linearizable read follows, for which the
+/// primary writes an entry of its own, and waits for a majority.
 void examine_writes(Admin& admin, Diagnoses& out) {
   constexpr int kPatience_ms = 5'000;
   const Json nothing{{"q", {{"_id", "leasehold doctor"}, {"lockId", {{"$lt", {{"$minKey", 1}}}}}}},
@@ -163,13 +165,22 @@ void examine_writes(Admin& admin, Diagnoses& out) {
                           "give credentials in the URI whose role may find, insert, update and "
                           "remove here"});
   }
+  const auto no_majority = [&out](const Json& error) {
+    const auto why = mongo::without_command(error.value("errmsg", "refused"));
+    out.push_back({Level::problem, "writes", "no lock can be taken: " + why,
+                   "locks need a majority, of members with data"});
+  };
   for (const char* failed : {"writeErrors", "writeConcernError"}) {
     if (!reply.contains(failed)) continue;
-    const Json& error = reply[failed].is_array() ? reply[failed][0] : reply[failed];
-    return out.push_back({Level::problem, "writes",
-                          "no lock can be taken: " + error.value("errmsg", "refused"),
-                          "locks need a majority, of members with data"});
+    return no_majority(reply[failed].is_array() ? reply[failed][0] : reply[failed]);
   }
+  const Json read = admin.run(admin.database(),
+                              {{"find", admin.collection()},
+                               {"filter", nothing["q"]},
+                               {"singleBatch", true},
+                               {"readConcern", {{"level", "linearizable"}}},
+                               {"maxTimeMS", kPatience_ms}});
+  if (!ok(read)) return no_majority(read);
   out.push_back({Level::fine, "writes", "a majority confirms them"});
 }
 
@@ -270,19 +281,28 @@ void examine_index(Admin& admin, Diagnoses& out) {
                      "0})"});
 }
 
-/// Server clock less our clock, in ms, from the middle of one round trip.
+/// Server clock less our clock, in ms, from the middle of the shortest of a few round trips, because
+/// the first one opens a connection and any of them may be delayed.
 std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
+  constexpr int kTrips = 4;
   const auto clock = runtime::boottime_clock();
-  const auto ns = [&clock] { return clock->now().time_since_epoch().count(); };
+  const auto now_ms = [&clock] {
+    return static_cast<double>(clock->now().time_since_epoch().count()) / 1e6;
+  };
+  double shortest = std::numeric_limits<double>::max(), offset = 0;
   try {
-    const auto before = ns();
-    const Json hello = admin.client().run_on(member, "admin", {{"hello", 1}});
-    const auto after = ns();
-    const auto middle_ms = static_cast<double>(before + after) / 2e6;
-    return static_cast<double>(date_ms(hello["localTime"])) - middle_ms;
+    for (int trip = 0; trip < kTrips; ++trip) {
+      const auto before = now_ms();
+      const Json hello = admin.client().run_on(member, "admin", {{"hello", 1}});
+      const auto after = now_ms();
+      if (after - before >= shortest) continue;
+      shortest = after - before;
+      offset = static_cast<double>(date_ms(hello["localTime"])) - (before + after) / 2;
+    }
   } catch (const mongo::NoReply&) {
     return std::nullopt;
   }
+  return offset;
 }
 
 void examine_clocks(Admin& admin, Diagnoses& out) {
