@@ -38,10 +38,11 @@ void QueuesSeen::leave_behind(Owner owner, Departed departed) {
   departed_.emplace(owner, std::move(departed));
 }
 
-std::optional<QueuesSeen::Departed> QueuesSeen::take(Owner owner) {
-  auto node = departed_.extract(owner);
-  if (node.empty()) return std::nullopt;
-  return std::move(node.mapped());
+std::optional<QueuesSeen::Departed> QueuesSeen::granted(Owner owner, FencingToken at) {
+  const auto found = departed_.find(owner);
+  if (found == departed_.end() || at <= found->second.granted_at) return std::nullopt;
+  found->second.granted_at = at;
+  return found->second;
 }
 
 }  // namespace leasehold::core

@@ -27,14 +27,14 @@ class QueuesSeen {
     std::chrono::milliseconds timeout;
     Duration expiry;
     LocalInstant since;
+    FencingToken granted_at = {};  ///< the newest grant that is known of
     bool operator==(const Departed&) const = default;
   };
-  /// Kept until it is granted the lock or has to make room: it is unknown how long a request may be
-  /// on its way.
+  /// Kept until it has to make room: it is unknown how long requests may be on their way.
   void leave_behind(Owner owner, Departed departed);
-  /// The owner was granted the lock: what was kept of it. It is forgotten with that; a second grant
-  /// needs a second command.
-  [[nodiscard]] std::optional<Departed> take(Owner owner);
+  /// The owner was granted the lock at this time: what is kept of it, once for each grant. Several
+  /// late attempts of one owner may be granted it one after the other.
+  [[nodiscard]] std::optional<Departed> granted(Owner owner, FencingToken at);
 
   bool operator==(const QueuesSeen&) const = default;
 

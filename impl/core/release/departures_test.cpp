@@ -233,5 +233,27 @@ TEST(Departures, AGrantToAnOwnerThatIsOverIsGivenBackOnce) {
   EXPECT_EQ(w.last<PassOnCommand>().owner, call.owner);
 }
 
+/// Found by seed 1186 of plans with semaphores: two attempts of one call were executed after its
+/// end, and each was granted the lock.
+TEST(Departures, EachGrantToAnOwnerThatIsOverIsGivenBack) {
+  PartWorld w;
+  Departures departures("host");
+  const auto call = asks(queued());
+  departures.ended(call, w.step());
+  NamedOwner named;
+  named.document.name = "lock";
+  for (const int second : {2'000, 2'001}) {
+    named.at = FencingToken(second);
+    departures.granted(named, call.owner, w.step());
+    const auto pass_on = w.sent<PassOnCommand>().back();
+    Reply reply = CoreWorld::with(Outcome::done);
+    reply.matched = 1;
+    reply.operation_time = FencingToken(second + 500);
+    (void)departures.answered_delete(w.answered(pass_on.id), reply, w.step());
+    departures.granted(named, call.owner, w.step());  // told once more
+  }
+  EXPECT_EQ(w.sent<PassOnCommand>().size(), 2u);
+}
+
 }  // namespace
 }  // namespace leasehold::core
