@@ -124,13 +124,15 @@ void check_served_in_turn(const Digest& d, Finding& f, const Stand& s, const Wai
   const auto bound = cycles(d, s, all, way);
   const auto until = stood_until(d, s, call);
   auto latest = from + bound, uncongested = latest;
-  if (!own && until <= latest) return;  // most leave sooner, or are served, also below
+  // Most leave sooner, or are served, also below; a call that lost its place may be served by
+  // another one later.
+  if (served > latest && until <= latest) return;
   if (served > latest) {
     const Window window = while_answered(waiters, kNoText, from, bound);
     latest = window.to;
     uncongested = window.uncongested;
   }
-  if (!own && until <= latest) {
+  if (served > latest && until <= latest) {
     if (until > uncongested) excuse(f, Excuse::congestion);
     return;
   }
