@@ -64,7 +64,7 @@ std::shared_ptr<PermitCall> PermitCall::start(std::shared_ptr<Driver> driver, Or
   if (driver->forked()) {  // no thread would call it
     call->attempt(0);
   } else {
-    driver->call_back([call] { call->attempt(call->any(call->order_.slots.size())); });
+    driver->call_back([call] { call->begin(); });
   }
   return call;
 }
@@ -76,6 +76,14 @@ PermitCall::PermitCall(std::shared_ptr<Driver> driver, Order order, Done done)
                                                  std::min(*order_.timeout, kLongestDuration))
                                  : std::nullopt),
       done_(std::move(done)) {}
+
+void PermitCall::begin() {
+  if (give_up_at_ && !single()) {
+    end_ = driver_->later_calls().add(*give_up_at_,
+                                      [self = shared_from_this()] { self->time_out(); });
+  }
+  attempt(any(order_.slots.size()));
+}
 
 void PermitCall::cancel() {
   driver_->call_back([self = shared_from_this()] { self->stop(); });
@@ -168,6 +176,11 @@ void PermitCall::stop() {
   if (!over_) fail({ErrorKind::cancelled, 0, "cancelled"});
 }
 
+void PermitCall::time_out() {
+  end_ = 0;
+  if (!over_) fail({ErrorKind::timed_out, 0, "timed out"});
+}
+
 /// Unless an attempt under way succeeds: its answer comes soon, now that it is cancelled.
 void PermitCall::fail(const Error& error) {
   failure_ = error;
@@ -177,7 +190,9 @@ void PermitCall::fail(const Error& error) {
 
 void PermitCall::finish(Result<Got> result) {
   over_ = true;
-  if (next_look_ != 0) driver_->later_calls().forget(next_look_);
+  for (const auto call : {next_look_, end_}) {
+    if (call != 0) driver_->later_calls().forget(call);
+  }
   if (home_ != 0) driver_->cancel(home_);
   if (attempt_ != 0) driver_->cancel(attempt_);
   const auto done = std::exchange(done_, nullptr);

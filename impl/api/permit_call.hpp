@@ -44,6 +44,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
  private:
   [[nodiscard]] bool single() const { return order_.timeout && order_.timeout->count() <= 0; }
   [[nodiscard]] int any(std::size_t count);
+  void begin();
   void attempt(int slot);
   void attempted(int slot, Result<Handle> result);
   void look();
@@ -52,6 +53,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   void stand_at(int slot);
   void home_ended(int slot, Result<Handle> result);
   void stop();
+  void time_out();
   void fail(const Error& error);
   void finish(Result<Got> result);
 
@@ -65,6 +67,7 @@ class PermitCall : public std::enable_shared_from_this<PermitCall> {
   bool looked_ = false, looking_ = false, over_ = false;
   std::optional<Error> failure_;  ///< the answer, unless the attempt under way succeeds
   std::uint64_t next_look_ = 0;
+  std::uint64_t end_ = 0;  ///< what ends it at its time, whatever is under way
 };
 
 /// Which slots a read of all shows to be free, or past their end: where an attempt is worth it.

@@ -131,7 +131,7 @@ void check_refused(const Digest& d, Finding& f) {
   struct Attempts {
     Index first = kNone;
     bool all_refused = true;
-    bool received = false;  ///< it was handed the lock
+    bool received = false;  ///< it was handed the lock, or its queue gave it
   };
   std::vector<Attempts> owners(d.facts.owners);
   for (const Index i : d.all_sends) {
@@ -141,6 +141,9 @@ void check_refused(const Digest& d, Finding& f) {
     if (e.verb != Verb::acquire) continue;
     if (of.first == kNone) of.first = i;
     of.all_refused = of.all_refused && says_refused(d, e);
+  }
+  for (const SessionDigest& s : d.sessions) {
+    if (s.granted != kNone) owners[d.fact(s.granted).owner].received = true;
   }
   std::vector<std::pair<std::string_view, Id>> broken;
   std::int64_t only_refused = 0;
@@ -208,20 +211,37 @@ void check_releases(const Digest& d, Finding& f) {
   if (grants > 0) f.counts.insert({{"grants", grants}, {"attempts", attempts}});
 }
 
+/// By process: how often its calls for permits may have looked at all slots: at first, and twice a
+/// second at most.
+std::vector<std::int64_t> most_looks_of_calls(const Digest& d) {
+  constexpr std::int64_t kSoonest = 450 * kMs;
+  std::vector<std::int64_t> looks(d.process_of.size());
+  for (const PermitCall& call : d.permit_calls) {
+    const Fact& asked = d.fact(call.asked);
+    const auto ended = call.ended == kNone ? d.finished_ns : d.fact(call.ended).at_ns;
+    looks[asked.process] += 1 + (ended - asked.at_ns) / kSoonest;
+  }
+  return looks;
+}
+
 /// The driver sends what it was asked to send, and no more.
 void check_wire(const Digest& d, Finding& f) {
   constexpr std::pair<Verb, const char*> kNames[] = {{Verb::acquire, "findAndModify"},
                                                      {Verb::extend, "update"},
                                                      {Verb::remove, "delete"},
                                                      {Verb::look, "find"}};
-  for (const auto& [name, p] : d.processes) {
-    const auto sent = [&p = p](Verb verb) { return p.sent[static_cast<std::size_t>(verb)]; };
+  const auto looks = most_looks_of_calls(d);
+  for (Id id = 0; id < d.process_of.size(); ++id) {
+    if (d.process_of[id] == nullptr) continue;
+    const ProcessDigest& p = *d.process_of[id];
+    const auto sent = [&p](Verb verb) { return p.sent[static_cast<std::size_t>(verb)]; };
     for (const auto& [verb, wires] : kNames) {
       const auto others = sent(Verb::hand_over) + sent(Verb::pass_on);
-      const auto asked = sent(verb) + (verb == Verb::acquire ? others : 0);
+      const auto asked = sent(verb) + (verb == Verb::acquire ? others : 0) +
+                         (verb == Verb::look ? looks[id] : 0);
       if (count(p.wire, wires) <= asked) continue;
       violate(f,
-              name + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
+              d.process_name(id) + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
                   ", and was asked for " + std::to_string(asked),
               {p.start});
     }

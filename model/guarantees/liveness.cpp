@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/guarantees/permits.hpp"
 #include "model/queue/queue_turns.hpp"
 #include "model/verdict/waiters.hpp"
 
@@ -43,7 +44,8 @@ void check_served_when_healed(const Digest& d, Finding& f, const Waiter& call, c
                               std::int64_t turns) {
   const SessionDigest& s = *call.session;
   const Asked& ask = s.asked;
-  if (!ask.healed) return;
+  // A call for a permit ends its acquire calls as it likes; it has a check of its own.
+  if (!ask.healed || d.is_slot[ask.name]) return;
   ++f.counts["healed_acquires"];
   const auto caller = [&] {
     return "lock '" + d.name(ask.name) + "': a waiter of " + d.process_name(ask.process);
@@ -160,6 +162,35 @@ void check_recognised(const Digest& d, Finding& f) {
   }
 }
 
+/// Whether users of this process ask `held()` in this history.
+std::vector<bool> processes_that_ask(const Digest& d) {
+  std::vector<bool> ask(d.process_of.size());
+  for (const SessionDigest& s : d.sessions) {
+    if (s.answers.any()) ask[s.process] = true;
+  }
+  return ask;
+}
+
+/// What was granted gets to a user, who asks whether it is held, or is given back.
+void check_reaches_a_user(const Digest& d, Finding& f, const SessionDigest& s) {
+  constexpr std::int64_t kSoon = 2'000 * kMs;  // users' functions before it may take their time
+  if (s.granted == kNone) return;
+  const auto granted = d.fact(s.granted).at_ns;
+  const auto latest = granted + kSoon + d.allowed.lateness_ns;
+  if (latest >= d.finished_ns) return;
+  auto reached = s.answers.first_ns;
+  for (const Index end : {s.release, s.lost}) {
+    if (end != kNone) reached = std::min(reached, d.fact(end).at_ns);
+  }
+  if (!d.ran_throughout(s.process, {granted, latest})) return excuse(f, Excuse::pause);
+  check_bound(d, f, {granted, latest, reached, kNever, Needs::machine},
+              [&] {
+                return "lock '" + d.at(s.granted).name + "': it was granted to " +
+                       d.process_name(s.process) + ", and no user got its handle";
+              },
+              {s.granted});
+}
+
 /// Whether no command ever tried to give it up.
 bool died(const Digest& d, const Tenure& t) {
   return d.deletes.of(t.owner).empty() && d.hand_overs.of(t.owner).empty();
@@ -259,15 +290,18 @@ void check_handed_over_for_good(const Digest& d, Finding& f, const Tenure& t,
 Finding check_liveness(const Digest& d) {
   Finding f = finding(Check::G7);
   const auto waiters = waiters_by_name(d);
+  const auto asks = processes_that_ask(d);
   for (const Waiters& name : waiters) {
     const auto turns = all_turns(name);
     for (const Waiter& call : name.calls) {
       check_on_time(d, f, *call.session);
       check_given_back(d, f, *call.session);
+      if (asks[call.session->process]) check_reaches_a_user(d, f, *call.session);
       check_served_when_healed(d, f, call, name, turns);
     }
   }
   check_queue_turns(d, f, waiters);
+  check_permit_calls(d, f, waiters);
   check_recognised(d, f);
   for (const auto& [name, tenures] : d.tenures) {
     for (const Tenure& t : tenures) {

@@ -22,6 +22,7 @@ class Builder {
     out_.process_of.resize(all.processes.size());
     out_.truth_of.resize(all.names.size());
     out_.places.resize(all.names.size());
+    out_.is_slot.resize(all.names.size());
     out_.writers.resize(all.lock_ids.size());
     out_.by_administrator.resize(all.lock_ids.size());
     out_.replies.resize(all.commands.size(), kNone);
@@ -79,6 +80,12 @@ class Builder {
       case Kind::release: session(e).release = i; break;
       case Kind::released: session(e).released = i; break;
       case Kind::ended: session(e).ended = i; break;
+      case Kind::permit: add_permit_call(i, e, event(i)); break;
+      case Kind::permit_end: {
+        const auto call = permit_calls_.find({e.process, event(i).call});
+        if (call != permit_calls_.end()) out_.permit_calls[call->second].ended = i;
+        break;
+      }
       case Kind::write: out_.writes.push_back(i); break;
       case Kind::put: changes(e).push_back({i, false, e.owner, e.lock_id}); break;
       case Kind::gone: changes(e).push_back({i, true}); break;
@@ -277,6 +284,20 @@ class Builder {
     if (e.other_owner != kNoText) out_.deletes.add(e.other_owner, {i, kNone});
   }
 
+  void add_permit_call(Index i, const Fact& e, const Event& said) {
+    permit_calls_[{e.process, said.call}] = out_.permit_calls.size();
+    PermitCall call{.asked = i};
+    const auto& names = out_.facts.names;  // sorted
+    for (std::int64_t slot = 0; slot < said.count; ++slot) {
+      const auto name = said.name + '#' + std::to_string(slot);
+      const auto found = std::lower_bound(names.begin(), names.end(), name);
+      if (found == names.end() || *found != name) continue;
+      call.slots.push_back(static_cast<Id>(found - names.begin()));
+      out_.is_slot[call.slots.back()] = true;
+    }
+    out_.permit_calls.push_back(std::move(call));
+  }
+
   void add_reply(Index i, const Fact& e) {
     out_.replies[e.command] = i;
     out_.all_replies.push_back(i);
@@ -318,6 +339,7 @@ class Builder {
   std::vector<Span> disturbed_;
   /// By kind and victim: the places in `disturbed_` of those that have not ended, oldest first.
   std::map<std::pair<std::string, std::string>, std::deque<std::size_t>> lasting_;
+  std::map<std::pair<Id, std::int64_t>, std::size_t> permit_calls_;  ///< by process and number
   std::vector<Claim> claims_;
   std::vector<Span> stalls_, machine_stalls_;
   std::vector<Id> lock_of_;  ///< by command: the name of the lock that it was sent for

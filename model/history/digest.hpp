@@ -70,6 +70,12 @@ struct SessionDigest {
   Asked asked;      ///< set if `ask` is known
 };
 
+/// One call for a permit.
+struct PermitCall {
+  Index asked = kNone, ended = kNone;
+  std::vector<Id> slots;  ///< the names of their locks, of those that the history names
+};
+
 struct ProcessDigest {
   Index start = kNone, crash = kNone;
   std::int64_t last_ns = 0;            ///< its last own event
@@ -119,6 +125,8 @@ struct Digest {
   /// By lock name, in the server's order. A put of the same owner after a deletion (an attempt that
   /// executed late) starts another.
   std::map<std::string, std::vector<Tenure>> tenures;
+  std::vector<PermitCall> permit_calls;              ///< in the order of their begin
+  std::vector<bool> is_slot;  ///< by id of the name: of a semaphore for which there were calls
   /// By id of the name: the entries that joined its queue or left it, in the server's order.
   std::vector<std::vector<Index>> places;
   Many<Index> stored;                         ///< accepted writes, in the server's order
@@ -162,6 +170,9 @@ struct Digest {
   [[nodiscard]] Index claim(Index change) const { return fact(change).claimed_by; }
   /// REQUIRES: it is a put.
   [[nodiscard]] const Dates& dates(const Fact& e) const { return facts.documents[e.place_beside]; }
+  [[nodiscard]] const Asked& asked(const PermitCall& call) const {
+    return facts.asks[fact(call.asked).place_beside];
+  }
   [[nodiscard]] const SessionDigest& session_of(const Fact& e) const {
     return sessions[e.session];
   }

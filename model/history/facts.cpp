@@ -36,6 +36,7 @@ Outcome outcome_of(std::string_view outcome) {
   if (outcome == "duplicate_key") return Outcome::duplicate_key;
   if (outcome == "not_owner") return Outcome::not_owner;
   if (outcome == "deadline") return Outcome::deadline;
+  if (outcome == "granted") return Outcome::granted;
   return outcome == "max_holding" ? Outcome::max_holding : Outcome::other;
 }
 
@@ -86,6 +87,7 @@ class Numbering::Run {
     }
     switch (e.kind) {
       case Kind::ask:
+      case Kind::permit:
         f.place_beside = static_cast<Id>(out_.asks.size());
         out_.asks.push_back(asked(f, e));
         break;

@@ -46,6 +46,7 @@ enum class Outcome : std::uint8_t {
   deadline,
   max_holding,
   timed_out,
+  granted,
   other
 };
 
@@ -88,7 +89,7 @@ struct Fact {
 };
 static_assert(sizeof(Fact) == 64);
 
-/// What an acquire call asks for: the fields of its event.
+/// What an acquire call, or one for a permit, asks for: the fields of its event.
 struct Asked {
   std::int64_t at_ns = 0;
   std::int64_t give_up_ns = 0;

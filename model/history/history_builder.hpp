@@ -276,6 +276,42 @@ class HistoryBuilder {
     return add(e);
   }
 
+  /// The lock of all that follows.
+  HistoryBuilder& named(const std::string& name) {
+    name_ = name;
+    return *this;
+  }
+  /// A call for one of `permits` of the semaphore `name`, until `until` (0: it does not wait).
+  HistoryBuilder& asks_permit(int at, const std::string& process, int call, int permits,
+                              int until, const std::string& name = "s", bool healed = false) {
+    Event e = event(at, Kind::permit, process);
+    e.call = call;
+    e.name = name;
+    e.count = permits;
+    e.single_attempt = until == 0;
+    e.give_up_ns = until * kMillion;
+    e.expiry_ms = 1'000;
+    e.longest_pause_ms = 50;
+    e.operation_timeout_ms = 300;
+    e.healed = healed;
+    return add(e);
+  }
+  /// Its answer: a slot's lock, or the reason.
+  HistoryBuilder& gets_permit(int at, const std::string& process, int call,
+                              const std::string& slot) {
+    Event e = event(at, Kind::permit_end, process);
+    e.call = call;
+    e.name = slot;
+    e.outcome = "granted";
+    return add(e);
+  }
+  HistoryBuilder& gets_no_permit(int at, const std::string& process, int call,
+                                 const std::string& reason, const std::string& name = "s") {
+    gets_permit(at, process, call, name);
+    history_.back().outcome = reason;
+    return *this;
+  }
+
   HistoryBuilder& write(int at, int back, const std::string& process, int session,
                         const std::string& outcome, std::int64_t order = 0) {
     Event e = event(back, Kind::write, process, session);
@@ -307,13 +343,14 @@ class HistoryBuilder {
   static constexpr std::int64_t kMillion = 1'000'000;
   static constexpr std::int64_t kEpoch_ms = 1'700'000'000'000;  ///< what servers' clocks show at 0
 
-  static Event event(int at, Kind kind, const std::string& process, int session = 0) {
+  [[nodiscard]] Event event(int at, Kind kind, const std::string& process,
+                            int session = 0) const {
     Event e;
     e.at_ns = at * kMillion;
     e.kind = kind;
     e.process = process;
     e.session = session;
-    if (about(kind).fields.contains(field(&Event::name))) e.name = "lock";
+    if (about(kind).fields.contains(field(&Event::name))) e.name = name_;
     return e;
   }
 
@@ -438,6 +475,7 @@ class HistoryBuilder {
     return add(e);
   }
 
+  std::string name_ = "lock";
   History history_;
   std::map<std::string, std::pair<std::string, int>> attempts_;  ///< by owner: lockId, sent at
   std::map<std::string, std::int64_t> steps_;  ///< by process: that of its stream under way

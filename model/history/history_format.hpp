@@ -37,6 +37,8 @@ enum class Kind : std::uint8_t {
   release,
   released,
   ended,
+  permit,
+  permit_end,
   write,
   wire,
   put,
@@ -56,6 +58,7 @@ struct Event {
   std::string process;
   std::int64_t session = 0;
   std::int64_t command = 0;
+  std::int64_t call = 0;
   std::int64_t write_number = 0;
   std::string name;
   RareText victim;
@@ -132,6 +135,7 @@ inline constexpr std::array kAboutFields{
     AboutField{&Event::session, "session",
                "an acquire call and the lock that it won; of a hand-over the one that receives"},
     AboutField{&Event::command, "command", "the number of a command, in its process"},
+    AboutField{&Event::call, "call", "the number of a call for a permit, in its process"},
     AboutField{&Event::write_number, "write_number",
                "the number of a write to the resource, in its process"},
     AboutField{&Event::name, "name", "the name of the lock"},
@@ -178,8 +182,8 @@ inline constexpr std::array kAboutFields{
                "how many documents it found; of what asks for the lock 1 if the one seen is its "
                "own; of a queue how many stand in it then"},
     AboutField{&Event::count, "count",
-               "how many: answers, commands or entries; of a call that joins a queue its place, 1 "
-               "is the first"},
+               "how many: answers, commands, entries or permits; of a call that joins a queue its "
+               "place, 1 is the first"},
     AboutField{&Event::exit_status, "exit_status", "the status that the process exited with"},
     AboutField{&Event::signal, "signal", "the signal that killed it"},
     AboutField{&Event::verb, "verb",
@@ -344,6 +348,17 @@ inline constexpr std::array kAll{
               "ended",
               "the acquire call ended without the lock: `outcome` is the error's kind",
               fields(&E::process, &E::session, &E::name, &E::outcome, &E::message)},
+    AboutKind{Kind::permit,
+              "permit",
+              "a call for one of the `count` permits of the semaphore `name`, whose slots are the "
+              "locks `name`#0, `name`#1 ...: the acquire calls of its process for them are its own",
+              fields(&E::process, &E::call, &E::name, &E::count, &E::give_up_ns,
+                     &E::single_attempt, &E::healed, &E::expiry_ms, &E::longest_pause_ms,
+                     &E::operation_timeout_ms, &E::max_drift_ppm)},
+    AboutKind{Kind::permit_end,
+              "permit-end",
+              "its answer: `outcome` = granted, and `name` is the slot's lock, or the error's kind",
+              fields(&E::process, &E::call, &E::name, &E::outcome)},
     AboutKind{Kind::write,
               "write",
               "to the fenced resource, until the event: `outcome` = accepted, refused or unknown",

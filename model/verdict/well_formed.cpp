@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "model/verdict/session_form.hpp"
 #include "model/verdict/walk.hpp"
@@ -93,6 +95,10 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
       case Kind::heal: ++heals_; break;
       case Kind::send: visit_send(i, e); break;
       case Kind::reply: visit_reply(i, e); break;
+      case Kind::permit:
+      case Kind::permit_end:
+        visit_permit(i, e);
+        break;
       case Kind::put:
       case Kind::gone:
       case Kind::stored:
@@ -106,6 +112,14 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
     }
     if (e.process != kNoText && e.kind != Kind::stored) check_congestion(i, e);
     sessions_.visit(i, e);
+  }
+
+  /// Each call has a number of its own, and one answer.
+  void visit_permit(Index i, const Fact& e) {
+    const std::pair call{e.process, d_.at(i).call};
+    const bool fits = e.kind == Kind::permit ? permit_calls_.emplace(call, true).second
+                                             : std::exchange(permit_calls_[call], false);
+    if (!fits) broken("a call for a permit appears twice, or an answer without one", {i});
   }
 
   /// Servers since 6.1 delete expired documents in batches: several locks with one time.
@@ -379,6 +393,7 @@ class FormChecker final : public Inquiry<std::vector<Finding>> {
   Orders orders_;
   std::int64_t batch_order_ = 0;  ///< the time of the last deletion ...
   std::set<Id> batch_;        ///< ... and its locks
+  std::map<std::pair<Id, std::int64_t>, bool> permit_calls_;  ///< whether it has no answer yet
   std::vector<Index> written_to_;  ///< by number of a write to the resource
 };
 

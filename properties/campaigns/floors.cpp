@@ -6,6 +6,7 @@
 #include "model/workers/worker_judge.hpp"
 #include "properties/generation/plan_generator.hpp"
 #include "sim/plan/lock_options.hpp"
+#include "sim/plan/lock_registry.hpp"
 
 namespace leasehold::properties {
 namespace {
@@ -155,8 +156,10 @@ Totals activity_floors(const VerifyOptions& options) {
     const double asked = static_cast<double>(count) * seconds * options.floor_percent / 30'000;
     count = static_cast<std::int64_t>(asked);
   }
-  // In a run that is long enough every kind must have an effect.
+  // In a run that is long enough every kind must have an effect, and some calls are for permits.
   if (options.foreign || seconds < kEveryKindFrom_s) return floors;
+  const bool ours = !sim::lock_under_test(options.lock).is_published();
+  if (ours && options.faults.contains("process")) floors["permit_calls"] = 1;
   for (const auto kind : sim::fault_kinds(sim::Harm::none)) {
     const bool can = sim::power_of(kind) <= options.set.power;
     if (can && options.faults.contains(sim::group_of(kind))) {

@@ -31,6 +31,7 @@ struct SimulateReport {
   std::int64_t fewest_acquisitions = 0;  ///< of any run
   std::int64_t idle_runs = 0;            ///< with too few of them to say much
   std::int64_t with_queues = 0;          ///< runs in which calls stand in a lock's queue
+  std::int64_t with_permits = 0;         ///< runs in which processes call for permits
   bool scripted = false;                 ///< the last run's acquires were written by a person
   sim::FaultCounts took_effect;
   std::map<std::string, std::int64_t> enabled, bit;  ///< by fault kind: in how many runs

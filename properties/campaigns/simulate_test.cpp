@@ -73,6 +73,36 @@ TEST(Simulate, HoldsWhereProcessesQueueBesideOthersThatDoNot) {
   }
 }
 
+/// Plans in which every process calls for one of so many permits.
+SimulateReport simulate_permits(std::uint64_t last, const std::string& lock, int permits) {
+  PlanLimits limits;
+  limits.lock = lock;
+  limits.locks = {1, 1};
+  SimulateReport report;
+  for (std::uint64_t seed = 1; seed <= last; ++seed) {
+    auto plan = draw_plan(seed, limits);
+    for (auto& process : plan.processes) process.permits = permits;
+    report.add(seed, plan, simulate(plan), false);
+  }
+  return report;
+}
+
+TEST(Simulate, HoldsWhereProcessesCallForPermits) {
+  for (const int permits : {1, 3}) {
+    const auto report = simulate_permits(60, "leasehold", permits);
+    for (const auto& f : report.findings) EXPECT_EQ(f.verdict, Verdict::holds) << f.why;
+    EXPECT_EQ(report.with_permits, 60);
+    EXPECT_GT(report.totals.at("permit_calls"), 5'000);
+    EXPECT_GT(report.totals.at("healed_permits"), 100);
+    EXPECT_GT(report.totals.at("takeovers"), 20);
+  }
+}
+
+TEST(Simulate, APlantedErrorIsFoundWhereProcessesCallForPermits) {
+  const auto report = simulate_permits(10, "canary", 2);
+  EXPECT_FALSE(report.failed.empty());
+}
+
 TEST(Simulate, WhereNoCallQueuesNoStreamHasToBreak) {
   PlanLimits limits;
   limits.waitings = {sim::Waiting::uniform, sim::Waiting::adaptive};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "properties/generation/ranges.hpp"
+#include "sim/plan/lock_registry.hpp"
 #include "sim/plan/random.hpp"
 
 namespace leasehold::properties {
@@ -119,6 +120,7 @@ class Generator {
   void read_fault(FaultKind kind);
   void read_healthy();
   void read_triggered();
+  void read_permits();
   template <typename Choice>
   std::vector<Choice> read_some(const std::vector<Choice>& all);
 
@@ -268,6 +270,30 @@ void Generator::read_triggered() {
   }
 }
 
+/// Some of its processes call for permits instead of locks. In half of such plans they hold long,
+/// and wait long beside slots that come and go: only where nothing is disturbed for seconds must a
+/// call notice a free slot in time.
+void Generator::read_permits() {
+  const int one_in = limits_.manner == Manner::live ? 3 : 6;
+  const bool has_semaphores = !limits_.foreign && !sim::lock_under_test(plan_.lock).is_published();
+  if (!has_semaphores || !in_.share(1, one_in)) return;
+  const auto permits = static_cast<int>(in_.between(1, 3));
+  const bool patient = in_.chance(50);
+  const bool faulty = !limits_.only && !limits_.groups.empty();
+  if (patient && faulty && limits_.manner == Manner::simulated) read_healthy();
+  for (auto& p : plan_.processes) {
+    if (!in_.chance(60)) continue;
+    p.permits = permits;
+    if (!patient) continue;
+    p.callers = 1;
+    p.acquire_timeout_ms *= 4;
+    p.single_attempt_percent /= 4;
+    p.long_hold_percent = static_cast<int>(in_.between(30, 90));
+    p.long_hold_leases = static_cast<int>(in_.between(2, 5));
+    p.max_holding_ms = 0;
+  }
+}
+
 Plan Generator::read() {
   constexpr int kForeignLongHolds = 3;  ///< times as many
   // From here on kinds are read last, so that seeds keep their meaning.
@@ -294,6 +320,7 @@ Plan Generator::read() {
   if (healthy) read_healthy();
   const bool triggered = faulty && !healthy && limits_.manner == Manner::simulated;
   if (triggered && in_.chance(50)) read_triggered();
+  read_permits();
   // Left out after they were drawn, so that the rest of the plan is the same on all servers.
   std::erase_if(plan_.faults,
                 [this](const FaultPlan& f) { return sim::power_of(f.kind) > limits_.power; });

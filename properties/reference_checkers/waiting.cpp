@@ -23,8 +23,16 @@ bool ends_late(const Questions& q, const Event& ask) {
 }
 
 /// Once faults are over each call is served in turn: as many turns as callers, one for the dead.
+/// A call for a permit ends those for its slots as it likes.
 bool unserved_when_healed(const Questions& q, const Event& ask) {
-  if (!ask.healed) return false;
+  const bool of_a_slot = q.first([&](const Event& e) {
+    if (e.kind != Kind::permit) return false;
+    for (std::int64_t slot = 0; slot < e.count; ++slot) {
+      if (ask.name == e.name + '#' + std::to_string(slot)) return true;
+    }
+    return false;
+  }) != nullptr;
+  if (!ask.healed || of_a_slot) return false;
   const Event* ended = q.of(ask, Kind::ended);
   if (ended != nullptr && ended->outcome != "timed_out") return true;
   double turns = 1, longest = 0;
@@ -38,6 +46,23 @@ bool unserved_when_healed(const Questions& q, const Event& ask) {
   const double served = at(q.of(ask, Kind::granted));
   if (served == kForever && waits_until(q, ask) <= latest) return false;
   return q.broken({at(&ask), latest, served, waits_until(q, ask)});
+}
+
+/// What is granted gets to a user, or back; of a process whose users ask.
+bool reaches_no_user(const Questions& q, const Event& ask) {
+  const Event* granted = q.of(ask, Kind::granted);
+  const bool asks = q.first([&](const Event& e) {
+    return e.kind == Kind::held && e.process == ask.process && e.count > 0;
+  }) != nullptr;
+  if (granted == nullptr || !asks) return false;
+  const double latest = at(granted) + 2'000 * kMs + q.late();
+  if (latest >= q.finish() || !q.ran(ask.process, at(granted), latest)) return false;
+  double reached = std::min(at(q.of(ask, Kind::release)), at(q.of(ask, Kind::lost)));
+  for (const Event* e : q.all(Kind::held)) {
+    if (!same_session(*e, ask)) continue;
+    reached = std::min(reached, static_cast<double>(first_asked_ns(*e)));
+  }
+  return q.broken({at(granted), latest, reached, kForever, false});
 }
 
 /// A longest holding ends with a delete, whatever the user does.
@@ -99,6 +124,7 @@ int slow_liveness(const Questions& q) {
     found += ends_late(q, *ask) ? 1 : 0;
     found += unserved_when_healed(q, *ask) ? 1 : 0;
     found += keeps_beyond_its_limit(q, *ask) ? 1 : 0;
+    found += reaches_no_user(q, *ask) ? 1 : 0;
   }
   for (const Event* reply : q.all(Kind::reply)) found += overlooks_its_win(*reply) ? 1 : 0;
   for (const Stay& s : q.stays()) {
@@ -108,7 +134,7 @@ int slow_liveness(const Questions& q) {
       found += leaves_it_to_the_dead(q, s, *ask) ? 1 : 0;
     }
   }
-  return found + slow_queue_turns(q);
+  return found + slow_queue_turns(q) + slow_permit_calls(q);
 }
 
 }  // namespace leasehold::properties

@@ -191,6 +191,12 @@ void require_places(const StepPlan& step, const Plan& plan) {
   require_place("lock", step.lock, plan.locks);
 }
 
+void require_fit(const ProcessPlan& process, const Plan& plan) {
+  if (process.permits == 0 || !lock_under_test(plan.lock).is_published()) return;
+  throw std::runtime_error("permits is " + std::to_string(process.permits) + ", and '" +
+                           plan.lock + "' has no semaphores: it must be 0");
+}
+
 void require_places(const FaultPlan& fault, const Plan& plan) {
   require_place("process", fault.process, processes_of(plan));
 }
@@ -281,6 +287,7 @@ std::string hash_of(const std::vector<Plan>& plans) {
 
 std::string unsound(const Plan& plan) {
   try {
+    for (const auto& process : plan.processes) require_fit(process, plan);
     for (const auto& step : plan.steps) require_places(step, plan);
     for (const auto& fault : plan.faults) require_places(fault, plan);
   } catch (const std::exception& error) {
@@ -292,7 +299,7 @@ std::string unsound(const Plan& plan) {
 Plan plan_from_scn(const std::string& text) {
   Plan plan;
   std::istringstream lines(text);
-  std::vector<int> line_of_step, line_of_fault;
+  std::vector<int> line_of_process, line_of_step, line_of_fault;
   int number = 0;
   const auto at_line = [](int of, const auto& read) {
     try {
@@ -307,12 +314,16 @@ Plan plan_from_scn(const std::string& text) {
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     at_line(number, [&] { read_line(plan, line); });
+    line_of_process.resize(plan.processes.size(), number);
     line_of_step.resize(plan.steps.size(), number);
     line_of_fault.resize(plan.faults.size(), number);
   }
   at_line(number, [&] {
     if (plan.processes.empty()) throw std::runtime_error("the plan ends without a process");
   });
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    at_line(line_of_process[i], [&] { require_fit(plan.processes[i], plan); });
+  }
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     at_line(line_of_step[i], [&] { require_places(plan.steps[i], plan); });
   }

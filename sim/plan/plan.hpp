@@ -37,6 +37,7 @@ struct ProcessPlan {
   std::int64_t queue_room = 64;     ///< maximum length of a lock's queue
   int workers = 0;  ///< commands under way at once; 0: three, of a scripted one one
   bool old_release = false;         ///< of the lock, without queues: it overwrites them
+  int permits = 0;  ///< its calls are for one of so many permits of a semaphore; 0: for a lock
 
   bool operator==(const ProcessPlan&) const = default;
 };

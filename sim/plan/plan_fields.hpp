@@ -12,6 +12,7 @@ namespace leasehold::sim::fields {
 inline constexpr std::int64_t kMaxCallers = 64;
 inline constexpr std::int64_t kMaxWorkers = 64;
 inline constexpr std::int64_t kMaxLocks = 1'000;
+inline constexpr std::int64_t kMostPermits = 64;
 inline constexpr std::int64_t kMostInQueue = ProcessPlan().queue_room;
 inline constexpr std::int64_t kMostLongHoldLeases = 1'000;
 inline constexpr std::int64_t kAny = -1;
@@ -49,6 +50,7 @@ void of_process(const Visit& visit) {
   visit("queue-room", &P::queue_room, Limits{1, kMostInQueue}, kSeldom);
   visit("workers", &P::workers, Limits{0, kMaxWorkers}, kSeldom);
   visit("old", &P::old_release, Limits{0, 1}, kSeldom);
+  visit("permits", &P::permits, Limits{0, kMostPermits}, kSeldom);
 }
 
 template <typename Visit>

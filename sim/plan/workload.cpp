@@ -34,6 +34,9 @@ microseconds draw_up_to(microseconds most, Random& random) {
 
 std::string lock_name(std::int64_t index) { return "lock-" + std::to_string(index); }
 std::string grave_name(const std::string& process) { return "grave-" + process; }
+std::string slot_name(const std::string& semaphore, int slot) {
+  return semaphore + '#' + std::to_string(slot);
+}
 
 Workload::Action Workload::next(const Event& event, Random& random) {
   if (ended()) return Nothing{};
@@ -65,13 +68,18 @@ Workload::Action Workload::acquire_next(Random& random) {
   const auto lock = lock_name(random.between(0, setting_.locks - 1));
   if (faults_ended_ && last_acquires_++ == kLastAcquires) return end();
   phase_ = Phase::acquiring;
-  if (faults_ended_) return Acquire{lock, kLastTimeout};
-  if (random.chance(plan.single_attempt_percent)) return Acquire{lock, milliseconds(0)};
+  if (faults_ended_) return for_a_permit({lock, kLastTimeout});
+  if (random.chance(plan.single_attempt_percent)) return for_a_permit({lock, milliseconds(0)});
   // One after the other: the order of arguments is the compiler's choice, that of draws is not.
   const bool cancels = random.chance(plan.cancel_percent);
   const milliseconds timeout(random.between(kShortestTimeout.count(), plan.acquire_timeout_ms));
-  if (!cancels) return Acquire{lock, timeout};
-  return Acquire{lock, timeout, milliseconds(random.between(1, plan.wait_max_ms))};
+  if (!cancels) return for_a_permit({lock, timeout});
+  return for_a_permit({lock, timeout, milliseconds(random.between(1, plan.wait_max_ms))});
+}
+
+Workload::Acquire Workload::for_a_permit(Acquire acquire) const {
+  acquire.permits = setting_.process.permits;
+  return acquire;
 }
 
 Workload::Action Workload::on(const Granted& granted, Random& random) {
@@ -80,7 +88,9 @@ Workload::Action Workload::on(const Granted& granted, Random& random) {
   // By the session's number and not by a draw, so it costs no randomness.
   Receive receive{granted.session % kSilentEvery == 0};
   if (random.chance(kSlowCallbackPercent)) {
-    receive.callback_time = microseconds(random.between(1, kSlowCallback.count()));
+    const microseconds time(random.between(1, kSlowCallback.count()));
+    // A call for a permit takes its steps on the thread for callbacks, and would end late.
+    if (setting_.process.permits == 0) receive.callback_time = time;
   }
   return receive;
 }
@@ -135,7 +145,7 @@ Workload::Action Workload::on(const StepDue& due, Random&) {
     case StepPlan::Action::acquire:
       if (phase_ != Phase::idle) return Nothing{};
       phase_ = Phase::acquiring;
-      return Acquire{lock_name(step.lock), milliseconds(step.acquire_timeout_ms)};
+      return for_a_permit({lock_name(step.lock), milliseconds(step.acquire_timeout_ms)});
     case StepPlan::Action::write: return holds ? Action(Write{}) : Nothing{};
     case StepPlan::Action::release: return holds ? release() : Nothing{};
     case StepPlan::Action::cancel: return acquires() ? Action(Cancel{}) : Nothing{};

@@ -15,6 +15,8 @@ namespace leasehold::sim {
 /// The names of a run's locks: those that are contended, and that of a doomed process.
 [[nodiscard]] std::string lock_name(std::int64_t index);
 [[nodiscard]] std::string grave_name(const std::string& process);
+/// The lock of a semaphore's slot, as `Semaphore::lock_name`.
+[[nodiscard]] std::string slot_name(const std::string& semaphore, int slot);
 
 /// What one caller of a simulated process does, in either world: given what happened to it, it says
 /// what it does next. It has no clock, no thread and no handle, so that it can be tested without a
@@ -63,6 +65,7 @@ class Workload {
     std::string lock;
     std::chrono::milliseconds timeout{};  ///< zero: one attempt
     std::optional<std::chrono::milliseconds> cancel_after = {};
+    int permits = 0;  ///< not zero: one of so many permits of the semaphore `lock`
   };
   /// The user's function that gets the handle.
   struct Receive {
@@ -100,6 +103,7 @@ class Workload {
   Action on(const FaultsEnded&, Random& random);
   Action on(const StepDue& due, Random& random);
   Action acquire_next(Random& random);
+  [[nodiscard]] Acquire for_a_permit(Acquire acquire) const;
   Action received(Random& random);
   Action go_on(Random& random);
   Action release();

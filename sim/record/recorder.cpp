@@ -48,6 +48,41 @@ void Recorder::step(const core::Event& event, const core::Effects& effects,
   for (const auto& effect : effects) on_effect(effect, now);
 }
 
+/// What a call asks for, but for the margin and the longest holding of its locks.
+void Recorder::set_options(Event& e, const LockOptions& o) const {
+  e.expiry_ms = o.expiry.count();
+  e.longest_pause_ms =
+      std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
+  e.operation_timeout_ms = o.effective_operation_timeout().count();
+  e.max_drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
+  e.healed = healed_;
+}
+
+std::int64_t Recorder::permit_asked(const PermitAsked& asked, const LockOptions& options,
+                                    core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  Event e = at(now, Kind::permit);
+  e.call = ++permit_calls_;
+  e.name = asked.semaphore;
+  e.count = asked.permits;
+  e.single_attempt = asked.timeout.count() == 0;
+  if (!e.single_attempt) e.give_up_ns = ns(now + asked.timeout);
+  set_options(e, options);
+  emit_(std::move(e));
+  return permit_calls_;
+}
+
+void Recorder::permit_answered(std::int64_t call, const PermitAsked& asked,
+                               const std::string& slot, const std::string& reason,
+                               core::LocalInstant now) {
+  const std::lock_guard lock(mutex_);
+  Event e = at(now, Kind::permit_end);
+  e.call = call;
+  e.name = slot.empty() ? asked.semaphore : slot;
+  e.outcome = slot.empty() ? reason : "granted";
+  emit_(std::move(e));
+}
+
 void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   const LockOptions& o = event.options;
   Event e = at(now, Kind::ask);
@@ -55,14 +90,9 @@ void Recorder::on(const core::AcquireAsked& event, core::LocalInstant now) {
   e.name = event.name;
   e.single_attempt = event.single_attempt;
   if (!event.single_attempt && event.give_up_at) e.give_up_ns = ns(*event.give_up_at);
-  e.expiry_ms = o.expiry.count();
+  set_options(e, o);
   e.clock_margin_ms = o.clock_margin.count();
-  e.longest_pause_ms =
-      std::chrono::ceil<std::chrono::milliseconds>(o.waiting->longest_pause()).count();
-  e.operation_timeout_ms = o.effective_operation_timeout().count();
-  e.max_drift_ppm = static_cast<std::int64_t>(o.max_drift * 1e6);
   e.max_holding_ms = o.max_holding ? o.max_holding->count() : 0;
-  e.healed = healed_;
   names_[event.session] = event.name;
   emit_(std::move(e));
 }

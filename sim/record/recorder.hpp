@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -35,6 +36,20 @@ class Recorder final : public runtime::Observer {
   /// All faults are over: acquire calls from now on say so.
   void heal();
 
+  /// A user calls for one of the permits of this semaphore; what it was answered. The acquire calls
+  /// for its slots come between the two.
+  struct PermitAsked {
+    std::string semaphore;
+    int permits = 1;
+    std::chrono::milliseconds timeout{};  ///< zero: no waiting
+  };
+  /// Returns the call's number.
+  std::int64_t permit_asked(const PermitAsked& asked, const LockOptions& options,
+                            core::LocalInstant now);
+  /// `slot`: the name of the lock; empty: none, for this reason.
+  void permit_answered(std::int64_t call, const PermitAsked& asked, const std::string& slot,
+                       const std::string& reason, core::LocalInstant now);
+
   /// The session that got this process's latest grant of `name` with `token`, until it has
   /// released. A holder asks as soon as it has its handle: with a lock that starts its tokens
   /// again, another session may be granted the same ones later.
@@ -62,6 +77,7 @@ class Recorder final : public runtime::Observer {
   model::Event at(core::LocalInstant now, model::Kind kind) const;
   model::Event of_session(core::SessionId session, const std::string& name, core::LocalInstant now,
                           model::Kind kind) const;
+  void set_options(model::Event& e, const LockOptions& options) const;
   void on(const core::AcquireAsked& event, core::LocalInstant now);
   void on(const core::ReleaseAsked& event, core::LocalInstant now);
   void on(const core::ReplyArrived& event, core::LocalInstant now);
@@ -77,6 +93,7 @@ class Recorder final : public runtime::Observer {
 
   mutable std::mutex mutex_;  // protects the rest
   bool healed_ = false;
+  std::int64_t permit_calls_ = 0;
   std::map<core::CommandId, Sent> under_way_;
   /// Locks with a requested release, from the request to the end or release: an event names none.
   std::map<core::SessionId, std::string> names_;

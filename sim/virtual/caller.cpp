@@ -35,7 +35,8 @@ void Caller::faults_end() {
 }
 
 void Caller::cancel_call() {
-  if (workload_.acquires()) home_->driver->cancel(session_);
+  if (!workload_.acquires()) return;
+  permit_call_ ? permit_call_->cancel() : home_->driver->cancel(session_);
 }
 
 void Caller::happened(const Workload::Event& event) {
@@ -54,19 +55,46 @@ void Caller::on(const Workload::Rest& rest) {
 
 /// By the asynchronous call: with one thread a blocking one would wait for ever.
 void Caller::on(const Workload::Acquire& acquire) {
-  asked_name_ = acquire.lock;
-  session_ = home_->driver->acquire_async(
-      acquire.lock, home_->options, acquire.timeout, [this](Result<runtime::Handle> handle) {
-        if (home_->over) return;
-        // Why it ended is in the recorder's events.
-        if (!handle) return happened(Workload::NotGranted{});
-        granted(std::move(handle).value());
-      });
+  ++calls_;
+  if (acquire.permits > 0) {
+    call_for_a_permit(acquire);
+  } else {
+    asked_name_ = acquire.lock;
+    session_ = home_->driver->acquire_async(
+        acquire.lock, home_->options, acquire.timeout,
+        [this](Result<runtime::Handle> handle) { answered(std::move(handle)); });
+  }
   if (!acquire.cancel_after) return;
   // It may be granted meanwhile, or be another call's turn: then there is nothing to cancel.
-  home_->machine.later(acquire.cancel_after->count() * kMs, [this, session = session_] {
-    if (workload_.acquires() && session == session_) home_->driver->cancel(session);
+  home_->machine.later(acquire.cancel_after->count() * kMs, [this, call = calls_] {
+    if (call == calls_) cancel_call();
   });
+}
+
+void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
+  const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
+  std::vector<std::string> slots;
+  for (int i = 0; i < acquire.permits; ++i) slots.push_back(slot_name(acquire.lock, i));
+  const auto now = [this] { return home_->machine.clock.now(); };
+  const auto call = home_->recorder.permit_asked(asked, home_->options, now());
+  permit_call_ = runtime::PermitCall::start(
+      home_->driver, {slots, home_->options, acquire.timeout},
+      [this, asked, slots, call, now](Result<runtime::PermitCall::Got> got) {
+        permit_call_.reset();
+        if (home_->over) return;
+        if (got) asked_name_ = slots[static_cast<std::size_t>(got->slot)];
+        home_->recorder.permit_answered(call, asked, got ? asked_name_ : "",
+                                        got ? "" : to_string(got.error().kind), now());
+        if (!got) return answered(got.error());
+        answered(std::move(got->handle));
+      });
+}
+
+/// Why it ended without a lock is in the recorder's events.
+void Caller::answered(Result<runtime::Handle> handle) {
+  if (home_->over) return;
+  if (!handle) return happened(Workload::NotGranted{});
+  granted(std::move(handle).value());
 }
 
 void Caller::granted(runtime::Handle handle) {

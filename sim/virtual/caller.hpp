@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "api/permit_call.hpp"
 #include "runtime/driver.hpp"
 #include "sim/plan/workload.hpp"
 #include "sim/record/held_answers.hpp"
@@ -78,11 +79,13 @@ class Caller {
   void perform(const Workload::Action& action);
   void on(const Workload::Rest& rest);
   void on(const Workload::Acquire& acquire);
+  void call_for_a_permit(const Workload::Acquire& acquire);
+  void answered(Result<runtime::Handle> handle);
   void on(const Workload::Receive& receive);
   void on(const Workload::Write& write);
   void on(const Workload::Hold& hold);
   void on(const Workload::Release& release);
-  void on(const Workload::Cancel&) { home_->driver->cancel(session_); }
+  void on(const Workload::Cancel&) { cancel_call(); }
   void on(const Workload::Nothing&) {}
   void on(const Workload::End&) { home_->on_end(); }
   void granted(runtime::Handle handle);
@@ -97,6 +100,8 @@ class Caller {
   Home* home_;  ///< no reference: callers are moved before they start
   Workload workload_;
   core::SessionId session_ = 0;  ///< the last that it asked for
+  std::shared_ptr<runtime::PermitCall> permit_call_;  ///< the one that it waits for
+  std::int64_t calls_ = 0;                            ///< of either kind
   std::string asked_name_;
   std::optional<Holding> holding_;
 };

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 
 #include "model/verdict/checkers.hpp"
 #include "properties/campaigns/judgement.hpp"
@@ -82,6 +83,25 @@ TEST(LiveDocuments, DistributedLockWalksItsDiagramsAndItsTokensStartAgain) {
   const auto conformance = sim::conform(history);
   EXPECT_EQ(conformance.finding.verdict, Verdict::holds) << conformance.finding.why;
   EXPECT_GT(conformance.finding.checked, 1'000);
+}
+
+TEST(LivePermits, HoldUnderAllFaults) {
+  auto plan = drawn_plan(5, 8, 10'000, properties::live_limits().groups);
+  plan.locks = 1;
+  for (auto& process : plan.processes) process.permits = 3;
+  const auto history = run_plan(plan);
+  const auto judged = properties::judge(history).findings;
+  EXPECT_EQ(model::overall_tested(judged), Verdict::holds) << explain(judged);
+  std::set<std::string> slots;
+  std::int64_t granted = 0, refused = 0;
+  for (const Event& e : history) {
+    if (e.kind != Kind::permit_end) continue;
+    if (e.outcome == "granted") slots.insert(e.name);
+    ++(e.outcome == "granted" ? granted : refused);
+  }
+  EXPECT_EQ(slots, (std::set<std::string>{"lock-0#0", "lock-0#1", "lock-0#2"}));
+  EXPECT_GT(granted, 50);
+  std::cout << granted << " permits, " << refused << " calls without one\n";
 }
 
 /// Three processes that nothing befalls.

@@ -54,6 +54,7 @@ nlohmann::ordered_json report_json(const SimulateReport& report, double cpu) {
           {"fewest_acquisitions", report.fewest_acquisitions},
           {"idle_runs", report.idle_runs},
           {"runs_with_queues", report.with_queues},
+          {"runs_with_permits", report.with_permits},
           {"totals", report.totals},
           {"faults", report.took_effect},
           {"enabled", report.enabled},

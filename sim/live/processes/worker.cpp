@@ -215,8 +215,24 @@ class Worker {
     caller.asked_name = acquire.lock;
     caller.stop = {};
     const auto canceller = cancel_after(caller.stop, acquire.cancel_after);
-    return granted(caller, provider.create_lock(acquire.lock, options_)
-                               ->try_acquire(acquire.timeout, caller.stop.get_token()));
+    return granted(caller, acquired(provider, caller, acquire, caller.stop.get_token()));
+  }
+  Result<LockHandle> acquired(const LockProvider& provider, Caller& caller,
+                              const Workload::Acquire& acquire, const std::stop_token& stop) {
+    if (acquire.permits > 0) return permit(provider, caller, acquire, stop);
+    return provider.create_lock(acquire.lock, options_)->try_acquire(acquire.timeout, stop);
+  }
+  Result<LockHandle> permit(const LockProvider& provider, Caller& caller,
+                            const Workload::Acquire& acquire, const std::stop_token& stop) {
+    const auto slots = Semaphore::create(provider, acquire.lock, acquire.permits, options_).value();
+    const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
+    const auto call = recorder_->permit_asked(asked, options_, clock_->now());
+    auto got = slots.try_acquire(acquire.timeout, stop);
+    if (got) caller.asked_name = slots.lock_name(got->slot);
+    recorder_->permit_answered(call, asked, got ? caller.asked_name : "",
+                               got ? "" : to_string(got.error().kind), clock_->now());
+    if (!got) return got.error();
+    return std::move(got->handle);
   }
   /// A caller that waits for its call has no callback that could keep a thread.
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Receive& receive) {
@@ -312,8 +328,7 @@ class Worker {
     caller.asked_name = acquire.lock;
     caller.stop = {};
     caller.asking = std::jthread([this, &provider, &caller, acquire, stop = caller.stop] {
-      auto handle = provider.create_lock(acquire.lock, options_)
-                        ->try_acquire(acquire.timeout, stop.get_token());
+      auto handle = acquired(provider, caller, acquire, stop.get_token());
       happened(provider, caller, granted(caller, std::move(handle)));
     });
   }

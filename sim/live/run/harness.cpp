@@ -165,7 +165,15 @@ class Harness {
 
   void prepare() {
     std::vector<std::string> names;
-    for (int i = 0; i < plan_.locks; ++i) names.push_back(lock_name(i));
+    const auto most = std::max_element(
+        plan_.processes.begin(), plan_.processes.end(),
+        [](const ProcessPlan& a, const ProcessPlan& b) { return a.permits < b.permits; });
+    for (int i = 0; i < plan_.locks; ++i) {
+      names.push_back(lock_name(i));
+      for (int slot = 0; slot < most->permits; ++slot) {
+        names.push_back(slot_name(lock_name(i), slot));
+      }
+    }
     for (int i = 0; i < kGraves; ++i) names.push_back(grave_name(doomed_name(i)));
     FencedResource(run_.uri, run_.database).create(names);
     // A story tells which member is primary at its beginning.

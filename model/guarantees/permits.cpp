@@ -1,0 +1,159 @@
+#include "model/guarantees/permits.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace leasehold::model {
+namespace {
+
+/// A call looks at all slots about once a second, by Semaphore's own promise.
+constexpr std::int64_t kLookEvery_ms = 1'500;
+/// A single attempt, a look and another attempt: what a call does before it stands anywhere.
+constexpr std::int64_t kFirstCommands = 3;
+
+/// A call, and the times by which it has to act.
+struct Call {
+  const PermitCall* events;
+  const Asked* ask;
+  Span waited;
+  std::int64_t looks_within;  ///< a look at all slots and an attempt at one, while it waits
+};
+
+std::string told(const Digest& d, const Call& call) {
+  return "semaphore '" + d.name(call.ask->name) + "': a call of " +
+         d.process_name(call.ask->process);
+}
+
+std::int64_t at_most(const Digest& d, const Asked& ask, std::int64_t own_ms) {
+  return by_our_clock(d, ask, own_ms * kMs) + d.allowed.lateness_ns;
+}
+
+Call call_of(const Digest& d, const PermitCall& events) {
+  const Asked& ask = d.asked(events);
+  const auto ended = events.ended == kNone ? d.finished_ns : d.fact(events.ended).at_ns;
+  // The first commands may have to end before it looks again, and so may an attempt in vain.
+  const auto commands = (kFirstCommands + 2) * ask.operation_timeout_ms;
+  return {&events, &ask, {ask.at_ns, ended}, at_most(d, ask, kLookEvery_ms + commands)};
+}
+
+void check_on_time(const Digest& d, Finding& f, const Call& call) {
+  const Asked& ask = *call.ask;
+  if (!ask.single_attempt && ask.give_up_ns == 0) return;
+  const auto latest =
+      ask.single_attempt ? ask.at_ns + at_most(d, ask, kFirstCommands * ask.operation_timeout_ms)
+                         : ask.give_up_ns + d.allowed.lateness_ns;
+  if (latest >= d.finished_ns) return;
+  if (!d.ran_throughout(ask.process, {ask.at_ns, latest})) return excuse(f, Excuse::pause);
+  const Index end = call.events->ended;
+  const auto happened = end == kNone ? kNever : d.fact(end).at_ns;
+  check_bound(d, f, {ask.at_ns, latest, happened, kNever, Needs::machine},
+              [&] {
+                return told(d, call) + " ended " +
+                       (end == kNone ? "never" : ms(happened - latest) + " late");
+              },
+              {call.events->asked, end});
+}
+
+/// The time-out of such a call is longer than all turns.
+void check_served_when_healed(const Digest& d, Finding& f, const Call& call) {
+  if (!call.ask->healed || call.events->ended == kNone) return;
+  ++f.counts["healed_permits"];
+  if (d.fact(call.events->ended).outcome == Outcome::granted) return;
+  if (!d.ran_throughout(call.ask->process, call.waited)) return excuse(f, Excuse::pause);
+  violate(f,
+          told(d, call) + " got no permit although all faults had stopped: " +
+              d.at(call.events->ended).outcome,
+          {call.events->asked, call.events->ended});
+}
+
+/// When a slot was free, for long; sorted.
+struct Free : Span {
+  Index from_event = kNone, to_event = kNone;
+};
+
+std::vector<Free> long_free(const Digest& d, Id slot, std::int64_t least) {
+  std::vector<Free> all;
+  const auto add = [&](std::int64_t from, Index begins, Index put) {
+    const auto to = executed_from(d, put);
+    if (to - from > least) all.push_back({{from, to}, begins, put});
+  };
+  const auto changes = d.changes_of(slot);
+  add(0, kNone, changes.empty() ? kNone : changes.front().event);
+  if (changes.empty()) return all;
+  for (const Tenure& t : d.tenures.at(d.name(slot))) {
+    if (t.next_gone) add(d.fact(t.next).at_ns, t.next, t.next_put);
+  }
+  return all;
+}
+
+/// The window from `from` in which this call must have tried a free slot, undisturbed.
+std::optional<Window> must_have_looked(const Digest& d, Finding& f, const Call& call,
+                                       const std::vector<Waiters>& waiters, std::int64_t from) {
+  const Id process = call.ask->process;
+  Window window{{from, from + call.looks_within}, from + call.looks_within};
+  for (const Id slot : call.events->slots) {
+    const Window here = while_answered(waiters[slot], process, from, call.looks_within);
+    window.to = std::max(window.to, here.to);
+    window.uncongested = std::max(window.uncongested, here.uncongested);
+  }
+  const auto alive = d.process_of[process]->known_alive_until();
+  if (std::min(call.waited.to, alive) < window.to) return std::nullopt;
+  const bool disturbed = d.disturbed(window);
+  if (!disturbed && d.ran_throughout(process, window)) return window;
+  excuse(f, disturbed ? Excuse::disturbance : Excuse::pause);
+  return std::nullopt;
+}
+
+/// No slot of its semaphore stays free while it waits at another.
+void check_free_slots(const Digest& d, Finding& f, const Call& call,
+                      const std::vector<Waiters>& waiters,
+                      const std::vector<std::vector<Free>>& free) {
+  if (call.ask->single_attempt || !d.oplog_read) return;
+  if (must_have_looked(d, f, call, waiters, call.waited.from)) {
+    ++f.checked;
+    ++f.counts["permit_waits"];
+  }
+  const auto check = [&](const Free& span) {
+    const auto from = std::max(span.from, call.waited.from);
+    if (span.to <= from || from + call.looks_within > call.waited.to) return;
+    const auto window = must_have_looked(d, f, call, waiters, from);
+    if (!window) return;
+    check_bound(d, f,
+                {window->from, window->to, span.to, call.waited.to, Needs::servers,
+                 window->uncongested},
+                [&] {
+                  return told(d, call) + " waited, and left a slot free for more than " +
+                         ms(window->to - window->from);
+                },
+                {span.from_event, call.events->asked, span.to_event});
+  };
+  if (static_cast<std::int64_t>(call.events->slots.size()) < d.at(call.events->asked).count) {
+    check({{0, kNever}});  // one that no command ever named
+  }
+  for (const Id slot : call.events->slots) {
+    for (const Free& span : free[slot]) check(span);
+  }
+}
+
+}  // namespace
+
+void check_permit_calls(const Digest& d, Finding& f, const std::vector<Waiters>& waiters) {
+  std::vector<Call> calls;
+  for (const PermitCall& events : d.permit_calls) calls.push_back(call_of(d, events));
+  if (calls.empty()) return;
+  const auto least = std::min_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+                       return a.looks_within < b.looks_within;
+                     })->looks_within;
+  std::vector<std::vector<Free>> free(d.facts.names.size());
+  for (Id name = 0; name < free.size(); ++name) {
+    if (d.is_slot[name]) free[name] = long_free(d, name, least);
+  }
+  f.counts["permit_calls"] += static_cast<std::int64_t>(calls.size());
+  for (const Call& call : calls) {
+    check_on_time(d, f, call);
+    check_served_when_healed(d, f, call);
+    check_free_slots(d, f, call, waiters, free);
+  }
+}
+
+}  // namespace leasehold::model
