@@ -84,6 +84,11 @@ LockHandle::~LockHandle() {
   if (holding_) inside(*holding_).let_go();
 }
 
+const std::string& LockHandle::name() const {
+  static const std::string none;
+  return holding_ ? inside(*holding_).name() : none;
+}
+
 bool LockHandle::held() const { return holding_ && inside(*holding_).held(); }
 
 std::chrono::nanoseconds LockHandle::remaining() const {
@@ -152,7 +157,7 @@ Result<std::vector<LockHandle>> acquire_all(const std::vector<Lock>& locks,
   for (const auto i : order) {
     if (handles[i].held()) continue;
     return Error{ErrorKind::unavailable, 0,
-                 "lock '" + name(i) + "' was lost while others were waited for"};
+                 "lock '" + handles[i].name() + "' was lost while others were waited for"};
   }
   return std::move(handles);
 }

@@ -81,6 +81,17 @@ TEST(Driver, AMovedHandleHoldsAndTheEmptyOneDoesNot) {
   EXPECT_EQ(f.server->deletes, 0);
 }
 
+TEST(Driver, AHandleHasItsLocksNameForItsWholeLife) {
+  Fixture f;
+  auto handle = std::move(f.lock().try_acquire()).value();
+  EXPECT_EQ(handle.name(), "lock");
+  f.provider.reset();
+  handle.release();
+  const LockHandle other = std::move(handle);
+  EXPECT_EQ(other.name(), "lock");
+  EXPECT_EQ(LockHandle().name(), "");
+}
+
 TEST(Driver, AHandleOutlivesItsProvider) {
   Fixture f;
   auto handle = f.lock().try_acquire();
@@ -232,7 +243,7 @@ TEST(Driver, ErrorsOfTheCallerAreValues) {
   LockOptions zero;
   zero.expiry = milliseconds(0);
   EXPECT_EQ(f.provider->create_lock("x", zero).error().kind, ErrorKind::invalid_option);
-  EXPECT_THROW((void)f.provider->create_lock("").value(), std::logic_error);
+  EXPECT_THROW((void)f.provider->create_lock("").value(), LockError);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void EffectRunner::answer(core::SessionId session, Result<std::shared_ptr<Handle
 }
 
 void EffectRunner::apply(const core::Granted& effect) {
-  auto handle = std::make_shared<HandleState>(effect.session, effect.token, effect.deadline);
+  auto handle = std::make_shared<HandleState>(effect);
   handles_[effect.session] = handle;
   answer(effect.session, std::move(handle));
 }

@@ -6,8 +6,11 @@
 
 namespace leasehold::runtime {
 
-HandleState::HandleState(core::SessionId session, FencingToken token, core::LocalInstant deadline)
-    : session_(session), token_(token), deadline_(deadline.time_since_epoch().count()) {}
+HandleState::HandleState(const core::Granted& granted)
+    : session_(granted.session),
+      name_(granted.name),
+      token_(granted.token),
+      deadline_(granted.deadline.time_since_epoch().count()) {}
 
 HandleState::Left HandleState::left_at(core::LocalInstant instant) {
   const auto now = instant.time_since_epoch().count();

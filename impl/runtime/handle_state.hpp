@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "core/protocol.hpp"
@@ -38,9 +39,10 @@ class HandleState {
  public:
   using Released = std::function<void(ReleaseResult)>;
 
-  HandleState(core::SessionId session, FencingToken token, core::LocalInstant deadline);
+  explicit HandleState(const core::Granted& granted);
 
   [[nodiscard]] core::SessionId session() const { return session_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] FencingToken token() const { return token_; }
   [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
 
@@ -71,6 +73,7 @@ class HandleState {
   static constexpr std::int64_t kOver = 0;
 
   const core::SessionId session_;
+  const std::string name_;
   const FencingToken token_;
   std::atomic<std::int64_t> deadline_;  ///< ns of the local clock, or kOver
   std::stop_source lost_;
@@ -90,6 +93,7 @@ class Handle : public detail::Holding {
   Handle(std::shared_ptr<Driver> driver, std::shared_ptr<HandleState> state)
       : driver_(std::move(driver)), state_(std::move(state)) {}
 
+  [[nodiscard]] const std::string& name() const { return state_->name(); }
   [[nodiscard]] bool held() const { return remaining() > std::chrono::nanoseconds(0); }
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
   [[nodiscard]] std::stop_token lost() const { return state_->lost(); }

@@ -18,9 +18,8 @@ const char* kHoldUsage =
 
 /// Prints one line a lock, so that a script may read it.
 void print_tokens(const TakenLocks& locks) {
-  for (std::size_t i = 0; i < locks.names().size(); ++i) {
-    print("holding " + locks.handles()[i].fencing_token().to_string() + ' ' +
-               printable(locks.names()[i]) + '\n');
+  for (const auto& handle : locks.handles()) {
+    print("holding " + handle.fencing_token().to_string() + ' ' + printable(handle.name()) + '\n');
   }
   flush_output();
 }

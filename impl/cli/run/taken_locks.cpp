@@ -62,7 +62,7 @@ Take take_all(const LockProvider& provider, const LockOrder& order) {
   return [&order, locks = created(provider, order)](const std::stop_token& stop) -> Result<Taken> {
     auto handles = acquire_all(locks, order.wait, stop);
     if (!handles) return handles.error();
-    return Taken{order.names, std::move(*handles)};
+    return Taken{std::move(*handles)};
   };
 }
 
@@ -72,7 +72,7 @@ Take take_permit(const LockProvider& provider, const LockOrder& order) {
   return [&order, slots = std::move(*slots)](const std::stop_token& stop) -> Result<Taken> {
     auto permit = slots.try_acquire(order.wait, stop);
     if (!permit) return permit.error();
-    Taken taken{{slots.lock_name(permit->slot)}, {}, permit->slot};
+    Taken taken{{}, permit->slot};
     taken.handles.push_back(std::move(permit->handle));
     return taken;
   };
@@ -260,13 +260,16 @@ std::chrono::nanoseconds TakenLocks::remaining() const {
 }
 
 std::vector<std::string> TakenLocks::environment() const {
-  std::vector<std::string> tokens;
-  for (const auto& handle : handles()) tokens.push_back(handle.fencing_token().to_string());
-  std::vector<std::string> settings{"LEASEHOLD_LOCK=" + names().front(),
+  std::vector<std::string> names, tokens;
+  for (const auto& handle : handles()) {
+    names.push_back(handle.name());
+    tokens.push_back(handle.fencing_token().to_string());
+  }
+  std::vector<std::string> settings{"LEASEHOLD_LOCK=" + names.front(),
                                     "LEASEHOLD_FENCING_TOKEN=" + tokens.front()};
   if (taken_.slot >= 0) settings.push_back("LEASEHOLD_PERMIT=" + std::to_string(taken_.slot));
   if (tokens.size() == 1) return settings;
-  settings.push_back("LEASEHOLD_LOCKS=" + joined(names()));
+  settings.push_back("LEASEHOLD_LOCKS=" + joined(names));
   settings.push_back("LEASEHOLD_FENCING_TOKENS=" + joined(tokens));
   return settings;
 }
@@ -274,9 +277,9 @@ std::vector<std::string> TakenLocks::environment() const {
 /// All are on their way before the first answer is waited for.
 void TakenLocks::release() {
   for (auto& handle : taken_.handles) handle.begin_release();
-  for (std::size_t i = 0; i < handles().size(); ++i) {
-    if (taken_.handles[i].release() != ReleaseResult::unknown) continue;
-    order_.report("lock '" + names()[i] +
+  for (auto& handle : taken_.handles) {
+    if (handle.release() != ReleaseResult::unknown) continue;
+    order_.report("lock '" + handle.name() +
                   "': its release was not confirmed; it ends with its lease");
   }
 }

@@ -55,9 +55,7 @@ class Obstacles {
   std::atomic<bool> held_ = false, failed_ = false;
 };
 
-/// Of each lock its name and its handle.
 struct Taken {
-  std::vector<std::string> names;
   std::vector<LockHandle> handles;
   int slot = -1;  ///< of a semaphore
 };
@@ -70,7 +68,6 @@ class TakenLocks {
   TakenLocks(const LockOrder& order, const Signals& signals);
 
   /// In the order of `LockOrder::names`; of a semaphore the slot's lock.
-  [[nodiscard]] const std::vector<std::string>& names() const { return taken_.names; }
   [[nodiscard]] const std::vector<LockHandle>& handles() const { return taken_.handles; }
   /// Until the first of them is lost, if it cannot be extended.
   [[nodiscard]] std::chrono::nanoseconds remaining() const;

@@ -5,6 +5,7 @@
 #include <leasehold/fencing_token.hpp>
 #include <memory>
 #include <stop_token>
+#include <string>
 
 namespace leasehold {
 
@@ -55,6 +56,9 @@ class LockHandle {
   LockHandle(const LockHandle&) = delete;
   LockHandle& operator=(const LockHandle&) = delete;
   ~LockHandle();
+
+  /// The lock's name, for the whole life of the handle; "" for an empty one.
+  [[nodiscard]] const std::string& name() const;
 
   /// Whether the lease certainly still runs. Compares the clock at each call.
   [[nodiscard]] bool held() const;

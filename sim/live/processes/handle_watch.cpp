@@ -38,11 +38,12 @@ void HandleWatch::notified(std::int64_t session, const std::string& name) const 
 }
 
 HandleWatch::Watched::Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session,
-                              std::string name, bool silent)
+                              bool silent)
     : watch_(watch),
       handle_(handle),
-      answers_(watch.process_, session, name),
-      on_lost_(handle.lost(), [&watch, session, name] { watch.notified(session, name); }) {
+      answers_(watch.process_, session, handle.name()),
+      on_lost_(handle.lost(),
+               [&watch, &handle, session] { watch.notified(session, handle.name()); }) {
   const std::lock_guard lock(watch_.mutex_);
   ask_once();
   if (silent) return;

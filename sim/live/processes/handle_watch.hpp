@@ -31,7 +31,7 @@ class HandleWatch {
   /// at the deadline would do what a timer has to do.
   class Watched {
    public:
-    Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session, std::string name,
+    Watched(HandleWatch& watch, const LockHandle& handle, std::int64_t session,
             bool silent = false);
     ~Watched();
     Watched(const Watched&) = delete;

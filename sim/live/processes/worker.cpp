@@ -115,7 +115,6 @@ class Worker {
   /// What a caller has from the grant until the release.
   struct Holding {
     LockHandle handle;
-    std::string name;
     Recorder::Grant grant;
     std::unique_ptr<HandleWatch::Watched> watched = nullptr;  ///< the handle, where it stays
   };
@@ -238,7 +237,7 @@ class Worker {
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Receive& receive) {
     Holding& holding = *caller.holding;
     holding.watched = std::make_unique<HandleWatch::Watched>(
-        watch_, holding.handle, holding.grant.session, holding.name, receive.relies_on_lost);
+        watch_, holding.handle, holding.grant.session, receive.relies_on_lost);
     return Workload::TimePassed{};
   }
   Workload::Event perform(const LockProvider&, Caller& caller, const Workload::Write&) {
@@ -272,7 +271,7 @@ class Worker {
   Workload::Event granted(Caller& caller, Result<LockHandle> handle) {
     if (!handle) return Workload::NotGranted{};
     const auto grant = recorder_->grant_of(caller.asked_name, handle->fencing_token());
-    caller.holding.emplace(Holding{std::move(handle).value(), caller.asked_name, grant});
+    caller.holding.emplace(Holding{std::move(handle).value(), grant});
     return Workload::Granted{static_cast<std::uint64_t>(grant.session)};
   }
 
@@ -281,11 +280,11 @@ class Worker {
     const auto sent = clock_->true_ns();
     const auto number = ++writes_;
     const auto outcome = caller.resource.write(
-        {holding.name, order_.name, number, holding.grant.owner, holding.grant.token});
+        {holding.handle.name(), order_.name, number, holding.grant.owner, holding.grant.token});
     Event e = event(Kind::write);
     e.session = holding.grant.session;
     e.write_number = number;
-    e.name = holding.name;
+    e.name = holding.handle.name();
     e.token = holding.grant.token.value();
     e.sent_ns = sent;
     e.outcome = outcome;
