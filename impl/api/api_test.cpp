@@ -413,14 +413,17 @@ TEST(Results, WithoutAValueAreLoudHoweverTheyAreAsked) {
   Result<std::string> result(Error{ErrorKind::refused, 0, "held by somebody"});
   EXPECT_FALSE(result.has_value() || result);
   EXPECT_EQ(result.error().message, "held by somebody");
-  EXPECT_THROW((void)result->size(), std::logic_error);
-  EXPECT_THROW((void)*result, std::logic_error);
+  EXPECT_THROW((void)result->size(), LockError);
+  EXPECT_THROW((void)*result, LockError);
+  EXPECT_THROW((void)result.value(), std::logic_error) << "as before there was a LockError";
   try {
     (void)result.value();
     FAIL() << "it has none";
-  } catch (const std::logic_error& error) {
+  } catch (const LockError& error) {
     EXPECT_STREQ(error.what(), "Result has no value: held by somebody");
+    EXPECT_EQ(error.error(), result.error());
   }
+  static_assert(std::is_nothrow_copy_constructible_v<LockError>);
 }
 
 TEST(FencingTokens, ArePackedTimesFrom2020To2088) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,8 +34,29 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
-/// A value or an Error. `value()` throws std::logic_error when there is none, so that a forgotten
-/// check is loud; nothing else here throws.
+/// What `Result::value` throws. A std::logic_error, because a caller that checks never gets it.
+/// Thread safety: a value; to copy it never throws.
+///
+///     try {
+///       auto handle = lock.try_acquire(5s).value();
+///     } catch (const leasehold::LockError& e) {
+///       if (e.error().kind == leasehold::ErrorKind::timed_out) return later();
+///       throw;
+///     }
+class LockError : public std::logic_error {
+ public:
+  explicit LockError(Error error)
+      : std::logic_error("Result has no value: " + error.message),
+        error_(std::make_shared<const Error>(std::move(error))) {}
+
+  [[nodiscard]] const Error& error() const noexcept { return *error_; }
+
+ private:
+  const std::shared_ptr<const Error> error_;
+};
+
+/// A value or an Error. `value()`, `*` and `->` throw LockError when there is none, so that a
+/// forgotten check is loud; nothing else here throws.
 /// Thread safety: like the value it holds.
 ///
 ///     auto handle = lock.try_acquire(5s);
@@ -64,7 +86,7 @@ class [[nodiscard]] Result {
 
  private:
   const T& checked() const {
-    if (!has_value()) throw std::logic_error("Result has no value: " + error().message);
+    if (!has_value()) throw LockError(error());
     return std::get<0>(content_);
   }
   T& checked() { return const_cast<T&>(std::as_const(*this).checked()); }
