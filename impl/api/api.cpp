@@ -95,6 +95,10 @@ std::chrono::nanoseconds LockHandle::remaining() const {
   return holding_ ? inside(*holding_).remaining() : std::chrono::nanoseconds(0);
 }
 
+bool LockHandle::ensure(std::chrono::milliseconds least) const {
+  return holding_ && inside(*holding_).ensure(least);
+}
+
 std::stop_token LockHandle::lost() const {
   return holding_ ? inside(*holding_).lost() : std::stop_token();
 }

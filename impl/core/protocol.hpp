@@ -260,6 +260,11 @@ struct ReleaseAsked {
 struct DeadlineSeen {
   SessionId session;
 };
+/// A holder wants its lease to begin anew, before its next extension is due. What comes of it comes
+/// as Extended or Lost, as with any extension; one under way already is not sent twice.
+struct ExtendAsked {
+  SessionId session;
+};
 /// What a Send brought, or what its driver knows of why nothing came.
 struct ReplyArrived {
   CommandId command;
@@ -270,8 +275,8 @@ struct TimerFired {
   Timer timer;
 };
 struct CloseAsked {};  ///< no acquire waits or starts from here on
-using Event = std::variant<AcquireAsked, CancelAsked, ReleaseAsked, DeadlineSeen, ReplyArrived,
-                           TimerFired, CloseAsked>;
+using Event = std::variant<AcquireAsked, CancelAsked, ReleaseAsked, DeadlineSeen, ExtendAsked,
+                           ReplyArrived, TimerFired, CloseAsked>;
 
 /// Effects, to be carried out in order.
 struct Send {

@@ -81,6 +81,11 @@ void ProviderCore::on(const DeadlineSeen& event, SendingStep step) {
   lose(event.session, LostReason::deadline, step);
 }
 
+/// As if the round's timer had fired.
+void ProviderCore::on(const ExtendAsked& event, SendingStep step) {
+  if (held_.make_due(event.session, step.now)) extend_due(step);
+}
+
 /// Locks that are held stay held: their handles outlive the provider.
 void ProviderCore::on(const CloseAsked&, SendingStep step) {
   for (const auto id : contenders_.close(step)) {

@@ -81,6 +81,7 @@ class ProviderCore final : public Provider {
   void on(const CancelAsked& event, SendingStep step);
   void on(const ReleaseAsked& event, SendingStep step);
   void on(const DeadlineSeen& event, SendingStep step);
+  void on(const ExtendAsked& event, SendingStep step);
   void on(const ReplyArrived& event, SendingStep step);
   void on(const TimerFired& event, SendingStep step);
   void on(const CloseAsked& event, SendingStep step);

@@ -210,6 +210,12 @@ void RecipeProvider::on(const core::DeadlineSeen& event, Step step) {
   if (sessions_.contains(event.session)) lose(event.session, LostReason::deadline, step);
 }
 
+void RecipeProvider::on(const core::ExtendAsked& event, Step step) {
+  const auto found = sessions_.find(event.session);
+  const bool held = found != sessions_.end() && found->second.phase == Session::Phase::held;
+  if (held && recipe_->extends) extend(event.session, step);
+}
+
 void RecipeProvider::on(const core::CloseAsked&, Step step) {
   closed_ = true;
   std::vector<SessionId> all;

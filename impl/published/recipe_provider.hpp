@@ -51,6 +51,7 @@ class RecipeProvider final : public core::Provider {
   void on(const core::CancelAsked& event, Step step);
   void on(const core::ReleaseAsked& event, Step step);
   void on(const core::DeadlineSeen& event, Step step);
+  void on(const core::ExtendAsked& event, Step step);
   void on(const core::ReplyArrived& event, Step step);
   void on(const core::TimerFired& event, Step step);
   void on(const core::CloseAsked& event, Step step);

@@ -102,7 +102,7 @@ core::SessionId Driver::acquire(const std::string& name, const LockOptions& opti
   {
     const std::lock_guard lock(mutex_);
     asked.session = ++last_session_;
-    runner_.expect(asked.session, std::move(answered));
+    runner_.expect(asked.session, options, std::move(answered));
     longest_timeout_ = std::max(longest_timeout_, options.effective_operation_timeout());
   }
   step(asked);
@@ -129,6 +129,14 @@ core::SessionId Driver::acquire_async(const std::string& name, const LockOptions
 void Driver::cancel(core::SessionId session) { step(core::CancelAsked{session}); }
 void Driver::release(core::SessionId session) { step(core::ReleaseAsked{session}); }
 void Driver::deadline_seen(core::SessionId session) { step(core::DeadlineSeen{session}); }
+
+bool Driver::extend(const HandleState& handle, core::LocalInstant until) {
+  const auto before = handle.deadline();
+  step(core::ExtendAsked{handle.session()});
+  std::unique_lock lock(mutex_);
+  return executor_->wait(lock, stepped_, until - now(),
+                         [&] { return handle.deadline() != before; });
+}
 
 /// A command of the core, or one of ours.
 void Driver::replied(core::CommandId command, core::Reply reply) {

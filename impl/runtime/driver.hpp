@@ -113,6 +113,9 @@ class Driver : public detail::Engine, public std::enable_shared_from_this<Driver
   void cancel(core::SessionId session);
   void release(core::SessionId session);
   void deadline_seen(core::SessionId session);
+  /// Has the lock of this handle extended before that is due, and waits until its deadline has
+  /// moved or it is not held any more, at most until then: false.
+  [[nodiscard]] bool extend(const HandleState& handle, core::LocalInstant until);
 
   /// Has a function called as Callbacks calls: now, or later.
   void call_back(Callbacks::Function function) { callbacks_.post(std::move(function)); }

@@ -9,8 +9,8 @@ EffectRunner::EffectRunner(Parts parts, std::function<void(const std::string&)> 
                            std::function<void(const LockEvent&)> on_event)
     : parts_(parts), on_warning_(std::move(on_warning)), on_event_(std::move(on_event)) {}
 
-void EffectRunner::expect(core::SessionId session, Answered answered) {
-  waiting_[session] = std::move(answered);
+void EffectRunner::expect(core::SessionId session, const LockOptions& options, Answered answered) {
+  waiting_.insert_or_assign(session, Call{options, std::move(answered)});
 }
 
 /// The driver waits for its callbacks before it ends, so they may use members of this class. Events
@@ -37,11 +37,11 @@ void EffectRunner::warn(const std::string& message) {
 }
 
 void EffectRunner::answer(core::SessionId session, Result<std::shared_ptr<HandleState>> result) {
-  waiting_.extract(session).mapped()(std::move(result));
+  waiting_.extract(session).mapped().answered(std::move(result));
 }
 
 void EffectRunner::apply(const core::Granted& effect) {
-  auto handle = std::make_shared<HandleState>(effect);
+  auto handle = std::make_shared<HandleState>(effect, waiting_.at(effect.session).options);
   handles_[effect.session] = handle;
   answer(effect.session, std::move(handle));
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <leasehold/lock_event.hpp>
+#include <leasehold/lock_options.hpp>
 #include <leasehold/result.hpp>
 #include <map>
 #include <memory>
@@ -39,8 +40,8 @@ class EffectRunner {
   EffectRunner(Parts parts, std::function<void(const std::string&)> on_warning,
                std::function<void(const LockEvent&)> on_event);
 
-  /// `answered` gets what becomes of this session.
-  void expect(core::SessionId session, Answered answered);
+  /// `answered` gets what becomes of this session, which asks for a lock of these options.
+  void expect(core::SessionId session, const LockOptions& options, Answered answered);
 
   /// The effects of this event, which happened at that time. Commands are moved out of them.
   void run(const core::Event& event, core::Effects& effects, core::LocalInstant at);
@@ -48,6 +49,11 @@ class EffectRunner {
   void warn(const std::string& message);
 
  private:
+  struct Call {
+    LockOptions options;
+    Answered answered;
+  };
+
   void apply(core::Send& effect) { parts_.workers.submit(std::move(effect.command)); }
   void apply(const core::Abandon& effect) { parts_.workers.abandon(effect.command); }
   void apply(const core::SetTimer& effect) { parts_.timers.set(effect.timer, effect.at); }
@@ -65,7 +71,7 @@ class EffectRunner {
   const std::function<void(const std::string&)> on_warning_;
   const std::function<void(const LockEvent&)> on_event_;
   LockEventTranslator translator_;
-  std::map<core::SessionId, Answered> waiting_;
+  std::map<core::SessionId, Call> waiting_;
   std::map<core::SessionId, std::shared_ptr<HandleState>> handles_;
 };
 

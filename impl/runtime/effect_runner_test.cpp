@@ -22,7 +22,7 @@ struct RunnerWorld : RuntimeParts {
   }
   std::shared_ptr<HandleState> grant(core::SessionId session) {
     std::shared_ptr<HandleState> handle;
-    runner.expect(session, [&handle](Answer answer) { handle = *answer; });
+    runner.expect(session, {}, [&handle](Answer answer) { handle = *answer; });
     core::Granted granted{};
     granted.session = session;
     granted.token = FencingToken(42);
@@ -49,7 +49,7 @@ TEST(EffectRunner, AGrantAnswersWhoWaitsForThatSession) {
 TEST(EffectRunner, AnEndAnswersWithItsError) {
   RunnerWorld w;
   std::optional<ErrorKind> kind;
-  w.runner.expect(7, [&kind](const Answer& answer) { kind = answer.error().kind; });
+  w.runner.expect(7, {}, [&kind](const Answer& answer) { kind = answer.error().kind; });
   w.run(core::Ended{7, "lock", {ErrorKind::timed_out, 0, "timed out"}});
   EXPECT_EQ(kind, ErrorKind::timed_out);
 }

@@ -1,16 +1,25 @@
 #include "runtime/handle_state.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/driver.hpp"
 
 namespace leasehold::runtime {
 
-HandleState::HandleState(const core::Granted& granted)
+HandleState::HandleState(const core::Granted& granted, const LockOptions& options)
     : session_(granted.session),
       name_(granted.name),
       token_(granted.token),
+      lease_(core::lease_deadline({}, options.expiry, options.max_drift).time_since_epoch()),
+      operation_timeout_(options.effective_operation_timeout()),
+      ends_at_(options.max_holding ? granted.sent + *options.max_holding
+                                   : core::LocalInstant::max()),
       deadline_(granted.deadline.time_since_epoch().count()) {}
+
+core::LocalInstant HandleState::extended_at(core::LocalInstant sent) const {
+  return std::min(sent + lease_, ends_at_);
+}
 
 HandleState::Left HandleState::left_at(core::LocalInstant instant) {
   const auto now = instant.time_since_epoch().count();
@@ -63,6 +72,25 @@ std::chrono::nanoseconds Handle::remaining() const {
   const auto left = state_->left_at(driver_->now());
   if (left.just_over) driver_->deadline_seen(state_->session());
   return left.remaining;
+}
+
+/// An extension that was under way gives a lease from its own sending. If that is too little, another
+/// is asked for; one that was sent after the call began gives all there is.
+bool Handle::ensure(std::chrono::milliseconds least) const {
+  const core::Duration wanted = std::min(least, kLongestDuration);
+  const auto began = driver_->now();
+  const auto best = state_->extended_at(began), until = began + state_->operation_timeout();
+  const auto enough = [this, wanted] {
+    const auto left = remaining();
+    return left > core::Duration(0) && left >= wanted;
+  };
+  bool ensured = enough();
+  bool in_vain = began + wanted > best;
+  while (!ensured && !in_vain && held()) {
+    in_vain = !driver_->extend(*state_, until) || state_->deadline() >= best;
+    ensured = enough();
+  }
+  return ensured;
 }
 
 void Handle::begin_release(HandleState::Released then) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/protocol.hpp"
+#include "core/time.hpp"
 
 namespace leasehold::detail {
 
@@ -39,12 +40,20 @@ class HandleState {
  public:
   using Released = std::function<void(ReleaseResult)>;
 
-  explicit HandleState(const core::Granted& granted);
+  HandleState(const core::Granted& granted, const LockOptions& options);
 
   [[nodiscard]] core::SessionId session() const { return session_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] FencingToken token() const { return token_; }
   [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
+
+  /// Until when it is held, unless an extension moves that; long past once it is not.
+  [[nodiscard]] core::LocalInstant deadline() const {
+    return core::LocalInstant(std::chrono::nanoseconds(deadline_.load()));
+  }
+  /// The deadline that an extension sent at this time gives.
+  [[nodiscard]] core::LocalInstant extended_at(core::LocalInstant sent) const;
+  [[nodiscard]] std::chrono::milliseconds operation_timeout() const { return operation_timeout_; }
 
   struct Left {
     std::chrono::nanoseconds remaining{0};
@@ -75,6 +84,9 @@ class HandleState {
   const core::SessionId session_;
   const std::string name_;
   const FencingToken token_;
+  const core::Duration lease_;  ///< for so long an extension counts
+  const std::chrono::milliseconds operation_timeout_;
+  const core::LocalInstant ends_at_;  ///< no extension moves the deadline beyond this
   std::atomic<std::int64_t> deadline_;  ///< ns of the local clock, or kOver
   std::stop_source lost_;
   std::atomic<bool> ends_in_background_ = false;
@@ -96,6 +108,8 @@ class Handle : public detail::Holding {
   [[nodiscard]] const std::string& name() const { return state_->name(); }
   [[nodiscard]] bool held() const { return remaining() > std::chrono::nanoseconds(0); }
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
+  /// Whether it stays held for so long, if need be by an extension that it waits for.
+  [[nodiscard]] bool ensure(std::chrono::milliseconds least) const;
   [[nodiscard]] std::stop_token lost() const { return state_->lost(); }
   [[nodiscard]] FencingToken token() const { return state_->token(); }
   [[nodiscard]] core::SessionId session() const { return state_->session(); }

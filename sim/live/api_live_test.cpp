@@ -238,6 +238,20 @@ TEST(LiveMaxHolding, EndsAHoldingAndFreesTheLock) {
   EXPECT_TRUE(next->held()) << "the late release is not for the next holder's lock";
 }
 
+TEST(LiveEnsure, TheServerExtendsBeforeThatIsDue) {
+  const CountedProvider counted(fresh_database());
+  LockOptions options;
+  options.expiry = seconds(10);
+  options.extension_cadence = seconds(9);
+  auto held = one_lock(counted.provider, options).try_acquire(seconds(5));
+  ASSERT_TRUE(held) << held.error().message;
+  std::this_thread::sleep_for(milliseconds(1'500));
+  EXPECT_LT(held->remaining(), seconds(9));
+  EXPECT_TRUE(held->ensure(seconds(9)));
+  EXPECT_GE(held->remaining(), seconds(9));
+  EXPECT_FALSE(held->ensure(seconds(10)));
+}
+
 /// A document on which updates are fenced.
 class Fenced : public testing::Test {
  protected:

@@ -69,6 +69,13 @@ HeldLock* HeldLocks::find(SessionId id) {
   return found == locks_.end() ? nullptr : &found->second;
 }
 
+bool HeldLocks::make_due(SessionId id, LocalInstant now) {
+  HeldLock* lock = find(id);
+  if (lock == nullptr || !wants_extension(*lock)) return false;
+  lock->extend_at = std::min(lock->extend_at, now);
+  return true;
+}
+
 /// A timer for an earlier round replaces that for a later one. One for a later round is not set:
 /// the earlier round arms the next.
 void HeldLocks::arm_round_at(LocalInstant at, Step step) {

@@ -40,6 +40,9 @@ class HeldLocks {
   /// the timer set again.
   [[nodiscard]] bool lease_ends(SessionId id, Step step);
 
+  /// Whether its next extension is due from here on. Not if it wants none, or one is under way.
+  [[nodiscard]] bool make_due(SessionId id, LocalInstant now);
+
   /// Arms a round for the earliest extension wanted of these; their command was answered.
   void arm_round_of(const std::vector<SessionId>& ids, Step step);
   /// Whether the round's timer fired for the round that is armed, which is over with that.

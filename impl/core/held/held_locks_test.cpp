@@ -66,6 +66,52 @@ TEST(Extension, ShortLeasesTravelAlone) {
   EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 3u);
 }
 
+TEST(Extension, ThatIsAskedForIsSentAtOnceAndTheNextIsACadenceLater) {
+  World w;
+  w.hold(1);
+  w.advance(milliseconds(300));
+  const auto sent = w.now;
+  w.give(ExtendAsked{1});
+  ASSERT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  w.give(ExtendAsked{1});
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u) << "one is under way";
+  w.reply(extended(1));
+  ASSERT_TRUE(w.has<Extended>());
+  EXPECT_EQ(w.find<Extended>()->deadline, lease_deadline(sent, milliseconds(3'000), 0.005));
+  w.advance(milliseconds(990));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+  w.advance(milliseconds(10));
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 2u);
+}
+
+TEST(Extension, ThatIsAskedForWhereNothingIsHeldIsNotSent) {
+  World w;
+  w.give(ExtendAsked{1});
+  w.acquire(1);
+  w.give(ExtendAsked{1});
+  const auto attempt = w.last_command();
+  w.give(ReplyArrived{attempt.id, w.won(attempt)});
+  w.now += milliseconds(3'000);
+  w.give(ExtendAsked{1});
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+  EXPECT_TRUE(w.has<Lost>()) << "it is past its deadline, whatever timer has fired";
+  w.give(ExtendAsked{1});
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty());
+}
+
+TEST(Extension, ThatIsAskedForWhileTheRoundIsBehindFollowsTheRound) {
+  World w;
+  w.core = ProviderCore("", 1);
+  w.hold(1, "a");
+  w.hold(2, "b");
+  w.acquire(3, "c");
+  const auto attempt = w.last_command();
+  w.give(ExtendAsked{1});
+  EXPECT_TRUE(w.sent_as<ExtendCommand>().empty()) << "the attempt has the only slot";
+  w.give(ReplyArrived{attempt.id, w.refused("another")});
+  EXPECT_EQ(w.sent_as<ExtendCommand>().size(), 1u);
+}
+
 TEST(Extension, NoneMovesTheDeadlineBeyondTheLongestHolding) {
   World w;
   auto limited = World::options();

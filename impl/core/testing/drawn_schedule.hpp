@@ -80,7 +80,7 @@ class DrawnSchedule : public CoreWorld {
     const auto session = [this] {
       return static_cast<SessionId>(*rc::gen::inRange<std::uint64_t>(1, last_session_ + 2));
     };
-    switch (*rc::gen::inRange(0, 12)) {
+    switch (*rc::gen::inRange(0, 13)) {
       case 0:
       case 1: return ask();
       case 2: return happen(ReleaseAsked{session()});
@@ -90,6 +90,7 @@ class DrawnSchedule : public CoreWorld {
       case 6: return pass(Ms(*rc::gen::inRange(0, 500)));
       case 7: return pass(Ms(*rc::gen::inRange(0, 20'000)));
       case 8: now += Ms(*rc::gen::inRange(0, 5'000)); return;  // paused: no timer fires
+      case 9: return happen(ExtendAsked{session()});
       default: return answer();
     }
   }
