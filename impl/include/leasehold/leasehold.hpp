@@ -7,6 +7,7 @@
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/lock_options.hpp>
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/lockable.hpp>
 #include <leasehold/metrics.hpp>
 #include <leasehold/result.hpp>
 #include <leasehold/run_while_held.hpp>

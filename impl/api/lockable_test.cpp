@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+
+#include <future>
+#include <leasehold/lockable.hpp>
+#include <mutex>
+#include <thread>
+
+#include "runtime/testing/fake_server.hpp"
+
+namespace leasehold::runtime {
+namespace {
+
+using Mode = FakeServer::Mode;
+
+Lockable lockable(const Fixture& f, const std::string& name = "lock") {
+  return Lockable(std::move(f.provider->create_lock(name)).value());
+}
+
+TEST(Lockables, WorkWithTheLocksOfTheStandardLibrary) {
+  Fixture f;
+  auto one = lockable(f), other = lockable(f, "other");
+  {
+    const std::scoped_lock both(one, other);
+    EXPECT_TRUE(one.handle().held() && other.handle().held());
+    EXPECT_NE(one.handle().fencing_token(), other.handle().fencing_token());
+    EXPECT_EQ(other.handle().name(), "other");
+  }
+  EXPECT_EQ(f.server->deletes, 2);
+  EXPECT_FALSE(one.handle().held());
+  std::lock(one, other);
+  one.unlock();
+  other.unlock();
+  const std::unique_lock tried(one, std::try_to_lock);
+  EXPECT_TRUE(tried);
+  const std::unique_lock timed(other, milliseconds(1'000));
+  EXPECT_TRUE(timed);
+}
+
+TEST(Lockables, ThatAnotherHoldsAreNotLocked) {
+  Fixture f;
+  f.server->refused_name = "lock";
+  auto refused = lockable(f);
+  EXPECT_FALSE(refused.try_lock());
+  EXPECT_FALSE(refused.try_lock_for(std::chrono::hours::min()));
+  EXPECT_FALSE(refused.try_lock_for(std::chrono::microseconds(1))) << "which counts as 1 ms";
+  EXPECT_FALSE(refused.try_lock_until(std::chrono::system_clock::time_point()));
+  EXPECT_FALSE(refused.try_lock_until(std::chrono::steady_clock::now() + milliseconds(5)));
+  EXPECT_FALSE(refused.handle().held());
+  auto free = lockable(f, "other");
+  free.lock();
+}
+
+TEST(Lockables, ATimeWithoutBoundIsTheLongestThereIs) {
+  Fixture f;
+  auto lock = lockable(f);
+  EXPECT_TRUE(lock.try_lock_for(std::chrono::hours::max()));
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock_until(std::chrono::steady_clock::time_point::max()));
+}
+
+TEST(Lockables, ThrowWhereWaitingCannotHelp) {
+  Fixture f;
+  auto lock = lockable(f);
+  f.provider.reset();
+  for (const bool tries : {false, true}) {
+    try {
+      if (tries) {
+        (void)lock.try_lock();
+      } else {
+        lock.lock();
+      }
+      FAIL() << "the provider has gone";
+    } catch (const LockError& error) {
+      EXPECT_EQ(error.error().kind, ErrorKind::shut_down);
+    }
+  }
+}
+
+TEST(Lockables, ThatNoServerAnswersForAreFalseUntilTheyAre) {
+  Fixture f;
+  LockOptions options;
+  options.operation_timeout = milliseconds(20);
+  Lockable lock(std::move(f.provider->create_lock("lock", options)).value());
+  f.server->mode = Mode::hang;
+  EXPECT_FALSE(lock.try_lock());
+  f.server->mode = Mode::serve;
+  EXPECT_TRUE(lock.try_lock());
+}
+
+/// The server grants each: it is the object that keeps the second out.
+TEST(Lockables, ThreadsOfOneObjectExcludeEachOtherUntilTheUnlock) {
+  Fixture f;
+  auto lock = lockable(f);
+  lock.lock();
+  const auto token = lock.handle().fencing_token();
+  auto second = std::async(std::launch::async, [&lock] {
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_FALSE(lock.try_lock_for(milliseconds(5)));
+    lock.lock();
+    return lock.handle().fencing_token();
+  });
+  EXPECT_EQ(second.wait_for(milliseconds(50)), std::future_status::timeout);
+  EXPECT_EQ(lock.handle().fencing_token(), token);
+  lock.unlock();
+  EXPECT_GT(second.get(), token);
+  EXPECT_EQ(f.server->deletes, 1);
+  lock.unlock();
+  EXPECT_EQ(f.server->deletes, 2);
+}
+
+TEST(Lockables, ALossDoesNotLetAnotherThreadIn) {
+  Fixture f;
+  LockOptions options;
+  options.expiry = milliseconds(100);
+  options.operation_timeout = milliseconds(10);
+  Lockable lock(std::move(f.provider->create_lock("lock", options)).value());
+  lock.lock();
+  f.server->mode = Mode::hang;
+  std::promise<void> lost;
+  const std::stop_callback on_lost(lock.handle().lost(), [&lost] { lost.set_value(); });
+  lost.get_future().wait();
+  f.server->mode = Mode::serve;
+  EXPECT_FALSE(lock.handle().held());
+  EXPECT_FALSE(std::async(std::launch::async, [&lock] { return lock.try_lock(); }).get());
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock());
+}
+
+TEST(Lockables, OneThatGoesReleases) {
+  Fixture f;
+  {
+    auto lock = lockable(f);
+    lock.lock();
+  }
+  EXPECT_EQ(f.server->deletes, 1);
+}
+
+}  // namespace
+}  // namespace leasehold::runtime
