@@ -6,6 +6,8 @@
 
 #include <future>
 #include <leasehold/run_while_held.hpp>
+#include <locale>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -525,6 +527,23 @@ TEST(FencingTokens, ArePackedTimesFrom2020To2088) {
   EXPECT_LT(at(k2020, 4'000'000'000), at(k2020 + 1, 0)) << "seconds first";
   EXPECT_LT(at(k2088 - 1, 9), at(k2088, 1));
   EXPECT_TRUE(at(k2088, 1) && !FencingToken());
+}
+
+TEST(Printed, AreThePublicValuesByTheirNames) {
+  struct Grouped : std::numpunct<char> {
+    [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+    [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+  };
+  std::ostringstream out;
+  out.imbue(std::locale(std::locale::classic(), new Grouped));
+  out << ErrorKind::timed_out << ' ' << ReleaseResult::not_owner << ' ' << LostReason::max_holding
+      << ' ' << LockEvent::Kind::handed_over << ' ' << FencingToken(8'589'934'599) << '\n'
+      << Error{ErrorKind::refused, 0, "held by another"} << '\n'
+      << Error{ErrorKind::configuration, 8'000, "no permission"};
+  EXPECT_EQ(out.str(),
+            "timed_out not_owner max_holding handed_over 8589934599\n"
+            "refused: held by another\n"
+            "configuration: no permission (8000)");
 }
 
 TEST(Contradiction, EndsTheProcessByAbortWithASentence) {

@@ -72,6 +72,8 @@ const char* to_string(Kind kind) {
   return "?";
 }
 
+std::ostream& operator<<(std::ostream& out, Kind kind) { return out << to_string(kind); }
+
 void Metrics::Histogram::add(std::chrono::nanoseconds value) {
   const auto at = std::lower_bound(kUpTo.begin(), kUpTo.end(), value) - kUpTo.begin();
   ++counts[static_cast<std::size_t>(at)];

@@ -1,5 +1,6 @@
 #include <leasehold/lock_handle.hpp>
 #include <leasehold/result.hpp>
+#include <ostream>
 
 /// The names of the enumerations of the API, which are part of it: metrics, events and the JSON of
 /// the command have them, so a released name stays. After each `switch` stands what a value would
@@ -36,6 +37,21 @@ const char* to_string(LostReason reason) {
     case LostReason::max_holding: return "max_holding";
   }
   return "?";
+}
+
+std::ostream& operator<<(std::ostream& out, ErrorKind kind) { return out << to_string(kind); }
+std::ostream& operator<<(std::ostream& out, ReleaseResult result) {
+  return out << to_string(result);
+}
+std::ostream& operator<<(std::ostream& out, LostReason reason) { return out << to_string(reason); }
+
+/// As text, because a locale may part the digits of a number.
+std::ostream& operator<<(std::ostream& out, FencingToken token) { return out << token.to_string(); }
+
+std::ostream& operator<<(std::ostream& out, const Error& error) {
+  out << error.kind << ": " << error.message;
+  if (error.code != 0) out << " (" << std::to_string(error.code) << ')';
+  return out;
 }
 
 }  // namespace leasehold

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace leasehold {
@@ -39,5 +40,8 @@ class FencingToken {
  private:
   std::int64_t value_ = 0;
 };
+
+/// As `to_string()`.
+std::ostream& operator<<(std::ostream& out, FencingToken token);
 
 }  // namespace leasehold

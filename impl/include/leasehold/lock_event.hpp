@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <iosfwd>
 #include <leasehold/fencing_token.hpp>
 #include <string>
 
@@ -32,5 +33,6 @@ struct LockEvent {
 };
 
 [[nodiscard]] const char* to_string(LockEvent::Kind kind);
+std::ostream& operator<<(std::ostream& out, LockEvent::Kind kind);
 
 }  // namespace leasehold

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <iosfwd>
 #include <leasehold/fencing_token.hpp>
 #include <memory>
 #include <stop_token>
@@ -31,6 +32,8 @@ enum class LostReason {
 
 [[nodiscard]] const char* to_string(ReleaseResult result);
 [[nodiscard]] const char* to_string(LostReason reason);
+std::ostream& operator<<(std::ostream& out, ReleaseResult result);
+std::ostream& operator<<(std::ostream& out, LostReason reason);
 
 /// Proof that this process holds a lock; extended in the background until it is released or lost.
 ///

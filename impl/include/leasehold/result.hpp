@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,7 @@ enum class ErrorKind {
 
 /// The name of a kind, as in messages and JSON.
 [[nodiscard]] const char* to_string(ErrorKind kind);
+std::ostream& operator<<(std::ostream& out, ErrorKind kind);
 
 /// What went wrong, in a sentence that names the thing, the value and the rule.
 /// `code` is the server's error code, or 0.
@@ -33,6 +35,9 @@ struct Error {
 
   bool operator==(const Error&) const = default;
 };
+
+/// "refused: lock 'a': held by ...", and the code in brackets if there is one.
+std::ostream& operator<<(std::ostream& out, const Error& error);
 
 /// What `Result::value` throws. A std::logic_error, because a caller that checks never gets it.
 /// Thread safety: a value; to copy it never throws.
