@@ -9,8 +9,10 @@
 
 #include "api/access.hpp"
 #include "api/cancellation.hpp"
+#include "core/document/lock_queue.hpp"
 #include "core/document/utf8.hpp"
 #include "core/limits.hpp"
+#include "runtime/force_release.hpp"
 
 namespace leasehold {
 namespace {
@@ -211,6 +213,7 @@ SeenHolder seen_holder(const core::LockDocument& document) {
   seen.until = date(document.expires_at);
   seen.left = seen.until - date(document.read_at);
   seen.token_at_least = FencingToken(document.fencing_token);
+  seen.waiting = core::owners_in(document.queue).size();
   if (const auto parts = core::parse_lock_id(document.lock_id)) {
     seen.lease = milliseconds(parts->lease_ms);
     seen.holder = parts->holder;
@@ -218,25 +221,61 @@ SeenHolder seen_holder(const core::LockDocument& document) {
   return seen;
 }
 
+/// Nothing: it is free.
+Result<std::optional<core::LockDocument>> held_document(runtime::Driver& driver,
+                                                        const std::string& name,
+                                                        std::chrono::milliseconds timeout) {
+  if (auto error = check_name(name)) return std::move(*error);
+  if (driver.forked()) return runtime::Driver::forked_error(name);
+  const auto reply = driver.reads().inspect(name, std::min(timeout, kLongestDuration));
+  if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
+  if (reply.documents.empty()) return std::optional<core::LockDocument>();
+  const auto& document = reply.documents.front();
+  if (document.is_free()) return std::optional<core::LockDocument>();
+  if (document.corruption.empty()) return std::optional(document);
+  return Error{ErrorKind::configuration, 0,
+               "lock '" + name + "' has a corrupt document: " + document.corruption};
+}
+
 }  // namespace
 
 Result<std::optional<SeenHolder>> LockProvider::inspect(const std::string& name,
                                                         std::chrono::milliseconds timeout) const {
-  if (auto error = check_name(name)) return std::move(*error);
   if (timeout < std::chrono::milliseconds(1)) {
     return detail::bad_option("timeout is " + std::to_string(timeout.count()) +
                               " ms: it must be at least 1 ms");
   }
+  const auto document = held_document(static_cast<runtime::Driver&>(*engine_), name, timeout);
+  if (!document) return document.error();
+  return document->has_value() ? std::optional(seen_holder(**document)) : std::nullopt;
+}
+
+Result<std::optional<SeenHolder>> LockProvider::force_release(const std::string& name,
+                                                              const std::stop_token& stop) const {
+  using runtime::ForceSteps;
   auto& driver = static_cast<runtime::Driver&>(*engine_);
-  if (driver.forked()) return runtime::Driver::forked_error(name);
-  const auto reply = driver.reads().inspect(name, std::min(timeout, kLongestDuration));
-  if (reply.outcome != core::Outcome::done) return failure_to_read(name, reply);
-  if (reply.documents.empty()) return std::optional<SeenHolder>();
-  const auto& document = reply.documents.front();
-  if (document.is_free()) return std::optional<SeenHolder>();
-  if (document.corruption.empty()) return std::optional(seen_holder(document));
-  return Error{ErrorKind::configuration, 0,
-               "lock '" + name + "' has a corrupt document: " + document.corruption};
+  const auto document = held_document(driver, name, ForceSteps::kTimeout);
+  if (!document) return document.error();
+  if (!document->has_value()) return std::optional<SeenHolder>();
+  const auto force = core::forced_release(**document, {driver.draw(), driver.draw()});
+  if (!force) {
+    return Error{ErrorKind::configuration, 0,
+                 "lock '" + name +
+                     "' is other software's and dated for more than a day: when its holder must "
+                     "have noticed is not known"};
+  }
+  const auto send = [&driver](decltype(core::Command::body) body) {
+    return driver.reads().ask(std::move(body), ForceSteps::kTimeout);
+  };
+  const auto wait = [&stop](std::chrono::milliseconds time) {
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    stopped.wait_for(lock, stop, time, [] { return false; });
+    return !stop.stop_requested();
+  };
+  if (auto error = runtime::force_release(*force, {send, wait})) return std::move(*error);
+  return std::optional(seen_holder(**document));
 }
 
 LockProvider::LockProvider(std::shared_ptr<detail::Engine> engine) : engine_(std::move(engine)) {}

@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <leasehold/metrics.hpp>
+#include <ostream>
 
 namespace leasehold {
 namespace {

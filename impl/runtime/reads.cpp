@@ -13,7 +13,7 @@ Reads::Reads(bool available, std::shared_ptr<const Clock> clock, std::shared_ptr
       timers_(timers),
       callbacks_(callbacks) {}
 
-core::Reply Reads::inspect(const std::string& name, std::chrono::milliseconds timeout) {
+core::Reply Reads::ask(decltype(core::Command::body) body, std::chrono::milliseconds timeout) {
   core::Reply none{.message = "no reply within " + std::to_string(timeout.count()) + " ms"};
   if (!available_) {
     return {.outcome = core::Outcome::configuration,
@@ -21,10 +21,10 @@ core::Reply Reads::inspect(const std::string& name, std::chrono::milliseconds ti
   }
   std::unique_lock lock(mutex_);
   const auto id = ++last_;
-  inspections_[id] = std::nullopt;
-  workers_.submit({id, timeout, core::InspectCommand{name}});
-  executor_->wait(lock, inspected_, timeout, [&] { return inspections_.at(id).has_value(); });
-  auto reply = std::move(inspections_.extract(id).mapped());
+  asked_[id] = std::nullopt;
+  workers_.submit({id, timeout, std::move(body)});
+  executor_->wait(lock, answered_, timeout, [&] { return asked_.at(id).has_value(); });
+  auto reply = std::move(asked_.extract(id).mapped());
   if (!reply) workers_.abandon(id);
   return std::move(reply).value_or(std::move(none));
 }
@@ -40,10 +40,10 @@ void Reads::look_at(std::vector<std::string> names, std::chrono::milliseconds ti
 
 void Reads::replied(core::CommandId command, core::Reply reply) {
   const std::lock_guard lock(mutex_);
-  const auto asked = inspections_.find(command);
-  if (asked == inspections_.end()) return looked(command, std::move(reply));
+  const auto asked = asked_.find(command);
+  if (asked == asked_.end()) return looked(command, std::move(reply));
   asked->second = std::move(reply);
-  inspected_.notify_all();
+  answered_.notify_all();
 }
 
 void Reads::timed_out(core::CommandId command) {

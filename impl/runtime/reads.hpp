@@ -19,11 +19,11 @@
 
 namespace leasehold::runtime {
 
-/// Reads of lock documents that the core does not hear of: for people, or as a hint for what to ask
-/// next. It knows which reads are under way and which caller waits for each; no decision about a
-/// held lock hangs on one.
+/// Commands that the core does not hear of: reads of lock documents, for people or as a hint for
+/// what to ask next, and those of an administrator. It knows which are under way and which caller
+/// waits for each; no decision about a held lock hangs on one.
 ///
-/// INVARIANT: a read is answered once: by its reply, or when its time is over, whichever is first.
+/// INVARIANT: each is answered once: by its reply, or when its time is over, whichever is first.
 /// Thread safety: all calls from any thread.
 class Reads {
  public:
@@ -34,7 +34,11 @@ class Reads {
   [[nodiscard]] bool available() const { return available_; }
 
   /// Reads the holder of a lock. Waits for the reply as long as it may take.
-  core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout);
+  core::Reply inspect(const std::string& name, std::chrono::milliseconds timeout) {
+    return ask(core::InspectCommand{name}, timeout);
+  }
+  /// The same for any command.
+  core::Reply ask(decltype(core::Command::body) body, std::chrono::milliseconds timeout);
 
   /// Reads the holders of these locks, and until when; `done` is called as Callbacks calls.
   void look_at(std::vector<std::string> names, std::chrono::milliseconds timeout,
@@ -57,8 +61,8 @@ class Reads {
 
   std::mutex mutex_;  // protects the rest
   core::CommandId last_ = kOwnIds;
-  std::map<core::CommandId, std::optional<core::Reply>> inspections_;  ///< under way
-  std::condition_variable inspected_;
+  std::map<core::CommandId, std::optional<core::Reply>> asked_;  ///< under way
+  std::condition_variable answered_;
   std::map<core::CommandId, std::function<void(core::Reply)>> looks_;  ///< under way
 };
 

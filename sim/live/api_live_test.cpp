@@ -238,6 +238,26 @@ TEST(LiveMaxHolding, EndsAHoldingAndFreesTheLock) {
   EXPECT_TRUE(next->held()) << "the late release is not for the next holder's lock";
 }
 
+TEST(LiveForceRelease, TakesTheLockFromALivingHolder) {
+  const CountedProvider counted(fresh_database());
+  LockOptions options;
+  options.expiry = seconds(2);
+  const auto lock = one_lock(counted.provider, options);
+  auto held = lock.try_acquire(seconds(5));
+  ASSERT_TRUE(held) << held.error();
+  const Stopwatch since;
+  const auto freed = counted.provider.force_release("one");
+  ASSERT_TRUE(freed) << freed.error();
+  EXPECT_EQ(freed->value().holder, "test");
+  EXPECT_GE(since.elapsed(), milliseconds(2'020));
+  EXPECT_FALSE(held->held());
+  EXPECT_TRUE(held->lost().stop_requested());
+  EXPECT_TRUE(lock.try_acquire());
+  EXPECT_EQ(held->release(), ReleaseResult::not_owner);
+  const auto nobody = counted.provider.force_release("two");
+  EXPECT_TRUE(nobody && !nobody->has_value());
+}
+
 TEST(LiveEnsure, TheServerExtendsBeforeThatIsDue) {
   const CountedProvider counted(fresh_database());
   LockOptions options;

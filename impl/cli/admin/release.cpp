@@ -2,8 +2,8 @@
 
 #include "cli/admin/admin.hpp"
 #include "cli/output.hpp"
-#include "core/release/forced_release.hpp"
 #include "mongo/queue_expressions.hpp"
+#include "runtime/force_release.hpp"
 #include "runtime/threads/os_entropy.hpp"
 
 namespace leasehold::cli {
@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTimeout{10'000};
+constexpr milliseconds kTimeout = runtime::ForceSteps::kTimeout;
 
 std::string described(const SeenLock& lock) { return "lock '" + lock.document.name + "'"; }
 
@@ -42,25 +42,23 @@ core::ForcedRelease prepared(const SeenLock& lock) {
                             ": when its holder must have noticed is not known; --now frees it");
 }
 
-void take(Admin& admin, const SeenLock& lock, const core::ForcedRelease& force) {
-  using Taken = core::ForcedRelease::Taken;
-  const auto taken = force.taken(admin.must_command({1, kTimeout, force.take}));
-  if (taken == Taken::no) {
-    throw Failure(kFound, described(lock) +
-                              " was extended or changed hands meanwhile; nothing was done. "
-                              "Its holder is alive: try again to take the lock from it anyway");
-  }
-  if (taken == Taken::unconfirmed) {
-    throw Failure(kUnavailable,
-                  "no majority confirmed that the lock was taken; it frees itself in " +
-                      span((force.take.lease + force.take.margin).count()));
-  }
-}
-
-void remove(Admin& admin, const SeenLock& lock, const core::ForcedRelease& force) {
-  const auto reply = admin.must_command({1, kTimeout, force.free});
-  if (reply.outcome == core::Outcome::done && reply.matched == 1) return;
-  throw Failure(kUnavailable, "no majority confirmed the deletion of " + described(lock));
+/// Says when it begins to wait.
+void force(Admin& admin, const core::ForcedRelease& force) {
+  const auto error = runtime::force_release(
+      force, {.send =
+                  [&admin](decltype(core::Command::body) body) {
+                    return admin.must_command({1, kTimeout, std::move(body)});
+                  },
+              .wait =
+                  [](milliseconds wait) {
+                    print("taken; waiting " + span(wait.count()) +
+                          ", until the old holder must have noticed\n");
+                    flush_output();
+                    std::this_thread::sleep_for(wait);
+                    return true;
+                  }});
+  if (!error) return;
+  throw Failure(error->kind == ErrorKind::refused ? kFound : kUnavailable, error->message);
 }
 
 void of_no_type(mongo::Bson& query, const char* field, const char* type) {
@@ -146,13 +144,7 @@ int release(const std::vector<std::string>& words) {
   const auto lock = found(admin, name);
   show_holder(*lock);
   if (values.contains("now")) return remove_now(admin, *lock);
-  const auto force = prepared(*lock);
-  take(admin, *lock, force);
-  print("taken; waiting " + span(force.wait.count()) +
-        ", until the old holder must have noticed\n");
-  flush_output();
-  std::this_thread::sleep_for(force.wait);
-  remove(admin, *lock, force);
+  force(admin, prepared(*lock));
   print(printable(described(*lock)) + " is free\n");
   return kDone;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <leasehold/lock_event.hpp>
 #include <leasehold/lock_handle.hpp>
@@ -76,6 +77,7 @@ struct SeenHolder {
   std::chrono::milliseconds left{0};   ///< to `until` when it was read; not positive: it is over
   std::chrono::milliseconds lease{0};  ///< its expiry; 0: of other software
   FencingToken token_at_least;         ///< the holder's own may be higher, no earlier one's is
+  std::size_t waiting = 0;  ///< calls in the lock's queue; those that died lately count
 };
 
 /// What all locks of a provider share.
@@ -157,6 +159,22 @@ class LockProvider {
   [[nodiscard]] Result<std::optional<SeenHolder>> inspect(
       const std::string& name,
       std::chrono::milliseconds timeout = std::chrono::milliseconds(5'000)) const;
+
+  /// For administrators: frees a lock whose holder may be alive, as `leasehold release --force`
+  /// does. Takes it over, waits until the old holder must have noticed, and deletes it: blocks for
+  /// that holder's lease and 1 %, of other software's for what is left of its date. A holder that is
+  /// alive is notified that the lock is lost by its next extension, and by its deadline at the
+  /// latest. Calls in the lock's queue go on waiting. Returns the old holder; nothing: it was free.
+  /// An Error: `refused`, the lock was extended or changed hands meanwhile, and nothing was done;
+  /// `configuration`, the old holder's end is not known, because the document is corrupt or other
+  /// software's and dated for more than a day; `unavailable`, a command got no answer within 10 s or
+  /// no majority confirmed it; `cancelled`, `stop` ended the wait. What was taken by then frees
+  /// itself after the wait and 30 s.
+  ///
+  ///     auto freed = provider.force_release("nightly-report");
+  ///     if (freed && *freed) note("taken from " + (*freed)->holder);
+  [[nodiscard]] Result<std::optional<SeenHolder>> force_release(
+      const std::string& name, const std::stop_token& stop = {}) const;
 
  private:
   friend struct detail::Access;
