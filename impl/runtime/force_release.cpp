@@ -44,8 +44,9 @@ std::optional<Error> force_release(const core::ForcedRelease& force, const Force
   const std::string lock = "lock '" + force.take.name + "'";
   if (auto error = take(force, steps.send(force.take), lock)) return error;
   if (!steps.wait(force.wait)) {
-    return Error{ErrorKind::cancelled, 0,
-                 lock + ": cancelled before the old holder must have noticed" + frees_itself(force)};
+    return Error{
+        ErrorKind::cancelled, 0,
+        lock + ": cancelled before the old holder must have noticed" + frees_itself(force)};
   }
   const auto freed = steps.send(force.free);
   if (freed.outcome == core::Outcome::done && freed.matched == 1) return std::nullopt;

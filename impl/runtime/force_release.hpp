@@ -19,9 +19,9 @@ struct ForceSteps {
   std::function<bool(std::chrono::milliseconds)> wait;
 };
 
-/// Takes the lock, waits, frees it. Nothing: it is free. Errors: `refused`, the holder is alive, and
-/// nothing was done; `cancelled`, the wait was ended; others, a command failed. A lock that was taken
-/// and not freed frees itself.
+/// Takes the lock, waits, frees it. Nothing: it is free. Errors: `refused`, the holder is alive,
+/// and nothing was done; `cancelled`, the wait was ended; others, a command failed. A lock that was
+/// taken and not freed frees itself.
 [[nodiscard]] std::optional<Error> force_release(const core::ForcedRelease& force,
                                                  const ForceSteps& steps);
 

@@ -74,8 +74,8 @@ std::chrono::nanoseconds Handle::remaining() const {
   return left.remaining;
 }
 
-/// An extension that was under way gives a lease from its own sending. If that is too little, another
-/// is asked for; one that was sent after the call began gives all there is.
+/// An extension that was under way gives a lease from its own sending. If that is too little,
+/// another is asked for; one that was sent after the call began gives all there is.
 bool Handle::ensure(std::chrono::milliseconds least) const {
   const core::Duration wanted = std::min(least, kLongestDuration);
   const auto began = driver_->now();

@@ -69,10 +69,11 @@ class LockHandle {
   /// How long `held()` will stay true without a further extension; zero when it is false.
   [[nodiscard]] std::chrono::nanoseconds remaining() const;
 
-  /// Whether `remaining()` is at least `least`. If it is not, an extension is asked for now, and its
-  /// answer is waited for, at most `operation_timeout`. For the step before one that must not be
-  /// interrupted. False without asking and waiting: no extension gives that much, because `least` is
-  /// above the expiry less its `max_drift` or goes beyond `max_holding`; or the handle is not held.
+  /// Whether `remaining()` is at least `least`. If it is not, an extension is asked for now, and
+  /// its answer is waited for, at most `operation_timeout`. For the step before one that must not
+  /// be interrupted. False without asking and waiting: no extension gives that much, because
+  /// `least` is above the expiry less its `max_drift` or goes beyond `max_holding`; or the handle
+  /// is not held.
   ///
   ///     if (!handle.ensure(10s)) return give_up();  // the payment takes 2 s at most
   [[nodiscard]] bool ensure(std::chrono::milliseconds least) const;

@@ -13,12 +13,12 @@ namespace leasehold {
 ///
 /// What a mutex cannot say, this interface hides. The lock may be lost between `lock` and `unlock`,
 /// and then another process may have it: ask `handle().held()` before each step, listen to
-/// `handle().lost()`, and give `handle().fencing_token()` to the resource. What the release found is
-/// not said. Each call is a round trip or more. Several locks are better acquired by `acquire_all`,
-/// which tries no lock again and again, as std::lock may.
-/// Threads that share one object exclude each other until `unlock`, after a loss too; one of them at
-/// a time asks the server, so no release hands the lock over to the next. Not recursive. Any thread
-/// may unlock.
+/// `handle().lost()`, and give `handle().fencing_token()` to the resource. What the release found
+/// is not said. Each call is a round trip or more. Several locks are better acquired by
+/// `acquire_all`, which tries no lock again and again, as std::lock may.
+/// Threads that share one object exclude each other until `unlock`, after a loss too; one of them
+/// at a time asks the server, so no release hands the lock over to the next. Not recursive. Any
+/// thread may unlock.
 /// Failure: `lock` throws LockError where waiting cannot help: a configuration that no lock is
 /// possible with, a provider that was destroyed. The `try_` functions throw the same; else they
 /// return false, also if no server answers.

@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "runtime/testing/fake_server.hpp"
+
+/// Until when a handle is held, by a clock that tests move.
+namespace leasehold::runtime {
+namespace {
+
+using Mode = FakeServer::Mode;
+
+/// Moved by hand; a timer waits for real time all the same.
+struct HandMovedClock final : Clock {
+  [[nodiscard]] core::LocalInstant now() const override { return core::LocalInstant(at.load()); }
+  std::atomic<core::Duration> at{std::chrono::hours(1)};
+};
+
+TEST(Held, ComparesTheClockAtEachCall) {
+  const auto clock = std::make_shared<HandMovedClock>();
+  const auto provider = detail::Access::provider(Driver::make(
+      production_parts(std::make_shared<FakeServer>(),
+                       std::make_unique<core::ProviderCore>("", 4), clock)));
+  const auto handle = provider.create_lock("lock").value().try_acquire().value();
+  EXPECT_TRUE(handle.held());
+  clock->at = clock->at.load() + std::chrono::milliseconds(29'000);
+  EXPECT_TRUE(handle.held());
+  EXPECT_LT(handle.remaining(), std::chrono::seconds(1));
+  clock->at = clock->at.load() + std::chrono::milliseconds(900);
+  EXPECT_FALSE(handle.held()) << "no timer has come yet";
+  EXPECT_EQ(handle.remaining().count(), 0);
+}
+
+/// A lock that is held for 15 s of its 30 s when the question comes. No round extends it, because
+/// its timer waits for real time.
+struct HalfOver {
+  explicit HalfOver(LockOptions options = {})
+      : handle(provider.create_lock("lock", std::move(options)).value().try_acquire().value()) {
+    server->before = [this](const Command& command) {
+      if (!std::holds_alternative<core::ExtendCommand>(command.body)) return;
+      ++extensions;
+      if (before_extension) before_extension();
+    };
+    pass(milliseconds(15'000));
+  }
+  void pass(milliseconds time) const { clock->at = clock->at.load() + time; }
+
+  struct CountsAsked final : Observer {
+    void step(const core::Event& event, const core::Effects&, core::LocalInstant) override {
+      if (std::holds_alternative<core::ExtendAsked>(event)) ++asked, asked.notify_all();
+    }
+    std::atomic<int> asked = 0;
+  };
+  std::shared_ptr<HandMovedClock> clock = std::make_shared<HandMovedClock>();
+  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
+  std::shared_ptr<CountsAsked> observer = std::make_shared<CountsAsked>();
+  std::atomic<int> extensions = 0;
+  std::function<void()> before_extension;
+  LockProvider provider = detail::Access::provider(Driver::make([this] {
+    auto parts = production_parts(server, std::make_unique<core::ProviderCore>("", 4), clock);
+    parts.observer = observer;
+    return parts;
+  }()));
+  LockHandle handle;
+};
+
+TEST(Ensure, AnExtensionIsAskedForWhereTooLittleIsLeft) {
+  HalfOver h;
+  EXPECT_TRUE(h.handle.ensure(milliseconds(14'000)));
+  EXPECT_EQ(h.extensions, 0);
+  EXPECT_TRUE(h.handle.ensure(milliseconds(20'000)));
+  EXPECT_EQ(h.extensions, 1);
+  EXPECT_GT(h.handle.remaining(), milliseconds(29'000));
+}
+
+TEST(Ensure, NothingIsAskedForThatNoExtensionGives) {
+  HalfOver h(LockOptions{.max_holding = milliseconds(40'000)});
+  EXPECT_FALSE(h.handle.ensure(milliseconds::max()));
+  EXPECT_FALSE(h.handle.ensure(milliseconds(25'001))) << "it ends in 25 s";
+  EXPECT_EQ(h.observer->asked, 0);
+  EXPECT_TRUE(h.handle.ensure(milliseconds(24'999)));
+  h.pass(milliseconds(26'000));
+  EXPECT_FALSE(h.handle.ensure(milliseconds(0))) << "it is not held";
+  EXPECT_FALSE(LockHandle().ensure(milliseconds(0)));
+  HalfOver unlimited;
+  EXPECT_FALSE(unlimited.handle.ensure(milliseconds(29'850))) << "max_drift is 150 ms of 30 s";
+  unlimited.handle.release();
+  EXPECT_FALSE(unlimited.handle.ensure(milliseconds(20'000)));
+  EXPECT_EQ(unlimited.observer->asked, 0);
+  EXPECT_EQ(h.extensions + unlimited.extensions, 1);
+}
+
+TEST(Ensure, AServerThatHangsIsWaitedForNoLongerThanAnOperation) {
+  HalfOver h(LockOptions{.operation_timeout = milliseconds(50)});
+  h.server->mode = Mode::hang;
+  EXPECT_FALSE(h.handle.ensure(milliseconds(20'000)));
+  EXPECT_TRUE(h.handle.held());
+  h.server->mode = Mode::serve;
+}
+
+/// It was sent too early to give enough.
+TEST(Ensure, AnExtensionThatWasUnderWayIsFollowedByAnother) {
+  HalfOver h;
+  std::promise<void> sent, go;
+  h.before_extension = [&h, &sent, answer = go.get_future().share()] {
+    if (h.extensions > 1) return;
+    sent.set_value();
+    answer.wait();
+  };
+  auto first =
+      std::async(std::launch::async, [&h] { return h.handle.ensure(milliseconds(20'000)); });
+  sent.get_future().wait();
+  h.pass(milliseconds(5'000));
+  auto second =
+      std::async(std::launch::async, [&h] { return h.handle.ensure(milliseconds(27'000)); });
+  h.observer->asked.wait(1);
+  go.set_value();
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(second.get());
+  EXPECT_EQ(h.extensions, 2);
+}
+
+}  // namespace
+}  // namespace leasehold::runtime
