@@ -166,4 +166,20 @@ Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target, 
   }
 }
 
+Result<detail::FencedBytes> detail::fenced_bytes(std::string_view id, std::string_view update,
+                                                 FencingToken token) {
+  bson_t which, change;
+  if (!bson_init_static(&which, reinterpret_cast<const std::uint8_t*>(id.data()), id.size()) ||
+      !bson_init_static(&change, reinterpret_cast<const std::uint8_t*>(update.data()),
+                        update.size())) {
+    return invalid("id and update must be whole documents");
+  }
+  if (auto error = check(which, change, token)) return std::move(*error);
+  const auto bytes = [](const Bson& document) {
+    return std::string(reinterpret_cast<const char*>(bson_get_data(document.get())),
+                       document.get()->len);
+  };
+  return FencedBytes{bytes(query_of(which, token)), bytes(update_of(change, token))};
+}
+
 }  // namespace leasehold

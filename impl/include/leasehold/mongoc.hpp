@@ -5,6 +5,7 @@
 #include <leasehold/result.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 
 // As <mongoc/mongoc.h> declares them, which this header does not need.
 extern "C" {
@@ -61,5 +62,14 @@ struct FencedTarget {
 [[nodiscard]] Result<bool> fenced_update(mongoc_client_t* client, const FencedTarget& target,
                                          const bson_t& id, const bson_t& update,
                                          FencingToken token);
+
+/// Not for users: the filter and the update of a fenced update, as BSON; both arguments are BSON.
+namespace detail {
+struct FencedBytes {
+  std::string filter, update;
+};
+[[nodiscard]] Result<FencedBytes> fenced_bytes(std::string_view id, std::string_view update,
+                                               FencingToken token);
+}  // namespace detail
 
 }  // namespace leasehold
