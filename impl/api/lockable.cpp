@@ -74,12 +74,12 @@ Lockable::~Lockable() = default;
 
 /// The longest time counts as for ever.
 void Lockable::lock() {
-  if (const auto error = state_->enter(kLongestDuration)) throw LockError(*error);
+  if (const auto error = state_->enter(kLongestDuration)) throw LockError(error->message, *error);
 }
 
 bool Lockable::try_lock_within(milliseconds time) {
   const auto error = state_->enter(time);
-  if (error && !passes(error->kind)) throw LockError(*error);
+  if (error && !passes(error->kind)) throw LockError(error->message, *error);
   return !error;
 }
 

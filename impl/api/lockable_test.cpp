@@ -72,6 +72,7 @@ TEST(Lockables, ThrowWhereWaitingCannotHelp) {
       FAIL() << "the provider has gone";
     } catch (const LockError& error) {
       EXPECT_EQ(error.error().kind, ErrorKind::shut_down);
+      EXPECT_EQ(error.what(), error.error().message);
     }
   }
 }

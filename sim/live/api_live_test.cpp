@@ -221,57 +221,6 @@ TEST(LiveFork, TheLockStaysTheParentsAndTheChildStartsAnew) {
   EXPECT_EQ(held->release(), ReleaseResult::released);
 }
 
-TEST(LiveMaxHolding, EndsAHoldingAndFreesTheLock) {
-  const CountedProvider counted(fresh_database());
-  LockOptions options;
-  options.expiry = seconds(30);
-  options.max_holding = milliseconds(700);
-  const auto lock = one_lock(counted.provider, options);
-  auto held = lock.try_acquire(seconds(5));
-  ASSERT_TRUE(held) << held.error().message;
-  EXPECT_LE(held->remaining(), milliseconds(700));
-  auto next = lock.try_acquire(seconds(5));  // long before a lease of 30 s ends
-  ASSERT_TRUE(next) << next.error().message;
-  EXPECT_FALSE(held->held());
-  EXPECT_TRUE(held->lost().stop_requested());
-  EXPECT_EQ(held->release(), ReleaseResult::not_owner);
-  EXPECT_TRUE(next->held()) << "the late release is not for the next holder's lock";
-}
-
-TEST(LiveForceRelease, TakesTheLockFromALivingHolder) {
-  const CountedProvider counted(fresh_database());
-  LockOptions options;
-  options.expiry = seconds(2);
-  const auto lock = one_lock(counted.provider, options);
-  auto held = lock.try_acquire(seconds(5));
-  ASSERT_TRUE(held) << held.error();
-  const Stopwatch since;
-  const auto freed = counted.provider.force_release("one");
-  ASSERT_TRUE(freed) << freed.error();
-  EXPECT_EQ(freed->value().holder, "test");
-  EXPECT_GE(since.elapsed(), milliseconds(2'020));
-  EXPECT_FALSE(held->held());
-  EXPECT_TRUE(held->lost().stop_requested());
-  EXPECT_TRUE(lock.try_acquire());
-  EXPECT_EQ(held->release(), ReleaseResult::not_owner);
-  const auto nobody = counted.provider.force_release("two");
-  EXPECT_TRUE(nobody && !nobody->has_value());
-}
-
-TEST(LiveEnsure, TheServerExtendsBeforeThatIsDue) {
-  const CountedProvider counted(fresh_database());
-  LockOptions options;
-  options.expiry = seconds(10);
-  options.extension_cadence = seconds(9);
-  auto held = one_lock(counted.provider, options).try_acquire(seconds(5));
-  ASSERT_TRUE(held) << held.error().message;
-  std::this_thread::sleep_for(milliseconds(1'500));
-  EXPECT_LT(held->remaining(), seconds(9));
-  EXPECT_TRUE(held->ensure(seconds(9)));
-  EXPECT_GE(held->remaining(), seconds(9));
-  EXPECT_FALSE(held->ensure(seconds(10)));
-}
-
 /// A document on which updates are fenced.
 class Fenced : public testing::Test {
  protected:

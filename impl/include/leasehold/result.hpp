@@ -39,7 +39,8 @@ struct Error {
 /// "refused: lock 'a': held by ...", and the code in brackets if there is one.
 std::ostream& operator<<(std::ostream& out, const Error& error);
 
-/// What `Result::value` throws. A std::logic_error, because a caller that checks never gets it.
+/// What `Result::value` and `Lockable` throw. A std::logic_error, because a caller that checks a
+/// Result never gets it.
 /// Thread safety: a value; to copy it never throws.
 ///
 ///     try {
@@ -50,9 +51,8 @@ std::ostream& operator<<(std::ostream& out, const Error& error);
 ///     }
 class LockError : public std::logic_error {
  public:
-  explicit LockError(Error error)
-      : std::logic_error("Result has no value: " + error.message),
-        error_(std::make_shared<const Error>(std::move(error))) {}
+  LockError(const std::string& what, Error error)
+      : std::logic_error(what), error_(std::make_shared<const Error>(std::move(error))) {}
 
   [[nodiscard]] const Error& error() const noexcept { return *error_; }
 
@@ -91,7 +91,7 @@ class [[nodiscard]] Result {
 
  private:
   const T& checked() const {
-    if (!has_value()) throw LockError(error());
+    if (!has_value()) throw LockError("Result has no value: " + error().message, error());
     return std::get<0>(content_);
   }
   T& checked() { return const_cast<T&>(std::as_const(*this).checked()); }
