@@ -35,13 +35,13 @@ TEST(Held, ComparesTheClockAtEachCall) {
 /// A lock that is held for 15 s of its 30 s when the question comes. No round extends it, because
 /// its timer waits for real time.
 struct HalfOver {
-  explicit HalfOver(LockOptions options = {})
-      : handle(provider.create_lock("lock", std::move(options)).value().try_acquire().value()) {
+  explicit HalfOver(LockOptions options = {}) {
     server->before = [this](const Command& command) {
       if (!std::holds_alternative<core::ExtendCommand>(command.body)) return;
       ++extensions;
       if (before_extension) before_extension();
     };
+    handle = provider.create_lock("lock", std::move(options)).value().try_acquire().value();
     pass(milliseconds(15'000));
   }
   void pass(milliseconds time) const { clock->at = clock->at.load() + time; }

@@ -52,9 +52,9 @@ TEST(ForceSteps, EndWhereACommandFails) {
   const auto kind_of = [](Reply reply) {
     Forced f;
     f.replies = {std::move(reply)};
-    const auto error = f.run();
-    EXPECT_TRUE(f.waits.empty()) << error->message;
-    return error->kind;
+    const auto error = f.run().value();
+    EXPECT_TRUE(f.waits.empty()) << error.message;
+    return error.kind;
   };
   EXPECT_EQ(kind_of(Forced().taken(Outcome::unknown)), ErrorKind::unavailable) << "no majority";
   EXPECT_EQ(kind_of({.outcome = Outcome::unknown}), ErrorKind::unavailable);
@@ -68,7 +68,7 @@ TEST(ForceSteps, EndWhereACommandFails) {
 TEST(ForceSteps, ADeleteThatNoMajorityConfirmsIsSaid) {
   Forced f;
   f.replies = {f.taken(), {.outcome = Outcome::unknown, .message = "w: timeout", .matched = 1}};
-  EXPECT_EQ(f.run()->message,
+  EXPECT_EQ(f.run().value().message,
             "no majority confirmed the deletion of lock 'l'; it frees itself in 41 s: w: timeout");
 }
 
@@ -76,7 +76,7 @@ TEST(ForceSteps, AWaitThatIsEndedFreesNothing) {
   Forced f;
   f.waits_on = false;
   f.replies = {f.taken()};
-  EXPECT_EQ(f.run()->kind, ErrorKind::cancelled);
+  EXPECT_EQ(f.run().value().kind, ErrorKind::cancelled);
   EXPECT_EQ(f.sent, 1u);
 }
 
