@@ -241,8 +241,8 @@ void check_wire(const Digest& d, Finding& f) {
                          (verb == Verb::look ? looks[id] : 0);
       if (count(p.wire, wires) <= asked) continue;
       violate(f,
-              d.process_name(id) + ": the driver sent " + std::to_string(count(p.wire, wires)) + " " + wires +
-                  ", and was asked for " + std::to_string(asked),
+              d.process_name(id) + ": the driver sent " + std::to_string(count(p.wire, wires)) +
+                  " " + wires + ", and was asked for " + std::to_string(asked),
               {p.start});
     }
   }

@@ -238,7 +238,8 @@ Totals totals_of(const model::History& history, const std::vector<Finding>& find
     for (const char* key :
          {"stale_writes", "stale_writes_refused", "bounded_takeovers", "late_wins", "queue_turns",
           "queue_waits", "losses_by_server", "queue_news", "queue_offers", "queue_left",
-          "given_back", "permit_calls", "permit_waits", "healed_permits", "streams_read_on", "places_kept_by_extensions", "places_kept_by_grants"}) {
+          "given_back", "permit_calls", "permit_waits", "healed_permits", "streams_read_on",
+          "places_kept_by_extensions", "places_kept_by_grants"}) {
       if (f.counts.contains(key)) totals[key] += f.counts.at(key);
     }
   }

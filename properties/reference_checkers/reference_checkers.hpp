@@ -22,7 +22,6 @@ class Questions;
 [[nodiscard]] int slow_ownership(const Questions& q);      ///< G6
 [[nodiscard]] int slow_liveness(const Questions& q);       ///< G7
 [[nodiscard]] int slow_queue_turns(const Questions& q);    ///< the part of G7 about queues
-[[nodiscard]] int slow_permit_calls(const Questions& q);   ///< and about semaphores
 [[nodiscard]] int slow_cleanup(const Questions& q);        ///< G8
 [[nodiscard]] int slow_cost(const Questions& q);           ///< G9
 [[nodiscard]] int slow_release(const Questions& q);

@@ -148,9 +148,9 @@ void examine_journal(const Json& config, Diagnoses& out) {
                  "set it to true by rs.reconfig()"});
 }
 
-/// A write that changes nothing asks for the right to write. A majority confirms it as soon as that
-/// has what was written before, which may be long ago; so a linearizable read follows, for which the
-/// primary writes an entry of its own, and waits for a majority.
+/// A write that changes nothing asks for the right to write. A majority confirms it as soon as it
+/// has what was written before, which may be long ago. So a linearizable read follows, because the
+/// primary writes an entry of its own for that, and waits for a majority.
 void examine_writes(Admin& admin, Diagnoses& out) {
   constexpr int kPatience_ms = 5'000;
   const Json nothing{{"q", {{"_id", "leasehold doctor"}, {"lockId", {{"$lt", {{"$minKey", 1}}}}}}},
@@ -281,8 +281,8 @@ void examine_index(Admin& admin, Diagnoses& out) {
                      "0})"});
 }
 
-/// Server clock less our clock, in ms, from the middle of the shortest of a few round trips, because
-/// the first one opens a connection and any of them may be delayed.
+/// Server clock less our clock, in ms, from the middle of the shortest of a few round trips: the
+/// first one opens a connection, and any of them may be delayed.
 std::optional<double> clock_offset_ms(Admin& admin, std::uint32_t member) {
   constexpr int kTrips = 4;
   const auto clock = runtime::boottime_clock();

@@ -250,7 +250,7 @@ TEST(Departures, EachGrantToAnOwnerThatIsOverIsGivenBack) {
     reply.matched = 1;
     reply.operation_time = FencingToken(second + 500);
     (void)departures.answered_delete(w.answered(pass_on.id), reply, w.step());
-    departures.granted(named, call.owner, w.step());  // told once more
+    departures.granted(named, call.owner, w.step());  // reported once more
   }
   EXPECT_EQ(w.sent<PassOnCommand>().size(), 2u);
 }
