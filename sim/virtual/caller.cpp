@@ -59,7 +59,6 @@ void Caller::on(const Workload::Acquire& acquire) {
   if (acquire.permits > 0) {
     call_for_a_permit(acquire);
   } else {
-    asked_name_ = acquire.lock;
     session_ = home_->driver->acquire_async(
         acquire.lock, home_->options, acquire.timeout,
         [this](Result<runtime::Handle> handle) { answered(std::move(handle)); });
@@ -78,12 +77,11 @@ void Caller::call_for_a_permit(const Workload::Acquire& acquire) {
   const auto now = [this] { return home_->machine.clock.now(); };
   const auto call = home_->recorder.permit_asked(asked, home_->options, now());
   permit_call_ = runtime::PermitCall::start(
-      home_->driver, {slots, home_->options, acquire.timeout},
-      [this, asked, slots, call, now](Result<runtime::PermitCall::Got> got) {
+      home_->driver, {std::move(slots), home_->options, acquire.timeout},
+      [this, asked, call, now](Result<runtime::PermitCall::Got> got) {
         permit_call_.reset();
         if (home_->over) return;
-        if (got) asked_name_ = slots[static_cast<std::size_t>(got->slot)];
-        home_->recorder.permit_answered(call, asked, got ? asked_name_ : "",
+        home_->recorder.permit_answered(call, asked, got ? got->handle.name() : "",
                                         got ? "" : to_string(got.error().kind), now());
         if (!got) return answered(got.error());
         answered(std::move(got->handle));
@@ -100,9 +98,10 @@ void Caller::answered(Result<runtime::Handle> handle) {
 void Caller::granted(runtime::Handle handle) {
   const auto session = handle.session();
   // By name and token: the handle does not show the owner, which the fence's record needs.
-  const auto grant = home_->recorder.grant_of(asked_name_, handle.token());
-  HeldAnswers answers(home_->process, static_cast<std::int64_t>(session), asked_name_);
-  holding_.emplace(Holding{std::move(handle), asked_name_, grant.owner, std::move(answers)});
+  const auto name = handle.name();
+  const auto grant = home_->recorder.grant_of(name, handle.token());
+  HeldAnswers answers(home_->process, static_cast<std::int64_t>(session), name);
+  holding_.emplace(Holding{std::move(handle), name, grant.owner, std::move(answers)});
   happened(Workload::Granted{session});
 }
 

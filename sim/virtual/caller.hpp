@@ -102,7 +102,6 @@ class Caller {
   core::SessionId session_ = 0;  ///< the last that it asked for
   std::shared_ptr<runtime::PermitCall> permit_call_;  ///< the one that it waits for
   std::int64_t calls_ = 0;                            ///< of either kind
-  std::string asked_name_;
   std::optional<Holding> holding_;
 };
 

@@ -133,7 +133,6 @@ class Worker {
     Random random;
     Workload workload;
     FencedResource resource;
-    std::string asked_name;
     std::optional<Holding> holding;
     std::stop_source stop;  ///< of the acquire that waits
     bool knows_of_end = false;
@@ -211,24 +210,22 @@ class Worker {
   }
   Workload::Event perform(const LockProvider& provider, Caller& caller,
                           const Workload::Acquire& acquire) {
-    caller.asked_name = acquire.lock;
     caller.stop = {};
     const auto canceller = cancel_after(caller.stop, acquire.cancel_after);
-    return granted(caller, acquired(provider, caller, acquire, caller.stop.get_token()));
+    return granted(caller, acquired(provider, acquire, caller.stop.get_token()));
   }
-  Result<LockHandle> acquired(const LockProvider& provider, Caller& caller,
-                              const Workload::Acquire& acquire, const std::stop_token& stop) {
-    if (acquire.permits > 0) return permit(provider, caller, acquire, stop);
+  Result<LockHandle> acquired(const LockProvider& provider, const Workload::Acquire& acquire,
+                              const std::stop_token& stop) {
+    if (acquire.permits > 0) return permit(provider, acquire, stop);
     return provider.create_lock(acquire.lock, options_)->try_acquire(acquire.timeout, stop);
   }
-  Result<LockHandle> permit(const LockProvider& provider, Caller& caller,
-                            const Workload::Acquire& acquire, const std::stop_token& stop) {
+  Result<LockHandle> permit(const LockProvider& provider, const Workload::Acquire& acquire,
+                            const std::stop_token& stop) {
     const auto slots = Semaphore::create(provider, acquire.lock, acquire.permits, options_).value();
     const Recorder::PermitAsked asked{acquire.lock, acquire.permits, acquire.timeout};
     const auto call = recorder_->permit_asked(asked, options_, clock_->now());
     auto got = slots.try_acquire(acquire.timeout, stop);
-    if (got) caller.asked_name = slots.lock_name(got->slot);
-    recorder_->permit_answered(call, asked, got ? caller.asked_name : "",
+    recorder_->permit_answered(call, asked, got ? got->handle.name() : "",
                                got ? "" : to_string(got.error().kind), clock_->now());
     if (!got) return got.error();
     return std::move(got->handle);
@@ -270,7 +267,7 @@ class Worker {
 
   Workload::Event granted(Caller& caller, Result<LockHandle> handle) {
     if (!handle) return Workload::NotGranted{};
-    const auto grant = recorder_->grant_of(caller.asked_name, handle->fencing_token());
+    const auto grant = recorder_->grant_of(handle->name(), handle->fencing_token());
     caller.holding.emplace(Holding{std::move(handle).value(), grant});
     return Workload::Granted{static_cast<std::uint64_t>(grant.session)};
   }
@@ -324,10 +321,9 @@ class Worker {
 
   void acquire_beside(const LockProvider& provider, Caller& caller,
                       const Workload::Acquire& acquire) {
-    caller.asked_name = acquire.lock;
     caller.stop = {};
     caller.asking = std::jthread([this, &provider, &caller, acquire, stop = caller.stop] {
-      auto handle = acquired(provider, caller, acquire, stop.get_token());
+      auto handle = acquired(provider, acquire, stop.get_token());
       happened(provider, caller, granted(caller, std::move(handle)));
     });
   }
