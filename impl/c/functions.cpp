@@ -11,6 +11,7 @@ using leasehold::c::guarded;
 using leasehold::c::kind_of;
 using leasehold::c::read;
 using leasehold::c::value_of;
+using leasehold::c::WarningHook;
 
 namespace {
 
@@ -50,12 +51,24 @@ int leasehold_connect(const char* uri, const leasehold_provider_options* options
                       leasehold_provider** provider, leasehold_error* error) {
   return kind_of(error, [&] {
     auto*& made = result_pointer(provider, "provider");
-    made = new leasehold_provider{value_of(leasehold::LockProvider::connect(
-        given(uri, "uri", "a connection string, mongodb://..."), read(options)))};
+    given(uri, "uri", "a connection string, mongodb://...");
+    auto wanted = read(options);
+    std::shared_ptr<WarningHook> hook;
+    if (wanted.on_warning) {
+      hook = std::make_shared<WarningHook>(std::move(wanted.on_warning));
+      wanted.on_warning = [hook](const std::string& message) { hook->warn(message); };
+    }
+    auto connected = value_of(leasehold::LockProvider::connect(uri, std::move(wanted)));
+    made = new leasehold_provider{std::move(connected), std::move(hook)};
   });
 }
 
-void leasehold_close(leasehold_provider** provider) { free_and_clear(provider); }
+void leasehold_close(leasehold_provider** provider) {
+  const bool here = provider != nullptr && *provider != nullptr && !(*provider)->made.forked();
+  const auto warnings = here ? (*provider)->warnings : nullptr;
+  free_and_clear(provider);
+  if (warnings) warnings->end();
+}
 
 int leasehold_acquire(leasehold_provider* provider, const char* name,
                       const leasehold_lock_options* options, int64_t timeout_ms,

@@ -11,6 +11,7 @@
 #include <stop_token>
 
 #include "c/event_fd.hpp"
+#include "c/warning_hook.hpp"
 #include "runtime/threads/fork.hpp"
 
 namespace leasehold::c {
@@ -38,6 +39,7 @@ class MadeHere {
 
 struct leasehold_provider {
   leasehold::LockProvider provider;
+  std::shared_ptr<leasehold::c::WarningHook> warnings = {};  ///< null: standard error
   leasehold::c::MadeHere made = {};
 };
 

@@ -92,8 +92,9 @@ typedef struct leasehold_provider_options {
   const char* holder;                  /**< NULL: host, process, program; "": nothing */
   int64_t workers;                     /**< commands under way at once, 1..64; 0: 4 */
   int64_t server_selection_timeout_ms; /**< 0: 5000 */
-  /** Gets in one sentence what an administrator should know, on a thread of the library, until the
-   * provider and its handles are freed; NULL: standard error. */
+  /** Gets in one sentence what an administrator should know, on a thread of the library; NULL:
+   * standard error. `leasehold_close` waits for a call of it that runs, unless that call closes.
+   * From then on it is not called: what its handles still have to say goes to standard error. */
   void (*on_warning)(const char* message, void* context);
   void* warning_context; /**< for `on_warning` */
 } leasehold_provider_options;

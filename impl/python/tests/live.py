@@ -150,6 +150,27 @@ class Live(unittest.TestCase):
             self.provider.close()  # waits for callbacks
         self.assertIn("counts as held until it is deleted by hand", logged.output[0])
 
+    def test_an_interpreter_that_ends_amid_a_warning_ends_well(self):
+        collection = pymongo.MongoClient(URI)["python_live"]["other_index"]
+        collection.create_index("expiresAt", expireAfterSeconds=77)  # so ours cannot be made
+        self.addCleanup(collection.drop)
+        program = f"""
+import threading, time, leasehold
+warned = threading.Event()
+def hear(said):
+    warned.set()
+    for _ in range(1000):
+        time.sleep(0.0001)  # and take the interpreter again
+    print(said, flush=True)
+provider = leasehold.connect({URI!r}, database="python_live", collection="other_index", on_warning=hear)
+held = provider.lock("lock").acquire(10)
+warned.wait()
+"""
+        for _ in range(int(os.environ.get("LEASEHOLD_ROUNDS", "3"))):
+            ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertIn(b"index", ran.stdout)
+
     def test_a_process_that_ends_or_forks_leaves_no_lock_behind_and_takes_none(self):
         program = f"""
 import os, leasehold

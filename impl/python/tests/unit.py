@@ -1,6 +1,7 @@
 """What the package does without a server."""
 import asyncio
 import concurrent.futures
+import gc
 import os
 import signal
 import subprocess
@@ -70,15 +71,60 @@ class Arguments(unittest.TestCase):
 class Warnings(unittest.TestCase):
     def test_go_to_the_logger_of_the_package(self):
         with self.assertLogs("leasehold", "WARNING") as logged:
-            _library.log_warning("the index of \u00e9 is missing".encode() + b"\xff", None)
+            _library.warn("the index of \u00e9 is missing".encode() + b"\xff", None)
         self.assertEqual(logged.records[0].getMessage(), "the index of \u00e9 is missing\ufffd")
+
+    def test_go_to_the_function_of_their_provider_as_long_as_that_lives(self):
+        heard = []
+        provider = leasehold.connect(NOBODY, on_warning=heard.append)
+        context = id(provider._hook)
+        leasehold.connect(NOBODY, on_warning=self.fail).close()
+        _library.warn("\u00e9 is missing".encode(), context)
+        self.assertEqual(heard, ["\u00e9 is missing"])
+        del provider
+        gc.collect()
+        with self.assertLogs("leasehold", "WARNING"):
+            _library.warn(b"later", context)
+        self.assertEqual(len(heard), 1)
+
+    def test_are_logged_with_an_exception_of_their_function(self):
+        provider = leasehold.connect(NOBODY, on_warning=lambda said: 1 / 0)
+        self.addCleanup(provider.close)
+        with self.assertLogs("leasehold", "ERROR") as logged:
+            _library.warn(b"the index is missing", id(provider._hook))
+        self.assertIn("the index is missing", logged.output[0])
+        self.assertIn("ZeroDivisionError", logged.output[0])
+
+    def test_need_a_function(self):
+        with self.assertRaisesRegex(leasehold.InvalidOption, "on_warning is 7: it must be callable"):
+            leasehold.connect(NOBODY, on_warning=7)
+
+    def test_are_over_at_exit_whatever_thread_closes(self):
+        program = """
+import sys, threading, time
+import leasehold
+provider, calls, closing = leasehold.connect(sys.argv[1]), [], threading.Event()
+class Slow:
+    def leasehold_close(self, box):
+        calls.append(len(calls))
+        mine = calls[-1]
+        if mine == 0:
+            closing.set()
+            time.sleep(0.2)
+        print(mine, flush=True)
+leasehold.lock.library = Slow()
+threading.Thread(target=provider.close, daemon=True).start()
+closing.wait()
+"""
+        ran = subprocess.run([sys.executable, "-c", program, NOBODY], capture_output=True, timeout=60)
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"0\n1\n"), ran.stderr)
 
 
 # Leaves by sys.exit: then finalizers run, of what the parent has. STATE says what that is.
 FORKS = """
 import os, signal, sys, threading
 import leasehold
-provider = leasehold.connect(sys.argv[1], server_selection_timeout=0.1)
+provider = leasehold.connect(sys.argv[1], server_selection_timeout=0.1, on_warning=print)
 lock = provider.lock("job", operation_timeout=0.2)
 if STATE == "waits":
     threading.Thread(target=lambda: lock.acquire(60), daemon=True).start()

@@ -2,7 +2,9 @@
 import ctypes
 import logging
 import pathlib
+import weakref
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Callable, Optional
 
 from .errors import error_of
 
@@ -66,12 +68,31 @@ for _function, (_result, _arguments) in _FUNCTIONS.items():
     _declared.restype, _declared.argtypes = _result, _arguments
 
 
-def _log(message: bytes, _context: object) -> None:
-    logging.getLogger("leasehold").warning("%s", message.decode(errors="replace"))
+class Hook:
+    """A user's function for warnings. The library knows its address alone, and its provider keeps it."""
+
+    def __init__(self, call: Callable[[str], object]) -> None:
+        self.call = call
 
 
-# Kept for as long as the module: a handle may outlive all else, and the library calls this by then.
-log_warning = _WARNED(_log)
+hooks: "weakref.WeakValueDictionary[int, Hook]" = weakref.WeakValueDictionary()
+
+
+def _warn(message: bytes, context: Optional[int]) -> None:
+    said, logger = message.decode(errors="replace"), logging.getLogger("leasehold")
+    hook = None if context is None else hooks.get(context)
+    if hook is None:
+        logger.warning("%s", said)
+        return
+    try:
+        hook.call(said)
+    except Exception:
+        logger.exception("on_warning raised an exception at: %s", said)
+
+
+# A thread of the library calls it. One that did so while the interpreter ends would be killed amid C++, which aborts
+# the process; so finalizers close each provider before, and closing ends the calls.
+warn = _WARNED(_warn)
 
 
 def raise_if(failed: bool, error: ErrorStruct) -> None:

@@ -2,21 +2,18 @@
 import asyncio
 import contextlib
 import ctypes
+import os
 import select
 import threading
 import weakref
 from types import TracebackType
-from typing import Iterator, Optional, Type
+from typing import Callable, Iterator, Optional, Type
 
 from . import _arguments as arguments
 from ._arguments import Duration
-from ._library import ErrorStruct, LockOptions, ProviderOptions, library, log_warning, raise_if
-from .errors import ShutDown
+from ._library import ErrorStruct, Hook, LockOptions, ProviderOptions, hooks, library, raise_if, warn
+from .errors import InvalidOption, ShutDown
 from .held import Handle, Held
-
-
-def _close(box: ctypes.c_void_p) -> None:
-    library.leasehold_close(ctypes.byref(box))
 
 
 def _abandon(box: ctypes.c_void_p) -> None:
@@ -90,23 +87,41 @@ class Lock:
         return _Call(self._provider, self.name, self._options, timeout)
 
 
+class _Opened:
+    """The library's provider, which `Provider.close`, the end of the Provider or the exit of Python closes."""
+
+    def __init__(self) -> None:
+        self.box, self.closed = ctypes.c_void_p(), False
+        self.guard = threading.Lock()  # protects `closed`
+        self._finishing, self._process = threading.Lock(), os.getpid()
+
+    def finish(self) -> None:
+        """Returns once it is closed, by another thread perhaps, and on_warning is over. Does nothing in the child of a
+        fork, where another thread may seem to be at it for ever."""
+        if os.getpid() == self._process:
+            with self.guard:
+                self.closed = True
+            with self._finishing:
+                library.leasehold_close(ctypes.byref(self.box))
+
+
 class Provider:
     """Locks of one collection of one replica set; one for a process is enough. Made by `connect`.
 
     Leaving its `with` block closes it. Thread safety: all calls.
     """
 
-    def __init__(self, box: ctypes.c_void_p) -> None:
-        self._box, self._guard = box, threading.Lock()
-        weakref.finalize(self, _close, box)
+    def __init__(self, opened: _Opened, hook: Optional[Hook]) -> None:
+        self._opened, self._hook = opened, hook
+        weakref.finalize(self, opened.finish)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[ctypes.c_void_p]:
         """The library's provider, which is not closed meanwhile."""
-        with self._guard:
-            if not self._box:
+        with self._opened.guard:
+            if self._opened.closed:
                 raise ShutDown("the provider is closed")
-            yield self._box
+            yield self._opened.box
 
     def lock(self, name: str, *, expiry: Optional[Duration] = None, extension_cadence: Optional[Duration] = None,
              clock_margin: Optional[Duration] = None, operation_timeout: Optional[Duration] = None,
@@ -130,10 +145,10 @@ class Provider:
     def close(self) -> None:
         """Ends acquires that wait in other threads with ShutDown. What is held stays so until it is released. Waits for
         what is deleted in the background, for the longest operation timeout in use at most."""
-        with self._guard:  # for a moment only: closing may take its time
-            closing = ctypes.c_void_p(self._box.value)
-            self._box.value = None
-        _close(closing)
+        with self._opened.guard:  # for a moment only: closing may take its time
+            closed, self._opened.closed = self._opened.closed, True
+        if not closed:
+            self._opened.finish()
 
     def __enter__(self) -> "Provider":
         return self
@@ -145,16 +160,28 @@ class Provider:
 
 def connect(uri: str, *, database: Optional[str] = None, collection: Optional[str] = None,
             holder: Optional[str] = None, workers: Optional[int] = None,
-            server_selection_timeout: Optional[Duration] = None) -> Provider:
+            server_selection_timeout: Optional[Duration] = None,
+            on_warning: Optional[Callable[[str], object]] = None) -> Provider:
     """Checks the URI and the options; contacts nobody. What the options mean is said of `ProviderOptions` in
-    <leasehold/lock_provider.hpp>; `holder=""` stores no name. Warnings go to the logger "leasehold"."""
+    <leasehold/lock_provider.hpp>; `holder=""` stores no name.
+
+    `on_warning` gets each warning as a text, on a thread of the library, until the provider is closed; Python's exit
+    closes it, too. Be brief. An exception of it goes to the logger "leasehold", as all warnings do without it. What a
+    Held has to say after its provider was closed, or is gone, goes to standard error.
+    """
+    if on_warning is not None and not callable(on_warning):
+        raise InvalidOption(f"on_warning is {on_warning!r}: it must be callable")
+    hook = None if on_warning is None else Hook(on_warning)
+    if hook is not None:
+        hooks[id(hook)] = hook
     options = ProviderOptions(
         size=ctypes.sizeof(ProviderOptions), database=arguments.text("database", database),
         collection=arguments.text("collection", collection), holder=arguments.text("holder", holder),
         workers=arguments.positive("workers", workers),
         server_selection_timeout_ms=arguments.positive_ms("server_selection_timeout", server_selection_timeout),
-        on_warning=log_warning)
-    box, error = ctypes.c_void_p(), ErrorStruct()
-    kind = library.leasehold_connect(arguments.text("uri", uri), options, box, error)
+        on_warning=warn, warning_context=None if hook is None else id(hook))
+    opened, error = _Opened(), ErrorStruct()
+    provider = Provider(opened, hook)
+    kind = library.leasehold_connect(arguments.text("uri", uri), options, opened.box, error)
     raise_if(kind != 0, error)
-    return Provider(box)
+    return provider

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <string>
+
+namespace leasehold::c {
+
+/// A caller's function for warnings, until its provider is closed: a language's runtime may end
+/// before the library's threads do, and must not be called by them then.
+/// Thread safety: all calls.
+class WarningHook {
+ public:
+  explicit WarningHook(std::function<void(const std::string&)> function)
+      : function_(std::move(function)) {}
+
+  void warn(const std::string& message) {
+    const std::lock_guard guard(mutex_);
+    if (!ended_) return function_(message);
+    std::fprintf(stderr, "leasehold: %s\n", message.c_str());
+  }
+
+  /// Waits for a call of the function that runs, unless that call ends it.
+  void end() {
+    const std::lock_guard guard(mutex_);
+    ended_ = true;
+  }
+
+ private:
+  const std::function<void(const std::string&)> function_;
+  std::recursive_mutex mutex_;  // protects the rest, and is held while the function runs
+  bool ended_ = false;
+};
+
+}  // namespace leasehold::c
