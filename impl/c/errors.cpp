@@ -18,15 +18,14 @@ static_assert(number(ErrorKind::shut_down) == LEASEHOLD_SHUT_DOWN);
 
 static_assert(sizeof(leasehold_error) == 1024, "callers have it on their stacks");
 
-/// How many bytes of `text` fit into `most` without cutting a character.
+}  // namespace
+
 std::size_t fitting(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text.size();
   const auto continues = [&text](std::size_t at) { return (text[at] & '\xC0') == '\x80'; };
   while (most > 0 && continues(most)) --most;
   return most;
 }
-
-}  // namespace
 
 int report(const Error& error, leasehold_error* to) {
   if (to != nullptr) {

@@ -13,6 +13,9 @@ struct Failure {
   Error error;
 };
 
+/// How many bytes of `text` fit into `most` without cutting a character.
+std::size_t fitting(const std::string& text, std::size_t most);
+
 /// Fills in `to`, unless it is null, and returns the kind.
 int report(const Error& error, leasehold_error* to);
 

@@ -12,6 +12,7 @@ using leasehold::c::kind_of;
 using leasehold::c::read;
 using leasehold::c::value_of;
 using leasehold::c::WarningHook;
+using leasehold::c::write;
 
 namespace {
 
@@ -114,6 +115,18 @@ int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leaseho
     const std::unique_ptr<leasehold_call> ended(std::exchange(waiting, nullptr));
     ended->stop.request_stop();  // not heard once there is an answer
     granted = new leasehold_handle(value_of(ended->result.get()));
+  });
+}
+
+int leasehold_inspect(leasehold_provider* provider, const char* name, int64_t timeout_ms,
+                      leasehold_seen_holder* seen, leasehold_error* error) {
+  return kind_of(error, [&] {
+    const auto& asked = given(provider, "provider", kFromConnect)->provider;
+    given(name, "name", "the name of a lock");
+    auto& to = *given(seen, "seen", "the address of a leasehold_seen_holder");
+    leasehold::c::check_size(to);
+    write(std::nullopt, to);
+    write(value_of(asked.inspect(name, std::chrono::milliseconds(timeout_ms))), to);
   });
 }
 

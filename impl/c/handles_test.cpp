@@ -221,6 +221,36 @@ TEST_F(CHandles, SayInAMessageThatIsTooLongWholeCharacters) {
   EXPECT_EQ(said.substr(said.size() - 2), "\xC3\xA4");
 }
 
+TEST_F(CHandles, OfOthersAreSeenByAnInspection) {
+  core::LockDocument document;
+  document.name = "lock";
+  document.lock_id = core::format_lock_id({{1, 2}, 9'000, 1, "\xC3\xA4-host"});
+  document.acquired_at = {100'000};
+  document.expires_at = {139'000};
+  document.read_at = {120'000};
+  document.fencing_token = 77;
+  server->shown = {document};
+  leasehold_seen_holder seen{};
+  seen.size = sizeof seen;
+  ASSERT_EQ(leasehold_inspect(provider, "lock", 5'000, &seen, &error), LEASEHOLD_OK);
+  EXPECT_EQ(seen.is_there, 1);
+  EXPECT_STREQ(seen.holder, "\xC3\xA4-host");
+  EXPECT_EQ((std::vector{seen.since_ms, seen.until_ms, seen.left_ms, seen.lease_ms,
+                         seen.token_at_least}),
+            (std::vector<std::int64_t>{100'000, 139'000, 19'000, 9'000, 77}));
+  server->shown = {};
+  ASSERT_EQ(leasehold_inspect(provider, "lock", 5'000, &seen, &error), LEASEHOLD_OK);
+  EXPECT_EQ(seen.is_there + seen.until_ms + seen.holder[0], 0) << "it is free";
+  EXPECT_EQ(seen.size, sizeof seen);
+}
+
+TEST_F(CHandles, AreNotSeenByAServerThatDoesNotAnswer) {
+  server->mode = Mode::hang;
+  leasehold_seen_holder seen{sizeof seen, 7};
+  EXPECT_EQ(leasehold_inspect(provider, "lock", 1, &seen, &error), LEASEHOLD_UNAVAILABLE);
+  EXPECT_EQ(seen.is_there, 0);
+}
+
 int rounds() {
   const char* wanted = std::getenv("LEASEHOLD_ROUNDS");
   return wanted == nullptr ? 3 : std::atoi(wanted);

@@ -86,6 +86,22 @@ static void acquires_only_with_what_makes_sense(void) {
   EXPECT(handle == NULL);
 }
 
+static void inspects_only_with_what_makes_sense(void) {
+  leasehold_seen_holder seen = {.size = sizeof seen};
+  REFUSED(leasehold_inspect(NULL, "job", 1, &seen, &error),
+          "provider is NULL: it must be one of leasehold_connect");
+  REFUSED(leasehold_inspect(provider, NULL, 1, &seen, &error),
+          "name is NULL: it must be the name of a lock");
+  REFUSED(leasehold_inspect(provider, "job", 1, NULL, &error),
+          "seen is NULL: it must be the address of a leasehold_seen_holder");
+  REFUSED(leasehold_inspect(provider, "job", 0, &seen, &error),
+          "timeout is 0 ms: it must be at least 1 ms");
+  EXPECT(leasehold_inspect(provider, "job", 50, &seen, &error) == LEASEHOLD_UNAVAILABLE);
+  seen.size -= 1;
+  REFUSED(leasehold_inspect(provider, "job", 1, &seen, &error),
+          "size of leasehold_seen_holder is 319: it must be sizeof(leasehold_seen_holder)");
+}
+
 static void nothing_comes_of_null(void) {
   leasehold_handle* none = NULL;
   uint64_t timestamp = 7;
@@ -116,10 +132,13 @@ static void a_call_that_is_not_wanted_any_more_ends(void) {
 }
 
 int main(void) {
+  const leasehold_provider_options options = {.size = sizeof options,
+                                              .server_selection_timeout_ms = 100};
   connects_only_with_what_makes_sense();
-  EXPECT(leasehold_connect(kNobody, NULL, &provider, &error) == LEASEHOLD_OK);
+  EXPECT(leasehold_connect(kNobody, &options, &provider, &error) == LEASEHOLD_OK);
   EXPECT(provider != NULL);
   acquires_only_with_what_makes_sense();
+  inspects_only_with_what_makes_sense();
   nothing_comes_of_null();
   a_call_that_is_not_wanted_any_more_ends();
   EXPECT(strcmp(leasehold_kind_name(LEASEHOLD_OK), "ok") == 0);

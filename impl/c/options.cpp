@@ -13,26 +13,32 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The caller's struct, whatever version of this header it was compiled with. `least` is where
-/// version 1 of the struct ends.
+[[noreturn]] void refuse_size(std::size_t size, const std::string& type, const std::string& rule) {
+  refuse("size of " + type + " is " + std::to_string(size) + ": " + rule);
+}
+
+/// `least` is where version 1 of the struct ends.
+void check_size(std::size_t size, std::size_t least, const std::string& type) {
+  if (size < least) refuse_size(size, type, "it must be sizeof(" + type + ")");
+  constexpr std::size_t kAbsurd = 4096;  // going on would only crash
+  if (size > kAbsurd) refuse_size(size, type, "it must be at most " + std::to_string(kAbsurd));
+}
+
+/// The caller's struct, whatever version of this header it was compiled with.
 template <typename Options>
 Options known_part(const Options* given, std::size_t least, const std::string& type) {
   Options options{};
   if (given == nullptr) return options;
-  const auto refused = [&](const std::string& rule) {
-    refuse("size of " + type + " is " + std::to_string(given->size) + ": " + rule);
-  };
-  if (given->size < least) refused("it must be sizeof(" + type + ")");
-  constexpr std::size_t kAbsurd = 4096;  // reading on would only crash
-  if (given->size > kAbsurd) refused("it must be at most " + std::to_string(kAbsurd));
+  check_size(given->size, least, type);
   std::memcpy(&options, given, std::min(given->size, sizeof options));
   const auto* const bytes = reinterpret_cast<const char*>(given);
   const bool unknown =
       given->size > sizeof options &&
       std::any_of(bytes + sizeof options, bytes + given->size, [](char byte) { return byte != 0; });
   if (unknown) {
-    refused("what lies beyond the " + std::to_string(sizeof options) +
-            " bytes that this library knows must be zero");
+    refuse_size(given->size, type,
+                "what lies beyond the " + std::to_string(sizeof options) +
+                    " bytes that this library knows must be zero");
   }
   return options;
 }
@@ -95,6 +101,27 @@ LockOptions read(const leasehold_lock_options* given) {
   set_or_none(options.max_drift, known.max_drift);
   if (known.waiting != nullptr) options.waiting = waiting_named(known.waiting);
   return options;
+}
+
+void check_size(const leasehold_seen_holder& to) {
+  check_size(to.size, sizeof to, "leasehold_seen_holder");
+}
+
+void write(const std::optional<SeenHolder>& seen, leasehold_seen_holder& to) {
+  leasehold_seen_holder known{};
+  known.size = to.size;
+  if (seen) {
+    known.is_there = 1;
+    known.since_ms = seen->since.time_since_epoch().count();
+    known.until_ms = seen->until.time_since_epoch().count();
+    known.left_ms = seen->left.count();
+    known.lease_ms = seen->lease.count();
+    known.token_at_least = seen->token_at_least.value();
+    const auto length = fitting(seen->holder, sizeof known.holder - 1);
+    std::memcpy(known.holder, seen->holder.data(), length);
+  }
+  std::memset(&to, 0, known.size);
+  std::memcpy(&to, &known, std::min(known.size, sizeof known));
 }
 
 }  // namespace leasehold::c

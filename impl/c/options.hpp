@@ -11,4 +11,9 @@ namespace leasehold::c {
 ProviderOptions read(const leasehold_provider_options* given);
 LockOptions read(const leasehold_lock_options* given);
 
+/// Throws Failure for a size that cannot be, before anything is asked.
+void check_size(const leasehold_seen_holder& to);
+/// Fills in as much as the caller's version of the struct has, and sets what is beyond ours to 0.
+void write(const std::optional<SeenHolder>& seen, leasehold_seen_holder& to);
+
 }  // namespace leasehold::c

@@ -34,9 +34,10 @@ extern "C" {
  * application's.
  *
  * ABI: as long as the library is `libleasehold_c.so.1`, functions, numbers and the layout of
- * `leasehold_error` stay as they are. The two structs of options grow at their end: `size` is what
- * the caller was compiled with, and zero means the default, for each member. A library that is
- * older than its caller refuses members that it does not know, unless they are zero.
+ * `leasehold_error` stay as they are. The other structs grow at their end: `size` is what the
+ * caller was compiled with. In options zero means the default, for each member. A library that is
+ * older than its caller refuses options that it does not know, unless they are zero, and sets
+ * members that it cannot fill in to zero.
  *
  *     leasehold_provider *provider = NULL;
  *     leasehold_handle *handle = NULL;
@@ -112,6 +113,18 @@ typedef struct leasehold_lock_options {
   const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue" */
 } leasehold_lock_options;
 
+/** The holder of a lock, as the lock's document said at one moment; `SeenHolder` says more. */
+typedef struct leasehold_seen_holder {
+  size_t size;            /**< sizeof(leasehold_seen_holder), which the caller sets */
+  int64_t is_there;       /**< 1; or 0: the lock is free, and all that follows is 0 */
+  int64_t since_ms;       /**< when it was granted, since 1970 by the server's clock */
+  int64_t until_ms;       /**< when it ends unless it is extended, likewise */
+  int64_t left_ms;        /**< to `until_ms` when it was read; not positive: it is over */
+  int64_t lease_ms;       /**< its expiry; 0: of other software */
+  int64_t token_at_least; /**< the holder's own may be higher, no earlier one's is */
+  char holder[264];       /**< UTF-8, at most 256 bytes; empty: it does not say */
+} leasehold_seen_holder;
+
 /** Checks the URI and the options; contacts no server. `options` may be NULL. */
 int leasehold_connect(const char* uri, const leasehold_provider_options* options,
                       leasehold_provider** provider, leasehold_error* error);
@@ -141,6 +154,11 @@ int leasehold_call_fd(const leasehold_call* call);
 /** Fetches the answer, as `leasehold_acquire` gives it. If there is none yet, the call is cancelled
  * and ends at once: with LEASEHOLD_CANCELLED, or with the lock that it had just won. */
 int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leasehold_error* error);
+
+/** Fills in `seen`: for people and pages, because it may be wrong when this returns. One read, for
+ * `timeout_ms` at most, which is above 0. While it waits, no other thread may close `provider`. */
+int leasehold_inspect(leasehold_provider* provider, const char* name, int64_t timeout_ms,
+                      leasehold_seen_holder* seen, leasehold_error* error);
 
 /** 1 while the lease certainly still runs, by the clock at this moment; else, and for NULL, 0. */
 int leasehold_held(const leasehold_handle* handle);

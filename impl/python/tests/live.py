@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import unittest
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import bson
 import pymongo
@@ -139,6 +139,18 @@ class Live(unittest.TestCase):
             busy.set()
 
         asyncio.run(leave())
+
+    def test_an_inspection_says_who_holds(self):
+        self.assertIsNone(self.provider.inspect(self.id()))
+        with self.lock(expiry=20, clock_margin=15).acquire(10) as held:
+            seen = self.provider.inspect(self.id(), timedelta(seconds=10))
+            self.assertEqual((seen.holder, seen.lease), ("python", 20))
+            self.assertLessEqual(seen.token_at_least, held.fencing_token)
+            self.assertGreater(seen.token_at_least, held.fencing_token - 2**32)  # of its second
+            self.assertLess(abs(seen.since - datetime.now(timezone.utc)), timedelta(minutes=1))
+            self.assertEqual(seen.until - seen.since, timedelta(seconds=35))
+            self.assertTrue(25 < seen.left <= 35)
+        self.assertIsNone(self.provider.inspect(self.id()))
 
     def test_a_corrupt_document_is_warned_of_by_logging(self):
         collection = pymongo.MongoClient(URI)["python_live"]["distributed.locks"]

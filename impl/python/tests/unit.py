@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 from datetime import timedelta
+from unittest import mock
 
 import leasehold
 from leasehold import _library
@@ -205,6 +206,46 @@ class Waiting(unittest.TestCase):
                 return
             time.sleep(0.05)
         self.fail(f"{descriptors_to_poll()} descriptors are open, {before} were before")
+
+
+class Inspecting(unittest.TestCase):
+    def setUp(self):
+        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
+        self.addCleanup(self.provider.close)
+
+    def test_ends_without_an_answer(self):
+        with self.assertRaises(leasehold.Unavailable):
+            self.provider.inspect("job", timeout=0.05)
+        with self.assertRaisesRegex(leasehold.InvalidOption, "timeout is 0 s: it must be longer"):
+            self.provider.inspect("job", 0)
+        with self.assertRaisesRegex(leasehold.InvalidOption, "lock name is 0 bytes long"):
+            self.provider.inspect("")
+        self.provider.close()
+        with self.assertRaises(leasehold.ShutDown):
+            self.provider.inspect("job")
+
+    def test_is_waited_for_by_closing(self):
+        asked, said = threading.Event(), []
+
+        def inspect(*_):
+            asked.set()
+            time.sleep(0.1)
+            said.append("inspected")
+            return 0
+
+        fake = mock.Mock(leasehold_inspect=inspect, leasehold_close=lambda box: said.append("closed"))
+        with mock.patch.object(leasehold.lock, "library", fake):
+            inspects = threading.Thread(target=self.provider.inspect, args=("job",))
+            inspects.start()
+            asked.wait()
+            self.provider.close()
+            inspects.join()
+        self.assertEqual(said, ["inspected", "closed"])
+
+    def test_has_the_nearest_date(self):
+        date = leasehold.seen._date
+        self.assertEqual(date(1500).timestamp(), 1.5)
+        self.assertEqual([date(2**62).year, date(-2**62).year], [9999, 1])
 
 
 class Errors(unittest.TestCase):

@@ -11,7 +11,8 @@ from .errors import (Cancelled, Configuration, Error, InvalidOption, Refused, Sh
                      UnknownOutcome)
 from .held import Held, Lost, ReleaseResult
 from .lock import Lock, Provider, connect
+from .seen import SeenHolder
 
 __version__ = version()
 __all__ = ["Cancelled", "Configuration", "Error", "Held", "InvalidOption", "Lock", "Lost", "Provider", "Refused",
-           "ReleaseResult", "ShutDown", "TimedOut", "Unavailable", "UnknownOutcome", "connect"]
+           "ReleaseResult", "SeenHolder", "ShutDown", "TimedOut", "Unavailable", "UnknownOutcome", "connect"]

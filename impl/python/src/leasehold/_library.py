@@ -31,6 +31,12 @@ class LockOptions(ctypes.Structure):
                 ("hand_overs_in_a_row", c_int64), ("max_drift", c_double), ("waiting", c_char_p)]
 
 
+class SeenHolder(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("is_there", c_int64), ("since_ms", c_int64), ("until_ms", c_int64),
+                ("left_ms", c_int64), ("lease_ms", c_int64), ("token_at_least", c_int64),
+                ("holder", ctypes.c_char * 264)]
+
+
 def _load() -> ctypes.CDLL:
     """The library that the wheel carries, or else the system's."""
     carried = pathlib.Path(__file__).with_name(_NAME)
@@ -52,6 +58,7 @@ _FUNCTIONS = {
     "acquire_begin": (c_int, [c_void_p, c_char_p, POINTER(LockOptions), c_int64, _BOX, _ERROR]),
     "call_fd": (c_int, [c_void_p]),
     "call_end": (c_int, [_BOX, _BOX, _ERROR]),
+    "inspect": (c_int, [c_void_p, c_char_p, c_int64, POINTER(SeenHolder), _ERROR]),
     "held": (c_int, [c_void_p]),
     "remaining_ns": (c_int64, [c_void_p]),
     "fencing_token": (c_int64, [c_void_p, POINTER(c_uint64)]),

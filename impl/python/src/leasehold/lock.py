@@ -11,9 +11,12 @@ from typing import Callable, Iterator, Optional, Type
 
 from . import _arguments as arguments
 from ._arguments import Duration
-from ._library import ErrorStruct, Hook, LockOptions, ProviderOptions, hooks, library, raise_if, warn
+from ._library import ErrorStruct, Hook, LockOptions, ProviderOptions
+from ._library import SeenHolder as SeenStruct
+from ._library import hooks, library, raise_if, warn
 from .errors import InvalidOption, ShutDown
 from .held import Handle, Held
+from .seen import SeenHolder, seen_holder
 
 
 def _abandon(box: ctypes.c_void_p) -> None:
@@ -92,7 +95,8 @@ class _Opened:
 
     def __init__(self) -> None:
         self.box, self.closed = ctypes.c_void_p(), False
-        self.guard = threading.Lock()  # protects `closed`
+        self.guard = threading.RLock()  # protects `closed` and the next; a signal may come amid it
+        self.reads: "weakref.WeakSet[threading.RLock]" = weakref.WeakSet()  # each holds its own
         self._finishing, self._process = threading.Lock(), os.getpid()
 
     def finish(self) -> None:
@@ -101,6 +105,8 @@ class _Opened:
         if os.getpid() == self._process:
             with self.guard:
                 self.closed = True
+            for read in list(self.reads):
+                read.acquire()
             with self._finishing:
                 library.leasehold_close(ctypes.byref(self.box))
 
@@ -141,6 +147,19 @@ class Provider:
         error = ErrorStruct()
         raise_if(library.leasehold_check(arguments.text("name", name), options, error) != 0, error)
         return Lock(self, name, options)
+
+    def inspect(self, name: str, timeout: Duration = 5) -> Optional[SeenHolder]:
+        """The holder of the lock of this name: for people, logs and pages. None: it is free. One read, true at some
+        moment of the call; decide nothing by it: to have a lock, acquire it. A dead holder is seen until its document is
+        gone. Raises an Error without an answer within `timeout` (seconds or a timedelta). Closing waits for it."""
+        seen, error, read = SeenStruct(size=ctypes.sizeof(SeenStruct)), ErrorStruct(), threading.RLock()
+        encoded, timeout_ms = arguments.text("name", name), arguments.positive_ms("timeout", timeout)
+        with read:
+            with self._open() as opened:
+                self._opened.reads.add(read)
+            kind = library.leasehold_inspect(opened, encoded, timeout_ms, seen, error)
+        raise_if(kind != 0, error)
+        return seen_holder(seen) if seen.is_there else None
 
     def close(self) -> None:
         """Ends acquires that wait in other threads with ShutDown. What is held stays so until it is released. Waits for
