@@ -1,11 +1,15 @@
 #include <leasehold/leasehold.h>
 
 #include <leasehold/lock_provider.hpp>
+#include <variant>
 
 #include "c/errors.hpp"
 #include "c/objects.hpp"
 #include "c/options.hpp"
 
+using leasehold::Permit;
+using leasehold::Result;
+using leasehold::c::Failure;
 using leasehold::c::given;
 using leasehold::c::guarded;
 using leasehold::c::kind_of;
@@ -28,10 +32,22 @@ Object*& result_pointer(Object** address, const char* name) {
   return pointer;
 }
 
-leasehold::Lock lock_of(const leasehold_provider* provider, const char* name,
-                        const leasehold_lock_options* options) {
+/// What an acquire asks for a permit; that of a lock has slot -1.
+using Source = std::variant<leasehold::Lock, leasehold::Semaphore>;
+
+Source source_of(const leasehold_provider* provider, const char* name,
+                 const leasehold_lock_options* options) {
   const auto& made = given(provider, "provider", kFromConnect)->provider;
-  return value_of(made.create_lock(given(name, "name", "the name of a lock"), read(options)));
+  given(name, "name", "the name of a lock");
+  const int permits = leasehold::c::permits(options);
+  if (permits == 0) return value_of(made.create_lock(name, read(options)));
+  return value_of(leasehold::Semaphore::create(made, name, permits, read(options)));
+}
+
+Result<Permit> as_permit(Result<Permit> permit) { return permit; }
+Result<Permit> as_permit(Result<leasehold::LockHandle> handle) {
+  if (!handle) return handle.error();
+  return Permit{-1, std::move(*handle)};
 }
 
 /// Negative means for ever, which is as good as the longest there is.
@@ -76,8 +92,11 @@ int leasehold_acquire(leasehold_provider* provider, const char* name,
                       leasehold_handle** handle, leasehold_error* error) {
   return kind_of(error, [&] {
     auto*& granted = result_pointer(handle, "handle");
-    granted = new leasehold_handle(
-        value_of(lock_of(provider, name, options).try_acquire(limit(timeout_ms))));
+    const auto from = source_of(provider, name, options);
+    const auto acquire = [timeout_ms](const auto& source) {
+      return as_permit(source.try_acquire(limit(timeout_ms)));
+    };
+    granted = new leasehold_handle(value_of(std::visit(acquire, from)));
   });
 }
 
@@ -86,13 +105,16 @@ int leasehold_acquire_begin(leasehold_provider* provider, const char* name,
                             leasehold_call** call, leasehold_error* error) {
   return kind_of(error, [&] {
     auto*& begun = result_pointer(call, "call");
-    const auto lock = lock_of(provider, name, options);
+    const auto from = source_of(provider, name, options);
     auto made = std::make_unique<leasehold_call>();
-    const auto arrive = [answer = made->answer](leasehold_call::Result result) {
-      answer->promise.set_value(std::move(result));
+    const auto arrive = [answer = made->answer](auto result) {
+      answer->promise.set_value(as_permit(std::move(result)));
       answer->arrived.signal();
     };
-    lock.acquire_async(limit(timeout_ms), arrive, made->stop.get_token());
+    const auto acquire = [&](const auto& source) {
+      source.acquire_async(limit(timeout_ms), arrive, made->stop.get_token());
+    };
+    std::visit(acquire, from);
     begun = made.release();
   });
 }
@@ -108,7 +130,7 @@ int leasehold_call_end(leasehold_call** call, leasehold_handle** handle, leaseho
     given(waiting, "call", "one of leasehold_acquire_begin");
     if (waiting->made.forked()) {
       waiting = nullptr;
-      throw leasehold::c::Failure{
+      throw Failure{
           {leasehold::ErrorKind::shut_down, 0,
            "this process is a child of fork; it needs a provider of its own"}};
     }
@@ -147,6 +169,10 @@ int64_t leasehold_fencing_token(const leasehold_handle* handle, uint64_t* timest
   return token;
 }
 
+int leasehold_slot(const leasehold_handle* handle) {
+  return handle == nullptr ? -1 : handle->slot;
+}
+
 int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error) {
   const auto watch = [&] {
     auto& watched = *given(handle, "handle", kFromAcquire);
@@ -159,9 +185,12 @@ int leasehold_lost_fd(leasehold_handle* handle, leasehold_error* error) {
 int leasehold_check(const char* name, const leasehold_lock_options* options,
                     leasehold_error* error) {
   return kind_of(error, [&] {
-    const auto broken = leasehold::check_name(given(name, "name", "the name of a lock"));
-    if (broken) throw leasehold::c::Failure{*broken};
-    if (const auto rule = leasehold::check(read(options))) throw leasehold::c::Failure{*rule};
+    std::string checked = given(name, "name", "the name of a lock");
+    if (auto broken = leasehold::check_name(checked)) throw Failure{*broken};
+    const int permits = leasehold::c::permits(options);
+    if (permits > 0) checked += '#' + std::to_string(permits - 1);
+    if (auto broken = leasehold::check_name(checked)) throw Failure{*broken};
+    if (const auto rule = leasehold::check(read(options))) throw Failure{*rule};
   });
 }
 

@@ -251,6 +251,33 @@ TEST_F(CHandles, AreNotSeenByAServerThatDoesNotAnswer) {
   EXPECT_EQ(seen.is_there, 0);
 }
 
+TEST_F(CHandles, OfASemaphoreHaveTheSlotThatWasFree) {
+  server->only_free = "lock#2";
+  leasehold_lock_options options{};
+  options.size = sizeof options;
+  options.permits = 3;
+  ASSERT_EQ(leasehold_acquire(provider, "lock", &options, 0, &handle, &error), LEASEHOLD_OK);
+  EXPECT_EQ(leasehold_slot(handle), 2);
+  EXPECT_EQ(leasehold_held(handle), 1);
+  EXPECT_EQ(leasehold_release(handle, &error), LEASEHOLD_RELEASED);
+  leasehold_free(&handle);
+  leasehold_call* call = nullptr;
+  ASSERT_EQ(leasehold_acquire_begin(provider, "lock", &options, 0, &call, &error), LEASEHOLD_OK);
+  EXPECT_TRUE(readable(leasehold_call_fd(call), 10'000));
+  EXPECT_EQ(leasehold_call_end(&call, &handle, &error), LEASEHOLD_OK) << error.message;
+  EXPECT_EQ(leasehold_slot(handle), 2);
+  leasehold_free(&handle);
+  server->only_free = "none";
+  EXPECT_EQ(leasehold_acquire(provider, "lock", &options, 0, &handle, &error), LEASEHOLD_REFUSED);
+  EXPECT_STREQ(error.message, "semaphore 'lock': all are taken");
+}
+
+TEST_F(CHandles, OfALockHaveNoSlot) {
+  ASSERT_NE(acquire(), nullptr);
+  EXPECT_EQ(leasehold_slot(handle), -1);
+  EXPECT_EQ(leasehold_slot(nullptr), -1);
+}
+
 int rounds() {
   const char* wanted = std::getenv("LEASEHOLD_ROUNDS");
   return wanted == nullptr ? 3 : std::atoi(wanted);

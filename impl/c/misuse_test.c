@@ -72,6 +72,10 @@ static void acquires_only_with_what_makes_sense(void) {
   EXPECT(leasehold_acquire(provider, "job", &options, 0, &handle, NULL) ==
          LEASEHOLD_INVALID_OPTION);
   options.expiry_ms = 0;
+  options.permits = -1;
+  REFUSED(leasehold_acquire(provider, "job", &options, 0, &handle, &error),
+          "permits is -1: it must be 1 to 1000");
+  options.permits = 0;
   options.waiting = "patient";
   REFUSED(leasehold_acquire(provider, "job", &options, 0, &handle, &error),
           "waiting is 'patient': it must be uniform, adaptive or queue");

@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 #include <leasehold/lock_provider.hpp>
+#include <leasehold/semaphore.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,7 +45,9 @@ struct leasehold_provider {
 };
 
 struct leasehold_handle {
-  explicit leasehold_handle(leasehold::LockHandle granted) : handle(std::move(granted)) {}
+  explicit leasehold_handle(leasehold::Permit granted)
+      : slot(granted.slot), handle(std::move(granted.handle)) {}
+  const int slot;  ///< -1: of a lock
   leasehold::LockHandle handle;
   std::once_flag watched;  ///< most handles are never polled, and need no descriptor
   std::optional<leasehold::c::LossWatch> watch;
@@ -52,7 +55,7 @@ struct leasehold_handle {
 };
 
 struct leasehold_call {
-  using Result = leasehold::Result<leasehold::LockHandle>;
+  using Result = leasehold::Result<leasehold::Permit>;
 
   /// What the provider's thread for callbacks fills in, maybe after the caller has left.
   struct Answer {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <leasehold/semaphore.hpp>
 #include <limits>
 
 #include "c/errors.hpp"
@@ -41,6 +42,11 @@ Options known_part(const Options* given, std::size_t least, const std::string& t
                     " bytes that this library knows must be zero");
   }
   return options;
+}
+
+leasehold_lock_options known_part(const leasehold_lock_options* given) {
+  constexpr auto kLeast = offsetof(leasehold_lock_options, waiting) + sizeof(const char*);
+  return known_part(given, kLeast, "leasehold_lock_options");
 }
 
 void set(std::string& to, const char* given) {
@@ -89,8 +95,7 @@ ProviderOptions read(const leasehold_provider_options* given) {
 }
 
 LockOptions read(const leasehold_lock_options* given) {
-  constexpr auto kLeast = offsetof(leasehold_lock_options, waiting) + sizeof(const char*);
-  const auto known = known_part(given, kLeast, "leasehold_lock_options");
+  const auto known = known_part(given);
   LockOptions options;
   set(options.expiry, known.expiry_ms);
   set(options.extension_cadence, known.extension_cadence_ms);
@@ -101,6 +106,13 @@ LockOptions read(const leasehold_lock_options* given) {
   set_or_none(options.max_drift, known.max_drift);
   if (known.waiting != nullptr) options.waiting = waiting_named(known.waiting);
   return options;
+}
+
+int permits(const leasehold_lock_options* given) {
+  const auto permits = known_part(given).permits;
+  if (0 <= permits && permits <= Semaphore::kMostPermits) return static_cast<int>(permits);
+  refuse("permits is " + std::to_string(permits) + ": it must be 1 to " +
+         std::to_string(Semaphore::kMostPermits));
 }
 
 void check_size(const leasehold_seen_holder& to) {

@@ -26,6 +26,15 @@ TEST(COptions, AreCheckedByTheRulesOfAnAcquire) {
   options.waiting = "patient";
   EXPECT_EQ(leasehold_check("lock", &options, &error), LEASEHOLD_INVALID_OPTION);
   options.waiting = nullptr;
+  options.permits = 1'001;
+  EXPECT_EQ(leasehold_check("lock", &options, &error), LEASEHOLD_INVALID_OPTION);
+  EXPECT_STREQ(error.message, "permits is 1001: it must be 1 to 1000");
+  options.permits = 1'000;
+  EXPECT_EQ(leasehold_check("lock", &options, &error), LEASEHOLD_OK) << error.message;
+  const std::string longest(1'024, 'x');
+  EXPECT_EQ(leasehold_check(longest.c_str(), &options, &error), LEASEHOLD_INVALID_OPTION);
+  options.permits = 0;
+  EXPECT_EQ(leasehold_check(longest.c_str(), &options, &error), LEASEHOLD_OK) << error.message;
   options.operation_timeout_ms = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(leasehold_check("lock", &options, &error), LEASEHOLD_INVALID_OPTION) << error.message;
 }
@@ -73,7 +82,8 @@ TEST(COptions, ZeroesAreTheDefaults) {
 TEST(COptions, EachMemberArrives) {
   using std::chrono::milliseconds;
   const leasehold_lock_options all{
-      sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "adaptive"};
+      sizeof all, 9'000, 2'000, 3'000, 1'000, 5'000, 6, 0.25, "adaptive", 4};
+  EXPECT_EQ(permits(&all), 4);
   const auto options = read(&all);
   EXPECT_EQ(options.expiry, milliseconds(9'000));
   EXPECT_EQ(options.extension_cadence, milliseconds(2'000));
@@ -90,6 +100,13 @@ TEST(COptions, EachMemberArrives) {
   EXPECT_EQ(provider.holder, "me");
   EXPECT_EQ(provider.workers, 7);
   EXPECT_EQ(provider.server_selection_timeout, milliseconds(800));
+}
+
+TEST(COptions, OfAnOlderCallerEndWhereItsStructDid) {
+  leasehold_lock_options old{};
+  old.size = offsetof(leasehold_lock_options, permits);
+  old.permits = 5;  // what the caller's stack has there
+  EXPECT_EQ(permits(&old), 0);
 }
 
 TEST(COptions, NoneIsReallyNone) {
@@ -167,6 +184,7 @@ TEST(CLibrary, KeepsItsNumbersAndLayouts) {
   EXPECT_EQ(offsetof(leasehold_provider_options, warning_context), 56U);
   EXPECT_EQ(offsetof(leasehold_lock_options, max_holding_ms), 40U);
   EXPECT_EQ(offsetof(leasehold_lock_options, waiting), 64U);
+  EXPECT_EQ(offsetof(leasehold_lock_options, permits), 72U);
   EXPECT_EQ(offsetof(leasehold_seen_holder, token_at_least), 48U);
   EXPECT_EQ(offsetof(leasehold_seen_holder, holder), 56U);
   EXPECT_EQ(sizeof(leasehold_seen_holder), 320U);

@@ -111,6 +111,9 @@ typedef struct leasehold_lock_options {
   int64_t hand_overs_in_a_row;  /**< 0: 8; LEASEHOLD_NONE */
   double max_drift;             /**< 0: 0.005; LEASEHOLD_NONE */
   const char* waiting;          /**< NULL: "uniform"; "adaptive", "queue" */
+  /** 0: a lock, which one may hold; 1..1000: a semaphore, which so many may hold at once, each in a
+   * slot of its own, the lock NAME#SLOT. semaphore.hpp says more. */
+  int64_t permits;
 } leasehold_lock_options;
 
 /** The holder of a lock, as the lock's document said at one moment; `SeenHolder` says more. */
@@ -171,6 +174,9 @@ int64_t leasehold_remaining_ns(const leasehold_handle* handle);
  * place in the oplog as a BSON timestamp, seconds since 1970 << 32 | increment. Both have the same
  * order. Tokens exceed 2^53: do not make doubles of them. */
 int64_t leasehold_fencing_token(const leasehold_handle* handle, uint64_t* timestamp);
+
+/** Which of the slots of a semaphore is held: 0 to `permits` - 1; -1: that of a lock, or NULL. */
+int leasehold_slot(const leasehold_handle* handle);
 
 /** A file descriptor that is readable, and stays so, once the lock is lost: within a scheduling
  * delay of the deadline, even if every server hangs; never by a release. Not a callback, because

@@ -140,6 +140,22 @@ class Live(unittest.TestCase):
 
         asyncio.run(leave())
 
+    def test_a_semaphore_has_so_many_slots_at_once(self):
+        semaphore = self.provider.semaphore(self.id(), 2, expiry=20)
+        with semaphore.acquire(10) as first, semaphore.acquire(0) as second:
+            self.assertEqual({first.slot, second.slot}, {0, 1})
+            self.assertEqual(self.provider.inspect(f"{self.id()}#{first.slot}").lease, 20)
+            with self.assertRaisesRegex(leasehold.Refused, "all are taken"):
+                semaphore.acquire(0)
+            second.release()
+
+            async def wait():
+                async with await semaphore.acquire_async(10) as third:
+                    return third.slot
+
+            self.assertEqual(asyncio.run(wait()), second.slot)
+            self.assertIn(f"Permit '{self.id()}' token {first.fencing_token}, held", repr(first))
+
     def test_an_inspection_says_who_holds(self):
         self.assertIsNone(self.provider.inspect(self.id()))
         with self.lock(expiry=20, clock_margin=15).acquire(10) as held:

@@ -43,6 +43,8 @@ class Arguments(unittest.TestCase):
         self.refused("hand_overs_in_a_row is 1001", acquire, hand_overs_in_a_row=1001)
         self.refused("lock name is 0 bytes long", self.provider.lock, "")
         self.refused("waiting is 'patient'", self.provider.lock, "job", waiting="patient")
+        self.refused("permits is 1001: it must be 1 to 1000", self.provider.semaphore, "job", 1001)
+        self.refused("expiry is 50 ms", self.provider.semaphore, "job", 2, expiry=0.05)
         self.refused("workers is 65: it must be 1 to 64", leasehold.connect, NOBODY, workers=65)
         self.refused("", leasehold.connect, "mysql://db1")
         self.refused("uri is NULL", leasehold.connect, None)
@@ -53,6 +55,7 @@ class Arguments(unittest.TestCase):
         self.refused("hand_overs_in_a_row is -1", self.provider.lock, "job", hand_overs_in_a_row=-1)
         self.refused("max_drift is nan", self.provider.lock, "job", max_drift=float("nan"))
         self.refused("workers is 0", leasehold.connect, NOBODY, workers=0)
+        self.refused("permits is 0", self.provider.semaphore, "job", 0)
         for name in ("a\0b", "\ud800", b"job", 7):
             self.refused(f"name is {name!r}", self.provider.lock, name)
         for timeout in (-1, float("nan"), timedelta(seconds=-1), 1e300):

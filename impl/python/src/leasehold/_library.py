@@ -28,7 +28,8 @@ class ProviderOptions(ctypes.Structure):
 class LockOptions(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("expiry_ms", c_int64), ("extension_cadence_ms", c_int64),
                 ("clock_margin_ms", c_int64), ("operation_timeout_ms", c_int64), ("max_holding_ms", c_int64),
-                ("hand_overs_in_a_row", c_int64), ("max_drift", c_double), ("waiting", c_char_p)]
+                ("hand_overs_in_a_row", c_int64), ("max_drift", c_double), ("waiting", c_char_p),
+                ("permits", c_int64)]
 
 
 class SeenHolder(ctypes.Structure):
@@ -62,6 +63,7 @@ _FUNCTIONS = {
     "held": (c_int, [c_void_p]),
     "remaining_ns": (c_int64, [c_void_p]),
     "fencing_token": (c_int64, [c_void_p, POINTER(c_uint64)]),
+    "slot": (c_int, [c_void_p]),
     "lost_fd": (c_int, [c_void_p, _ERROR]),
     "release_begin": (c_int, [c_void_p, _ERROR]),
     "release": (c_int, [c_void_p, _ERROR]),

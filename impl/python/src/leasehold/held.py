@@ -8,7 +8,7 @@ import select
 import threading
 import weakref
 from types import TracebackType
-from typing import Optional, Tuple, Type
+from typing import Optional, Tuple, Type, TypeVar
 
 from . import _arguments as arguments
 from ._arguments import Duration
@@ -72,6 +72,9 @@ class Lost:
         return bool(poll.poll(timeout_ms if timeout_ms < 2**31 else None))  # a month is as good as for ever
 
 
+_Self = TypeVar("_Self", bound="Held")
+
+
 class Held:
     """Proof that this process holds a lock; extended in the background until it is released or lost.
 
@@ -129,14 +132,14 @@ class Held:
             self._released = True
         return ReleaseResult(outcome)
 
-    def __enter__(self) -> "Held":
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  where: Optional[TracebackType]) -> None:
         self.release()
 
-    async def __aenter__(self) -> "Held":
+    async def __aenter__(self: _Self) -> _Self:
         return self
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
@@ -156,4 +159,13 @@ class Held:
 
     def __repr__(self) -> str:
         state = f"held for {self.remaining:.1f} s" if self.held else "not held"
-        return f"<leasehold.Held {self.name!r} token {self.fencing_token}, {state}>"
+        return f"<leasehold.{type(self).__name__} {self.name!r} token {self.fencing_token}, {state}>"
+
+
+class Permit(Held):
+    """One of the places of a semaphore, held as a lock is."""
+
+    @property
+    def slot(self) -> int:
+        """0 to `permits` - 1: no other holder has the same one, as long as it is held."""
+        return int(library.leasehold_slot(self._handle.box))

@@ -7,7 +7,7 @@ import select
 import threading
 import weakref
 from types import TracebackType
-from typing import Callable, Iterator, Optional, Type
+from typing import Callable, Generic, Iterator, Optional, Type, TypeVar
 
 from . import _arguments as arguments
 from ._arguments import Duration
@@ -15,7 +15,7 @@ from ._library import ErrorStruct, Hook, LockOptions, ProviderOptions
 from ._library import SeenHolder as SeenStruct
 from ._library import hooks, library, raise_if, warn
 from .errors import InvalidOption, ShutDown
-from .held import Handle, Held
+from .held import Handle, Held, Permit
 from .seen import SeenHolder, seen_holder
 
 
@@ -53,14 +53,21 @@ class _Call:
         _abandon(self._box)
 
 
-class Lock:
+_Granted = TypeVar("_Granted", bound=Held)
+
+
+class _Source(Generic[_Granted]):
     """A name bound to a provider and its options; holds nothing. Not reentrant. Thread safety: all calls."""
 
+    _granted: Type[_Granted]
+
     def __init__(self, provider: "Provider", name: str, options: LockOptions) -> None:
+        error = ErrorStruct()
+        raise_if(library.leasehold_check(arguments.text("name", name), options, error) != 0, error)
         self._provider, self.name, self._options = provider, name, options
 
-    def acquire(self, timeout: Optional[Duration] = None) -> Held:
-        """Waits until the lock is ours, for at most `timeout` (seconds or a timedelta); None: for ever, 0: one
+    def acquire(self, timeout: Optional[Duration] = None) -> _Granted:
+        """Waits until the lock, or a slot of the semaphore, is ours, for at most `timeout` (seconds or a timedelta); None: for ever, 0: one
         attempt. Raises an Error, TimedOut for instance. Ctrl-C ends the waiting.
 
             with lock.acquire(timeout=30) as held:
@@ -70,9 +77,9 @@ class Lock:
             poll = select.poll()
             poll.register(call, select.POLLIN)
             poll.poll()
-            return Held(call.end(), self.name)
+            return self._granted(call.end(), self.name)
 
-    async def acquire_async(self, timeout: Optional[Duration] = None) -> Held:
+    async def acquire_async(self, timeout: Optional[Duration] = None) -> _Granted:
         """The same in asyncio, without a thread; cancelling the task ends the waiting.
 
             async with await lock.acquire_async(timeout=30) as held:
@@ -84,10 +91,39 @@ class Lock:
                 await answered.wait()
             finally:
                 loop.remove_reader(call)
-            return Held(call.end(), self.name)
+            return self._granted(call.end(), self.name)
 
     def _call(self, timeout: Optional[Duration]) -> _Call:
         return _Call(self._provider, self.name, self._options, timeout)
+
+
+class Lock(_Source[Held]):
+    """A lock of one name and its options. Made by `Provider.lock`."""
+
+    _granted = Held
+
+
+class Semaphore(_Source[Permit]):
+    """Up to N holders at once, of all processes that use the same name, each in a slot of its own. Each slot is a lock,
+    NAME#0 to NAME#N-1; <leasehold/semaphore.hpp> says what is promised. Made by `Provider.semaphore`."""
+
+    _granted = Permit
+
+
+def _lock_options(permits: int, expiry: Optional[Duration], extension_cadence: Optional[Duration],
+                  clock_margin: Optional[Duration], operation_timeout: Optional[Duration],
+                  max_holding: Optional[Duration], hand_overs_in_a_row: Optional[int], max_drift: Optional[float],
+                  waiting: Optional[str]) -> LockOptions:
+    margin_ms = None if clock_margin is None else arguments.milliseconds("clock_margin", clock_margin)
+    return LockOptions(
+        size=ctypes.sizeof(LockOptions), expiry_ms=arguments.positive_ms("expiry", expiry),
+        extension_cadence_ms=arguments.positive_ms("extension_cadence", extension_cadence),
+        clock_margin_ms=int(arguments.or_none("clock_margin", margin_ms)),
+        operation_timeout_ms=arguments.positive_ms("operation_timeout", operation_timeout),
+        max_holding_ms=arguments.positive_ms("max_holding", max_holding),
+        hand_overs_in_a_row=int(arguments.or_none("hand_overs_in_a_row", hand_overs_in_a_row)),
+        max_drift=arguments.or_none("max_drift", max_drift), waiting=arguments.text("waiting", waiting),
+        permits=permits)
 
 
 class _Opened:
@@ -135,18 +171,23 @@ class Provider:
              max_drift: Optional[float] = None, waiting: Optional[str] = None) -> Lock:
         """The lock of this name. Durations are in seconds or timedeltas; None is the default; what they mean is said of
         `LockOptions` in <leasehold/lock_options.hpp>. `waiting` is "uniform", "adaptive" or "queue"."""
-        margin_ms = None if clock_margin is None else arguments.milliseconds("clock_margin", clock_margin)
-        options = LockOptions(
-            size=ctypes.sizeof(LockOptions), expiry_ms=arguments.positive_ms("expiry", expiry),
-            extension_cadence_ms=arguments.positive_ms("extension_cadence", extension_cadence),
-            clock_margin_ms=int(arguments.or_none("clock_margin", margin_ms)),
-            operation_timeout_ms=arguments.positive_ms("operation_timeout", operation_timeout),
-            max_holding_ms=arguments.positive_ms("max_holding", max_holding),
-            hand_overs_in_a_row=int(arguments.or_none("hand_overs_in_a_row", hand_overs_in_a_row)),
-            max_drift=arguments.or_none("max_drift", max_drift), waiting=arguments.text("waiting", waiting))
-        error = ErrorStruct()
-        raise_if(library.leasehold_check(arguments.text("name", name), options, error) != 0, error)
-        return Lock(self, name, options)
+        return Lock(self, name, _lock_options(0, expiry, extension_cadence, clock_margin, operation_timeout, max_holding,
+                                              hand_overs_in_a_row, max_drift, waiting))
+
+    def semaphore(self, name: str, permits: int, *, expiry: Optional[Duration] = None,
+                  extension_cadence: Optional[Duration] = None, clock_margin: Optional[Duration] = None,
+                  operation_timeout: Optional[Duration] = None, max_holding: Optional[Duration] = None,
+                  hand_overs_in_a_row: Optional[int] = None, max_drift: Optional[float] = None,
+                  waiting: Optional[str] = None) -> Semaphore:
+        """The semaphore of this name, for 1 to 1000 holders at once; options as of a lock. All processes have to give the
+        same `permits`; if not, there are as many holders as the largest number.
+
+            with provider.semaphore("exports", 3).acquire(timeout=5) as permit:
+                export_to(directories[permit.slot])
+        """
+        of_permits = arguments.positive("permits", permits)
+        return Semaphore(self, name, _lock_options(of_permits, expiry, extension_cadence, clock_margin, operation_timeout,
+                                                   max_holding, hand_overs_in_a_row, max_drift, waiting))
 
     def inspect(self, name: str, timeout: Duration = 5) -> Optional[SeenHolder]:
         """The holder of the lock of this name: for people, logs and pages. None: it is free. One read, true at some
