@@ -156,6 +156,64 @@ class Live(unittest.TestCase):
             self.assertEqual(asyncio.run(wait()), second.slot)
             self.assertIn(f"Permit '{self.id()}' token {first.fencing_token}, held", repr(first))
 
+    def test_leaders_lead_one_after_the_other_and_pass_the_lock_on(self):
+        guard, now, tokens, ended = threading.Lock(), [], [], []
+
+        def work(stop, token):
+            with guard:
+                now.append(token)
+                self.assertEqual(now, [token], "one leads")
+                tokens.append(token)
+            stop.wait(0.05)
+            with guard:
+                now.remove(token)
+
+        # Pauses are shorter than the waiting of a call that polls, and the queue is served by turns nevertheless.
+        leaderships = [leasehold.Leadership(self.lock(), work, on_ended=lambda term, i=i: ended.append((i, term)), pause=0.01)
+                       for i in range(3)]
+        threads = [threading.Thread(target=one.run) for one in leaderships]
+        for thread in threads:
+            thread.start()
+        while len(ended) < 9:
+            threading.Event().wait(0.01)
+        for one in leaderships:
+            one.stop()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(tokens, sorted(set(tokens)))
+        self.assertEqual({i for i, _ in ended}, {0, 1, 2})
+        self.assertEqual({(term.lost, term.failure) for _, term in ended}, {(False, None)})
+        self.provider.close()  # waits for what calls had under way that were stopped
+        with leasehold.connect(URI, database="python_live") as other:
+            self.assertIsNone(other.inspect(self.id()))
+
+    def test_a_leader_whose_lock_is_stolen_is_told(self):
+        def work(stop, token):
+            collection = pymongo.MongoClient(URI)["python_live"]["distributed.locks"]
+            collection.delete_one({"_id": self.id()})
+            self.assertTrue(stop.wait(10))
+            leadership.stop()
+
+        def hear(term):
+            self.assertIsNone(term.failure)
+            ended.append(term)
+
+        ended = []
+        leadership = leasehold.Leadership(self.lock(expiry=1), work, on_ended=hear)
+        leadership.run()
+        self.assertEqual((ended[0].lost, ended[0].release), (True, leasehold.ReleaseResult.NOT_OWNER))
+
+    def test_a_term_goes_on_when_its_provider_is_closed(self):
+        def work(stop, token):
+            self.provider.close()
+            self.assertEqual(leadership.leading, token)
+            self.assertFalse(stop.is_set())
+
+        leadership = leasehold.Leadership(self.lock(), work, pause=0, on_ended=lambda term: self.assertIsNone(term.failure))
+        with self.assertRaises(leasehold.ShutDown):
+            leadership.run()
+        self.assertEqual(self.documents(), [])
+
     def test_an_inspection_says_who_holds(self):
         self.assertIsNone(self.provider.inspect(self.id()))
         with self.lock(expiry=20, clock_margin=15).acquire(10) as held:

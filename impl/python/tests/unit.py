@@ -3,6 +3,7 @@ import asyncio
 import concurrent.futures
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from datetime import timedelta
 from unittest import mock
 
 import leasehold
-from leasehold import _library
+from leasehold import _library, _polling
 
 NOBODY = "mongodb://127.0.0.1:1/?replicaSet=rs"
 
@@ -142,6 +143,8 @@ elif STATE == "ended":
         pass
 elif STATE == "closed":
     provider.close()
+elif STATE == "closing":
+    provider._opened._finishing.acquire()  # as another thread does
 if os.fork() == 0:
     signal.alarm(20)
     sys.exit(0)
@@ -159,7 +162,7 @@ class Forks(unittest.TestCase):
 
         rounds = int(os.environ.get("LEASEHOLD_ROUNDS", "1"))
         with concurrent.futures.ThreadPoolExecutor(10) as pool:  # each waits, mostly
-            for state, code, said in pool.map(runs, ("idle", "waits", "begun", "ended", "closed") * rounds):
+            for state, code, said in pool.map(runs, ("idle", "waits", "begun", "ended", "closed", "closing") * rounds):
                 self.assertEqual(code, 0, f"{state}: {said}")
 
 
@@ -249,6 +252,216 @@ class Inspecting(unittest.TestCase):
         date = leasehold.seen._date
         self.assertEqual(date(1500).timestamp(), 1.5)
         self.assertEqual([date(2**62).year, date(-2**62).year], [9999, 1])
+
+
+class FakeHeld:
+    """What a fake election gives: not a lock, but it is held until it is lost or released."""
+
+    def __init__(self, token):
+        self.fencing_token, self.held, self.lost, self.releases = token, True, _polling.Flag(), 0
+
+    def lose(self):
+        self.held = False
+        self.lost.set()
+
+    def release(self):
+        self.held, self.releases = False, self.releases + 1
+        return leasehold.ReleaseResult.RELEASED
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+
+
+class Leading(unittest.TestCase):
+    def setUp(self):
+        self.provider = leasehold.connect(NOBODY, server_selection_timeout=0.1)
+        self.addCleanup(self.provider.close)
+        self.helds, self.terms = [], []
+
+    def leadership(self, work, on_ended=None, **options):
+        """One that is elected at once, until it is stopped."""
+        leadership = leasehold.Leadership(self.provider.lock("job"), work, on_ended=on_ended or self.ended, **options)
+
+        def elected():
+            if leadership._stopped_now():
+                return None
+            self.helds.append(FakeHeld(len(self.helds) + 1))
+            return self.helds[-1]
+
+        leadership._elected = elected
+        return leadership
+
+    def ended(self, term):
+        if term.failure is not None and not isinstance(term.failure, ZeroDivisionError):
+            raise term.failure  # an assertion of the work
+        self.terms.append(term)
+
+    def test_is_done_again_and_again_until_it_is_stopped(self):
+        def work(stop, token):
+            self.assertEqual((leadership.leading, self.helds[-1].releases, stop.is_set()), (token, 0, False))
+            if token == 3:
+                leadership.stop()
+                self.assertTrue(stop.wait(10))
+
+        leadership = self.leadership(work, pause=0)
+        self.assertIsNone(leadership.leading)
+        leadership.run()
+        self.assertEqual([term.token for term in self.terms], [1, 2, 3])
+        self.assertEqual({(term.lost, term.failure, term.release) for term in self.terms},
+                         {(False, None, leasehold.ReleaseResult.RELEASED)})
+        self.assertIsNone(leadership.leading)
+        self.assertTrue(all(held.releases for held in self.helds))
+
+    def test_ends_with_a_loss_and_begins_again_without_a_pause(self):
+        def work(stop, token):
+            if token == 2:
+                return leadership.stop()
+            self.assertFalse(stop.wait(0.01))
+            self.helds[-1].lose()
+            self.assertTrue(stop.wait(10))
+            self.assertTrue(select.select([stop], [], [], 0)[0])
+            self.assertIsNone(leadership.leading)
+            time.sleep(0.02)
+
+        leadership, began = self.leadership(work, pause=3), time.monotonic()
+        leadership.run()
+        self.assertLess(time.monotonic() - began, 2)
+        self.assertEqual([term.lost for term in self.terms], [True, False])
+        self.assertGreaterEqual(self.terms[0].lasted, 0.03)
+
+    def test_pauses_longer_after_each_exception_in_a_row(self):
+        failing = [True] * 4 + [False, True]
+
+        def work(stop, token):
+            if token == 7:
+                return leadership.stop()
+            if failing[token - 1]:
+                raise ZeroDivisionError(token)
+
+        pauses, any_ready = [], _polling.any_ready
+
+        def see(descriptors, timeout_ms):
+            if timeout_ms > 0:
+                pauses.append(timeout_ms)
+            return any_ready(descriptors, 0)
+
+        leadership = self.leadership(work, pause=1, longest_pause=timedelta(seconds=5))
+        with mock.patch.object(leasehold.leadership, "any_ready", see):
+            leadership.run()
+        self.assertEqual(pauses[:6], [1000, 2000, 4000, 5000, 1000, 1000])
+        self.assertEqual([type(term.failure) for term in self.terms][:5], [ZeroDivisionError] * 4 + [type(None)])
+
+    def test_ends_by_resigning_which_waits_for_the_release(self):
+        began, go_on, stops = threading.Event(), threading.Event(), []
+
+        def work(stop, token):
+            stops.append(stop)
+            began.set()
+            stop.wait()
+            go_on.wait()
+
+        leadership = self.leadership(work, pause=3600, longest_pause=3600)
+        self.assertTrue(leadership.resign(), "there is no term")
+        runs = threading.Thread(target=leadership.run)
+        runs.start()
+        began.wait()
+        self.assertFalse(leadership.resign(0.01), "the work still runs")
+        self.assertEqual(leadership.leading, 1)
+        go_on.set()
+        self.assertTrue(leadership.resign(10))
+        self.assertGreater(self.helds[0].releases, 0)
+        leadership.stop()
+        runs.join()
+
+    def test_may_be_resigned_by_the_work_itself_and_its_stop_stays_set(self):
+        stops = []
+
+        def work(stop, token):
+            stops.append(stop)
+            if token == 1:
+                began = time.monotonic()
+                self.assertFalse(leadership.resign(3))
+                self.assertLess(time.monotonic() - began, 2)
+                self.assertTrue(stop.is_set())
+
+        def ended(term):
+            self.ended(term)
+            seen.append(stops[-1].is_set())
+            if term.token == 2:
+                leadership.stop()
+
+        leadership, seen = self.leadership(work, on_ended=ended, pause=0), []
+        leadership.run()
+        self.assertEqual(seen, [True, True])
+
+    def test_is_over_before_an_exception_is_raised_that_is_not_for_the_work(self):
+        for raised in (KeyboardInterrupt, SystemExit):
+            def work(stop, token):
+                raise raised
+
+            with self.assertRaises(raised):
+                self.leadership(work, on_ended=lambda term: self.fail("it is no end of a term")).run()
+            self.assertGreater(self.helds[-1].releases, 0)
+
+    def test_raises_what_its_listener_raises_and_may_go_on(self):
+        def refuse(term):
+            raise ZeroDivisionError
+
+        leadership = self.leadership(lambda stop, token: None, on_ended=refuse)
+        for _ in range(2):
+            with self.assertRaises(ZeroDivisionError):
+                leadership.run()
+
+    def test_logs_a_bad_end_unless_there_is_a_listener(self):
+        def work(stop, token):
+            if token == 1:
+                raise ZeroDivisionError("amid work")
+            self.helds[-1].lose()
+            leadership.stop()
+
+        leadership = self.leadership(work, pause=0)
+        leadership._on_ended = leadership._log  # as without a listener
+        with self.assertLogs("leasehold", "WARNING") as logged:
+            leadership.run()
+        self.assertIn("leadership of lock 'job': term 1 ended: its work raised", logged.output[0])
+        self.assertIn("amid work", logged.output[0])
+        self.assertIn("term 2 ended: the lock was lost", logged.output[1])
+
+    def test_is_refused_what_makes_no_sense(self):
+        lock = self.provider.lock("job")
+        for options, sentence in (({"pause": 61}, "pause is 61 s: it must be 0 to longest_pause, which is 60 s"),
+                                  ({"pause": -1}, "pause is -1 s"), ({"waiting": "patient"}, "waiting is 'patient'")):
+            with self.assertRaisesRegex(leasehold.InvalidOption, sentence):
+                leasehold.Leadership(lock, print, **options)
+
+        def work(stop, token):
+            with self.assertRaisesRegex(leasehold.InvalidOption, "lock 'job': run is called while it runs"):
+                leadership.run()
+            leadership.stop()
+
+        leadership = self.leadership(work)
+        leadership.run()
+        self.assertIsNone(self.terms[0].failure)
+
+    def test_queues_unless_told_otherwise(self):
+        lock = self.provider.lock("job", waiting="adaptive", expiry=7)
+        queueing, as_it_says = leasehold.Leadership(lock, print)._lock, leasehold.Leadership(lock, print, waiting=None)._lock
+        self.assertEqual((queueing._options.waiting, queueing._options.expiry_ms), (b"queue", 7000))
+        self.assertEqual((as_it_says._options.waiting, lock._options.waiting), (b"adaptive", b"adaptive"))
+
+    def test_waits_until_a_signals_handler_stops_it_or_its_provider_is_closed(self):
+        leadership = leasehold.Leadership(self.provider.lock("job"), print)
+        before = signal.signal(signal.SIGALRM, lambda *_: leadership.stop())
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        leadership.run()
+        leadership.run()  # it is stopped for good
+        threading.Timer(0.1, self.provider.close).start()
+        with self.assertRaises(leasehold.ShutDown):
+            leasehold.Leadership(self.provider.lock("job"), print).run()
 
 
 class Errors(unittest.TestCase):

@@ -10,9 +10,11 @@ from ._library import version
 from .errors import (Cancelled, Configuration, Error, InvalidOption, Refused, ShutDown, TimedOut, Unavailable,
                      UnknownOutcome)
 from .held import Held, Lost, Permit, ReleaseResult
+from .leadership import Leadership, Stop, Term
 from .lock import Lock, Provider, Semaphore, connect
 from .seen import SeenHolder
 
 __version__ = version()
-__all__ = ["Cancelled", "Configuration", "Error", "Held", "InvalidOption", "Lock", "Lost", "Permit", "Provider", "Refused",
-           "ReleaseResult", "SeenHolder", "Semaphore", "ShutDown", "TimedOut", "Unavailable", "UnknownOutcome", "connect"]
+__all__ = ["Cancelled", "Configuration", "Error", "Held", "InvalidOption", "Leadership", "Lock", "Lost", "Permit",
+           "Provider", "Refused", "ReleaseResult", "SeenHolder", "Semaphore", "ShutDown", "Stop", "Term", "TimedOut",
+           "Unavailable", "UnknownOutcome", "connect"]

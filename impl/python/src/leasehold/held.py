@@ -3,8 +3,6 @@ import asyncio
 import contextlib
 import ctypes
 import enum
-import os
-import select
 import threading
 import weakref
 from types import TracebackType
@@ -13,6 +11,7 @@ from typing import Optional, Tuple, Type, TypeVar
 from . import _arguments as arguments
 from ._arguments import Duration
 from ._library import ErrorStruct, library, raise_if
+from ._polling import Flag, any_ready
 
 
 class ReleaseResult(enum.Enum):
@@ -44,32 +43,19 @@ class Lost:
         error = ErrorStruct()
         self._fd = library.leasehold_lost_fd(handle.box, error)
         raise_if(self._fd < 0, error)
-        self._over, self._waking = os.pipe()
-        for end in (self._over, self._waking):
-            weakref.finalize(self, os.close, end)
+        self._released = Flag()  # ends the waiting of all
 
     def fileno(self) -> int:
         """A file descriptor that is readable, and stays so, once the lock is lost. Only ever poll it."""
         return int(self._fd)
 
     def is_set(self) -> bool:
-        return self._poll((self._fd,), 0)
+        return any_ready((self,), 0)
 
     def wait(self, timeout: Optional[Duration] = None) -> bool:
         """True once the lock is lost; False when it was released, or after `timeout` (seconds or a timedelta)."""
-        self._poll((self._fd, self._over), arguments.timeout_ms(timeout))
+        any_ready((self, self._released), arguments.timeout_ms(timeout))
         return self.is_set()
-
-    def _wake(self) -> None:
-        """Ends the waiting of all, because the lock is released."""
-        os.write(self._waking, b".")
-
-    @staticmethod
-    def _poll(descriptors: Tuple[int, ...], timeout_ms: int) -> bool:
-        poll = select.poll()
-        for descriptor in descriptors:
-            poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(timeout_ms if timeout_ms < 2**31 else None))  # a month is as good as for ever
 
 
 _Self = TypeVar("_Self", bound="Held")
@@ -118,7 +104,7 @@ class Held:
             if self._lost is None:
                 self._lost = Lost(self._handle)
                 if self._released:
-                    self._lost._wake()
+                    self._lost._released.set()
             return self._lost
 
     def release(self) -> ReleaseResult:
@@ -128,7 +114,7 @@ class Held:
         raise_if(outcome < 0, error)
         with self._guard:
             if self._lost is not None and not self._released:
-                self._lost._wake()
+                self._lost._released.set()
             self._released = True
         return ReleaseResult(outcome)
 

@@ -3,7 +3,6 @@ import asyncio
 import contextlib
 import ctypes
 import os
-import select
 import threading
 import weakref
 from types import TracebackType
@@ -14,6 +13,7 @@ from ._arguments import Duration
 from ._library import ErrorStruct, Hook, LockOptions, ProviderOptions
 from ._library import SeenHolder as SeenStruct
 from ._library import hooks, library, raise_if, warn
+from ._polling import any_ready
 from .errors import InvalidOption, ShutDown
 from .held import Handle, Held, Permit
 from .seen import SeenHolder, seen_holder
@@ -74,9 +74,7 @@ class _Source(Generic[_Granted]):
                 write_report(held.fencing_token)
         """
         with self._call(timeout) as call:
-            poll = select.poll()
-            poll.register(call, select.POLLIN)
-            poll.poll()
+            any_ready((call,), -1)
             return self._granted(call.end(), self.name)
 
     async def acquire_async(self, timeout: Optional[Duration] = None) -> _Granted:
@@ -101,6 +99,11 @@ class Lock(_Source[Held]):
     """A lock of one name and its options. Made by `Provider.lock`."""
 
     _granted = Held
+
+    def _waiting_as(self, waiting: str) -> "Lock":
+        options = LockOptions.from_buffer_copy(self._options)
+        options.waiting = arguments.text("waiting", waiting)
+        return Lock(self._provider, self.name, options)
 
 
 class Semaphore(_Source[Permit]):
