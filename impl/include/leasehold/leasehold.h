@@ -125,7 +125,7 @@ typedef struct leasehold_seen_holder {
   int64_t left_ms;        /**< to `until_ms` when it was read; not positive: it is over */
   int64_t lease_ms;       /**< its expiry; 0: of other software */
   int64_t token_at_least; /**< the holder's own may be higher, no earlier one's is */
-  char holder[264];       /**< UTF-8, at most 256 bytes; empty: it does not say */
+  char holder[264];       /**< UTF-8, cut off if it is longer; empty: none said */
 } leasehold_seen_holder;
 
 /** Checks the URI and the options; contacts no server. `options` may be NULL. */
