@@ -453,15 +453,18 @@ class Leading(unittest.TestCase):
         self.assertEqual((as_it_says._options.waiting, lock._options.waiting), (b"adaptive", b"adaptive"))
 
     def test_waits_until_a_signals_handler_stops_it_or_its_provider_is_closed(self):
-        leadership = leasehold.Leadership(self.provider.lock("job"), print)
+        lock = self.provider.lock("job", operation_timeout=0.2)
+        leadership = leasehold.Leadership(lock, print)
         before = signal.signal(signal.SIGALRM, lambda *_: leadership.stop())
         self.addCleanup(signal.signal, signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         leadership.run()
         leadership.run()  # it is stopped for good
-        threading.Timer(0.1, self.provider.close).start()
+        closes = threading.Timer(0.1, self.provider.close)
+        closes.start()
         with self.assertRaises(leasehold.ShutDown):
-            leasehold.Leadership(self.provider.lock("job"), print).run()
+            leasehold.Leadership(lock, print).run()
+        closes.join()
 
 
 class Errors(unittest.TestCase):
